@@ -1,0 +1,52 @@
+# Every target makes the virtual environment it needs and never touches the system's Python.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Two BLAS threads stall at random on small matrices.
+export OPENBLAS_NUM_THREADS := 1
+export OMP_NUM_THREADS := 1
+
+.PHONY: demo test lint types coverage docs bench clean
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "adjudge needs Python 3.11 or newer: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[embedded]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	@touch $@ $(VENV)/.demo
+
+$(VENV)/.bench: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[bench]'
+	@touch $@
+
+demo: $(VENV)/.demo  ## judge, select, estimate, diagnose and rank on the embedded model
+	$(BIN)/adjudge demo
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+test: lint types  ## what CI runs first: under five minutes on two cores
+	$(BIN)/pytest -n 2 -m "not montecarlo" src tests
+
+coverage: $(VENV)/.dev  ## the full Monte Carlo behind every guarantee
+	$(BIN)/pytest -n 2 -m montecarlo tests/coverage
+
+docs: $(VENV)/.dev  ## docs/cli.md from the commands themselves
+	$(BIN)/python docs/make_cli.py
+
+bench: $(VENV)/.bench
+	for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis demo-out

@@ -1,0 +1,31 @@
+"""adjudge: trustworthy LLM-as-a-judge evaluation."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import version as _version
+from typing import Any
+
+#: Public name -> the room it lives in. Loaded on first use, so that `import adjudge` and the
+#: command line start at once; tests/contracts holds this table to what the rooms really export.
+_ROOMS: dict[str, tuple[str, ...]] = {
+    "adjudge.errors": ("AdjudgeError",),
+    "adjudge.records": ("Item", "Judgment", "Label", "Pair", "Score"),
+    "adjudge.uncertainty": ("confidence", "mean_preference", "preference_entropy", "verdicts"),
+}
+_HOME = {name: room for room, names in _ROOMS.items() for name in names}
+
+__version__ = _version("adjudge")
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'adjudge' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,175 @@
+"""Statistics that more than one room needs.
+
+Finite-sample quantiles, exact binomial bounds, cluster resampling and the metrics of a
+confidence. Everything here works on checked arrays; the rooms do the checking.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.special import bdtr, betaincinv
+
+from adjudge._validation import FloatArray, IntArray
+
+# --- conformal ranks -------------------------------------------------------------------------
+
+
+def conformal_rank(n: int, alpha: Fraction) -> int:
+    """ceil((1 - alpha)(n + 1)), exactly; above n means that no finite quantile exists.
+
+    >>> conformal_rank(9, Fraction(1, 10)), conformal_rank(8, Fraction(1, 10))
+    (9, 9)
+    """
+    return math.ceil((1 - alpha) * (n + 1))
+
+
+def conformal_quantile(scores: FloatArray, alpha: Fraction) -> float | None:
+    """The conformal_rank-th smallest score, or None when the rank exceeds the sample."""
+    rank = conformal_rank(len(scores), alpha)
+    if rank > len(scores):
+        return None
+    return float(np.partition(scores, rank - 1)[rank - 1])
+
+
+# --- exact binomial --------------------------------------------------------------------------
+
+
+def binomial_interval(successes: int, n: int, confidence_level: float) -> tuple[float, float]:
+    """Clopper-Pearson interval; [0, 1] when n = 0.
+
+    >>> low, high = binomial_interval(0, 10, 0.95)
+    >>> low, round(high, 4)
+    (0.0, 0.3085)
+    """
+    if n == 0:
+        return 0.0, 1.0
+    tail = (1 - confidence_level) / 2
+    low = 0.0 if successes == 0 else float(betaincinv(successes, n - successes + 1, tail))
+    high = 1.0 if successes == n else float(betaincinv(successes + 1, n - successes, 1 - tail))
+    return low, high
+
+
+def binomial_lower_tail(successes: NDArray[np.integer], n: IntArray, p: float) -> FloatArray:
+    """P(Binomial(n, p) <= successes), elementwise."""
+    return np.asarray(bdtr(successes, n, p), dtype=np.float64)
+
+
+def wald_interval(estimate: float, se: float, confidence_level: float) -> tuple[float, float]:
+    """estimate -+ z se, not truncated."""
+    z = normal_quantile(confidence_level)
+    return estimate - z * se, estimate + z * se
+
+
+def normal_quantile(confidence_level: float) -> float:
+    """The two-sided normal quantile: 1.96 for 0.95."""
+    return float(stats.norm.isf((1 - confidence_level) / 2))
+
+
+# --- clusters --------------------------------------------------------------------------------
+
+
+def cluster_codes(clusters: NDArray[np.generic] | list[object]) -> tuple[IntArray, int]:
+    """Codes 0..G-1 in order of first appearance, and G."""
+    seen: dict[object, int] = {}
+    codes = np.fromiter(
+        (seen.setdefault(key, len(seen)) for key in clusters), dtype=np.int64, count=len(clusters)
+    )
+    return codes, len(seen)
+
+
+def cluster_means_se(values: FloatArray, codes: IntArray, groups: int) -> tuple[float, float]:
+    """Mean over rows and its cluster-robust standard error (linearised ratio of cluster sums).
+
+    With one row per cluster this is the usual standard error of a mean.
+    """
+    n = len(values)
+    mean = float(values.mean())
+    if groups < 2:
+        return mean, float("nan")
+    sums = np.bincount(codes, weights=values - mean, minlength=groups)
+    variance = groups / (groups - 1) * float(sums @ sums) / n**2
+    return mean, math.sqrt(variance)
+
+
+def bootstrap_weights(groups: int, replicates: int, rng: np.random.Generator) -> IntArray:
+    """How often each cluster is drawn in each replicate: a (replicates, groups) table."""
+    return rng.multinomial(groups, np.full(groups, 1 / groups), size=replicates).astype(np.int64)
+
+
+# --- how good is a confidence ----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Bins:
+    """A reliability diagram: per bin its edges, count, mean confidence and share correct."""
+
+    low: FloatArray
+    high: FloatArray
+    count: IntArray
+    confidence: FloatArray
+    accuracy: FloatArray
+
+
+def reliability_bins(
+    confidence: FloatArray, correct: IntArray, *, bins: int = 10, equal_mass: bool = False
+) -> Bins:
+    """Bins of a confidence on [0, 1]: of equal width, or of equal count. Empty bins left out."""
+    if equal_mass:
+        edges = np.quantile(confidence, np.linspace(0, 1, bins + 1))
+        edges = np.unique(edges)
+        if len(edges) == 1:
+            edges = np.array([edges[0], edges[0]])
+        which = np.clip(np.searchsorted(edges[1:-1], confidence, side="left"), 0, len(edges) - 2)
+    else:
+        edges = np.linspace(0, 1, bins + 1)
+        # (low, high] as in Naeini et al. 2015, with 0 in the first bin.
+        which = np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)
+    size = len(edges) - 1
+    n = np.bincount(which, minlength=size)
+    kept = n > 0
+    mean_confidence = np.bincount(which, weights=confidence, minlength=size)[kept] / n[kept]
+    share_correct = np.bincount(which, weights=correct, minlength=size)[kept] / n[kept]
+    return Bins(edges[:-1][kept], edges[1:][kept], n[kept], mean_confidence, share_correct)
+
+
+def expected_calibration_error(
+    confidence: FloatArray, correct: IntArray, *, bins: int = 10, equal_mass: bool = False
+) -> float:
+    """Mean |share correct - mean confidence| over bins, weighted by count.
+
+    >>> expected_calibration_error(np.array([0.9, 0.9]), np.array([1, 0]))
+    0.4
+    """
+    table = reliability_bins(confidence, correct, bins=bins, equal_mass=equal_mass)
+    gap = np.abs(table.accuracy - table.confidence)
+    return float((table.count * gap).sum() / table.count.sum())
+
+
+def auroc(confidence: FloatArray, correct: IntArray) -> float | None:
+    """P(confidence of a correct row > of a wrong row), ties half; None when one class is empty."""
+    positive = int(correct.sum())
+    negative = len(correct) - positive
+    if positive == 0 or negative == 0:
+        return None
+    ranks = stats.rankdata(confidence)
+    u = float(ranks[correct == 1].sum()) - positive * (positive + 1) / 2
+    return u / (positive * negative)
+
+
+def auprc(confidence: FloatArray, correct: IntArray) -> float | None:
+    """Average precision with correct = positive; tied confidences enter together."""
+    positive = int(correct.sum())
+    if positive == 0:
+        return None
+    order = np.argsort(-confidence, kind="stable")
+    c, hits = confidence[order], np.cumsum(correct[order])
+    last = np.append(np.flatnonzero(np.diff(c)), len(c) - 1)
+    precision = hits[last] / (last + 1)
+    recall = hits[last] / positive
+    return float((np.diff(recall, prepend=0.0) * precision).sum())

@@ -1,0 +1,167 @@
+"""Checks at the door, and the wording of what they say.
+
+Every public function passes its arguments through here, so that an error always names the
+argument, the value and the remedy. Arrays may be lists, numpy, pandas or polars.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from adjudge.errors import ArgumentError
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+Seed = int | np.random.Generator | None
+
+
+def exact_level(value: float | str | Fraction, name: str = "alpha") -> Fraction:
+    """The level as the decimal the user typed, so that boundaries compare exactly.
+
+    >>> exact_level(0.1)
+    Fraction(1, 10)
+    """
+    try:
+        level = value if isinstance(value, Fraction) else Fraction(str(value))
+    except (ValueError, ZeroDivisionError):
+        raise ArgumentError(name, value, "give a number strictly between 0 and 1") from None
+    if not 0 < level < 1:
+        raise ArgumentError(name, value, "give a number strictly between 0 and 1")
+    return level
+
+
+def open_unit(value: float, name: str) -> float:
+    """A number strictly between 0 and 1."""
+    return float(exact_level(value, name))
+
+
+def non_negative(value: float, name: str) -> float:
+    """A finite number >= 0."""
+    number = _number(value, name)
+    if number < 0:
+        raise ArgumentError(name, value, "give a number that is not negative")
+    return number
+
+
+def positive(value: float, name: str) -> float:
+    """A finite number > 0."""
+    number = _number(value, name)
+    if number <= 0:
+        raise ArgumentError(name, value, "give a number above 0")
+    return number
+
+
+def count(value: int, name: str, *, least: int = 0) -> int:
+    """A whole number, `least` or more."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        if isinstance(value, float) and value.is_integer():
+            return count(int(value), name, least=least)
+        raise ArgumentError(name, value, f"give a whole number, {least} or more")
+    if value < least:
+        raise ArgumentError(name, value, f"give a whole number, {least} or more")
+    return int(value)
+
+
+def one_of(value: str, choices: Sequence[str], name: str) -> str:
+    """One of the named choices."""
+    if value not in choices:
+        raise ArgumentError(name, value, "choose one of " + ", ".join(choices))
+    return value
+
+
+def generator(rng: Seed) -> np.random.Generator:
+    """A numpy Generator from a seed, a Generator (used as it is) or None (fresh entropy)."""
+    if isinstance(rng, np.random.Generator):
+        return rng
+    if rng is not None and (isinstance(rng, bool) or not isinstance(rng, (int, np.integer))):
+        raise ArgumentError("rng", rng, "give a whole number or a numpy Generator")
+    if rng is not None and rng < 0:
+        raise ArgumentError("rng", rng, "give a seed that is not negative")
+    return np.random.default_rng(rng)
+
+
+def finite(values: ArrayLike, name: str, *, allow_empty: bool = False) -> FloatArray:
+    """A one-dimensional array of finite floats."""
+    array = _as_1d(values, name)
+    try:
+        # Object arrays hold None for a missing value (polars, pandas); float() makes it NaN.
+        floats = array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(name, _first(array), "give numbers only") from None
+    if floats.size == 0 and not allow_empty:
+        raise ArgumentError(name, [], "give at least one value")
+    bad = ~np.isfinite(floats)
+    if bad.any():
+        at = int(np.flatnonzero(bad)[0])
+        raise ArgumentError(f"{name}[{at}]", float(floats[at]), "drop or repair missing values")
+    return floats
+
+
+def probabilities(values: ArrayLike, name: str, *, allow_empty: bool = False) -> FloatArray:
+    """A one-dimensional array of numbers in [0, 1]."""
+    floats = finite(values, name, allow_empty=allow_empty)
+    bad = (floats < 0) | (floats > 1)
+    if bad.any():
+        at = int(np.flatnonzero(bad)[0])
+        raise ArgumentError(f"{name}[{at}]", float(floats[at]), "give probabilities in [0, 1]")
+    return floats
+
+
+def zero_one(values: ArrayLike, name: str, *, allow_empty: bool = False) -> IntArray:
+    """A one-dimensional array of 0 and 1 (or False and True)."""
+    floats = finite(values, name, allow_empty=allow_empty)
+    bad = (floats != 0) & (floats != 1)
+    if bad.any():
+        at = int(np.flatnonzero(bad)[0])
+        raise ArgumentError(f"{name}[{at}]", float(floats[at]), "give 0 or 1")
+    return floats.astype(np.int64)
+
+
+def same_length(**arrays: Any) -> int:
+    """The common length of the named arrays."""
+    lengths = {name: len(array) for name, array in arrays.items() if array is not None}
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{name} has {n}" for name, n in lengths.items())
+        raise ArgumentError(
+            "lengths", tuple(lengths.values()), f"give arrays of one length ({told})"
+        )
+    return next(iter(lengths.values()), 0)
+
+
+def paired(scores: ArrayLike, errors: ArrayLike) -> tuple[FloatArray, IntArray]:
+    """Uncertainty scores and 0/1 errors of one length."""
+    s, e = finite(scores, "scores"), zero_one(errors, "errors")
+    same_length(scores=s, errors=e)
+    return s, e
+
+
+def _as_1d(values: ArrayLike, name: str) -> NDArray[Any]:
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise ArgumentError(name, f"shape {array.shape}", "give a one-dimensional array")
+    return array
+
+
+def _first(array: NDArray[Any]) -> object:
+    for value in array:
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return value
+    return array.dtype
+
+
+def _number(value: float, name: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ArgumentError(name, value, "give a number") from None
+    if not np.isfinite(number):
+        raise ArgumentError(name, value, "give a finite number")
+    return number

@@ -1,0 +1,78 @@
+"""The command line: one file per verb, parsing and printing only."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Annotated
+
+import typer
+
+from adjudge.cli._common import EXIT_FAILED, remark
+from adjudge.errors import AdjudgeError
+
+#: The verbs in the order `adjudge --help` lists them; each names a module with `register(app)`.
+VERBS = ("demo", "judge", "models")
+
+#: typer carries its own click and exports only this leaf of the exception tree.
+_USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
+_CLI_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
+
+
+def build() -> typer.Typer:
+    """The whole command line as one Typer application."""
+    app = typer.Typer(
+        name="adjudge",
+        help="Trustworthy LLM-as-a-judge evaluation.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        add_completion=True,
+    )
+
+    @app.callback()
+    def root(
+        version: Annotated[
+            bool, typer.Option("--version", help="Print the version and leave.", is_eager=True)
+        ] = False,
+    ) -> None:
+        if version:
+            from adjudge import __version__
+
+            typer.echo(__version__)
+            raise typer.Exit
+
+    for verb in VERBS:
+        import_module(f"adjudge.cli.{verb}").register(app)
+    return app
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and leave with its exit code."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command line and return its exit code: 0 done, 2 bad finding, 1 could not run."""
+    command = typer.main.get_command(build())
+    try:
+        code = command.main(args=arguments, prog_name="adjudge", standalone_mode=False)
+    except AdjudgeError as error:
+        remark(f"adjudge: {error}")
+        return EXIT_FAILED
+    except _USAGE_ERROR as error:
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context is not None else "adjudge"
+        remark(f"{path}: {error.format_message()}; see {path} --help")  # type: ignore[attr-defined]
+        return EXIT_FAILED
+    except _CLI_ERROR as error:
+        remark(f"adjudge: {error.format_message()}")  # type: ignore[attr-defined]
+        return EXIT_FAILED
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        remark(f"adjudge: {place}{error.strerror or error}; check the path and its permissions")
+        return EXIT_FAILED
+    except (KeyboardInterrupt, typer.Abort):
+        remark("adjudge: stopped")
+        return EXIT_FAILED
+    return code if isinstance(code, int) else 0

@@ -1,0 +1,5 @@
+"""`python -m adjudge.cli`."""
+
+from adjudge.cli import main
+
+main()

@@ -1,0 +1,76 @@
+"""What all verbs share: where output goes, which options mean the same everywhere, exit codes.
+
+Results go to standard output, progress and remarks to standard error. Exit 0: done. Exit 2: done,
+and the finding is bad. Exit 1: could not run; one line on standard error says what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from adjudge.present.tables import safe
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from adjudge.results.base import Result
+
+EXIT_DONE, EXIT_FAILED, EXIT_BAD_FINDING = 0, 1, 2
+
+JsonFlag = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object to standard output, nothing else.")
+]
+OutputOption = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Write the result to this file.")
+]
+PlotOption = Annotated[
+    Path | None, typer.Option("--plot", help="Save a picture (.png, .svg or .pdf).")
+]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
+
+
+def remarks() -> Console:
+    """The console for progress and remarks. Made per call, so that redirection is seen."""
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def remark(message: object) -> None:
+    """One line to standard error; markup in `message` stays text."""
+    remarks().print(Text(safe(message)))
+
+
+def show(*parts: RenderableType) -> None:
+    """Print for a person, to standard output. Plain strings are text, never markup."""
+    console = Console(highlight=False, soft_wrap=True)
+    for part in parts:
+        console.print(Text(safe(part)) if isinstance(part, str) else part)
+
+
+def deliver(
+    result: Result,
+    *,
+    as_json: bool,
+    output: Path | None,
+    view: Sequence[RenderableType] | None = None,
+) -> None:
+    """Write a result to `output` if asked, then print it: as JSON, or for a person."""
+    from adjudge.io import write_result
+
+    if output is not None:
+        write_result(result, output)
+        remark(f"wrote {output}")
+    if as_json:
+        typer.echo(result.to_json())
+    else:
+        show(*(view if view is not None else [str(result)]))
+
+
+def bad_finding() -> NoReturn:
+    """Leave with exit code 2: the work was done, and what it found is bad."""
+    raise typer.Exit(EXIT_BAD_FINDING)

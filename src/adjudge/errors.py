@@ -1,0 +1,108 @@
+"""Every exception adjudge raises on purpose.
+
+::
+
+    AdjudgeError
+    ├── InputError (ValueError)        something the user gave; the text names the place and the remedy
+    │   ├── ArgumentError              an argument of a call or an option of a command
+    │   ├── DataError                  a file: path, row and column
+    │   └── PolicyMismatchError        a policy made for another judge, prompt or schema
+    ├── JudgeError                     a judge that cannot be asked
+    │   ├── BackendMissingError        an extra or weights are not installed
+    │   └── JudgeRefusedError          the server said no for good (bad key, unknown model, bad request)
+    └── StoreError                     the store cannot be opened or written
+        └── StoreVersionError          written by a newer adjudge
+
+A judge's bad answer is not an exception: it is a row with a status. Infeasible is a result.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class AdjudgeError(Exception):
+    """Base of all errors raised on purpose; `str(error)` is one line fit for a person."""
+
+
+class InputError(AdjudgeError, ValueError):
+    """Something the user gave cannot be used."""
+
+
+class ArgumentError(InputError):
+    """An argument is out of its range or of the wrong shape.
+
+    >>> str(ArgumentError("alpha", 1.2, "give a number strictly between 0 and 1"))
+    'alpha = 1.2: give a number strictly between 0 and 1'
+    """
+
+    def __init__(self, argument: str, value: object, remedy: str) -> None:
+        self.argument = argument
+        self.value = value
+        self.remedy = remedy
+        shown = repr(value)
+        if len(shown) > 80:
+            shown = shown[:77] + "..."
+        super().__init__(f"{argument} = {shown}: {remedy}")
+
+
+class DataError(InputError):
+    """A file cannot be used as it is; rows count from 1, the header not counted.
+
+    >>> str(DataError("labels.csv", "label 'C' is not known", row=3, column="label",
+    ...               remedy="use A, B or tie"))
+    "labels.csv, row 3, column label: label 'C' is not known; use A, B or tie"
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        problem: str,
+        *,
+        row: int | None = None,
+        column: str | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        self.path = str(path)
+        self.problem = problem
+        self.row = row
+        self.column = column
+        self.remedy = remedy
+        place = self.path
+        if row is not None:
+            place += f", row {row}"
+        if column is not None:
+            place += f", column {column}"
+        super().__init__(f"{place}: {problem}" + (f"; {remedy}" if remedy else ""))
+
+
+class PolicyMismatchError(InputError):
+    """The policy was made for another judge or prompt; `differs` names the parts."""
+
+    def __init__(self, message: str, *, differs: tuple[str, ...] = ()) -> None:
+        self.differs = differs
+        super().__init__(message)
+
+
+class JudgeError(AdjudgeError):
+    """The judge cannot be asked."""
+
+
+class BackendMissingError(JudgeError):
+    """A package, program or weights file that the backend needs is not there."""
+
+
+class JudgeRefusedError(JudgeError):
+    """The server refused for a reason that asking again will not change."""
+
+    def __init__(self, message: str, *, http_status: int | None = None) -> None:
+        self.http_status = http_status
+        super().__init__(message)
+
+
+class StoreError(AdjudgeError):
+    """The store cannot be opened, read or written."""
+
+
+class StoreVersionError(StoreError):
+    """The store was written by a newer adjudge than this one."""

@@ -1,0 +1,1 @@
+"""SHOW: one theme, terminal tables, one file of figures per room."""

@@ -1,0 +1,86 @@
+"""One look for every picture: colours that survive greyscale and colour blindness, quiet axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from adjudge.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+INK = "#1f2933"
+MUTED = "#7b8794"
+GRID = "#e4e7eb"
+ACCENT = "#0b6e99"  # what the picture is about
+WARM = "#d9541e"  # what went wrong
+GOOD = "#2f855a"
+SERIES = (ACCENT, WARM, "#6b4fa0", GOOD, "#b7791f", "#c2185b", "#52606d", "#00897b")
+
+_STYLE = {
+    "figure.facecolor": "white",
+    "figure.dpi": 110,
+    "savefig.dpi": 180,
+    "savefig.bbox": "tight",
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 10,
+    "text.color": INK,
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.titlepad": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.8,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "legend.frameon": False,
+    "lines.linewidth": 2.0,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "adjudge",  # the same data gives the same bytes
+}
+
+
+@contextmanager
+def themed() -> Iterator[None]:
+    """Draw inside `with themed():`; the caller's own matplotlib settings stay untouched."""
+    import matplotlib as mpl
+
+    with mpl.rc_context({**_STYLE, "axes.prop_cycle": mpl.cycler(color=SERIES)}):
+        yield
+
+
+def new_figure(width: float = 7.2, height: float = 4.2) -> Figure:
+    """A figure that needs no display and no pyplot state."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def save_figure(figure: Figure, path: str | Path) -> Path:
+    """Save as .png, .svg or .pdf, by a rename, so that a half-written picture is never seen."""
+    path = Path(path)
+    formats = (".png", ".svg", ".pdf")
+    if path.suffix.lower() not in formats:
+        raise ArgumentError("plot", str(path), "end the name in .png, .svg or .pdf")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.partial{path.suffix}")
+    metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower())
+    with themed():
+        figure.savefig(partial, metadata=metadata)
+    partial.replace(path)
+    return path

@@ -1,0 +1,1 @@
+"""What methods return: frozen dataclasses, one file per room."""

@@ -1,0 +1,11 @@
+"""DOUBT: how unsure a judge is of a verdict; higher means more doubt."""
+
+from adjudge.uncertainty.entropy import (
+    confidence,
+    mean_preference,
+    preference_entropy,
+    verdict,
+    verdicts,
+)
+
+__all__ = ["confidence", "mean_preference", "preference_entropy", "verdict", "verdicts"]

@@ -1,0 +1,60 @@
+"""Bidirectional preference entropy: doubt from both orders (SCOPE paper, section 2.2)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import entr
+
+from adjudge._validation import FloatArray, probabilities, same_length
+
+
+def mean_preference(p_fwd: ArrayLike, p_rev: ArrayLike) -> FloatArray:
+    """p_a = (p_fwd + p_rev) / 2; both are about response_a.
+
+    >>> mean_preference([0.9], [0.5])
+    array([0.7])
+    """
+    forward, reverse = probabilities(p_fwd, "p_fwd"), probabilities(p_rev, "p_rev")
+    same_length(p_fwd=forward, p_rev=reverse)
+    return (forward + reverse) / 2
+
+
+def preference_entropy(p_a: ArrayLike) -> FloatArray:
+    """-(p ln p + (1-p) ln(1-p)) in nats, with 0 ln 0 = 0.
+
+    Swapping A and B gives bit-identical doubt: the larger of p and 1-p is taken first, so that
+    p = 0.3 and p = 0.7 tie exactly, as thresholds need.
+
+    >>> preference_entropy([0.5, 1.0]).round(4)
+    array([0.6931, 0.    ])
+    """
+    p = probabilities(p_a, "p_a")
+    top = np.maximum(p, 1 - p)
+    return np.asarray(entr(top) + entr(1 - top), dtype=np.float64)
+
+
+def confidence(p_a: ArrayLike) -> FloatArray:
+    """max(p_a, 1 - p_a): how sure the judge says it is."""
+    p = probabilities(p_a, "p_a")
+    return np.maximum(p, 1 - p)
+
+
+def verdicts(p_a: ArrayLike) -> NDArray[np.object_]:
+    """A above one half, B below, None at exactly one half: then there is no verdict.
+
+    >>> verdicts([0.9, 0.5, 0.2]).tolist()
+    ['A', None, 'B']
+    """
+    p = probabilities(p_a, "p_a")
+    named = np.full(p.shape, None, dtype=object)
+    named[p > 0.5] = "A"
+    named[p < 0.5] = "B"
+    return named
+
+
+def verdict(p_a: float) -> Literal["A", "B"] | None:
+    """The verdict of one probability."""
+    return "A" if p_a > 0.5 else "B" if p_a < 0.5 else None
