@@ -59,11 +59,8 @@ def positive(value: float, name: str) -> float:
 
 def count(value: int, name: str, *, least: int = 0) -> int:
     """A whole number, `least` or more."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        if isinstance(value, float) and value.is_integer():
-            return count(int(value), name, least=least)
-        raise ArgumentError(name, value, f"give a whole number, {least} or more")
-    if value < least:
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or value < least:
         raise ArgumentError(name, value, f"give a whole number, {least} or more")
     return int(value)
 

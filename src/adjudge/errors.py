@@ -3,13 +3,13 @@
 ::
 
     AdjudgeError
-    ├── InputError (ValueError)        something the user gave; the text names the place and the remedy
+    ├── InputError (ValueError)        what the user gave; the text says where and the remedy
     │   ├── ArgumentError              an argument of a call or an option of a command
     │   ├── DataError                  a file: path, row and column
     │   └── PolicyMismatchError        a policy made for another judge, prompt or schema
     ├── JudgeError                     a judge that cannot be asked
     │   ├── BackendMissingError        an extra or weights are not installed
-    │   └── JudgeRefusedError          the server said no for good (bad key, unknown model, bad request)
+    │   └── JudgeRefusedError          the server said no for good (key, model, request)
     └── StoreError                     the store cannot be opened or written
         └── StoreVersionError          written by a newer adjudge
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from adjudge.errors import ArgumentError
 
@@ -20,7 +20,7 @@ WARM = "#d9541e"  # what went wrong
 GOOD = "#2f855a"
 SERIES = (ACCENT, WARM, "#6b4fa0", GOOD, "#b7791f", "#c2185b", "#52606d", "#00897b")
 
-_STYLE = {
+_STYLE: dict[str, Any] = {
     "figure.facecolor": "white",
     "figure.dpi": 110,
     "savefig.dpi": 180,
@@ -56,8 +56,10 @@ _STYLE = {
 def themed() -> Iterator[None]:
     """Draw inside `with themed():`; the caller's own matplotlib settings stay untouched."""
     import matplotlib as mpl
+    from cycler import cycler
 
-    with mpl.rc_context({**_STYLE, "axes.prop_cycle": mpl.cycler(color=SERIES)}):
+    style: Any = {**_STYLE, "axes.prop_cycle": cycler(color=SERIES)}
+    with mpl.rc_context(style):
         yield
 
 
