@@ -42,8 +42,9 @@ test: lint types  ## what CI runs first: under five minutes on two cores
 coverage: $(VENV)/.dev  ## the full Monte Carlo behind every guarantee
 	$(BIN)/pytest -n 2 -m montecarlo tests/coverage
 
-docs: $(VENV)/.dev  ## docs/cli.md from the commands themselves
+docs: $(VENV)/.dev  ## docs/cli.md and the type stub, from the code itself
 	$(BIN)/python docs/make_cli.py
+	$(BIN)/python docs/make_stub.py
 
 bench: $(VENV)/.bench
 	for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

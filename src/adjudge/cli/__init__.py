@@ -19,6 +19,25 @@ _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 _CLI_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from adjudge import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version and leave.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Options that stand before the verb; all of them act by their own callback."""
+
+
 def build() -> typer.Typer:
     """The whole command line as one Typer application."""
     app = typer.Typer(
@@ -30,18 +49,7 @@ def build() -> typer.Typer:
         add_completion=True,
     )
 
-    @app.callback()
-    def root(
-        version: Annotated[
-            bool, typer.Option("--version", help="Print the version and leave.", is_eager=True)
-        ] = False,
-    ) -> None:
-        if version:
-            from adjudge import __version__
-
-            typer.echo(__version__)
-            raise typer.Exit
-
+    app.callback(help=app.info.help)(_root)
     for verb in VERBS:
         import_module(f"adjudge.cli.{verb}").register(app)
     return app
@@ -63,10 +71,10 @@ def run(arguments: list[str]) -> int:
     except _USAGE_ERROR as error:
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "adjudge"
-        remark(f"{path}: {error.format_message()}; see {path} --help")  # type: ignore[attr-defined]
+        remark(f"{path}: {_message(error)}; see {path} --help")
         return EXIT_FAILED
     except _CLI_ERROR as error:
-        remark(f"adjudge: {error.format_message()}")  # type: ignore[attr-defined]
+        remark(f"adjudge: {_message(error)}")
         return EXIT_FAILED
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
@@ -76,3 +84,8 @@ def run(arguments: list[str]) -> int:
         remark("adjudge: stopped")
         return EXIT_FAILED
     return code if isinstance(code, int) else 0
+
+
+def _message(error: Exception) -> str:
+    told: str = error.format_message()  # type: ignore[attr-defined]  # every click error has it
+    return told.strip().rstrip(".")

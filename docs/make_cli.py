@@ -1,0 +1,52 @@
+"""Write docs/cli.md from the commands themselves, so that it cannot drift."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+TARGET = Path(__file__).with_name("cli.md")
+HEAD = """# The command line
+
+Made from the commands themselves by `make docs`; do not edit.
+"""
+
+
+def help_of(*words: str) -> str:
+    """What `adjudge WORDS --help` prints, at a fixed width."""
+    told = subprocess.run(
+        [sys.executable, "-m", "adjudge", *words, "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "COLUMNS": "100", "TERMINAL_WIDTH": "100", "NO_COLOR": "1"},
+    )
+    return "\n".join(line.rstrip() for line in told.stdout.strip().splitlines())
+
+
+def commands_in(help_text: str) -> list[str]:
+    """The names under the heading "Commands:"."""
+    _, _, listed = help_text.partition("\nCommands:\n")
+    return re.findall(r"^  (\S+)", listed, flags=re.MULTILINE)
+
+
+def section(*words: str) -> list[str]:
+    """One command's help, and its subcommands' after it."""
+    text = help_of(*words)
+    lines = [f"{'#' * (len(words) + 1)} adjudge {' '.join(words)}".rstrip(), "", "```text", text]
+    lines += ["```", ""]
+    for name in commands_in(text):
+        lines += section(*words, name)
+    return lines
+
+
+def render() -> str:
+    """The whole page."""
+    return HEAD + "\n" + "\n".join(section()).rstrip() + "\n"
+
+
+if __name__ == "__main__":
+    TARGET.write_text(render(), encoding="utf-8")
