@@ -1,0 +1,1 @@
+"""Strict readers of judges' replies: what is written there, or no number at all."""

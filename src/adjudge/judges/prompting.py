@@ -1,0 +1,190 @@
+"""Prompt files, and how they are filled.
+
+A prompt file is plain text. A line ``--- system ---``, ``--- user ---`` or ``--- assistant ---``
+starts a message; a file without such lines is one user message. ``{name}`` is a placeholder,
+``{{name}}`` the same written out; every other brace is text, so that JSON can stand in a prompt.
+
+Filling is one pass over the template: what is put in is never looked at again. A response that
+contains ``{response_b}``, a role line or a chat-template token stays text inside its own part.
+Our words come out as `str`, the text being judged as `Data`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import cast
+
+from adjudge.errors import DataError
+from adjudge.judges.interface import Data, Message, Prompt, Role
+
+Part = str | Data
+Value = Part | Sequence[Part]
+
+_ROLE_LINE = re.compile(r"^--- *(system|user|assistant) *---[ \t]*$", re.MULTILINE)
+_PLACEHOLDER = re.compile(r"\{\{([a-z][a-z0-9_]*)\}\}|\{([a-z][a-z0-9_]*)\}")
+_MAX_PROMPT_BYTES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A place in a template where a value goes."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One message of a template: fixed words and slots, in order."""
+
+    role: Role
+    parts: tuple[str | Slot, ...]
+
+
+def make_prompt(name: str, text: str) -> Prompt:
+    """A prompt from its text. Line ends are unified first, so that the hash is the same anywhere.
+
+    >>> make_prompt("p", "a\\r\\nb").sha256 == make_prompt("p", "a\\nb").sha256
+    True
+    """
+    unified = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    return Prompt(name=name, text=unified, sha256=hashlib.sha256(unified.encode()).hexdigest())
+
+
+@lru_cache(maxsize=64)
+def builtin_prompt(name: str) -> Prompt:
+    """A prompt that comes with adjudge: a file in judges/prompts/."""
+    source = files("adjudge.judges") / "prompts" / f"{name}.txt"
+    return make_prompt(f"{name}.txt", source.read_text(encoding="utf-8"))
+
+
+def read_prompt(path: str | Path) -> Prompt:
+    """A user's own prompt file."""
+    source = Path(path)
+    try:
+        with source.open("rb") as handle:
+            content = handle.read(_MAX_PROMPT_BYTES + 1)
+        if len(content) > _MAX_PROMPT_BYTES:
+            raise DataError(path, "is larger than 1 MB", remedy="give a prompt file")
+        text = content.decode()
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise DataError(path, f"cannot be read: {reason}", remedy="check --prompt") from None
+    except UnicodeDecodeError as error:
+        raise DataError(
+            path, f"is not UTF-8 at byte {error.start}", remedy="save it as UTF-8"
+        ) from None
+    return make_prompt(source.name, text)
+
+
+def placeholders(prompt: Prompt) -> frozenset[str]:
+    """The names that the prompt wants filled.
+
+    >>> sorted(placeholders(make_prompt("p", '{prompt} {{literal}} {"json": 1} {response_a}')))
+    ['prompt', 'response_a']
+    """
+    return frozenset(
+        part.name
+        for section in template(prompt)
+        for part in section.parts
+        if isinstance(part, Slot)
+    )
+
+
+def check_prompt(
+    prompt: Prompt, *, required: Iterable[str], optional: Iterable[str] = ()
+) -> Prompt:
+    """The prompt, if it wants exactly what the protocol can give.
+
+    >>> check_prompt(make_prompt("mine.txt", "{prompt} {response_x}"), required=["prompt"])
+    Traceback (most recent call last):
+    adjudge.errors.DataError: mine.txt: {response_x} is not a placeholder here; use {prompt}, or
+    write {{response_x}} for the words themselves
+    """
+    needed, known = frozenset(required), frozenset(required) | frozenset(optional)
+    found = placeholders(prompt)
+    usable = ", ".join(f"{{{name}}}" for name in sorted(known))
+    for name in sorted(found - known):
+        raise DataError(
+            prompt.name,
+            f"{{{name}}} is not a placeholder here",
+            remedy=f"use {usable}, or write {{{{{name}}}}} for the words themselves",
+        )
+    for name in sorted(needed - found):
+        doubled = f"{{{{{name}}}}}" in prompt.text
+        raise DataError(
+            prompt.name,
+            f"the placeholder {{{name}}} is missing",
+            remedy=f"write {{{name}}} with single braces" if doubled else f"it must hold {usable}",
+        )
+    return prompt
+
+
+@lru_cache(maxsize=256)
+def template(prompt: Prompt) -> tuple[Section, ...]:
+    """The prompt cut into messages, and each message into words and slots."""
+    marks = list(_ROLE_LINE.finditer(prompt.text))
+    if not marks:
+        return (Section("user", _cut(prompt.text.strip("\n"))),)
+    before = prompt.text[: marks[0].start()].strip()
+    if before:
+        raise DataError(
+            prompt.name,
+            f"text stands before the first role line: {before[:40]!r}",
+            remedy="begin the file with --- system --- or --- user ---",
+        )
+    ends = [mark.start() for mark in marks[1:]] + [len(prompt.text)]
+    sections = []
+    for mark, end in zip(marks, ends, strict=True):
+        body = prompt.text[mark.end() : end].strip("\n")
+        if not body:
+            raise DataError(prompt.name, f"the {mark[1]} message is empty", remedy="fill it")
+        sections.append(Section(cast("Role", mark[1]), _cut(body)))
+    return tuple(sections)
+
+
+def fill(prompt: Prompt, values: Mapping[str, Value]) -> tuple[Message, ...]:
+    """The prompt's messages with every placeholder filled, in one pass.
+
+    >>> fill(make_prompt("p", "Q: {prompt} A: {response_a}"),
+    ...      {"prompt": Data("2+2?"), "response_a": Data("see {prompt}")})[0].parts
+    ('Q: ', Data(text='2+2?'), ' A: ', Data(text='see {prompt}'))
+    """
+    messages = []
+    for section in template(prompt):
+        parts: list[Part] = []
+        for part in section.parts:
+            if isinstance(part, str):
+                parts.append(part)
+                continue
+            value = values[part.name]
+            if isinstance(value, str | Data):
+                parts.append(value)
+            else:
+                parts.extend(value)
+        messages.append(Message(section.role, tuple(parts)))
+    return tuple(messages)
+
+
+def _cut(text: str) -> tuple[str | Slot, ...]:
+    parts: list[str | Slot] = []
+    words, position = "", 0
+    for match in _PLACEHOLDER.finditer(text):
+        words += text[position : match.start()]
+        position = match.end()
+        if match[1] is not None:
+            words += f"{{{match[1]}}}"
+            continue
+        if words:
+            parts.append(words)
+            words = ""
+        parts.append(Slot(match[2]))
+    words += text[position:]
+    if words:
+        parts.append(words)
+    return tuple(parts)

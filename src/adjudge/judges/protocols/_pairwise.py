@@ -1,0 +1,203 @@
+"""Two answers, two letters, both orders: what `preference` and `criterion` share.
+
+With log probabilities one question per order is enough:
+
+    p = exp(l_A) / (exp(l_A) + exp(l_B)),
+
+the softmax over the two letters alone (SCOPE paper, B.3.2). Without them each order is asked k
+times and p is the smoothed share (r + 1/2) / (k + 1) of the readable answers, r of which were for
+response_a; the row says so, and unreadable answers are counted beside it, never guessed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from adjudge._validation import count, non_negative
+from adjudge.errors import ArgumentError
+from adjudge.judges.interface import Choice, Data, Prompt, Question, Reply, Text
+from adjudge.judges.parsing.letter import parse_letter
+from adjudge.judges.prompting import Value, fill
+from adjudge.records import MEASURED, Order, Pair, Status
+
+LETTERS = Choice(("A", "B"))
+BOTH_ORDERS: tuple[Order, ...] = ("ab", "ba")
+#: Enough for a letter with a few words around it, too few for an essay.
+LETTER_TOKENS = 16
+_SEVERITY: Mapping[Status, int] = {
+    "ok": 0,
+    "censored": 1,
+    "unparsed": 2,
+    "no_logprobs": 3,
+    "refused": 4,
+    "error": 5,
+}
+
+
+def worst(statuses: Iterable[Status]) -> Status:
+    """The status that decides a row: the one furthest from ok.
+
+    >>> worst(["ok", "unparsed", "censored"])
+    'unparsed'
+    """
+    return max(statuses, key=_SEVERITY.__getitem__)
+
+
+def reason(replies: Iterable[Reply], status: Status) -> str | None:
+    """What the first reply with this status says of itself."""
+    return next((r.error for r in replies if r.status == status and r.error), None)
+
+
+def shown(pair: Pair, order: Order) -> dict[str, Value]:
+    """The pair's text as the judge sees it: under "ba" response_b stands where A is written."""
+    first, second = pair.response_a, pair.response_b
+    if order == "ba":
+        first, second = second, first
+    return {"prompt": Data(pair.prompt), "response_a": Data(first), "response_b": Data(second)}
+
+
+@dataclass(frozen=True, slots=True)
+class Preferred:
+    """P(response_a preferred) in one order, or why there is none."""
+
+    status: Status
+    p: float | None = None
+    detail: str | None = None
+    drawn: Mapping[str, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How a pairwise letter is asked for: by log probabilities, or `samples` times per order."""
+
+    prompt: Prompt
+    samples: int | None = None
+    temperature: float = 1.0
+    max_tokens: int = LETTER_TOKENS
+    orders: tuple[Order, ...] = field(default=BOTH_ORDERS)
+
+    def __post_init__(self) -> None:
+        if self.samples is not None:
+            count(self.samples, "samples", least=1)
+        count(self.max_tokens, "max_tokens", least=1)
+        if non_negative(self.temperature, "temperature") == 0 and (self.samples or 1) > 1:
+            raise ArgumentError(
+                "temperature", 0, "samples at temperature 0 are all alike; give one above 0"
+            )
+
+    @property
+    def wants(self) -> frozenset[type]:
+        return frozenset({Choice if self.samples is None else Text})
+
+    @property
+    def per_order(self) -> int:
+        return self.samples or 1
+
+    def settings(self) -> dict[str, Any]:
+        settings: dict[str, Any] = {
+            "prompt_sha256": self.prompt.sha256,
+            "orders": list(self.orders),
+        }
+        if self.samples is not None:
+            settings |= {
+                "samples": self.samples,
+                "temperature": self.temperature,
+                "max_tokens": self.max_tokens,
+            }
+        return settings
+
+    def questions(
+        self, pair: Pair, *, values: Mapping[str, Value] | None = None, slot: str = ""
+    ) -> list[Question]:
+        """`per_order` questions for each order."""
+        want = LETTERS if self.samples is None else Text(self.max_tokens, self.temperature)
+        asked = []
+        for order in self.orders:
+            messages = fill(self.prompt, {**shown(pair, order), **(values or {})})
+            asked += [
+                Question(messages, want, order=order, repeat=repeat, slot=slot)
+                for repeat in range(self.per_order)
+            ]
+        return asked
+
+    def read(self, replies: Sequence[Reply]) -> dict[Order, Preferred]:
+        """The replies to `questions`, order by order."""
+        k = self.per_order
+        read_one = _from_logprobs if self.samples is None else _from_samples
+        return {
+            order: read_one(replies[i * k : (i + 1) * k], order)
+            for i, order in enumerate(self.orders)
+        }
+
+
+def softmax_of_two(chosen: float, other: float) -> float:
+    """exp(chosen) / (exp(chosen) + exp(other)), without overflow.
+
+    >>> softmax_of_two(-0.1, -0.1), softmax_of_two(0.0, -9999.0)
+    (0.5, 1.0)
+    """
+    gap = other - chosen
+    if gap > 0:
+        small = math.exp(-gap)
+        return small / (1 + small)
+    return 1 / (1 + math.exp(gap))
+
+
+def smoothed_share(wins: int, drawn: int) -> float:
+    """(r + 1/2) / (k + 1): never 0 or 1, because k answers cannot show certainty.
+
+    >>> smoothed_share(5, 5), smoothed_share(0, 5)
+    (0.9166666666666666, 0.08333333333333333)
+    """
+    return (wins + 0.5) / (drawn + 1)
+
+
+def _letter_of_a(order: Order) -> tuple[str, str]:
+    return ("A", "B") if order == "ab" else ("B", "A")
+
+
+def _from_logprobs(replies: Sequence[Reply], order: Order) -> Preferred:
+    reply = replies[0]
+    if reply.status not in MEASURED:
+        return Preferred(reply.status, detail=reply.error)
+    own, other = _letter_of_a(order)
+    if reply.counts is not None:
+        drawn = {letter: int(reply.counts.get(letter, 0)) for letter in ("A", "B")}
+        return _share(drawn, own)
+    logprobs = reply.logprobs
+    if logprobs is None or own not in logprobs or other not in logprobs:
+        return Preferred("no_logprobs", detail="the reply holds no log probability of A and B")
+    p = softmax_of_two(logprobs[own], logprobs[other])
+    if not math.isfinite(p):
+        return Preferred("error", detail="the log probabilities of A and B are not numbers")
+    # A bound on either letter makes p a bound too, whatever status the backend gave.
+    status: Status = "censored" if reply.censored else reply.status
+    return Preferred(status, p)
+
+
+def _from_samples(replies: Sequence[Reply], order: Order) -> Preferred:
+    if any(reply.status == "error" for reply in replies):
+        # An answer that never came can still be asked for; a share without it would differ later.
+        return Preferred("error", detail=reason(replies, "error"))
+    tally: Counter[str] = Counter()
+    for reply in replies:
+        letter = parse_letter(reply.text) if reply.status in MEASURED else None
+        tally[letter or ("unparsed" if reply.status in MEASURED else reply.status)] += 1
+    drawn = dict(sorted(tally.items()))
+    if tally["A"] + tally["B"] == 0:
+        status = worst("unparsed" if r.status in MEASURED else r.status for r in replies)
+        told = reason(replies, status) or "no sample is A or B"
+        return Preferred(status, detail=told, drawn=drawn)
+    own, _ = _letter_of_a(order)
+    return _share(drawn, own)
+
+
+def _share(drawn: Mapping[str, int], own: str) -> Preferred:
+    readable = drawn.get("A", 0) + drawn.get("B", 0)
+    if readable == 0:
+        return Preferred("unparsed", detail="no sample is A or B", drawn=drawn)
+    return Preferred("ok", smoothed_share(drawn.get(own, 0), readable), drawn=drawn)
