@@ -1,0 +1,44 @@
+"""Keys: what makes two calls the same call. Change any part and it is a new question."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from typing import Any
+
+
+def canonical_json(value: Any) -> str:
+    """JSON with one spelling per value: sorted keys, no spaces, no NaN, text as it is.
+
+    >>> canonical_json({"b": 1, "a": [True, None]})
+    '{"a":[true,null],"b":1}'
+    """
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    )
+
+
+def sha256_json(value: Any) -> str:
+    """SHA-256 over the canonical JSON of `value`, as 64 hex digits."""
+    # A lone surrogate is valid in a Python string and in JSON, but not in UTF-8.
+    return hashlib.sha256(canonical_json(value).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def content_hash(texts: Iterable[str]) -> str:
+    """SHA-256 over a sequence of texts in which every boundary counts.
+
+    >>> content_hash(["ab", "c"]) == content_hash(["a", "bc"])
+    False
+    """
+    digest = hashlib.sha256()
+    for text in texts:
+        encoded = text.encode("utf-8", "surrogatepass")
+        digest.update(b"%d:" % len(encoded))
+        digest.update(encoded)
+    return digest.hexdigest()
+
+
+def call_key(fingerprint: str, content: str, order: str | None, repeat: int, slot: str) -> str:
+    """The key of one call: judge fingerprint, content hash, order, repeat and slot."""
+    return sha256_json([fingerprint, content, order, repeat, slot])

@@ -1,0 +1,99 @@
+"""The tables, as an ordered list of named steps. A step once released is never edited.
+
+An older file is brought up to date when it is opened. A file that holds a step this version does
+not know was written by a newer adjudge and is refused untouched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from adjudge.errors import StoreError, StoreVersionError
+
+LEDGER = "adjudge_migrations"
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One step. {serial} stands for the database's own counting key; the rest is portable SQL."""
+
+    name: str
+    statements: tuple[str, ...]
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration(
+        "0001_judges_and_calls",
+        (
+            """CREATE TABLE judges (
+                judge_fingerprint TEXT PRIMARY KEY,
+                judge TEXT NOT NULL,
+                protocol TEXT NOT NULL,
+                parts TEXT NOT NULL,
+                first_seen TEXT NOT NULL
+            )""",
+            """CREATE TABLE calls (
+                call_id {serial},
+                call_key TEXT NOT NULL,
+                judge_fingerprint TEXT NOT NULL,
+                subject_id TEXT NOT NULL,
+                content_hash TEXT NOT NULL,
+                shown_order TEXT,
+                repeat_index INTEGER NOT NULL,
+                slot TEXT NOT NULL,
+                status TEXT NOT NULL,
+                reply_text TEXT,
+                logprobs TEXT,
+                censored TEXT,
+                counts TEXT,
+                mean_logprob DOUBLE PRECISION,
+                scored_tokens INTEGER,
+                prompt_tokens INTEGER,
+                completion_tokens INTEGER,
+                latency_s DOUBLE PRECISION,
+                error TEXT,
+                raw TEXT,
+                created_at TEXT NOT NULL
+            )""",
+            "CREATE INDEX calls_by_key ON calls (call_key, call_id)",
+        ),
+    ),
+    Migration(
+        "0002_owners_and_claims",
+        (
+            """CREATE TABLE owners (
+                owner TEXT PRIMARY KEY,
+                host TEXT NOT NULL,
+                pid INTEGER NOT NULL,
+                started TEXT NOT NULL,
+                heartbeat DOUBLE PRECISION NOT NULL
+            )""",
+            """CREATE TABLE claims (
+                call_key TEXT PRIMARY KEY,
+                owner TEXT NOT NULL
+            )""",
+        ),
+    ),
+)
+
+
+def pending(
+    applied: Sequence[str], place: str | Path, *, known: Sequence[Migration] = MIGRATIONS
+) -> tuple[Migration, ...]:
+    """The steps still to take, given those a store has taken.
+
+    >>> [step.name for step in pending(["0001_judges_and_calls"], "old.db")]
+    ['0002_owners_and_claims']
+    """
+    names = [step.name for step in known]
+    unknown = [name for name in applied if name not in names]
+    if unknown:
+        raise StoreVersionError(
+            f"{place}: written by a newer adjudge (it holds {unknown[-1]}); "
+            "upgrade adjudge or choose another store"
+        )
+    if list(applied) != names[: len(applied)]:
+        raise StoreError(f"{place}: its migrations are out of order; restore it from a backup")
+    return tuple(known[len(applied) :])

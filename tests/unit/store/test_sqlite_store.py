@@ -1,0 +1,307 @@
+"""The SQLite store: what is kept, what is claimed, and what happens to the claims of the dead."""
+
+# ruff: noqa: S608  (the only name put into statements is a constant of ours)
+from __future__ import annotations
+
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from adjudge.errors import StoreError, StoreVersionError
+from adjudge.records import STATUSES
+from adjudge.store import Call, SQLiteStore, open_store
+from adjudge.store.migrations import LEDGER, MIGRATIONS, pending
+from adjudge.store.owners import Owner, process_start, state_of, this_host
+
+RETRY = frozenset({"error"})
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "store.db"
+
+
+@pytest.fixture
+def store(place: Path) -> Iterator[SQLiteStore]:
+    opened = SQLiteStore(place)
+    yield opened
+    opened.close()
+
+
+def call(key: str, status: str = "ok", **fields: object) -> Call:
+    values: dict[str, object] = {
+        "call_key": key,
+        "judge_fingerprint": "f",
+        "subject_id": "s",
+        "content_hash": "c",
+        "order": "ab",
+        "repeat": 0,
+        "slot": "",
+        "status": status,
+    }
+    return Call(**(values | fields))  # type: ignore[arg-type]  # a row spelled as a dict
+
+
+FULL = {
+    "order": "ba",
+    "repeat": 3,
+    "slot": "persona 2",
+    "status": "censored",
+    "text": "A \x00 naïve \x1b[31m",
+    "logprobs": {"A": -0.1, "B": -7.25},
+    "censored": frozenset({"B"}),
+    "counts": {"A": 3, "B": 2},
+    "mean_logprob": -1.5,
+    "scored_tokens": 7,
+    "prompt_tokens": 190,
+    "completion_tokens": 1,
+    "latency_s": 0.25,
+    "error": None,
+    "raw": '{"choices": []}',
+}
+
+
+def test_a_call_comes_back_as_it_was_kept(store: SQLiteStore) -> None:
+    store.save([call("k", **FULL)])
+    (back,) = store.history("k")
+    for name, value in FULL.items():
+        assert getattr(back, name) == value, name
+    assert back.created_at is not None
+    assert back.call_id == 1
+    assert store.lookup(["k", "other"])["k"].raw is None
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 129, 700])
+def test_batches_of_any_size(store: SQLiteStore, count: int) -> None:
+    keys = [f"k{n}" for n in range(count)]
+    claimed = store.claim(keys, retry=RETRY, since=0)
+    assert claimed.ours == set(keys)
+    store.save(call(key) for key in keys)
+    assert list(store.lookup(keys)) == keys
+    assert set(store.claim(keys, retry=RETRY, since=0).done) == set(keys)
+
+
+def test_the_latest_row_speaks_and_history_stays(store: SQLiteStore) -> None:
+    store.save([call("k", "error", error="timed out")])
+    store.save([call("k", "ok", text="A")])
+    assert store.lookup(["k"])["k"].status == "ok"
+    assert [row.status for row in store.history("k")] == ["error", "ok"]
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_only_errors_are_asked_again(store: SQLiteStore, status: str) -> None:
+    store.save([call("k", status)])
+    claimed = store.claim(["k"], retry=RETRY, since=store.latest_call_id())
+    assert bool(claimed.ours) == (status == "error")
+    assert bool(claimed.done) == (status != "error")
+
+
+def test_other_statuses_are_asked_again_on_demand_but_once_a_run(store: SQLiteStore) -> None:
+    store.save([call("k", "unparsed")])
+    began = store.latest_call_id()
+    retry = {"error", "unparsed"}
+    assert store.claim(["k"], retry=retry, since=began).ours == {"k"}
+    store.save([call("k", "unparsed")])
+    assert store.claim(["k"], retry=retry, since=began).done["k"].status == "unparsed"
+
+
+def test_a_claim_keeps_others_out_until_it_is_answered_or_given_back(
+    store: SQLiteStore, place: Path
+) -> None:
+    other = SQLiteStore(place)
+    assert store.claim(["a", "b"], retry=RETRY, since=0).ours == {"a", "b"}
+    assert other.claim(["a", "b", "c"], retry=RETRY, since=0).busy == {"a", "b"}
+    store.save([call("a")])
+    store.release(["b"])
+    again = other.claim(["a", "b", "c"], retry=RETRY, since=0)
+    assert (set(again.done), again.ours, again.busy) == ({"a"}, {"b"}, {"c"})
+    other.close()
+    assert store.claim(["b", "c"], retry=RETRY, since=0).ours == {"b", "c"}
+
+
+def test_a_key_named_twice_is_claimed_once(store: SQLiteStore) -> None:
+    assert store.claim(["a", "a"], retry=RETRY, since=0).ours == {"a"}
+    assert store.claim(["a"], retry=RETRY, since=0).busy == {"a"}
+
+
+HOLD = """
+import sys, time
+from adjudge.store import SQLiteStore
+store = SQLiteStore(sys.argv[1])
+store.claim(["a"], retry=(), since=0)
+print("claimed", flush=True)
+time.sleep(60)
+"""
+
+
+def test_the_claims_of_a_killed_process_are_free_at_once(place: Path) -> None:
+    holder = subprocess.Popen([sys.executable, "-c", HOLD, place], stdout=subprocess.PIPE)
+    assert holder.stdout is not None
+    holder.stdout.readline()
+    store = SQLiteStore(place)
+    assert store.claim(["a"], retry=RETRY, since=0).busy == {"a"}
+    holder.send_signal(signal.SIGKILL)
+    # Not waited for yet: a zombie still has a process number, and is dead all the same.
+    deadline = time.monotonic() + 5
+    while not (claimed := store.claim(["a"], retry=RETRY, since=0)).ours:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert claimed.ours == {"a"}
+    holder.wait()
+    holder.stdout.close()
+    store.close()
+
+
+def plant_claim(place: Path, owner: Owner, heartbeat: float) -> None:
+    with sqlite3.connect(place) as db:
+        db.execute(
+            "INSERT INTO owners VALUES (?, ?, ?, ?, ?)",
+            (owner.owner, owner.host, owner.pid, owner.started, heartbeat),
+        )
+        db.execute("INSERT INTO claims VALUES ('a', ?)", (owner.owner,))
+    db.close()
+
+
+@pytest.mark.parametrize(("silent_s", "free"), [(30.0, False), (61.0, True)])
+def test_an_owner_elsewhere_is_given_up_after_a_minute_of_silence(
+    store: SQLiteStore, place: Path, silent_s: float, free: bool
+) -> None:
+    plant_claim(place, Owner("o", "elsewhere", 1, "x"), time.time() - silent_s)
+    assert bool(store.claim(["a"], retry=RETRY, since=0).ours) == free
+
+
+def test_a_process_number_used_again_is_not_the_old_owner(store: SQLiteStore, place: Path) -> None:
+    me = Owner.here()
+    plant_claim(place, Owner("o", me.host, me.pid, "another start"), time.time())
+    assert store.claim(["a"], retry=RETRY, since=0).ours == {"a"}
+
+
+def test_this_process_is_alive_and_says_when_it_began() -> None:
+    me = Owner.here()
+    assert state_of(me) == "alive"
+    assert process_start(me.pid) == me.started != ""
+    assert me.host == this_host()
+
+
+def test_parts_of_a_judge_are_kept(store: SQLiteStore) -> None:
+    parts = {"model": "m", "nested": {"temperature": 0.0}}
+    store.remember_judge("f", judge="openai:m", protocol="preference", parts=parts)
+    store.remember_judge("f", judge="openai:m", protocol="preference", parts=parts)
+    assert store.judge_parts("f") == parts
+    assert store.judge_parts("g") is None
+
+
+def test_text_that_is_not_utf8_is_kept_without_harm(store: SQLiteStore) -> None:
+    store.save([call("k", text="half a pair: \ud83d", subject_id="\udc00")])
+    assert store.lookup(["k"])["k"].text == "half a pair: ?"
+
+
+def test_a_failed_transaction_leaves_nothing(store: SQLiteStore) -> None:
+    def fail() -> None:
+        with store.transaction():
+            store.save([call("k")])
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert store.lookup(["k"]) == {}
+
+
+def test_an_older_file_opens_and_is_brought_up_to_date(place: Path) -> None:
+    db = sqlite3.connect(place)
+    db.execute(f"CREATE TABLE {LEDGER} (position INTEGER PRIMARY KEY, name TEXT, applied_at TEXT)")
+    for statement in MIGRATIONS[0].statements:
+        db.execute(statement.replace("{serial}", "INTEGER PRIMARY KEY"))
+    db.execute(f"INSERT INTO {LEDGER} VALUES (1, ?, 'then')", (MIGRATIONS[0].name,))
+    db.execute(
+        "INSERT INTO calls (call_key, judge_fingerprint, subject_id, content_hash, repeat_index,"
+        " slot, status, created_at) VALUES ('k', 'f', 's', 'c', 0, '', 'ok', 'then')"
+    )
+    db.commit()
+    db.close()
+    store = SQLiteStore(place)
+    assert set(store.claim(["k"], retry=RETRY, since=0).done) == {"k"}
+    assert store.claim(["new"], retry=RETRY, since=0).ours == {"new"}
+    store.close()
+    db = sqlite3.connect(place)
+    names = [name for (name,) in db.execute(f"SELECT name FROM {LEDGER} ORDER BY position")]
+    db.close()
+    assert names == [step.name for step in MIGRATIONS]
+
+
+def test_a_newer_file_is_refused_untouched(place: Path) -> None:
+    SQLiteStore(place).close()
+    db = sqlite3.connect(place)
+    db.execute(f"INSERT INTO {LEDGER} VALUES (99, '9999_from_the_future', 'then')")
+    db.commit()
+    db.close()
+    before = place.read_bytes()
+    with pytest.raises(StoreVersionError, match="newer adjudge .*9999_from_the_future.*upgrade"):
+        SQLiteStore(place)
+    assert place.read_bytes() == before
+
+
+def test_migrations_out_of_order_are_not_guessed_at() -> None:
+    with pytest.raises(StoreError, match="out of order"):
+        pending([MIGRATIONS[1].name], "x.db")
+
+
+def test_a_database_of_another_kind_is_left_alone(place: Path) -> None:
+    db = sqlite3.connect(place)
+    db.execute("CREATE TABLE photos (name TEXT)")
+    db.commit()
+    db.close()
+    with pytest.raises(StoreError, match="another kind"):
+        SQLiteStore(place)
+
+
+def test_a_file_that_is_no_database_is_refused(place: Path) -> None:
+    place.write_text("id,prompt\n" * 1000)
+    with pytest.raises(StoreError, match="not an adjudge store"):
+        SQLiteStore(place)
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot be opened"):
+        SQLiteStore(tmp_path / "file" / "store.db")
+
+
+def test_a_store_in_memory_is_forgotten() -> None:
+    store = open_store(None)
+    store.save([call("k")])
+    assert set(store.lookup(["k"])) == {"k"}
+    store.close()
+    assert open_store(None).lookup(["k"]) == {}
+
+
+OPEN_AND_CLAIM = """
+import sys
+from adjudge.store import SQLiteStore, Call
+store = SQLiteStore(sys.argv[1])
+mine = []
+for start in range(0, 2000, 50):
+    keys = [f"k{n}" for n in range(start, start + 50)]
+    ours = store.claim(keys, retry=(), since=0).ours
+    store.save(Call(call_key=key, judge_fingerprint="f", subject_id="s", content_hash="c",
+                    order=None, repeat=0, slot=sys.argv[2], status="ok") for key in ours)
+store.close()
+"""
+
+
+def test_processes_opening_one_new_file_at_once_share_it(place: Path) -> None:
+    racers = [
+        subprocess.Popen([sys.executable, "-c", OPEN_AND_CLAIM, place, str(n)]) for n in range(4)
+    ]
+    assert [racer.wait(60) for racer in racers] == [0] * 4
+    db = sqlite3.connect(place)
+    rows, keys = db.execute("SELECT COUNT(*), COUNT(DISTINCT call_key) FROM calls").fetchone()
+    claims = db.execute("SELECT COUNT(*) FROM claims").fetchone()
+    db.close()
+    assert (rows, keys, claims) == (2000, 2000, (0,))
