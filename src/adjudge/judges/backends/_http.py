@@ -1,0 +1,333 @@
+"""Asking a server for JSON, and asking again when that can help.
+
+429, 5xx, time-outs, broken connections and bodies that are not JSON are tried again, with full
+jitter and no sooner than the server's Retry-After; after `max_attempts` the trouble is told in
+words. Any other answer is handed back as it is: what it means is the backend's business.
+Keys come from the environment, travel in a header, and are struck out of everything told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+
+from adjudge._validation import count, positive
+from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
+from adjudge.judges.backends._limiter import Limiter
+
+RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
+#: Signs that the server has too much to do; other trouble says nothing about the load.
+OVERLOAD = frozenset({429, 503, 529})
+#: A server that asks for a longer pause than this is not waited for.
+LONGEST_PAUSE_S = 120.0
+LARGEST_BODY = 32 * 1024 * 1024
+_KEPT_RAW = 64 * 1024
+_TOLD = 300
+_KEY_SHAPES = re.compile(
+    r"(?i)\b(?:bearer\s+|x-api-key:?\s*)[\w.\-*]+|\b(?:sk|pk|gsk|xai|hf|pplx)[-_][\w\-*]{8,}"
+)
+
+
+class Redactor:
+    """Strikes secrets out of text: the keys it knows, and whatever looks like one.
+
+    >>> Redactor(["hunter2-secret"])("bad key hunter2-secret, not sk-abcd***wxyz")
+    'bad key [redacted], not [redacted]'
+    """
+
+    def __init__(self, secrets: list[str]) -> None:
+        # A key like "EMPTY", usual with local servers, is no secret, and a common word.
+        self._secrets = [secret for secret in secrets if len(secret) >= 6]
+
+    def exact(self, text: str) -> str:
+        """Only the keys it knows: for replies that are kept as they came."""
+        for secret in self._secrets:
+            if secret in text:
+                text = text.replace(secret, "[redacted]")
+        return text
+
+    def __call__(self, text: str) -> str:
+        return _KEY_SHAPES.sub("[redacted]", self.exact(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """The last answer, or why there is none (`trouble`)."""
+
+    http_status: int | None
+    payload: Any
+    raw: str | None
+    latency_s: float
+    trouble: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    """One attempt that may be made again."""
+
+    reason: str
+    http_status: int | None = None
+    raw: str | None = None
+    wait_s: float = 0.0
+    overload: bool = False
+    connected: bool = True
+
+
+def key_from(variable: str) -> str:
+    """The API key that an environment variable holds, or "" when there is none."""
+    key = os.environ.get(variable, "").strip()
+    if not key.isascii() or not key.isprintable():
+        raise JudgeError(f"{variable} holds characters that cannot be sent; set it again")
+    return key
+
+
+def check_base_url(base_url: str) -> str:
+    """The URL without a trailing slash; refused when it could carry a secret.
+
+    >>> check_base_url("http://localhost:8000/v1/")
+    'http://localhost:8000/v1'
+    """
+    parts = urlsplit(base_url)
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        host = f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
+        raise ArgumentError(
+            "base_url", host, "leave out user, password and query; keys come from the environment"
+        )
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ArgumentError("base_url", base_url, "give a URL such as http://localhost:8000/v1")
+    return base_url.rstrip("/")
+
+
+def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
+    """The pause a server asks for, in seconds: a number, or a date.
+
+    >>> retry_after({"Retry-After": "2.5"})
+    2.5
+    >>> retry_after({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"},
+    ...             datetime(2015, 10, 21, 7, 27, tzinfo=UTC))
+    60.0
+    """
+    for name, unit in (("retry-after-ms", 1000.0), ("Retry-After", 1.0)):
+        value = headers.get(name)
+        if value is None:
+            continue
+        try:
+            seconds = float(value) / unit
+        except ValueError:
+            try:
+                date = parsedate_to_datetime(value)
+            except (TypeError, ValueError):
+                continue
+            if date.tzinfo is None:
+                date = date.replace(tzinfo=UTC)
+            seconds = (date - (now or datetime.now(UTC))).total_seconds()
+        if seconds == seconds and seconds != float("inf"):
+            return max(0.0, seconds)
+    return None
+
+
+class Server:
+    """One HTTP server, asked for JSON over kept-alive connections."""
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        headers: Mapping[str, str],
+        secrets: list[str],
+        concurrency: int,
+        timeout_s: float,
+        max_attempts: int,
+        first_pause_s: float = 0.5,
+    ) -> None:
+        self.base_url = check_base_url(base_url)
+        self.redact = Redactor(secrets)
+        self.limiter = Limiter(count(concurrency, "concurrency", least=1))
+        self.timeout_s = positive(timeout_s, "timeout")
+        self.max_attempts = count(max_attempts, "max_attempts", least=1)
+        self.first_pause_s = positive(first_pause_s, "first_pause_s")
+        self.reached = False
+        self._headers = dict(headers)
+        self._session: aiohttp.ClientSession | None = None
+        self._proxy = _proxy_for(self.base_url)
+
+    async def open(self) -> None:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=self.limiter.most, ttl_dns_cache=300),
+                timeout=aiohttp.ClientTimeout(total=self.timeout_s),
+                headers={"Accept": "application/json", **self._headers},
+                auto_decompress=True,
+            )
+
+    async def close(self) -> None:
+        if self._session is not None:
+            session, self._session = self._session, None
+            await session.close()
+
+    async def post_json(self, path: str, body: Mapping[str, Any]) -> Exchange:
+        """POST an object; the answer, after as many attempts as it takes or is allowed."""
+        data = json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
+        return await self.exchange(
+            "POST", path, data=data, headers={"Content-Type": "application/json"}
+        )
+
+    async def exchange(
+        self, method: str, path: str, *, expect_json: bool = True, **request: Any
+    ) -> Exchange:
+        """One request with its retries."""
+        limiter = self.limiter
+        for attempt in range(1, self.max_attempts + 1):
+            cuts = await limiter.enter()
+            began = time.perf_counter()
+            try:
+                outcome = await self._attempt(method, path, expect_json, request)
+            finally:
+                limiter.leave()
+            if isinstance(outcome, Exchange):
+                self.reached = True
+                limiter.answered()
+                return outcome
+            if outcome.http_status is not None:
+                self.reached = True
+            if outcome.overload:
+                pause = outcome.wait_s if outcome.wait_s <= LONGEST_PAUSE_S else 0.0
+                limiter.overloaded(cuts, pause)
+            told = f"{outcome.reason} ({attempt} of {self.max_attempts} attempts)"
+            if outcome.wait_s > LONGEST_PAUSE_S:
+                told = f"{outcome.reason}; the server asks to wait {outcome.wait_s:.0f} s"
+            elif attempt < self.max_attempts:
+                ceiling = min(60.0, self.first_pause_s * 2 ** (attempt - 1))
+                await asyncio.sleep(outcome.wait_s + random.uniform(0, ceiling))
+                continue
+            if not outcome.connected and not self.reached:
+                raise JudgeRefusedError(
+                    self.redact(
+                        f"cannot reach {self.base_url}: {outcome.reason}; "
+                        "check that the server is running and --base-url"
+                    )
+                )
+            return Exchange(
+                outcome.http_status,
+                None,
+                outcome.raw,
+                time.perf_counter() - began,
+                trouble=self.redact(told),
+            )
+        raise AssertionError("the loop returns on its last attempt")
+
+    async def _attempt(
+        self, method: str, path: str, expect_json: bool, request: dict[str, Any]
+    ) -> Exchange | _Failed:
+        if self._session is None:
+            await self.open()
+        assert self._session is not None  # noqa: S101  (open() has just made it; this tells mypy)
+        began = time.perf_counter()
+        try:
+            async with self._session.request(
+                method,
+                self.base_url + path,
+                allow_redirects=False,
+                proxy=self._proxy,
+                **request,
+            ) as response:
+                content = await _bounded(response)
+                status, headers = response.status, response.headers
+        except TimeoutError:
+            return _Failed(f"no answer within {self.timeout_s:g} s", overload=True)
+        except aiohttp.ClientConnectorCertificateError as error:
+            raise JudgeRefusedError(f"{self.base_url}: {_words(error)}") from None
+        except aiohttp.ClientConnectorError as error:
+            return _Failed(_words(error), overload=True, connected=False)
+        except (aiohttp.ClientError, OSError) as error:
+            return _Failed(f"the connection broke: {_words(error)}", overload=True)
+        latency = time.perf_counter() - began
+        if content is None:
+            return _Failed(f"an answer of more than {LARGEST_BODY >> 20} MB", status)
+        raw = self.redact.exact(content.decode(errors="replace"))
+        payload: Any = None
+        if expect_json or status >= 400:
+            try:
+                payload = json.loads(content)
+            except (ValueError, RecursionError):
+                if status < 400 and status not in RETRIED:
+                    shown = raw[:80]
+                    return _Failed(f"the answer is not JSON: {shown!r}", status, raw[:_KEPT_RAW])
+        code = _error_code(payload) or status
+        if code in RETRIED and not _out_of_money(payload):
+            return _Failed(
+                f"HTTP {code}: {self.words(payload, raw)}",
+                code,
+                raw[:_KEPT_RAW],
+                wait_s=retry_after(headers) or 0.0,
+                overload=code in OVERLOAD,
+            )
+        return Exchange(code, payload, raw, latency)
+
+    def words(self, payload: Any, raw: str | None) -> str:
+        """What the server says of its own error, on one line, without secrets."""
+        said: Any = payload
+        if isinstance(said, dict):
+            said = said.get("error", said.get("detail", said.get("message", said)))
+        if isinstance(said, dict):
+            said = said.get("message", said)
+        text = said if isinstance(said, str) else (raw or "") if said is None else json.dumps(said)
+        text = " ".join(self.redact(text).split())
+        return (text[: _TOLD - 3] + "...") if len(text) > _TOLD else (text or "no explanation")
+
+
+async def _bounded(response: aiohttp.ClientResponse) -> bytes | None:
+    """The body, or None when it is too large to be a reply."""
+    length = response.content_length
+    if length is not None and length <= LARGEST_BODY:
+        return await response.read()
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > LARGEST_BODY:
+            response.close()
+            return None
+    return bytes(body)
+
+
+def _error_code(payload: Any) -> int | None:
+    """The code of an error that a gateway wraps in a 200."""
+    if not isinstance(payload, dict) or "choices" in payload or "content" in payload:
+        return None
+    error = payload.get("error")
+    if not isinstance(error, dict):
+        return None
+    code = error.get("code")
+    return code if isinstance(code, int) and 400 <= code < 600 else None
+
+
+def _out_of_money(payload: Any) -> bool:
+    """A 429 that no waiting will cure."""
+    error = payload.get("error") if isinstance(payload, dict) else None
+    codes = (error.get("code"), error.get("type")) if isinstance(error, dict) else ()
+    return "insufficient_quota" in codes
+
+
+def _words(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _proxy_for(base_url: str) -> str | None:
+    parts = urlsplit(base_url)
+    host = parts.hostname or ""
+    if host in ("localhost", "127.0.0.1", "::1") or proxy_bypass(host):
+        return None
+    return getproxies().get(parts.scheme)

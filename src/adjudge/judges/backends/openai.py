@@ -1,0 +1,313 @@
+"""Any OpenAI-compatible chat server: OpenAI, vLLM, SGLang, llama.cpp, Ollama, OpenRouter.
+
+A Choice is one token with its 20 most likely alternatives. A token counts for an option when it
+is that option after the blanks, quotes, brackets, emphasis and stops around it are taken off:
+"A", " A", "(A", "A." and "**A" all count for A, and their probabilities are added. Case matters:
+"a" is an English word, and a token that begins one says nothing about answer A.
+
+An option that none of the returned tokens names is at most as likely as the least likely of them:
+its entry is that bound and the status `censored`. No option at all: `no_logprobs`.
+
+Temperature 0 leaves the log probabilities alone on every server known to us (they are taken before
+it is applied, or it is read as "greedy"), and makes the drawn token the likeliest, so that a list
+which includes the drawn token is still the top of the distribution and the bound holds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from adjudge.errors import JudgeError, JudgeRefusedError
+from adjudge.judges.backends._http import Exchange, Server, key_from
+from adjudge.judges.interface import Choice, Message, Question, Reply, Text
+
+DEFAULT_BASE_URL = "https://api.openai.com/v1"
+TOP_LOGPROBS = 20
+_STRIPPED = " \t\r\n\u00a0\u0120\u2581\u010a*_\"'`“”‘’()[]{}<>.:,;"
+#: Some servers write -9999 or minus infinity for what they did not compute.
+_NEVER = -1000.0
+#: Rejections in a row, after the server has answered before, that mean it answers no more.
+_REJECTIONS_IN_A_ROW = 20
+_PER_QUESTION = frozenset({400, 413, 422})
+_REFUSAL_CODES = frozenset(
+    {"content_filter", "content_policy_violation", "invalid_prompt", "ResponsibleAIPolicyViolation"}
+)
+_TOO_LONG = ("context length", "context_length", "maximum context", "context size", "too long")
+
+
+class OpenAIBackend:
+    """`openai:MODEL`, over one pool of kept-alive connections."""
+
+    wants: frozenset[type] = frozenset({Choice, Text})
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str = DEFAULT_BASE_URL,
+        api_key_env: str = "OPENAI_API_KEY",
+        concurrency: int = 32,
+        timeout: float = 60.0,
+        max_attempts: int = 6,
+        extra_body: Mapping[str, Any] | None = None,
+        first_pause_s: float = 0.5,
+    ) -> None:
+        key = key_from(api_key_env)
+        self.name = f"openai:{model}"
+        self.model = model
+        self.concurrency = concurrency
+        self.extra_body = dict(extra_body or {})
+        self.server = Server(
+            base_url,
+            headers={"Authorization": f"Bearer {key}"} if key else {},
+            secrets=[key],
+            concurrency=concurrency,
+            timeout_s=timeout,
+            max_attempts=max_attempts,
+            first_pause_s=first_pause_s,
+        )
+        self._api_key_env = api_key_env
+        self._has_key = bool(key)
+        # What the server turned out to want; learnt from its own words, once.
+        self._length_field = "max_tokens"
+        self._takes_schema = True
+        self._takes_temperature = True
+        self._answered = False
+        self._rejected_in_a_row = 0
+
+    def identity(self) -> Mapping[str, Any]:
+        return {
+            "backend": "openai",
+            "base_url": self.server.base_url,
+            "model": self.model,
+            "top_logprobs": TOP_LOGPROBS,
+            "choice_temperature": 0,
+            **({"extra_body": self.extra_body} if self.extra_body else {}),
+        }
+
+    async def start(self) -> None:
+        if not self._has_key and self.server.base_url == DEFAULT_BASE_URL:
+            raise JudgeError(
+                f"{self._api_key_env} is not set; export it, or name your own server by --base-url"
+            )
+        await self.server.open()
+
+    async def close(self) -> None:
+        await self.server.close()
+
+    async def ask(self, question: Question) -> Reply:
+        while True:
+            body = self.request_body(question)
+            exchange = await self.server.post_json("/chat/completions", body)
+            if exchange.http_status is None or exchange.trouble is not None:
+                return failed(exchange)
+            if exchange.http_status < 300:
+                self._answered = True
+                self._rejected_in_a_row = 0
+                return read_reply(exchange, question)
+            if not self._adapt(exchange, body):
+                return self._rejected(exchange, question)
+
+    def request_body(self, question: Question) -> dict[str, Any]:
+        """The JSON of one question; what is judged stands inside message contents only."""
+        want = question.want
+        body: dict[str, Any] = {
+            "model": self.model,
+            "messages": as_chat(question.messages),
+        }
+        if isinstance(want, Choice):
+            body[self._length_field] = 1
+            body["temperature"] = 0
+            body["logprobs"] = True
+            body["top_logprobs"] = TOP_LOGPROBS
+        elif isinstance(want, Text):
+            body[self._length_field] = want.max_tokens
+            if self._takes_temperature:
+                body["temperature"] = want.temperature
+            if want.json_schema is not None and self._takes_schema:
+                body["response_format"] = {
+                    "type": "json_schema",
+                    "json_schema": {
+                        "name": "judgment",
+                        "strict": True,
+                        "schema": dict(want.json_schema),
+                    },
+                }
+        else:
+            raise JudgeError(f"{self.name} cannot be asked for likelihoods; use a local judge")
+        body.update(self.extra_body)
+        return body
+
+    def _adapt(self, exchange: Exchange, body: Mapping[str, Any]) -> bool:
+        """Whether the server's words name a parameter that can be given in another way."""
+        if exchange.http_status not in _PER_QUESTION:
+            return False
+        words = self.server.words(exchange.payload, exchange.raw)
+        if "max_tokens" in body and "max_completion_tokens" in words:
+            self._length_field = "max_completion_tokens"
+            return True
+        schema_words = ("response_format", "json_schema", "structured output", "guided")
+        if "response_format" in body and any(word in words.lower() for word in schema_words):
+            self._takes_schema = False
+            return True
+        if "temperature" in words and body.get("temperature") == 1:
+            # Models that take no temperature sample at 1, which is what was asked for.
+            self._takes_temperature = False
+            return True
+        return False
+
+    def _rejected(self, exchange: Exchange, question: Question) -> Reply:
+        words = self.server.words(exchange.payload, exchange.raw)
+        status = exchange.http_status or 0
+        if status in _PER_QUESTION or status == 403:
+            if _is_content_refusal(exchange.payload, words):
+                return _told(exchange, "refused", f"HTTP {status}: {words}")
+            if any(phrase in words.lower() for phrase in _TOO_LONG) or status == 413:
+                return _told(exchange, "error", f"HTTP {status}: {words}")
+        if status in _PER_QUESTION and isinstance(question.want, Choice) and "logprob" in words:
+            raise JudgeRefusedError(
+                f"{self.name} gives no log probabilities (HTTP {status}: {words}); "
+                "sample its verdicts instead: --samples 10",
+                http_status=status,
+            )
+        self._rejected_in_a_row += 1
+        if (
+            status in _PER_QUESTION
+            and self._answered
+            and self._rejected_in_a_row < _REJECTIONS_IN_A_ROW
+        ):
+            # Questions of this shape were accepted before: it is this one the server cannot take.
+            return _told(exchange, "error", f"HTTP {status}: {words}")
+        raise JudgeRefusedError(f"{self.name}: HTTP {status}: {words}", http_status=status)
+
+
+def as_chat(messages: Sequence[Message]) -> list[dict[str, str]]:
+    """Messages as chat servers take them: one role, one string each."""
+    return [{"role": message.role, "content": message.text} for message in messages]
+
+
+def failed(exchange: Exchange) -> Reply:
+    """The reply of a question that could not be carried to the server and back."""
+    return _told(exchange, "error", exchange.trouble or "no answer")
+
+
+def read_reply(exchange: Exchange, question: Question) -> Reply:
+    """A reply from a chat completion."""
+    payload = exchange.payload
+    try:
+        choice = payload["choices"][0]
+        message = choice["message"]
+        text = message.get("content")
+        refusal = message.get("refusal")
+        finish = choice.get("finish_reason")
+    except (AttributeError, IndexError, KeyError, TypeError):
+        shown = " ".join((exchange.raw or "").split())[:120]
+        return _told(exchange, "error", f"the answer holds no message: {shown}")
+    usage = payload.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
+    measured: dict[str, Any] = {
+        "text": text if isinstance(text, str) else None,
+        "prompt_tokens": _whole(usage.get("prompt_tokens")),
+        "completion_tokens": _whole(usage.get("completion_tokens")),
+        "latency_s": exchange.latency_s,
+        "raw": exchange.raw,
+    }
+    if refusal or finish == "content_filter":
+        said = refusal if isinstance(refusal, str) else "stopped by the server's content filter"
+        return Reply(status="refused", error=" ".join(said.split())[:300], **measured)
+    if isinstance(question.want, Choice):
+        return _read_choice(choice, question.want.options, measured)
+    return Reply(status="ok", **measured)
+
+
+def _read_choice(
+    choice: Mapping[str, Any], options: tuple[str, ...], measured: dict[str, Any]
+) -> Reply:
+    try:
+        top = choice["logprobs"]["content"][0]["top_logprobs"]
+        pairs = [(entry["token"], float(entry["logprob"])) for entry in top]
+    except (IndexError, KeyError, TypeError, ValueError):
+        pairs = []
+    if not pairs:
+        empty = not measured["text"]
+        told = "the reply is empty" if empty else "the server returned no log probabilities"
+        return Reply(
+            status="no_logprobs", error=f"{told}; --samples K asks for verdicts alone", **measured
+        )
+    if any(value != value or value > 1e-3 for _, value in pairs) or (
+        math.fsum(math.exp(value) for _, value in pairs) > 1.01
+    ):
+        return Reply(
+            status="error",
+            error="the server's log probabilities are not those of tokens",
+            **measured,
+        )
+    if sum(value > _NEVER for _, value in pairs) < 2:
+        # One token at 1 and the rest at 0 is the outcome of greedy sampling, not a measurement.
+        return Reply(
+            status="no_logprobs",
+            error="the server gives the drawn token alone a probability; --samples K asks for "
+            "verdicts alone",
+            **measured,
+        )
+    logprobs, censored = option_logprobs(pairs, options)
+    if len(censored) == len(options):
+        first = max(pairs, key=lambda pair: pair[1])[0]
+        return Reply(
+            status="no_logprobs",
+            error=f"none of {', '.join(options)} is among the {len(pairs)} likeliest first tokens "
+            f"(likeliest: {str(first)[:40]!r})",
+            **measured,
+        )
+    return Reply(
+        status="censored" if censored else "ok", logprobs=logprobs, censored=censored, **measured
+    )
+
+
+def option_logprobs(
+    pairs: Sequence[tuple[str, float]], options: tuple[str, ...]
+) -> tuple[dict[str, float], frozenset[str]]:
+    """Each option's log probability, summed over its spellings, and those that are only bounded.
+
+    >>> option_logprobs([("A", -0.5), (" A", -2.0), ("x", -4.0)], ("A", "B"))
+    ({'A': -0.29..., 'B': -4.0}, frozenset({'B'}))
+    """
+    found: dict[str, list[float]] = {}
+    for token, value in pairs:
+        stripped = token.strip(_STRIPPED) if isinstance(token, str) else ""
+        if stripped in options and value > _NEVER:
+            found.setdefault(stripped, []).append(value)
+    bound = min(value for _, value in pairs if value > _NEVER)
+    logprobs = {
+        option: _log_sum_exp(found[option]) if option in found else bound for option in options
+    }
+    return logprobs, frozenset(option for option in options if option not in found)
+
+
+def _log_sum_exp(values: list[float]) -> float:
+    if len(values) == 1:
+        return values[0]
+    top = max(values)
+    return top + math.log(math.fsum(math.exp(value - top) for value in values))
+
+
+def _told(exchange: Exchange, status: Any, error: str) -> Reply:
+    return Reply(status=status, error=error, raw=exchange.raw, latency_s=exchange.latency_s)
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _is_content_refusal(payload: Any, words: str) -> bool:
+    error = payload.get("error") if isinstance(payload, dict) else None
+    inner = error.get("innererror") if isinstance(error, dict) else None
+    codes = {
+        str(part.get(field))
+        for part in (error, inner)
+        if isinstance(part, dict)
+        for field in ("code", "type")
+    }
+    return bool(codes & _REFUSAL_CODES) or "flagged" in words.lower()
