@@ -1,0 +1,136 @@
+"""The labelling page's server: a few JSON calls and four static files."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Annotated, Any
+
+from fastapi import FastAPI, HTTPException, Query, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.requests import Request
+
+from adjudge.errors import AdjudgeError, ArgumentError
+from adjudge.records import Order
+from adjudge.results.base import plain
+from adjudge.server.labelling import LabellingRound, Side
+from adjudge.server.render import highlight_styles, render_markdown
+from adjudge.server.safety import Guard, Limits
+
+_STATIC = {
+    "/": ("label.html", "text/html; charset=utf-8"),
+    "/label.js": ("label.js", "text/javascript; charset=utf-8"),
+    "/label.css": ("label.css", "text/css; charset=utf-8"),
+}
+#: The page itself may be fetched without the token; it sends the token with every call.
+_OPEN_PATHS = frozenset({*_STATIC, "/code.css", "/favicon.ico", "/healthz"})
+
+Rater = Annotated[str, Field(min_length=1, max_length=80, pattern=r"\S")]
+Nonce = Annotated[str, Field(min_length=8, max_length=80)]
+
+
+class Click(BaseModel):
+    """One answer of a rater."""
+
+    model_config = ConfigDict(extra="forbid")
+    rater: Rater
+    id: Annotated[str, Field(max_length=1000)]
+    side: Side
+    shown_order: Order
+    nonce: Nonce
+
+
+class Undo(BaseModel):
+    """The wish to take the last answer back."""
+
+    model_config = ConfigDict(extra="forbid")
+    rater: Rater
+    nonce: Nonce
+
+
+def label_app(round_: LabellingRound, *, host: str, port: int, token: str | None = None) -> Guard:
+    """The ASGI application of one labelling round, behind its guard."""
+    app = FastAPI(title="adjudge label", docs_url=None, redoc_url=None, openapi_url=None)
+    static = {path: _read(name) for path, (name, _) in _STATIC.items()}
+    code_css = highlight_styles()
+
+    @app.get("/code.css")
+    def code_style() -> Response:
+        return Response(code_css, media_type="text/css; charset=utf-8")
+
+    @app.get("/healthz")
+    def health() -> dict[str, str]:
+        return {"status": "ok"}
+
+    @app.get("/favicon.ico")
+    def icon() -> Response:
+        return Response(status_code=204)
+
+    for path, (_, media_type) in _STATIC.items():
+        app.add_api_route(path, _page(static[path], media_type), methods=["GET"])
+
+    @app.get("/api/next")
+    def next_pair(rater: Annotated[Rater, Query()]) -> dict[str, Any]:
+        shown = round_.next(rater)
+        told: dict[str, Any] = {
+            "progress": plain(round_.progress(rater)), "mode": round_.queue.mode, "item": None
+        }  # fmt: skip
+        if shown is not None:
+            told["item"] = {
+                "id": shown.pair.id,
+                "shown_order": shown.shown_order,
+                "sampled_by": shown.draw.sampled_by,
+                "prompt": render_markdown(shown.pair.prompt),
+                "left": render_markdown(shown.left),
+                "right": render_markdown(shown.right),
+            }
+        return told
+
+    @app.post("/api/label")
+    def keep(click: Click) -> dict[str, str]:
+        try:
+            round_.record(
+                rater=click.rater,
+                subject_id=click.id,
+                side=click.side,
+                shown_order=click.shown_order,
+                nonce=click.nonce,
+            )
+        except ArgumentError as error:
+            raise HTTPException(409, str(error)) from None
+        return {"kept": click.id}
+
+    @app.post("/api/undo")
+    def take_back(undo: Undo) -> dict[str, str | None]:
+        return {"undone": round_.undo(rater=undo.rater, nonce=undo.nonce)}
+
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(AdjudgeError, _failed)
+    return Guard(
+        app, host=host, port=port, token=token, limits=Limits(body_bytes=20_000),
+        open_paths=_OPEN_PATHS,
+    )  # fmt: skip
+
+
+def _page(content: bytes, media_type: str) -> Any:
+    def page() -> Response:
+        return Response(content, media_type=media_type)
+
+    return page
+
+
+def _read(name: str) -> bytes:
+    return (files("adjudge.server") / "static" / name).read_bytes()
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    # The default answer quotes the input back; one line without it is enough for our own page.
+    problems = error.errors() if isinstance(error, RequestValidationError) else []
+    where = ".".join(str(part) for part in problems[0]["loc"]) if problems else "request"
+    said = problems[0]["msg"] if problems else "not understood"
+    return JSONResponse({"detail": f"{where}: {said}"}, status_code=422)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    return JSONResponse({"detail": str(error)}, status_code=500)

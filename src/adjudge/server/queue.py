@@ -1,0 +1,94 @@
+"""Which pair a rater sees next, and what that choice does to the label's meaning.
+
+Labels drawn at random may calibrate; labels chosen because the judge doubted may not: among those
+the judge errs more often than elsewhere. When people label the judge's abstentions, a random share
+therefore goes on beside them. A pair that the random stream reaches after it was labelled for
+doubt is not shown again: a random draw met it, so its label counts as random from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from adjudge._validation import count, generator
+from adjudge.errors import ArgumentError
+from adjudge.records import SampledBy
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """One step of the queue: a pair, and by which stream it was drawn."""
+
+    id: str
+    sampled_by: SampledBy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queue:
+    """The whole order of draws, fixed by the seed, the same for every rater."""
+
+    draws: tuple[Draw, ...]
+    mode: str
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+def random_queue(ids: Sequence[str], *, seed: int) -> Queue:
+    """Every pair once, in a random order."""
+    order = generator(seed).permutation(len(ids))
+    return _queue([Draw(ids[i], "random") for i in order], "random")
+
+
+def planned_queue(planned: Sequence[tuple[str, SampledBy]], *, known: Sequence[str]) -> Queue:
+    """The rows of `adjudge plan --write-ids`, in their order, drawn as the plan says."""
+    there = set(known)
+    missing = [name for name, _ in planned if name not in there]
+    if missing:
+        raise ArgumentError(
+            "plan", missing[0], f"{len(missing)} planned ids are not among the pairs"
+        )
+    return _queue([Draw(name, sampled) for name, sampled in planned], "plan")
+
+
+def doubt_queue(
+    ids: Sequence[str], doubtful: Sequence[str], *, seed: int, random_share: float = 0.3
+) -> Queue:
+    """The judge's abstentions, most doubtful first, with a random share of all pairs between.
+
+    >>> queue = doubt_queue(list("abcdef"), ["c", "a"], seed=0, random_share=0.5)
+    >>> sorted({draw.id for draw in queue.draws if draw.sampled_by == "random"})
+    ['a', 'b', 'c', 'd', 'e', 'f']
+    """
+    if not 0 < random_share < 1:
+        raise ArgumentError("random_share", random_share, "give a number strictly between 0 and 1")
+    unknown = set(doubtful) - set(ids)
+    if unknown:
+        raise ArgumentError(
+            "abstentions", min(unknown), f"{len(unknown)} of these ids are not among the pairs"
+        )
+    rng = generator(seed)
+    doubt = iter([Draw(name, "doubt") for name in doubtful])
+    chance = iter([Draw(ids[i], "random") for i in rng.permutation(len(ids))])
+    return _queue(list(_interleave(doubt, chance, rng, random_share)), "doubt")
+
+
+def _interleave(
+    doubt: Iterator[Draw], chance: Iterator[Draw], rng: np.random.Generator, share: float
+) -> Iterator[Draw]:
+    # The coin is tossed without looking at the pairs, so the random stream stays a random sample.
+    while True:
+        first, second = (chance, doubt) if rng.random() < share else (doubt, chance)
+        draw = next(first, None) or next(second, None)
+        if draw is None:
+            return
+        yield draw
+
+
+def _queue(draws: list[Draw], mode: str) -> Queue:
+    count(len(draws), "pairs", least=1)
+    kinds: dict[str, int] = {}
+    for draw in draws:
+        kinds[draw.sampled_by] = kinds.get(draw.sampled_by, 0) + 1
+    return Queue(draws=tuple(draws), mode=mode, counts=kinds)

@@ -1,0 +1,162 @@
+// The labelling page. A click is named once (nonce) and sent until the server has kept it, so that
+// neither a lost answer nor a reload can lose a label or count it twice.
+"use strict";
+
+const $ = (id) => document.getElementById(id);
+const SIDES = { "1": "left", "2": "right", "0": "tie", "s": "skip" };
+const MEANING = {
+  random: "Drawn at random: this label may calibrate.",
+  plan: "Drawn by your labelling plan.",
+  doubt: "Shown because the judge was in doubt: this label helps to learn, but calibration refuses it.",
+};
+
+let token = null;
+let rater = localStorage.getItem("adjudge-rater") || "";
+let item = null;
+let nonce = null;
+let busy = false;
+
+function newNonce() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function say(message) {
+  $("notice").textContent = message;
+  $("notice").hidden = !message;
+}
+
+async function call(path, body) {
+  const headers = {};
+  if (token) headers["Authorization"] = `Bearer ${token}`;
+  if (body) headers["Content-Type"] = "application/json";
+  const answer = await fetch(path, {
+    method: body ? "POST" : "GET",
+    headers,
+    body: body ? JSON.stringify(body) : undefined,
+  });
+  const told = await answer.json().catch(() => ({}));
+  if (!answer.ok) {
+    const error = new Error(told.detail || `the server answered ${answer.status}`);
+    error.final = answer.status >= 400 && answer.status < 500 && answer.status !== 408;
+    throw error;
+  }
+  return told;
+}
+
+// Keeps trying while the server is away; a refusal is shown and not repeated.
+async function insist(path, body) {
+  for (let wait = 500; ; wait = Math.min(wait * 2, 8000)) {
+    try {
+      const told = await call(path, body);
+      say("");
+      return told;
+    } catch (error) {
+      if (error.final) throw error;
+      say("Not saved yet: the server does not answer. Trying again…");
+      await new Promise((resolve) => setTimeout(resolve, wait));
+    }
+  }
+}
+
+function show(view) {
+  for (const id of ["stage", "bar", "done", "name-form"]) $(id).hidden = true;
+  for (const id of view) $(id).hidden = false;
+}
+
+function askName() {
+  show(["name-form"]);
+  $("name").value = rater;
+  $("name").focus();
+}
+
+async function advance() {
+  const told = await insist(`/api/next?rater=${encodeURIComponent(rater)}`);
+  const { progress } = told;
+  item = told.item;
+  nonce = newNonce();
+  $("who").textContent = rater;
+  $("count").textContent = `${progress.answered} / ${progress.total}`;
+  $("fill").style.width = `${(100 * progress.answered) / Math.max(progress.total, 1)}%`;
+  const meter = document.querySelector(".meter");
+  meter.setAttribute("aria-valuenow", progress.answered);
+  meter.setAttribute("aria-valuemax", progress.total);
+  if (!item) {
+    $("done-text").textContent =
+      `${progress.labels} labels kept, ${progress.skipped} skipped. ` +
+      `${progress.random} drawn at random, ${progress.plan} by plan, ${progress.doubt} by doubt. ` +
+      "You may close this page; press U to take the last one back.";
+    show(["done"]);
+    return;
+  }
+  // The server made this HTML from Markdown with raw HTML off; the page's policy runs no script in it.
+  for (const part of ["prompt", "left", "right"]) {
+    $(part).innerHTML = item[part];
+    $(part).scrollTop = 0;
+  }
+  $("sampling").textContent = MEANING[item.sampled_by] || "";
+  for (const side of document.querySelectorAll(".side")) side.classList.remove("chosen");
+  show(["stage", "bar"]);
+  window.scrollTo(0, 0);
+}
+
+async function guarded(work) {
+  if (busy) return;
+  busy = true;
+  try {
+    await work();
+  } catch (error) {
+    say(error.message);
+  } finally {
+    busy = false;
+  }
+}
+
+function choose(side) {
+  if (!item) return;
+  guarded(async () => {
+    const chosen = { left: "left", right: "right" }[side];
+    if (chosen) $(chosen).closest(".side").classList.add("chosen");
+    await insist("/api/label", {
+      rater, id: item.id, side, shown_order: item.shown_order, nonce,
+    });
+    await advance();
+  });
+}
+
+function undo() {
+  guarded(async () => {
+    const told = await insist("/api/undo", { rater, nonce: newNonce() });
+    await advance();
+    if (!told.undone) say("There is nothing to undo.");
+  });
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.target instanceof HTMLInputElement || !$("name-form").hidden) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+  const key = event.key.toLowerCase();
+  if (key === "u") undo();
+  else if (key in SIDES) choose(SIDES[key]);
+  else return;
+  event.preventDefault();
+});
+
+document.addEventListener("DOMContentLoaded", () => {
+  // A token travels in the fragment, which is never sent to any server nor kept in its logs.
+  token = new URLSearchParams(location.hash.slice(1)).get("token");
+  for (const button of document.querySelectorAll("[data-side]")) {
+    button.addEventListener("click", () => choose(button.dataset.side));
+  }
+  $("undo").addEventListener("click", undo);
+  $("who").addEventListener("click", askName);
+  $("name-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    rater = $("name").value.trim();
+    if (!rater) return;
+    localStorage.setItem("adjudge-rater", rater);
+    guarded(advance);
+  });
+  if (rater) guarded(advance);
+  else askName();
+});

@@ -1,0 +1,175 @@
+"""A labelling round keeps every click once and forgets nothing."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from adjudge.errors import ArgumentError
+from adjudge.records import Label, Pair
+from adjudge.server.labelling import LabellingRound
+from adjudge.server.queue import doubt_queue, random_queue
+from adjudge.store.labels import LabelBook
+
+PAIRS = [Pair(id=f"p{i}", prompt="?", response_a=f"a{i}", response_b=f"b{i}") for i in range(12)]
+IDS = [pair.id for pair in PAIRS]
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> LabelBook:
+    return LabelBook(tmp_path / "adjudge.db")
+
+
+def click(round_: LabellingRound, rater: str, side: str, nonce: str | None = None) -> str:
+    shown = round_.next(rater)
+    assert shown is not None
+    round_.record(
+        rater=rater,
+        subject_id=shown.pair.id,
+        side=side,  # type: ignore[arg-type]
+        shown_order=shown.shown_order,
+        nonce=nonce or f"{rater}-{shown.pair.id}",
+    )
+    return shown.pair.id
+
+
+def test_a_label_is_about_a_and_b_whatever_the_sides(book: LabelBook) -> None:
+    round_ = LabellingRound(PAIRS, random_queue(IDS, seed=0), book)
+    for _ in PAIRS:
+        shown = round_.next("ann")
+        assert shown is not None
+        side = "left" if shown.left.startswith("a") else "right"
+        round_.record(
+            rater="ann", subject_id=shown.pair.id, side=side, shown_order=shown.shown_order,
+            nonce=f"nonce-{shown.pair.id}",
+        )  # fmt: skip
+    assert round_.next("ann") is None
+    labels = book.labels()
+    assert {label.label for label in labels} == {"A"}
+    assert {label.shown_order for label in labels} == {"ab", "ba"}
+    assert {label.sampled_by for label in labels} == {"random"}
+
+
+def test_a_click_that_arrives_twice_counts_once(book: LabelBook) -> None:
+    round_ = LabellingRound(PAIRS, random_queue(IDS, seed=0), book)
+    shown = round_.next("ann")
+    assert shown is not None
+    for _ in range(3):
+        round_.record(
+            rater="ann", subject_id=shown.pair.id, side="left", shown_order=shown.shown_order,
+            nonce="the-same-click",
+        )  # fmt: skip
+    assert len(book.labels()) == 1
+
+
+def test_undo_brings_the_pair_back_and_undo_repeated_is_one_undo(book: LabelBook) -> None:
+    round_ = LabellingRound(PAIRS, random_queue(IDS, seed=0), book)
+    first, second = click(round_, "ann", "left"), click(round_, "ann", "right")
+    assert round_.undo(rater="ann", nonce="undo-0001") == second
+    assert round_.undo(rater="ann", nonce="undo-0001") == second
+    assert [label.id for label in book.labels()] == [first]
+    shown = round_.next("ann")
+    assert shown is not None
+    assert shown.pair.id == second
+    assert round_.undo(rater="ann", nonce="undo-0002") == first
+    assert round_.undo(rater="ann", nonce="undo-0003") is None
+
+
+def test_a_changed_mind_counts_last(book: LabelBook) -> None:
+    round_ = LabellingRound(PAIRS, random_queue(IDS, seed=0), book)
+    name = click(round_, "ann", "left")
+    round_.undo(rater="ann", nonce="undo-0001")
+    click(round_, "ann", "tie", nonce="second-thought")
+    assert [(label.id, label.label) for label in book.labels()] == [(name, "tie")]
+
+
+def test_a_skip_is_answered_and_no_label(book: LabelBook) -> None:
+    round_ = LabellingRound(PAIRS, random_queue(IDS, seed=0), book)
+    click(round_, "ann", "skip")
+    progress = round_.progress("ann")
+    assert (progress.answered, progress.labels, progress.skipped) == (1, 0, 1)
+    assert book.labels() == []
+
+
+def test_another_process_finds_everything(book: LabelBook, tmp_path: Path) -> None:
+    round_ = LabellingRound(PAIRS, random_queue(IDS, seed=0), book)
+    done = [click(round_, "ann", "left") for _ in range(5)]
+    again = LabellingRound(PAIRS, random_queue(IDS, seed=0), LabelBook(tmp_path / "adjudge.db"))
+    shown = again.next("ann")
+    assert shown is not None
+    assert shown.pair.id not in done
+    assert again.progress("ann").labels == 5
+
+
+def test_two_raters_see_the_same_pairs_or_share_them_out(book: LabelBook) -> None:
+    together = LabellingRound(PAIRS, random_queue(IDS, seed=0), book)
+    assert click(together, "ann", "left") == click(together, "bob", "right")
+    shared = LabellingRound(PAIRS, random_queue(IDS, seed=0), book, share_out=True)
+    seen = [click(shared, rater, "left") for rater in ("ann", "bob") * 4]
+    assert max(Counter(seen).values()) == 1
+
+
+def test_sides_differ_between_pairs_and_hold_on_reload(book: LabelBook) -> None:
+    round_ = LabellingRound(PAIRS, random_queue(IDS, seed=0), book)
+    orders = {name: round_.order_for("ann", name) for name in IDS}
+    assert set(orders.values()) == {"ab", "ba"}
+    assert orders == {name: round_.order_for("ann", name) for name in IDS}
+
+
+def test_a_doubt_label_met_by_the_random_stream_becomes_random(book: LabelBook) -> None:
+    queue = doubt_queue(IDS, IDS[:6], seed=0, random_share=0.4)
+    round_ = LabellingRound(PAIRS, queue, book)
+    while round_.next("ann") is not None:
+        click(round_, "ann", "left")
+    # The whole random stream has passed, so every pair was drawn at random too.
+    assert {label.sampled_by for label in book.labels()} == {"random"}
+    assert round_.progress("ann").doubt == 0
+
+
+def test_before_the_random_stream_meets_it_doubt_stays_doubt(book: LabelBook) -> None:
+    queue = doubt_queue(IDS, IDS[:6], seed=0, random_share=0.4)
+    round_ = LabellingRound(PAIRS, queue, book)
+    for _ in range(3):
+        click(round_, "ann", "left")
+    shown = round_.next("ann")
+    at = [draw.id for draw in queue.draws].index(shown.pair.id if shown else "")
+    met = {draw.id for draw in queue.draws[:at] if draw.sampled_by == "random"}
+    for label in book.labels():
+        assert label.sampled_by == ("random" if label.id in met else "doubt")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [({"subject_id": "zz"}, "no such pair"), ({"shown_order": "xx"}, "reload the page")],
+)
+def test_clicks_that_do_not_fit_are_refused(
+    book: LabelBook, change: dict[str, str], told: str
+) -> None:
+    round_ = LabellingRound(PAIRS, random_queue(IDS, seed=0), book)
+    good = {"rater": "ann", "subject_id": "p1", "side": "left", "nonce": "12345678",
+            "shown_order": round_.order_for("ann", "p1")}  # fmt: skip
+    with pytest.raises(ArgumentError, match=told):
+        round_.record(**{**good, **change})  # type: ignore[arg-type]
+    assert book.labels() == []
+
+
+def test_import_is_idempotent_and_export_returns_what_came_in(book: LabelBook) -> None:
+    labels = [
+        Label(id="p1", label="A", rater="ann", sampled_by="random", shown_order="ba"),
+        Label(id="p2", label="tie", rater="bob"),
+    ]
+    assert book.import_labels(labels) == (2, 0)
+    assert book.import_labels(labels) == (0, 2)
+    assert book.labels() == labels
+
+
+def test_history_is_kept(book: LabelBook, tmp_path: Path) -> None:
+    round_ = LabellingRound(PAIRS, random_queue(IDS, seed=0), book)
+    click(round_, "ann", "left")
+    round_.undo(rater="ann", nonce="undo-0001")
+    with sqlite3.connect(tmp_path / "adjudge.db") as db:
+        actions = [row[0] for row in db.execute("SELECT action FROM label_events ORDER BY event")]
+    assert actions == ["label", "undo"]

@@ -1,0 +1,61 @@
+"""Which pair comes next, and what that makes of its label."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from adjudge.errors import ArgumentError
+from adjudge.server.queue import doubt_queue, planned_queue, random_queue
+
+IDS = [f"p{i}" for i in range(40)]
+
+
+def test_a_random_queue_shows_every_pair_once_and_repeats_by_seed() -> None:
+    queue = random_queue(IDS, seed=1)
+    assert sorted(draw.id for draw in queue.draws) == sorted(IDS)
+    assert queue == random_queue(IDS, seed=1)
+    assert queue.draws != random_queue(IDS, seed=2).draws
+    assert {draw.sampled_by for draw in queue.draws} == {"random"}
+
+
+def test_a_plan_is_followed_as_written() -> None:
+    queue = planned_queue([("p3", "plan"), ("p1", "random")], known=IDS)
+    assert [(draw.id, draw.sampled_by) for draw in queue.draws] == [
+        ("p3", "plan"),
+        ("p1", "random"),
+    ]
+    with pytest.raises(ArgumentError, match="1 planned ids are not among the pairs"):
+        planned_queue([("zz", "plan")], known=IDS)
+
+
+def test_doubt_comes_first_and_a_random_share_goes_on() -> None:
+    doubtful = [f"p{i}" for i in range(0, 40, 2)]
+    queue = doubt_queue(IDS, doubtful, seed=3, random_share=0.3)
+    kinds = Counter(draw.sampled_by for draw in queue.draws)
+    assert kinds == {"doubt": 20, "random": 40}
+    doubt_order = [draw.id for draw in queue.draws if draw.sampled_by == "doubt"]
+    assert doubt_order == doubtful
+
+
+def test_the_random_stream_does_not_look_at_doubt() -> None:
+    """Over seeds, the first random draw is uniform over all pairs, doubtful or not."""
+    doubtful = IDS[:20]
+    first = Counter()
+    for seed in range(2000):
+        queue = doubt_queue(IDS, doubtful, seed=seed)
+        first[next(draw.id for draw in queue.draws if draw.sampled_by == "random")] += 1
+    share = sum(first[name] for name in doubtful) / 2000
+    assert abs(share - 0.5) < 4 * (0.25 / 2000) ** 0.5
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.5])
+def test_the_random_share_is_neither_nothing_nor_all(share: float) -> None:
+    with pytest.raises(ArgumentError, match="random_share"):
+        doubt_queue(IDS, IDS[:3], seed=0, random_share=share)
+
+
+def test_strangers_among_the_abstentions_are_named() -> None:
+    with pytest.raises(ArgumentError, match="'zz'.*not among the pairs"):
+        doubt_queue(IDS, ["zz"], seed=0)

@@ -1,0 +1,98 @@
+"""No text of strangers becomes anything but text."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adjudge.server.render import highlight_styles, render_markdown
+
+XSS = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "<svg/onload=alert(1)>",
+    "[click](javascript:alert(1))",
+    "[click](JaVaScRiPt:alert(1))",
+    "[click](java\nscript:alert(1))",
+    "[click](&#106;avascript:alert(1))",
+    "[click](data:text/html;base64,PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg==)",
+    "[click](vbscript:msgbox(1))",
+    "[click](file:///etc/passwd)",
+    "![x](javascript:alert(1))",
+    "![x](https://evil.example/pixel.png)",
+    '![x](https://evil.example/p.png "onerror=alert(1)")',
+    "<https://ok.example/\"onmouseover=alert(1)>",
+    "[a]: javascript:alert(1)\n\n[a]",
+    "```html\n<script>alert(1)</script>\n```",
+    '```"><script>alert(1)</script>\nx\n```',
+    "`<script>alert(1)</script>`",
+    "<iframe src=//evil.example></iframe>",
+    "<style>body{background:url(//evil.example)}</style>",
+    "<a href='x' onclick='alert(1)'>x</a>",
+    "&lt;script&gt;alert(1)&lt;/script&gt;",
+    "</div></main><script>alert(1)</script>",
+    "<!--<img src=--><img src=x onerror=alert(1)//>",
+    "| a |\n|---|\n| <img src=x onerror=alert(1)> |",
+    "# <b onmouseover=alert(1)>x",
+    "\u0000<script>alert(1)</script>",
+    "<math><mtext><table><mglyph><style><img src=x onerror=alert(1)>",
+    "[x](https://a.example/?q=\"><script>alert(1)</script>)",
+]  # fmt: skip
+ALLOWED = {
+    "p", "strong", "em", "s", "code", "pre", "span", "a", "ul", "ol", "li", "blockquote", "hr", "br",
+    "h1", "h2", "h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td",
+}  # fmt: skip
+ATTRIBUTES = {"class", "href", "rel", "target", "title", "start", "style"}
+
+
+class Inspector(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.problems: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in ALLOWED:
+            self.problems.append(f"tag {tag}")
+        for name, value in attrs:
+            if name not in ATTRIBUTES:
+                self.problems.append(f"attribute {name}")
+            if name == "href" and not str(value).lower().startswith(
+                ("http://", "https://", "mailto:")
+            ):
+                self.problems.append(f"link {value}")
+            if name == "style" and not str(value).startswith("text-align:"):
+                self.problems.append(f"style {value}")
+
+    handle_startendtag = handle_starttag
+
+
+def problems_of(html: str) -> list[str]:
+    inspector = Inspector()
+    inspector.feed(html)
+    inspector.close()
+    return inspector.problems
+
+
+@pytest.mark.parametrize("attack", XSS)
+def test_attacks_become_text(attack: str) -> None:
+    assert problems_of(render_markdown(attack)) == []
+
+
+@given(st.text(alphabet=st.sampled_from("<>/\"'`![]()&#;:=ajvscript onerror\n|-*_~"), max_size=200))
+def test_any_text_becomes_harmless(text: str) -> None:
+    assert problems_of(render_markdown(text)) == []
+
+
+def test_what_people_write_looks_right() -> None:
+    html = render_markdown(
+        "# T\n\n- **a**\n\n```python\nx = 1\n```\n\n|a|b|\n|-|-|\n|1|2|\n\n~~no~~"
+    )
+    for piece in ("<h1>T</h1>", "<strong>a</strong>", "hl-", "<table>", "<s>no</s>"):
+        assert piece in html
+
+
+def test_code_has_colours_for_light_and_dark() -> None:
+    assert "prefers-color-scheme: dark" in highlight_styles()
