@@ -17,24 +17,9 @@ from typing import Literal, get_args
 
 from adjudge.errors import ArgumentError, StoreError
 from adjudge.records import Label, LabelValue, Order, SampledBy
+from adjudge.store.sqlite import SQLiteStore
 
 Action = Literal["label", "skip", "undo", "recount"]
-
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS label_events (
-  event INTEGER PRIMARY KEY,
-  nonce TEXT NOT NULL UNIQUE,
-  rater TEXT NOT NULL,
-  subject_id TEXT NOT NULL,
-  action TEXT NOT NULL CHECK (action IN ('label', 'skip', 'undo', 'recount')),
-  label TEXT CHECK (label IN ('A', 'B', 'tie')),
-  shown_order TEXT CHECK (shown_order IN ('ab', 'ba')),
-  sampled_by TEXT CHECK (sampled_by IN ('random', 'plan', 'doubt')),
-  undoes INTEGER REFERENCES label_events (event),
-  created_at REAL NOT NULL
-);
-CREATE INDEX IF NOT EXISTS label_events_by_rater ON label_events (rater, event);
-"""
 
 #: The last event of each rater about each pair that was not taken back; `recount` changes only how
 #: the label counts as sampled.
@@ -74,16 +59,15 @@ class LabelBook:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self._lock = threading.Lock()
+        SQLiteStore(self.path).close()  # makes the file, or brings an older one up to date
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(
                 self.path, timeout=30, isolation_level=None, check_same_thread=False
             )
             self._db.execute("PRAGMA journal_mode = WAL")
             # A label that was confirmed on the screen survives a power cut.
             self._db.execute("PRAGMA synchronous = FULL")
-            self._db.executescript(_SCHEMA)
-        except (sqlite3.Error, OSError) as error:
+        except sqlite3.Error as error:
             raise StoreError(f"{path}: cannot keep labels here ({error})") from None
 
     def close(self) -> None:

@@ -76,6 +76,24 @@ MIGRATIONS: tuple[Migration, ...] = (
             )""",
         ),
     ),
+    Migration(
+        "0003_label_events",
+        (
+            """CREATE TABLE label_events (
+                event {serial},
+                nonce TEXT NOT NULL UNIQUE,
+                rater TEXT NOT NULL,
+                subject_id TEXT NOT NULL,
+                action TEXT NOT NULL CHECK (action IN ('label', 'skip', 'undo', 'recount')),
+                label TEXT CHECK (label IN ('A', 'B', 'tie')),
+                shown_order TEXT CHECK (shown_order IN ('ab', 'ba')),
+                sampled_by TEXT CHECK (sampled_by IN ('random', 'plan', 'doubt')),
+                undoes INTEGER,
+                created_at DOUBLE PRECISION NOT NULL
+            )""",
+            "CREATE INDEX label_events_by_rater ON label_events (rater, event)",
+        ),
+    ),
 )
 
 
@@ -85,7 +103,7 @@ def pending(
     """The steps still to take, given those a store has taken.
 
     >>> [step.name for step in pending(["0001_judges_and_calls"], "old.db")]
-    ['0002_owners_and_claims']
+    ['0002_owners_and_claims', '0003_label_events']
     """
     names = [step.name for step in known]
     unknown = [name for name in applied if name not in names]
