@@ -1,0 +1,207 @@
+"""JSON lines and JSON arrays, as a frame at once or as records one by one."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from adjudge.errors import DataError
+from adjudge.io._source import LINE_LIMIT, Source, too_long
+
+Record = dict[str, Any]
+
+#: polars turns half of a surrogate pair into NUL without a word; Python's parser is asked instead.
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_BLANK = re.compile(r"[\s,]*")
+
+
+def json_records(source: Source) -> Iterator[Record]:
+    """The objects of a JSON lines file or a JSON array, one at a time, in bounded memory."""
+    yield from _array_records(source) if source.kind == "json_array" else _line_records(source)
+
+
+def json_frame(source: Source) -> pl.DataFrame:
+    """All objects as one frame; numbers, texts, lists and nested objects keep their type.
+
+    A column that mixes texts with other things becomes text.
+    """
+    if source.kind == "json_array":
+        return records_frame(list(_array_records(source)), str(source.path))
+    # Passed through `lines` so that a gigantic line is refused before it is gathered.
+    data = b"".join(source.lines())
+    if not _SURROGATE.search(data):
+        try:
+            return pl.read_ndjson(data, infer_schema_length=None)
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            pass  # something is wrong or unusual: the exact reading below names it
+    rows = [
+        record
+        for row, line in enumerate(_filled(data.splitlines(keepends=True)), start=1)
+        for record in [_object(source, line, row)]
+    ]
+    return records_frame(rows, str(source.path))
+
+
+def records_frame(rows: list[Record], name: str) -> pl.DataFrame:
+    """A frame from Python objects, column by column, without losing a value."""
+    if not rows:
+        raise DataError(name, "has no rows", remedy="give a file with at least one row")
+    names: dict[str, None] = {}
+    for row in rows:
+        names.update(dict.fromkeys(row))
+    return pl.DataFrame([_series(key, [row.get(key) for row in rows], name) for key in names])
+
+
+def _series(key: str, values: list[Any], name: str) -> pl.Series:
+    kinds = {type(value) for value in values if value is not None}
+    if not kinds:
+        return pl.Series(key, values, dtype=pl.Null)
+    if kinds == {str}:
+        return pl.Series(key, values, dtype=pl.String)
+    if kinds == {bool}:
+        return pl.Series(key, values, dtype=pl.Boolean)
+    if kinds == {int} and all(v is None or -(2**63) <= v < 2**63 for v in values):
+        return pl.Series(key, values, dtype=pl.Int64)
+    if kinds <= {int, float} and float in kinds:
+        return pl.Series(key, [None if v is None else float(v) for v in values], dtype=pl.Float64)
+    if kinds <= {dict, list}:
+        try:
+            text = "\n".join(json.dumps({key: value}, allow_nan=False) for value in values)
+        except ValueError:
+            raise DataError(
+                name, "holds NaN or infinity inside a list or object", column=key
+            ) from None
+        try:
+            return pl.read_ndjson(text.encode(), infer_schema_length=None).to_series()
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            pass  # lists and objects that do not share a type stay JSON text
+    return pl.Series(
+        key,
+        [v if v is None or isinstance(v, str) else json.dumps(v) for v in values],
+        dtype=pl.String,
+    )
+
+
+def _line_records(source: Source) -> Iterator[Record]:
+    row = 0
+    for line in source.lines():
+        if line.strip():
+            row += 1
+            yield _object(source, line, row)
+
+
+def _filled(lines: list[bytes]) -> Iterator[bytes]:
+    return (line for line in lines if line.strip())
+
+
+def _object(source: Source, line: bytes, row: int) -> Record:
+    text = _decoded(source, line, row)
+    try:
+        value = json.loads(text)
+    except (json.JSONDecodeError, RecursionError, ValueError) as error:
+        if row == 1 and line.strip() == b"{":
+            raise DataError(
+                source.path,
+                "is one JSON object over many lines, not a table",
+                remedy="write one object a line, or a JSON array of objects",
+            ) from None
+        raise _broken(source, row, error) from None
+    return _checked(source, value, row)
+
+
+def _checked(source: Source, value: object, row: int) -> Record:
+    if not isinstance(value, dict):
+        raise DataError(
+            source.path,
+            f"is a JSON {type(value).__name__}, not an object",
+            row=row,
+            remedy='write each row as {"column": value, ...}',
+        )
+    return value
+
+
+def _decoded(source: Source, raw: bytes, row: int) -> str:
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise DataError(
+            source.path, "is not valid UTF-8", row=row, remedy="save the file as UTF-8"
+        ) from None
+    if "\\u" in text:
+        # "\ud83d" without its other half parses, and then no file or server takes it.
+        try:
+            json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError:
+            raise DataError(
+                source.path,
+                "holds half of a character (a lone surrogate escape)",
+                row=row,
+                remedy="repair or drop that character",
+            ) from None
+        except (ValueError, RecursionError):
+            pass  # broken JSON: told by the caller
+    return text
+
+
+def _broken(source: Source, row: int, error: Exception) -> DataError:
+    told = (
+        f"{error.msg} at character {error.pos + 1}"
+        if isinstance(error, json.JSONDecodeError)
+        else str(error)
+    )
+    return DataError(
+        source.path, f"is not valid JSON ({told})", row=row, remedy="write one object a line"
+    )
+
+
+def _array_records(source: Source) -> Iterator[Record]:
+    """Element by element out of a growing window, so that one element is in memory at a time."""
+    decoder = json.JSONDecoder()
+    utf8 = codecs.getincrementaldecoder("utf-8")()
+    pieces = source.pieces()
+    window, at, row, ended = "", 0, 0, False
+    needed = 0
+
+    def more() -> None:
+        nonlocal window, at, ended, needed
+        window, at = window[at:], 0
+        needed = max(2 * len(window), 1)
+        while len(window) < needed and not ended:
+            piece = next(pieces, None)
+            try:
+                window += utf8.decode(piece or b"", final=piece is None)
+            except UnicodeDecodeError:
+                raise DataError(
+                    source.path, "is not valid UTF-8", row=row + 1, remedy="save the file as UTF-8"
+                ) from None
+            ended = piece is None
+
+    more()
+    at = len(window) - len(window.lstrip()) + 1  # past the opening bracket
+    while True:
+        at = _BLANK.match(window, at).end()  # type: ignore[union-attr]  # matches the empty text
+        if at < len(window) and window[at] == "]":
+            break
+        try:
+            value, end = decoder.raw_decode(window, at)
+            # A number at the window's end may go on in the next piece.
+            if end == len(window) and not ended:
+                raise json.JSONDecodeError("cut off", window, end)
+        except (json.JSONDecodeError, RecursionError, ValueError) as error:
+            if ended:
+                raise _broken(source, row + 1, error) from None
+            if len(window) - at > LINE_LIMIT:
+                raise too_long(source.path, row + 1) from None
+            more()
+            continue
+        row += 1
+        _decoded(source, window[at:end].encode("utf-8"), row)
+        yield _checked(source, value, row)
+        at = end
+    if row == 0:
+        raise DataError(source.path, "has no rows", remedy="give a file with at least one row")

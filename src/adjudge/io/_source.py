@@ -1,0 +1,161 @@
+"""Bytes on disk: which container they are in, read in pieces, never a gigantic line at once."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Literal, cast
+
+from adjudge.errors import DataError
+
+#: No record of a table we know is longer; a longer line is a broken file, found without reading it.
+LINE_LIMIT = 64 * 1024 * 1024
+PIECE = 1024 * 1024
+
+Kind = Literal["parquet", "json_lines", "json_array", "csv"]
+
+_GZIP = b"\x1f\x8b"
+_BOM = b"\xef\xbb\xbf"
+#: Containers people hand over by mistake, by their first bytes.
+_ELSEWHERE = {
+    b"PK\x03\x04": ("a zip archive or a spreadsheet", "unpack it or export it as CSV"),
+    b"\x28\xb5\x2f\xfd": ("compressed with zstd", "unpack it with: zstd -d"),
+    b"\xfd7zXZ": ("compressed with xz", "unpack it with: xz -d"),
+    b"BZh": ("compressed with bzip2", "unpack it with: bzip2 -d"),
+    b"SQLite format 3\x00": ("an SQLite database", "export the table as CSV"),
+    b"ARROW1": ("an Arrow file", "write it as Parquet"),
+    b"\xff\xfe": ("UTF-16 text", "save it as UTF-8"),
+    b"\xfe\xff": ("UTF-16 text", "save it as UTF-8"),
+}
+
+
+class Source:
+    """A file opened for reading: its kind is known by content, not by name."""
+
+    def __init__(
+        self, path: Path, stream: IO[bytes], head: bytes, kind: Kind, *, packed: bool
+    ) -> None:
+        self.path = path
+        self.kind = kind
+        self.packed = packed
+        self._stream = stream
+        self._head = head
+
+    def pieces(self) -> Iterator[bytes]:
+        """The content without a byte order mark, about a megabyte at a time."""
+        head = self._head.removeprefix(_BOM)
+        if head:
+            yield head
+        while piece := _read(self.path, self._stream, PIECE):
+            yield piece
+
+    def everything(self) -> bytes:
+        """The whole content."""
+        return b"".join(self.pieces())
+
+    def lines(self, start: bytes = b"") -> Iterator[bytes]:
+        """Line by line, line ends kept; a line above the limit is refused, not gathered.
+
+        `start` is content that was taken from `pieces` already and belongs before the rest.
+        """
+        yield from bounded_lines(self.path, self.pieces(), start)
+
+
+@contextmanager
+def opened(path: str | Path) -> Iterator[Source]:
+    """Open a table file, gzip or not, and look at what it is.
+
+    Raises DataError when there is nothing to read or it is not a table.
+    """
+    path = Path(path)
+    try:
+        raw: IO[bytes] = path.open("rb")
+    except FileNotFoundError:
+        raise DataError(path, "no such file", remedy="check the path") from None
+    except IsADirectoryError:
+        raise DataError(path, "is a folder", remedy="name one file in it") from None
+    except OSError as error:
+        raise DataError(path, f"cannot be opened ({error.strerror})") from None
+    with raw:
+        start = raw.read(2)
+        raw.seek(0)
+        packed = start == _GZIP
+        stream = cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if packed else raw
+        # A gzip member may open with few bytes; what decides the kind is the first piece.
+        head = _read(path, stream, PIECE)
+        if not head.removeprefix(_BOM).strip():
+            raise DataError(path, "is empty", remedy="give a file with at least one row")
+        yield Source(path, stream, head, _kind(path, head), packed=packed)
+
+
+def bounded_lines(path: Path, pieces: Iterator[bytes], start: bytes = b"") -> Iterator[bytes]:
+    """Complete lines out of pieces of any size."""
+    kept: list[bytes] = [start] if start else []
+    length = len(start)
+    row = 1
+    for piece in pieces:
+        cut = piece.rfind(b"\n")
+        if cut < 0:
+            kept.append(piece)
+            length += len(piece)
+            if length > LINE_LIMIT:
+                raise too_long(path, row)
+            continue
+        if length + piece.find(b"\n") > LINE_LIMIT:
+            raise too_long(path, row)
+        whole = b"".join([*kept, piece[: cut + 1]])
+        for line in io.BytesIO(whole):
+            row += 1
+            yield line
+        kept = [piece[cut + 1 :]]
+        length = len(kept[0])
+    rest = b"".join(kept)
+    if rest:
+        yield from io.BytesIO(rest)
+
+
+def too_long(path: Path, row: int) -> DataError:
+    """The refusal of a gigantic record."""
+    return DataError(
+        path,
+        f"one line is longer than {LINE_LIMIT // 2**20} MiB",
+        row=row,
+        remedy="write one record a line",
+    )
+
+
+def _kind(path: Path, head: bytes) -> Kind:
+    for magic, (what, remedy) in _ELSEWHERE.items():
+        if head.startswith(magic):
+            raise DataError(path, f"is {what}", remedy=remedy)
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if b"\x00" in head:
+        raise DataError(
+            path, "is a binary file", remedy="give JSON lines, CSV or Parquet (gzip is fine)"
+        )
+    text = head.removeprefix(_BOM).lstrip()
+    if text.startswith(b"["):
+        return "json_array"
+    if text.startswith(b"{"):
+        return "json_lines"
+    return "csv"
+
+
+def _read(path: Path, stream: IO[bytes], size: int) -> bytes:
+    try:
+        return stream.read(size)
+    except EOFError:
+        raise DataError(
+            path, "the gzip file ends too early", remedy="copy or download it again"
+        ) from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(
+            path, f"the gzip file is damaged ({error})", remedy="copy or download it again"
+        ) from None
+    except OSError as error:
+        raise DataError(path, f"cannot be read ({error.strerror or error})") from None

@@ -1,0 +1,156 @@
+"""Tables of any shape we know, told apart by content: JSON lines, JSON array, CSV, TSV, Parquet.
+
+`read_table` gives a frame; `iter_rows` gives records one by one in bounded memory.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from adjudge.errors import ArgumentError, DataError
+from adjudge.io._csv import csv_blocks
+from adjudge.io._json import Record, json_frame, json_records, records_frame
+from adjudge.io._source import Source, opened
+
+#: How an in-memory frame is called in errors.
+FRAME_NAME = "<frame>"
+_PARQUET_ROWS = 4096
+
+#: A path, a polars frame or a pandas frame (or a list of dicts, or a dict of columns).
+TableLike = Any
+
+
+def read_table(source: TableLike, *, text: Collection[str] | None = ()) -> pl.DataFrame:
+    """The rows of a file, whatever of the known kinds it is; gzip is seen through.
+
+    CSV columns become whole numbers, numbers or booleans only where every value is written as
+    one: `007` stays text. `text` names columns that stay text in any case (None: all of them).
+    A missing or empty file, broken UTF-8, a broken JSON line, a ragged row and a line above
+    64 MiB raise DataError with the row, counted from 1 without the header.
+    """
+    if not isinstance(source, (str, Path)):
+        return as_frame(source)
+    with opened(source) as found:
+        if found.kind == "parquet":
+            frame = _parquet(found)
+        elif found.kind == "csv":
+            frame = _typed(pl.concat(list(csv_blocks(found))), text)
+        else:
+            frame = json_frame(found)
+    if frame.height == 0 or frame.width == 0:
+        raise DataError(source, "has no rows", remedy="give a file with at least one row")
+    return frame
+
+
+def iter_rows(source: TableLike) -> Iterator[Record]:
+    """The rows as dicts, one at a time, in bounded memory; CSV fields stay text."""
+    if not isinstance(source, (str, Path)):
+        yield from as_frame(source).iter_rows(named=True)
+        return
+    with opened(source) as found:
+        if found.kind == "parquet":
+            yield from _parquet_rows(found)
+        elif found.kind == "csv":
+            for block in csv_blocks(found):
+                yield from block.iter_rows(named=True)
+        else:
+            yield from json_records(found)
+
+
+def source_name(source: TableLike) -> str:
+    """The path as given, or the name of an in-memory frame, for errors."""
+    return str(source) if isinstance(source, (str, Path)) else FRAME_NAME
+
+
+def as_frame(source: TableLike) -> pl.DataFrame:
+    """A polars frame from polars, pandas, a dict of columns or a list of dicts."""
+    if isinstance(source, pl.DataFrame):
+        frame = source
+    elif isinstance(source, pl.LazyFrame):
+        frame = source.collect()
+    elif isinstance(source, dict):
+        frame = pl.DataFrame(source)
+    elif isinstance(source, (list, tuple)) and all(isinstance(row, dict) for row in source):
+        frame = records_frame(list(source), FRAME_NAME)
+    else:
+        pandas = sys.modules.get("pandas")
+        if pandas is None or not isinstance(source, pandas.DataFrame):
+            raise ArgumentError(
+                "source", type(source).__name__, "give a path, or a polars or pandas frame"
+            )
+        frame = _from_pandas(source)
+    if frame.height == 0:
+        raise DataError(FRAME_NAME, "has no rows", remedy="give at least one row")
+    return frame
+
+
+def _from_pandas(source: Any) -> pl.DataFrame:
+    # polars wants pyarrow for this, a heavy dependency; NaN is how pandas writes a missing value.
+    columns = {}
+    for name in source.columns:
+        column = source[name]
+        missing = column.isna().to_numpy()
+        values = column.tolist()
+        if missing.any():
+            values = [None if gone else value for value, gone in zip(values, missing, strict=True)]
+        columns[str(name)] = pl.Series(str(name), values, strict=False)
+    return pl.DataFrame(columns)
+
+
+def _parquet(found: Source) -> pl.DataFrame:
+    try:
+        return pl.read_parquet(found.everything())
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        raise _broken_parquet(found, error) from None
+
+
+def _parquet_rows(found: Source) -> Iterator[Record]:
+    # Parquet is read by slices, so it needs a file that can be sought: gzip is unpacked whole.
+    start = 0
+    data: Path | bytes = found.everything() if found.packed else found.path
+    try:
+        while True:
+            rows = pl.scan_parquet(data).slice(start, _PARQUET_ROWS).collect()
+            if rows.height == 0:
+                break
+            yield from rows.iter_rows(named=True)
+            start += rows.height
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        raise _broken_parquet(found, error) from None
+
+
+def _broken_parquet(found: Source, error: BaseException) -> DataError:
+    told = str(error).strip().splitlines() or [type(error).__name__]
+    return DataError(
+        found.path, f"is not a whole Parquet file ({told[0]})", remedy="write or copy it again"
+    )
+
+
+def _typed(frame: pl.DataFrame, text: Collection[str] | None) -> pl.DataFrame:
+    if text is None:
+        return frame
+    return frame.with_columns(
+        _lossless(frame.get_column(name)) for name in frame.columns if name not in text
+    )
+
+
+def _lossless(column: pl.Series) -> pl.Series:
+    """The column as numbers where each field is plainly one, else as it is."""
+    if column.null_count() == column.len():
+        return column
+    whole = column.cast(pl.Int64, strict=False)
+    if (whole.cast(pl.String) == column).all() and whole.null_count() == column.null_count():
+        return whole
+    plain = column.str.contains(r"^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$")
+    if plain.all():
+        number = column.cast(pl.Float64, strict=False)
+        if number.null_count() == column.null_count() and not number.is_infinite().any():
+            return number
+    if column.is_in(["true", "false", "True", "False"]).all():
+        return column.str.to_lowercase() == "true"
+    return column

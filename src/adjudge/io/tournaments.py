@@ -1,0 +1,133 @@
+"""Tournaments: all pairs of models on each document, as a judge decided them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from adjudge.errors import DataError
+from adjudge.io._schema import Column, checked, listed, load, refuse_where
+from adjudge.io.judgments import UNNAMED
+from adjudge.io.tables import TableLike
+
+VERDICTS = ("A", "B", "tie")
+LAYOUT = (
+    Column(name="doc_id", required=True, filled=True, also=("question_id",)),
+    Column(name="model_a", required=True, filled=True),
+    Column(name="model_b", required=True, filled=True),
+    Column(name="judge"),
+    Column(name="criterion"),
+    Column(name="verdict", choices=VERDICTS),
+    Column(name="verdict_fwd", choices=VERDICTS, also=("judge_label",)),
+    Column(name="verdict_rev", choices=VERDICTS, also=("judge_label_rev",)),
+    Column(name="p_a", kind="number", low=0, high=1),
+    Column(name="p_fwd", kind="number", low=0, high=1),
+    Column(name="p_rev", kind="number", low=0, high=1),
+    Column(name="order", choices=("ab", "ba")),
+    Column(name="repeat"),
+)
+
+
+def read_tournaments(
+    source: TableLike, *, columns: Mapping[str, str] | None = None
+) -> pl.DataFrame:
+    """Verdicts of a tournament as a checked frame.
+
+    Always there: doc_id, model_a, model_b, judge, criterion, verdict. A verdict is about the
+    models, whichever stood first: A = model_a. Where it is empty the judge decided nothing, and
+    nothing is guessed. Without verdicts they follow from p_a: A above one half, B below, tie at
+    exactly one half. A file with both orders side by side (verdict_fwd and verdict_rev, or p_fwd
+    and p_rev) becomes two rows per pair, with `order` ab and ba; judge_label and judge_label_rev
+    are read as the former, question_id as doc_id.
+
+    `columns` maps our names to the file's, e.g. {"doc_id": "question_id", "verdict": "winner"}.
+
+    >>> rows = read_tournaments({"doc_id": [1], "model_a": ["x"], "model_b": ["y"],
+    ...                          "verdict_fwd": ["A"], "verdict_rev": ["B"]})
+    >>> rows.select("order", "verdict").rows()
+    [('ab', 'A'), ('ba', 'B')]
+    """
+    frame, name = load(source, LAYOUT, columns=columns)
+    frame = checked(frame, LAYOUT, name)
+    refuse_where(
+        frame,
+        pl.col("model_a") == pl.col("model_b"),
+        name,
+        "{} meets itself",
+        column="model_b",
+        remedy="drop comparisons of a model with itself",
+        show="model_a",
+    )
+    frame = _with_verdict(frame, name)
+    frame = frame.with_columns(
+        pl.lit(UNNAMED).alias(column)
+        for column in ("judge", "criterion")
+        if column not in frame.columns
+    )
+    _refuse_second(frame, name)
+    first = [c.name for c in LAYOUT if c.name in frame.columns]
+    return frame.select(first + [other for other in frame.columns if other not in first])
+
+
+def _with_verdict(frame: pl.DataFrame, name: str) -> pl.DataFrame:
+    here = set(frame.columns)
+    if "verdict" in here:
+        return frame
+    if "p_a" in here:
+        return frame.with_columns(verdict=_from("p_a"))
+    if {"verdict_fwd", "verdict_rev"} <= here:
+        return _both_orders(frame, "verdict_fwd", "verdict_rev")
+    if {"p_fwd", "p_rev"} <= here:
+        both = frame.with_columns(verdict_fwd=_from("p_fwd"), verdict_rev=_from("p_rev"))
+        return _both_orders(both, "verdict_fwd", "verdict_rev")
+    raise DataError(
+        name,
+        "is missing",
+        column="verdict",
+        remedy="give verdict or p_a, or verdict_fwd and verdict_rev (columns here: "
+        f"{listed(frame.columns)})",
+    )
+
+
+def _from(column: str) -> pl.Expr:
+    p = pl.col(column)
+    return (
+        pl.when(p > 0.5)
+        .then(pl.lit("A"))
+        .when(p < 0.5)
+        .then(pl.lit("B"))
+        .when(p == 0.5)
+        .then(pl.lit("tie"))
+    )
+
+
+def _both_orders(frame: pl.DataFrame, forward: str, reverse: str) -> pl.DataFrame:
+    # Row i becomes rows 2i and 2i+1: the orders of one pair stay neighbours.
+    rest = frame.drop(forward, reverse)
+    numbered = rest.with_row_index("_row")
+    halves = [
+        numbered.with_columns(
+            verdict=frame.get_column(column), order=pl.lit(order), _half=pl.lit(half)
+        )
+        for half, (column, order) in enumerate(((forward, "ab"), (reverse, "ba")))
+    ]
+    return pl.concat(halves).sort("_row", "_half").drop("_row", "_half")
+
+
+def _refuse_second(frame: pl.DataFrame, name: str) -> None:
+    """One verdict per document, unordered pair, judge, criterion, order and repeat."""
+    key = ["doc_id", "judge", "criterion"]
+    key += [column for column in ("protocol", "order", "repeat") if column in frame.columns]
+    low = pl.min_horizontal("model_a", "model_b")
+    high = pl.max_horizontal("model_a", "model_b")
+    again = ~pl.struct(*key, low.alias("_low"), high.alias("_high")).is_first_distinct()
+    refuse_where(
+        frame,
+        again,
+        name,
+        "{} was compared with the same model here before",
+        column="model_a",
+        remedy="keep one row per pair, or number repeated answers in a column `repeat`",
+        show="model_a",
+    )
