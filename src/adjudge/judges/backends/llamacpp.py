@@ -1,0 +1,397 @@
+"""`llamacpp:` a GGUF model in this process, by llama.cpp (package xllamacpp).
+
+Exact by construction, and slow but steady: one slot, no prefix reused, so that the same question
+gives the same number whatever was asked before it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import math
+import os
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from adjudge.errors import BackendMissingError, JudgeRefusedError
+from adjudge.judges.interface import Choice, Data, Likelihood, Question, Reply, Text
+from adjudge.judges.segments import ChatSegments
+from adjudge.judges.weights import file_sha256, resolve
+
+Answer = TypeVar("Answer")
+
+#: Added to every option's logit alike, which leaves their odds as they are and lifts them above
+#: the rest of the vocabulary. The smaller one is tried first: it costs fewer bits of float32.
+_BIASES = (40.0, 100.0)
+_FORCE = 10_000.0  # lifts one token above any other; reported log probabilities do not see it
+_SMALLEST = 1.4e-45  # of float32, in which llama.cpp keeps probabilities
+_DEFAULT_CONTEXT = 8192
+
+
+class LlamaCppBackend:
+    """A GGUF model: exact option probabilities, likelihoods and greedy or sampled text.
+
+    *Choice.* Every option's logit gets the same bias, temperature is 1 and no other sampler runs,
+    so the probabilities after sampling are the softmax over the options alone.
+    *Likelihood.* The response's own tokens are written one after another, each forced by a bias;
+    the log probability reported for it is that of the softmax before the bias. (A grammar of the
+    token ids would do the same in one request, but llama.cpp's grammars refuse tokens that hold
+    part of a character, which is most text outside ASCII.)
+    *Text being judged* is tokenised with special tokens off, see `judges.segments`.
+
+    llama.cpp tokenises over HTTP only, so it opens a port: on the loopback address, behind a
+    random key that never leaves this object, without the slots endpoint (which shows prompts).
+    """
+
+    wants: frozenset[type] = frozenset({Choice, Likelihood, Text})
+    concurrency = 1
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        context: int = _DEFAULT_CONTEXT,
+        threads: int | None = None,
+        reuse_prefix: bool = False,
+    ) -> None:
+        self.name = f"llamacpp:{model}"
+        self._model = model
+        self._path = resolve(model)
+        self._context = context
+        self._threads = threads
+        self._reuse_prefix = reuse_prefix
+        self._key = secrets.token_urlsafe(32)
+        self._server: Any = None
+        self._port: int | None = None
+        self._context_given = context
+        self._segments = ChatSegments(self._render, model=self.name)
+        self._own_tokens: dict[tuple[str, bool], list[int]] = {}
+        self._option_ids: dict[tuple[str, ...], tuple[int, ...]] = {}
+        # One thread: one slot, and the engine frees the GIL while it works.
+        self._worker: ThreadPoolExecutor | None = None
+
+    def identity(self) -> Mapping[str, Any]:
+        """Backend, weights, engine, and the settings that could move a number."""
+        return {
+            "backend": "llamacpp",
+            "model": Path(self._path).name,
+            "weights_sha256": self._sha256,
+            "engine": f"xllamacpp {_engine().__version__}",
+            "context": self._context,
+            "reuse_prefix": self._reuse_prefix,
+            "slots": 1,
+        }
+
+    @cached_property
+    def _sha256(self) -> str:
+        return file_sha256(self._path)
+
+    async def start(self) -> None:
+        """Load the weights."""
+        await self._in_thread(self._load)
+
+    async def ask(self, question: Question) -> Reply:
+        """One question, one reply; too long a question is an error row, never cut."""
+        return await self._in_thread(lambda: self._answer(question))
+
+    async def close(self) -> None:
+        """Free the weights and close the port."""
+        if self._worker is None:
+            return
+        await self._in_thread(self._unload)
+        self._worker.shutdown(wait=False)
+        self._worker = None
+
+    async def _in_thread(self, work: Callable[[], Answer]) -> Answer:
+        if self._worker is None:
+            self._worker = ThreadPoolExecutor(1, thread_name_prefix="llamacpp")
+        return await asyncio.get_running_loop().run_in_executor(self._worker, work)
+
+    # --- everything below runs in the one thread -----------------------------------------------
+
+    def _load(self) -> None:
+        if self._server is not None:
+            return
+        engine = _engine()
+        params = engine.CommonParams()
+        params.model.path = str(self._path)
+        params.n_ctx = self._context
+        params.n_parallel = 1
+        params.offline = True
+        params.hostnames = ["127.0.0.1"]
+        params.api_keys = [self._key]
+        params.endpoint_slots = False
+        params.endpoint_metrics = False
+        params.ui = False
+        params.ctx_shift = False  # the start of a long text would be dropped without a word
+        params.cache_ram_mib = 0  # finished prompts would pile up in memory
+        params.verbosity = -1
+        if self._threads is not None:
+            params.cpuparams.n_threads = self._threads
+            params.cpuparams_batch.n_threads = self._threads
+        try:
+            self._server = engine.Server(params)
+        except RuntimeError as error:
+            raise BackendMissingError(
+                f"{self.name}: llama.cpp {engine.__version__} cannot load {self._path.name}; "
+                "check that the GGUF file is whole and fits into memory"
+            ) from error
+        self._port = urlsplit(self._server.listening_address).port
+        given = self._fetch("/props", None)["default_generation_settings"]["n_ctx"]
+        self._context_given = int(given)
+
+    def _unload(self) -> None:
+        self._server = None  # the last reference: the engine joins its threads and closes the port
+
+    def _answer(self, question: Question) -> Reply:
+        if self._server is None:
+            raise RuntimeError("ask before start: await backend.start() first")
+        started = time.perf_counter()
+        want = question.want
+        try:
+            prompt = self.prompt_tokens(question)
+            if isinstance(want, Choice):
+                reply = self._choose(prompt, want)
+            elif isinstance(want, Likelihood):
+                reply = self._score(prompt, want)
+            else:
+                reply = self._write(prompt, want, seed=question.repeat)
+        except _CannotAnswerError as error:
+            reply = {"status": "error", "error": str(error)}
+        return Reply(**{"latency_s": time.perf_counter() - started, **reply})
+
+    def _choose(self, prompt: list[int], want: Choice) -> dict[str, Any]:
+        ids = self._options(want.options)
+        self._must_fit(len(prompt) + 1)
+        for bias in _BIASES:
+            done = self._complete(
+                prompt,
+                n_predict=1,
+                n_probs=len(ids),
+                post_sampling_probs=True,
+                logit_bias=[[token, bias] for token in ids],
+            )
+            seen = {
+                entry["id"]: float(entry["prob"])
+                for entry in done["choices"][0]["logprobs"]["content"][0]["top_probs"]
+            }
+            if set(seen) == set(ids):
+                shares = [seen[token] for token in ids]
+                # 0 is below float32's smallest number: all that is known is a bound.
+                hidden = [name for name, p in zip(want.options, shares, strict=True) if p == 0]
+                return {
+                    "status": "censored" if hidden else "ok",
+                    "censored": frozenset(hidden),
+                    "logprobs": dict(zip(want.options, _log_shares(shares), strict=True)),
+                    "raw": json.dumps({"option_ids": ids, "bias": bias, "probs": shares}),
+                    **_usage(done),
+                }
+        raise _CannotAnswerError(
+            f"options {', '.join(want.options)} are more than {_BIASES[-1]:g} nats below the "
+            "model's favourite token; ask in another way"
+        )
+
+    def _score(self, prompt: list[int], want: Likelihood) -> dict[str, Any]:
+        ids = self._tokenize(want.continuation.text, special=False)
+        if not ids:
+            raise _CannotAnswerError("the response is empty: there is no token to score")
+        self._must_fit(len(prompt) + len(ids))
+        logprobs: list[float] = []
+        for position, token in enumerate(ids):
+            read = prompt + ids[:position]
+            logprob = self._forced(read, token, fresh=position == 0)
+            if logprob is None:
+                logprob = self._withheld(read, token)
+            if logprob is None or not math.isfinite(logprob):
+                raise _CannotAnswerError(
+                    f"llama.cpp gave no probability for token {position + 1} of {len(ids)} of the "
+                    "response; its likelihood was not measured"
+                )
+            logprobs.append(logprob)
+        return {
+            "status": "ok",
+            "mean_logprob": math.fsum(logprobs) / len(logprobs),
+            "scored_tokens": len(ids),
+            "raw": json.dumps({"tokens": ids, "logprobs": [round(value, 6) for value in logprobs]}),
+            "prompt_tokens": len(prompt),
+            "completion_tokens": len(ids),
+        }
+
+    def _forced(self, read: list[int], token: int, *, fresh: bool) -> float | None:
+        """log P(token | read): the token is forced, what is reported is the softmax before that."""
+        done = self._complete(
+            read,
+            n_predict=1,
+            n_probs=1,
+            temperature=0.0,
+            logit_bias=[[token, _FORCE]],
+            # After the first token the prefix is this question's own, just read: the engine adds
+            # one token to it, which is what writing does. Only the first step could meet another's.
+            cache_prompt=not fresh or self._reuse_prefix,
+        )
+        shown = done["choices"][0]["logprobs"]
+        if not shown or shown["content"][0]["id"] != token:
+            return None
+        return float(shown["content"][0]["logprob"])
+
+    def _withheld(self, read: list[int], token: int) -> float | None:
+        """log P(token | read) for a token that ends inside a character.
+
+        llama.cpp holds such a token back, and its probability with it. So a letter is written in
+        its place: log P(token) = log P(letter) + log(odds of the token against the letter), the
+        odds read from one draw in which both stand above the vocabulary, the letter far higher.
+        """
+        (letter,) = self._options(("A",))
+        anchor = self._forced(read, letter, fresh=False)
+        if anchor is None or letter == token:
+            return None
+        done = self._complete(
+            read,
+            n_predict=1,
+            n_probs=2,
+            post_sampling_probs=True,
+            logit_bias=[[letter, 2 * _BIASES[0]], [token, _BIASES[0]]],
+            cache_prompt=True,
+        )
+        shown = done["choices"][0]["logprobs"]
+        steps = shown["content"][0]["top_probs"] if shown else []
+        seen = {entry["id"]: entry["prob"] for entry in steps}
+        if not seen.get(token) or not seen.get(letter):
+            return None
+        return anchor + math.log(seen[token] / seen[letter]) + _BIASES[0]
+
+    def _write(self, prompt: list[int], want: Text, *, seed: int) -> dict[str, Any]:
+        self._must_fit(len(prompt) + want.max_tokens)
+        options: dict[str, Any] = {"temperature": want.temperature, "n_predict": want.max_tokens}
+        if want.json_schema is not None:
+            options["json_schema"] = dict(want.json_schema)
+        # Repeats differ by their seed, and the same repeat is the same text on every machine run.
+        done = self._complete(prompt, seed=seed, **options)
+        choice = done["choices"][0]
+        return {
+            "status": "ok",
+            "text": choice["text"],
+            "raw": json.dumps({"text": choice["text"], "finish_reason": choice["finish_reason"]}),
+            **_usage(done),
+        }
+
+    def _complete(self, prompt: list[int], **options: Any) -> dict[str, Any]:
+        request = {
+            "prompt": prompt,
+            "temperature": 1.0,
+            "samplers": ["temperature"],
+            "seed": 0,
+            "cache_prompt": self._reuse_prefix,
+            **options,
+        }
+        done: dict[str, Any] = self._server.handle_completions(request)
+        if "error" in done:
+            raise _CannotAnswerError(f"llama.cpp: {done['error'].get('message', done['error'])}")
+        return done
+
+    def _must_fit(self, tokens: int) -> None:
+        if tokens > self._context_given:
+            raise _CannotAnswerError(
+                f"{tokens} tokens do not fit into the context of {self._context_given}; "
+                "shorten the text or raise the context"
+            )
+
+    # --- tokens ---------------------------------------------------------------------------------
+
+    def prompt_tokens(self, question: Question) -> list[int]:
+        """The prompt as the model reads it, up to the assistant's first token."""
+        tokens: list[int] = []
+        for position, piece in enumerate(self._segments(question.messages)):
+            if isinstance(piece, Data):
+                tokens += self._tokenize(piece.text, special=False)
+                continue
+            key = (piece, position == 0)
+            if key not in self._own_tokens:
+                self._own_tokens[key] = self._tokenize(piece, special=True, begin=position == 0)
+            tokens += self._own_tokens[key]
+        return tokens
+
+    def _options(self, options: tuple[str, ...]) -> tuple[int, ...]:
+        if options not in self._option_ids:
+            ids = [self._tokenize(option, special=False) for option in options]
+            long = [option for option, tokens in zip(options, ids, strict=True) if len(tokens) != 1]
+            if long:
+                raise JudgeRefusedError(
+                    f"{self.name}: option {long[0]!r} is not one token of this model; "
+                    "choose options of one letter or digit"
+                )
+            self._option_ids[options] = tuple(tokens[0] for tokens in ids)
+        return self._option_ids[options]
+
+    def _tokenize(self, text: str, *, special: bool, begin: bool = False) -> list[int]:
+        body = {"content": text, "parse_special": special, "add_special": begin}
+        return list(self._fetch("/tokenize", body)["tokens"])
+
+    def _render(self, turns: list[dict[str, str]]) -> str:
+        return str(self._fetch("/apply-template", {"messages": turns})["prompt"])
+
+    def _fetch(self, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
+        try:
+            payload = None if body is None else json.dumps(body, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise _CannotAnswerError("the text holds half a character (a lone surrogate)") from None
+        headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
+        # A connection each: the engine drops idle ones after seconds, between two slow answers.
+        connection = http.client.HTTPConnection("127.0.0.1", self._port)
+        try:
+            connection.request("GET" if body is None else "POST", path, payload, headers)
+            response = connection.getresponse()
+            answer = json.loads(response.read())
+        finally:
+            connection.close()
+        if response.status != 200:
+            said = answer.get("error", {}).get("message", f"status {response.status}")
+            raise JudgeRefusedError(f"{self.name}: {path.strip('/')}: {said}")
+        return dict(answer)
+
+
+class _CannotAnswerError(Exception):
+    """This question has no answer, the next one may: becomes a row with status `error`."""
+
+
+def _engine() -> Any:
+    # llama.cpp's OpenMP threads wait for each other by spinning. With every core busy that makes
+    # an answer up to thirty times slower; sleeping costs little on an idle machine. Read by
+    # OpenMP when it is first loaded, so it stands here, and what the user has set is left alone.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    try:
+        import xllamacpp
+    except ImportError as error:
+        raise BackendMissingError(
+            "the package xllamacpp is not installed; run: pip install 'adjudge[embedded]'"
+        ) from error
+    return xllamacpp
+
+
+def _log_shares(shares: list[float]) -> list[float]:
+    """Logs of shares that sum to one; of a large share from the rest, which float32 keeps better.
+
+    >>> [round(value, 4) for value in _log_shares([0.75, 0.25])]
+    [-0.2877, -1.3863]
+    """
+    return [
+        math.log1p(-math.fsum(shares[:i] + shares[i + 1 :]))
+        if share > 0.5
+        else math.log(max(share, _SMALLEST))
+        for i, share in enumerate(shares)
+    ]
+
+
+def _usage(done: Mapping[str, Any]) -> dict[str, int]:
+    usage = done["usage"]
+    return {
+        "prompt_tokens": int(usage["prompt_tokens"]),
+        "completion_tokens": int(usage["completion_tokens"]),
+    }

