@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Generator
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,3 +40,62 @@ def pytest_make_collect_report(
 def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests run in an empty folder: none may lean on a file of the checkout or leave one there."""
     monkeypatch.chdir(tmp_path)
+
+
+class JudgeServer:
+    """tests/support/judge_server.py in a process of its own, and its controls."""
+
+    def __init__(self) -> None:
+        program = Path(__file__).parent / "support" / "judge_server.py"
+        self.process = subprocess.Popen(
+            [sys.executable, str(program)], stdout=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout is not None
+        ready = self.process.stdout.readline().split()
+        assert ready[:1] == ["ready"], "the judge server did not start"
+        self.root = f"http://127.0.0.1:{ready[1]}"
+        self.base_url = f"{self.root}/v1"
+
+    def script(self, *steps: str, **settings: Any) -> None:
+        """What every request gets, step by step; `rules`, `latency_s` and so on by name."""
+        self._post("script", {"default": list(steps) or ["ok"], **settings})
+
+    def log(self) -> list[dict[str, Any]]:
+        return self._get("log")
+
+    def counts(self) -> dict[str, int]:
+        return self._get("counts")
+
+    def reset(self) -> None:
+        self._post("reset", {})
+
+    def close(self) -> None:
+        self.process.terminate()
+        self.process.communicate(timeout=10)
+
+    def _get(self, name: str) -> Any:
+        with urllib.request.urlopen(f"{self.root}/control/{name}", timeout=10) as answer:  # noqa: S310  (our own loopback server)
+            return json.load(answer)
+
+    def _post(self, name: str, body: dict[str, Any]) -> None:
+        request = urllib.request.Request(  # noqa: S310  (our own loopback server)
+            f"{self.root}/control/{name}",
+            data=json.dumps(body).encode(),
+            headers={"Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310  (as above)
+            answer.read()
+
+
+@pytest.fixture(scope="session")
+def judge_server_process() -> Iterator[JudgeServer]:
+    server = JudgeServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def judge_server(judge_server_process: JudgeServer) -> JudgeServer:
+    """A scriptable judge over HTTP that remembers nothing of the test before."""
+    judge_server_process.reset()
+    return judge_server_process
