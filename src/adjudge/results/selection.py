@@ -1,0 +1,414 @@
+"""What selection returns: thresholds, batches, policies. Field names are the JSON names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from adjudge._validation import BoolArray, FloatArray, finite
+from adjudge.results.base import Result
+
+Accepts = Literal["all", "none", "below", "batch", "groups"]
+POLICY_SCHEMA = 1
+
+
+def share(part: int, whole: int) -> float:
+    """part / whole, and 0 where nothing was accepted: an empty selection makes no errors."""
+    return part / whole if whole else 0.0
+
+
+def percent(value: float) -> str:
+    """A share in words, short.
+
+    >>> percent(0.1), percent(0.125)
+    ('10 %', '12.5 %')
+    """
+    return f"{100 * value:.3g} %"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Threshold(Result):
+    """One deployable rule: accept every verdict whose uncertainty is at most `threshold`.
+
+    `accepts` is "all" or "none" where no finite threshold says it; `threshold` is then None.
+    `n_accepted`, `n_accepted_errors` and `empirical_risk` count the calibration rows that the
+    rule accepts.
+    """
+
+    kind: ClassVar[str] = "threshold"
+
+    method: str
+    alpha: float
+    delta: float | None = None
+    accepts: Accepts
+    threshold: float | None
+    feasible: bool
+    n_calibration: int
+    n_errors: int
+    n_accepted: int
+    n_accepted_errors: int
+    empirical_risk: float
+    coverage: float
+
+    def accept(self, scores: ArrayLike) -> BoolArray:
+        """Which of the new `scores` the rule accepts."""
+        s = finite(scores, "scores", allow_empty=True)
+        if self.threshold is None:
+            return np.full(len(s), self.accepts == "all")
+        return np.asarray(s <= self.threshold)
+
+    def lines(self) -> list[str]:
+        if self.accepts == "none":
+            rule = "accepts nothing: no threshold passes"
+        elif self.accepts == "all":
+            rule = "accepts every verdict"
+        else:
+            rule = f"accepts uncertainty <= {self.threshold:.6g}"
+        return [
+            f"{self.method} at alpha {self.alpha:g}: {rule}",
+            f"calibration: {self.n_accepted} of {self.n_calibration} accepted, "
+            f"{self.n_accepted_errors} of them wrong ({percent(self.empirical_risk)})",
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchSelection(Result):
+    """Which rows of one batch are accepted together, and the p-value of each."""
+
+    kind: ClassVar[str] = "batch_selection"
+
+    method: str
+    alpha: float
+    n_calibration: int
+    n_errors: int
+    n: int
+    n_accepted: int
+    effective_size: float | None = None
+    p_values: FloatArray = field(repr=False)
+    accepted: BoolArray = field(repr=False)
+
+    def lines(self) -> list[str]:
+        told = [
+            f"{self.method} at alpha {self.alpha:g}: {self.n_accepted} of {self.n} accepted "
+            f"({self.n_calibration} calibration rows, {self.n_errors} of them wrong)"
+        ]
+        if self.effective_size is not None:
+            told.append(f"effective calibration size under the weights: {self.effective_size:.1f}")
+        return told
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyGroup:
+    """The rule for one judge, and one group of rows where groups were asked for.
+
+    `scores` are sorted and carry their `errors` (and `weights`); fdr needs them for every batch,
+    the drift test compares new scores with them.
+    """
+
+    judge: str
+    protocol: str | None
+    group: str | None
+    judge_fingerprint: str | None
+    accepts: Accepts
+    threshold: float | None
+    feasible: bool
+    n_calibration: int
+    n_errors: int
+    n_accepted: int
+    n_accepted_errors: int
+    empirical_risk: float
+    coverage: float
+    note: str | None = None
+    effective_size: float | None = None
+    fingerprint_parts: Mapping[str, Any] | None = None
+    members: tuple[str, ...] = ()
+    scores: tuple[float, ...] = field(repr=False)
+    errors: tuple[int, ...] = field(repr=False)
+    weights: tuple[float, ...] | None = field(default=None, repr=False)
+
+    @property
+    def name(self) -> str:
+        """How a table calls it."""
+        return self.judge if self.group is None else f"{self.judge} / {self.group}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alternative:
+    """What one guarantee would accept on the same labels, what it promises and what it does not."""
+
+    guarantee: str
+    accepts: Accepts
+    threshold: float | None
+    n_accepted: int
+    coverage: float
+    empirical_risk: float
+    indicative: bool
+    promise: str
+    not_promised: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class JuryReport:
+    """How several judges were combined, and what each would have accepted alone."""
+
+    method: str
+    judges: tuple[str, ...]
+    weights: tuple[float, ...]
+    n_training: int
+    coverage: float
+    coverage_alone: Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy(Result):
+    """What calibration leaves behind: all that `select` needs, and what it promises in words."""
+
+    kind: ClassVar[str] = "policy"
+
+    schema_version: int = POLICY_SCHEMA
+    guarantee: str
+    alpha: float
+    delta: float | None
+    ties: str
+    signal: str
+    accepts: Accepts
+    threshold: float | None
+    feasible: bool
+    indicative: bool
+    n_calibration: int
+    n_errors: int
+    n_accepted: int
+    n_accepted_errors: int
+    empirical_risk: float
+    coverage: float
+    judges: tuple[str, ...]
+    judge_fingerprints: tuple[str, ...]
+    by: str | None = None
+    pooled: bool = False
+    cluster: str | None = None
+    weights_column: str | None = None
+    jury: JuryReport | None = None
+    seed: int | None = None
+    promise: str
+    not_promised: str
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    dropped: Mapping[str, int]
+    groups: tuple[PolicyGroup, ...]
+    alternatives: tuple[Alternative, ...] = ()
+    adjudge_version: str
+
+    def lines(self) -> list[str]:
+        told = [
+            f"{self.guarantee} at alpha {self.alpha:g}: {self._rule()}",
+            f"labels: {self.n_calibration} calibrate, {self.n_errors} of them wrong; "
+            + ("indicatively " if self.indicative else "")
+            + f"{self.n_accepted} accepted ({percent(self.coverage)}), "
+            f"{percent(self.empirical_risk)} of those wrong",
+            f"promises: {self.promise}",
+            f"does not promise: {self.not_promised}",
+        ]
+        told += [f"assumes: {line}" for line in self.assumptions]
+        told += [f"note: {line}" for line in self.warnings]
+        told += [f"{g.name}: {g.note}" for g in self.groups if g.note]
+        told += [f"dropped {count} rows: {why}" for why, count in self.dropped.items() if count]
+        return told
+
+    def _rule(self) -> str:
+        if self.accepts == "all":
+            return "accept every verdict"
+        if self.accepts == "below":
+            return f"accept uncertainty <= {self.threshold:.6g}"
+        if self.accepts == "batch":
+            return "decided for each batch given to select"
+        if self.accepts == "groups":
+            return f"one rule for each of {len(self.groups)} groups"
+        return "accept nothing: no threshold passes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drift:
+    """New scores against calibration scores: the largest gap between their distributions."""
+
+    tested: bool
+    flagged: bool
+    statistic: float | None
+    p_value: float | None
+    n_new: int
+    n_calibration: int
+    where: str | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection(Result):
+    """What a policy did to a file of new rows; the rows themselves go with it."""
+
+    kind: ClassVar[str] = "selection"
+
+    guarantee: str
+    alpha: float
+    delta: float | None
+    n: int
+    n_accepted: int
+    accepted_share: float
+    drift: Drift
+    groups: tuple[Mapping[str, Any], ...] = ()
+    promise: str
+    not_promised: str
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    dropped: Mapping[str, int]
+
+    def lines(self) -> list[str]:
+        told = [
+            f"{self.n_accepted} of {self.n} verdicts accepted ({percent(self.accepted_share)}), "
+            f"{self.guarantee} at alpha {self.alpha:g}",
+            f"promises: {self.promise}",
+            f"does not promise: {self.not_promised}",
+        ]
+        d = self.drift
+        if d.statistic is not None and d.p_value is not None:
+            verdict = "DRIFT" if d.flagged else "no drift seen"
+            told.append(
+                f"{verdict}: the new scores' distribution is up to {d.statistic:.3f} away from the "
+                f"calibration scores' (Kolmogorov-Smirnov, p = {d.p_value:.2g})"
+            )
+        elif d.note:
+            told.append(f"drift not tested: {d.note}")
+        told += [f"note: {line}" for line in self.warnings]
+        told += [
+            f"not accepted, {count} rows: {why}" for why, count in self.dropped.items() if count
+        ]
+        return told
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignalQuality:
+    """How good a confidence is on labelled rows."""
+
+    signal: str
+    judge: str
+    protocol: str | None
+    n: int
+    n_no_verdict: int
+    accuracy: float
+    ece: float
+    auroc: float | None
+    auprc: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodRisk:
+    """One method on one signal at one alpha, over the random splits."""
+
+    signal: str
+    judge: str
+    protocol: str | None
+    method: str
+    alpha: float
+    coverage: float
+    coverage_sd: float
+    risk: float
+    risk_sd: float
+    ratio: float | None
+    share_above: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """A picture's data: reliability bins and the risk-coverage curve of one signal."""
+
+    signal: str
+    judge: str
+    protocol: str | None
+    bin_confidence: tuple[float, ...]
+    bin_accuracy: tuple[float, ...]
+    bin_count: tuple[int, ...]
+    coverage: tuple[float, ...]
+    risk: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation(Result):
+    """Uncertainty quality and selection over random splits, for every signal and method."""
+
+    kind: ClassVar[str] = "evaluation"
+
+    n_splits: int
+    seed: int | None
+    ties: str
+    delta: float
+    alphas: tuple[float, ...]
+    cluster: str | None
+    signals: tuple[SignalQuality, ...]
+    methods: tuple[MethodRisk, ...]
+    curves: tuple[Curve, ...] = field(repr=False)
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    dropped: Mapping[str, int]
+
+    def lines(self) -> list[str]:
+        told = [
+            f"{s.judge}, {s.signal}: accuracy {s.accuracy:.3f}, ECE {s.ece:.3f} ({s.n} rows)"
+            for s in self.signals
+        ]
+        told += [f"note: {line}" for line in (*self.assumptions, *self.warnings)]
+        told += [f"dropped {count} rows: {why}" for why, count in self.dropped.items() if count]
+        return told
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanPoint:
+    """What to expect from `n` calibration labels."""
+
+    n: int
+    coverage: float
+    coverage_sd: float
+    risk: float
+    share_above: float
+    share_feasible: float
+    extrapolated: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectionPlan(Result):
+    """Expected coverage against the number of calibration labels."""
+
+    kind: ClassVar[str] = "selection_plan"
+
+    guarantee: str
+    alpha: float
+    delta: float | None
+    judge: str
+    gain: float
+    n_labelled: int
+    n_repeats: int
+    seed: int | None
+    recommended: int | None
+    points: tuple[PlanPoint, ...]
+    assumptions: tuple[str, ...]
+    dropped: Mapping[str, int]
+
+    def lines(self) -> list[str]:
+        told = [
+            f"{p.n:>6} labels: coverage {p.coverage:.3f} (sd {p.coverage_sd:.3f})"
+            + (" (extrapolated)" if p.extrapolated else "")
+            for p in self.points
+        ]
+        if self.recommended is None:
+            told.append(
+                f"every doubling shown still buys {self.gain:g} coverage or more: label more"
+            )
+        else:
+            told.append(
+                f"from {self.recommended} labels on, one more doubling buys less than "
+                f"{self.gain:g} coverage"
+            )
+        told += [f"assumes: {line}" for line in self.assumptions]
+        told += [f"dropped {count} rows: {why}" for why, count in self.dropped.items() if count]
+        return told

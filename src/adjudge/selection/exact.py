@@ -1,0 +1,43 @@
+"""Comparisons that decide who is accepted, in whole numbers.
+
+A float sum of (e_i - alpha) lands on the wrong side of -1 often enough to move thresholds, so
+every boundary here is a comparison of integers.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from adjudge._validation import BoolArray, IntArray
+
+_SAFE = 2**62
+
+
+def at_most(part: IntArray, whole: IntArray, ratio: Fraction) -> BoolArray:
+    """part <= ratio * whole, elementwise and exactly.
+
+    Both sides are multiplied out, part * q <= p * whole for ratio = p/q. Where that could leave
+    64 bits, floats decide the clear cases and Python's own integers the close ones.
+
+    >>> at_most(np.array([3, 4]), np.array([30, 30]), Fraction(1, 10))
+    array([ True, False])
+    """
+    p, q = ratio.numerator, ratio.denominator
+    largest = max(_reach(part) * q, _reach(whole) * p)
+    if largest < _SAFE:
+        return np.asarray(part * q <= whole * p)
+    left, right = part * float(q), whole * float(p)
+    decided = np.asarray(left <= right)
+    close = np.abs(left - right) <= 1e-9 * np.maximum(np.abs(left), np.abs(right))
+    for at in zip(*np.nonzero(close), strict=True):
+        wide = np.broadcast_to(whole, decided.shape)
+        decided[at] = int(np.broadcast_to(part, decided.shape)[at]) * q <= int(wide[at]) * p
+    return decided
+
+
+def _reach(values: IntArray) -> int:
+    if np.size(values) == 0:
+        return 0
+    return max(abs(int(np.min(values))), abs(int(np.max(values))))

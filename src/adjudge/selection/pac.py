@@ -1,0 +1,123 @@
+"""PAC: one threshold whose true error rate is at most alpha, with probability 1 - delta."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from adjudge._stats import binomial_lower_tail
+from adjudge._validation import IntArray, exact_level, paired
+from adjudge.results.selection import Threshold
+from adjudge.selection._rule import threshold_at
+from adjudge.selection.blocks import SortedScores, sort_scores
+
+#: Above this many rows an exact rational tail is slow, and a tie with delta no longer occurs in
+#: practice; a tail that floats cannot tell from delta then counts as a failed test.
+_RATIONAL_UP_TO = 4000
+
+
+def pac_threshold(
+    scores: ArrayLike, errors: ArrayLike, *, alpha: float, delta: float = 0.1
+) -> Threshold:
+    """The loosest threshold that an unbroken run of exact binomial tests allows.
+
+    The distinct scores are tested from strict to loose, from the first that accepts enough rows
+    to pass at all, (1 - alpha)^k <= delta. With E errors among k accepted rows a score passes if
+
+        P(Binomial(k, alpha) <= E) <= delta;
+
+    the first that fails ends the run (fixed-sequence testing, Bauer 1991), so delta is spent once.
+
+    Where the guarantee stops: with probability at least 1 - delta over calibration sets of
+    independent rows, P(error | accepted) <= alpha for new rows of the same kind. The proof needs
+    rows beyond the point where the error rate among the accepted first exceeds alpha to be wrong
+    at least alpha of the time themselves, which every score that ranks doubt at all fulfils, and
+    an uninformative one too. For other shapes the candidates being observed scores costs at most
+    the last row's own luck; tests/coverage measures it on adversarial ones. It says nothing about
+    the share of errors in one particular batch.
+
+    >>> pac_threshold([0.1] * 22, [0] * 22, alpha=0.1).accepts
+    'all'
+    >>> pac_threshold([0.1] * 21, [0] * 21, alpha=0.1).accepts
+    'none'
+    """
+    level, failure = exact_level(alpha), exact_level(delta, "delta")
+    ordered = sort_scores(*paired(scores, errors))
+    return threshold_at(
+        ordered, _run_of_tests(ordered, level, failure), method="pac", alpha=level, delta=failure
+    )
+
+
+def _run_of_tests(ordered: SortedScores, alpha: Fraction, delta: Fraction) -> int:
+    """How many rows the run of passed tests accepts."""
+    n, start = len(ordered.scores), fewest_rows(alpha, delta)
+    if start > n:
+        return 0
+    rows, wrong = ordered.accepted(float(ordered.scores[start - 1]))
+    if wrong > allowed_errors(np.array([rows]), alpha, delta)[0]:
+        return 0
+    before, after, errors = ordered.at_errors()
+    later = after > rows
+    before, after, errors = before[later], after[later], errors[later]
+    # Most runs end early: test in growing chunks instead of all tails at once.
+    at, chunk = 0, 1024
+    while at < len(after):
+        step = slice(at, at + chunk)
+        failed = np.flatnonzero(errors[step] > allowed_errors(after[step], alpha, delta))
+        if len(failed):
+            return int(before[at + failed[0]])
+        at, chunk = at + chunk, chunk * 2
+    return n
+
+
+def fewest_rows(alpha: Fraction, delta: Fraction) -> int:
+    """The smallest k that can pass without any error: (1 - alpha)^k <= delta.
+
+    >>> fewest_rows(Fraction(1, 10), Fraction(1, 10)), fewest_rows(Fraction(1, 2), Fraction(1, 2))
+    (22, 1)
+    """
+    k = max(1, math.ceil(math.log(delta) / math.log1p(-float(alpha))))
+    if k > _RATIONAL_UP_TO:
+        return k
+    while k > 1 and (1 - alpha) ** (k - 1) <= delta:
+        k -= 1
+    while (1 - alpha) ** k > delta:
+        k += 1
+    return k
+
+
+def allowed_errors(rows: IntArray, alpha: Fraction, delta: Fraction) -> IntArray:
+    """The most errors E among k rows with P(Binomial(k, alpha) <= E) <= delta; -1 for none.
+
+    >>> allowed_errors(np.array([21, 22, 38, 52]), Fraction(1, 10), Fraction(1, 10))
+    array([-1,  0,  1,  2])
+    """
+    level, failure = float(alpha), float(delta)
+    most = np.asarray(stats.binom.ppf(failure, rows, level)).astype(np.int64)
+    tail = binomial_lower_tail(most, rows, level)
+    passes = tail <= failure
+    # The quantile itself may be off by one when a tail equals delta to the last bit, so the
+    # neighbour below is weighed too.
+    lower = binomial_lower_tail(most - 1, rows, level)
+    close_at = np.abs(tail - failure) <= 1e-9 * failure
+    close_below = (np.abs(lower - failure) <= 1e-9 * failure) & (most >= 1)
+    for i in np.flatnonzero(close_at):
+        passes[i] = _tail_passes(int(most[i]), int(rows[i]), alpha, delta)
+    result = np.where(passes, most, most - 1)
+    for i in np.flatnonzero(close_below & ~passes):
+        if not _tail_passes(int(most[i]) - 1, int(rows[i]), alpha, delta):
+            result[i] -= 1
+    return np.asarray(result, dtype=np.int64)
+
+
+def _tail_passes(errors: int, rows: int, alpha: Fraction, delta: Fraction) -> bool:
+    """P(Binomial(rows, alpha) <= errors) <= delta in whole numbers."""
+    if rows > _RATIONAL_UP_TO:
+        return False
+    a, b = alpha.numerator, alpha.denominator
+    total = sum(math.comb(rows, i) * a**i * (b - a) ** (rows - i) for i in range(errors + 1))
+    return bool(total * delta.denominator <= delta.numerator * b**rows)

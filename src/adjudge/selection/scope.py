@@ -1,0 +1,43 @@
+"""SCOPE: the loosest threshold whose calibration budget is spent safely (paper, Eq. 5 and 6)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from adjudge._validation import exact_level, paired
+from adjudge.results.selection import Threshold
+from adjudge.selection._rule import threshold_at
+from adjudge.selection.blocks import sort_scores
+from adjudge.selection.exact import at_most
+
+
+def scope_threshold(scores: ArrayLike, errors: ArrayLike, *, alpha: float) -> Threshold:
+    """The largest observed score lambda with
+
+        sum over s_i <= lambda of (e_i - alpha) <= -1          (Eq. 5; Eq. 6 takes the largest)
+
+    that is E + 1 <= alpha k for E errors among k accepted rows. If the largest score of all
+    passes, every verdict is accepted; if none passes, none is.
+
+    Where the guarantee stops: over repeated calibration sets the mean share of errors among the
+    accepted stayed at or below alpha in every simulation tried. The paper's Theorem 2.1 bounds
+    the ratio E[errors] / E[accepted]; that does not follow, because the threshold depends on the
+    calibration rows alone: with an uninformative score and an error rate of 0.12 every rule that
+    ever accepts has ratio 0.12. And a mean is not a promise about the one threshold at hand: its
+    true error rate can be above alpha for nearly half of all calibration sets. `pac_threshold`
+    promises that, `fdr_select` bounds the expected share in a batch.
+
+    >>> rule = scope_threshold([0.1] * 30 + [0.6] * 5, [0] * 30 + [1] * 5, alpha=0.1)
+    >>> rule.threshold, rule.n_accepted
+    (0.1, 30)
+    >>> scope_threshold([0.1] * 9, [0] * 9, alpha=0.1).accepts
+    'none'
+    >>> scope_threshold([0.1] * 10, [0] * 10, alpha=0.1).accepts
+    'all'
+    """
+    level = exact_level(alpha)
+    ordered = sort_scores(*paired(scores, errors))
+    rows, wrong = ordered.before_errors()
+    passing = rows[at_most(wrong + 1, rows, level)]
+    return threshold_at(ordered, int(np.max(passing, initial=0)), method="scope", alpha=level)

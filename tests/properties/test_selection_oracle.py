@@ -1,0 +1,267 @@
+"""Thresholds against a slow oracle in rational arithmetic, and what may not change them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adjudge.selection import (
+    fdr_select,
+    naive_threshold,
+    pac_threshold,
+    pooled_fdr_select,
+    scope_threshold,
+    vanilla_threshold,
+    weighted_fdr_select,
+)
+from adjudge.uncertainty import preference_entropy
+
+ALPHAS = ("0.05", "0.1", "0.15", "0.2", "0.25", "0.3", "0.5", "0.123")
+
+
+# --- the oracle ------------------------------------------------------------------------------
+
+
+def loosest(scores, errors, passes):
+    """(accepts, threshold) of the largest observed score that passes, by trying every one."""
+    best = None
+    for candidate in sorted(set(scores)):
+        inside = [e for s, e in zip(scores, errors, strict=True) if s <= candidate]
+        if passes(inside):
+            best = candidate
+    return named(scores, best)
+
+
+def named(scores, best):
+    if best is None:
+        return "none", None
+    return ("all", None) if best == max(scores) else ("below", best)
+
+
+def scope_oracle(scores, errors, alpha):
+    budget = Fraction(alpha)
+    return loosest(scores, errors, lambda inside: sum(e - budget for e in inside) <= -1)
+
+
+def naive_oracle(scores, errors, alpha):
+    return loosest(
+        scores, errors, lambda inside: Fraction(sum(inside), len(inside)) <= Fraction(alpha)
+    )
+
+
+def tail(k, errors, alpha):
+    a = Fraction(alpha)
+    return sum(comb(k, i) * a**i * (1 - a) ** (k - i) for i in range(errors + 1))
+
+
+def pac_oracle(scores, errors, alpha, delta):
+    best = None
+    for candidate in sorted(set(scores)):
+        inside = [e for s, e in zip(scores, errors, strict=True) if s <= candidate]
+        if tail(len(inside), 0, alpha) > Fraction(delta):
+            continue
+        if tail(len(inside), sum(inside), alpha) > Fraction(delta):
+            break
+        best = candidate
+    return named(scores, best)
+
+
+def fdr_oracle(scores, errors, new, alpha):
+    n, m = len(scores), len(new)
+    p = [
+        Fraction(1 + sum(e for s, e in zip(scores, errors, strict=True) if s <= t), n + 1)
+        for t in new
+    ]
+    cut = None
+    for r, value in enumerate(sorted(p), start=1):
+        if value <= Fraction(alpha) * r / m:
+            cut = value
+    return [cut is not None and value <= cut for value in p]
+
+
+# --- inputs ----------------------------------------------------------------------------------
+
+
+@st.composite
+def rows(draw, least=1, most=80):
+    """Scores on a grid, so that ties are the rule, and errors that favour high scores or not."""
+    n = draw(st.integers(least, most))
+    grid = draw(st.sampled_from((2, 5, 20, 1000)))
+    rate = draw(st.sampled_from((0.0, 0.02, 0.1, 0.3)))
+    slope = draw(st.sampled_from((0.0, 0.5)))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    scores = rng.integers(0, grid, n) / grid
+    errors = (rng.random(n) < rate + slope * scores**2).astype(int)
+    return scores.tolist(), errors.tolist()
+
+
+EXAMPLES = settings(max_examples=400, deadline=None)
+
+
+@EXAMPLES
+@given(rows(), st.sampled_from(ALPHAS))
+def test_scope_is_the_oracles(data, alpha):
+    found = scope_threshold(*data, alpha=float(alpha))
+    assert (found.accepts, found.threshold) == scope_oracle(*data, alpha)
+
+
+@EXAMPLES
+@given(rows(), st.sampled_from(ALPHAS))
+def test_naive_is_the_oracles(data, alpha):
+    found = naive_threshold(*data, alpha=float(alpha))
+    assert (found.accepts, found.threshold) == naive_oracle(*data, alpha)
+
+
+@settings(max_examples=250, deadline=None)
+@given(rows(most=60), st.sampled_from(ALPHAS), st.sampled_from(("0.05", "0.1", "0.5")))
+def test_pac_is_the_oracles(data, alpha, delta):
+    found = pac_threshold(*data, alpha=float(alpha), delta=float(delta))
+    assert (found.accepts, found.threshold) == pac_oracle(*data, alpha, delta)
+
+
+@EXAMPLES
+@given(rows(), rows(most=40), st.sampled_from(ALPHAS))
+def test_fdr_is_the_oracles(data, new, alpha):
+    found = fdr_select(*data, new[0], alpha=float(alpha))
+    assert found.accepted.tolist() == fdr_oracle(*data, new[0], alpha)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_scope_is_the_oracles_on_two_thousand_inputs_near_the_boundary(seed):
+    # Errors placed so that E + 1 = alpha k is hit often: where float sums went wrong.
+    rng = np.random.default_rng(seed)
+    boundary = 0
+    for _ in range(500):
+        alpha = ALPHAS[rng.integers(len(ALPHAS))]
+        n = int(rng.integers(5, 120))
+        scores = (rng.permutation(n) // rng.integers(1, 4)).astype(float)
+        errors = (rng.random(n) < 0.7 * float(alpha)).astype(int)
+        found = scope_threshold(scores, errors, alpha=float(alpha))
+        assert (found.accepts, found.threshold) == scope_oracle(
+            scores.tolist(), errors.tolist(), alpha
+        )
+        boundary += found.n_accepted_errors + 1 == Fraction(alpha) * found.n_accepted
+    assert boundary > 10
+
+
+def test_counts_are_those_of_the_rule():
+    rng = np.random.default_rng(7)
+    for _ in range(200):
+        scores = rng.integers(0, 12, 90) / 12
+        errors = (rng.random(90) < 0.4 * scores).astype(int)
+        for rule in (
+            scope_threshold(scores, errors, alpha=0.2),
+            pac_threshold(scores, errors, alpha=0.2),
+            naive_threshold(scores, errors, alpha=0.2),
+            vanilla_threshold(scores, errors, alpha=0.2),
+        ):
+            chosen = rule.accept(scores)
+            assert rule.n_accepted == chosen.sum()
+            assert rule.n_accepted_errors == errors[chosen].sum()
+            assert rule.n_errors == errors.sum()
+            assert rule.feasible == (rule.n_accepted > 0)
+
+
+# --- what may not matter ---------------------------------------------------------------------
+
+
+def all_decisions(scores, errors, new, alpha):
+    """What every method accepts among the new rows."""
+    return [
+        scope_threshold(scores, errors, alpha=alpha).accept(new).tolist(),
+        naive_threshold(scores, errors, alpha=alpha).accept(new).tolist(),
+        pac_threshold(scores, errors, alpha=alpha).accept(new).tolist(),
+        fdr_select(scores, errors, new, alpha=alpha).accepted.tolist(),
+    ]
+
+
+@settings(max_examples=150, deadline=None)
+@given(rows(least=20), rows(most=30), st.sampled_from((0.1, 0.25)), st.integers(0, 10**6))
+def test_row_order_does_not_matter(data, new, alpha, seed):
+    order = np.random.default_rng(seed).permutation(len(data[0]))
+    shuffled = np.array(data[0])[order], np.array(data[1])[order]
+    assert all_decisions(*data, new[0], alpha) == all_decisions(*shuffled, new[0], alpha)
+
+
+@settings(max_examples=150, deadline=None)
+@given(rows(least=20), rows(most=30), st.sampled_from((0.1, 0.25)))
+def test_a_monotone_transform_of_the_scores_does_not_matter(data, new, alpha):
+    def transform(x):
+        return np.exp(3 * np.asarray(x)) - 7
+
+    assert all_decisions(*data, new[0], alpha) == all_decisions(
+        transform(data[0]), data[1], transform(new[0]), alpha
+    )
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=60), st.integers(0, 10**6))
+def test_swapping_a_and_b_does_not_matter(p, seed):
+    p_a = np.array(p)
+    flip = np.random.default_rng(seed).random(len(p_a)) < 0.5
+    swapped = np.where(flip, 1 - p_a, p_a)
+    # 1 - (1 - p) is not p for tiny p: what may not differ is the doubt of p and of 1 - p.
+    again = np.where(flip, 1 - swapped, swapped)
+    errors = (np.arange(len(p_a)) % 5 == 0).astype(int)
+    assert (preference_entropy(swapped) == preference_entropy(again)).all()
+    assert all_decisions(
+        preference_entropy(swapped), errors, preference_entropy(swapped), 0.25
+    ) == (all_decisions(preference_entropy(again), errors, preference_entropy(again), 0.25))
+
+
+@settings(max_examples=150, deadline=None)
+@given(rows(), rows(most=40), st.sampled_from(ALPHAS), st.integers(1, 5))
+def test_equal_weights_are_no_weights(data, new, alpha, weight):
+    plain = fdr_select(*data, new[0], alpha=float(alpha))
+    weighted = weighted_fdr_select(
+        *data, [weight] * len(data[0]), new[0], [weight] * len(new[0]), alpha=float(alpha)
+    )
+    assert weighted.accepted.tolist() == plain.accepted.tolist()
+
+
+@settings(max_examples=100, deadline=None)
+@given(rows(), rows(most=40), st.sampled_from(ALPHAS))
+def test_one_group_pooled_is_plain_fdr(data, new, alpha):
+    plain = fdr_select(*data, new[0], alpha=float(alpha))
+    pooled = pooled_fdr_select(
+        *data, ["x"] * len(data[0]), new[0], ["x"] * len(new[0]), alpha=float(alpha)
+    )
+    assert pooled.accepted.tolist() == plain.accepted.tolist()
+
+
+def weighted_oracle(scores, errors, weights, new, new_weights, alpha):
+    """Weighted Conformalized Selection straight from its definition, in fractions."""
+    w, v = [Fraction(x) for x in weights], [Fraction(x) for x in new_weights]
+    m, total, level = len(new), sum(w), Fraction(alpha)
+
+    def mass(t):
+        return sum(w[i] for i in range(len(w)) if errors[i] and scores[i] <= t)
+
+    p = [(mass(new[j]) + v[j]) / (total + v[j]) for j in range(m)]
+    support = []
+    for j in range(m):
+        others = [
+            Fraction(0)
+            if i == j
+            else (mass(new[i]) + (v[j] if new[j] <= new[i] else 0)) / (total + v[j])
+            for i in range(m)
+        ]
+        support.append(max(r for r, q in enumerate(sorted(others), start=1) if q <= level * r / m))
+    first = [j for j in range(m) if p[j] <= level * support[j] / m]
+    size = max((r for r in range(m + 1) if sum(support[j] <= r for j in first) >= r), default=0)
+    return [j in first and support[j] <= size for j in range(m)]
+
+
+@settings(max_examples=120, deadline=None)
+@given(rows(most=40), rows(most=12), st.sampled_from(ALPHAS), st.integers(0, 10**6))
+def test_weighted_selection_is_its_definition(data, new, alpha, seed):
+    rng = np.random.default_rng(seed)
+    w, v = rng.integers(1, 6, len(data[0])), rng.integers(1, 6, len(new[0]))
+    found = weighted_fdr_select(*data, w, new[0], v, alpha=float(alpha))
+    oracle = weighted_oracle(*data, w.tolist(), new[0], v.tolist(), alpha)
+    assert found.accepted.tolist() == oracle
