@@ -7,6 +7,7 @@ and the finding is bad. Exit 1: could not run; one line on standard error says w
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -14,6 +15,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from adjudge.errors import BackendMissingError
 from adjudge.present.tables import safe
 
 if TYPE_CHECKING:
@@ -69,6 +71,15 @@ def deliver(
         typer.echo(result.to_json())
     else:
         show(*(view if view is not None else [str(result)]))
+
+
+def require_extra(extra: str, *modules: str) -> None:
+    """Refuse in one line where the packages of an extra are not installed."""
+    missing = [name for name in modules if find_spec(name) is None]
+    if missing:
+        raise BackendMissingError(
+            f"{', '.join(missing)} not installed; pip install 'adjudge[{extra}]'"
+        )
 
 
 def bad_finding() -> NoReturn:

@@ -10,11 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast, get_args
 
 import numpy as np
+import polars as pl
 
 from adjudge._validation import count, generator
-from adjudge.errors import ArgumentError
+from adjudge.errors import ArgumentError, DataError
+from adjudge.io import read_table
+from adjudge.io.tables import TableLike, source_name
 from adjudge.records import SampledBy
 
 
@@ -33,6 +37,39 @@ class Queue:
     draws: tuple[Draw, ...]
     mode: str
     counts: Mapping[str, int] = field(default_factory=dict)
+
+
+def planned_rows(source: TableLike) -> list[tuple[str, SampledBy]]:
+    """The ids of a plan file and how each was drawn ("plan" where the file does not say)."""
+    frame = read_table(source)
+    if "id" not in frame.columns:
+        raise DataError(source_name(source), "is missing", column="id", remedy="give a plan file")
+    if "sampled_by" not in frame.columns:
+        frame = frame.with_columns(sampled_by=pl.lit("plan"))
+    rows = frame.select(pl.col("id").cast(pl.String), pl.col("sampled_by").fill_null("plan"))
+    return [(name, _sampled(how)) for name, how in rows.iter_rows()]
+
+
+def abstained_ids(source: TableLike) -> list[str]:
+    """The ids that `adjudge select` did not accept, most doubtful first."""
+    frame = read_table(source)
+    for column in ("id", "accepted", "uncertainty"):
+        if column not in frame.columns:
+            raise DataError(
+                source_name(source),
+                "is missing",
+                column=column,
+                remedy="give the rows that adjudge select wrote with -o",
+            )
+    refused = frame.filter(~pl.col("accepted").cast(pl.Boolean))
+    order = refused.sort("uncertainty", descending=True, nulls_last=False, maintain_order=True)
+    return list(dict.fromkeys(order.get_column("id").cast(pl.String).to_list()))
+
+
+def _sampled(how: str) -> SampledBy:
+    if how not in get_args(SampledBy):
+        raise ArgumentError("sampled_by", how, "use random, plan or doubt")
+    return cast(SampledBy, how)
 
 
 def random_queue(ids: Sequence[str], *, seed: int) -> Queue:

@@ -1,0 +1,119 @@
+"""`adjudge label`: a page in the browser where people label pairs."""
+
+from __future__ import annotations
+
+import os
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from adjudge.cli._common import JsonFlag, SeedOption, deliver, remark, require_extra
+from adjudge.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from adjudge.records import Pair
+    from adjudge.server.queue import Queue
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command("label")(label)
+
+
+def label(
+    pairs: Annotated[Path, typer.Argument(help="Pairs to label.", show_default=False)],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write the labels here when the page is closed."),
+    ] = None,
+    store: Annotated[Path, typer.Option(help="Where every click is kept.")] = Path("adjudge.db"),
+    plan: Annotated[
+        Path | None, typer.Option(help="Label the rows of `adjudge plan --write-ids FILE`.")
+    ] = None,
+    abstentions: Annotated[
+        Path | None,
+        typer.Option(help="Label what the judge abstained from: the rows of `adjudge select -o`."),
+    ] = None,
+    random_share: Annotated[
+        float, typer.Option(help="Share of random pairs kept going beside the abstentions.")
+    ] = 0.3,
+    share_out: Annotated[
+        bool, typer.Option(help="Each pair to one rater only, instead of every pair to each.")
+    ] = False,
+    import_labels: Annotated[
+        Path | None, typer.Option("--import", help="First add the labels of this file.")
+    ] = None,
+    export_only: Annotated[
+        bool, typer.Option(help="Write the labels and the summary; open no page.")
+    ] = False,
+    source: Annotated[
+        str | None, typer.Option("--from", help="Name of a public format, where it cannot be told.")
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="Another address than loopback needs ADJUDGE_TOKEN.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8477,
+    browser: Annotated[bool, typer.Option(help="Open the page.")] = True,
+    seed: SeedOption = 0,
+    as_json: JsonFlag = False,
+) -> None:
+    """Label pairs in the browser: keys 1, 2 and 0; nothing is lost on reload or kill."""
+    require_extra("server", "fastapi", "uvicorn")
+    from adjudge.io import open_pairs, read_labels, write_rows
+    from adjudge.server.label_app import label_app
+    from adjudge.server.label_summary import labels_frame, records, summarise
+    from adjudge.server.labelling import LabellingRound
+    from adjudge.server.run import serve
+    from adjudge.store.labels import LabelBook
+
+    if plan is not None and abstentions is not None:
+        raise ArgumentError("abstentions", str(abstentions), "give --plan or --abstentions")
+    book = LabelBook(store)
+    try:
+        if import_labels is not None:
+            added, same = book.import_labels(records(read_labels(import_labels)))
+            remark(f"{import_labels}: {added:,} labels added, {same:,} were there already")
+        subjects = list(open_pairs(pairs, fmt=source))
+        queue = _queue(subjects, plan, abstentions, random_share, seed)
+        if not export_only:
+            round_ = LabellingRound(subjects, queue, book, seed=seed, share_out=share_out)
+            token = os.environ.get("ADJUDGE_TOKEN") or None
+
+            def ready(address: str) -> None:
+                remark(f"labelling page: {address}  (Ctrl-C when done; labels are in {store})")
+                if browser:
+                    webbrowser.open(address + (f"#token={token}" if token else ""))
+
+            serve(
+                lambda taken: label_app(round_, host=host, port=taken, token=token),
+                host=host,
+                port=port,
+                token=token,
+                ready=ready,
+            )
+        if output is not None:
+            write_rows(labels_frame(book), output)
+            remark(f"wrote {output}")
+        deliver(summarise(book, subjects), as_json=as_json, output=None)
+    finally:
+        book.close()
+
+
+def _queue(
+    subjects: list[Pair],
+    plan: Path | None,
+    abstentions: Path | None,
+    random_share: float,
+    seed: int,
+) -> Queue:
+    from adjudge.server import queue
+
+    ids = [pair.id for pair in subjects]
+    if plan is not None:
+        return queue.planned_queue(queue.planned_rows(plan), known=ids)
+    if abstentions is not None:
+        doubtful = queue.abstained_ids(abstentions)
+        return queue.doubt_queue(ids, doubtful, seed=seed, random_share=random_share)
+    return queue.random_queue(ids, seed=seed)

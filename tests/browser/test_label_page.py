@@ -1,0 +1,208 @@
+"""People labelling, with a real server in another process and a real browser."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import BrowserContext, Page
+
+N = 20
+HOSTILE = (
+    "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'> "
+    "[x](javascript:window.hacked=1) ![p](http://127.0.0.1:9/p.png) **bold** `code`"
+)
+
+
+class LabelServer:
+    """`adjudge label` in a process of its own, on one port, to be killed and started again."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.folder = folder
+        self.options = options
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.process: subprocess.Popen[str] | None = None
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}/"
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "adjudge", "label", "pairs.jsonl", "-o", "labels.csv",
+             "--no-browser", "--port", str(self.port), *self.options],
+            cwd=self.folder, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert self.process.stderr is not None
+        line = self.process.stderr.readline()
+        assert self.address in line, line
+        for _ in range(100):
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                return
+            except OSError:
+                time.sleep(0.05)
+        raise AssertionError("the server does not listen")
+
+    def kill(self) -> None:
+        assert self.process is not None
+        os.kill(self.process.pid, signal.SIGKILL)
+        self.process.communicate()
+
+    def stop(self) -> str:
+        assert self.process is not None
+        self.process.send_signal(signal.SIGINT)
+        out, err = self.process.communicate(timeout=20)
+        assert self.process.returncode == 0, err
+        return out
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[LabelServer]:
+    with (tmp_path / "pairs.jsonl").open("w", encoding="utf-8") as file:
+        for i in range(N):
+            text = HOSTILE if i % 2 else "plain"
+            row = {"id": f"p{i}", "prompt": f"Question {i}\n\n{text}",
+                   "response_a": f"AAA {i} {text}", "response_b": f"BBB {i} {text}"}  # fmt: skip
+            file.write(json.dumps(row) + "\n")
+    made = LabelServer(tmp_path)
+    made.start()
+    yield made
+    if made.process is not None and made.process.poll() is None:
+        made.kill()
+
+
+def watch(page: Page) -> list[str]:
+    """What the page complains of: console errors and exceptions."""
+    told: list[str] = []
+    page.on("console", lambda m: told.append(m.text) if m.type in {"error", "warning"} else None)
+    page.on("pageerror", lambda error: told.append(str(error)))
+    return told
+
+
+def enter(page: Page, server: LabelServer, name: str) -> None:
+    page.goto(server.address)
+    page.fill("#name", name)
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#stage:not([hidden])")
+
+
+def count(page: Page) -> int:
+    return int((page.text_content("#count") or "").split("/")[0])
+
+
+def answer(page: Page, key: str) -> None:
+    before = count(page)
+    page.keyboard.press(key)
+    page.wait_for_function(f"parseInt(document.getElementById('count').textContent) > {before}")
+
+
+def prefer_a(page: Page) -> str:
+    """The key of the side on which response_a stands now."""
+    return "1" if (page.text_content("#left") or "").startswith("AAA") else "2"
+
+
+def test_twenty_pairs_by_keyboard_through_reload_and_kill(
+    server: LabelServer, context: BrowserContext, tmp_path: Path
+) -> None:
+    page = context.new_page()
+    complaints = watch(page)
+    enter(page, server, "ann")
+    for _ in range(5):
+        answer(page, prefer_a(page))
+    page.reload()
+    page.wait_for_selector("#stage:not([hidden])")
+    assert count(page) == 5
+    for _ in range(5):
+        answer(page, prefer_a(page))
+
+    assert page.evaluate("window.hacked") is None
+    assert complaints == []
+    server.kill()
+    page.keyboard.press(prefer_a(page))
+    page.wait_for_selector("#notice:not([hidden])")
+    assert "Not saved yet" in (page.text_content("#notice") or "")
+    server.start()
+    page.wait_for_function("parseInt(document.getElementById('count').textContent) > 10")
+    assert page.is_hidden("#notice")
+
+    page.keyboard.press("u")
+    page.wait_for_function("parseInt(document.getElementById('count').textContent) == 10")
+    while page.is_visible("#stage"):
+        before = count(page)
+        page.keyboard.press(prefer_a(page))
+        page.wait_for_function(
+            f"!document.getElementById('done').hidden || "
+            f"parseInt(document.getElementById('count').textContent) > {before}"
+        )
+    assert "20 labels kept" in (page.text_content("#done-text") or "")
+    told = server.stop()
+    assert re.search(r"20 labels on 20 of 20 pairs", told)
+
+    labels = pl.read_csv(tmp_path / "labels.csv")
+    assert sorted(labels["id"].to_list()) == sorted(f"p{i}" for i in range(N))
+    assert labels["label"].unique().to_list() == ["A"]
+    assert labels["rater"].unique().to_list() == ["ann"]
+    assert set(labels["shown_order"]) == {"ab", "ba"}
+    assert labels["sampled_by"].unique().to_list() == ["random"]
+
+
+def test_two_raters_at_once(server: LabelServer, browser: object, context: BrowserContext) -> None:
+    other = context.browser.new_context()  # type: ignore[union-attr]  # it has one: it was made by one
+    ann, bob = context.new_page(), other.new_page()
+    enter(ann, server, "ann")
+    enter(bob, server, "bob")
+    for turn in range(10):
+        answer(ann, prefer_a(ann))
+        answer(bob, "0" if turn % 2 else prefer_a(bob))
+    other.close()
+    told = server.stop()
+    assert "ann and bob: agree on 50% of 10 pairs" in told
+
+
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 800)])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_fits_phone_and_desktop(
+    server: LabelServer,
+    browser: object,
+    context: BrowserContext,
+    width: int,
+    height: int,
+    scheme: str,
+) -> None:
+    page = context.new_page()
+    page.set_viewport_size({"width": width, "height": height})
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    enter(page, server, "ann")
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    for side in ("left", "tie", "right"):
+        box = page.locator(f"[data-side={side}]").bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+        assert box["y"] + box["height"] <= height
+    if folder := os.environ.get("ADJUDGE_SCREENSHOTS"):
+        page.screenshot(path=f"{folder}/label-{scheme}-{width}.png")
+
+
+def test_names_with_markup_are_only_names(server: LabelServer, context: BrowserContext) -> None:
+    page = context.new_page()
+    enter(page, server, "<img src=x onerror='window.hacked=1'>")
+    answer(page, "1")
+    assert page.evaluate("window.hacked") is None
+    assert page.text_content("#who") == "<img src=x onerror='window.hacked=1'>"
