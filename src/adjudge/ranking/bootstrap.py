@@ -1,0 +1,125 @@
+"""Resampling battles without touching them again: tables of wins of bootstrap replicates.
+
+Without prompt ids, drawing N battles with replacement is a multinomial draw over the cells
+(pair x outcome), exactly. With them, prompts are drawn, and every battle of a prompt comes along.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from adjudge._bradley_terry import fit_strengths
+from adjudge._validation import FloatArray, IntArray, Seed, count, generator
+from adjudge.ranking.bradley_terry import Fit
+
+#: Above this many distinct targets per pair, cells are as many as battles and save nothing.
+_FEW = 16
+
+
+def resampled_wins(
+    a: IntArray,
+    b: IntArray,
+    target: FloatArray,
+    n: int,
+    *,
+    replicates: int,
+    rng: Seed,
+    clusters: IntArray | None = None,
+) -> FloatArray:
+    """(replicates, n, n) tables of wins, each of one bootstrap sample.
+
+    >>> one = resampled_wins(np.array([0, 0]), np.array([1, 1]), np.array([1.0, 0.0]), 2,
+    ...                      replicates=3, rng=0)
+    >>> one.sum(axis=(1, 2))
+    array([2., 2., 2.])
+    """
+    draw = generator(rng)
+    # One orientation per pair: the loser's share is then the rest of the pair's total.
+    flip = a > b
+    first, second = np.where(flip, b, a), np.where(flip, a, b)
+    y = np.where(flip, 1 - target, target)
+    pair = first * n + second
+    if clusters is None:
+        levels, level = np.unique(y, return_inverse=True)
+        if len(levels) <= _FEW:
+            return _cells(pair, level, levels, n, len(a), replicates, draw)
+        clusters = np.arange(len(a))
+    return _clusters(pair, y, clusters, n, replicates, draw)
+
+
+def _cells(
+    pair: IntArray,
+    level: IntArray,
+    levels: FloatArray,
+    n: int,
+    total: int,
+    replicates: int,
+    draw: np.random.Generator,
+) -> FloatArray:
+    counts = np.bincount(pair * len(levels) + level, minlength=n * n * len(levels))
+    cell = np.flatnonzero(counts)
+    drawn = draw.multinomial(total, counts[cell] / total, size=replicates)
+    where, value = cell // len(levels), levels[cell % len(levels)]
+    wins = np.zeros((replicates, n * n))
+    met = np.zeros((replicates, n * n))
+    for k, sample in enumerate(drawn):
+        wins[k] = np.bincount(where, weights=sample * value, minlength=n * n)
+        met[k] = np.bincount(where, weights=sample, minlength=n * n)
+    return _both_ways(wins, met, n)
+
+
+def _clusters(
+    pair: IntArray,
+    y: FloatArray,
+    clusters: IntArray,
+    n: int,
+    replicates: int,
+    draw: np.random.Generator,
+) -> FloatArray:
+    present, code = np.unique(clusters, return_inverse=True)
+    groups = len(present)
+    won = csr_array((y, (pair, code)), shape=(n * n, groups))
+    met = csr_array((np.ones(len(y)), (pair, code)), shape=(n * n, groups))
+    weights = cluster_weights(groups, replicates, draw)
+    return _both_ways(np.asarray(won @ weights).T, np.asarray(met @ weights).T, n)
+
+
+def cluster_weights(groups: int, replicates: int, draw: np.random.Generator) -> FloatArray:
+    """(groups, replicates): how often each cluster is drawn in each replicate."""
+    drawn = draw.integers(0, groups, size=(replicates, groups))
+    shifted = drawn + groups * np.arange(replicates)[:, None]
+    table = np.bincount(shifted.ravel(), minlength=groups * replicates)
+    return table.reshape(replicates, groups).T.astype(np.float64)
+
+
+def _both_ways(won: FloatArray, met: FloatArray, n: int) -> FloatArray:
+    wins = won.reshape(-1, n, n)
+    return wins + (met - won).reshape(-1, n, n).swapaxes(-1, -2)
+
+
+def bootstrap_strengths(
+    fit: Fit,
+    a: IntArray,
+    b: IntArray,
+    target: FloatArray,
+    *,
+    replicates: int,
+    rng: Seed,
+    clusters: IntArray | None = None,
+) -> FloatArray:
+    """(replicates, n) strengths refitted on resampled battles, started at the fit.
+
+    A resample may leave a model without losses, or without a path to the others; the penalty keeps
+    it finite, so with `l2 = 0` the replicates are fitted with a penalty of 1e-4.
+    """
+    tables = resampled_wins(
+        a,
+        b,
+        target,
+        len(fit.names),
+        replicates=count(replicates, "replicates", least=2),
+        rng=rng,
+        clusters=clusters,
+    )
+    return fit_strengths(tables, l2=fit.l2 or 1e-4, start=fit.theta, tolerance=1e-5)

@@ -1,0 +1,166 @@
+"""Intervals for a new model's Elo on people's scale, from how wrong the judge was on others.
+
+    S_i = |Elo_judge,i - Elo_human,i| / SE_i                                  (Eq. 3)
+    q = the ceil((1 - alpha)(n + 1))-th smallest S_i
+    Elo_new -+ q SE_new                                                       (Eq. 4)
+
+Holds with probability at least 1 - alpha over models that are exchangeable with the calibration
+models: marginally, not for each model, not for a family, release date or prompt mix that the
+calibration models do not represent.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from adjudge._stats import conformal_quantile
+from adjudge._validation import FloatArray, Seed, count, exact_level, finite, generator, same_length
+from adjudge.ranking.leave_one_out import Residuals
+from adjudge.results.ranking import ConformalRow, HeldOutRow
+
+
+@dataclass(frozen=True)
+class EloQuantile:
+    """q of Eq. 4; None when `n` models are too few, then `models_needed` says how many it takes."""
+
+    quantile: float | None
+    n: int
+    models_needed: int
+
+    def interval(self, elo: float, se: float) -> tuple[float | None, float | None]:
+        """[elo - q se, elo + q se]; both ends None when unbounded or without a scale."""
+        if self.quantile is None or not se > 0:
+            return None, None
+        return elo - self.quantile * se, elo + self.quantile * se
+
+
+def models_needed(alpha: float | str | Fraction) -> int:
+    """The fewest calibration models with a finite quantile: n >= (1 - alpha) / alpha.
+
+    >>> models_needed(0.1), models_needed(0.05)
+    (9, 19)
+    """
+    level = exact_level(alpha)
+    return math.ceil((1 - level) / level)
+
+
+def elo_quantile(
+    residual: ArrayLike, se: ArrayLike, *, alpha: float | str | Fraction
+) -> EloQuantile:
+    """The conformal quantile of |residual| / SE.
+
+    A model whose SE is 0 (a handful of equal battles) gives no scale and counts as infinitely far
+    off, which can only widen the interval.
+
+    >>> elo_quantile(range(1, 10), [1.0] * 9, alpha=0.1).quantile
+    9.0
+    >>> elo_quantile(range(1, 9), [1.0] * 8, alpha=0.1)
+    EloQuantile(quantile=None, n=8, models_needed=9)
+    """
+    level = exact_level(alpha)
+    eps = np.abs(finite(residual, "residual", allow_empty=True))
+    scale = finite(se, "se", allow_empty=True)
+    same_length(residual=eps, se=scale)
+    q = conformal_quantile(normalised_scores(eps, scale), level)
+    return EloQuantile(
+        None if q is None or not math.isfinite(q) else q, len(eps), models_needed(level)
+    )
+
+
+def normalised_scores(residual: FloatArray, se: FloatArray) -> FloatArray:
+    """|residual| / se; infinite where there is no scale."""
+    scores = np.full(len(residual), np.inf)
+    np.divide(np.abs(residual), se, out=scores, where=se > 0)
+    return scores
+
+
+def split_conformal(
+    found: Residuals, *, alpha: float | str | Fraction = 0.1, splits: int = 5, rng: Seed = 0
+) -> ConformalRow:
+    """Coverage and width over random halves of the models: one calibrates, the other tests.
+
+    The left-out residuals of all models are made the same way, so they are exchangeable when the
+    models are, and the expected coverage is ceil((1 - alpha)(n + 1))/(n + 1) with n calibration
+    models. Few splits of few models say little: read the range, not the mean alone.
+    """
+    level = exact_level(alpha)
+    splits = count(splits, "splits", least=1)
+    draw = generator(rng)
+    n = len(found.names)
+    n_cal = n // 2
+    needed = models_needed(level)
+    empty = ConformalRow(
+        method=found.method,
+        alpha=float(level),
+        coverage=None,
+        median_width=None,
+        quantile=None,
+        splits=splits,
+        n_calibration=n_cal,
+        n_test=n - n_cal,
+        unbounded=True,
+        models_needed=needed,
+    )
+    if n_cal < needed:
+        return empty
+    scores = normalised_scores(found.values, found.se)
+    cover, width, quantile, scale = [], [], [], []
+    for _ in range(splits):
+        order = draw.permutation(n)
+        cal, test = order[:n_cal], order[n_cal:]
+        q = conformal_quantile(scores[cal], level)
+        if q is None or not math.isfinite(q):
+            return empty
+        cover.append(float((scores[test] <= q).mean()))
+        width.append(float(np.median(2 * q * found.se[test])))
+        quantile.append(q)
+        scale.append(float(np.median(found.se[test])))
+    return ConformalRow(
+        method=found.method,
+        alpha=float(level),
+        coverage=float(np.mean(cover)),
+        median_width=float(np.mean(width)),
+        quantile=float(np.mean(quantile)),
+        median_se=float(np.mean(scale)),
+        width_low=min(width),
+        width_high=max(width),
+        coverage_low=min(cover),
+        coverage_high=max(cover),
+        splits=splits,
+        n_calibration=n_cal,
+        n_test=n - n_cal,
+    )
+
+
+def held_out_intervals(
+    found: Residuals, *, alpha: float | str | Fraction = 0.1
+) -> tuple[HeldOutRow, ...]:
+    """Each model's interval with the quantile of all the others, as deployment would give it."""
+    level = exact_level(alpha)
+    scores = normalised_scores(found.values, found.se)
+    rows = []
+    for k, name in enumerate(found.names):
+        q = conformal_quantile(np.delete(scores, k), level)
+        usable = q is not None and math.isfinite(q) and found.se[k] > 0
+        half = q * float(found.se[k]) if usable and q is not None else None
+        judge, human = float(found.judge[k]), float(found.human[k])
+        rows.append(
+            HeldOutRow(
+                method=found.method,
+                model=name,
+                human_elo=human,
+                elo=judge,
+                residual=judge - human,
+                se=float(found.se[k]) if np.isfinite(found.se[k]) else None,
+                low=None if half is None else judge - half,
+                high=None if half is None else judge + half,
+                unbounded=half is None,
+                covered=None if half is None else bool(abs(judge - human) <= half),
+            )
+        )
+    return tuple(rows)

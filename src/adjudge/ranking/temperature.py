@@ -1,0 +1,293 @@
+"""From score differences to win probabilities: one temperature, fitted to people's votes.
+
+    P(A preferred) = sigma(beta s)                                            (Eq. 5)
+    beta = argmax sum log sigma(beta t),  t = s if people chose A else -s      (Eq. 6)
+
+over battles where people had a preference. One parameter, no intercept: swapping A and B must turn
+p into 1 - p.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit, log_expit
+
+from adjudge._stats import (
+    binomial_interval,
+    cluster_codes,
+    expected_calibration_error,
+    normal_quantile,
+    reliability_bins,
+)
+from adjudge._validation import FloatArray, IntArray, same_length
+from adjudge.errors import ArgumentError
+from adjudge.results.ranking import AgreementBin, ReliabilityBin, Temperature
+
+_MAX_STEPS = 100
+#: Mean of beta |s| below this: the calibrated target of a typical battle is under 0.575, and the
+#: leaderboard is compressed. The judges of appendix D.2 that lost their ranking lie near 0.2,
+#: those that kept it near 0.5 and above.
+LOW_SIGNAL = 0.3
+
+
+def fit_temperature(
+    score: ArrayLike,
+    human: ArrayLike,
+    *,
+    verdict: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
+) -> Temperature:
+    """Maximum likelihood for beta, with a standard error and what speaks against using it.
+
+    `score` is s (positive favours A), `human` 1, 0 or one half; ties and missing votes (NaN) are
+    left out. The standard error is the sandwich, by `clusters` (prompts) where given. `beta` is
+    None when the likelihood has no maximum: no votes, or scores that never (or always) disagree
+    with people.
+
+    `warnings` holds the check of appendix D.2: a beta near zero, or agreement with people that does
+    not grow with |s|, means that soft targets flatten the leaderboard instead of repairing it.
+
+    >>> fit = fit_temperature([2.0, 1.0, -1.0, 0.5, -2.0, 1.0], [1, 1, 0, 0, 0, 0.5])
+    >>> round(fit.beta, 3), fit.n_battles
+    (1.872, 5)
+    """
+    s, y = _floats(score, "score"), _floats(human, "human")
+    same_length(score=s, human=y)
+    v = np.sign(s) / 2 + 0.5 if verdict is None else _floats(verdict, "verdict")
+    same_length(score=s, verdict=v)
+    decided = np.isfinite(s) & ((y == 0) | (y == 1))
+    t = (s * (2 * y - 1))[decided]
+    groups = None
+    if clusters is not None:
+        same_length(score=s, clusters=np.asarray(clusters))
+        groups, _ = cluster_codes(np.asarray(clusters)[decided])
+    problem = no_maximum(t)
+    if problem is not None:
+        return Temperature(
+            beta=None, beta_se=None, n_battles=len(t), reason=problem, warnings=(problem,)
+        )
+    beta = float(newton_temperature(t, np.ones((1, len(t))))[0])
+    se = _standard_error(t, beta, groups)
+
+    # The judge's side: its own verdict where it gave one, the sign of its scores otherwise.
+    side = np.where(np.isfinite(v), v, np.sign(s) / 2 + 0.5)[decided]
+    chose = side != 0.5
+    strength = np.abs(t[chose])
+    agree = (side[chose] == y[decided][chose]).astype(np.int64)
+    correlation = _correlation(strength, agree)
+    slope, slope_se = _agreement_slope(strength, agree)
+    confidence = np.asarray(expit(beta * strength))
+    ece = None
+    if len(agree) and beta > 0:
+        ece = expected_calibration_error(confidence, agree, equal_mass=True)
+    signal = beta * float(np.mean(np.abs(t)))
+    return Temperature(
+        beta=beta,
+        beta_se=se,
+        n_battles=len(t),
+        signal=signal,
+        correlation=correlation,
+        slope=slope,
+        slope_se=slope_se,
+        ece=ece,
+        agreement=_agreement_table(strength, agree, beta),
+        reliability=_reliability(confidence, agree) if beta > 0 else (),
+        warnings=_warnings(beta, se, signal, slope, slope_se, len(agree)),
+        reason=None if beta > 0 else "people mostly prefer the side the judge scored lower",
+    )
+
+
+def no_maximum(t: FloatArray) -> str | None:
+    """Why Eq. 6 has no finite maximum, or None."""
+    if not len(t):
+        return "no battle has both a score and a vote that is not a tie"
+    if not np.any(t > 0) and not np.any(t < 0):
+        return "every score difference is 0: the judge's scores say nothing"
+    if not np.any(t < 0):
+        return "the judge's scores agree with every vote: beta is unbounded, use hard-elo"
+    if not np.any(t > 0):
+        return "the judge's scores disagree with every vote: check which side is A"
+    return None
+
+
+def newton_temperature(t: FloatArray, counts: FloatArray, start: float = 0.0) -> FloatArray:
+    """One beta per row of `counts`, the weights of the signed differences `t`.
+
+    Newton with the step shortened to ln(1 + d)/d, d = |step| max|t|: certain to converge, as for
+    Bradley-Terry. Rows must have weight on both signs.
+    """
+    beta = np.full(len(counts), start)
+    reach = float(np.abs(t).max())
+    weighted, squared = counts * t, counts * t**2
+    for _ in range(_MAX_STEPS):
+        p = expit(beta[:, None] * t)
+        gradient = (weighted * (1 - p)).sum(axis=1)
+        information = (squared * p * (1 - p)).sum(axis=1)
+        step = gradient / information
+        size = np.abs(step) * reach
+        beta = beta + step * np.where(size > 1e-12, np.log1p(size) / np.maximum(size, 1e-12), 1.0)
+        if np.all(size <= 1e-9):
+            return np.asarray(beta, dtype=np.float64)
+    raise ArithmeticError(f"the temperature did not converge in {_MAX_STEPS} Newton steps")
+
+
+def fold_temperatures(
+    score: FloatArray, human: FloatArray, a: IntArray, b: IntArray, n: int
+) -> FloatArray:
+    """beta without each model's battles in turn (Algorithm 1, line 5); NaN where none exists.
+
+    Equal signed differences are counted once, so that rubric scores, which take few values, cost
+    next to nothing.
+    """
+    decided = np.isfinite(score) & ((human == 0) | (human == 1)) & (score != 0)
+    t, level = np.unique((score * (2 * human - 1))[decided], return_inverse=True)
+    betas = np.full(n, np.nan)
+    if no_maximum(t) is not None:
+        return betas
+    total = np.bincount(level, minlength=len(t)).astype(np.float64)
+    start = float(newton_temperature(t, total[None, :])[0])
+    side_a, side_b = a[decided], b[decided]
+    order = np.argsort(np.concatenate([side_a, side_b]), kind="stable")
+    model = np.concatenate([side_a, side_b])[order]
+    of_model = np.concatenate([level, level])[order]
+    edge = np.searchsorted(model, np.arange(n + 1))
+    chunk = max(1, (1 << 21) // len(t))
+    for first in range(0, n, chunk):
+        folds = np.arange(first, min(n, first + chunk))
+        counts = np.stack(
+            [total - np.bincount(of_model[edge[m] : edge[m + 1]], minlength=len(t)) for m in folds]
+        )
+        # Fold sizes differ; a fold whose votes all agree, or all disagree, has no maximum.
+        usable = (counts[:, t > 0].sum(axis=1) > 0) & (counts[:, t < 0].sum(axis=1) > 0)
+        if usable.any():
+            betas[folds[usable]] = newton_temperature(t, counts[usable], start)
+    return betas
+
+
+def _floats(values: ArrayLike, name: str) -> FloatArray:
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise ArgumentError(name, f"shape {array.shape}", "give a one-dimensional array")
+    try:
+        floats = array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(name, "text", "give numbers; NaN where one is missing") from None
+    if np.isinf(floats).any():
+        raise ArgumentError(name, "infinity", "give finite numbers; NaN where one is missing")
+    return floats
+
+
+def _standard_error(t: FloatArray, beta: float, groups: IntArray | None) -> float:
+    p = expit(beta * t)
+    gradient = t * (1 - p)
+    information = float((t**2 * p * (1 - p)).sum())
+    if groups is not None:
+        gradient = np.asarray(np.bincount(groups, weights=gradient), dtype=np.float64)
+    n = len(gradient)
+    meat = float(gradient @ gradient) * (n / (n - 1) if n > 1 else 1.0)
+    return float(np.sqrt(meat) / information)
+
+
+def _correlation(strength: FloatArray, agree: IntArray) -> float | None:
+    if len(agree) < 3 or np.ptp(strength) == 0 or np.ptp(agree) == 0:
+        return None
+    return float(np.corrcoef(strength, agree)[0, 1])
+
+
+def _agreement_slope(strength: FloatArray, agree: IntArray) -> tuple[float | None, float | None]:
+    """Slope of P(agree) = sigma(c + d |s|) and its standard error; None where it has none."""
+    if _correlation(strength, agree) is None:
+        return None, None
+    centred = strength - strength.mean()
+    scale = float(centred.std())
+    x = np.column_stack([np.ones(len(centred)), centred / scale])
+    w = np.zeros(2)
+    information = np.eye(2)
+    # A ridge far below one battle's worth keeps separable data finite.
+    for _ in range(_MAX_STEPS):
+        p = expit(x @ w)
+        gradient = x.T @ (agree - p) - 1e-6 * w
+        information = (x * (p * (1 - p))[:, None]).T @ x + 1e-6 * np.eye(2)
+        step = np.linalg.solve(information, gradient)
+        size = float(np.abs(x @ step).max())
+        w = w + step * (np.log1p(size) / size if size > 1e-12 else 1.0)
+        if size <= 1e-9:
+            break
+    se = float(np.sqrt(np.linalg.inv(information)[1, 1]))
+    return float(w[1]) / scale, se / scale
+
+
+def _agreement_table(
+    strength: FloatArray, agree: IntArray, beta: float, bins: int = 6
+) -> tuple[AgreementBin, ...]:
+    if not len(agree):
+        return ()
+    edges = np.unique(np.quantile(strength, np.linspace(0, 1, bins + 1)))
+    which = np.clip(np.searchsorted(edges[1:-1], strength, side="left"), 0, max(0, len(edges) - 2))
+    table = []
+    for k in range(max(1, len(edges) - 1)):
+        inside = which == k
+        n, hits = int(inside.sum()), int(agree[inside].sum())
+        if not n:
+            continue
+        low, high = binomial_interval(hits, n, 0.95)
+        table.append(
+            AgreementBin(
+                low=float(edges[k]),
+                high=float(edges[min(k + 1, len(edges) - 1)]),
+                n=n,
+                agreement=hits / n,
+                agreement_low=low,
+                agreement_high=high,
+                predicted=float(expit(beta * strength[inside]).mean()),
+            )
+        )
+    return tuple(table)
+
+
+def _reliability(confidence: FloatArray, agree: IntArray) -> tuple[ReliabilityBin, ...]:
+    if not len(agree):
+        return ()
+    bins = reliability_bins(confidence, agree, equal_mass=True)
+    return tuple(
+        ReliabilityBin(predicted=float(p), observed=float(o), n=int(n))
+        for p, o, n in zip(bins.confidence, bins.accuracy, bins.count, strict=True)
+    )
+
+
+def _warnings(
+    beta: float,
+    se: float,
+    signal: float,
+    slope: float | None,
+    slope_se: float | None,
+    n: int,
+) -> tuple[str, ...]:
+    found = []
+    if beta <= 0:
+        found.append(
+            f"beta = {beta:.3f}: people mostly prefer the side the judge scored lower; check which "
+            "side is A before anything else"
+        )
+    elif beta - normal_quantile(0.95) * se <= 0:
+        found.append(f"beta = {beta:.3f} is not clearly above 0 (standard error {se:.3f})")
+    if 0 < signal < LOW_SIGNAL:
+        found.append(
+            f"low beta: a typical battle's target is only {expit(signal):.2f}; the scores say "
+            "little about people's preference and soft targets compress the leaderboard"
+        )
+    flat = slope is None or slope_se is None or slope < normal_quantile(0.9) * slope_se
+    if n and flat and beta > 0:
+        found.append(
+            "agreement with people does not clearly grow with the score difference: soft targets "
+            "have no signal to use; compare with hard-elo and smoothed by --evaluate"
+        )
+    return tuple(found)
+
+
+def mean_log_likelihood(score: FloatArray, human: FloatArray, beta: float) -> float:
+    """Mean log-likelihood of people's preferences under sigma(beta s), ties left out."""
+    decided = np.isfinite(score) & ((human == 0) | (human == 1))
+    t = (score * (2 * human - 1))[decided]
+    return float(np.mean(log_expit(beta * t)))

@@ -1,0 +1,112 @@
+"""Battles with known truth: models of known strength, people who vote, a judge who scores.
+
+Each battle has a quality difference u = stretch (theta_a - theta_b) + noise. People prefer A with
+probability sigma(beta u). The judge reports s = u, plus a liking of its own for either model
+(`bias`, one draw per model, which no amount of battles averages away). So sigma(beta s) is right up
+to that bias, while sign(s), which knows no doubt, stretches the leaderboard: the situation that
+Soft-Elo is made for. With `informative=False` the size of s is shuffled among the battles: then it
+says nothing, and the temperature's check should notice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from scipy.special import expit
+
+from adjudge._validation import FloatArray, Seed, count, generator, non_negative, positive
+from adjudge.errors import ArgumentError
+
+
+@dataclass(frozen=True)
+class SimulatedBattles:
+    """A frame in the battles format, and the strengths (`theta`) and likings (`bias`) behind it."""
+
+    frame: pl.DataFrame
+    names: tuple[str, ...]
+    theta: FloatArray
+    bias: FloatArray
+    beta: float
+
+
+def simulate_battles(
+    *,
+    models: int = 20,
+    battles: int = 4000,
+    beta: float = 0.6,
+    spread: float = 0.8,
+    stretch: float = 1.5,
+    noise: float = 1.5,
+    bias: float = 0.15,
+    ties: float = 0.2,
+    prompts: int | None = None,
+    informative: bool = True,
+    new_models: int = 0,
+    rng: Seed = 0,
+) -> SimulatedBattles:
+    """Draw battles between random pairs of models.
+
+    `ties` is the chance that people call an even battle (u = 0) a tie; it falls with |u|. Scores
+    are averages of six criteria, in twelfths. The last `new_models` models get no votes and meet
+    only the others.
+
+    >>> drawn = simulate_battles(models=5, battles=100, rng=1)
+    >>> drawn.frame.columns[:6]
+    ['id', 'prompt_id', 'model_a', 'model_b', 'human_pref', 'score_a']
+    """
+    draw = generator(rng)
+    count(models, "models", least=2)
+    count(battles, "battles", least=1)
+    count(new_models, "new_models")
+    if models - new_models < 2:
+        raise ArgumentError("new_models", new_models, f"leave at least 2 of the {models} known")
+    positive(beta, "beta")
+    for value, name in ((spread, "spread"), (stretch, "stretch"), (noise, "noise"), (bias, "bias")):
+        non_negative(value, name)
+    known = models - new_models
+    theta = draw.normal(0, spread, models)
+    liking = draw.normal(0, bias, models)
+    a = draw.integers(0, models, battles)
+    b = draw.integers(0, known, battles)
+    b = np.where(b == a, (b + 1) % known, b)
+    swap = draw.random(battles) < 0.5
+    a, b = np.where(swap, b, a), np.where(swap, a, b)
+
+    u = stretch * (theta[a] - theta[b]) + draw.normal(0, noise, battles)
+    prefers_a = draw.random(battles) < expit(beta * u)
+    tied = draw.random(battles) < ties * np.exp(-np.abs(u))
+    vote = np.where(tied, "tie", np.where(prefers_a, "A", "B")).astype(object)
+    vote[(a >= known) | (b >= known)] = None
+
+    s = u + liking[a] - liking[b]
+    if not informative:
+        s = np.sign(s) * draw.permutation(np.abs(s))
+    s = np.round(s * 12) / 12
+    middle = draw.uniform(5, 7, battles).round(1)
+    width = len(str(models - 1))
+    names = tuple(f"model-{k:0{width}d}" for k in range(models))
+    table = np.array(names)
+    n_prompts = battles if prompts is None else count(prompts, "prompts", least=1)
+    return SimulatedBattles(
+        frame=pl.DataFrame(
+            {
+                "id": [f"battle-{k}" for k in range(battles)],
+                "prompt_id": [f"prompt-{k}" for k in draw.integers(0, n_prompts, battles)]
+                if prompts is not None
+                else [f"prompt-{k}" for k in range(battles)],
+                "model_a": table[a],
+                "model_b": table[b],
+                "human_pref": pl.Series(vote.tolist(), dtype=pl.String),
+                "score_a": middle + s / 2,
+                "score_b": middle - s / 2,
+                "language": np.where(draw.random(battles) < 0.7, "en", "de"),
+                "judge": ["simulated"] * battles,
+            }
+        ),
+        names=names,
+        theta=theta,
+        bias=liking,
+        beta=beta,
+    )
