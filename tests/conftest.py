@@ -99,3 +99,18 @@ def judge_server(judge_server_process: JudgeServer) -> JudgeServer:
     """A scriptable judge over HTTP that remembers nothing of the test before."""
     judge_server_process.reset()
     return judge_server_process
+
+
+@pytest.fixture(scope="session")
+def embedded_weights() -> Path:
+    """The real weights of the embedded judge, fetched once if they are not here.
+
+    All embedded tests together may read 8,000 tokens: keep prompts short.
+    """
+    from adjudge.errors import BackendMissingError
+    from adjudge.judges.weights import pull
+
+    try:
+        return pull("smollm2")
+    except BackendMissingError as error:
+        pytest.skip(f"no weights and no network: {error}")

