@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
+from yarl import URL
 
 from adjudge._validation import count, positive
 from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
@@ -164,6 +165,7 @@ class Server:
         self.reached = False
         self._headers = dict(headers)
         self._session: aiohttp.ClientSession | None = None
+        self._urls: dict[str, URL] = {}
         self._proxy = _proxy_for(self.base_url)
 
     async def open(self) -> None:
@@ -241,7 +243,7 @@ class Server:
         try:
             async with self._session.request(
                 method,
-                self.base_url + path,
+                self._url(path),
                 allow_redirects=False,
                 proxy=self._proxy,
                 **request,
@@ -278,6 +280,13 @@ class Server:
                 overload=code in OVERLOAD,
             )
         return Exchange(code, payload, raw, latency)
+
+    def _url(self, path: str) -> URL:
+        """Parsed once: with one-token answers the client is the bottleneck."""
+        url = self._urls.get(path)
+        if url is None:
+            url = self._urls[path] = URL(self.base_url + path, encoded=True)
+        return url
 
     def words(self, payload: Any, raw: str | None) -> str:
         """What the server says of its own error, on one line, without secrets."""

@@ -236,15 +236,17 @@ def _read_choice(
         return Reply(
             status="no_logprobs", error=f"{told}; --samples K asks for verdicts alone", **measured
         )
-    if any(value != value or value > 1e-3 for _, value in pairs) or (
-        math.fsum(math.exp(value) for _, value in pairs) > 1.01
-    ):
+    mass, computed = 0.0, 0
+    for _, value in pairs:
+        mass += math.exp(value) if value < 1 else math.nan
+        computed += value > _NEVER
+    if not mass <= 1.01:
         return Reply(
             status="error",
             error="the server's log probabilities are not those of tokens",
             **measured,
         )
-    if sum(value > _NEVER for _, value in pairs) < 2:
+    if computed < 2:
         # One token at 1 and the rest at 0 is the outcome of greedy sampling, not a measurement.
         return Reply(
             status="no_logprobs",
@@ -275,11 +277,13 @@ def option_logprobs(
     ({'A': -0.29..., 'B': -4.0}, frozenset({'B'}))
     """
     found: dict[str, list[float]] = {}
+    bound = math.inf
     for token, value in pairs:
-        stripped = token.strip(_STRIPPED) if isinstance(token, str) else ""
-        if stripped in options and value > _NEVER:
-            found.setdefault(stripped, []).append(value)
-    bound = min(value for _, value in pairs if value > _NEVER)
+        if value > _NEVER:
+            bound = min(bound, value)
+            stripped = str(token).strip(_STRIPPED)
+            if stripped in options:
+                found.setdefault(stripped, []).append(value)
     logprobs = {
         option: _log_sum_exp(found[option]) if option in found else bound for option in options
     }
