@@ -32,8 +32,7 @@ def json_frame(source: Source) -> pl.DataFrame:
     """
     if source.kind == "json_array":
         return records_frame(list(_array_records(source)), str(source.path))
-    # Passed through `lines` so that a gigantic line is refused before it is gathered.
-    data = b"".join(source.lines())
+    data = source.everything()
     if not _SURROGATE.search(data):
         try:
             return pl.read_ndjson(data, infer_schema_length=None)

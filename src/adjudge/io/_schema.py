@@ -90,6 +90,9 @@ def checked(frame: pl.DataFrame, layout: Sequence[Column], name: str) -> pl.Data
 
 def refuse_duplicates(frame: pl.DataFrame, key: Sequence[str], name: str, remedy: str) -> None:
     """One row per key, or the second one is named."""
+    # Mostly one column tells all rows apart, and counting one is ten times quicker than hashing all.
+    if frame.get_column(key[0]).n_unique() == frame.height:
+        return
     if frame.select(pl.struct(key).is_duplicated().any()).item():
         repeated = ~frame.select(pl.struct(key).is_first_distinct()).to_series()
         at = first_true(repeated)

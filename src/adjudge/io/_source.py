@@ -54,8 +54,19 @@ class Source:
             yield piece
 
     def everything(self) -> bytes:
-        """The whole content."""
-        return b"".join(self.pieces())
+        """The whole content; of text, a line above the limit is refused before it is gathered."""
+        gathered: list[bytes] = []
+        length = 0
+        for piece in self.pieces():
+            if self.kind != "parquet":
+                newline = piece.find(b"\n")
+                length += len(piece) if newline < 0 else newline
+                if length > LINE_LIMIT:
+                    raise too_long(self.path, 1 + sum(part.count(b"\n") for part in gathered))
+                if newline >= 0:
+                    length = len(piece) - piece.rfind(b"\n") - 1
+            gathered.append(piece)
+        return b"".join(gathered)
 
     def lines(self, start: bytes = b"") -> Iterator[bytes]:
         """Line by line, line ends kept; a line above the limit is refused, not gathered.

@@ -1,0 +1,76 @@
+"""Reading a million judgments: adjudge's checked readers beside a plain read of the same file.
+
+The plain reads check nothing and derive nothing: no duplicate keys, no ranges, no ragged rows, no
+entropy. The ratio is what those checks cost.
+
+    python benchmarks/bench_reading.py [ROWS]
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+
+from adjudge.io import read_judgments, write_rows
+
+
+def main(rows: int) -> None:
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame(
+        {
+            "id": [f"pair-{i:07d}" for i in range(rows)],
+            "judge": ["bench-judge"] * rows,
+            "protocol": ["preference"] * rows,
+            "status": ["ok"] * rows,
+            "p_fwd": rng.random(rows).round(6),
+            "p_rev": rng.random(rows).round(6),
+            "label": rng.choice(["A", "B"], rows),
+        }
+    )
+    print(f"{rows:,} judgments; seconds, best of 3\n")
+    print(
+        f"{'file':<12}{'MB':>7}{'adjudge':>10}{'polars':>10}{'pandas':>10}"
+        f"{'to polars':>11}{'to pandas':>11}"
+    )
+    plain: dict[str, tuple[Callable[[Path], object], Callable[[Path], object] | None]] = {
+        "csv": (pl.read_csv, pd.read_csv),
+        "csv.gz": (pl.read_csv, pd.read_csv),
+        "jsonl": (pl.read_ndjson, lambda path: pd.read_json(path, lines=True)),
+        "parquet": (pl.read_parquet, None),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        for suffix, (with_polars, with_pandas) in plain.items():
+            path = write_rows(frame, Path(folder) / f"judgments.{suffix}")
+            ours = best(read_judgments, path)
+            polars = best(with_polars, path)
+            pandas = best(with_pandas, path) if with_pandas else None
+            print(
+                f"{suffix:<12}{path.stat().st_size / 1e6:>7.0f}{ours:>10.2f}{polars:>10.2f}"
+                + (f"{pandas:>10.2f}" if pandas else f"{'-':>10}")
+                + f"{ours / polars:>10.1f}x"
+                + (f"{ours / pandas:>10.2f}x" if pandas else f"{'-':>11}")
+            )
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"\npeak memory of the whole run: {peak:,.0f} MiB")
+
+
+def best(read: Callable[[Path], object], path: Path) -> float:
+    """The shortest of three readings, in seconds."""
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        read(path)
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000)
