@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from adjudge.records import Item, Judgment, Order, Pair, Score, Status
 
@@ -111,7 +111,10 @@ class Backend(Protocol):
     concurrency: int
 
     def identity(self) -> Mapping[str, Any]:
-        """The parts of the judge fingerprint that this backend knows, secrets never among them."""
+        """The parts of the judge fingerprint that this backend knows, secrets never among them.
+
+        Complete before `start`: a dry run names the judge without loading it.
+        """
         ...
 
     async def start(self) -> None:
@@ -127,6 +130,18 @@ class Backend(Protocol):
 
     async def close(self) -> None:
         """Free what `start` took."""
+        ...
+
+
+@runtime_checkable
+class KnowsSubject(Protocol):
+    """A backend that answers from the subject itself (its id, its label), not from the words.
+
+    Only judges that are no judges do: one with a known truth, one that replays old replies.
+    """
+
+    async def ask_about(self, subject: Pair | Item, question: Question) -> Reply:
+        """One question about a subject that the backend is told of."""
         ...
 
 

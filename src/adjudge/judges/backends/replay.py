@@ -1,0 +1,155 @@
+"""`replay:FILE`: a judge that answers from earlier replies and never asks anybody.
+
+The file is a table of one of two kinds. *Replies*: id and, where they matter, order ("ab", "ba"),
+slot and repeat, then what was measured: logprobs {"A": .., "B": ..}, or p (the probability of
+letter A in that order), or text, or mean_logprob. *Judgments*: id, p_fwd and p_rev, both about
+response_a. What the file does not hold is not guessed: that call is an `error` row.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from adjudge.errors import DataError, JudgeRefusedError
+from adjudge.io import iter_rows
+from adjudge.judges.interface import Choice, Likelihood, Question, Reply, Text
+from adjudge.judges.weights import file_sha256
+from adjudge.records import MEASURED, STATUSES, Item, Pair
+
+#: exp of this is exactly 0 in double precision, and JSON can hold it.
+_LOG_OF_ZERO = -10_000.0
+_Key = tuple[str, str | None, str, int]
+
+
+class ReplayBackend:
+    """Answers looked up by id, order, slot and repeat."""
+
+    wants: frozenset[type] = frozenset({Choice, Text, Likelihood})
+    concurrency = 8
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.name = f"replay:{self.path.name}"
+        if not self.path.is_file():
+            raise DataError(path, "no such file", remedy="give a file of replies or judgments")
+        self._sha256 = file_sha256(self.path)
+        self._replies: dict[_Key, dict[str, Any]] = {}
+
+    def identity(self) -> Mapping[str, Any]:
+        """The file's content is the judge."""
+        return {"backend": "replay", "weights_sha256": self._sha256}
+
+    async def start(self) -> None:
+        """Read the file."""
+        for row, record in enumerate(iter_rows(self.path), start=1):
+            if record.get("id") in (None, ""):
+                raise DataError(self.path, "is missing", row=row, column="id", remedy="fill it")
+            for key, reply in self._read(record, row):
+                if key in self._replies:
+                    raise DataError(
+                        self.path,
+                        f"id {key[0]!r} has this call twice",
+                        row=row,
+                        remedy="keep one row per id, order, slot and repeat",
+                    )
+                self._replies[key] = reply
+
+    async def close(self) -> None:
+        """Forget the file."""
+        self._replies.clear()
+
+    async def ask(self, question: Question) -> Reply:
+        """Impossible: old replies are found by id."""
+        raise JudgeRefusedError(f"{self.name} answers by id; ask it through judge_pairs")
+
+    async def ask_about(self, subject: Pair | Item, question: Question) -> Reply:
+        """The earlier reply to this question about this subject."""
+        key = (subject.id, question.order, question.slot, question.repeat)
+        found = self._replies.get(key)
+        if found is None:
+            order = f", order {question.order}" if question.order else ""
+            slot = f", slot {question.slot}" if question.slot else ""
+            return Reply(
+                status="error",
+                error=f"{self.path.name} holds no reply for id {subject.id!r}{order}{slot}"
+                + (f", repeat {question.repeat}" if question.repeat else ""),
+            )
+        return Reply(**found)
+
+    def _read(self, record: Mapping[str, Any], row: int) -> list[tuple[_Key, dict[str, Any]]]:
+        name = str(record["id"])
+        if "p_fwd" in record or "p_rev" in record:
+            status = record.get("status") or "ok"
+            both: list[tuple[_Key, dict[str, Any]]] = []
+            for order, column in (("ab", "p_fwd"), ("ba", "p_rev")):
+                p_a = self._number(record, column, row)
+                p = p_a if p_a is None or order == "ab" else 1 - p_a
+                both.append(((name, order, "", 0), self._reply(p, status, record, row)))
+            return both
+        key = (name, record.get("order"), str(record.get("slot") or ""), self._repeat(record, row))
+        status = record.get("status") or "ok"
+        return [(key, self._reply(self._number(record, "p", row), status, record, row))]
+
+    def _reply(
+        self, p: float | None, status: str, record: Mapping[str, Any], row: int
+    ) -> dict[str, Any]:
+        if status not in STATUSES:
+            raise DataError(
+                self.path,
+                f"status {status!r} is not known",
+                row=row,
+                column="status",
+                remedy="use one of " + ", ".join(STATUSES),
+            )
+        reply: dict[str, Any] = {"status": status, "error": record.get("detail")}
+        if status not in MEASURED:
+            return reply
+        logprobs = record.get("logprobs")
+        if isinstance(logprobs, str):
+            logprobs = json.loads(logprobs)
+        if logprobs is None and p is not None:
+            logprobs = {"A": _log(p), "B": _log(1 - p)}
+        text, mean = record.get("text"), record.get("mean_logprob")
+        if logprobs is None and text is None and mean is None:
+            return {"status": "error", "error": f"{self.path.name}, row {row}: nothing measured"}
+        return reply | {
+            "logprobs": logprobs,
+            "text": text,
+            "mean_logprob": None if mean is None else float(mean),
+            "prompt_tokens": record.get("prompt_tokens"),
+            "completion_tokens": record.get("completion_tokens"),
+        }
+
+    def _number(self, record: Mapping[str, Any], column: str, row: int) -> float | None:
+        value = record.get(column)
+        if value is None or value == "":
+            return None
+        try:
+            p = float(value)
+        except (TypeError, ValueError):
+            p = math.nan
+        if not 0 <= p <= 1:
+            raise DataError(
+                self.path,
+                f"{value!r} is not a probability",
+                row=row,
+                column=column,
+                remedy="give numbers in [0, 1]",
+            )
+        return p
+
+    def _repeat(self, record: Mapping[str, Any], row: int) -> int:
+        try:
+            return int(record.get("repeat") or 0)
+        except (TypeError, ValueError):
+            raise DataError(
+                self.path, "is not a whole number", row=row, column="repeat", remedy="count from 0"
+            ) from None
+
+
+def _log(p: float) -> float:
+    return math.log(p) if p > 0 else _LOG_OF_ZERO

@@ -1,0 +1,189 @@
+"""`simulated:accuracy=0.8,position_bias=0.1,noise=0.5,seed=1`: a judge with known faults.
+
+It answers from the pair's label, or from a coin of the pair's own where there is none, never from
+the words: for tests, documentation and planning, where the truth must be known.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from adjudge.errors import ArgumentError
+from adjudge.judges.interface import Choice, Data, Likelihood, Question, Reply, Text
+from adjudge.records import Item, Pair
+from adjudge.simulate.pairs import SimulatedJudge
+
+_NUMBERS = ("accuracy", "position_bias", "noise", "seed")
+
+
+class SimulatedBackend:
+    """A `SimulatedJudge` behind the interface of a real one."""
+
+    wants: frozenset[type] = frozenset({Choice, Text, Likelihood})
+    concurrency = 8
+
+    def __init__(
+        self,
+        *,
+        accuracy: float = 0.8,
+        position_bias: float = 0.0,
+        noise: float = 0.0,
+        seed: int = 0,
+    ) -> None:
+        self.judge = SimulatedJudge(
+            accuracy=accuracy, position_bias=position_bias, noise=noise, seed=seed
+        )
+        settings = ",".join(f"{name}={getattr(self.judge, name):g}" for name in _NUMBERS)
+        self.name = f"simulated:{settings}"
+
+    @classmethod
+    def parse(cls, settings: str) -> SimulatedBackend:
+        """From what stands after "simulated:" on the command line.
+
+        >>> SimulatedBackend.parse("accuracy=0.9,seed=3").name
+        'simulated:accuracy=0.9,position_bias=0,noise=0,seed=3'
+        """
+        given: dict[str, Any] = {}
+        for part in filter(None, (part.strip() for part in settings.split(","))):
+            name, equals, value = part.partition("=")
+            try:
+                if name not in _NUMBERS or not equals:
+                    raise ValueError
+                given[name] = int(value) if name == "seed" else float(value)
+            except ValueError:
+                raise ArgumentError(
+                    "judge",
+                    f"simulated:{settings}",
+                    "write simulated:accuracy=0.8,position_bias=0.1,noise=0.5,seed=1",
+                ) from None
+        return cls(**given)
+
+    def identity(self) -> Mapping[str, Any]:
+        """All that moves an answer."""
+        return {
+            "backend": "simulated",
+            **{name: getattr(self.judge, name) for name in _NUMBERS},
+        }
+
+    async def start(self) -> None:
+        """Nothing to load."""
+
+    async def close(self) -> None:
+        """Nothing to free."""
+
+    async def ask(self, question: Question) -> Reply:
+        """An answer about a pair known only by its words; the coin that is its truth is theirs."""
+        words = "\x1f".join(
+            part.text
+            for message in question.messages
+            for part in message.parts
+            if isinstance(part, Data)
+        )
+        return self._answer(words, None, question)
+
+    async def ask_about(self, subject: Pair | Item, question: Question) -> Reply:
+        """An answer about a pair whose label is the truth."""
+        return self._answer(subject.id, subject, question)
+
+    def _answer(self, name: str, subject: Pair | Item | None, question: Question) -> Reply:
+        label = subject.label if isinstance(subject, Pair) else None
+        want = question.want
+        # Calls that differ in their slot (persona, criterion) are different calls of one judge.
+        drawn = f"{name}\x1f{question.slot}" if isinstance(want, (Choice, Text)) else name
+        tokens: dict[str, Any] = {
+            "prompt_tokens": sum(len(message.text) for message in question.messages) // 4 + 1,
+            "completion_tokens": 1,
+        }
+        if isinstance(want, Likelihood):
+            margin = self.judge.margin(name, label)
+            scored = max(1, len(want.continuation.text) // 4)
+            side = 0.5 if question.slot == "a" else -0.5
+            return Reply(
+                status="ok", mean_logprob=-2.0 + side * margin, scored_tokens=scored, **tokens
+            )
+        p_a = self._preference(name, drawn, label, question)
+        if isinstance(want, Choice):
+            weights = self._weights(want.options, drawn, p_a, question)
+            return Reply(
+                status="ok",
+                logprobs={option: math.log(weight) for option, weight in weights.items()},
+                **tokens,
+            )
+        text = self._write(want, drawn, p_a, question)
+        return Reply(status="ok", text=text, **(tokens | {"completion_tokens": len(text) // 4 + 1}))
+
+    def _preference(self, name: str, drawn: str, label: Any, question: Question) -> float:
+        order = question.order
+        base = self.judge.p_a(name, label, order, question.repeat)
+        if not question.slot or self.judge.noise == 0:
+            return base
+        # The same margin, the noise of this slot's own.
+        odds = math.log(base / (1 - base)) if 0 < base < 1 else math.copysign(14.0, base - 0.5)
+        jitter = self.judge.uniform(drawn, "slot", order or "", str(question.repeat)) - 0.5
+        return 1 / (1 + math.exp(-(odds + self.judge.noise * jitter)))
+
+    def _weights(
+        self, options: tuple[str, ...], drawn: str, p_a: float, question: Question
+    ) -> dict[str, float]:
+        p_a = min(max(p_a, 1e-12), 1 - 1e-12)
+        if set(options) == {"A", "B"}:
+            first = p_a if question.order != "ba" else 1 - p_a
+            return {"A": first, "B": 1 - first}
+        centre = self._quality(drawn, question) * (len(options) - 1)
+        weights = [math.exp(-((i - centre) ** 2)) for i in range(len(options))]
+        total = sum(weights)
+        return {option: w / total for option, w in zip(options, weights, strict=True)}
+
+    def _quality(self, drawn: str, question: Question) -> float:
+        """How good one response is, in (0, 1): drawn for the item, shaken by the noise."""
+        shake = self.judge.uniform(drawn, "shake", str(question.repeat)) - 0.5
+        return min(max(self.judge.uniform(drawn, "quality") + 0.1 * self.judge.noise * shake, 0), 1)
+
+    def _write(self, want: Text, drawn: str, p_a: float, question: Question) -> str:
+        """A reply in the shape that was asked for: by its schema, by the words of the request."""
+        p_first = p_a if question.order != "ba" else 1 - p_a
+        letter = "A" if p_first >= 0.5 else "B"
+        if want.temperature > 0:
+            coin = self.judge.uniform(drawn, "sample", question.order or "", str(question.repeat))
+            letter = "A" if coin < p_first else "B"
+        if want.json_schema is not None:
+            share = self._quality(drawn, question)
+            return json.dumps(_fitting(want.json_schema, letter, max(p_first, 1 - p_first), share))
+        if any("confidence" in message.text.lower() for message in question.messages):
+            return f"Verdict: {letter}\nConfidence: {max(p_first, 1 - p_first):.2f}"
+        if question.order is None:
+            return str(1 + round(4 * self._quality(drawn, question)))
+        return letter
+
+
+def _fitting(schema: Mapping[str, Any], letter: str, confidence: float, share: float) -> Any:
+    """A value that the schema allows: the letter where it may stand, numbers inside their range."""
+    if "const" in schema:
+        return schema["const"]
+    choices = schema.get("enum")
+    if choices:
+        if letter in choices:
+            return letter
+        return choices[min(int(share * len(choices)), len(choices) - 1)]
+    kind = schema.get("type")
+    kind = kind[0] if isinstance(kind, list) else kind
+    if kind == "object":
+        return {
+            name: _fitting(inner, letter, confidence, share)
+            for name, inner in schema.get("properties", {}).items()
+        }
+    if kind == "array":
+        size = int(schema.get("minItems", 1))
+        return [_fitting(schema.get("items", {}), letter, confidence, share)] * size
+    if kind in ("integer", "number"):
+        low, high = schema.get("minimum"), schema.get("maximum")
+        if low is None or high is None:
+            return round(4 * share) + 1 if kind == "integer" else round(confidence, 2)
+        value = low + (high - low) * (confidence if (low, high) in ((0, 1), (0, 100)) else share)
+        return round(value) if kind == "integer" else round(value, 2)
+    if kind == "boolean":
+        return share >= 0.5
+    return "A simulated reason."

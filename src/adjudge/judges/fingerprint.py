@@ -1,0 +1,103 @@
+"""Which judge it was: everything that could change an answer, in one hash, with its parts kept.
+
+Two judges with one fingerprint may share stored replies, calibrations and policies; two with
+different fingerprints never do, and the parts say what differs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from adjudge.errors import ArgumentError
+from adjudge.judges.interface import (
+    Backend,
+    Choice,
+    Judge,
+    JudgeProtocol,
+    Likelihood,
+    Question,
+)
+from adjudge.records import Item, Pair
+from adjudge.results.base import plain
+from adjudge.store.keys import content_hash, sha256_json
+
+_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]*@")
+_WANT_NAMES = {"Choice": "letter probabilities", "Text": "text", "Likelihood": "likelihoods"}
+
+
+def fingerprint_parts(backend: Backend, protocol: JudgeProtocol) -> dict[str, Any]:
+    """The parts of the fingerprint: the backend's own, then the protocol's under its prefix."""
+    parts = {name: _without_credentials(plain(v)) for name, v in backend.identity().items()}
+    parts["protocol"] = protocol.name
+    for name, value in protocol.settings().items():
+        parts[f"protocol.{name}"] = plain(value)
+    return parts
+
+
+def judge_fingerprint(parts: Mapping[str, Any]) -> str:
+    """SHA-256 over the canonical JSON of the parts, as 64 hex digits."""
+    return sha256_json(dict(parts))
+
+
+def differing_parts(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of the parts in which two judges differ.
+
+    >>> differing_parts({"model": "a", "protocol": "preference"}, {"model": "b", "seed": 1})
+    ('model', 'protocol', 'seed')
+    """
+    missing = object()
+    names = sorted(one.keys() | other.keys())
+    return tuple(name for name in names if one.get(name, missing) != other.get(name, missing))
+
+
+def make_judge(backend: Backend, protocol: JudgeProtocol) -> Judge:
+    """A backend asked by a protocol, if the one can answer what the other asks."""
+    lacking = protocol.wants - backend.wants
+    if lacking:
+        wanted = _named(lacking)
+        raise ArgumentError(
+            "protocol",
+            protocol.name,
+            f"it needs {wanted}, which {backend.name} cannot give ({_named(backend.wants)} it can);"
+            " choose another --protocol or --judge",
+        )
+    parts = fingerprint_parts(backend, protocol)
+    return Judge(
+        backend=backend,
+        protocol=protocol,
+        fingerprint=judge_fingerprint(parts),
+        fingerprint_parts=parts,
+    )
+
+
+def question_hash(question: Question, subject: Pair | Item | None = None) -> str:
+    """The content hash of one question: every word that is sent and what is wanted in return.
+
+    Hashing what is sent, not the pair's columns, means that whatever a protocol shows (a
+    reference, a persona, demonstrations) makes a new question when it changes. `subject` is for
+    judges that answer from the subject itself rather than from the words, see `KnowsSubject`.
+    """
+    texts = [part for message in question.messages for part in (message.role, message.text)]
+    want = question.want
+    if isinstance(want, Choice):
+        texts += ["choice", *want.options]
+    elif isinstance(want, Likelihood):
+        texts += ["likelihood", want.continuation.text]
+    else:
+        texts += ["text", str(want.max_tokens), repr(want.temperature)]
+        if want.json_schema is not None:
+            texts.append(sha256_json(plain(want.json_schema)))
+    if subject is not None:
+        label = subject.label if isinstance(subject, Pair) else None
+        texts += ["subject", subject.id, label or ""]
+    return content_hash(texts)
+
+
+def _named(wants: Iterable[type]) -> str:
+    return " and ".join(sorted(_WANT_NAMES.get(want.__name__, want.__name__) for want in wants))
+
+
+def _without_credentials(value: Any) -> Any:
+    return _CREDENTIALS.sub("", value) if isinstance(value, str) else value

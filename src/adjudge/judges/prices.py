@@ -1,0 +1,153 @@
+"""What tokens cost: a small dated table, which the user's own file overrides.
+
+Prices change and differ by contract: the table is a convenience with a date, and a model that is
+in neither table nor file has no price. Then the cost is unknown, and is said to be.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from adjudge.errors import DataError
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars per million tokens, and where the number comes from."""
+
+    prompt: float
+    completion: float
+    source: str
+
+    def of(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """The cost of one call.
+
+        >>> Price(2.0, 8.0, "example").of(1_000_000, 250_000)
+        4.0
+        """
+        return (self.prompt * prompt_tokens + self.completion * completion_tokens) / 1e6
+
+
+#: Standard (not batch, not cached) prices for text and the month they were read in the maker's own
+#: public price list: platform.openai.com/docs/pricing, platform.claude.com/docs (pricing).
+KNOWN: Mapping[str, tuple[float, float, str]] = {
+    "gpt-4.1": (2.00, 8.00, "2025-06"),
+    "gpt-4.1-mini": (0.40, 1.60, "2025-06"),
+    "gpt-4.1-nano": (0.10, 0.40, "2025-06"),
+    "gpt-4o": (2.50, 10.00, "2025-06"),
+    "gpt-4o-2024-05-13": (5.00, 15.00, "2025-06"),
+    "gpt-4o-mini": (0.15, 0.60, "2025-06"),
+    "claude-haiku-4-5": (1.00, 5.00, "2026-10"),
+    "claude-sonnet-4-5": (3.00, 15.00, "2026-10"),
+    "claude-sonnet-4-6": (3.00, 15.00, "2026-10"),
+    "claude-opus-4-5": (5.00, 25.00, "2026-10"),
+    "claude-opus-4-6": (5.00, 25.00, "2026-10"),
+}
+
+#: A list price holds at the maker's own door only; a gateway has prices of its own.
+_OWN_DOORS = frozenset({"https://api.openai.com", "https://api.anthropic.com"})
+
+#: Judges that run on the user's own machine are free of charge.
+FREE = frozenset({"llamacpp", "transformers", "replay", "simulated"})
+
+
+def price_for(
+    judge: str, prices: Mapping[str, Price] | None = None, *, base_url: str | None = None
+) -> Price | None:
+    """The price of a judge "backend:model", or None when it is not known.
+
+    The user's prices come first, by the judge's full name, then by the model's. A dated model
+    name ("...-2025-04-14") falls back on its family.
+
+    >>> price_for("simulated:accuracy=0.8").prompt
+    0.0
+    >>> price_for("openai:gpt-4.1-mini-2025-04-14").completion
+    1.6
+    >>> price_for("openai:gpt-4.1-mini", base_url="http://localhost:8000/v1") is None
+    True
+    """
+    backend, _, model = judge.partition(":")
+    for name in (judge, model):
+        if prices and name in prices:
+            return prices[name]
+    if backend in FREE:
+        return Price(0.0, 0.0, "runs on this machine")
+    if base_url is not None and base_url.removesuffix("/v1") not in _OWN_DOORS:
+        return None
+    name = model if model in KNOWN else _undated(model)
+    if name not in KNOWN:
+        return None
+    prompt, completion, month = KNOWN[name]
+    return Price(prompt, completion, f"list price of {name}, read {month}")
+
+
+def read_prices(path: str | Path) -> dict[str, Price]:
+    """A user's price file: JSON {model: {"prompt": ..., "completion": ...}} or a CSV of the same.
+
+    Prices are in US dollars per million tokens.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise DataError(
+            path, f"cannot be read ({error.strerror})", remedy="check --prices"
+        ) from None
+    except UnicodeDecodeError:
+        raise DataError(path, "is not UTF-8 text", remedy="save it as UTF-8") from None
+    entries = _from_json(path, text) if text.lstrip().startswith("{") else _from_csv(path, text)
+    return {model: _price(path, row, model, entry) for row, model, entry in entries}
+
+
+def _from_json(path: str | Path, text: str) -> list[tuple[int, str, Any]]:
+    try:
+        loaded = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise DataError(path, f"not valid JSON ({error})") from None
+    return [(row, str(model), entry) for row, (model, entry) in enumerate(loaded.items(), 1)]
+
+
+def _from_csv(path: str | Path, text: str) -> list[tuple[int, str, Any]]:
+    rows = list(csv.DictReader(io.StringIO(text)))
+    if not rows or not {"model", "prompt", "completion"} <= rows[0].keys():
+        raise DataError(
+            path,
+            "is not a price table",
+            remedy='give columns model, prompt, completion, or JSON {"MODEL": {"prompt": 2.0,'
+            ' "completion": 8.0}} in dollars per million tokens',
+        )
+    return [(row, entry["model"], entry) for row, entry in enumerate(rows, 1)]
+
+
+def _price(path: str | Path, row: int, model: str, entry: Any) -> Price:
+    values = []
+    for column in ("prompt", "completion"):
+        try:
+            value = float(entry[column])
+        except (KeyError, TypeError, ValueError):
+            value = math.nan
+        if not (math.isfinite(value) and value >= 0):
+            raise DataError(
+                path,
+                f"the {column} price of {model!r} is not a number",
+                row=row,
+                column=column,
+                remedy="give dollars per million tokens",
+            )
+        values.append(value)
+    return Price(values[0], values[1], str(path))
+
+
+def _undated(model: str) -> str:
+    parts = model.split("-")
+    if len(parts) > 3 and all(part.isdigit() for part in parts[-3:]) and len(parts[-3]) == 4:
+        return "-".join(parts[:-3])
+    if len(parts) > 1 and parts[-1].isdigit() and len(parts[-1]) == 8:
+        return "-".join(parts[:-1])
+    return model
