@@ -30,6 +30,7 @@ class RaterAgreement:
     pairs: int
     raw: float
     kappa: float | None
+    alpha: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +45,6 @@ class LabellingSummary(Result):
     sampled_by: Mapping[str, int] = field(default_factory=dict)
     raters: tuple[RaterSummary, ...] = ()
     agreement: tuple[RaterAgreement, ...] = ()
-    krippendorff_alpha: float | None = None
 
     def lines(self) -> list[str]:
         """The round in words."""
@@ -63,12 +63,12 @@ class LabellingSummary(Result):
                     f"[{rater.left_low:.0%}, {rater.left_high:.0%}]"
                 )
             told.append(line)
-        for pair in self.agreement:
-            kappa = "not defined" if pair.kappa is None else f"{pair.kappa:.2f}"
-            told.append(
-                f"{pair.rater_1} and {pair.rater_2}: agree on {pair.raw:.0%} of {pair.pairs:,} "
-                f"pairs, kappa {kappa}"
-            )
-        if self.krippendorff_alpha is not None:
-            told.append(f"Krippendorff's alpha over all raters: {self.krippendorff_alpha:.2f}")
-        return told
+        return told + [
+            f"{pair.rater_1} and {pair.rater_2}: agree on {pair.raw:.0%} of {pair.pairs:,} "
+            f"pairs, kappa {_known(pair.kappa)}, Krippendorff's alpha {_known(pair.alpha)}"
+            for pair in self.agreement
+        ]
+
+
+def _known(value: float | None) -> str:
+    return "not defined" if value is None else f"{value:.2f}"

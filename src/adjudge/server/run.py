@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import socket
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -45,4 +46,21 @@ def serve(
         )
         shown = f"[{host}]" if ":" in host else host
         ready(f"http://{shown}:{taken}/")
-        uvicorn.Server(config).run(sockets=[bound])
+        with _outliving_signals():
+            uvicorn.Server(config).run(sockets=[bound])
+
+
+@contextmanager
+def _outliving_signals() -> Iterator[None]:
+    """Let the caller go on after the server has stopped on a signal.
+
+    uvicorn shuts down on SIGINT and SIGTERM and then raises them once more for whoever stood there
+    before; with nobody there they would end the process before the labels are written.
+    """
+    stopping = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, lambda *_: None) for number in stopping}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
