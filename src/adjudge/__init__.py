@@ -10,6 +10,7 @@ from typing import Any
 #: command line start at once; tests/contracts holds this table to what the rooms really export.
 _ROOMS: dict[str, tuple[str, ...]] = {
     "adjudge.errors": ("AdjudgeError",),
+    "adjudge.judges": ("judge_pairs", "judge_pairs_async"),
     "adjudge.records": ("Item", "Judgment", "Label", "Pair", "Score"),
     "adjudge.uncertainty": ("confidence", "mean_preference", "preference_entropy", "verdicts"),
 }

@@ -1,0 +1,105 @@
+"""How a run is watched: a bar on a terminal, a line now and then elsewhere; standard error only."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn
+from rich.text import Text
+
+from adjudge.cli._common import remark, remarks
+from adjudge.judges.progress import Progress as Snapshot
+from adjudge.present.tables import safe
+
+_LINE_EVERY_S = 10.0
+
+
+def told(now: Snapshot) -> str:
+    """One moment of a run in words.
+
+    >>> told(Snapshot(done=50, total=100, reused=10, made=40, in_flight=4, statuses={"ok": 49,
+    ...      "unparsed": 1}, rate=8.0, eta_s=6.25, prompt_tokens=4000, completion_tokens=40,
+    ...      cost=0.5, elapsed_s=5.0))
+    '50/100 · 8.0/s · 6 s left · 4,040 tokens · $0.50 · 10 reused · 1 unparsed'
+    """
+    parts = [f"{now.done:,}/{now.total:,}", f"{now.rate:,.1f}/s"]
+    if now.eta_s is not None and now.done < now.total:
+        parts.append(f"{_span(now.eta_s)} left")
+    tokens = now.prompt_tokens + now.completion_tokens
+    if tokens:
+        parts.append(f"{tokens:,} tokens")
+    if now.cost:
+        parts.append(f"${now.cost:,.2f}")
+    if now.reused:
+        parts.append(f"{now.reused:,} reused")
+    parts += [f"{n:,} {name}" for name, n in now.statuses.items() if name != "ok" and n]
+    return " · ".join(parts)
+
+
+def _span(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+class Watch:
+    """Shows snapshots as they come; keeps the last one."""
+
+    def __init__(self, title: str, bar: Progress | None) -> None:
+        self.last: Snapshot | None = None
+        self._title = title
+        self._bar = bar
+        self._task: TaskID | None = None
+        self._line_at = time.monotonic()
+
+    def show(self, now: Snapshot) -> None:
+        """Take one snapshot."""
+        self.last = now
+        if self._bar is not None:
+            if self._task is None:
+                self._task = self._bar.add_task(safe(self._title), total=now.total, told="")
+            self._bar.update(self._task, completed=now.done, total=now.total, told=told(now))
+        elif time.monotonic() - self._line_at >= _LINE_EVERY_S:
+            self._line_at = time.monotonic()
+            remark(f"{self._title}: {told(now)}")
+
+    def close(self) -> None:
+        """Take the bar off the screen."""
+        if self._bar is not None:
+            self._bar.stop()
+
+
+class _Told(TextColumn):
+    """Text from data is text: no markup, no escapes."""
+
+    def __init__(self, field: str) -> None:
+        super().__init__("")
+        self._field = field
+
+    def render(self, task: object) -> Text:
+        fields = getattr(task, "fields", {})
+        shown = fields.get(self._field) if self._field == "told" else None
+        return Text(safe(shown if shown is not None else getattr(task, "description", "")))
+
+
+@contextmanager
+def watching(title: str) -> Iterator[Watch]:
+    """A watch for the time of a run."""
+    console = remarks()
+    if not console.is_terminal:
+        yield Watch(title, None)
+        return
+    bar = Progress(
+        _Told("description"),
+        BarColumn(bar_width=24),
+        TaskProgressColumn(),
+        _Told("told"),
+        console=console,
+        transient=True,
+        refresh_per_second=5,
+    )
+    with bar:
+        yield Watch(title, bar)

@@ -1,0 +1,150 @@
+"""`adjudge judge`: ask a judge about pairs and keep every reply."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from adjudge.cli._common import (
+    EXIT_FAILED,
+    JsonFlag,
+    bad_finding,
+    deliver,
+    remark,
+)
+from adjudge.errors import ArgumentError, JudgeError, StoreError
+
+if TYPE_CHECKING:
+    from adjudge.results.judging import Judging
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command("judge")(judge)
+
+
+def judge(
+    pairs: Annotated[
+        Path, typer.Argument(help="Pairs: id, prompt, response_a, response_b.", show_default=False)
+    ],
+    judge_spec: Annotated[
+        str,
+        typer.Option(
+            "--judge",
+            help="openai:MODEL, llamacpp:smollm2, llamacpp:FILE.gguf, replay:FILE, "
+            "simulated:accuracy=0.8,position_bias=0.1,noise=0.5,seed=1 ...",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Write the rows here: .jsonl, .csv, .tsv, .parquet, or with .gz."
+        ),
+    ] = None,
+    protocol: Annotated[
+        str, typer.Option(help="How to ask: preference, likelihood ...")
+    ] = "preference",
+    store: Annotated[
+        Path, typer.Option(help="Where every reply is kept; what it holds is not asked again.")
+    ] = Path("adjudge.db"),
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many pairs.")] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(min=1, help="Calls under way at once.", show_default="the judge's")
+    ] = None,
+    rpm: Annotated[float | None, typer.Option(help="At most so many calls a minute.")] = None,
+    timeout: Annotated[
+        float | None, typer.Option(help="Seconds to wait for one answer of a server.")
+    ] = None,
+    samples: Annotated[
+        int | None,
+        typer.Option(min=1, help="Draw so many answers per order: for judges without logprobs."),
+    ] = None,
+    prompt: Annotated[Path | None, typer.Option(help="Your own prompt file.")] = None,
+    base_url: Annotated[
+        str | None, typer.Option(help="Any OpenAI-compatible server, e.g. http://localhost:8000/v1")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print calls, tokens and cost; ask nobody.")
+    ] = False,
+    max_cost: Annotated[
+        float | None, typer.Option(help="Stop before more than so many dollars are spent.")
+    ] = None,
+    prices: Annotated[
+        Path | None, typer.Option(help="Your prices, JSON or CSV, dollars per million tokens.")
+    ] = None,
+    retry: Annotated[
+        list[str] | None,
+        typer.Option(help="Ask rows of this status again (errors always are); repeatable."),
+    ] = None,
+    summary: Annotated[
+        Path | None, typer.Option(help="Write the summary here as JSON, for `adjudge report`.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Ask a judge about pairs, in both orders, and keep every reply; resumes where it stopped."""
+    from adjudge.judges.judging import judge_pairs, plan_judging
+
+    asked: dict[str, Any] = {
+        "judge": judge_spec,
+        "protocol": protocol,
+        "store": store,
+        "limit": limit,
+        "samples": samples,
+        "prompt": prompt,
+        "base_url": base_url,
+        "prices": prices,
+        "retry": tuple(retry or ()),
+    }
+    if dry_run:
+        deliver(plan_judging(pairs, **asked), as_json=as_json, output=summary)
+        return
+    if output is None and not as_json:
+        raise ArgumentError("output", None, "name a file for the rows: -o judgments.jsonl")
+    from adjudge.cli._progress import watching
+
+    remark(f"replies are kept in {store}")
+    with watching(f"{judge_spec.partition(':')[0]}, {protocol}") as watch:
+        try:
+            done = judge_pairs(
+                pairs,
+                output=output,
+                concurrency=concurrency,
+                rpm=rpm,
+                timeout=timeout,
+                max_cost=max_cost,
+                progress=watch.show,
+                handle_signals=True,
+                **asked,
+            )
+        except (JudgeError, StoreError):
+            made = watch.last.made if watch.last is not None else 0
+            if made:
+                watch.close()
+                remark(
+                    f"{made:,} replies of this run are kept in {store}; repair what the next "
+                    "line names and run the same command again: it goes on from there"
+                )
+            raise
+    _finish(done.summary, as_json=as_json, summary=summary)
+
+
+def _finish(found: Judging, *, as_json: bool, summary: Path | None) -> None:
+    deliver(found, as_json=as_json, output=summary)
+    if found.stopped == "interrupted":
+        remark("stopped; run the same command again to go on from here")
+        raise typer.Exit(EXIT_FAILED)
+    if found.stopped == "max_cost":
+        remark(
+            f"stopped at --max-cost with {found.not_asked:,} subjects not asked; "
+            "run the same command with a higher one to go on from here"
+        )
+        bad_finding()
+    failed = found.statuses.get("error", 0)
+    if failed:
+        remark(f"{failed:,} rows are errors; run the same command again to ask only those")
+    if found.measured == 0:
+        remark("not a single row carries a number")
+        bad_finding()
