@@ -6,14 +6,12 @@ from importlib.resources import files
 from typing import Annotated, Any
 
 from fastapi import FastAPI, HTTPException, Query, Response
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
-from starlette.requests import Request
 
-from adjudge.errors import AdjudgeError, ArgumentError
+from adjudge.errors import ArgumentError
 from adjudge.records import Order
 from adjudge.results.base import plain
+from adjudge.server.answers import explain_in_one_line
 from adjudge.server.labelling import LabellingRound, Side
 from adjudge.server.render import highlight_styles, render_markdown
 from adjudge.server.safety import Guard, Limits
@@ -105,8 +103,7 @@ def label_app(round_: LabellingRound, *, host: str, port: int, token: str | None
     def take_back(undo: Undo) -> dict[str, str | None]:
         return {"undone": round_.undo(rater=undo.rater, nonce=undo.nonce)}
 
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(AdjudgeError, _failed)
+    explain_in_one_line(app)
     return Guard(
         app, host=host, port=port, token=token, limits=Limits(body_bytes=20_000),
         open_paths=_OPEN_PATHS,
@@ -122,15 +119,3 @@ def _page(content: bytes, media_type: str) -> Any:
 
 def _read(name: str) -> bytes:
     return (files("adjudge.server") / "static" / name).read_bytes()
-
-
-async def _invalid(request: Request, error: Exception) -> Response:
-    # The default answer quotes the input back; one line without it is enough for our own page.
-    problems = error.errors() if isinstance(error, RequestValidationError) else []
-    where = ".".join(str(part) for part in problems[0]["loc"]) if problems else "request"
-    said = problems[0]["msg"] if problems else "not understood"
-    return JSONResponse({"detail": f"{where}: {said}"}, status_code=422)
-
-
-async def _failed(request: Request, error: Exception) -> Response:
-    return JSONResponse({"detail": str(error)}, status_code=500)

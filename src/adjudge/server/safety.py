@@ -145,17 +145,22 @@ class Guard:
 
         try:
             body = await asyncio.wait_for(self._body(receive), self.limits.body_seconds)
+        except _TooLargeError:
+            await _answer(send, 413, f"the body may have at most {self.limits.body_bytes} bytes")
+            return
+        except TimeoutError:
+            await _answer(send, 408, "the body came too slowly")
+            return
+        except _GoneError:
+            return
+        try:
             replay = _replay(body, receive)
             await asyncio.wait_for(
                 self.app(scope, replay, guarded_send), self.limits.answer_seconds
             )
-        except _TooLargeError:
-            await _answer(send, 413, f"the body may have at most {self.limits.body_bytes} bytes")
         except TimeoutError:
             if not begun:
-                await _answer(send, 408, "the request took too long")
-        except _GoneError:
-            return
+                await _answer(send, 504, "no answer within the time limit")
 
     async def _body(self, receive: Receive) -> bytes:
         """The whole body, read before any handler: none is served that is too large or too slow."""

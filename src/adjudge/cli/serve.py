@@ -1,0 +1,67 @@
+"""`adjudge serve`: an HTTP judge that answers with a verdict or an abstention."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adjudge.cli._common import remark, require_extra
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command("serve")(serve)
+
+
+def serve(
+    policy: Annotated[Path, typer.Option(help="The policy that calibrate wrote.")],
+    judge: Annotated[str, typer.Option(help="The judge, as for `adjudge judge`.")],
+    protocol: Annotated[str, typer.Option(help="How the judge is asked.")] = "preference",
+    base_url: Annotated[str | None, typer.Option(help="Another OpenAI-compatible server.")] = None,
+    prompt: Annotated[Path | None, typer.Option(help="A prompt file of your own.")] = None,
+    samples: Annotated[int | None, typer.Option(min=1, help="Samples per order.")] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(min=1, help="Questions under way at once.")
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option(min=0.1, help="Seconds after which a request is given up.")
+    ] = 120.0,
+    host: Annotated[
+        str, typer.Option(help="Another address than loopback needs ADJUDGE_TOKEN.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8478,
+) -> None:
+    """Serve a calibrated judge: POST /v1/judge answers with a verdict or an abstention."""
+    require_extra("server", "fastapi", "uvicorn", "prometheus_client")
+    from adjudge.judges.fingerprint import make_judge
+    from adjudge.judges.prompting import read_prompt
+    from adjudge.judges.spec import parse_judge, parse_protocol
+    from adjudge.selection import read_policy
+    from adjudge.server.judge_app import judge_app
+    from adjudge.server.run import serve as run
+    from adjudge.server.safety import Limits
+    from adjudge.server.service import JudgeService
+
+    chosen = read_prompt(prompt) if prompt is not None else None
+    made = make_judge(
+        parse_judge(judge, base_url=base_url, concurrency=concurrency),
+        parse_protocol(protocol, prompt=chosen, samples=samples),
+    )
+    service = JudgeService(made, read_policy(policy), concurrency=concurrency)
+    token = os.environ.get("ADJUDGE_TOKEN") or None
+    limits = Limits(body_bytes=4_000_000, answer_seconds=timeout)
+
+    def ready(address: str) -> None:
+        remark(f"serving {made.backend.name} under {policy}: {address}v1/judge")
+        remark(f"policy {service.policy_id}: {service.policy.promise}")
+
+    run(
+        lambda taken: judge_app(service, host=host, port=taken, token=token, limits=limits),
+        host=host,
+        port=port,
+        token=token,
+        ready=ready,
+    )

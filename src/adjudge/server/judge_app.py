@@ -1,0 +1,234 @@
+"""The judge as an HTTP service: POST /v1/judge, with its policy, health, metrics and OpenAPI."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated, Any
+
+from fastapi import FastAPI, HTTPException, Response
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from pydantic import BaseModel, ConfigDict, Field
+
+from adjudge.errors import ArgumentError, JudgeError
+from adjudge.records import Pair, Verdict
+from adjudge.server.answers import explain_in_one_line
+from adjudge.server.safety import Guard, Limits
+from adjudge.server.service import JudgeService, Ruling
+
+_log = logging.getLogger("adjudge.server")
+
+BATCH_LIMIT = 64
+#: One text may have at most so many characters; more than any judge's context holds.
+TEXT_LIMIT = 200_000
+TextField = Annotated[str, Field(max_length=TEXT_LIMIT)]
+
+
+class PairIn(BaseModel):
+    """Two answers to one prompt."""
+
+    model_config = ConfigDict(extra="forbid")
+    prompt: Annotated[str, Field(min_length=1, max_length=TEXT_LIMIT)]
+    response_a: TextField
+    response_b: TextField
+    id: Annotated[str, Field(max_length=200)] = "request"
+    group: Annotated[str, Field(max_length=200)] | None = None
+
+
+class BatchIn(BaseModel):
+    """Several pairs, each decided on its own."""
+
+    model_config = ConfigDict(extra="forbid")
+    pairs: Annotated[list[PairIn], Field(min_length=1, max_length=BATCH_LIMIT)]
+
+
+class RulingOut(BaseModel):
+    """A verdict, or an abstention with its reason."""
+
+    id: str
+    accepted: bool
+    verdict: Verdict | None
+    p_a: float | None
+    uncertainty: float | None
+    status: str
+    reason: str | None
+    guarantee: str
+    policy_id: str
+
+
+class BatchOut(BaseModel):
+    """The rulings, in the order of the request."""
+
+    rulings: list[RulingOut]
+
+
+class Problem(BaseModel):
+    """What was wrong, in one line."""
+
+    detail: str
+
+
+class PolicyOut(BaseModel):
+    """The policy in force and what it promises."""
+
+    policy_id: str
+    guarantee: str
+    alpha: float
+    delta: float | None
+    judge: str
+    protocol: str
+    judge_fingerprint: str
+    promise: str
+    not_promised: str
+    assumptions: list[str]
+    by: str | None
+    groups: list[dict[str, Any]]
+
+
+_PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"model": Problem} for status in (400, 401, 403, 408, 413, 415, 421, 422, 500, 502, 504)
+}
+
+
+def judge_app(
+    service: JudgeService,
+    *,
+    host: str,
+    port: int,
+    token: str | None = None,
+    limits: Limits | None = None,
+) -> Guard:
+    """The ASGI application of one service, behind its guard."""
+    metrics = _Metrics()
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        await service.start()
+        yield
+        await service.close()
+
+    app = FastAPI(
+        title="adjudge",
+        summary="An LLM judge that abstains when its verdict cannot be trusted.",
+        version="1",
+        lifespan=lifespan,
+        docs_url=None,  # the interactive page would load scripts from the network
+        redoc_url=None,
+        responses=_PROBLEMS,
+    )
+
+    @app.post("/v1/judge")
+    async def judge(pair: PairIn) -> RulingOut:
+        """Judge one pair."""
+        return (await ruled([pair]))[0]
+
+    @app.post("/v1/judge/batch")
+    async def judge_batch(batch: BatchIn) -> BatchOut:
+        """Judge several pairs, each on its own."""
+        return BatchOut(rulings=await ruled(batch.pairs))
+
+    async def ruled(pairs: list[PairIn]) -> list[RulingOut]:
+        began = time.perf_counter()
+        try:
+            rulings = await service.rule_many(
+                [
+                    Pair(
+                        id=pair.id,
+                        prompt=pair.prompt,
+                        response_a=pair.response_a,
+                        response_b=pair.response_b,
+                    )
+                    for pair in pairs
+                ],
+                [pair.group for pair in pairs],
+            )
+        except ArgumentError as error:
+            raise HTTPException(422, str(error)) from None
+        except JudgeError as error:
+            _log.warning("the judge cannot be asked: %s", error)
+            raise HTTPException(502, "the judge cannot be asked; see the server's log") from None
+        metrics.saw(rulings, time.perf_counter() - began)
+        return [_out(ruling, service) for ruling in rulings]
+
+    @app.get("/v1/policy")
+    async def policy() -> PolicyOut:
+        """The policy in force."""
+        return _policy(service)
+
+    @app.get("/healthz")
+    async def health() -> dict[str, str]:
+        """Whether the service is up."""
+        return {"status": "ok"}
+
+    @app.get("/metrics", response_class=Response)
+    async def metrics_page() -> Response:
+        """Counters for Prometheus."""
+        return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
+    explain_in_one_line(app)
+    return Guard(app, host=host, port=port, token=token, limits=limits or Limits())
+
+
+class _Metrics:
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.rulings = Counter(
+            "adjudge_rulings", "Pairs ruled on.", ["outcome"], registry=self.registry
+        )
+        self.statuses = Counter(
+            "adjudge_judgments", "Judgments by status.", ["status"], registry=self.registry
+        )
+        self.seconds = Histogram(
+            "adjudge_request_seconds", "Time to rule on a request.", registry=self.registry
+        )
+
+    def saw(self, rulings: list[Ruling], seconds: float) -> None:
+        for ruling in rulings:
+            self.rulings.labels("accepted" if ruling.accepted else "abstained").inc()
+            self.statuses.labels(ruling.judgment.status).inc()
+        self.seconds.observe(seconds)
+
+
+def _out(ruling: Ruling, service: JudgeService) -> RulingOut:
+    judgment = ruling.judgment
+    return RulingOut(
+        id=judgment.id,
+        accepted=ruling.accepted,
+        verdict=judgment.verdict,
+        p_a=judgment.p_a,
+        uncertainty=judgment.uncertainty,
+        status=judgment.status,
+        reason=ruling.reason,
+        guarantee=service.policy.guarantee,
+        policy_id=service.policy_id,
+    )
+
+
+def _policy(service: JudgeService) -> PolicyOut:
+    policy = service.policy
+    return PolicyOut(
+        policy_id=service.policy_id,
+        guarantee=policy.guarantee,
+        alpha=policy.alpha,
+        delta=policy.delta,
+        judge=service.judge.backend.name,
+        protocol=service.judge.protocol.name,
+        judge_fingerprint=service.judge.fingerprint,
+        promise=policy.promise,
+        not_promised=policy.not_promised,
+        assumptions=list(policy.assumptions),
+        by=policy.by,
+        groups=[
+            {
+                "group": name,
+                "accepts": group.accepts,
+                "threshold": group.threshold,
+                "n_calibration": group.n_calibration,
+                "coverage": group.coverage,
+            }
+            for name, group in service.groups.items()
+        ],
+    )
