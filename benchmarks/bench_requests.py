@@ -1,0 +1,135 @@
+"""Judge requests a second on loopback against an instant server: ours against the openai SDK.
+
+Same questions, same server, same concurrency, one client process each in turn. Two rows are ours:
+the backend alone, which is what the SDK does, and the whole of `judge_pairs`: reading, asking,
+keeping every reply in SQLite, and writing the rows.
+
+    python benchmarks/bench_requests.py [--pairs 3000] [--concurrency 32]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from statistics import median
+
+from adjudge.judges.backends.openai import OpenAIBackend, as_chat
+from adjudge.judges.interface import Question
+from adjudge.judges.judging import judge_pairs
+from adjudge.judges.protocols.preference import Preference
+from adjudge.records import Pair
+from adjudge.simulate.pairs import simulate_pairs
+
+ROUNDS = 3
+
+
+async def at_once(
+    questions: list[Question], ask: Callable[[Question], Awaitable[object]], concurrency: int
+) -> float:
+    """Requests a second with so many under way."""
+    pending: Iterator[Question] = iter(questions)
+
+    async def worker() -> None:
+        for question in pending:
+            await ask(question)
+
+    began = time.perf_counter()
+    await asyncio.gather(*(worker() for _ in range(concurrency)))
+    return len(questions) / (time.perf_counter() - began)
+
+
+async def with_sdk(questions: list[Question], url: str, concurrency: int) -> float:
+    """The official client, asked for the same thing."""
+    from openai import AsyncOpenAI
+
+    async with AsyncOpenAI(base_url=url, api_key="none") as client:
+
+        async def ask(question: Question) -> object:
+            reply = await client.chat.completions.create(
+                model="instant",
+                messages=as_chat(question.messages),  # type: ignore[arg-type]  # plain dicts
+                max_tokens=1,
+                temperature=0,
+                logprobs=True,
+                top_logprobs=20,
+            )
+            content = reply.choices[0].logprobs
+            assert content is not None
+            assert content.content
+            return content.content[0].top_logprobs
+
+        return await at_once(questions, ask, concurrency)
+
+
+async def with_backend(questions: list[Question], url: str, concurrency: int) -> float:
+    """Our backend alone."""
+    backend = OpenAIBackend("instant", base_url=url, concurrency=concurrency)
+    await backend.start()
+    try:
+        return await at_once(questions, backend.ask, concurrency)
+    finally:
+        await backend.close()
+
+
+def with_store(pairs: list[Pair], url: str, concurrency: int) -> float:
+    """The whole run: read, ask, keep, write."""
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        done = judge_pairs(
+            pairs,
+            judge="openai:instant",
+            base_url=url,
+            concurrency=concurrency,
+            store=Path(folder) / "store.db",
+            output=Path(folder) / "rows.jsonl",
+        )
+        elapsed = time.perf_counter() - began
+    assert done.summary.statuses == {"ok": len(pairs)}
+    return done.summary.calls_made / elapsed
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pairs", type=int, default=3000)
+    parser.add_argument("--concurrency", type=int, default=32)
+    given = parser.parse_args()
+    os.environ.setdefault("OPENAI_API_KEY", "none")
+    pairs = simulate_pairs(given.pairs, rng=0)
+    questions = [question for pair in pairs for question in Preference().questions(pair)]
+    few = questions[: max(500, len(questions) // 8)]
+    server = subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name("instant_server.py"))],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert server.stdout is not None
+        url = f"http://127.0.0.1:{server.stdout.readline().strip()}/v1"
+        rates: dict[str, list[float]] = {"openai SDK": [], "backend": [], "judge_pairs": []}
+        for _ in range(ROUNDS):
+            rates["openai SDK"].append(asyncio.run(with_sdk(few, url, given.concurrency)))
+            rates["backend"].append(asyncio.run(with_backend(questions, url, given.concurrency)))
+            rates["judge_pairs"].append(with_store(pairs, url, given.concurrency))
+    finally:
+        server.terminate()
+        server.wait()
+    base = median(rates["openai SDK"])
+    print(f"requests a second, concurrency {given.concurrency}, median of {ROUNDS} rounds")
+    for name, label, goal in (
+        ("openai SDK", "openai SDK, nothing kept", ""),
+        ("backend", "adjudge, backend alone", "goal 10x"),
+        ("judge_pairs", "adjudge, store and rows", "goal 5x"),
+    ):
+        rate = median(rates[name])
+        print(f"{label:<26} {rate:>8,.0f}/s  {rate / base:5.1f}x  {goal}")
+
+
+if __name__ == "__main__":
+    main()
