@@ -1,0 +1,33 @@
+"""QUESTION: where the judge breaks. Cycles, score sets, biases, agreement with people."""
+
+from adjudge.diagnosis.adaptive import ordinal_nonconformity
+from adjudge.diagnosis.agreement import agreement
+from adjudge.diagnosis.bias import diagnose_bias
+from adjudge.diagnosis.contradictions import contradictions
+from adjudge.diagnosis.cycles import count_cycles, cyclic_triples
+from adjudge.diagnosis.family import family_bias, family_of
+from adjudge.diagnosis.position import position_bias
+from adjudge.diagnosis.reliability import reliability
+from adjudge.diagnosis.score_sets import PredictedSets, ScoreSets, advise
+from adjudge.diagnosis.scores import diagnose_scores
+from adjudge.diagnosis.transitivity import transitivity
+from adjudge.diagnosis.verbosity import verbosity_bias
+
+__all__ = [
+    "PredictedSets",
+    "ScoreSets",
+    "advise",
+    "agreement",
+    "contradictions",
+    "count_cycles",
+    "cyclic_triples",
+    "diagnose_bias",
+    "diagnose_scores",
+    "family_bias",
+    "family_of",
+    "ordinal_nonconformity",
+    "position_bias",
+    "reliability",
+    "transitivity",
+    "verbosity_bias",
+]

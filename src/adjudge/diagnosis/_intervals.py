@@ -1,0 +1,116 @@
+"""Intervals for means whose rows come in clusters (the rows of one prompt are alike)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+from scipy.special import betaincinv
+
+from adjudge._stats import cluster_codes, cluster_means_se
+from adjudge._validation import FloatArray, IntArray, same_length
+from adjudge.errors import ArgumentError
+
+Interval = tuple[float | None, float | None]
+
+
+def codes_of(clusters: ArrayLike | Sequence[Any] | None, n: int) -> tuple[IntArray, int]:
+    """Cluster codes of n rows and the number of clusters; each row its own when none are given."""
+    if clusters is None:
+        return np.arange(n, dtype=np.int64), n
+    keys = np.asarray(clusters, dtype=object)
+    if keys.ndim != 1:
+        raise ArgumentError("clusters", f"shape {keys.shape}", "give one name per row")
+    same_length(rows=range(n), clusters=keys)
+    missing = [at for at, key in enumerate(keys) if key is None or key != key]
+    if missing:
+        raise ArgumentError(
+            f"clusters[{missing[0]}]", keys[missing[0]], "name the cluster of every row"
+        )
+    return cluster_codes(keys)
+
+
+def recode(codes: IntArray) -> tuple[IntArray, int]:
+    """Codes 0..G-1 of the clusters that are left after rows were taken out."""
+    kept, fresh = np.unique(codes, return_inverse=True)
+    return fresh.astype(np.int64), len(kept)
+
+
+def mean_interval(
+    values: FloatArray,
+    codes: IntArray,
+    groups: int,
+    confidence_level: float,
+    *,
+    bounds: tuple[float, float],
+) -> Interval:
+    """t interval on groups - 1 degrees of freedom with the cluster-robust standard error.
+
+    Clipped to the `bounds` the mean can have. When every row is the same there is no spread to
+    measure: then the share of clusters that could differ unseen is at most 1 - tail^(1/groups),
+    and the interval allows them the far bound. One cluster alone carries no interval.
+    """
+    if groups < 2:
+        return None, None
+    mean, se = cluster_means_se(values, codes, groups)
+    low, high = bounds
+    if se == 0 or np.ptp(values) == 0:
+        unseen = 1 - ((1 - confidence_level) / 2) ** (1 / groups)
+        return mean - unseen * (mean - low), mean + unseen * (high - mean)
+    reach = float(stats.t.isf((1 - confidence_level) / 2, groups - 1)) * se
+    return max(low, mean - reach), min(high, mean + reach)
+
+
+def share_interval(
+    values: FloatArray, codes: IntArray, groups: int, confidence_level: float
+) -> Interval:
+    """Exact binomial interval at the effective sample size (Korn and Graubard 1998).
+
+    n_eff = p (1 - p) / SE^2, SE cluster-robust, corrected for the degrees of freedom and never
+    above the number of rows; Clopper-Pearson at (p n_eff, n_eff). One row per cluster gives
+    Clopper-Pearson itself, or a little wider. Values are in [0, 1].
+    """
+    if groups < 2:
+        return None, None
+    n = len(values)
+    mean, se = cluster_means_se(values, codes, groups)
+    tail = (1 - confidence_level) / 2
+    if se == 0 or np.ptp(values) == 0:
+        return mean_interval(values, codes, groups, confidence_level, bounds=(0.0, 1.0))
+    shrink = float(stats.t.isf(tail, n - 1) / stats.t.isf(tail, groups - 1)) ** 2
+    effective = min(float(n), mean * (1 - mean) / se**2 * shrink)
+    x = mean * effective
+    low = float(betaincinv(x, effective - x + 1, tail)) if x > 0 else 0.0
+    high = float(betaincinv(x + 1, effective - x, 1 - tail)) if x < effective else 1.0
+    return low, high
+
+
+def jackknife_interval(
+    statistic: Callable[[FloatArray], FloatArray],
+    tables: FloatArray,
+    confidence_level: float,
+    *,
+    bounds: tuple[float, float],
+) -> Interval:
+    """t interval from leaving out one cluster at a time.
+
+    `tables` holds one additive table per cluster, shape (groups, ...); `statistic` takes a stack
+    of summed tables and returns one number each. Deterministic, and for smooth statistics as good
+    as a bootstrap. No interval where the statistic is undefined without some cluster.
+    """
+    groups = len(tables)
+    if groups < 2:
+        return None, None
+    total = tables.sum(axis=0)
+    whole = float(statistic(total[None])[0])
+    left_out = statistic(total[None] - tables)
+    if not (math.isfinite(whole) and np.isfinite(left_out).all()):
+        return None, None
+    spread = left_out - left_out.mean()
+    se = math.sqrt((groups - 1) / groups * float(spread @ spread))
+    reach = float(stats.t.isf((1 - confidence_level) / 2, groups - 1)) * se
+    return max(bounds[0], whole - reach), min(bounds[1], whole + reach)

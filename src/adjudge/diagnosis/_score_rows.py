@@ -1,0 +1,128 @@
+"""One judge's scores as arrays, with the nonconformity of every method that can be tried."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from adjudge._stats import cluster_codes
+from adjudge._validation import FloatArray, IntArray
+from adjudge.diagnosis.adaptive import ordinal_nonconformity
+from adjudge.diagnosis.score_sets import residuals
+from adjudge.diagnosis.targets import Target, human_target, round_half_up
+from adjudge.errors import ArgumentError, DataError
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a method calibrates: nonconformity (rows, scores), and which rows share a quantile."""
+
+    values: FloatArray
+    group: IntArray
+
+
+@dataclass(frozen=True)
+class ScoreRows:
+    """The labelled rows of one judge. Documents are numbered over the whole file.
+
+    `widths` is filled by the evaluation: set sizes per method and level.
+    """
+
+    judge: str
+    key: NDArray[np.object_]
+    document: IntArray
+    criterion: NDArray[np.object_]
+    score: FloatArray
+    ratings: FloatArray
+    target: Target
+    error: FloatArray
+    plans: dict[str, Plan]
+    widths: dict[tuple[str, Fraction], IntArray] = field(default_factory=dict)
+
+    @property
+    def criteria(self) -> list[str]:
+        return list(dict.fromkeys(self.criterion.tolist()))
+
+
+def usable_rows(frame: pl.DataFrame, name: str) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Rows with a judge score and a human score, and how many have not."""
+    silent = frame.filter(pl.col("judge_score").is_null()).height
+    spoken = frame.filter(pl.col("judge_score").is_not_null())
+    kept = spoken.filter(pl.col("human_scores").is_not_null())
+    if kept.height == 0:
+        raise DataError(name, "no row has both a judge score and a human score")
+    reasons = {"no judge score": silent, "no human score": spoken.height - kept.height}
+    return kept, {reason: n for reason, n in reasons.items() if n}
+
+
+def ratings_table(frame: pl.DataFrame) -> FloatArray:
+    """human_scores as (rows, raters), NaN where a row has fewer raters."""
+    lists = frame["human_scores"].to_list()
+    table = np.full((len(lists), max(len(row) for row in lists)), np.nan)
+    for at, row in enumerate(lists):
+        table[at, : len(row)] = row
+    return table
+
+
+def split_by_judge(
+    frame: pl.DataFrame, *, scale: tuple[int, int], target: str, by: str | None
+) -> list[ScoreRows]:
+    """One `ScoreRows` per judge, judges in alphabetical order."""
+    documents, _ = cluster_codes(frame["doc_id"].to_list())
+    ratings = ratings_table(frame)
+    several = frame["criterion"].n_unique() > 1
+    keyed = frame.with_columns(
+        pl.concat_str("doc_id", pl.coalesce("model", "id"), separator="\x1f").alias("_key"),
+        pl.col("judge").fill_null("unnamed"),
+        pl.col("criterion").fill_null("unnamed"),
+    ).with_row_index("_row")
+    found = []
+    for (judge,), part in sorted(keyed.partition_by("judge", as_dict=True).items()):
+        rows = part["_row"].to_numpy()
+        score = part["judge_score"].to_numpy().astype(np.float64)
+        table = ratings[rows]
+        held = table
+        if target == "mean":
+            held = round_half_up(np.nanmean(table, axis=1, keepdims=True))
+        found.append(
+            ScoreRows(
+                judge=str(judge),
+                key=np.array(part["_key"].to_list(), dtype=object),
+                document=documents[rows],
+                criterion=np.array(part["criterion"].to_list(), dtype=object),
+                score=score,
+                ratings=table,
+                target=human_target(table, target=target, scale=scale),
+                error=np.nanmean(np.abs(held - score[:, None]), axis=1),
+                plans=_plans(part, score, scale, by, several=several),
+            )
+        )
+    return found
+
+
+def _plans(
+    part: pl.DataFrame, score: FloatArray, scale: tuple[int, int], by: str | None, *, several: bool
+) -> dict[str, Plan]:
+    values = residuals(score, scale)
+    criterion, _ = cluster_codes(part["criterion"].to_list())
+    plans = {"constant": Plan(values, np.zeros(len(values), dtype=np.int64))}
+    if several:
+        plans["per-criterion"] = Plan(values, criterion)
+    if by is not None:
+        pairs: list[object] = list(zip(part["criterion"], part[by], strict=True))
+        plans["per-group"] = Plan(values, cluster_codes(pairs)[0])
+    if "score_probs" in part.columns and part["score_probs"].null_count() == 0:
+        size = int(part["score_probs"].list.len()[0])
+        if size != scale[1] - scale[0] + 1:
+            raise ArgumentError(
+                "scale", scale, f"score_probs lists {size} scores: give their scale"
+            )
+        plans["adaptive"] = Plan(
+            ordinal_nonconformity(part["score_probs"].to_list()),
+            criterion,
+        )
+    return plans

@@ -1,0 +1,291 @@
+"""Agreement of a judge with people: raw, Cohen's kappa, Krippendorff's alpha, human ceiling.
+
+All of them are functions of a table of (judge, human) pairs that adds up over rows, so that
+leaving out a prompt at a time gives an interval at the price of a subtraction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from adjudge._validation import FloatArray, IntArray, one_of, open_unit, same_length
+from adjudge.diagnosis._intervals import (
+    Interval,
+    codes_of,
+    jackknife_interval,
+    mean_interval,
+    recode,
+    share_interval,
+)
+from adjudge.errors import ArgumentError
+from adjudge.results.bias import Agreement, Ceiling
+
+LEVELS = ("nominal", "ordinal", "interval")
+_MOST_VALUES = 200
+
+
+def agreement(
+    judge: ArrayLike | Sequence[Any],
+    human: ArrayLike | Sequence[Any],
+    *,
+    level: str = "nominal",
+    clusters: ArrayLike | Sequence[Any] | None = None,
+    confidence_level: float = 0.95,
+) -> Agreement:
+    """How often the judge says what a person says, beyond what chance would give.
+
+    `human` is one value per row or a table (rows, raters) with None where a rater said nothing;
+    with several raters the judge is held against one of them drawn at random, each weighing 1/r.
+    kappa = (p_o - p_e)/(1 - p_e), with quadratic weights unless `level` is "nominal"; alpha is
+    Krippendorff's, 1 - D_o/D_e, with the distance of the level. Where two people saw the same
+    rows, `ceiling` says how well they agree with each other: no judge can be asked for more.
+
+    >>> found = agreement(["A", "A", "B", "B"], ["A", "A", "B", "A"])
+    >>> found.raw, found.kappa
+    (0.75, 0.5)
+
+    kappa and alpha are None where only one value occurs on both sides: chance agreement is then
+    certain, and nothing can exceed it.
+    """
+    one_of(level, LEVELS, "level")
+    open_unit(confidence_level, "confidence_level")
+    said, ratings = _columns(judge, human)
+    same_length(judge=said, human=ratings)
+    codes, _ = codes_of(clusters, len(said))
+    seen = np.array([[not _missing(cell) for cell in row] for row in ratings])
+    answered = np.array([not _missing(value) for value in said])
+    labelled = np.asarray(seen.any(axis=1))
+    kept = answered & labelled
+    dropped = _reasons(answered, labelled)
+    if not kept.any():
+        raise ArgumentError("human", "no label on any judged row", "label some of the rows")
+    values = _values(said[kept], ratings[kept], seen[kept], level)
+    place = {value: at for at, value in enumerate(values)}
+    own, groups = recode(codes[kept])
+    mine = np.array([place[value] for value in said[kept]])
+    theirs = np.array(
+        [[-1 if _missing(cell) else place[cell] for cell in row] for row in ratings[kept]]
+    )
+    pairs, raw_rows = _judge_tables(mine, theirs, own, groups, len(values))
+    points = np.array(values, dtype=np.float64) if level == "interval" else None
+    kappa_of = partial(_kappa, weighted=level != "nominal", points=points)
+    alpha_of = partial(_alpha, level=level, points=points)
+    raw = float(raw_rows.mean())
+    raw_range = share_interval(raw_rows, own, groups, confidence_level)
+    kappa, kappa_range = _estimate(kappa_of, pairs, raw, raw_range, confidence_level)
+    alpha, alpha_range = _estimate(
+        alpha_of, pairs + pairs.transpose(0, 2, 1), raw, raw_range, confidence_level
+    )
+    ceiling = _ceiling(theirs, raw_rows, own, kappa_of, alpha_of, len(values), confidence_level)
+    weights = pairs.sum(axis=0)
+    return Agreement(
+        level=level,
+        n=len(mine),
+        clusters=groups,
+        raw=raw,
+        raw_low=raw_range[0],
+        raw_high=raw_range[1],
+        kappa=kappa,
+        kappa_low=kappa_range[0],
+        kappa_high=kappa_range[1],
+        alpha=alpha,
+        alpha_low=alpha_range[0],
+        alpha_high=alpha_range[1],
+        ceiling=ceiling,
+        judge_values={
+            _shown(value): int(n)
+            for value, n in zip(values, np.bincount(mine, minlength=len(values)), strict=True)
+        },
+        human_values={
+            _shown(value): round(float(n), 6)
+            for value, n in zip(values, weights.sum(axis=0), strict=True)
+        },
+        dropped=dropped,
+        confidence_level=confidence_level,
+        finding=_finding(raw, kappa, kappa_range, ceiling, len(mine), mine, values),
+    )
+
+
+def _columns(judge: Any, human: Any) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
+    said = np.array(list(judge), dtype=object)
+    rows = [list(row) if isinstance(row, (list, tuple, np.ndarray)) else [row] for row in human]
+    widths = {len(row) for row in rows}
+    if len(widths) > 1:
+        raise ArgumentError("human", sorted(widths), "give every row the same number of raters")
+    ratings = np.empty((len(rows), widths.pop() if widths else 1), dtype=object)
+    for at, row in enumerate(rows):
+        ratings[at, :] = row
+    return said, ratings
+
+
+def _missing(value: Any) -> bool:
+    return value is None or value != value
+
+
+def _shown(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _reasons(answered: NDArray[np.bool_], labelled: NDArray[np.bool_]) -> dict[str, int]:
+    reasons = {
+        "no judge answer": int((~answered).sum()),
+        "no human label": int((answered & ~labelled).sum()),
+    }
+    return {reason: n for reason, n in reasons.items() if n}
+
+
+def _values(
+    said: NDArray[np.object_],
+    ratings: NDArray[np.object_],
+    seen: NDArray[np.bool_],
+    level: str,
+) -> list[Any]:
+    values = list(dict.fromkeys([*said.tolist(), *ratings[seen].tolist()]))
+    numeric = all(isinstance(v, (int, float, np.number)) for v in values)
+    if level != "nominal" and not numeric:
+        raise ArgumentError("level", level, "give numbers, or level='nominal' for names")
+    if len(values) > _MOST_VALUES:
+        raise ArgumentError(
+            "judge", f"{len(values)} different values", "round the scores to those people use"
+        )
+    return sorted(values) if numeric else sorted(values, key=str)
+
+
+def _judge_tables(
+    mine: IntArray, theirs: IntArray, codes: IntArray, groups: int, size: int
+) -> tuple[FloatArray, FloatArray]:
+    """Per cluster the (judge, rater) table, each row one in total; per row the share agreeing."""
+    row, rater = np.nonzero(theirs >= 0)
+    raters = (theirs >= 0).sum(axis=1)
+    cell = (codes[row] * size + mine[row]) * size + theirs[row, rater]
+    table = np.bincount(cell, weights=1 / raters[row], minlength=groups * size * size)
+    agree = np.bincount(row, weights=(mine[row] == theirs[row, rater]) / raters[row])
+    # Thirds do not add up to one exactly; agreement with all raters is agreement.
+    tables = table.reshape(groups, size, size).astype(np.float64)
+    return tables, np.clip(agree.astype(np.float64), 0.0, 1.0).round(12)
+
+
+def _kappa(tables: FloatArray, *, weighted: bool, points: FloatArray | None) -> FloatArray:
+    size = tables.shape[1]
+    at = np.arange(size, dtype=np.float64) if points is None else points
+    distance = (at[:, None] - at[None, :]) ** 2 if weighted else 1 - np.eye(size)
+    total = tables.sum(axis=(1, 2))
+    chance = tables.sum(axis=2)[:, :, None] * tables.sum(axis=1)[:, None, :]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        expected = (chance * distance).sum(axis=(1, 2)) / total**2
+        observed = (tables * distance).sum(axis=(1, 2)) / total
+        return np.asarray(1 - observed / np.where(expected > 1e-12, expected, np.nan))
+
+
+def _alpha(tables: FloatArray, *, level: str, points: FloatArray | None) -> FloatArray:
+    """Krippendorff's alpha from symmetric coincidence tables, one value counted per rating."""
+    size = tables.shape[1]
+    margin = tables.sum(axis=2)
+    total = margin.sum(axis=1)
+    if level == "nominal":
+        distance = np.broadcast_to(1 - np.eye(size), tables.shape)
+    else:
+        if level == "ordinal":
+            at = np.cumsum(margin, axis=1) - margin / 2
+        else:
+            at = np.broadcast_to(np.asarray(points), margin.shape)
+        distance = (at[:, :, None] - at[:, None, :]) ** 2
+    observed = (tables * distance).sum(axis=(1, 2)) / total
+    chance = margin[:, :, None] * margin[:, None, :]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        expected = (chance * distance).sum(axis=(1, 2)) / (total * (total - 1))
+        return np.asarray(1 - observed / np.where(expected > 1e-12, expected, np.nan))
+
+
+def _estimate(
+    statistic: Any, tables: FloatArray, raw: float, raw_range: Interval, confidence_level: float
+) -> tuple[float | None, Interval]:
+    whole = float(statistic(tables.sum(axis=0)[None])[0])
+    if not np.isfinite(whole):
+        return None, (None, None)
+    low, high = jackknife_interval(statistic, tables, confidence_level, bounds=(-1.0, 1.0))
+    if raw == 1.0 and raw_range[0] is not None:
+        # Perfect agreement leaves nothing to resample: as many rows as the raw interval allows
+        # may disagree, at the chance level seen.
+        table = tables.sum(axis=0)
+        chance = float(table.sum(axis=1) @ table.sum(axis=0)) / float(table.sum()) ** 2
+        low = max(-1.0, 1 - (1 - raw_range[0]) / (1 - chance))
+    return whole, (low, high)
+
+
+def _ceiling(
+    theirs: IntArray,
+    raw_rows: FloatArray,
+    codes: IntArray,
+    kappa_of: Any,
+    alpha_of: Any,
+    size: int,
+    confidence_level: float,
+) -> Ceiling | None:
+    several = (theirs >= 0).sum(axis=1) >= 2
+    if not several.any():
+        return None
+    own, groups = recode(codes[several])
+    counts = np.stack([(theirs[several] == value).sum(axis=1) for value in range(size)], axis=1)
+    raters = counts.sum(axis=1)
+    agree = (counts * (counts - 1)).sum(axis=1) / (raters * (raters - 1))
+    pairs = np.einsum("ri,rj->rij", counts, counts).astype(np.float64)
+    pairs[:, np.arange(size), np.arange(size)] -= counts
+    per_pair = (pairs / (raters * (raters - 1))[:, None, None]).sum(axis=0)
+    coincidence = (pairs / (raters - 1)[:, None, None]).sum(axis=0)
+    low, high = share_interval(agree, own, groups, confidence_level)
+    gap = agree - raw_rows[several]
+    gap_range = mean_interval(gap, own, groups, confidence_level, bounds=(-1.0, 1.0))
+    kappa, alpha = float(kappa_of(per_pair[None])[0]), float(alpha_of(coincidence[None])[0])
+    return Ceiling(
+        n=int(several.sum()),
+        raw=float(agree.mean()),
+        low=low,
+        high=high,
+        kappa=kappa if np.isfinite(kappa) else None,
+        alpha=alpha if np.isfinite(alpha) else None,
+        gap=float(gap.mean()),
+        gap_low=gap_range[0],
+        gap_high=gap_range[1],
+    )
+
+
+def _finding(
+    raw: float,
+    kappa: float | None,
+    kappa_range: Interval,
+    ceiling: Ceiling | None,
+    n: int,
+    mine: IntArray,
+    values: list[Any],
+) -> str:
+    told = f"agrees with people on {100 * raw:.1f} % of {n:,} rows"
+    if len(np.unique(mine)) == 1:
+        return told + (
+            f"; it says {_shown(values[int(mine[0])])} every time, so its answer does not depend "
+            "on what it reads"
+        )
+    if raw == 1.0:
+        return told + (
+            ": the same answer on every row; check that the judge did not see the labels, "
+            "or that the labels were not made by it"
+        )
+    if kappa is not None:
+        told += f", kappa {kappa:.2f}"
+        low, high = kappa_range
+        if low is not None and high is not None:
+            told += f" [{low:.2f}, {high:.2f}]"
+            if low <= 0 <= high:
+                told += ": no more than chance would give"
+    if ceiling is not None:
+        told += f"; two people agree on {100 * ceiling.raw:.1f} %"
+        if ceiling.gap_low is not None and ceiling.gap_low > 0:
+            told += ", so the judge is below the human ceiling"
+        elif ceiling.gap_high is not None and ceiling.gap_high < 0:
+            told += ", less often than either agrees with the judge"
+    return told

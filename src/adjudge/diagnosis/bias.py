@@ -1,0 +1,310 @@
+"""All biases of a judge from one file of judgments, each where its columns are there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from adjudge._validation import FloatArray, Seed, open_unit
+from adjudge.diagnosis._bias_rows import bias_rows
+from adjudge.diagnosis.agreement import agreement
+from adjudge.diagnosis.contradictions import contradictions
+from adjudge.diagnosis.family import family_bias, family_of
+from adjudge.diagnosis.position import position_bias
+from adjudge.diagnosis.reliability import reliability
+from adjudge.diagnosis.verbosity import LABEL_VALUES, verbosity_bias
+from adjudge.errors import DataError
+from adjudge.io.tables import TableLike
+from adjudge.results.bias import (
+    Agreement,
+    BiasReport,
+    Contradictions,
+    FamilyBias,
+    JudgeBias,
+    PositionBias,
+    Reliability,
+    VerbosityBias,
+)
+
+_ASSUMPTIONS = (
+    "intervals are clustered: rows of one cluster may be alike, clusters are independent",
+    "each 95 % interval alarms on an unbiased judge at most once in twenty; with k judges and "
+    "biases expect k/20 false alarms",
+)
+
+
+@dataclass(frozen=True)
+class _Options:
+    near_tie: float | None
+    families: Mapping[str, str] | None
+    by: str | None
+    confidence_level: float
+    seed: Seed
+
+
+def diagnose_bias(
+    source: TableLike,
+    *,
+    pairs: TableLike | None = None,
+    labels: TableLike | None = None,
+    columns: Mapping[str, str] | None = None,
+    cluster: str | None = None,
+    by: str | None = None,
+    near_tie: float | None = None,
+    families: Mapping[str, str] | None = None,
+    confidence_level: float = 0.95,
+    rng: Seed = 0,
+) -> BiasReport:
+    """Position, verbosity, family, agreement, reliability and contradictions, per judge.
+
+    `source` is a frame or a path of judgments: id, judge, p_fwd and p_rev or p_a (all about
+    response_a), or verdicts in both orders as verdict_fwd and verdict_rev. What else is there
+    decides what can be measured: label (agreement, reliability), response_a and response_b or
+    length_a and length_b (verbosity), model_a and model_b (family), score_a and score_b
+    (contradictions). `pairs` and `labels` add such columns by id. What could not be measured is
+    named in `not_measured`, with the reason.
+
+    `cluster` names the column whose rows are alike (default prompt_id where there is one, else
+    each pair by itself). `by` groups the position bias. `near_tie` is how close to a tie the judge
+    must be for verbosity: 0.1 in probability, or 0.3 in score where scores are all there is.
+
+    >>> always_first = {"id": list("abcdefgh"), "p_fwd": [1.0] * 8, "p_rev": [0.0] * 8}
+    >>> report = diagnose_bias(always_first)
+    >>> report.position.first_share, report.position.flip_share
+    (1.0, 1.0)
+    """
+    open_unit(confidence_level, "confidence_level")
+    rows = bias_rows(source, pairs=pairs, labels=labels, columns=columns)
+    frame, name = rows.frame, rows.name
+    if cluster is None:
+        cluster = "prompt_id" if "prompt_id" in frame.columns else "id"
+    for column in (cluster, by):
+        if column is not None and column not in frame.columns:
+            raise DataError(name, "is not there", column=column, remedy="name a column of the file")
+    if frame[cluster].null_count():
+        raise DataError(name, "is empty in some row", column=cluster, remedy="fill it in every row")
+    options = _Options(near_tie, families, by, confidence_level, rng)
+    judges = [
+        _measure(part, frame, str(judge), cluster, options, graded=rows.graded)
+        for (judge,), part in sorted(frame.partition_by("judge", as_dict=True).items())
+    ]
+    whole = judges[0]
+    if len(judges) > 1:
+        whole = _measure(frame, frame, None, cluster, options, graded=rows.graded)
+    return BiasReport(
+        rows=frame.height,
+        clusters=frame[cluster].n_unique(),
+        clustered_by=cluster,
+        position=whole.position,
+        verbosity=whole.verbosity,
+        family=whole.family,
+        agreement=whole.agreement,
+        reliability=whole.reliability,
+        contradictions=whole.contradictions,
+        not_measured=whole.not_measured,
+        judges=tuple(judges),
+        confidence_level=confidence_level,
+        seed=rng if isinstance(rng, int) else None,
+        assumptions=_ASSUMPTIONS,
+    )
+
+
+def _measure(
+    part: pl.DataFrame,
+    everyone: pl.DataFrame,
+    judge: str | None,
+    cluster: str,
+    options: _Options,
+    *,
+    graded: bool,
+) -> JudgeBias:
+    clusters = np.array(part[cluster].to_list(), dtype=object)
+    missing: dict[str, str] = {}
+    return JudgeBias(
+        judge=judge,
+        rows=part.height,
+        position=_position(part, clusters, options, missing),
+        verbosity=_verbosity(part, clusters, options, missing, graded=graded),
+        family=_family(part, everyone, judge, clusters, options, missing),
+        agreement=_agreement(part, clusters, options, missing),
+        reliability=_reliability(part, clusters, options, missing, graded=graded),
+        contradictions=_contradictions(part, clusters, options, missing),
+        not_measured=missing,
+    )
+
+
+def _numbers(part: pl.DataFrame, column: str) -> FloatArray:
+    values = part[column].cast(pl.Float64).to_list()
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+
+def _has(part: pl.DataFrame, *columns: str) -> bool:
+    return all(c in part.columns and part[c].null_count() < part.height for c in columns)
+
+
+def _position(
+    part: pl.DataFrame, clusters: NDArray[Any], options: _Options, missing: dict[str, str]
+) -> PositionBias | None:
+    forward, reverse = _numbers(part, "p_fwd"), _numbers(part, "p_rev")
+    if np.isnan(forward + reverse).all():
+        missing["position"] = "no pair was asked in both orders (p_fwd and p_rev)"
+        return None
+    return position_bias(
+        forward,
+        reverse,
+        clusters=clusters,
+        groups=None if options.by is None else part[options.by].cast(pl.String).to_list(),
+        confidence_level=options.confidence_level,
+    )
+
+
+def _verbosity(
+    part: pl.DataFrame,
+    clusters: NDArray[Any],
+    options: _Options,
+    missing: dict[str, str],
+    *,
+    graded: bool,
+) -> VerbosityBias | None:
+    if not _has(part, "length_a", "length_b"):
+        missing["verbosity"] = "no response text or length: give --pairs, or length_a and length_b"
+        return None
+    known = part["length_a"].is_not_null() & part["length_b"].is_not_null()
+    kept, index = part.filter(known), known.to_numpy()
+    by_score = not graded and _has(part, "score_a", "score_b")
+    if not graded and not by_score:
+        missing["verbosity"] = "verdicts alone do not say where the judge is near-tied"
+        return None
+    margin = (
+        _numbers(kept, "score_a") - _numbers(kept, "score_b")
+        if by_score
+        else _numbers(kept, "p_a") - 0.5
+    )
+    return verbosity_bias(
+        margin,
+        _numbers(kept, "length_a"),
+        _numbers(kept, "length_b"),
+        near_tie=options.near_tie or (0.3 if by_score else 0.1),
+        labels=kept["label"].to_list() if "label" in kept.columns else None,
+        clusters=clusters[index],
+        confidence_level=options.confidence_level,
+    )
+
+
+def _family(
+    part: pl.DataFrame,
+    everyone: pl.DataFrame,
+    judge: str | None,
+    clusters: NDArray[Any],
+    options: _Options,
+    missing: dict[str, str],
+) -> FamilyBias | None:
+    if judge is None:
+        missing["family"] = "several judges: see each of them"
+        return None
+    if not _has(part, "model_a", "model_b"):
+        missing["family"] = "model_a and model_b are not named"
+        return None
+    own = family_of(judge, options.families)
+    if own is None:
+        missing["family"] = f"the family of {judge} is not known: name it with --families"
+        return None
+    sides = [
+        [model is not None and family_of(model, options.families) == own for model in part[column]]
+        for column in ("model_a", "model_b")
+    ]
+    if "label" in part.columns and part["label"].null_count() < part.height:
+        reference = np.array([LABEL_VALUES.get(label, np.nan) for label in part["label"]])
+        name = "people"
+    else:
+        picks = (
+            everyone.filter(pl.col("judge") != judge)
+            .with_columns(((pl.col("p_a") > 0.5) + 0.5 * (pl.col("p_a") == 0.5)).alias("pick"))
+            .group_by("id")
+            .agg(pl.col("pick").mean())
+        )
+        joined = part.select("id").join(picks, on="id", how="left", maintain_order="left")
+        reference, name = _numbers(joined, "pick"), "the other judges"
+        if np.isnan(reference).all():
+            missing["family"] = "neither labels nor another judge to hold this one against"
+            return None
+    return family_bias(
+        _numbers(part, "p_a"),
+        reference,
+        sides[0],
+        sides[1],
+        family=own,
+        reference_name=name,
+        clusters=clusters,
+        confidence_level=options.confidence_level,
+    )
+
+
+def _agreement(
+    part: pl.DataFrame, clusters: NDArray[Any], options: _Options, missing: dict[str, str]
+) -> Agreement | None:
+    if not _has(part, "label", "verdict"):
+        missing["agreement"] = "no labelled verdict: add label, or give --labels"
+        return None
+    column = "labels" if "labels" in part.columns else "label"
+    said = [value if isinstance(value, list) else [value] for value in part[column].to_list()]
+    # The judge has no verdict "tie" to agree with one by: people's ties say nothing of it here.
+    widest = max(len(row) for row in said)
+    human = [
+        [None if label == "tie" else label for label in row] + [None] * (widest - len(row))
+        for row in said
+    ]
+    verdicts = part["verdict"].to_list()
+    if not any(v and any(row) for v, row in zip(verdicts, human, strict=True)):
+        missing["agreement"] = "no row has both a verdict and a label that is not a tie"
+        return None
+    return agreement(verdicts, human, clusters=clusters, confidence_level=options.confidence_level)
+
+
+def _reliability(
+    part: pl.DataFrame,
+    clusters: NDArray[Any],
+    options: _Options,
+    missing: dict[str, str],
+    *,
+    graded: bool,
+) -> Reliability | None:
+    if not graded:
+        missing["reliability"] = "verdicts without probabilities carry no confidence"
+        return None
+    if not _has(part, "label"):
+        missing["reliability"] = "no label: add label, or give --labels"
+        return None
+    known = part["label"].is_in(["A", "B"]).fill_null(False) & part["verdict"].is_not_null()
+    kept = part.filter(known)
+    if kept.height == 0:
+        missing["reliability"] = "no row has a verdict and a label that is not a tie"
+        return None
+    p_a = _numbers(kept, "p_a")
+    return reliability(
+        np.maximum(p_a, 1 - p_a),
+        (kept["verdict"] == kept["label"]).to_numpy().astype(np.int64),
+        clusters=clusters[known.to_numpy()],
+        confidence_level=options.confidence_level,
+        rng=options.seed,
+    )
+
+
+def _contradictions(
+    part: pl.DataFrame, clusters: NDArray[Any], options: _Options, missing: dict[str, str]
+) -> Contradictions | None:
+    if not _has(part, "score_a", "score_b", "verdict"):
+        missing["contradictions"] = "needs verdicts beside score_a and score_b"
+        return None
+    return contradictions(
+        part["verdict"].to_list(),
+        _numbers(part, "score_a"),
+        _numbers(part, "score_b"),
+        clusters=clusters,
+        confidence_level=options.confidence_level,
+    )

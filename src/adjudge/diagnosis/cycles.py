@@ -1,0 +1,117 @@
+"""Directed 3-cycles of one tournament, counted exactly (diagnosis paper, section 3.1).
+
+A complete tournament has a closed form: every triple that is not a cycle has exactly one system
+that beats the two others, so cycles = C(n, 3) - sum over systems of C(wins, 2). With ties or
+missing edges the count is tr(W^3) / 3 over the decisive edges alone.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from math import comb
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from adjudge._validation import BoolArray, FloatArray, IntArray
+from adjudge.errors import ArgumentError
+from adjudge.results.diagnosis import CycleCount
+
+
+def count_cycles(wins: ArrayLike) -> CycleCount:
+    """How many decisive triples of a tournament go round in a circle.
+
+    `wins[i, j]` is true where i beats j. Neither true: a tie or a missing edge, which is in no
+    decisive triple. rate = cycles / triples, which is Eq. 1 of the paper when every edge is
+    decisive; without a decisive triple there is no rate.
+
+    >>> rock_paper_scissors = [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
+    >>> count_cycles(rock_paper_scissors)
+    CycleCount(models=3, cycles=1, triples=1, complete=True)
+    >>> count_cycles([[0, 1, 1], [0, 0, 0], [0, 0, 0]]).rate is None  # second against third: tied
+    True
+    """
+    beats = win_matrix(wins)
+    n = len(beats)
+    out = beats.sum(axis=1, dtype=np.int64)
+    if int(out.sum()) == comb(n, 2):
+        return CycleCount(models=n, cycles=complete_cycles(out), triples=comb(n, 3), complete=True)
+    cycles, triples = batch_cycles(beats[None])
+    return CycleCount(models=n, cycles=int(cycles[0]), triples=int(triples[0]), complete=False)
+
+
+def complete_cycles(wins_per_model: IntArray) -> int:
+    """C(n, 3) - sum C(wins_i, 2): the 3-cycles of a complete tournament from its score sequence.
+
+    >>> complete_cycles(np.array([1, 1, 1])), complete_cycles(np.array([2, 1, 0]))
+    (1, 0)
+    """
+    wins = wins_per_model.astype(np.int64)
+    return comb(len(wins), 3) - int((wins * (wins - 1) // 2).sum())
+
+
+def batch_cycles(beats: BoolArray) -> tuple[IntArray, IntArray]:
+    """Cycles and decisive triples of a stack of tournaments, shape (batch, n, n), by matrices.
+
+    Entries of W @ W count two-step paths, at most n of them, so float32 holds them exactly; the
+    sums over them are taken in float64.
+    """
+    w = beats.astype(np.float32)
+    either = w + w.transpose(0, 2, 1)
+    closed = np.einsum("bij,bji->b", w @ w, w, dtype=np.float64)
+    triangles = np.einsum("bij,bij->b", either @ either, either, dtype=np.float64)
+    return (
+        np.rint(closed / 3).astype(np.int64),
+        np.rint(triangles / 6).astype(np.int64),
+    )
+
+
+def cyclic_triples(
+    wins: ArrayLike, margins: FloatArray | None = None, *, limit: int | None = None
+) -> list[tuple[int, int, int]]:
+    """The triples (i, j, k) with i over j, j over k, k over i; i is the smallest index.
+
+    With `margins[i, j]`, how sure the judge was of each edge, the cycles whose weakest edge is
+    strongest stand first: those are the ones no coin flip explains.
+
+    >>> cyclic_triples([[0, 1, 0], [0, 0, 1], [1, 0, 0]])
+    [(0, 1, 2)]
+    """
+    beats = win_matrix(wins)
+
+    def every() -> list[tuple[int, int, int]]:
+        found: list[tuple[int, int, int]] = []
+        for i in range(len(beats)):
+            later = np.arange(i + 1, len(beats))
+            losers, winners = later[beats[i, later]], later[beats[later, i]]
+            first, second = np.nonzero(beats[np.ix_(losers, winners)])
+            found.extend(
+                (i, int(j), int(k)) for j, k in zip(losers[first], winners[second], strict=True)
+            )
+            if margins is None and limit is not None and len(found) >= limit:
+                break
+        return found
+
+    triples = every()
+    if margins is not None:
+        sure = margins
+        triples.sort(key=lambda t: -min(sure[t[0], t[1]], sure[t[1], t[2]], sure[t[2], t[0]]))
+    return list(islice(triples, limit))
+
+
+def win_matrix(wins: ArrayLike) -> BoolArray:
+    """A checked win matrix: square, 0 or 1, nobody beats themselves, no edge runs both ways."""
+    given = np.asarray(wins)
+    if given.ndim != 2 or given.shape[0] != given.shape[1]:
+        raise ArgumentError("wins", f"shape {given.shape}", "give a square matrix")
+    beats: NDArray[np.bool_] = given == 1
+    if not (beats | (given == 0)).all():
+        raise ArgumentError("wins", given.dtype, "give 0 or 1 (or False and True) only")
+    if beats.diagonal().any():
+        at = int(np.flatnonzero(beats.diagonal())[0])
+        raise ArgumentError(f"wins[{at}, {at}]", 1, "a system cannot beat itself")
+    both = beats & beats.T
+    if both.any():
+        i, j = (int(x[0]) for x in np.nonzero(both))
+        raise ArgumentError(f"wins[{i}, {j}]", 1, f"{j} beats {i} too: combine the verdicts first")
+    return beats

@@ -1,0 +1,158 @@
+"""How many cycles a transitive but noisy judge would show on the same comparisons.
+
+Such a judge has one strength per model and flips coins: P(i over j) = sigma(theta_i - theta_j)
+(Bradley-Terry). It holds no circular opinion at all, yet its verdicts contain cycles, and more
+documents show one the more triples there are. A rate means something only beside that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+from scipy.special import expit
+
+from adjudge._bradley_terry import fit_strengths
+from adjudge._validation import BoolArray, FloatArray, IntArray, Seed, count, generator
+from adjudge.diagnosis.cycles import batch_cycles
+from adjudge.diagnosis.tournaments import Tournaments
+
+#: Bytes held at once while redrawing.
+_CHUNK = 128 * 2**20
+_Redraw = Callable[[float, int, np.random.Generator], tuple[FloatArray, FloatArray]]
+
+
+@dataclass(frozen=True)
+class ExpectedCycles:
+    """Mean rate and share over the redraws, their middle 95 %, and where the judge stands.
+
+    `p_value` is (1 + redraws with a mean rate at least the judge's) / (1 + redraws).
+    `same_rate_share` is the share of documents with a cycle when the judge's own rate is spread
+    over the documents by chance; None where no judge of this family has that rate.
+    """
+
+    rate: float
+    rate_low: float
+    rate_high: float
+    share: float
+    share_low: float
+    share_high: float
+    p_value: float
+    same_rate_share: float | None
+    same_rate_low: float | None
+    same_rate_high: float | None
+    replicates: int
+
+
+def expected_cycles(
+    tournaments: Tournaments, *, replicates: int = 200, rng: Seed = 0
+) -> ExpectedCycles | None:
+    """Fit Bradley-Terry to the decisive edges, redraw each of them, count again.
+
+    Ties and missing edges stay where they are, so the design is the same. None when no document
+    has a decisive triple. Document-to-document differences in quality count as noise here: a judge
+    that sees them stays below this line, and a judge above it is inconsistent beyond noise.
+
+    A second redraw makes the same judge surer or less sure, theta -> c theta, until its mean rate
+    is the observed one: its share of documents with a cycle says whether the cycles crowd in a
+    few documents (observed share below it) or lie about as chance would strew them.
+    """
+    count(replicates, "replicates", least=1)
+    random = generator(rng)
+    decisive = tournaments.winner != 0
+    document = tournaments.document[decisive]
+    i, j = tournaments.first[decisive], tournaments.second[decisive]
+    won = tournaments.winner[decisive] > 0
+    size, documents = len(tournaments.models), len(tournaments.documents)
+    observed, triples = _cycles(document, i, j, won[None], documents, size)
+    counted = triples > 0
+    if not counted.any():
+        return None
+    own = float((observed[:, counted] / triples[counted]).mean())
+    strengths = fit_strengths(_win_counts(i, j, won, size))
+    gap = strengths[i] - strengths[j]
+    step = max(1, _CHUNK // (24 * len(gap) + 12 * documents * size * size))
+
+    def redraw(
+        scale: float, times: int, source: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        chance = expit(scale * gap)
+        rates, shares = np.empty(times), np.empty(times)
+        for start in range(0, times, step):
+            stop = min(times, start + step)
+            drawn = source.random((stop - start, len(chance))) < chance
+            cycles, _ = _cycles(document, i, j, drawn, documents, size)
+            rates[start:stop] = (cycles[:, counted] / triples[counted]).mean(axis=1)
+            shares[start:stop] = (cycles[:, counted] > 0).mean(axis=1)
+        return rates, shares
+
+    rates, shares = redraw(1.0, replicates, random)
+    rate_low, rate_high = np.quantile(rates, [0.025, 0.975])
+    share_low, share_high = np.quantile(shares, [0.025, 0.975])
+    # Means of equal rates may differ in the last bit; equal counts against the judge.
+    reached = int((rates >= own - 1e-12).sum())
+    same = _same_rate(own, redraw, replicates, int(random.integers(2**32)))
+    return ExpectedCycles(
+        rate=float(rates.mean()),
+        rate_low=float(rate_low),
+        rate_high=float(rate_high),
+        share=float(shares.mean()),
+        share_low=float(share_low),
+        share_high=float(share_high),
+        p_value=(1 + reached) / (1 + replicates),
+        same_rate_share=same[0],
+        same_rate_low=same[1],
+        same_rate_high=same[2],
+        replicates=replicates,
+    )
+
+
+def _same_rate(
+    own: float, redraw: _Redraw, replicates: int, seed: int
+) -> tuple[float | None, float | None, float | None]:
+    """Mean and middle 95 % of the share with a cycle at the scale whose mean rate is `own`."""
+    if own == 0:
+        return 0.0, 0.0, 0.0
+    few = min(replicates, 40)
+
+    def rate_at(log_scale: float) -> float:
+        # The same draws at every scale, so that the search sees a curve and not noise.
+        rates, _ = redraw(np.exp(log_scale), few, np.random.default_rng(seed))
+        return float(rates.mean())
+
+    low, high = -4.0, 5.0
+    if rate_at(low) < own or rate_at(high) > own:
+        return None, None, None
+    for _ in range(12):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rate_at(middle) > own else (low, middle)
+    _, shares = redraw(np.exp((low + high) / 2), replicates, np.random.default_rng(seed + 1))
+    bottom, top = np.quantile(shares, [0.025, 0.975])
+    return float(shares.mean()), float(bottom), float(top)
+
+
+def _cycles(
+    document: IntArray, i: IntArray, j: IntArray, won: BoolArray, documents: int, size: int
+) -> tuple[IntArray, IntArray]:
+    """Cycles (draws, documents) and decisive triples (documents,) of each draw of the edges."""
+    draws = len(won)
+    if (np.bincount(document, minlength=documents) == comb(size, 2)).all():
+        offset = np.arange(draws)[:, None] * (documents * size)
+        slot = offset + document * size + np.where(won, i, j)
+        wins = np.bincount(slot.ravel(), minlength=draws * documents * size)
+        wins = wins.reshape(draws, documents, size)
+        cycles = comb(size, 3) - (wins * (wins - 1) // 2).sum(axis=2)
+        return cycles.astype(np.int64), np.full(documents, comb(size, 3), dtype=np.int64)
+    beats = np.zeros((draws, documents, size, size), dtype=bool)
+    beats[:, document, i, j] = won
+    beats[:, document, j, i] = ~won
+    cycles, triples = batch_cycles(beats.reshape(-1, size, size))
+    return cycles.reshape(draws, documents), triples.reshape(draws, documents)[0]
+
+
+def _win_counts(i: IntArray, j: IntArray, won: BoolArray, size: int) -> FloatArray:
+    winner, loser = np.where(won, i, j), np.where(won, j, i)
+    counts = np.bincount(winner * size + loser, minlength=size * size)
+    return counts.reshape(size, size).astype(np.float64)

@@ -1,0 +1,176 @@
+"""Is the judge's confidence the rate at which it is right? (Soft-Elo paper, appendix G.)"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from adjudge._stats import (
+    Bins,
+    bootstrap_weights,
+    expected_calibration_error,
+    reliability_bins,
+)
+from adjudge._validation import (
+    FloatArray,
+    IntArray,
+    Seed,
+    count,
+    generator,
+    open_unit,
+    probabilities,
+    same_length,
+    zero_one,
+)
+from adjudge.diagnosis._intervals import codes_of, mean_interval, recode, share_interval
+from adjudge.results.bias import Reliability, ReliabilityBin
+
+
+def reliability(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    clusters: ArrayLike | Sequence[Any] | None = None,
+    bins: int = 10,
+    confidence_level: float = 0.95,
+    replicates: int = 1000,
+    rng: Seed = 0,
+) -> Reliability:
+    """Reliability curve, expected calibration error and over-confidence.
+
+    ECE = sum over bins of n_b/n |share right - mean confidence|, with bins of equal width and of
+    equal mass. It is above zero even for a calibrated judge, the more so the fewer the rows, so
+    beside it stands what such a judge would show: the residuals (right - confidence) of each
+    cluster get a random sign, which keeps their spread and their likeness within a cluster and
+    takes their mean away. `p_value` is how often that reaches the ECE seen (equal mass).
+    `over_confidence` = mean confidence - share right, with a clustered t interval.
+
+    >>> found = reliability([0.9] * 50, [1, 0] * 25)
+    >>> round(found.over_confidence, 3), round(found.ece_uniform, 3), found.biased
+    (0.4, 0.4, True)
+    """
+    sure, right = probabilities(confidence, "confidence"), zero_one(correct, "correct")
+    n = same_length(confidence=sure, correct=right)
+    count(bins, "bins", least=2)
+    count(replicates, "replicates", least=1)
+    open_unit(confidence_level, "confidence_level")
+    codes, groups = codes_of(clusters, n)
+    gap = sure - right
+    low, high = mean_interval(gap, codes, groups, confidence_level, bounds=(-1.0, 1.0))
+    ece = expected_calibration_error(sure, right, bins=bins, equal_mass=True)
+    random = generator(rng)
+    table = reliability_bins(sure, right, bins=bins, equal_mass=True)
+    sums = _residual_sums(gap, _bin_of(sure, table), codes, groups, len(table.count))
+    null, p_value, ece_range = _calibrated(sums, n, ece, replicates, confidence_level, random)
+    hits = share_interval(right.astype(np.float64), codes, groups, confidence_level)
+    over = float(gap.mean())
+    biased = low is not None and high is not None and not low <= 0 <= high
+    return Reliability(
+        n=n,
+        clusters=groups,
+        accuracy=float(right.mean()),
+        accuracy_low=hits[0],
+        accuracy_high=hits[1],
+        mean_confidence=float(sure.mean()),
+        ece_uniform=expected_calibration_error(sure, right, bins=bins),
+        ece_equal_mass=ece,
+        ece_low=ece_range[0],
+        ece_high=ece_range[1],
+        ece_if_calibrated=null,
+        p_value=p_value,
+        over_confidence=over,
+        low=low,
+        high=high,
+        biased=biased,
+        curve=_curve(table, sure, right, codes, confidence_level),
+        dropped={},
+        confidence_level=confidence_level,
+        finding=_finding(over, low, high, ece, null, p_value),
+    )
+
+
+def _bin_of(sure: FloatArray, table: Bins) -> IntArray:
+    return np.clip(np.searchsorted(table.high, sure, side="left"), 0, len(table.count) - 1)
+
+
+def _residual_sums(
+    gap: FloatArray, which: IntArray, codes: IntArray, groups: int, bins: int
+) -> FloatArray:
+    """Summed residuals per cluster and bin; an ECE is sum over bins |column sum| / n."""
+    flat = np.bincount(codes * bins + which, weights=gap, minlength=groups * bins)
+    return flat.reshape(groups, bins).astype(np.float64)
+
+
+def _calibrated(
+    sums: FloatArray,
+    n: int,
+    ece: float,
+    replicates: int,
+    confidence_level: float,
+    random: np.random.Generator,
+) -> tuple[float | None, float | None, tuple[float | None, float | None]]:
+    """ECE of a calibrated judge, p-value, and the interval by reflecting the bootstrap."""
+    groups = len(sums)
+    if groups < 2:
+        return None, None, (None, None)
+    signs = random.choice(np.array([-1.0, 1.0]), size=(replicates, groups))
+    null = np.abs(signs @ sums).sum(axis=1) / n
+    p_value = (1 + int((null >= ece - 1e-12).sum())) / (1 + replicates)
+    weights = bootstrap_weights(groups, replicates, random)
+    again = np.abs(weights @ sums).sum(axis=1) / n
+    tail = (1 - confidence_level) / 2
+    bottom, top = np.quantile(again, [tail, 1 - tail])
+    # Resampled ECE is biased upward by about as much as the ECE itself; reflecting undoes both.
+    return (
+        float(null.mean()),
+        p_value,
+        (max(0.0, 2 * ece - float(top)), min(1.0, max(ece, 2 * ece - float(bottom)))),
+    )
+
+
+def _curve(
+    table: Bins, sure: FloatArray, right: IntArray, codes: IntArray, confidence_level: float
+) -> tuple[ReliabilityBin, ...]:
+    which = _bin_of(sure, table)
+    found = []
+    for at in range(len(table.count)):
+        rows = which == at
+        own, groups = recode(codes[rows])
+        low, high = share_interval(right[rows].astype(np.float64), own, groups, confidence_level)
+        found.append(
+            ReliabilityBin(
+                low=float(table.low[at]),
+                high=float(table.high[at]),
+                n=int(rows.sum()),
+                confidence=float(sure[rows].mean()),
+                accuracy=float(right[rows].mean()),
+                accuracy_low=low,
+                accuracy_high=high,
+            )
+        )
+    return tuple(found)
+
+
+def _finding(
+    over: float,
+    low: float | None,
+    high: float | None,
+    ece: float,
+    null: float | None,
+    p_value: float | None,
+) -> str:
+    told = f"ECE {ece:.3f}"
+    if low is None or high is None or null is None or p_value is None:
+        return told + "; one prompt alone carries no interval"
+    told += f" where a calibrated judge would show {null:.3f}"
+    points = f"{100 * abs(over):.1f} points"
+    if low > 0:
+        return told + f": over-confident by {points} [{100 * low:.1f}, {100 * high:.1f}]"
+    if high < 0:
+        return told + f": under-confident by {points} [{-100 * high:.1f}, {-100 * low:.1f}]"
+    if p_value <= 0.05:
+        return told + ": right on average, but not at each confidence"
+    return told + ": its confidence can be taken as it is, as far as these rows tell"

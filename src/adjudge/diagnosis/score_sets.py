@@ -1,0 +1,207 @@
+"""Split conformal sets around a judge's score on a Likert scale (diagnosis paper, Eq. 2-3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from adjudge._stats import cluster_codes
+from adjudge._validation import BoolArray, FloatArray, IntArray, exact_level, finite, one_of
+from adjudge.diagnosis._conformal import document_quantiles, row_quantiles
+from adjudge.diagnosis.adaptive import ordinal_nonconformity
+from adjudge.diagnosis.targets import Target, human_target
+from adjudge.errors import ArgumentError
+
+Method = Literal["constant", "adaptive"]
+Weigh = Literal["documents", "rows"]
+ADVICE = ("trust", "look", "human")
+
+
+@dataclass(frozen=True)
+class PredictedSets:
+    """Sets of scores: `members[i, k]` says whether score `scale[0] + k` is in the set of row i."""
+
+    members: BoolArray
+    scale: tuple[int, int]
+
+    @property
+    def sizes(self) -> IntArray:
+        return np.asarray(self.members.sum(axis=1), dtype=np.int64)
+
+    @property
+    def low(self) -> IntArray:
+        return np.asarray(self.scale[0] + self.members.argmax(axis=1), dtype=np.int64)
+
+    @property
+    def high(self) -> IntArray:
+        return np.asarray(self.scale[1] - self.members[:, ::-1].argmax(axis=1), dtype=np.int64)
+
+    @property
+    def advice(self) -> NDArray[np.str_]:
+        return advise(self.sizes, scale=self.scale)
+
+
+class ScoreSets:
+    """Sets that contain the human score with probability at least 1 - alpha.
+
+    "constant": C(x) = {y : |judge - y| <= q}, q the calibrated quantile of |judge - human| (Eq. 3).
+    "adaptive": from `score_probs`, the judge's own probability of each score.
+
+    Documents are exchangeable, rows are not: each document weighs 1/(D + 1) and the rest lies at
+    infinity, so that rows that repeat one another do not pass for evidence. The promise is about a
+    random row of a new document like these; it is an average over documents, not a promise for
+    each. `weigh="rows"` is the paper's Eq. 2, right only when every row is its own document.
+    `groups` calibrates each group by itself. Too few documents: the set is the whole scale.
+
+    >>> sets = ScoreSets(alpha=0.2).calibrate([3, 4, 2, 5], [3, 4, 3, 4], documents=list("abcd"))
+    >>> sets.quantile(), sets.predict([4, 1]).members.sum(axis=1)
+    (1.0, array([3, 2]))
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: float | str | Fraction,
+        scale: tuple[int, int] = (1, 5),
+        method: Method = "constant",
+        weigh: Weigh = "documents",
+        target: str = "mean",
+    ) -> None:
+        self.alpha = exact_level(alpha)
+        self.scale = checked_scale(scale)
+        self.method = one_of(method, ("constant", "adaptive"), "method")
+        self.weigh = one_of(weigh, ("documents", "rows"), "weigh")
+        self.target = target
+        self._quantiles: dict[object, float | None] = {}
+
+    def calibrate(
+        self,
+        judge: ArrayLike,
+        human: ArrayLike,
+        *,
+        documents: ArrayLike | Sequence[Any] | None = None,
+        groups: ArrayLike | Sequence[Any] | None = None,
+    ) -> ScoreSets:
+        """Learn the quantiles. `judge` is scores, or rows of probabilities for "adaptive"."""
+        values = self._nonconformity(judge)
+        entries = human_target(human, target=self.target, scale=self.scale)
+        if len(entries.labelled) != len(values):
+            raise ArgumentError("human", len(entries.labelled), f"give {len(values)} rows")
+        if documents is None and self.weigh == "documents":
+            raise ArgumentError("documents", None, "name each row's document, or weigh='rows'")
+        names = np.arange(len(values)) if documents is None else np.asarray(documents)
+        codes, _ = cluster_codes(names)
+        kinds = self._groups(groups, len(values))
+        self._quantiles = {}
+        for kind in dict.fromkeys(kinds[entries.row]):
+            kept = kinds[entries.row] == kind
+            self._quantiles[kind] = quantiles(
+                values,
+                _only(entries, kept),
+                codes,
+                [self.alpha],
+                weigh=self.weigh,
+                scale=self.scale,
+            )[0]
+        return self
+
+    def quantile(self, group: object = None) -> float | None:
+        """The calibrated quantile of a group; None: the whole scale."""
+        return self._quantiles.get(group)
+
+    def predict(
+        self, judge: ArrayLike, *, groups: ArrayLike | Sequence[Any] | None = None
+    ) -> PredictedSets:
+        """The set of each row. A group never calibrated gets the whole scale."""
+        if not self._quantiles:
+            raise ArgumentError("sets", "not calibrated", "call calibrate with labelled rows first")
+        values = self._nonconformity(judge)
+        kinds = self._groups(groups, len(values))
+        limits = np.array([_limit(self._quantiles.get(kind)) for kind in kinds])
+        return PredictedSets(values <= limits[:, None], self.scale)
+
+    def _nonconformity(self, judge: ArrayLike) -> FloatArray:
+        if self.method == "constant":
+            return residuals(judge, self.scale)
+        values = ordinal_nonconformity(judge)
+        if values.shape[1] != self.scale[1] - self.scale[0] + 1:
+            raise ArgumentError(
+                "judge", f"{values.shape[1]} probabilities", f"give one per score of {self.scale}"
+            )
+        return values
+
+    @staticmethod
+    def _groups(groups: ArrayLike | Sequence[Any] | None, n: int) -> NDArray[np.object_]:
+        if groups is None:
+            return np.full(n, None, dtype=object)
+        named = np.asarray(groups, dtype=object)
+        if named.shape != (n,):
+            raise ArgumentError("groups", f"shape {named.shape}", f"give one name for {n} rows")
+        return named
+
+
+def residuals(judge: ArrayLike, scale: tuple[int, int]) -> FloatArray:
+    """|judge - y| for each row and each score y of the scale."""
+    scores = finite(judge, "judge")
+    outside = (scores < scale[0]) | (scores > scale[1])
+    if outside.any():
+        at = int(np.flatnonzero(outside)[0])
+        raise ArgumentError(
+            f"judge[{at}]", float(scores[at]), f"the scale is {scale[0]} to {scale[1]}"
+        )
+    return np.abs(scores[:, None] - np.arange(scale[0], scale[1] + 1))
+
+
+def quantiles(
+    values: FloatArray,
+    entries: Target,
+    documents: IntArray,
+    alphas: Sequence[Fraction],
+    *,
+    weigh: str,
+    scale: tuple[int, int],
+) -> list[float | None]:
+    """The calibrated quantile at each alpha; None where the labelled documents are too few."""
+    if len(entries.row) == 0:
+        return [None] * len(alphas)
+    scores = values[entries.row, entries.score - scale[0]]
+    if weigh == "documents":
+        return document_quantiles(scores, documents[entries.row], alphas, raters=entries.raters)
+    if (entries.raters > 1).any():
+        # Row-wise with a random rater: each row is its own document.
+        return document_quantiles(scores, entries.row, alphas, raters=entries.raters)
+    return row_quantiles(scores, alphas)
+
+
+def advise(sizes: ArrayLike, *, scale: tuple[int, int] = (1, 5)) -> NDArray[np.str_]:
+    """What to do with a row, by the size of its set (diagnosis paper, section 6).
+
+    At most two scores: "trust". The whole scale: "human", hand it to a person. Between: "look".
+
+    >>> advise([1, 2, 3, 5]).tolist()
+    ['trust', 'trust', 'look', 'human']
+    """
+    counted = np.asarray(sizes)
+    whole = scale[1] - scale[0] + 1
+    return np.select([counted >= whole, counted <= 2], ["human", "trust"], default="look")
+
+
+def checked_scale(scale: tuple[int, int]) -> tuple[int, int]:
+    """A scale of whole scores, lowest and highest."""
+    low, high = scale
+    if int(low) != low or int(high) != high or not low < high or high - low > 100:
+        raise ArgumentError("scale", scale, "give the lowest and highest whole score, like (1, 5)")
+    return int(low), int(high)
+
+
+def _limit(quantile: float | None) -> float:
+    return np.inf if quantile is None else quantile
+
+
+def _only(entries: Target, kept: BoolArray) -> Target:
+    return Target(entries.row[kept], entries.score[kept], entries.raters[kept], entries.labelled)

@@ -1,0 +1,206 @@
+"""How far people's scores lie from the judge's, and whether the width of the set says so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+
+from adjudge._validation import Seed, count, exact_level, generator, one_of, open_unit
+from adjudge.diagnosis._frames import judge_names
+from adjudge.diagnosis._score_evaluation import evaluate_method, random_half
+from adjudge.diagnosis._score_rows import ScoreRows, split_by_judge, usable_rows
+from adjudge.diagnosis._widths import spearman, width_agreement
+from adjudge.diagnosis.agreement import agreement
+from adjudge.diagnosis.score_findings import assumptions, findings
+from adjudge.diagnosis.score_sets import checked_scale
+from adjudge.diagnosis.targets import TARGETS
+from adjudge.errors import ArgumentError, DataError
+from adjudge.io import read_scores
+from adjudge.io.tables import TableLike, source_name
+from adjudge.results.diagnosis import (
+    HumanAgreement,
+    PooledWidth,
+    ScoreDiagnosis,
+    ScoreSetGroup,
+    WidthAgreement,
+)
+
+ALPHAS = (0.05, 0.10, 0.15, 0.20)
+#: The level at which judges' widths are compared, as in the paper.
+_MAIN = Fraction(1, 10)
+
+
+def diagnose_scores(
+    source: TableLike,
+    *,
+    alphas: Sequence[float | str] = ALPHAS,
+    scale: tuple[int, int] = (1, 5),
+    target: str = "mean",
+    raters: Sequence[str] | None = None,
+    by: str | None = None,
+    weigh: str = "documents",
+    splits: int = 20,
+    columns: Mapping[str, str] | None = None,
+    confidence_level: float = 0.95,
+    rng: Seed = 0,
+) -> ScoreDiagnosis:
+    """Coverage and size of conformal sets per judge and criterion, and what their width tells.
+
+    `source` is a frame or a path with doc_id, judge_score and people's scores (human_score, or one
+    column per rater); model, criterion, judge, score_probs if there are. Methods: "constant", one
+    quantile of |judge - human| per judge; "per-criterion" and, with `by`, "per-group", one per
+    criterion (and group); "adaptive", per criterion from score_probs. Each is calibrated on a
+    random half of the documents and tested on the other half, `splits` times; coverage and size
+    are means over documents of the means over their rows. Widths, advice and the error at each
+    width use the quantile of all labelled documents.
+
+    >>> rows = {"doc_id": [str(d) for d in range(40)], "judge_score": [3, 4] * 20,
+    ...         "human_score": [3, 4] * 20}
+    >>> group = diagnose_scores(rows, alphas=[0.1]).groups[0]
+    >>> group.coverage, group.mean_size
+    (1.0, 1.0)
+
+    The coverage promise is the average over documents (see `ScoreSets`); one criterion inside a
+    quantile shared by all ("constant") has none of its own.
+    """
+    levels = [exact_level(alpha, "alphas") for alpha in alphas]
+    if not levels:
+        raise ArgumentError("alphas", [], "give at least one error level")
+    limits = checked_scale(scale)
+    one_of(target, TARGETS, "target")
+    one_of(weigh, ("documents", "rows"), "weigh")
+    count(splits, "splits", least=1)
+    open_unit(confidence_level, "confidence_level")
+    name = source_name(source)
+    frame = judge_names(read_scores(source, raters=raters, columns=columns))
+    if "human_scores" not in frame.columns:
+        raise DataError(
+            name, "has no human scores", remedy="add human_score, or name the raters' columns"
+        )
+    if by is not None and by not in frame.columns:
+        raise DataError(name, "is not there", column=by, remedy="name a column to group by")
+    frame, dropped = usable_rows(frame, name)
+    documents = frame["doc_id"].n_unique()
+    if documents < 2:
+        raise DataError(name, "has one labelled document", remedy="label at least two")
+    judges = split_by_judge(frame, scale=limits, target=target, by=by)
+    random = generator(rng)
+    halves = [random_half(documents, random) for _ in range(splits)]
+    groups: list[ScoreSetGroup] = []
+    for rows in judges:
+        for method in rows.plans:
+            groups += evaluate_method(
+                rows,
+                method,
+                levels,
+                halves,
+                scale=limits,
+                weigh=weigh,
+                confidence_level=confidence_level,
+            )
+    main = _MAIN if _MAIN in levels else levels[0]
+    human = _human_agreement(judges, confidence_level)
+    pooled = _pooled(judges, levels)
+    return ScoreDiagnosis(
+        groups=tuple(groups),
+        agreement=_between_judges(judges, main, confidence_level),
+        pooled=pooled,
+        human_agreement=human,
+        scale=limits,
+        target=target,
+        weigh=weigh,
+        splits=splits,
+        seed=rng if isinstance(rng, int) else None,
+        dropped=dropped,
+        findings=tuple(findings(judges, groups, pooled, documents, limits, main)),
+        assumptions=assumptions(weigh, target),
+    )
+
+
+def _human_agreement(
+    judges: Sequence[ScoreRows], confidence_level: float
+) -> tuple[HumanAgreement, ...]:
+    found = []
+    for rows in judges:
+        for criterion in rows.criteria:
+            own = rows.criterion == criterion
+            found.append(
+                HumanAgreement(
+                    judge=rows.judge,
+                    criterion=criterion,
+                    agreement=agreement(
+                        rows.score[own].tolist(),
+                        rows.ratings[own].tolist(),
+                        level="interval",
+                        clusters=rows.document[own],
+                        confidence_level=confidence_level,
+                    ),
+                )
+            )
+    return tuple(found)
+
+
+def _between_judges(
+    judges: Sequence[ScoreRows], level: Fraction, confidence_level: float
+) -> tuple[WidthAgreement, ...]:
+    """Rows that two judges both scored, matched by document, model and criterion."""
+    found = []
+    for first, second in combinations(judges, 2):
+        for method in (plan for plan in first.plans if plan in second.plans):
+            for criterion in (c for c in first.criteria if c in second.criteria):
+                mine, theirs = (np.flatnonzero(j.criterion == criterion) for j in (first, second))
+                place = {key: at for at, key in zip(theirs, second.key[theirs], strict=True)}
+                both = [(at, place[first.key[at]]) for at in mine if first.key[at] in place]
+                if not both:
+                    continue
+                a, b = (np.array(side) for side in zip(*both, strict=True))
+                value, interval = width_agreement(
+                    first.widths[method, level][a],
+                    second.widths[method, level][b],
+                    first.document[a],
+                    confidence_level,
+                )
+                found.append(
+                    WidthAgreement(
+                        judge_a=first.judge,
+                        judge_b=second.judge,
+                        criterion=criterion,
+                        method=method,
+                        alpha=float(level),
+                        n=len(both),
+                        spearman=value,
+                        low=interval[0],
+                        high=interval[1],
+                    )
+                )
+    return tuple(found)
+
+
+def _pooled(judges: Sequence[ScoreRows], levels: Sequence[Fraction]) -> tuple[PooledWidth, ...]:
+    """Width against error over everything, and the mean of what is left within one criterion."""
+    found = []
+    for method in dict.fromkeys(plan for rows in judges for plan in rows.plans):
+        having = [rows for rows in judges if method in rows.plans]
+        for level in levels:
+            width = np.concatenate([rows.widths[method, level] for rows in having])
+            error = np.concatenate([rows.error for rows in having])
+            inner = [
+                spearman(rows.widths[method, level][own], rows.error[own])
+                for rows in having
+                for criterion in rows.criteria
+                for own in (rows.criterion == criterion,)
+            ]
+            within = [value for value in inner if value is not None]
+            found.append(
+                PooledWidth(
+                    method=method,
+                    alpha=float(level),
+                    n=len(width),
+                    pooled=spearman(width, error),
+                    within=float(np.mean(within)) if within else None,
+                )
+            )
+    return tuple(found)

@@ -1,0 +1,150 @@
+"""Verbosity bias: does the longer answer win where the judge itself sees a near-tie?
+
+Soft-Elo paper, appendix F.1: conditioning on the judge's own near-ties takes most of the quality
+difference out, so that what is left of a preference for length is a premium.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from adjudge._validation import FloatArray, finite, open_unit, positive, same_length
+from adjudge.diagnosis._intervals import (
+    Interval,
+    codes_of,
+    mean_interval,
+    recode,
+    share_interval,
+)
+from adjudge.results.bias import VerbosityBias
+
+#: Labels as how much of a win they are for response_a.
+LABEL_VALUES = {"A": 1.0, "B": 0.0, "tie": 0.5}
+
+
+def verbosity_bias(
+    margin: ArrayLike,
+    length_a: ArrayLike,
+    length_b: ArrayLike,
+    *,
+    near_tie: float = 0.1,
+    labels: Sequence[Any] | None = None,
+    clusters: ArrayLike | Sequence[Any] | None = None,
+    confidence_level: float = 0.95,
+) -> VerbosityBias:
+    """Share of near-tied pairs in which the judge prefers the longer answer; 1/2 without a premium.
+
+    `margin` is the judge's lean to response_a: p_a - 1/2, or score_a - score_b (the paper calls
+    |score difference| <= 0.3 of ten points near-tied). NaN where there is no answer. Pairs of equal
+    length and margins of exactly zero say nothing about length and are counted apart.
+
+    With human `labels` on the same pairs ("A", "B", "tie", None) the share of people who prefer the
+    longer answer stands beside, and `excess` is the difference: near-tied for the judge need not
+    be near-tied for people, and only the excess is free of that.
+
+    >>> found = verbosity_bias([0.05, -0.02, 0.04, 0.4], [9, 2, 9, 9], [3, 8, 3, 3])
+    >>> found.n, found.longer_share
+    (3, 1.0)
+    """
+    positive(near_tie, "near_tie")
+    open_unit(confidence_level, "confidence_level")
+    lean = _margins(margin)
+    a, b = finite(length_a, "length_a"), finite(length_b, "length_b")
+    n = same_length(margin=lean, length_a=a, length_b=b, labels=labels)
+    codes, _ = codes_of(clusters, n)
+    answered, unequal, decided = ~np.isnan(lean), a != b, lean != 0
+    usable = answered & unequal & decided
+    close = usable & (np.abs(lean) <= near_tie + 1e-12)
+    longer = np.where((lean > 0) == (a > b), 1.0, 0.0)
+    reasons = {
+        "no answer": int((~answered).sum()),
+        "equal length": int((answered & ~unequal).sum()),
+        "exactly tied": int((answered & unequal & ~decided).sum()),
+        "not near-tied": int((usable & ~close).sum()),
+    }
+    own, groups = recode(codes[close])
+    interval: Interval = (None, None)
+    if close.any():
+        interval = share_interval(longer[close], own, groups, confidence_level)
+    low, high = interval
+    share = float(longer[close].mean()) if close.any() else None
+    people, excess, excess_range, human_n = _people(
+        labels, close, a, b, longer, codes, confidence_level
+    )
+    biased = low is not None and high is not None and not low <= 0.5 <= high
+    return VerbosityBias(
+        n=int(close.sum()),
+        clusters=groups,
+        near_tie=near_tie,
+        longer_share=share,
+        low=low,
+        high=high,
+        biased=biased,
+        overall_share=float(longer[usable].mean()) if usable.any() else None,
+        overall_n=int(usable.sum()),
+        human_share=people,
+        human_n=human_n,
+        excess=excess,
+        excess_low=excess_range[0],
+        excess_high=excess_range[1],
+        dropped={reason: found for reason, found in reasons.items() if found},
+        confidence_level=confidence_level,
+        finding=_finding(share, low, high, int(close.sum()), people, excess_range),
+    )
+
+
+def _margins(margin: ArrayLike) -> FloatArray:
+    numbers = np.asarray(margin, dtype=object).astype(np.float64)
+    finite(numbers[~np.isnan(numbers)], "margin", allow_empty=True)
+    return np.asarray(numbers, dtype=np.float64)
+
+
+def _people(
+    labels: Sequence[Any] | None,
+    close: Any,
+    a: FloatArray,
+    b: FloatArray,
+    longer: FloatArray,
+    codes: Any,
+    confidence_level: float,
+) -> tuple[float | None, float | None, Interval, int]:
+    if labels is None:
+        return None, None, (None, None), 0
+    wins = np.array([LABEL_VALUES.get(label, np.nan) for label in labels])
+    both = close & ~np.isnan(wins)
+    if not both.any():
+        return None, None, (None, None), 0
+    human = np.where(a > b, wins, 1 - wins)[both]
+    gap = longer[both] - human
+    own, groups = recode(codes[both])
+    interval = mean_interval(gap, own, groups, confidence_level, bounds=(-1.0, 1.0))
+    return float(human.mean()), float(gap.mean()), interval, int(both.sum())
+
+
+def _finding(
+    share: float | None,
+    low: float | None,
+    high: float | None,
+    n: int,
+    people: float | None,
+    excess: Interval,
+) -> str:
+    if share is None:
+        return "the judge is near-tied on no pair of unequal length: no premium can be measured"
+    told = f"prefers the longer answer in {100 * share:.1f} % of {n:,} near-tied pairs"
+    if low is None or high is None:
+        return told + "; one prompt alone carries no interval"
+    told += f" [{100 * low:.1f}, {100 * high:.1f}]"
+    if people is not None:
+        told += f" (people: {100 * people:.1f} %)"
+        if excess[0] is not None and excess[0] > 0:
+            return told + ": it pays more for length than people do"
+    if low > 0.5:
+        return told + ": it leans to the longer answer"
+    if high < 0.5:
+        return told + ": it leans to the shorter answer"
+    return told + ": no premium on length shown"

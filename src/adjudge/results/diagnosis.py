@@ -1,0 +1,240 @@
+"""What the diagnosis of cycles and of scores returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from adjudge.results.base import Result
+from adjudge.results.bias import Agreement
+
+
+def share(value: float | None, digits: int = 1) -> str:
+    """A share in words: a percentage, or that there is none."""
+    return "no rate" if value is None else f"{100 * value:.{digits}f} %"
+
+
+def named(judge: str | None, criterion: str | None) -> str:
+    """The name of a group of rows."""
+    told = (part for part in (judge, criterion) if part not in (None, "unnamed"))
+    return ", ".join(str(part) for part in told) or "all rows"
+
+
+# --- transitivity ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class CycleCount(Result):
+    """Directed 3-cycles among the decisive triples of one tournament."""
+
+    kind: ClassVar[str] = "cycles"
+    models: int
+    cycles: int
+    triples: int
+    complete: bool
+
+    @property
+    def rate(self) -> float | None:
+        """cycles / triples; None when no triple is decisive."""
+        return self.cycles / self.triples if self.triples else None
+
+    def lines(self) -> list[str]:
+        return [
+            f"{self.cycles:,} of {self.triples:,} decisive triples of {self.models:,} models "
+            f"are cycles ({share(self.rate)})"
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransitivityGroup:
+    """One judge and criterion. Rates are over the documents that have a decisive triple.
+
+    `expected_*` is what a Bradley-Terry judge without any circular opinion shows on the same
+    comparisons; `p_value` is the share of such judges with a mean rate at least as high.
+    `same_rate_share` is the share of documents with a cycle if this judge's own rate were spread
+    over the documents by chance: an observed share well below it means that cycles crowd.
+    """
+
+    judge: str | None
+    criterion: str | None
+    documents: int
+    documents_with_triples: int
+    complete: int
+    cycles: int
+    triples: int
+    mean_rate: float | None
+    mean_low: float | None
+    mean_high: float | None
+    median_rate: float | None
+    max_rate: float | None
+    share_with_cycle: float | None
+    share_low: float | None
+    share_high: float | None
+    expected_rate: float | None
+    expected_rate_low: float | None
+    expected_rate_high: float | None
+    expected_share: float | None
+    expected_share_low: float | None
+    expected_share_high: float | None
+    p_value: float | None
+    same_rate_share: float | None
+    same_rate_low: float | None
+    same_rate_high: float | None
+    models: int
+    decisive_edges: int
+    tied_edges: int
+    missing_edges: int
+    repeated_edges: int
+    win_rate_confidence: float | None
+    finding: str
+    rates: tuple[float, ...] = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Triple:
+    """A cycle: each model was preferred to the next, the last to the first."""
+
+    models: tuple[str, str, str]
+    weakest: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorstDocument:
+    """A document to look at first, and the cycles in it, the surest verdicts first."""
+
+    doc_id: str
+    rate: float
+    judge: str | None
+    criterion: str | None
+    cycles: int
+    triples: int
+    examples: tuple[Triple, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transitivity(Result):
+    """Cycles per document, judge and criterion."""
+
+    kind: ClassVar[str] = "transitivity"
+    groups: tuple[TransitivityGroup, ...]
+    worst: tuple[WorstDocument, ...]
+    combine: str
+    rows: int
+    dropped: Mapping[str, int]
+    replicates: int
+    seed: int | None
+    assumptions: tuple[str, ...]
+
+    def lines(self) -> list[str]:
+        told = [f"{named(g.judge, g.criterion)}: {g.finding}" for g in self.groups]
+        for reason, n in self.dropped.items():
+            told.append(f"left out: {n:,} rows, {reason}")
+        if self.worst:
+            first = self.worst[0]
+            told.append(
+                f"look first at document {first.doc_id} ({named(first.judge, first.criterion)}): "
+                f"{first.cycles} of {first.triples} triples are cycles"
+            )
+        return [*told, *self.assumptions]
+
+
+# --- score sets ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class WidthBin:
+    """Rows whose set has this many scores, and how far the judge was off there."""
+
+    width: int
+    n: int
+    mean_error: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreSetGroup:
+    """One judge, criterion, method and alpha; means over the splits by document.
+
+    `quantile` is calibrated on all labelled documents; None with `whole_scale` means that too few
+    documents are labelled for this alpha, and every set is the whole scale.
+    """
+
+    judge: str | None
+    criterion: str | None
+    method: str
+    alpha: float
+    n: int
+    documents: int
+    coverage: float
+    coverage_sd: float
+    mean_size: float
+    spearman: float | None
+    quantile: float | None
+    whole_scale: bool
+    distinct_widths: int
+    trust: float
+    look: float
+    human: float
+    by_width: tuple[WidthBin, ...] = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WidthAgreement:
+    """Spearman correlation of the set widths two judges give the same rows."""
+
+    judge_a: str
+    judge_b: str
+    criterion: str | None
+    method: str
+    alpha: float
+    n: int
+    spearman: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class HumanAgreement:
+    """Agreement of one judge's scores with people on one criterion."""
+
+    judge: str | None
+    criterion: str | None
+    agreement: Agreement
+
+
+@dataclass(frozen=True, kw_only=True)
+class PooledWidth:
+    """Width against error over all criteria at once, and the mean within one criterion."""
+
+    method: str
+    alpha: float
+    n: int
+    pooled: float | None
+    within: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreDiagnosis(Result):
+    """How far human scores lie from the judge's, and what the width of the set can say."""
+
+    kind: ClassVar[str] = "scores"
+    groups: tuple[ScoreSetGroup, ...]
+    agreement: tuple[WidthAgreement, ...]
+    pooled: tuple[PooledWidth, ...]
+    human_agreement: tuple[HumanAgreement, ...]
+    scale: tuple[int, int]
+    target: str
+    weigh: str
+    splits: int
+    seed: int | None
+    dropped: Mapping[str, int]
+    findings: tuple[str, ...]
+    assumptions: tuple[str, ...]
+
+    def lines(self) -> list[str]:
+        told = list(self.findings)
+        for reason, n in self.dropped.items():
+            told.append(f"left out: {n:,} rows, {reason}")
+        return [*told, *self.assumptions]
