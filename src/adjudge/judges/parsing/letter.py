@@ -28,14 +28,20 @@ _THINKING = re.compile(
 
 
 def without_thinking(text: str) -> str:
-    """The reply after a closed block of thoughts at its start; an unclosed one is left alone.
+    """The reply after its thoughts: a closed block at the start, or all up to one closing tag.
 
-    >>> without_thinking("<think>B, perhaps?</think>A")
-    'A'
+    Some chat templates open the block themselves, so that only its end is in the reply. A block
+    that is never closed is left alone: the answer did not come.
+
+    >>> without_thinking("<think>B, perhaps?</think>A"), without_thinking("B, perhaps?</think>A")
+    ('A', 'A')
     >>> without_thinking("<think>B, perhaps")
     '<think>B, perhaps'
     """
-    return _THINKING.sub("", text, count=1)
+    said, found = _THINKING.subn("", text, count=1)
+    if not found and said.count("</think>") == 1 and "<think>" not in said:
+        return said.partition("</think>")[2]
+    return said
 
 
 def parse_letter(text: str | None) -> Literal["A", "B"] | None:

@@ -11,6 +11,7 @@ response_a; the row says so, and unreadable answers are counted beside it, never
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,6 +22,7 @@ from adjudge._validation import count, non_negative
 from adjudge.errors import ArgumentError
 from adjudge.judges.interface import Choice, Data, Prompt, Question, Reply, Text
 from adjudge.judges.parsing.letter import parse_letter
+from adjudge.judges.parsing.refusal import unread
 from adjudge.judges.prompting import Value, fill
 from adjudge.records import MEASURED, Order, Pair, Status
 
@@ -50,6 +52,16 @@ def worst(statuses: Iterable[Status]) -> Status:
 def reason(replies: Iterable[Reply], status: Status) -> str | None:
     """What the first reply with this status says of itself."""
     return next((r.error for r in replies if r.status == status and r.error), None)
+
+
+def seeded_order(pair_id: str, seed: int) -> Order:
+    """One order per pair, as if drawn by a coin, and the same whenever it is asked for.
+
+    >>> [seeded_order(str(i), 0) for i in range(6)]
+    ['ba', 'ba', 'ba', 'ab', 'ba', 'ba']
+    """
+    drawn = hashlib.sha256(f"{seed}\0{pair_id}".encode("utf-8", "surrogatepass")).digest()
+    return "ab" if drawn[0] & 1 else "ba"
 
 
 def shown(pair: Pair, order: Order) -> dict[str, Value]:
@@ -185,11 +197,13 @@ def _from_samples(replies: Sequence[Reply], order: Order) -> Preferred:
         return Preferred("error", detail=reason(replies, "error"))
     tally: Counter[str] = Counter()
     for reply in replies:
-        letter = parse_letter(reply.text) if reply.status in MEASURED else None
-        tally[letter or ("unparsed" if reply.status in MEASURED else reply.status)] += 1
+        if reply.status in MEASURED:
+            tally[parse_letter(reply.text) or unread(reply.text)] += 1
+        else:
+            tally[reply.status] += 1
     drawn = dict(sorted(tally.items()))
     if tally["A"] + tally["B"] == 0:
-        status = worst("unparsed" if r.status in MEASURED else r.status for r in replies)
+        status = worst(unread(r.text) if r.status in MEASURED else r.status for r in replies)
         told = reason(replies, status) or "no sample is A or B"
         return Preferred(status, detail=told, drawn=drawn)
     own, _ = _letter_of_a(order)

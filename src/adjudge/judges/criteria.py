@@ -1,0 +1,175 @@
+"""What is judged when it is judged by criterion: names, definitions in our own words, anchors.
+
+The four of summary evaluation (diagnosis paper, section 4) and the six of the rubric (soft-Elo
+paper, appendix A). A user's own stand in a JSON file: {"name": "definition"} or
+{"name": {"definition": "...", "anchors": {"10": "...", "1": "..."}}}.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from adjudge.errors import ArgumentError, DataError
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_ -]{0,39}")
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """A criterion: its name, what it means, and what chosen scores mean."""
+
+    name: str
+    definition: str
+    anchors: Mapping[int, str] = field(default_factory=dict)
+
+    def described(self) -> str:
+        """The criterion as a prompt shows it."""
+        lines = [f"{self.name}: {self.definition}"]
+        lines += [f"  {score} = {text}" for score, text in sorted(self.anchors.items())[::-1]]
+        return "\n".join(lines)
+
+    def settings(self) -> dict[str, Any]:
+        """What of it changes the question."""
+        return {
+            "definition": self.definition,
+            "anchors": {str(k): v for k, v in self.anchors.items()},
+        }
+
+
+SUMMARY: tuple[Criterion, ...] = (
+    Criterion(
+        "coherence",
+        "How well the sentences hang together as a whole: the text has an order, each sentence "
+        "builds on the ones before, and it reads as one account and not as a heap of statements.",
+    ),
+    Criterion(
+        "consistency",
+        "Whether the facts agree with the source: everything the text states can be found in the "
+        "source or follows from it, and nothing is invented or turned around.",
+    ),
+    Criterion(
+        "fluency",
+        "How well each sentence is written: grammar, spelling, punctuation and choice of words, "
+        "without fragments or repetitions that make it hard to read.",
+    ),
+    Criterion(
+        "relevance",
+        "Whether the text picks what matters in the source: the important points are there, and "
+        "side matters and repetitions are not.",
+    ),
+)
+
+RUBRIC: tuple[Criterion, ...] = (
+    Criterion(
+        "adherence",
+        "Does the answer do what the instruction asks, in the form, scope and style it asks for?",
+        {
+            10: "every request and constraint is met, form and scope included",
+            7: "the request is met but for details, or with a little that was not asked for",
+            4: "only a part is followed; important constraints are missed",
+            1: "the instruction is not followed in any sense that matters",
+        },
+    ),
+    Criterion(
+        "helpfulness",
+        "Does the answer bring the person closer to the goal, with content they can use?",
+        {
+            10: "solves the problem with content that is to the point and ready to use",
+            7: "useful and to the point, though some useful detail is missing",
+            4: "of some use, but vague, general or without the steps that count",
+            1: "of no use for the goal",
+        },
+    ),
+    Criterion(
+        "factuality",
+        "Is what the answer says true, and is doubt shown where there is doubt?",
+        {
+            10: "correct throughout, with due reservations and nothing made up",
+            7: "correct in the main; a few statements are loose or lack a reservation",
+            4: "several errors, overstatements or details that look made up",
+            1: "mostly wrong, made up or misleading",
+        },
+    ),
+    Criterion(
+        "completeness",
+        "Does the answer cover all parts of the request that matter?",
+        {
+            10: "all main parts are covered, nothing of weight is left out",
+            7: "the main request is covered; some lesser parts are missing",
+            4: "covered in part; several parts of weight are missing",
+            1: "the task is not dealt with in a usable way",
+        },
+    ),
+    Criterion(
+        "clarity",
+        "Is the answer well ordered, easy to follow and free of ambiguity?",
+        {
+            10: "clear and well ordered from start to end, nothing ambiguous",
+            7: "mostly clear, with a few rough passages or ambiguities",
+            4: "hard to follow in places, because of its order or its wording",
+            1: "confused or without order",
+        },
+    ),
+    Criterion(
+        "fluency",
+        "Is the language natural, readable, concise enough and right in tone and layout?",
+        {
+            10: "natural and polished, a pleasure to read, in the right tone",
+            7: "reads well, with some clumsy phrases",
+            4: "often clumsy, or laid out so that reading is work",
+            1: "so badly worded or laid out that it is hard to understand",
+        },
+    ),
+)
+
+
+def checked_criteria(criteria: Sequence[Criterion]) -> tuple[Criterion, ...]:
+    """The criteria, if there is at least one and no two share a name."""
+    names = [criterion.name.lower() for criterion in criteria]
+    if not names:
+        raise ArgumentError("criteria", criteria, "give at least one criterion")
+    for name in names:
+        if names.count(name) > 1:
+            raise ArgumentError("criteria", name, "name each criterion once")
+    return tuple(criteria)
+
+
+def read_criteria(path: str | Path) -> tuple[Criterion, ...]:
+    """Criteria from a user's JSON file."""
+    remedy = 'write {"name": "definition", ...}'
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(
+            path, f"cannot be read: {error.strerror}", remedy="check the path"
+        ) from None
+    except (UnicodeDecodeError, ValueError, RecursionError):
+        raise DataError(path, "is not JSON", remedy=remedy) from None
+    if not isinstance(found, dict) or not found:
+        raise DataError(path, "holds no criteria", remedy=remedy)
+    return checked_criteria([_criterion(path, name, value) for name, value in found.items()])
+
+
+def _criterion(path: str | Path, name: str, value: Any) -> Criterion:
+    if not _NAME.fullmatch(name):
+        raise DataError(
+            path, f"{name[:40]!r} is no name for a criterion", remedy="use up to 40 plain letters"
+        )
+    if isinstance(value, str):
+        value = {"definition": value}
+    definition = value.get("definition") if isinstance(value, dict) else None
+    if not isinstance(definition, str) or not definition.strip():
+        raise DataError(path, f"{name} has no definition", remedy="say what it means")
+    anchors = value.get("anchors", {})
+    if not isinstance(anchors, dict) or not all(
+        str(score).isdecimal() and isinstance(text, str) for score, text in anchors.items()
+    ):
+        raise DataError(
+            path, f"the anchors of {name} are not scores and texts", remedy='write {"10": "..."}'
+        )
+    return Criterion(name, definition.strip(), {int(s): text for s, text in anchors.items()})

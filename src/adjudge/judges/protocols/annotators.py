@@ -1,0 +1,186 @@
+"""Simulated annotators: personas made of demonstrations, and how far they agree."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from adjudge._validation import count, generator
+from adjudge.errors import ArgumentError, DataError
+from adjudge.judges.interface import Choice, Message, Prompt, Question, Reply, Text
+from adjudge.judges.parsing.letter import parse_letter
+from adjudge.judges.parsing.refusal import unread
+from adjudge.judges.prompting import builtin_prompt, check_prompt, fill
+from adjudge.judges.protocols._pairwise import (
+    LETTER_TOKENS,
+    LETTERS,
+    reason,
+    seeded_order,
+    shown,
+    worst,
+)
+from adjudge.judges.protocols.preference import PLACEHOLDERS, as_pair
+from adjudge.records import MEASURED, Item, Judgment, Order, Pair, Status
+from adjudge.uncertainty.entropy import verdict
+
+Demonstration = tuple[Pair, Order]
+
+
+class Annotators:
+    """N personas, each of K labelled demonstrations, vote; the majority's share is the confidence.
+
+    Demonstrations come from `pool`, labelled pairs of the user, of which `pool_size` are drawn by
+    `seed`; each persona gets K of them, the same for every pair, and each demonstration is turned
+    around at random (SCOPE paper, B.3.3: N = 5, K = 5, 50 in the pool). p_a is the share of
+    personas for response_a, uncertainty 1 minus the majority's share. One order per pair, drawn
+    by `seed` and recorded. A persona without a readable vote leaves the row without a number.
+
+    A pair that is itself in the pool is refused: demonstrations from calibration or test labels
+    would show the judge its own exam.
+    """
+
+    name = "annotators"
+
+    def __init__(
+        self,
+        *,
+        pool: Iterable[Pair],
+        personas: int = 5,
+        demonstrations: int = 5,
+        pool_size: int = 50,
+        seed: int = 0,
+        samples: int | None = None,
+        prompt: Prompt | None = None,
+    ) -> None:
+        self.prompt = check_prompt(prompt or builtin_prompt("annotators"), required=PLACEHOLDERS)
+        self.seed = count(seed, "seed")
+        if samples not in (None, 1):
+            raise ArgumentError("samples", samples, "every persona votes once: give 1, or none")
+        self._by_text = samples is not None
+        labelled = [pair for pair in pool if pair.label in ("A", "B")]
+        k, n = (
+            count(demonstrations, "demonstrations", least=1),
+            count(personas, "personas", least=1),
+        )
+        if len(labelled) < k:
+            raise ArgumentError(
+                "pool", f"{len(labelled)} labelled pairs", f"give at least {k} with label A or B"
+            )
+        rng = generator(self.seed)
+        drawn = rng.permutation(len(labelled))[: count(pool_size, "pool_size", least=k)]
+        self._pool = [labelled[i] for i in np.sort(drawn)]
+        self._ids = frozenset(pair.id for pair in labelled)
+        self._contents = frozenset(_content(pair) for pair in labelled)
+        self.personas: list[list[Demonstration]] = [
+            [
+                (self._pool[i], "ba" if rng.random() < 0.5 else "ab")
+                for i in rng.choice(len(self._pool), size=k, replace=False)
+            ]
+            for _ in range(n)
+        ]
+        self._openings = [self._opening(persona) for persona in self.personas]
+
+    @property
+    def wants(self) -> frozenset[type]:
+        """Choice, or Text when the votes are written."""
+        return frozenset({Text if self._by_text else Choice})
+
+    def settings(self) -> Mapping[str, Any]:
+        told = hashlib.sha256()
+        for messages in self._openings:
+            for message in messages:
+                told.update(f"{message.role}\0{message.text}\0".encode("utf-8", "surrogatepass"))
+        return {
+            "prompt_sha256": self.prompt.sha256,
+            "personas": len(self.personas),
+            "demonstrations": len(self.personas[0]),
+            "pool": len(self._pool),
+            "personas_sha256": told.hexdigest(),
+            "seed": self.seed,
+            "votes": "text" if self._by_text else "logprobs",
+        }
+
+    def questions(self, subject: Pair | Item) -> Sequence[Question]:
+        pair = as_pair(subject, self.name)
+        self._refuse_overlap(pair)
+        order = seeded_order(pair.id, self.seed)
+        asked = fill(self.prompt, shown(pair, order))
+        last = tuple(message for message in asked if message.role != "system")
+        want = Text(LETTER_TOKENS) if self._by_text else LETTERS
+        return [
+            Question(opening + last, want, order=order, slot=f"persona {number}")
+            for number, opening in enumerate(self._openings, start=1)
+        ]
+
+    def judge(self, subject: Pair | Item, replies: Sequence[Reply]) -> Sequence[Judgment]:
+        pair = as_pair(subject, self.name)
+        order = seeded_order(pair.id, self.seed)
+        votes = [self._vote(reply) for reply in replies]
+        own = "A" if order == "ab" else "B"
+        tally = Counter("A" if v == own else "B" for v in votes if v in ("A", "B"))
+        extra = {"order": order, "votes": {"A": tally["A"], "B": tally["B"]}}
+        known: dict[str, Any] = {
+            "id": pair.id,
+            "judge": "",
+            "protocol": self.name,
+            "label": pair.label,
+            "extra": extra,
+        }
+        bad: list[Status] = [vote for vote in votes if vote != "A" and vote != "B"]
+        if bad:
+            told = (
+                reason(replies, worst(bad)) or f"{len(bad)} of {len(votes)} personas have no vote"
+            )
+            return [Judgment(status=worst(bad), detail=told, **known)]
+        p_a = tally["A"] / len(votes)
+        row = Judgment(
+            status="ok",
+            p_a=p_a,
+            uncertainty=1 - max(tally.values()) / len(votes),
+            verdict=verdict(p_a),
+            **known,
+        )
+        return [row]
+
+    def _vote(self, reply: Reply) -> Any:
+        """The letter, or the status of a reply without one."""
+        if reply.status not in MEASURED:
+            return reply.status
+        if self._by_text:
+            return parse_letter(reply.text) or unread(reply.text)
+        logprobs = reply.logprobs or {}
+        if "A" not in logprobs or "B" not in logprobs:
+            return "no_logprobs"
+        # A bound on the missing letter lies below the other one: the vote is certain all the same.
+        if logprobs["A"] == logprobs["B"]:
+            return "unparsed"
+        return "A" if logprobs["A"] > logprobs["B"] else "B"
+
+    def _opening(self, persona: Sequence[Demonstration]) -> tuple[Message, ...]:
+        """The system message and the persona's comparisons, in the form of the one to come."""
+        messages: list[Message] = []
+        for pair, order in persona:
+            filled = fill(self.prompt, shown(pair, order))
+            messages += [m for m in filled if m.role != "system" or not messages]
+            chosen = pair.label if order == "ab" else ("B" if pair.label == "A" else "A")
+            messages.append(Message("assistant", (str(chosen),)))
+        return tuple(messages)
+
+    def _refuse_overlap(self, pair: Pair) -> None:
+        same = "text" if _content(pair) in self._contents else None
+        same = same or ("id" if pair.id in self._ids else None)
+        if same:
+            raise DataError(
+                "demonstrations",
+                f"pair {pair.id!r} is judged and in the pool too (same {same})",
+                remedy="take demonstrations from pairs that are neither calibration nor test",
+            )
+
+
+def _content(pair: Pair) -> frozenset[str]:
+    """The same pair turned around is the same pair."""
+    return frozenset((f"p{pair.prompt}", f"r{pair.response_a}", f"r{pair.response_b}"))

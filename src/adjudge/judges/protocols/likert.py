@@ -1,0 +1,170 @@
+"""Direct scoring of one response, 1 to 5 per criterion (diagnosis paper, section 3.2 and A)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from adjudge._validation import count, non_negative
+from adjudge.errors import ArgumentError
+from adjudge.judges.criteria import SUMMARY, Criterion, checked_criteria
+from adjudge.judges.interface import Choice, Data, Prompt, Question, Reply, Text
+from adjudge.judges.parsing.refusal import unread
+from adjudge.judges.parsing.score import parse_score
+from adjudge.judges.prompting import builtin_prompt, check_prompt, fill
+from adjudge.judges.protocols._pairwise import reason, worst
+from adjudge.records import MEASURED, Item, Pair, Score, Status
+
+LOW, HIGH = 1, 5
+DIGITS = Choice(tuple(str(score) for score in range(LOW, HIGH + 1)))
+WORDS = {1: "very poor", 2: "poor", 3: "fair", 4: "good", 5: "excellent"}
+_SCORE_TOKENS = 12
+
+
+class Likert:
+    """One row per criterion: a score from 1 to 5, with the probability of each where there is one.
+
+    With log probabilities one question per criterion is asked: score_probs is the softmax over
+    the five digits and judge_score the likeliest of them. With `samples` the number is written
+    that often (once: at temperature 0, as in the paper); judge_score is the mean of the readable
+    ones, all of them are kept in `extra`, and score_probs stays empty: a few draws are no
+    distribution.
+
+    >>> from adjudge.judges.interface import Reply
+    >>> item = Item(id="1", prompt="article", response="summary")
+    >>> one = Likert(criteria=SUMMARY[:1])
+    >>> reply = Reply(status="ok", logprobs={d: -abs(int(d) - 4.0) for d in "12345"})
+    >>> row = one.judge(item, [reply])[0]
+    >>> row.criterion, row.judge_score, [round(p, 2) for p in row.score_probs]
+    ('coherence', 4.0, [0.03, 0.07, 0.19, 0.52, 0.19])
+    """
+
+    name = "likert"
+
+    def __init__(
+        self,
+        *,
+        criteria: Sequence[Criterion] = SUMMARY,
+        samples: int | None = None,
+        temperature: float | None = None,
+        prompt: Prompt | None = None,
+    ) -> None:
+        self.criteria = checked_criteria(criteria)
+        self.samples = None if samples is None else count(samples, "samples", least=1)
+        default = 0.0 if samples == 1 else 1.0
+        self.temperature = (
+            default if temperature is None else non_negative(temperature, "temperature")
+        )
+        if self.temperature == 0 and (samples or 1) > 1:
+            raise ArgumentError(
+                "temperature", 0, "samples at temperature 0 are all alike; give one above 0"
+            )
+        self.prompt = check_prompt(
+            prompt or builtin_prompt("likert"),
+            required=("prompt", "response", "criterion"),
+            optional=("definition",),
+        )
+
+    @property
+    def wants(self) -> frozenset[type]:
+        """Choice, or Text when the numbers are written."""
+        return frozenset({Choice if self.samples is None else Text})
+
+    def settings(self) -> Mapping[str, Any]:
+        settings: dict[str, Any] = {
+            "prompt_sha256": self.prompt.sha256,
+            "criteria": {criterion.name: criterion.settings() for criterion in self.criteria},
+            "scale": [LOW, HIGH],
+        }
+        if self.samples is not None:
+            settings |= {"samples": self.samples, "temperature": self.temperature}
+        return settings
+
+    def questions(self, subject: Pair | Item) -> Sequence[Question]:
+        item = _as_item(subject)
+        want = DIGITS if self.samples is None else Text(_SCORE_TOKENS, self.temperature)
+        asked = []
+        for criterion in self.criteria:
+            messages = fill(
+                self.prompt,
+                {
+                    "prompt": Data(item.prompt),
+                    "response": Data(item.response),
+                    "criterion": criterion.name,
+                    "definition": criterion.definition,
+                },
+            )
+            asked += [
+                Question(messages, want, repeat=repeat, slot=criterion.name)
+                for repeat in range(self.samples or 1)
+            ]
+        return asked
+
+    def judge(self, subject: Pair | Item, replies: Sequence[Reply]) -> Sequence[Score]:
+        item, k = _as_item(subject), self.samples or 1
+        rows = []
+        for number, criterion in enumerate(self.criteria):
+            own = replies[number * k : (number + 1) * k]
+            read = self._from_samples(own, criterion) if self.samples else _from_digits(own[0])
+            rows.append(
+                Score(
+                    id=item.id,
+                    doc_id=item.doc_id or item.id,
+                    model=item.model,
+                    criterion=criterion.name,
+                    judge="",
+                    protocol=self.name,
+                    **read,
+                )
+            )
+        return rows
+
+    def _from_samples(self, replies: Sequence[Reply], criterion: Criterion) -> dict[str, Any]:
+        if any(reply.status == "error" for reply in replies):
+            return {"status": "error", "detail": reason(replies, "error")}
+        scores = [
+            parse_score(r.text, low=LOW, high=HIGH, criterion=criterion.name, words=WORDS)
+            if r.status in MEASURED
+            else None
+            for r in replies
+        ]
+        readable = [score for score in scores if score is not None]
+        extra = {"repeats": scores} if len(scores) > 1 else {}
+        if not readable:
+            status = worst(unread(r.text) if r.status in MEASURED else r.status for r in replies)
+            told = reason(replies, status) or f"no whole number from {LOW} to {HIGH}"
+            return {"status": status, "detail": told, "extra": extra}
+        detail = f"mean of {len(readable)} of {len(scores)} samples" if len(scores) > 1 else None
+        mean = math.fsum(readable) / len(readable)
+        return {"status": "ok", "judge_score": mean, "detail": detail, "extra": extra}
+
+
+def _from_digits(reply: Reply) -> dict[str, Any]:
+    if reply.status not in MEASURED:
+        return {"status": reply.status, "detail": reply.error}
+    logprobs = reply.logprobs or {}
+    if any(digit not in logprobs for digit in DIGITS.options):
+        return {"status": "no_logprobs", "detail": "the reply holds no log probability of 1 to 5"}
+    values = [logprobs[digit] for digit in DIGITS.options]
+    top = max(values)
+    weights = [math.exp(value - top) for value in values]
+    total = math.fsum(weights)
+    if not math.isfinite(total):
+        return {"status": "error", "detail": "the log probabilities of 1 to 5 are not numbers"}
+    if values.count(top) > 1:
+        return {"status": "unparsed", "detail": "two scores are equally likely"}
+    status: Status = "censored" if reply.censored else reply.status
+    bounded = ", ".join(sorted(reply.censored))
+    return {
+        "status": status,
+        "judge_score": float(LOW + values.index(top)),
+        "score_probs": tuple(weight / total for weight in weights),
+        "detail": f"bounded by the k-th log probability: {bounded}" if bounded else None,
+    }
+
+
+def _as_item(subject: Pair | Item) -> Item:
+    if not isinstance(subject, Item):
+        raise ArgumentError("subject", subject, "likert scores single responses; give Item rows")
+    return subject

@@ -1,0 +1,164 @@
+"""Both answers scored on six criteria from 1 to 10, in both orders (soft-Elo paper, appendix A)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from adjudge._validation import count
+from adjudge.judges.criteria import RUBRIC, Criterion, checked_criteria
+from adjudge.judges.interface import Prompt, Question, Reply, Text
+from adjudge.judges.parsing.refusal import unread
+from adjudge.judges.parsing.rubric import Scores, parse_rubric
+from adjudge.judges.prompting import builtin_prompt, check_prompt, fill
+from adjudge.judges.protocols._pairwise import BOTH_ORDERS, reason, shown, worst
+from adjudge.judges.protocols.preference import PLACEHOLDERS, as_pair
+from adjudge.records import MEASURED, Item, Judgment, Pair, Status
+from adjudge.uncertainty.entropy import verdict
+
+LOW, HIGH = 1, 10
+_WINNERS = {"A": "model_a", "B": "model_b", None: "tie"}
+
+
+class Rubric:
+    """s = mean over criteria and both orders of score(response_a) - score(response_b).
+
+    If s changes sign when the answers change places the row is a tie: no verdict. p_a here is s
+    placed on [0, 1] in a straight line, p_a = 1/2 + s/18, and uncertainty 1 - |s|/9: an order of
+    doubt, not a probability; `rank` turns score differences into calibrated ones. The scores,
+    averaged over the orders, stand in `extra` as scores_a and scores_b, so that the file of
+    judgments is a file of battles too; `winner` there is the human label, `judge_winner` ours.
+    The first complete JSON object of a reply counts; one criterion missing and the row has no
+    number.
+    """
+
+    name = "rubric"
+    wants: frozenset[type] = frozenset({Text})
+
+    def __init__(
+        self,
+        *,
+        criteria: Sequence[Criterion] = RUBRIC,
+        max_tokens: int = 512,
+        prompt: Prompt | None = None,
+    ) -> None:
+        self.criteria = checked_criteria(criteria)
+        self.max_tokens = count(max_tokens, "max_tokens", least=1)
+        self.prompt = check_prompt(
+            prompt or builtin_prompt("rubric"),
+            required=PLACEHOLDERS,
+            optional=("criteria", "format"),
+        )
+        names = [criterion.name for criterion in self.criteria]
+        # Not JSON on purpose: a judge that repeats the prompt has not given a score.
+        side = "{" + ", ".join(f'"{name}": <score>' for name in names) + "}"
+        self._words = {
+            "criteria": "\n\n".join(criterion.described() for criterion in self.criteria),
+            "format": f'{{"A": {side}, "B": {side}}}',
+        }
+        self._want = Text(self.max_tokens, json_schema=_schema(names))
+
+    def settings(self) -> Mapping[str, Any]:
+        return {
+            "prompt_sha256": self.prompt.sha256,
+            "criteria": {criterion.name: criterion.settings() for criterion in self.criteria},
+            "scale": [LOW, HIGH],
+            "max_tokens": self.max_tokens,
+        }
+
+    def questions(self, subject: Pair | Item) -> Sequence[Question]:
+        pair = as_pair(subject, self.name)
+        return [
+            Question(fill(self.prompt, {**shown(pair, order), **self._words}), self._want, order)
+            for order in BOTH_ORDERS
+        ]
+
+    def judge(self, subject: Pair | Item, replies: Sequence[Reply]) -> Sequence[Judgment]:
+        pair = as_pair(subject, self.name)
+        known: dict[str, Any] = {
+            "id": pair.id,
+            "judge": "",
+            "protocol": self.name,
+            "label": pair.label,
+        }
+        read = [self._read(reply) for reply in replies]
+        states: list[Status] = [status for status, _ in read]
+        status = worst(states)
+        if status not in MEASURED:
+            told = next((str(what) for state, what in read if state == status), None)
+            detail = reason(replies, status) or told
+            return [Judgment(status=status, detail=detail, extra=_votes(pair), **known)]
+        first, second = (what for _, what in read)
+        forward_a, forward_b = first
+        reverse_b, reverse_a = second
+        scores_a = _mean_of(forward_a, reverse_a)
+        scores_b = _mean_of(forward_b, reverse_b)
+        ahead, behind = _difference(forward_a, forward_b), _difference(reverse_a, reverse_b)
+        tie = ahead * behind < 0
+        s = (ahead + behind) / 2
+        p_a = 0.5 if tie else 0.5 + s / (2 * (HIGH - LOW))
+        named = verdict(p_a)
+        extra = {
+            **_votes(pair),
+            "judge_winner": _WINNERS[named],
+            "score_diff": s,
+            "score_diff_ab": ahead,
+            "score_diff_ba": behind,
+            "score_a": math.fsum(scores_a.values()) / len(scores_a),
+            "score_b": math.fsum(scores_b.values()) / len(scores_b),
+            "scores_a": scores_a,
+            "scores_b": scores_b,
+        }
+        row = Judgment(
+            status="ok",
+            p_a=p_a,
+            uncertainty=1 - abs(2 * p_a - 1),
+            verdict=named,
+            detail="the difference changes sign with the order: a tie" if tie else None,
+            extra=extra,
+            **known,
+        )
+        return [row]
+
+    def _read(self, reply: Reply) -> tuple[Status, Any]:
+        if reply.status not in MEASURED:
+            return reply.status, reply.error
+        names = [criterion.name for criterion in self.criteria]
+        scores = parse_rubric(reply.text, criteria=names, low=LOW, high=HIGH)
+        if isinstance(scores, str):
+            return unread(reply.text), scores
+        return "ok", scores
+
+
+def _votes(pair: Pair) -> dict[str, Any]:
+    """What people said, under the name battles have for it, unless the input has it already."""
+    if {"winner", "human_pref"} & set(pair.extra):
+        return {}
+    winner = None if pair.label is None else _WINNERS.get(pair.label, "tie")
+    return {"winner": winner}
+
+
+def _mean_of(one: Scores, other: Scores) -> Scores:
+    return {name: (value + other[name]) / 2 for name, value in one.items()}
+
+
+def _difference(a: Scores, b: Scores) -> float:
+    return math.fsum(a[name] - b[name] for name in a) / len(a)
+
+
+def _schema(names: Sequence[str]) -> dict[str, Any]:
+    side = {
+        "type": "object",
+        "properties": {
+            name: {"type": "integer", "minimum": LOW, "maximum": HIGH} for name in names
+        },
+        "required": list(names),
+        "additionalProperties": False,
+    }
+    return {
+        "type": "object",
+        "properties": {"A": side, "B": side},
+        "required": ["A", "B"],
+        "additionalProperties": False,
+    }
