@@ -1,0 +1,128 @@
+"""Where the judge breaks: biases, cycles, scores."""
+
+from __future__ import annotations
+
+from adjudge.present.report.collect import Collected
+from adjudge.present.report.document import Block, Section, TableBlock, Words
+from adjudge.present.tables import number, percent
+from adjudge.results.bias import BiasReport, JudgeBias
+from adjudge.results.diagnosis import ScoreDiagnosis, Transitivity, TransitivityGroup
+
+
+def diagnosis_section(found: Collected) -> Section | None:
+    """Every diagnosis of the folder."""
+    biases, cycles = found.of(BiasReport), found.of(Transitivity)
+    scores = found.of(ScoreDiagnosis)
+    if not (biases or cycles or scores):
+        return None
+    blocks: list[Block] = []
+    troubles: list[str] = []
+    for report in biases:
+        troubles += [trouble for judge in report.judges for trouble in _troubles(judge)]
+        blocks += _bias(report)
+    for result in cycles:
+        blocks += _transitivity(result)
+    for diagnosis in scores:
+        blocks += _scores(diagnosis)
+    if troubles:
+        finding = f"{len(troubles)} bias(es) found. " + troubles[0]
+        action = "Ask in both orders, calibrate before you trust, and correct before you report."
+    else:
+        finding = "No bias shows beyond chance in what could be measured."
+        action = "That is absence of evidence on this sample, not proof of a fair judge."
+    return Section(
+        key="diagnosis",
+        title="Where the judge breaks",
+        finding=finding,
+        action=action,
+        blocks=tuple(blocks),
+        tone="bad" if troubles else "plain",
+    )
+
+
+def _troubles(judge: JudgeBias) -> list[str]:
+    parts = (judge.position, judge.verbosity, judge.family, judge.reliability)
+    who = f"{judge.judge}: " if judge.judge else ""
+    return [who + part.finding for part in parts if part is not None and part.biased]
+
+
+def _bias(report: BiasReport) -> list[Block]:
+    rows = []
+    for judge in report.judges:
+        position, agreement, reliability = judge.position, judge.agreement, judge.reliability
+        rows.append(
+            (
+                judge.judge or "the judge",
+                number(judge.rows),
+                percent(position.first_share, 1) if position else "–",
+                percent(position.flip_share, 1) if position else "–",
+                percent(agreement.raw, 1) if agreement else "–",
+                number(agreement.kappa, 2) if agreement else "–",
+                number(reliability.ece_uniform) if reliability else "–",
+            )
+        )
+    table = TableBlock(
+        columns=(
+            "judge",
+            "rows",
+            "first answer wins",
+            "verdict flips",
+            "agrees with people",
+            "kappa",
+            "ECE",
+        ),
+        rows=tuple(rows),
+        caption=f"Biases, clustered by {report.clustered_by}",
+    )
+    words = tuple(line for judge in report.judges for line in judge.findings())
+    return [table, Words(lines=words)] if words else [table]
+
+
+def _transitivity(result: Transitivity) -> list[Block]:
+    table = TableBlock(
+        columns=(
+            "judge",
+            "criterion",
+            "documents",
+            "mean rate",
+            "share with a cycle",
+            "expected of a noisy judge",
+        ),
+        rows=tuple(_cycles(group) for group in result.groups),
+        caption="Three-cycles per document",
+        text_columns=2,
+    )
+    return [table, Words(lines=tuple(group.finding for group in result.groups))]
+
+
+def _cycles(group: TransitivityGroup) -> tuple[str, ...]:
+    return (
+        group.judge or "–",
+        group.criterion or "–",
+        number(group.documents),
+        number(group.mean_rate),
+        percent(group.share_with_cycle, 1),
+        percent(group.expected_share, 1),
+    )
+
+
+def _scores(result: ScoreDiagnosis) -> list[Block]:
+    table = TableBlock(
+        columns=("judge", "criterion", "method", "alpha", "coverage", "mean set size", "Spearman"),
+        rows=tuple(
+            (
+                group.judge or "–",
+                group.criterion or "all",
+                group.method,
+                f"{group.alpha:g}",
+                number(group.coverage),
+                number(group.mean_size, 2),
+                number(group.spearman, 2),
+            )
+            for group in result.groups
+        ),
+        caption="Sets of scores that hold the human one",
+        text_columns=3,
+        folded=len(result.groups) > 24,
+    )
+    return [table, Words(lines=result.findings)]

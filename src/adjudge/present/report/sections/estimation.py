@@ -1,0 +1,139 @@
+"""The number that may be reported, with the naive one beside it."""
+
+from __future__ import annotations
+
+from adjudge.present.report.collect import Collected
+from adjudge.present.report.document import (
+    Block,
+    Number,
+    Numbers,
+    Section,
+    TableBlock,
+    Tone,
+    Words,
+)
+from adjudge.present.tables import interval, number
+from adjudge.results.estimation import (
+    ClassEstimate,
+    Estimate,
+    GroupedEstimate,
+    RateDifference,
+    RatePlan,
+)
+
+
+def estimation_section(found: Collected) -> Section | None:
+    """Corrected rates, differences and the plan for the next labels."""
+    singles, grouped = found.of(Estimate), found.of(GroupedEstimate)
+    others = [*found.of(ClassEstimate), *found.of(RateDifference), *found.of(RatePlan)]
+    if not (singles or grouped or others):
+        return None
+    blocks: list[Block] = []
+    finding, action, tone = "Rates corrected for the judge's errors.", "", "plain"
+    if singles:
+        finding, action, tone = _said(singles[-1])
+        blocks += _single(singles[-1])
+    if grouped:
+        if not singles:
+            finding, action, tone = _said_groups(grouped[-1])
+        blocks += _groups(grouped[-1])
+    blocks += [Words(lines=tuple(result.lines())) for result in others]
+    return Section(
+        key="estimate",
+        title="The number to report",
+        finding=finding,
+        action=action,
+        blocks=tuple(blocks),
+        tone="bad" if tone == "bad" else "plain",
+    )
+
+
+def _said(one: Estimate) -> tuple[str, str, Tone]:
+    if one.estimate is None:
+        return f"No honest number: {one.reason}", "Label more rows, or use a better judge.", "bad"
+    level = f"{100 * one.confidence_level:g} %"
+    naive = "" if one.naive is None else f" The judge alone says {one.naive:.3f}."
+    return (
+        f"The corrected rate is {one.estimate:.3f}, {level} interval "
+        f"{interval(one.low, one.high)}.{naive}",
+        "Report the corrected rate with its interval; the naive one carries the judge's errors.",
+        "plain",
+    )
+
+
+def _single(one: Estimate) -> list[Block]:
+    numbers = [
+        Number(
+            label="corrected",
+            value=number(one.estimate),
+            note=interval(one.low, one.high) if one.low is not None else "no interval",
+            tone="bad" if one.estimate is None else "good",
+        ),
+        Number(
+            label="judge alone (naive)",
+            value=number(one.naive),
+            note=interval(one.naive_low, one.naive_high) if one.naive is not None else "",
+        ),
+        Number(
+            label="sensitivity",
+            value=number(one.sensitivity),
+            note=_range(one.sensitivity_low, one.sensitivity_high),
+        ),
+        Number(
+            label="specificity",
+            value=number(one.specificity),
+            note=_range(one.specificity_low, one.specificity_high),
+        ),
+        Number(label="human labels", value=number(one.n_calibration)),
+        Number(label="rows without one", value=number(one.n_test)),
+    ]
+    words = (
+        f"{one.method}: {one.why}",
+        *(f"It assumes: {line}" for line in one.assumptions),
+        *one.warnings,
+        *(f"{n:,} rows set aside: {why}" for why, n in one.dropped.items() if n),
+    )
+    return [Numbers(numbers=tuple(numbers)), Words(lines=words)]
+
+
+def _said_groups(result: GroupedEstimate) -> tuple[str, str, Tone]:
+    got = len(result.groups) - len(result.refused)
+    finding = f"Corrected rates for {got} of {len(result.groups)} values of {result.by}."
+    if result.refused:
+        return finding, "Label more rows of: " + ", ".join(result.refused) + ".", "bad"
+    return finding, "Compare intervals, not points.", "plain"
+
+
+def _groups(result: GroupedEstimate) -> list[Block]:
+    rows = tuple(
+        (
+            str(one.group),
+            number(one.estimate),
+            _range(one.low, one.high),
+            number(one.naive),
+            number(one.sensitivity),
+            number(one.specificity),
+            number(one.n_calibration),
+            number(one.n_test),
+        )
+        for one in result.groups
+    )
+    table = TableBlock(
+        columns=(
+            result.by,
+            "corrected",
+            f"{100 * result.confidence_level:g} % interval",
+            "naive",
+            "sensitivity",
+            "specificity",
+            "labels",
+            "rows",
+        ),
+        rows=rows,
+        caption="One confusion matrix for all" if result.pooled else "A confusion matrix for each",
+    )
+    return [table, *([Words(lines=result.warnings, tone="bad")] if result.warnings else [])]
+
+
+def _range(low: float | None, high: float | None) -> str:
+    return "–" if low is None or high is None else interval(low, high)
