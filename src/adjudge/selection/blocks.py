@@ -3,17 +3,26 @@
 Two sorted arrays answer every question that a threshold raises: all scores, and the scores of
 the wrong rows. Between two errors a looser threshold only adds right verdicts, so the loosest
 feasible threshold always stands just before a block with an error, or at the very end; and a
-test can only begin to fail at a block with an error. That leaves one candidate per distinct
-score of a wrong row, and saves sorting indices.
+test can only begin to fail at a block with an error. One candidate per wrong row is enough, and
+whole buckets of candidates are settled by their ends, so that a threshold costs little more than
+the sort.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
-from adjudge._validation import FloatArray, IntArray
+from adjudge._validation import BoolArray, FloatArray, IntArray
+from adjudge.selection.exact import at_most
+
+_BUCKET = 1024
+
+#: Given errors and rows, which of the tests pass. More rows or fewer errors never hurt.
+Test = Callable[[IntArray, IntArray], BoolArray]
 
 
 @dataclass(frozen=True)
@@ -28,30 +37,53 @@ class SortedScores:
         rows = int(np.searchsorted(self.scores, threshold, side="right"))
         return rows, int(np.searchsorted(self.wrong, threshold, side="right"))
 
-    def before_errors(self) -> tuple[IntArray, IntArray]:
-        """Rows k and errors E accepted just before each block with an error, then by all."""
-        first = self._first_of_block()
-        rows = np.searchsorted(self.scores, self.wrong[first], side="left")
-        return (
-            np.append(rows, len(self.scores)).astype(np.int64),
-            np.append(first, len(self.wrong)).astype(np.int64),
-        )
+    def loosest(self, level: Fraction, *, extra: int) -> int:
+        """The most rows k, whole tie blocks only, with E + extra <= level * k; 0 if none.
 
-    def at_errors(self) -> tuple[IntArray, IntArray, IntArray]:
-        """For each block with an error: k before it, k with it, E with it."""
-        first = self._first_of_block()
-        scores = self.wrong[first]
-        before = np.searchsorted(self.scores, scores, side="left")
-        after = np.searchsorted(self.scores, scores, side="right")
-        errors = np.append(first[1:], len(self.wrong))
-        return before.astype(np.int64), after.astype(np.int64), errors.astype(np.int64)
+        Candidate i is the threshold just before the i-th error: it accepts i errors and all rows
+        below. Within a tie block only the first candidate is real; the others claim more errors
+        for the same rows, so they never pass where it does not.
+        """
+        n, total = len(self.scores), len(self.wrong)
+        if at_most(np.array([total + extra]), np.array([n]), level)[0]:
+            return n
+        starts = np.arange(0, total, _BUCKET)
+        ends = np.append(self._rows_before(starts[1:]), n)
+        for start in starts[at_most(starts + extra, ends, level)][::-1]:
+            errors = np.arange(start, min(start + _BUCKET, total))
+            rows = self._rows_before(errors)
+            passing = rows[at_most(errors + extra, rows, level)]
+            if len(passing):
+                return int(passing[-1])
+        return 0
 
-    def _first_of_block(self) -> IntArray:
-        if len(self.wrong) == 0:
-            return np.empty(0, dtype=np.int64)
-        return np.flatnonzero(np.concatenate(([True], self.wrong[1:] != self.wrong[:-1])))
+    def first_failure(self, test: Test, *, beyond: int) -> int:
+        """Rows accepted by the blocks before the first error block that fails `test`.
+
+        Blocks that end within the first `beyond` rows are not tested. All rows if none fails.
+        """
+        n, total = len(self.scores), len(self.wrong)
+        for start in range(0, total, _BUCKET * _BUCKET):
+            # Clear buckets first: all of their errors against the fewest of their rows.
+            starts = np.arange(start, min(start + _BUCKET * _BUCKET, total), _BUCKET)
+            ends = np.minimum(starts + _BUCKET, total)
+            first_rows = np.maximum(self._rows_with(starts), beyond)
+            for at in np.flatnonzero(~test(ends, first_rows)):
+                errors = np.arange(starts[at], ends[at])
+                rows = self._rows_with(errors)
+                tested = rows > beyond
+                failed = np.flatnonzero(~test(errors[tested] + 1, rows[tested]))
+                if len(failed):
+                    return int(self._rows_before(errors[tested][failed[:1]])[0])
+        return n
+
+    def _rows_before(self, error: IntArray) -> IntArray:
+        return np.searchsorted(self.scores, self.wrong[error], side="left").astype(np.int64)
+
+    def _rows_with(self, error: IntArray) -> IntArray:
+        return np.searchsorted(self.scores, self.wrong[error], side="right").astype(np.int64)
 
 
 def sort_scores(scores: FloatArray, errors: IntArray) -> SortedScores:
     """Both sorted arrays of checked scores and errors."""
-    return SortedScores(np.sort(scores), np.sort(scores[errors.astype(bool)]))
+    return SortedScores(np.sort(scores), np.sort(scores[errors.astype(np.bool_)]))

@@ -8,9 +8,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
+from scipy.special import rel_entr
 
 from adjudge._stats import binomial_lower_tail
-from adjudge._validation import IntArray, exact_level, paired
+from adjudge._validation import BoolArray, IntArray, exact_level, paired
 from adjudge.results.selection import Threshold
 from adjudge.selection._rule import threshold_at
 from adjudge.selection.blocks import SortedScores, sort_scores
@@ -58,20 +59,27 @@ def _run_of_tests(ordered: SortedScores, alpha: Fraction, delta: Fraction) -> in
     if start > n:
         return 0
     rows, wrong = ordered.accepted(float(ordered.scores[start - 1]))
-    if wrong > allowed_errors(np.array([rows]), alpha, delta)[0]:
+    if not _passes(np.array([wrong]), np.array([rows]), alpha, delta)[0]:
         return 0
-    before, after, errors = ordered.at_errors()
-    later = after > rows
-    before, after, errors = before[later], after[later], errors[later]
-    # Most runs end early: test in growing chunks instead of all tails at once.
-    at, chunk = 0, 1024
-    while at < len(after):
-        step = slice(at, at + chunk)
-        failed = np.flatnonzero(errors[step] > allowed_errors(after[step], alpha, delta))
-        if len(failed):
-            return int(before[at + failed[0]])
-        at, chunk = at + chunk, chunk * 2
-    return n
+    return ordered.first_failure(
+        lambda errors, accepted: _passes(errors, accepted, alpha, delta), beyond=rows
+    )
+
+
+def _passes(errors: IntArray, rows: IntArray, alpha: Fraction, delta: Fraction) -> BoolArray:
+    """P(Binomial(rows, alpha) <= errors) <= delta, elementwise."""
+    level, failure = float(alpha), float(delta)
+    # Chernoff: the tail is at most exp(-k KL(E/k, alpha)). Cheap, and clears nearly all tests of
+    # a large sample, so that the exact tail is left for the few that are not clear.
+    seen = errors / rows
+    gap = rel_entr(seen, level) + rel_entr(1 - seen, 1 - level)
+    passed = (seen < level) & (rows * gap > 1e-6 - math.log(failure))
+    unclear = np.flatnonzero(~passed)
+    tail = binomial_lower_tail(errors[unclear], rows[unclear], level)
+    passed[unclear] = tail <= failure
+    for i in unclear[np.abs(tail - failure) <= 1e-9 * failure]:
+        passed[i] = _tail_passes(int(errors[i]), int(rows[i]), alpha, delta)
+    return passed
 
 
 def fewest_rows(alpha: Fraction, delta: Fraction) -> int:
@@ -96,22 +104,15 @@ def allowed_errors(rows: IntArray, alpha: Fraction, delta: Fraction) -> IntArray
     >>> allowed_errors(np.array([21, 22, 38, 52]), Fraction(1, 10), Fraction(1, 10))
     array([-1,  0,  1,  2])
     """
-    level, failure = float(alpha), float(delta)
-    most = np.asarray(stats.binom.ppf(failure, rows, level)).astype(np.int64)
-    tail = binomial_lower_tail(most, rows, level)
-    passes = tail <= failure
-    # The quantile itself may be off by one when a tail equals delta to the last bit, so the
-    # neighbour below is weighed too.
-    lower = binomial_lower_tail(most - 1, rows, level)
-    close_at = np.abs(tail - failure) <= 1e-9 * failure
-    close_below = (np.abs(lower - failure) <= 1e-9 * failure) & (most >= 1)
-    for i in np.flatnonzero(close_at):
-        passes[i] = _tail_passes(int(most[i]), int(rows[i]), alpha, delta)
-    result = np.where(passes, most, most - 1)
-    for i in np.flatnonzero(close_below & ~passes):
-        if not _tail_passes(int(most[i]) - 1, int(rows[i]), alpha, delta):
-            result[i] -= 1
-    return np.asarray(result, dtype=np.int64)
+    most = np.asarray(stats.binom.ppf(float(delta), rows, float(alpha))).astype(np.int64)
+    # ppf is the first count whose tail reaches delta, give or take rounding: settle it by the
+    # test itself, the largest count that passes last.
+    allowed = np.full(len(rows), -1, dtype=np.int64)
+    for candidate in (most - 1, most, most + 1):
+        possible = np.flatnonzero((candidate >= 0) & (candidate < rows))
+        passed = _passes(candidate[possible], rows[possible], alpha, delta)
+        allowed[possible[passed]] = candidate[possible[passed]]
+    return allowed
 
 
 def _tail_passes(errors: int, rows: int, alpha: Fraction, delta: Fraction) -> bool:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from adjudge._validation import exact_level, paired
 from adjudge.results.selection import Threshold
 from adjudge.selection._rule import threshold_at
 from adjudge.selection.blocks import sort_scores
-from adjudge.selection.exact import at_most
 
 
 def scope_threshold(scores: ArrayLike, errors: ArrayLike, *, alpha: float) -> Threshold:
@@ -38,6 +36,4 @@ def scope_threshold(scores: ArrayLike, errors: ArrayLike, *, alpha: float) -> Th
     """
     level = exact_level(alpha)
     ordered = sort_scores(*paired(scores, errors))
-    rows, wrong = ordered.before_errors()
-    passing = rows[at_most(wrong + 1, rows, level)]
-    return threshold_at(ordered, int(np.max(passing, initial=0)), method="scope", alpha=level)
+    return threshold_at(ordered, ordered.loosest(level, extra=1), method="scope", alpha=level)

@@ -1,0 +1,132 @@
+"""Uncertainty scores and errors whose true error rate below any threshold is known.
+
+A world gives P(error | score) as a step function of a uniform score. What a threshold really
+does there is a closed form, so that a rule's promise can be compared with the truth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from adjudge._validation import FloatArray, IntArray, Seed, count, generator
+
+
+@dataclass(frozen=True)
+class ScoredWorld:
+    """Scores uniform on [0, 1] in equal cells, each with its own error rate.
+
+    With `tied`, every score in a cell is the cell's upper edge: only as many distinct scores as
+    cells.
+    """
+
+    name: str
+    rates: tuple[float, ...]
+    tied: bool = False
+
+    def draw(self, shape: int | tuple[int, ...], rng: Seed) -> tuple[FloatArray, IntArray]:
+        """Scores and 0/1 errors of the given shape.
+
+        >>> s, e = informative().draw(3, 0)
+        >>> s.shape, set(e) <= {0, 1}
+        ((3,), True)
+        """
+        gen = generator(rng)
+        scores = gen.random(shape)
+        cell = np.minimum((scores * len(self.rates)).astype(np.int64), len(self.rates) - 1)
+        errors = (gen.random(shape) < np.asarray(self.rates)[cell]).astype(np.int64)
+        return ((cell + 1) / len(self.rates) if self.tied else scores), errors
+
+    def coverage(self, threshold: FloatArray | float) -> FloatArray:
+        """P(score <= threshold)."""
+        at = np.clip(np.asarray(threshold, dtype=np.float64), 0, 1)
+        if self.tied:
+            return np.asarray(np.floor(at * len(self.rates) + 1e-9) / len(self.rates))
+        return at
+
+    def error_rate(self, threshold: FloatArray | float) -> FloatArray:
+        """P(error | score <= threshold); 0 where nothing is accepted.
+
+        >>> float(uninformative(0.12).error_rate(0.3).round(6))
+        0.12
+        """
+        covered = self.coverage(threshold)
+        edges = np.linspace(0, 1, len(self.rates) + 1)
+        mass = np.concatenate(([0.0], np.cumsum(self.rates) / len(self.rates)))
+        wrong = np.interp(covered, edges, mass)
+        return np.asarray(np.divide(wrong, covered, out=np.zeros_like(wrong), where=covered > 0))
+
+
+def informative(slope: float = 0.5, cells: int = 100) -> ScoredWorld:
+    """The more doubt, the more errors: P(error | s) rises linearly from 0 to `slope`."""
+    rates = slope * (np.arange(cells) + 0.5) / cells
+    return ScoredWorld("informative", tuple(rates.tolist()))
+
+
+def uninformative(rate: float) -> ScoredWorld:
+    """Doubt says nothing: every row is wrong with the same probability."""
+    return ScoredWorld(f"uninformative {rate:g}", (rate,))
+
+
+def confidently_wrong(cells: int = 100) -> ScoredWorld:
+    """Not monotone: the surest rows are often wrong, the middle is good, the end bad."""
+    mid = (np.arange(cells) + 0.5) / cells
+    rates = np.where(mid < 0.04, 0.6, np.where(mid < 0.6, 0.02, 0.45))
+    return ScoredWorld("confidently wrong", tuple(rates.tolist()))
+
+
+def sawtooth(rate: float = 0.11, cells: int = 100) -> ScoredWorld:
+    """Errors come in narrow bands, so that the error rate crosses any level again and again."""
+    rates = np.where(np.arange(cells) % 5 == 0, min(5 * rate, 1.0), 0.0)
+    return ScoredWorld("sawtooth", tuple(rates.tolist()))
+
+
+def heavily_tied(slope: float = 0.4, values: int = 5) -> ScoredWorld:
+    """Only a handful of distinct scores, as votes and verbal confidences give."""
+    rates = slope * (np.arange(values) + 0.5) / values
+    return ScoredWorld("heavily tied", tuple(rates.tolist()), tied=True)
+
+
+def clustered(
+    world: ScoredWorld, *, prompts: int, rows: int, rng: Seed
+) -> tuple[FloatArray, IntArray, IntArray]:
+    """Scores, errors and prompt numbers where all rows of a prompt are alike.
+
+    >>> s, e, prompt = clustered(informative(), prompts=2, rows=3, rng=0)
+    >>> prompt.tolist(), len(set(s.tolist()))
+    ([0, 0, 0, 1, 1, 1], 2)
+    """
+    count(prompts, "prompts", least=1)
+    s, e = world.draw(prompts, rng)
+    times = count(rows, "rows", least=1)
+    return np.repeat(s, times), np.repeat(e, times), np.repeat(np.arange(prompts), times)
+
+
+def two_order_judge(
+    n: int, *, skill: float = 1.2, position_bias: float = 0.8, noise: float = 0.7, rng: Seed = 0
+) -> dict[str, list[float] | list[str]]:
+    """Rows of a judge asked in both orders: id, label, p_fwd and p_rev, both about response_a.
+
+    Each pair has a true margin; people prefer A with probability sigma(2 margin). The judge sees
+    `skill` times the margin, leans towards whatever stands first by `position_bias`, and is
+    over-confident: its log odds carry `noise` that differs between the two orders.
+
+    >>> rows = two_order_judge(4, rng=0)
+    >>> sorted(rows), len(rows["id"])
+    (['id', 'label', 'p_fwd', 'p_rev'], 4)
+    """
+    gen = generator(rng)
+    margin = gen.normal(size=count(n, "n", least=1))
+    people = gen.random(n) < 1 / (1 + np.exp(-2 * margin))
+    lean = position_bias * (1 + 0.5 * gen.normal(size=n))
+    shared = gen.normal(size=n)
+    odds = 2.5 * (skill * margin + noise * shared)
+    forward = 1 / (1 + np.exp(-(odds + 2.5 * lean + noise * gen.normal(size=n))))
+    reverse = 1 / (1 + np.exp(-(odds - 2.5 * lean + noise * gen.normal(size=n))))
+    return {
+        "id": [f"pair-{i:05d}" for i in range(n)],
+        "label": np.where(people, "A", "B").tolist(),
+        "p_fwd": forward.tolist(),
+        "p_rev": reverse.tolist(),
+    }
