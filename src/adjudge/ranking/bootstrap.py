@@ -15,6 +15,7 @@ from adjudge.ranking.bradley_terry import Fit
 
 #: Above this many distinct targets per pair, cells are as many as battles and save nothing.
 _FEW = 16
+_BATCH_BYTES = 1 << 27
 
 
 def resampled_wins(
@@ -113,13 +114,15 @@ def bootstrap_strengths(
     A resample may leave a model without losses, or without a path to the others; the penalty keeps
     it finite, so with `l2 = 0` the replicates are fitted with a penalty of 1e-4.
     """
-    tables = resampled_wins(
-        a,
-        b,
-        target,
-        len(fit.names),
-        replicates=count(replicates, "replicates", least=2),
-        rng=rng,
-        clusters=clusters,
-    )
-    return fit_strengths(tables, l2=fit.l2 or 1e-4, start=fit.theta, tolerance=1e-5)
+    replicates = count(replicates, "replicates", least=2)
+    draw = generator(rng)
+    n = len(fit.names)
+    theta = np.empty((replicates, n))
+    batch = max(1, _BATCH_BYTES // (8 * n * n))
+    for first in range(0, replicates, batch):
+        part = slice(first, min(replicates, first + batch))
+        tables = resampled_wins(
+            a, b, target, n, replicates=part.stop - first, rng=draw, clusters=clusters
+        )
+        theta[part] = fit_strengths(tables, l2=fit.l2 or 1e-4, start=fit.theta, tolerance=1e-5)
+    return theta

@@ -16,8 +16,7 @@ import polars as pl
 from adjudge._validation import FloatArray, IntArray
 from adjudge.errors import ArgumentError
 
-#: How outcomes are written in the wild, all about model_a. Numbers are refused: in some releases
-#: 0 means that A won, in others that it lost.
+#: How outcomes are written in the wild, all about model_a.
 OUTCOMES: Mapping[str, float] = {
     "a": 1.0,
     "model_a": 1.0,
@@ -139,15 +138,18 @@ def _text(names: pl.Series) -> pl.Series:
 
 
 def outcome_targets(outcome: pl.Series, column: str) -> FloatArray:
-    """Outcome words as targets about model_a; NaN where empty.
+    """Outcome words, or model_a's share as a number, as targets about model_a; NaN where empty.
 
     >>> outcome_targets(pl.Series(["A", "tie", None, "model_b"]), "winner").tolist()
     [1.0, 0.5, nan, 0.0]
     """
     if outcome.dtype.is_numeric():
-        raise ArgumentError(
-            column, "numbers", 'write "A", "B" or "tie": releases differ in what 0 means'
-        )
+        shares = outcome.cast(pl.Float64).fill_null(np.nan).to_numpy()
+        if not np.isin(shares[~np.isnan(shares)], (0.0, 0.5, 1.0)).all():
+            raise ArgumentError(
+                column, "other numbers", "write A, B, tie or model_a's share: 1, 0.5, 0"
+            )
+        return np.asarray(shares)
     words = outcome.cast(pl.String).cast(pl.Categorical)
     physical = words.to_physical()
     table = pl.DataFrame({"word": words, "code": physical}).unique("code").drop_nulls()

@@ -176,7 +176,8 @@ class _Program:
         finished = found.status == 0
         x = None if found.x is None else np.asarray(found.x, dtype=np.float64)
         if not whole:
-            return x, float(found.fun) + self.constant if finished else 0.0, finished
+            value = float(found.fun) if finished and found.fun is not None else -self.constant
+            return x, value + self.constant, finished
         dual = found.mip_dual_bound
         bound = float(dual) + self.constant if dual is not None and np.isfinite(dual) else 0.0
         return x, bound, finished
@@ -193,25 +194,25 @@ class _Program:
                 - full[:middle, middle + 1 :]
             )
             excess = np.maximum(value - 1, -value)
-            i, k = np.nonzero(excess > _TOLERANCE)
+            rows, columns = np.nonzero(excess > _TOLERANCE)
             found.extend(
                 (float(excess[p, q]), int(p), middle, int(q) + middle + 1, bool(value[p, q] > 0.5))
-                for p, q in zip(i, k, strict=True)
+                for p, q in zip(rows, columns, strict=True)
             )
         found.sort(reverse=True)
-        columns, signs = [], []
+        added, signs = [], []
         for _, i, j, k, above in found:
             key = (i, j, k, int(above))
             if key in self.seen:
                 continue
             self.seen.add(key)
-            columns.append((self.at[i, j], self.at[j, k], self.at[i, k]))
+            added.append((self.at[i, j], self.at[j, k], self.at[i, k]))
             signs.append(1.0 if above else -1.0)
-            if len(columns) >= _CUTS_PER_ROUND:
+            if len(added) >= _CUTS_PER_ROUND:
                 break
-        if not columns:
+        if not added:
             return False
-        self.triangles.append(np.array(columns, dtype=np.int64))
+        self.triangles.append(np.array(added, dtype=np.int64))
         self.signs.append(np.array(signs))
         return True
 

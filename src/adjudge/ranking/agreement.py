@@ -1,0 +1,126 @@
+"""How alike two rankings are: Kendall's tau and Spearman's rho, with bootstrap intervals."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from adjudge._bradley_terry import DEFAULT_L2, fit_strengths
+from adjudge._validation import (
+    FloatArray,
+    IntArray,
+    Seed,
+    count,
+    finite,
+    generator,
+    open_unit,
+    same_length,
+)
+from adjudge.ranking.bootstrap import cluster_weights
+from adjudge.ranking.counts import Battles, wins_table
+from adjudge.results.ranking import RankAgreement
+
+
+def rank_correlations(one: ArrayLike, other: ArrayLike) -> tuple[float | None, float | None]:
+    """Kendall's tau-b and Spearman's rho; None with fewer than two models or all tied.
+
+    >>> rank_correlations([3, 2, 1], [30, 10, 20])
+    (0.333..., 0.5)
+    """
+    x, y = finite(one, "one", allow_empty=True), finite(other, "other", allow_empty=True)
+    same_length(one=x, other=y)
+    if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return None, None
+    return float(stats.kendalltau(x, y).statistic), float(stats.spearmanr(x, y).statistic)
+
+
+def ranking_agreement(
+    battles: Battles,
+    one: FloatArray,
+    other: FloatArray,
+    *,
+    l2: float = DEFAULT_L2,
+    confidence_level: float = 0.95,
+    replicates: int = 200,
+    rng: Seed = 0,
+) -> RankAgreement:
+    """Agreement of the Bradley-Terry rankings of two sets of targets on the same battles.
+
+    Battles (prompts, where there are prompt codes) are resampled once for both rankings, so that
+    what they share is kept. Percentile intervals. They say how sure the correlation of these two
+    finite leaderboards is; noise in either pulls the correlation itself down.
+    """
+    level = open_unit(confidence_level, "confidence_level")
+    draw = generator(rng)
+    replicates = count(replicates, "replicates")
+    n = battles.n_models
+    met = np.zeros(n, dtype=bool)
+    for target in (one, other):
+        known = np.isfinite(target)
+        seen = np.bincount(np.concatenate([battles.a[known], battles.b[known]]), minlength=n)
+        met = (seen > 0) if target is one else met & (seen > 0)
+    tables = [_table(battles, target, None) for target in (one, other)]
+    fits = [fit_strengths(table, l2=l2) for table in tables]
+    tau, rho = rank_correlations(fits[0][met], fits[1][met])
+    drawn: list[tuple[float, float]] = []
+    if replicates and tau is not None:
+        codes = np.arange(len(battles)) if battles.prompts is None else battles.prompts
+        present, code = np.unique(codes, return_inverse=True)
+        weights = cluster_weights(len(present), replicates, draw)
+        refits = [
+            fit_strengths(
+                np.stack([_table(battles, target, w[code]) for w in weights.T]),
+                l2=l2,
+                start=fit,
+                tolerance=1e-5,
+            )
+            for target, fit in zip((one, other), fits, strict=True)
+        ]
+        for x, y in zip(refits[0], refits[1], strict=True):
+            t, r = rank_correlations(x[met], y[met])
+            if t is not None and r is not None:
+                drawn.append((t, r))
+    low, high = (1 - level) / 2, (1 + level) / 2
+    ends = np.quantile(np.array(drawn), [low, high], axis=0) if drawn else None
+    return RankAgreement(
+        n_models=int(met.sum()),
+        kendall=tau,
+        kendall_low=None if ends is None else float(ends[0, 0]),
+        kendall_high=None if ends is None else float(ends[1, 0]),
+        spearman=rho,
+        spearman_low=None if ends is None else float(ends[0, 1]),
+        spearman_high=None if ends is None else float(ends[1, 1]),
+        confidence_level=level,
+        replicates=replicates,
+        failed=(replicates if tau is not None else 0) - len(drawn),
+    )
+
+
+def _table(battles: Battles, target: FloatArray, weight: FloatArray | None) -> FloatArray:
+    known = np.isfinite(target)
+    a, b = battles.a[known], battles.b[known]
+    w = None if weight is None else weight[known]
+    return wins_table(a, b, target[known], battles.n_models, w)
+
+
+def cohen_kappa(one: FloatArray, other: FloatArray) -> float | None:
+    """Cohen's kappa between two sets of targets (1, 0, one half), where both are known.
+
+    Ties are a third answer, as in Table 1 of the Soft-Elo paper. None when both always say the
+    same one thing.
+
+    >>> cohen_kappa(np.array([1, 0, 1, 0.5]), np.array([1, 0, 0, 0.5]))
+    0.636...
+    """
+    known = np.isfinite(one) & np.isfinite(other)
+    n = int(known.sum())
+    if n == 0:
+        return None
+    x: IntArray = (2 * one[known]).astype(np.int64)
+    y: IntArray = (2 * other[known]).astype(np.int64)
+    table = np.bincount(3 * x + y, minlength=9).reshape(3, 3) / n
+    expected = float(table.sum(axis=1) @ table.sum(axis=0))
+    if expected >= 1:
+        return None
+    return (float(np.trace(table)) - expected) / (1 - expected)

@@ -1,0 +1,228 @@
+"""How far each method's leaderboard is from people's: left-out error, coverage, budgets, groups."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from scipy import stats
+
+from adjudge._bradley_terry import DEFAULT_L2
+from adjudge._validation import FloatArray, Seed, count, exact_level, generator, positive
+from adjudge.errors import ArgumentError
+from adjudge.ranking.conformal import held_out_intervals, split_conformal
+from adjudge.ranking.counts import Battles
+from adjudge.ranking.leave_one_out import (
+    DEFAULT_REPLICATES,
+    HeldOut,
+    Residuals,
+    hold_out_each,
+    human_reference,
+    residuals,
+    strongest_quarters,
+)
+from adjudge.ranking.soft_elo import (
+    Rule,
+    fixed_rule,
+    smoothed_rule,
+    smoothed_targets,
+    soft_rule,
+)
+from adjudge.ranking.temperature import fit_temperature, mean_log_likelihood
+from adjudge.results.ranking import (
+    BudgetRow,
+    GroupRow,
+    HeldOutRow,
+    Leaderboard,
+    LooRow,
+    Temperature,
+)
+
+#: The constants of Table 8.
+SMOOTHING_GRID = (0.55, 0.65, 0.75, 0.85, 0.95)
+#: Judged battles per model at which the error is measured, as far as there are battles.
+BUDGETS = (5, 10, 20, 50, 100, 200)
+_FEWEST_VOTES_OWN_BETA = 500
+
+
+def evaluate_methods(
+    board: Leaderboard,
+    battles: Battles,
+    *,
+    l2: float = DEFAULT_L2,
+    alpha: float = 0.1,
+    splits: int = 5,
+    replicates: int = DEFAULT_REPLICATES,
+    budget_draws: int = 5,
+    rng: Seed = 0,
+) -> Leaderboard:
+    """The board with `loo`, `conformal`, `held_out` and `budgets` filled in.
+
+    Hard-Elo, Soft-Elo and label smoothing, fixed and chosen, side by side on the same folds.
+    """
+    positive(l2, "l2")
+    exact_level(alpha)
+    draw = generator(rng)
+    if battles.human is None:
+        raise ArgumentError("evaluate", True, "give human votes to compare with")
+    if battles.verdict is None:
+        raise ArgumentError("evaluate", True, "give judge scores, probabilities or verdicts")
+    human = human_reference(battles, l2=l2)
+    rows, intervals = [], []
+    details: list[HeldOutRow] = []
+    for rule in evaluation_rules(battles):
+        found = residuals(
+            hold_out_each(battles, rule, l2=l2, replicates=replicates, rng=draw), human
+        )
+        rows.append(loo_row(found, rng=draw))
+        intervals.append(split_conformal(found, alpha=alpha, splits=splits, rng=draw))
+        if rule.name in ("hard-elo", "soft-elo", "smoothed"):
+            details.extend(held_out_intervals(found, alpha=alpha))
+    return replace(
+        board,
+        loo=tuple(rows),
+        conformal=tuple(intervals),
+        held_out=tuple(details),
+        budgets=sample_efficiency(battles, human, l2=l2, draws=budget_draws, rng=draw),
+    )
+
+
+def evaluation_rules(battles: Battles) -> list[Rule]:
+    """hard-elo, soft-elo (where scores say more than verdicts), smoothed: chosen, then fixed."""
+    rules = judge_rules(battles)
+    rules.append(smoothed_rule(battles))
+    verdict = verdicts_of(battles)
+    for constant in SMOOTHING_GRID:
+        targets = smoothed_targets(verdict, constant)
+        rules.append(fixed_rule(f"smoothed {constant}", battles, targets))
+    return rules
+
+
+def judge_rules(battles: Battles) -> list[Rule]:
+    """hard-elo, and soft-elo where scores say more than verdicts."""
+    rules = [fixed_rule("hard-elo", battles, verdicts_of(battles))]
+    if battles.score is not None:
+        sizes = np.unique(np.abs(battles.score[np.isfinite(battles.score)]))
+        if len(sizes) > 2:
+            rules.append(soft_rule(battles))
+    return rules
+
+
+def verdicts_of(battles: Battles) -> FloatArray:
+    """The judge's verdicts, which must be there."""
+    if battles.verdict is None:
+        raise ArgumentError("battles", "no verdicts", "give judge scores or verdicts")
+    return battles.verdict
+
+
+def loo_row(found: Residuals, *, rng: Seed = 0) -> LooRow:
+    """Error and rank fidelity of one method; the interval of its error is over models."""
+    rho, tau = found.rank_correlations()
+    low = high = None
+    quarters: tuple[float, ...] = ()
+    if len(found.names) >= 5:
+        away = np.abs(found.values)
+        drawn = generator(rng).integers(0, len(away), size=(1000, len(away)))
+        low, high = (float(q) for q in np.quantile(away[drawn].mean(axis=1), [0.025, 0.975]))
+    if len(found.names) >= 8:
+        quarter = strongest_quarters(found.human)
+        quarters = tuple(float(found.values[quarter == q].mean()) for q in range(4))
+    return LooRow(
+        method=found.method,
+        n_models=len(found.names),
+        mae=found.mae,
+        spearman=rho,
+        kendall=tau,
+        mean_beta=found.mean_parameter if found.method == "soft-elo" else None,
+        mean_smoothing=found.mean_parameter if found.method == "smoothed" else None,
+        mae_low=low,
+        mae_high=high,
+        residual_by_quarter=quarters,
+        left_out=found.left_out,
+    )
+
+
+def sample_efficiency(
+    battles: Battles,
+    human: HeldOut,
+    *,
+    l2: float = DEFAULT_L2,
+    draws: int = 5,
+    rng: Seed = 0,
+) -> tuple[BudgetRow, ...]:
+    """Held-out error on random parts of the battles, against people's Elo from all of them.
+
+    Budgets are judged battles per model (appendix A). The temperature is fitted on the part's own
+    votes. A budget that leaves no model to compare is left out.
+    """
+    draw = generator(rng)
+    draws = count(draws, "draws")
+    n = battles.n_models
+    rows = []
+    for budget in (b for b in BUDGETS if b * n < len(battles)):
+        if not draws:
+            break
+        errors: dict[str, list[float]] = {}
+        for _ in range(draws):
+            part = battles.take(draw.choice(len(battles), budget * n, replace=False))
+            for rule in judge_rules(part):
+                found = residuals(hold_out_each(part, rule, l2=l2, replicates=0), human)
+                if found.mae is not None:
+                    errors.setdefault(rule.name, []).append(found.mae)
+        rows += [
+            BudgetRow(
+                method=name,
+                battles=budget * n,
+                per_model=float(budget),
+                mae=float(np.mean(seen)),
+                mae_sd=float(np.std(seen, ddof=1)) if len(seen) > 1 else None,
+                draws=len(seen),
+            )
+            for name, seen in errors.items()
+        ]
+    return tuple(rows)
+
+
+def group_temperatures(
+    battles: Battles, pooled: Temperature | None
+) -> tuple[tuple[GroupRow, ...], str | None]:
+    """Each group's own beta, and whether one pooled beta will do.
+
+    Likelihood ratio test of one beta against one per group. Sparse groups overfit (appendix E): a
+    group of its own is advised only with 500 votes or more.
+    """
+    if battles.score is None or battles.human is None or battles.groups is None:
+        return (), None
+    if pooled is None:
+        pooled = fit_temperature(battles.score, battles.human)
+    rows = []
+    gain, used, large = 0.0, 0, []
+    for k, name in enumerate(battles.groups):
+        inside = battles.group_codes == k
+        s, y = battles.score[inside], battles.human[inside]
+        found = fit_temperature(s, y)
+        rows.append(
+            GroupRow(group=name, n_votes=found.n_battles, beta=found.beta, beta_se=found.beta_se)
+        )
+        if found.beta is None or pooled.beta is None:
+            continue
+        own = mean_log_likelihood(s, y, found.beta)
+        shared = mean_log_likelihood(s, y, pooled.beta)
+        gain += 2 * found.n_battles * (own - shared)
+        used += 1
+        if found.n_battles >= _FEWEST_VOTES_OWN_BETA:
+            large.append(name)
+    if used < 2:
+        return tuple(rows), "one pooled beta: fewer than two groups have a beta of their own"
+    p = float(stats.chi2.sf(max(gain, 0.0), used - 1))
+    if p >= 0.05:
+        return tuple(rows), f"one pooled beta will do: groups do not differ (p = {p:.2f})"
+    if not large:
+        return tuple(rows), (
+            f"groups differ (p = {p:.3f}), but none has {_FEWEST_VOTES_OWN_BETA} votes: keep the "
+            "pooled beta, which sparse groups would overfit"
+        )
+    return tuple(rows), (
+        f"groups differ (p = {p:.3f}): consider an own beta for {', '.join(large[:6])}; keep the "
+        "pooled one for smaller groups"
+    )

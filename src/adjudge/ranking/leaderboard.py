@@ -1,0 +1,184 @@
+"""From a fit to the rows of a leaderboard: intervals, ranks and rank ranges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from adjudge._bradley_terry import ELO_PER_UNIT, to_elo
+from adjudge._stats import normal_quantile
+from adjudge._validation import FloatArray, IntArray, Seed, one_of
+from adjudge.ranking.bootstrap import bootstrap_strengths
+from adjudge.ranking.bradley_terry import Fit, elo_standard_errors, perfect_record_bounds
+from adjudge.ranking.counts import battles_per_model
+from adjudge.ranking.rank_ranges import rank_ranges, ranks
+from adjudge.ranking.sandwich import sandwich
+from adjudge.results.ranking import ModelRow
+
+INTERVALS = ("bootstrap", "sandwich", "none")
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How sure each Elo is: standard errors, interval ends (NaN: open or none), rank ranges."""
+
+    se: FloatArray
+    low: FloatArray
+    high: FloatArray
+    open_end: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    rank_low: IntArray | None
+    rank_high: IntArray | None
+
+
+def elo_spread(
+    fit: Fit,
+    a: IntArray,
+    b: IntArray,
+    target: FloatArray,
+    *,
+    interval: str,
+    confidence_level: float,
+    replicates: int,
+    rng: Seed,
+    clusters: IntArray | None,
+) -> Spread:
+    """Intervals by the percentile bootstrap or the sandwich; exact bounds for clean sweeps.
+
+    Rank ranges come from the bootstrap only. With many thousands of battles both agree; with few
+    battles per model, or few prompts, neither holds its level.
+    """
+    one_of(interval, INTERVALS, "interval")
+    n = len(fit.names)
+    inverse = fit.inverse_information()
+    swept = fit.structure.won_all | fit.structure.lost_all
+    if interval == "none":
+        nothing = np.full(n, np.nan)
+        return Spread(nothing, nothing, nothing, np.zeros(n, dtype=bool), None, None)
+    rank_low = rank_high = None
+    if interval == "sandwich":
+        se = elo_standard_errors(sandwich(fit, a, b, target, clusters=clusters))
+        reach = normal_quantile(confidence_level) * se
+        low, high = fit.elo - reach, fit.elo + reach
+    else:
+        drawn = bootstrap_strengths(
+            fit, a, b, target, replicates=replicates, rng=rng, clusters=clusters
+        )
+        se = ELO_PER_UNIT * drawn.std(axis=0, ddof=1)
+        tail = (1 - confidence_level) / 2
+        low, high = to_elo(np.quantile(drawn, [tail, 1 - tail], axis=0))
+        rank_low, rank_high = _ranges(fit, drawn, inverse, swept, confidence_level)
+    # A clean sweep looks certain to resampling and to the sandwich alike.
+    se = np.where(swept, np.maximum(se, elo_standard_errors(inverse)), se)
+    bound_low, bound_high = perfect_record_bounds(fit, confidence_level)
+    low = np.where(fit.structure.won_all, bound_low, np.where(fit.structure.lost_all, np.nan, low))
+    high = np.where(
+        fit.structure.lost_all, bound_high, np.where(fit.structure.won_all, np.nan, high)
+    )
+    return Spread(se, low, high, swept, rank_low, rank_high)
+
+
+def _ranges(
+    fit: Fit,
+    drawn: FloatArray,
+    inverse: FloatArray,
+    swept: np.ndarray[tuple[int], np.dtype[np.bool_]],
+    confidence_level: float,
+) -> tuple[IntArray, IntArray]:
+    n = len(fit.names)
+    own = np.diag(inverse)
+    least = np.sqrt(np.maximum(own[:, None] + own[None, :] - 2 * inverse, 0.0))
+    least = np.where(swept[:, None] | swept[None, :], least, 0.0)
+    best, worst = np.ones(n, dtype=np.int64), np.ones(n, dtype=np.int64)
+    component = fit.structure.component
+    for number in np.unique(component):
+        inside = np.flatnonzero(component == number)
+        best[inside], worst[inside] = rank_ranges(
+            fit.theta[inside],
+            drawn[:, inside],
+            confidence_level=confidence_level,
+            least_se=least[np.ix_(inside, inside)],
+        )
+    return best, worst
+
+
+def elo_rows(fit: Fit, a: IntArray, b: IntArray, spread: Spread) -> tuple[ModelRow, ...]:
+    """Rows in order: the largest component first, the strongest first within it."""
+    component = fit.structure.component
+    n_battles = battles_per_model(a, b, len(fit.names))
+    rank = component_ranks(fit.theta, component)
+    # A model nobody has seen battle has no place on a leaderboard.
+    known = np.flatnonzero(n_battles > 0)
+    order = sorted(known.tolist(), key=lambda k: (component[k], -fit.theta[k], fit.names[k]))
+    elo = fit.elo
+    return tuple(
+        ModelRow(
+            model=fit.names[k],
+            elo=float(elo[k]),
+            low=number_or_none(spread.low[k]),
+            high=number_or_none(spread.high[k]),
+            se=number_or_none(spread.se[k]),
+            n_battles=int(n_battles[k]),
+            rank=int(rank[k]),
+            rank_low=None if spread.rank_low is None else int(spread.rank_low[k]),
+            rank_high=None if spread.rank_high is None else int(spread.rank_high[k]),
+            component=int(component[k]),
+            unbounded=bool(spread.open_end[k]),
+        )
+        for k in order
+    )
+
+
+def score_rows(
+    names: tuple[str, ...],
+    score: FloatArray,
+    n_battles: IntArray,
+    component: IntArray,
+    *,
+    low: FloatArray | None = None,
+    high: FloatArray | None = None,
+    se: FloatArray | None = None,
+) -> tuple[ModelRow, ...]:
+    """Rows of a method that has no Elo; `low` and `high` are on the scale of `score`."""
+    rank = component_ranks(score, component)
+    known = np.flatnonzero(n_battles > 0)
+    order = sorted(known.tolist(), key=lambda k: (component[k], -score[k], names[k]))
+    return tuple(
+        ModelRow(
+            model=names[k],
+            elo=None,
+            low=None if low is None else number_or_none(low[k]),
+            high=None if high is None else number_or_none(high[k]),
+            se=None if se is None else number_or_none(se[k]),
+            n_battles=int(n_battles[k]),
+            rank=int(rank[k]),
+            score=float(score[k]),
+            component=int(component[k]),
+        )
+        for k in order
+    )
+
+
+def component_ranks(strength: FloatArray, component: IntArray) -> IntArray:
+    """Ranks within each component."""
+    rank = np.zeros(len(strength), dtype=np.int64)
+    for number in np.unique(component):
+        inside = component == number
+        rank[inside] = ranks(strength[inside])
+    return rank
+
+
+def component_names(
+    names: tuple[str, ...], component: IntArray, n_battles: IntArray
+) -> tuple[tuple[str, ...], ...]:
+    """The models of each component, largest component first."""
+    return tuple(
+        tuple(names[k] for k in np.flatnonzero((component == number) & (n_battles > 0)))
+        for number in np.unique(component)
+        if np.any((component == number) & (n_battles > 0))
+    )
+
+
+def number_or_none(value: float) -> float | None:
+    """A float, or None for NaN."""
+    return float(value) if np.isfinite(value) else None
