@@ -14,6 +14,7 @@ from typing import Any, Literal
 import polars as pl
 
 from adjudge.errors import DataError
+from adjudge.io._formats import looks_like, other_format, refuse_other
 from adjudge.io.tables import TableLike, read_table, source_name
 
 Kind = Literal["text", "number", "whole", "numbers", "any"]
@@ -39,14 +40,20 @@ def load(
     layout: Sequence[Column],
     *,
     columns: Mapping[str, str] | None,
+    expected: str,
 ) -> tuple[pl.DataFrame, str]:
-    """The table with our column names; `columns` maps our name to the file's."""
+    """The table with our column names; `columns` maps our name to the file's.
+
+    A public data set is refused, with its name, unless the caller says which column is which.
+    """
     name = source_name(source)
     wanted = dict(columns or {})
     keep_text = {column.name for column in layout if column.kind == "text"}
     keep_text |= {alias for column in layout if column.kind == "text" for alias in column.also}
     keep_text |= {wanted[ours] for ours in wanted if ours in keep_text}
     frame = read_table(source, text=keep_text)
+    if not wanted:
+        refuse_other(frame.columns, expected, name)
     for column in layout:
         if column.name in frame.columns or column.name in wanted:
             continue
@@ -71,26 +78,41 @@ def renamed(frame: pl.DataFrame, wanted: Mapping[str, str], name: str) -> pl.Dat
     return frame
 
 
-def checked(frame: pl.DataFrame, layout: Sequence[Column], name: str) -> pl.DataFrame:
+def checked(
+    frame: pl.DataFrame, layout: Sequence[Column], name: str, *, expected: str | None = None
+) -> pl.DataFrame:
     """The frame with every declared column of its type and in its range, declared ones first."""
-    for column in layout:
-        if column.required and column.name not in frame.columns:
-            raise DataError(
-                name,
-                "is missing",
-                column=column.name,
-                remedy=f"add it or name the one that holds it (columns here: "
-                f"{listed(frame.columns)})",
-            )
+    required = [column.name for column in layout if column.required]
+    absent = [column for column in required if column not in frame.columns]
+    if absent:
+        # With most of its columns there, it is a file of this kind with one column misnamed.
+        mostly_here = len(required) > 2 and 2 * len(absent) < len(required)
+        raise missing(frame, absent[0], name, None if mostly_here else expected)
     present = [column for column in layout if column.name in frame.columns]
     frame = frame.with_columns(_coerced(frame.get_column(c.name), c, name) for c in present)
     first = [column.name for column in present]
     return frame.select(first + [other for other in frame.columns if other not in first])
 
 
+def missing(
+    frame: pl.DataFrame, column: str, name: str, expected: str | None, remedy: str = ""
+) -> DataError:
+    """A column is not there: perhaps because the file is of another kind altogether."""
+    found = looks_like(frame.columns)
+    if expected is not None and found is not None and found.name != expected:
+        return other_format(found, expected, name)
+    remedy = remedy or "add it or name the one that holds it"
+    return DataError(
+        name,
+        "is missing",
+        column=column,
+        remedy=f"{remedy} (columns here: {listed(frame.columns)})",
+    )
+
+
 def refuse_duplicates(frame: pl.DataFrame, key: Sequence[str], name: str, remedy: str) -> None:
     """One row per key, or the second one is named."""
-    # Mostly one column tells all rows apart, and counting one is ten times quicker than hashing all.
+    # Mostly one column tells all rows apart; counting one is ten times quicker than hashing all.
     if frame.get_column(key[0]).n_unique() == frame.height:
         return
     if frame.select(pl.struct(key).is_duplicated().any()).item():

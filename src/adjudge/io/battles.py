@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from adjudge.errors import DataError
-from adjudge.io._schema import Column, checked, listed, load, refuse_where, shown
+from adjudge.io._schema import Column, checked, load, missing, refuse_where, shown
 from adjudge.io.tables import TableLike
 
 WINNERS = ("model_a", "model_b", "tie", "tie (bothbad)")
@@ -42,8 +42,13 @@ def read_battles(source: TableLike, *, columns: Mapping[str, str] | None = None)
     >>> read_battles({"model_a": ["x"], "model_b": ["y"], "human_pref": ["B"]})["winner"].to_list()
     ['model_b']
     """
-    frame, name = load(source, LAYOUT, columns=columns)
-    frame = checked(frame, LAYOUT, name)
+    frame, name = load(source, LAYOUT, columns=columns, expected="battles")
+    return check_battles(frame, name)
+
+
+def check_battles(frame: pl.DataFrame, name: str) -> pl.DataFrame:
+    """The frame as battles, or a DataError that names `name` and the row."""
+    frame = checked(frame, LAYOUT, name, expected="battles")
     frame = _with_winner(frame, name)
     refuse_where(
         frame,
@@ -74,12 +79,7 @@ def _with_winner(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     if "winner" in frame.columns:
         return frame
     if "human_pref" not in frame.columns:
-        raise DataError(
-            name,
-            "is missing",
-            column="winner",
-            remedy=f"give winner or human_pref (columns here: {listed(frame.columns)})",
-        )
+        raise missing(frame, "winner", name, "battles", "give winner or human_pref")
     given = frame.get_column("human_pref")
     if given.dtype == pl.Null:
         return frame.with_columns(winner=pl.lit(None, pl.String))

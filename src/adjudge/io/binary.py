@@ -5,7 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from adjudge.errors import DataError
-from adjudge.io._schema import Column, checked, listed, renamed, shown
+from adjudge.io._formats import refuse_other
+from adjudge.io._schema import Column, checked, missing, renamed, shown
 from adjudge.io.tables import TableLike, read_table, source_name
 
 _TRUTH = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}
@@ -26,14 +27,10 @@ def read_binary(
     """
     name = source_name(source)
     frame = read_table(source, text=("id", judge_column, human_column))
+    refuse_other(frame.columns, "binary", name)
     for column, option in ((judge_column, "judge_column"), (human_column, "human_column")):
         if column not in frame.columns:
-            raise DataError(
-                name,
-                "is missing",
-                column=column,
-                remedy=f"name the right one with {option} (columns here: {listed(frame.columns)})",
-            )
+            raise missing(frame, column, name, "binary", f"name the right one with {option}")
     frame = renamed(frame, {"judge": judge_column, "human": human_column}, name)
     judge, human = (_zero_one(frame.get_column(c), c, name) for c in ("judge", "human"))
     if judge.null_count():

@@ -7,8 +7,15 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from adjudge.errors import ArgumentError, DataError
-from adjudge.io._schema import Column, checked, listed, load, refuse_duplicates, refuse_where
+from adjudge.errors import ArgumentError
+from adjudge.io._schema import (
+    Column,
+    checked,
+    load,
+    missing,
+    refuse_duplicates,
+    refuse_where,
+)
 from adjudge.io.pairs import LABELS
 from adjudge.io.tables import TableLike
 from adjudge.records import MEASURED, STATUSES
@@ -65,16 +72,18 @@ def read_judgments(
     >>> rows.select("p_a", "verdict").row(0)
     (0.7, 'A')
     """
-    frame, name = load(source, LAYOUT, columns=columns)
-    frame = checked(frame, LAYOUT, name)
+    frame, name = load(source, LAYOUT, columns=columns, expected="judgments")
+    return check_judgments(frame, name, judge=judge, protocol=protocol)
+
+
+def check_judgments(
+    frame: pl.DataFrame, name: str, *, judge: str | None = None, protocol: str | None = None
+) -> pl.DataFrame:
+    """The frame as judgments, or a DataError that names `name` and the row."""
+    frame = checked(frame, LAYOUT, name, expected="judgments")
     if "p_a" not in frame.columns and not {"p_fwd", "p_rev"} <= set(frame.columns):
-        raise DataError(
-            name,
-            "is missing",
-            column="p_a",
-            remedy="give p_a, or p_fwd and p_rev, all about response_a (columns here: "
-            f"{listed(frame.columns)})",
-        )
+        remedy = "give p_a, or p_fwd and p_rev, all about response_a"
+        raise missing(frame, "p_a", name, "judgments", remedy)
     frame = _named(frame, {"judge": judge, "protocol": protocol}, name)
     absent = [column for column in _NUMBERS if column not in frame.columns]
     frame = frame.with_columns(pl.lit(None, pl.Float64).alias(column) for column in absent)

@@ -69,8 +69,13 @@ def read_labels(source: TableLike, *, columns: Mapping[str, str] | None = None) 
     >>> read_labels({"id": [7, 8], "label": ["A", "tie"]})["id"].to_list()
     ['7', '8']
     """
-    frame, name = load(source, LAYOUT, columns=columns)
-    frame = checked(frame, LAYOUT, name)
+    frame, name = load(source, LAYOUT, columns=columns, expected="labels")
+    return check_labels(frame, name)
+
+
+def check_labels(frame: pl.DataFrame, name: str) -> pl.DataFrame:
+    """The frame as labels, or a DataError that names `name` and the row."""
+    frame = checked(frame, LAYOUT, name, expected="labels")
     if "rater" in frame.columns:
         frame = _once_per_rater(frame, name)
     return frame

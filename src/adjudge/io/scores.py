@@ -50,10 +50,17 @@ def read_scores(
     >>> frame["human_scores"][0].to_list()
     [5.0, 3.0]
     """
-    frame, name = load(source, LAYOUT, columns=columns)
+    frame, name = load(source, LAYOUT, columns=columns, expected="scores")
+    return check_scores(frame, name, raters=raters)
+
+
+def check_scores(
+    frame: pl.DataFrame, name: str, *, raters: Sequence[str] | None = None
+) -> pl.DataFrame:
+    """The frame as scores, or a DataError that names `name` and the row."""
     named = list(raters) if raters is not None else [c for c in frame.columns if _RATER.match(c)]
     layout = (*LAYOUT, *(Column(name=rater, kind="number", required=True) for rater in named))
-    frame = checked(frame, layout, name)
+    frame = checked(frame, layout, name, expected="scores")
     frame = _with_names(frame)
     frame = _with_status(frame, name)
     frame = _with_people(frame, named)
@@ -68,6 +75,35 @@ def read_scores(
     )
     first = [c.name for c in LAYOUT if c.name in frame.columns]
     return frame.select(first + [other for other in frame.columns if other not in first])
+
+
+def check_human_scores(frame: pl.DataFrame, name: str) -> pl.DataFrame:
+    """People's scores without a judge's: doc_id, model, criterion and one column per rater."""
+    raters = [column for column in frame.columns if _RATER.match(column)]
+    layout = [
+        Column(name="doc_id", required=True, filled=True),
+        Column(name="model", required=True, filled=True),
+        Column(name="criterion", required=True, filled=True),
+        *(Column(name=rater, kind="number") for rater in raters),
+    ]
+    frame = checked(frame, layout, name)
+    refuse_duplicates(
+        frame, ["doc_id", "model", "criterion"], name, "keep one row per summary and criterion"
+    )
+    return _with_people(frame, raters)
+
+
+def join_human_scores(scores: pl.DataFrame, human: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+    """The judge's scores with people's beside them, and how many rows found none.
+
+    Joined by doc_id, model and criterion. Columns of people that `scores` has already are
+    replaced.
+    """
+    key = ["doc_id", "model", "criterion"]
+    given = human.drop("id", strict=False)
+    kept = scores.drop([c for c in given.columns if c not in key and c in scores.columns])
+    joined = kept.join(given, on=key, how="left", maintain_order="left")
+    return joined, joined.get_column("human_scores").null_count()
 
 
 def _with_names(frame: pl.DataFrame) -> pl.DataFrame:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,14 @@ _PARQUET_ROWS = 4096
 
 #: A path, a polars frame or a pandas frame (or a list of dicts, or a dict of columns).
 TableLike = Any
+
+
+@dataclass(frozen=True, slots=True)
+class NamedRows:
+    """Records made on the way, with the name of the file they come from."""
+
+    name: str
+    rows: Iterator[Record]
 
 
 def read_table(source: TableLike, *, text: Collection[str] | None = ()) -> pl.DataFrame:
@@ -49,6 +58,9 @@ def read_table(source: TableLike, *, text: Collection[str] | None = ()) -> pl.Da
 
 def iter_rows(source: TableLike) -> Iterator[Record]:
     """The rows as dicts, one at a time, in bounded memory; CSV fields stay text."""
+    if isinstance(source, NamedRows):
+        yield from source.rows
+        return
     if not isinstance(source, (str, Path)):
         yield from as_frame(source).iter_rows(named=True)
         return
@@ -64,6 +76,8 @@ def iter_rows(source: TableLike) -> Iterator[Record]:
 
 def source_name(source: TableLike) -> str:
     """The path as given, or the name of an in-memory frame, for errors."""
+    if isinstance(source, NamedRows):
+        return source.name
     return str(source) if isinstance(source, (str, Path)) else FRAME_NAME
 
 

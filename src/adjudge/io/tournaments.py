@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from adjudge.errors import DataError
-from adjudge.io._schema import Column, checked, listed, load, refuse_where
+from adjudge.io._schema import Column, checked, load, missing, refuse_where
 from adjudge.io.judgments import UNNAMED
 from adjudge.io.tables import TableLike
 
@@ -48,8 +47,13 @@ def read_tournaments(
     >>> rows.select("order", "verdict").rows()
     [('ab', 'A'), ('ba', 'B')]
     """
-    frame, name = load(source, LAYOUT, columns=columns)
-    frame = checked(frame, LAYOUT, name)
+    frame, name = load(source, LAYOUT, columns=columns, expected="tournaments")
+    return check_tournaments(frame, name)
+
+
+def check_tournaments(frame: pl.DataFrame, name: str) -> pl.DataFrame:
+    """The frame as tournaments, or a DataError that names `name` and the row."""
+    frame = checked(frame, LAYOUT, name, expected="tournaments")
     refuse_where(
         frame,
         pl.col("model_a") == pl.col("model_b"),
@@ -81,13 +85,8 @@ def _with_verdict(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     if {"p_fwd", "p_rev"} <= here:
         both = frame.with_columns(verdict_fwd=_from("p_fwd"), verdict_rev=_from("p_rev"))
         return _both_orders(both, "verdict_fwd", "verdict_rev")
-    raise DataError(
-        name,
-        "is missing",
-        column="verdict",
-        remedy="give verdict or p_a, or verdict_fwd and verdict_rev (columns here: "
-        f"{listed(frame.columns)})",
-    )
+    remedy = "give verdict or p_a, or verdict_fwd and verdict_rev"
+    raise missing(frame, "verdict", name, "tournaments", remedy)
 
 
 def _from(column: str) -> pl.Expr:
