@@ -69,28 +69,23 @@ def _gather(pending: bytes, pieces: Iterator[bytes], want: int) -> tuple[bytes, 
 
 
 def _header_record(source: Source, pieces: Iterator[bytes]) -> tuple[bytes, bytes]:
-    gathered = b""
+    """The first record and what follows it; line ends inside quotes do not end a record."""
+    before: list[bytes] = []
+    size, inside = 0, False
     for piece in pieces:
-        gathered = (gathered + piece).lstrip(b"\r\n")
-        end = _first_record_end(gathered)
-        if end is not None:
-            return gathered[:end], gathered[end:]
-        if len(gathered) > LINE_LIMIT:
+        piece = piece if before else piece.lstrip(b"\r\n")
+        start = 0
+        while (newline := piece.find(b"\n", start)) >= 0:
+            inside ^= piece.count(b'"', start, newline) % 2 == 1
+            start = newline + 1
+            if not inside:
+                return b"".join([*before, piece[:start]]), piece[start:]
+        inside ^= piece.count(b'"', start) % 2 == 1
+        before.append(piece)
+        size += len(piece)
+        if size > LINE_LIMIT:
             raise too_long(source.path, 1)
-    return gathered, b""
-
-
-def _first_record_end(data: bytes) -> int | None:
-    inside = False
-    start = 0
-    while True:
-        newline = data.find(b"\n", start)
-        if newline < 0:
-            return None
-        inside ^= data.count(b'"', start, newline) % 2 == 1
-        if not inside:
-            return newline + 1
-        start = newline + 1
+    return b"".join(before), b""
 
 
 def _delimiter(header: bytes) -> str:

@@ -164,21 +164,23 @@ def _array_records(source: Source) -> Iterator[Record]:
     utf8 = codecs.getincrementaldecoder("utf-8")()
     pieces = source.pieces()
     window, at, row, ended = "", 0, 0, False
-    needed = 0
 
     def more() -> None:
-        nonlocal window, at, ended, needed
-        window, at = window[at:], 0
-        needed = max(2 * len(window), 1)
-        while len(window) < needed and not ended:
+        """Twice as much of the window, so that a long element is not parsed again and again."""
+        nonlocal window, at, ended
+        parts, size = [window[at:]], len(window) - at
+        needed = 2 * size + 1
+        while size < needed and not ended:
             piece = next(pieces, None)
             try:
-                window += utf8.decode(piece or b"", final=piece is None)
+                parts.append(utf8.decode(piece or b"", final=piece is None))
             except UnicodeDecodeError:
                 raise DataError(
                     source.path, "is not valid UTF-8", row=row + 1, remedy="save the file as UTF-8"
                 ) from None
+            size += len(parts[-1])
             ended = piece is None
+        window, at = "".join(parts), 0
 
     more()
     at = len(window) - len(window.lstrip()) + 1  # past the opening bracket

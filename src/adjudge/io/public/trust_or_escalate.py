@@ -32,6 +32,7 @@ def pairs(rows: Numbered, context: Context) -> Iterator[Record]:
             "response_a": str(outputs[0]),
             "response_b": str(outputs[1]),
             "label": _label(record, row, context),
+            "prompt_id": short_hash(text(record, "instruction", row, context)),
         }
 
 
