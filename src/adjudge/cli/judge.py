@@ -27,13 +27,17 @@ def register(app: typer.Typer) -> None:
 
 def judge(
     pairs: Annotated[
-        Path, typer.Argument(help="Pairs: id, prompt, response_a, response_b.", show_default=False)
+        Path,
+        typer.Argument(
+            help="Pairs: id, prompt, response_a, response_b (likert: id, prompt, response).",
+            show_default=False,
+        ),
     ],
     judge_spec: Annotated[
         str,
         typer.Option(
             "--judge",
-            help="openai:MODEL, llamacpp:smollm2, llamacpp:FILE.gguf, replay:FILE, "
+            help="openai:MODEL, anthropic:MODEL, llamacpp:smollm2, llamacpp:FILE.gguf, replay:FILE, "
             "simulated:accuracy=0.8,position_bias=0.1,noise=0.5,seed=1 ...",
             show_default=False,
         ),
@@ -45,7 +49,11 @@ def judge(
         ),
     ] = None,
     protocol: Annotated[
-        str, typer.Option(help="How to ask: preference, likelihood ...")
+        str,
+        typer.Option(
+            help="How to ask: preference, likelihood, verbalized, annotators, rubric, criterion; "
+            "likert for single responses."
+        ),
     ] = "preference",
     store: Annotated[
         Path, typer.Option(help="Where every reply is kept; what it holds is not asked again.")
@@ -63,8 +71,17 @@ def judge(
         typer.Option(min=1, help="Draw so many answers per order: for judges without logprobs."),
     ] = None,
     prompt: Annotated[Path | None, typer.Option(help="Your own prompt file.")] = None,
+    criteria: Annotated[
+        Path | None, typer.Option(help="Your own criteria, for rubric, criterion and likert.")
+    ] = None,
+    demonstrations: Annotated[
+        Path | None, typer.Option(help="Labelled pairs to show, for annotators; none you test on.")
+    ] = None,
     base_url: Annotated[
         str | None, typer.Option(help="Any OpenAI-compatible server, e.g. http://localhost:8000/v1")
+    ] = None,
+    source: Annotated[
+        str | None, typer.Option("--from", help="Name of a public format, where it cannot be told.")
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print calls, tokens and cost; ask nobody.")
@@ -82,6 +99,9 @@ def judge(
     summary: Annotated[
         Path | None, typer.Option(help="Write the summary here as JSON, for `adjudge report`.")
     ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of what a protocol draws: orders, personas.")
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Ask a judge about pairs, in both orders, and keep every reply; resumes where it stopped."""
@@ -94,6 +114,10 @@ def judge(
         "limit": limit,
         "samples": samples,
         "prompt": prompt,
+        "criteria": criteria,
+        "demonstrations": demonstrations,
+        "seed": seed,
+        "source_format": source,
         "base_url": base_url,
         "prices": prices,
         "retry": tuple(retry or ()),

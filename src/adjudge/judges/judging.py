@@ -23,7 +23,7 @@ from adjudge.judges.prices import Price, price_for, read_prices
 from adjudge.judges.progress import Tally
 from adjudge.judges.rows import Row, RowTally, rows_of
 from adjudge.judges.runner import ProgressCallback, Runner, prepare
-from adjudge.judges.spec import parse_judge, parse_protocol
+from adjudge.judges.spec import BACKENDS, PROTOCOLS, parse_judge, parse_protocol
 from adjudge.judges.stopping import Stop
 from adjudge.judges.subjects import Subjects, SubjectSource
 from adjudge.judges.writing import check_output, frame_of, writing
@@ -84,6 +84,10 @@ async def judge_pairs_async(
     base_url: str | None = None,
     samples: int | None = None,
     prompt: str | Path | None = None,
+    criteria: str | Path | None = None,
+    demonstrations: SubjectSource | None = None,
+    seed: int | None = None,
+    source_format: str | None = None,
     max_cost: float | None = None,
     prices: str | Path | Mapping[str, Price] | None = None,
     retry: Collection[Status] = (),
@@ -95,15 +99,29 @@ async def judge_pairs_async(
 
     `store` is a file that any number of runs may share, or None for one that is forgotten.
     `output` (.jsonl, .csv, .tsv, .parquet, with .gz if you like) gets the rows by atomic rename;
-    without it they are in `Judged.judgments`. `retry` names statuses to ask again; errors always
-    are. `max_cost` stops before the next call would go beyond that many dollars: the rows that
-    are complete are written, the others counted as not asked. A run that is interrupted or
-    refused leaves its replies in the store and writes nothing; run the same call to go on.
+    without it they are in `Judged.judgments`. `samples`, `prompt`, `criteria` (a file of
+    criteria), `demonstrations` (labelled pairs of your own) and `seed` are for the protocols that
+    take them. `source_format` names a public data set's format where it cannot be told by looking;
+    `seed` also decides which side a data set's chosen response stands on. `retry` names statuses
+    to ask again; errors always are. `max_cost` stops before the next call would go beyond that
+    many dollars: the rows that are complete are written, the others counted as not asked. A run
+    that is interrupted or refused leaves its replies in the store and writes nothing; run the same call to go on.
     """
     stop = stop or Stop()
     target = None if output is None else check_output(output)
     made = _judge(
-        judge, protocol, _options(concurrency, timeout, base_url), samples=samples, prompt=prompt
+        judge,
+        _protocol(
+            protocol,
+            samples=samples,
+            prompt=prompt,
+            criteria=criteria,
+            demonstrations=demonstrations,
+            seed=seed,
+        ),
+        concurrency=concurrency,
+        timeout=timeout,
+        base_url=base_url,
     )
     price = _price(made, prices)
     if max_cost is not None and price is None:
@@ -121,7 +139,7 @@ async def judge_pairs_async(
         "tally": tally,
         "stop": stop,
     }
-    subjects = Subjects(pairs, limit=limit)
+    subjects = _subjects(pairs, made, limit, source_format, seed)
     try:
         survey = await asyncio.to_thread(subjects.survey)
         assert survey.first is not None  # noqa: S101  (a survey without a row raises)
@@ -144,7 +162,8 @@ async def judge_pairs_async(
             await thread.close()
     finally:
         subjects.close()
-    summary = _summary(made, tally, counts, survey.subjects, price, stop, elapsed, target, store)
+    counts.subjects, counts.dropped = survey.subjects, subjects.dropped
+    summary = _summary(made, tally, counts, price, stop, elapsed, target, store)
     return Judged(summary, None if rows is None else tuple(rows))
 
 
@@ -157,14 +176,29 @@ def plan_judging(
     limit: int | None = None,
     samples: int | None = None,
     prompt: str | Path | None = None,
+    criteria: str | Path | None = None,
+    demonstrations: SubjectSource | None = None,
+    seed: int | None = None,
+    source_format: str | None = None,
     base_url: str | None = None,
     prices: str | Path | Mapping[str, Price] | None = None,
     retry: Collection[Status] = (),
 ) -> JudgingPlan:
     """What `judge_pairs` would do with the same arguments: calls, tokens, cost. Asks nobody."""
-    made = _judge(judge, protocol, _options(None, None, base_url), samples=samples, prompt=prompt)
+    made = _judge(
+        judge,
+        _protocol(
+            protocol,
+            samples=samples,
+            prompt=prompt,
+            criteria=criteria,
+            demonstrations=demonstrations,
+            seed=seed,
+        ),
+        base_url=base_url,
+    )
     price = _price(made, prices)
-    subjects = Subjects(pairs, limit=limit)
+    subjects = _subjects(pairs, made, limit, source_format, seed)
     # A plan leaves no trace: a store that is not there yet is not made.
     opened = open_store(store) if store is not None and Path(store).exists() else None
     calls = kept = characters = written = rows = 0
@@ -202,43 +236,47 @@ def plan_judging(
     )
 
 
-def _judge(
-    judge: str | Backend,
-    protocol: str | JudgeProtocol,
-    options: Mapping[str, Any],
-    *,
-    samples: int | None,
-    prompt: str | Path | None,
-) -> Judge:
-    if isinstance(protocol, str):
+def _protocol(protocol: str | JudgeProtocol, **options: Any) -> JudgeProtocol:
+    if not isinstance(protocol, str):
+        for name, value in options.items():
+            if value is not None:
+                raise ArgumentError(name, value, f"set it on the {protocol.name} object itself")
+        return protocol
+    given = {name: options[name] for name in ("samples", "seed")}
+    if options["prompt"] is not None:
         from adjudge.judges.prompting import read_prompt
 
-        asked = parse_protocol(
-            protocol, samples=samples, prompt=None if prompt is None else read_prompt(prompt)
+        given["prompt"] = read_prompt(options["prompt"])
+    if options["criteria"] is not None:
+        from adjudge.judges.criteria import read_criteria
+
+        given["criteria"] = read_criteria(options["criteria"])
+    if options["demonstrations"] is not None:
+        given["pool"] = list(Subjects(options["demonstrations"]))
+    elif protocol == "annotators":
+        raise ArgumentError(
+            "demonstrations", None, "annotators need labelled pairs of yours: --demonstrations FILE"
         )
-    elif samples is not None or prompt is not None:
-        raise ArgumentError("protocol", protocol.name, "set samples and prompt on the protocol")
-    else:
-        asked = protocol
-    if isinstance(judge, str):
-        return make_judge(_backend(judge, options), asked)
-    return make_judge(judge, asked)
+    return parse_protocol(protocol, **given)
 
 
-def _backend(spec: str, options: Mapping[str, Any]) -> Backend:
-    from adjudge.judges.spec import BACKENDS
-
-    entry = BACKENDS.get(spec.partition(":")[0])
+def _judge(judge: str | Backend, protocol: JudgeProtocol, **options: Any) -> Judge:
+    if not isinstance(judge, str):
+        return make_judge(judge, protocol)
+    entry = BACKENDS.get(judge.partition(":")[0])
     # How many calls run at once is the runner's business; a backend that pools connections is
     # told, another need not know.
-    unknown = {"concurrency"} - set(entry.takes if entry else ())
-    return parse_judge(spec, **{k: v for k, v in options.items() if k not in unknown})
+    if entry is not None and "concurrency" not in entry.takes:
+        options.pop("concurrency", None)
+    return make_judge(parse_judge(judge, **options), protocol)
 
 
-def _options(
-    concurrency: int | None, timeout: float | None, base_url: str | None
-) -> dict[str, Any]:
-    return {"concurrency": concurrency, "timeout": timeout, "base_url": base_url}
+def _subjects(
+    source: SubjectSource, judge: Judge, limit: int | None, fmt: str | None, seed: int | None
+) -> Subjects:
+    entry = PROTOCOLS.get(judge.protocol.name)
+    items = entry is not None and entry.items
+    return Subjects(source, limit=limit, items=items, source_format=fmt, seed=seed or 0)
 
 
 def _price(judge: Judge, prices: str | Path | Mapping[str, Price] | None) -> Price | None:
@@ -295,7 +333,6 @@ def _summary(
     judge: Judge,
     tally: Tally,
     counts: RowTally,
-    subjects: int,
     price: Price | None,
     stop: Stop,
     elapsed: float,
@@ -308,7 +345,8 @@ def _summary(
         protocol=judge.protocol.name,
         judge_fingerprint=judge.fingerprint,
         fingerprint_parts=judge.fingerprint_parts,
-        subjects=subjects,
+        subjects=counts.subjects,
+        dropped=counts.dropped,
         rows=counts.rows,
         statuses=counts.by_status(),
         measured=counts.measured,

@@ -58,6 +58,8 @@ _SCORE_COLUMNS = (
 class RowTally:
     """Running counts over the rows of a run."""
 
+    subjects: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)
     rows: int = 0
     statuses: Counter[str] = field(default_factory=Counter)
     incomplete: int = 0
@@ -140,18 +142,25 @@ def _rows(
 ) -> list[Row]:
     subject = calls[0].subject
     given = judge.protocol.judge(subject, [_reply(call) for call in kept])
-    prompt = [call.prompt_tokens for call in kept if call.prompt_tokens is not None]
-    completion = [call.completion_tokens for call in kept if call.completion_tokens is not None]
-    tokens = sum(prompt) + sum(completion) if prompt or completion else None
-    cost = price.of(sum(prompt), sum(completion)) if price and tokens is not None else None
     rows = []
     for position, record in enumerate(given):
         row = _row(judge, subject, record)
-        if row["tokens"] is None and position == 0:
-            # Several rows out of one subject's calls: the calls are counted once, on the first.
-            row["tokens"], row["cost"] = tokens, cost
+        if row["tokens"] is None:
+            own = [call for call in kept if call.slot and call.slot == row.get("criterion")]
+            # Rows that share their calls: the calls are counted once, on the first.
+            own = own or (list(kept) if position == 0 else [])
+            row["tokens"], row["cost"] = _spent(own, price)
         rows.append(row)
     return rows
+
+
+def _spent(calls: Sequence[Call], price: Price | None) -> tuple[int | None, float | None]:
+    prompt = [call.prompt_tokens for call in calls if call.prompt_tokens is not None]
+    completion = [call.completion_tokens for call in calls if call.completion_tokens is not None]
+    if not prompt and not completion:
+        return None, None
+    cost = None if price is None else price.of(sum(prompt), sum(completion))
+    return sum(prompt) + sum(completion), cost
 
 
 def _row(judge: Judge, subject: Subject, record: Judgment | Score) -> Row:

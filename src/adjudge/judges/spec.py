@@ -19,6 +19,7 @@ class Entry:
     """Where a backend or protocol lives, which options it takes, how an example reads.
 
     `make` is called with what stands after the colon (backends only) and the options it takes.
+    `items` marks a protocol about single responses; the others are about pairs.
     """
 
     module: str
@@ -26,6 +27,7 @@ class Entry:
     takes: tuple[str, ...] = ()
     example: str = ""
     extra: str | None = None
+    items: bool = False
 
 
 _BACKENDS = "adjudge.judges.backends."
@@ -37,6 +39,12 @@ BACKENDS: Mapping[str, Entry] = {
         "OpenAIBackend",
         ("base_url", "concurrency", "timeout"),
         "openai:gpt-4.1-mini",
+    ),
+    "anthropic": Entry(
+        _BACKENDS + "anthropic",
+        "AnthropicBackend",
+        ("base_url", "concurrency", "timeout"),
+        "anthropic:claude-haiku-4-5",
     ),
     "llamacpp": Entry(
         _BACKENDS + "llamacpp", "LlamaCppBackend", (), "llamacpp:smollm2", "embedded"
@@ -50,6 +58,13 @@ BACKENDS: Mapping[str, Entry] = {
 PROTOCOLS: Mapping[str, Entry] = {
     "preference": Entry(_PROTOCOLS + "preference", "Preference", ("prompt", "samples")),
     "likelihood": Entry(_PROTOCOLS + "likelihood", "LikelihoodProtocol"),
+    "verbalized": Entry(_PROTOCOLS + "verbalized", "Verbalized", ("prompt", "seed")),
+    "annotators": Entry(
+        _PROTOCOLS + "annotators", "Annotators", ("pool", "prompt", "samples", "seed")
+    ),
+    "rubric": Entry(_PROTOCOLS + "rubric", "Rubric", ("criteria", "prompt")),
+    "criterion": Entry(_PROTOCOLS + "criterion", "ByCriterion", ("criteria", "prompt", "samples")),
+    "likert": Entry(_PROTOCOLS + "likert", "Likert", ("criteria", "prompt", "samples"), items=True),
 }
 
 

@@ -11,7 +11,7 @@ import os
 import pickle
 import tempfile
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -21,8 +21,7 @@ import numpy as np
 
 from adjudge._validation import count
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import iter_pairs
-from adjudge.io.tables import source_name
+from adjudge.io import Stream, open_items, open_pairs
 from adjudge.records import Item, Pair
 
 Subject = Pair | Item
@@ -47,23 +46,42 @@ class Subjects:
         source: SubjectSource,
         *,
         limit: int | None = None,
-        reader: Callable[[Any], Iterator[Subject]] = iter_pairs,
+        items: bool = False,
+        source_format: str | None = None,
+        seed: int = 0,
     ) -> None:
         self._limit = None if limit is None else count(limit, "limit", least=1)
         self._source = source
-        self._reader = reader
         self._spool: Path | None = None
-        self.name = source_name(source)
+        self._stream: Stream[Pair] | Stream[Item] | None = None
         is_records = isinstance(source, Iterable) and not isinstance(source, (str, Path, Mapping))
         if isinstance(source, Sequence) and not isinstance(source, str):
             self._records = bool(source) and isinstance(source[0], (Pair, Item))
         else:
             self._records = is_records and not hasattr(source, "columns")
-        if self._records:
-            self.name = "<pairs>"
+        self.name = "<pairs>"
+        if not self._records:
+            self._stream = (
+                open_items(source, source_format)
+                if items
+                else open_pairs(source, source_format, seed=seed)
+            )
+            self.name = self._stream.name
+        elif source_format is not None:
+            raise ArgumentError("source_format", source_format, "it is for files; leave it out")
 
     def __iter__(self) -> Iterator[Subject]:
         return islice(self._all(), self._limit)
+
+    @property
+    def dropped(self) -> dict[str, int]:
+        """Rows of a public data set that hold no pair, by reason, known after a full reading."""
+        return {} if self._stream is None else dict(self._stream.dropped)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be known of a public data set."""
+        return () if self._stream is None else tuple(self._stream.notes)
 
     def survey(self) -> Survey:
         """Read everything once; bad rows and ids that come twice are refused here."""
@@ -88,8 +106,8 @@ class Subjects:
             self._spool = None
 
     def _all(self) -> Iterator[Subject]:
-        if not self._records:
-            return self._reader(self._source)
+        if self._stream is not None:
+            return iter(self._stream)
         if isinstance(self._source, Sequence):
             return self._checked(iter(self._source))
         if self._spool is None:

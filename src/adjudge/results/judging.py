@@ -17,8 +17,9 @@ class Judging(Result):
     store. `first_slot_share` is how often the answer shown first was preferred, over all orders
     asked (half for a draw): one half for a judge without position bias. `agreement` is the share
     of rows with a verdict and a label (ties aside) where the two are equal; no correction, no
-    promise. `not_asked` subjects have no row: the run stopped before them. After an interrupted run
-    no rows are made and none are counted: `rows` is 0 and `not_asked` is None.
+    promise. `dropped` counts rows of the input that hold no pair, by reason. `not_asked` subjects
+    have no row: the run stopped before them. After an interrupted run no rows are made and none
+    are counted: `rows` is 0 and `not_asked` is None.
     """
 
     kind: ClassVar[str] = "judging"
@@ -28,6 +29,7 @@ class Judging(Result):
     judge_fingerprint: str
     fingerprint_parts: Mapping[str, Any] = field(default_factory=dict)
     subjects: int
+    dropped: Mapping[str, int] = field(default_factory=dict)
     rows: int
     statuses: Mapping[str, int]
     measured: int
@@ -62,6 +64,8 @@ class Judging(Result):
             told = [f"{self.judge} asked by {self.protocol}: interrupted, no rows made"]
         else:
             told.append("  " + _counted(self.statuses))
+        if self.dropped:
+            told.append(f"  dropped from the input: {_counted(self.dropped)}")
         if self.not_asked:
             told.append(f"  {self.not_asked:,} of {self.subjects:,} not asked yet")
         made = f"calls: {self.calls_made:,} made"

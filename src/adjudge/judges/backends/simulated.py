@@ -171,10 +171,16 @@ def _fitting(schema: Mapping[str, Any], letter: str, confidence: float, share: f
     kind = schema.get("type")
     kind = kind[0] if isinstance(kind, list) else kind
     if kind == "object":
-        return {
-            name: _fitting(inner, letter, confidence, share)
-            for name, inner in schema.get("properties", {}).items()
-        }
+        inside = schema.get("properties", {})
+        if inside.keys() == {"A", "B"}:
+            # Two answers side by side: the preferred one is scored higher, the surer the more.
+            better, worse = (confidence, 1 - confidence)
+            shares = {"A": better, "B": worse} if letter == "A" else {"A": worse, "B": better}
+            return {
+                name: _fitting(inner, letter, confidence, shares[name])
+                for name, inner in inside.items()
+            }
+        return {name: _fitting(inner, letter, confidence, share) for name, inner in inside.items()}
     if kind == "array":
         size = int(schema.get("minItems", 1))
         return [_fitting(schema.get("items", {}), letter, confidence, share)] * size
