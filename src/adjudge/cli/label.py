@@ -61,7 +61,7 @@ def label(
 ) -> None:
     """Label pairs in the browser: keys 1, 2 and 0; nothing is lost on reload or kill."""
     require_extra("server", "fastapi", "uvicorn")
-    from adjudge.io import iter_pairs, read_labels, write_rows
+    from adjudge.io import open_pairs, read_labels, write_rows
     from adjudge.server.label_app import label_app
     from adjudge.server.label_summary import labels_frame, records, summarise
     from adjudge.server.labelling import LabellingRound
@@ -75,7 +75,7 @@ def label(
         if import_labels is not None:
             added, same = book.import_labels(records(read_labels(import_labels)))
             remark(f"{import_labels}: {added:,} labels added, {same:,} were there already")
-        subjects = list(iter_pairs(pairs))
+        subjects = list(open_pairs(pairs, fmt=source))
         queue = _queue(subjects, plan, abstentions, random_share, seed)
         if not export_only:
             round_ = LabellingRound(subjects, queue, book, seed=seed, share_out=share_out)

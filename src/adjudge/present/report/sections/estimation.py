@@ -117,7 +117,11 @@ def _groups(result: GroupedEstimate) -> list[Block]:
             number(one.n_test),
         )
         for one in result.groups
+        if isinstance(one, Estimate)
     )
+    by_class = [
+        Words(lines=tuple(one.lines())) for one in result.groups if isinstance(one, ClassEstimate)
+    ]
     table = TableBlock(
         columns=(
             result.by,
@@ -132,7 +136,8 @@ def _groups(result: GroupedEstimate) -> list[Block]:
         rows=rows,
         caption="One confusion matrix for all" if result.pooled else "A confusion matrix for each",
     )
-    return [table, *([Words(lines=result.warnings, tone="bad")] if result.warnings else [])]
+    warned = [Words(lines=result.warnings, tone="bad")] if result.warnings else []
+    return [*([table] if rows else []), *by_class, *warned]
 
 
 def _range(low: float | None, high: float | None) -> str:
