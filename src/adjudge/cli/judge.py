@@ -37,8 +37,8 @@ def judge(
         str,
         typer.Option(
             "--judge",
-            help="openai:MODEL, anthropic:MODEL, llamacpp:smollm2, llamacpp:FILE.gguf, replay:FILE, "
-            "simulated:accuracy=0.8,position_bias=0.1,noise=0.5,seed=1 ...",
+            help="openai:MODEL, anthropic:MODEL, llamacpp:smollm2, llamacpp:FILE.gguf, "
+            "replay:FILE, simulated:accuracy=0.8,position_bias=0.1,noise=0.5,seed=1 ...",
             show_default=False,
         ),
     ],

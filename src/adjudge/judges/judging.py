@@ -105,7 +105,8 @@ async def judge_pairs_async(
     `seed` also decides which side a data set's chosen response stands on. `retry` names statuses
     to ask again; errors always are. `max_cost` stops before the next call would go beyond that
     many dollars: the rows that are complete are written, the others counted as not asked. A run
-    that is interrupted or refused leaves its replies in the store and writes nothing; run the same call to go on.
+    that is interrupted or refused leaves its replies in the store and writes nothing; run the
+    same call to go on.
     """
     stop = stop or Stop()
     target = None if output is None else check_output(output)
