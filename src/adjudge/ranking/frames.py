@@ -18,25 +18,31 @@ import polars as pl
 
 from adjudge._validation import FloatArray
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import read_battles, read_table
+from adjudge.io import PUBLIC_FORMATS, open_battles, read_battles, read_table, sniff
 from adjudge.ranking.counts import Battles, code_names, outcome_targets
 
 #: Probabilities nearer to 0 or 1 than this are moved there: their log-odds would be infinite.
 CLOSEST = 1e-6
+_TEXT = ("id", "model_a", "model_b", "prompt_id", "judge", "label")
 _HUMAN = ("winner", "human_pref", "label")
 _VERDICT = ("verdict", "judge_pref", "judge_winner", "judge_verdict")
 
 
-def load_battles(source: Any) -> pl.DataFrame:
-    """Battles from a path or a frame, checked; people's votes may be missing."""
-    frame = read_table(source)
-    if not {"winner", "human_pref"} & set(frame.columns):
-        vote = pl.lit(None, pl.String)
-        if "label" in frame.columns:
-            vote = pl.col("label").cast(pl.String)
-        frame = frame.with_columns(human_pref=vote)
-        return read_battles(frame)
-    return read_battles(source if isinstance(source, (str, Path)) else frame)
+def load_battles(
+    source: Any, fmt: str | None = None, *, baseline: str | None = None
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Battles from a path or a frame, native or public, and what reading left out.
+
+    People's votes may be missing; a `label` column (as judgments have) counts as votes.
+    """
+    if fmt not in (None, "battles") or sniff(source) in PUBLIC_FORMATS:
+        opened = open_battles(source, fmt, baseline=baseline)
+        return opened.frame, dict(opened.dropped)
+    frame = read_table(source, text=_TEXT)
+    if {"winner", "human_pref"} & set(frame.columns):
+        return read_battles(source if isinstance(source, (str, Path)) else frame), {}
+    votes = pl.col("label").cast(pl.String) if "label" in frame.columns else pl.lit(None, pl.String)
+    return read_battles(frame.with_columns(human_pref=votes)), {}
 
 
 def battles_from_frame(

@@ -52,6 +52,8 @@ def rank(
     battles: Any,
     *,
     method: str = "auto",
+    fmt: str | None = None,
+    baseline: str | None = None,
     human: str | None = None,
     verdict: str | None = None,
     score: str | None = None,
@@ -71,7 +73,8 @@ def rank(
 ) -> Leaderboard:
     """Rank models by their battles.
 
-    `battles` is a path or a frame (polars, pandas) in the battles format. `method`:
+    `battles` is a path or a frame (polars, pandas) in the battles format, or a public data set
+    that io knows (`fmt`, `baseline`: as `adjudge.io.open_battles`). `method`:
 
     * `soft-elo` Bradley-Terry on sigma(beta s), beta fitted to people's votes (or given);
     * `hard-elo` on the judge's verdicts; `smoothed` on verdicts pulled to `smoothing` (chosen by
@@ -89,7 +92,7 @@ def rank(
     ...       "winner": ["model_a", "tie", "tie"]}, interval="none").models[0].model
     'x'
     """
-    frame = load_battles(battles)
+    frame, unread = load_battles(battles, fmt, baseline=baseline)
     if method != "auto":
         one_of(method, METHODS, "method")
     one_of(interval, INTERVALS, "interval")
@@ -122,6 +125,7 @@ def rank(
     board = replace(
         board,
         kappa=_kappa(found),
+        dropped={**unread, **board.dropped},
         judge_fingerprint=single_value(frame, "judge_fingerprint"),
     )
     if group is not None:
