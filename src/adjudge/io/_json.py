@@ -17,7 +17,9 @@ Record = dict[str, Any]
 
 #: polars turns half of a surrogate pair into NUL without a word; Python's parser is asked instead.
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-_BLANK = re.compile(r"[\s,]*")
+#: What stands before an element of an array: nothing but space, then a comma between two.
+_FIRST = re.compile(r"\s*")
+_NEXT = re.compile(r"\s*,\s*|\s*(?=\])|\s*$")
 
 
 def json_records(source: Source) -> Iterator[Record]:
@@ -184,25 +186,39 @@ def _array_records(source: Source) -> Iterator[Record]:
 
     more()
     at = len(window) - len(window.lstrip()) + 1  # past the opening bracket
+    separator = _FIRST
     while True:
-        at = _BLANK.match(window, at).end()  # type: ignore[union-attr]  # matches the empty text
-        if at < len(window) and window[at] == "]":
+        gap = separator.match(window, at)
+        start = at if gap is None else gap.end()
+        if start < len(window) and window[start] == "]" and (gap is None or "," not in gap[0]):
             break
         try:
-            value, end = decoder.raw_decode(window, at)
-            # A number at the window's end may go on in the next piece.
+            if gap is None:
+                raise json.JSONDecodeError("Expecting ',' delimiter", window, start)
+            value, end = decoder.raw_decode(window, start)
+            # What ends where the window ends may go on in the next piece.
             if end == len(window) and not ended:
-                raise json.JSONDecodeError("cut off", window, end)
+                raise json.JSONDecodeError("Cut off", window, end)
         except (json.JSONDecodeError, RecursionError, ValueError) as error:
-            if ended:
+            if ended or not _cut_off(error, window):
                 raise _broken(source, row + 1, error) from None
             if len(window) - at > LINE_LIMIT:
                 raise too_long(source.path, row + 1) from None
             more()
             continue
         row += 1
-        _decoded(source, window[at:end].encode("utf-8"), row)
+        _decoded(source, window[start:end].encode("utf-8"), row)
         yield _checked(source, value, row)
-        at = end
+        at, separator = end, _NEXT
+    rest = window[start + 1 :].strip() or next((piece for piece in pieces if piece.strip()), b"")
+    if rest:
+        raise DataError(source.path, "goes on after the end of its JSON array", row=row)
     if row == 0:
         raise DataError(source.path, "has no rows", remedy="give a file with at least one row")
+
+
+def _cut_off(error: Exception, window: str) -> bool:
+    """Whether more text could mend it: it fails at the window's end, or in an open string."""
+    if not isinstance(error, json.JSONDecodeError):
+        return False
+    return error.msg.startswith("Unterminated") or error.pos >= len(window) - 12

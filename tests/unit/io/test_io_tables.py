@@ -140,6 +140,10 @@ def test_mixed_json_is_read_without_losing_values(tmp_path: Path, lines: bytes) 
         (b'[{"a": 1}, {"a": ]', ", row 2: is not valid JSON"),
         (b'[{"a": 1}, 2]', ", row 2: is a JSON int, not an object"),
         (b'[{"a": 1}', ", row 2: is not valid JSON"),
+        (b'[{"a": 1} {"a": 2}]', ", row 2: is not valid JSON (Expecting ',' delimiter"),
+        (b'[{"a": 1},]', ", row 2: is not valid JSON"),
+        (b'[{"a": 1}] [{"a": 2}]', ", row 1: goes on after the end"),
+        (b'[{"a": tru}, ' + b'{"a": 1}, ' * 300_000 + b"]", ", row 1: is not valid JSON"),
         (b'[{"a": "\xff"}]', ", row 1: is not valid UTF-8"),
         (b"PAR1 and nothing else", ": is not a whole Parquet file"),
         (b"\x1f\x8b\x08\x00\x00\x00\x00\x00", ": the gzip file ends too early"),
@@ -175,6 +179,14 @@ def test_a_line_of_two_gigabytes_is_not_read(tmp_path: Path, start: bytes) -> No
     tracemalloc.stop()
     assert "one line is longer than 64 MiB" in told
     assert peak < 8 * LINE_LIMIT
+
+
+def test_a_long_json_array_is_read_in_pieces(tmp_path: Path) -> None:
+    rows = [{"i": i, "text": f'[{i}], "é" ' * 40} for i in range(20_000)]
+    path = put(tmp_path, json.dumps(rows, ensure_ascii=False).encode())
+    assert path.stat().st_size > 2**20 * 5
+    assert list(iter_rows(path)) == rows
+    assert read_table(path).to_dicts() == rows
 
 
 def test_frames_in_memory() -> None:
