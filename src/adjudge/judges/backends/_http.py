@@ -190,15 +190,22 @@ class Server:
         )
 
     async def exchange(
-        self, method: str, path: str, *, expect_json: bool = True, **request: Any
+        self,
+        method: str,
+        path: str,
+        *,
+        expect_json: bool = True,
+        attempts: int | None = None,
+        largest: int = LARGEST_BODY,
+        **request: Any,
     ) -> Exchange:
         """One request with its retries."""
-        limiter = self.limiter
-        for attempt in range(1, self.max_attempts + 1):
+        limiter, most = self.limiter, attempts or self.max_attempts
+        for attempt in range(1, most + 1):
             cuts = await limiter.enter()
             began = time.perf_counter()
             try:
-                outcome = await self._attempt(method, path, expect_json, request)
+                outcome = await self._attempt(method, path, expect_json, largest, request)
             finally:
                 limiter.leave()
             if isinstance(outcome, Exchange):
@@ -210,10 +217,10 @@ class Server:
             if outcome.overload:
                 pause = outcome.wait_s if outcome.wait_s <= LONGEST_PAUSE_S else 0.0
                 limiter.overloaded(cuts, pause)
-            told = f"{outcome.reason} ({attempt} of {self.max_attempts} attempts)"
+            told = f"{outcome.reason} ({attempt} of {most} attempts)"
             if outcome.wait_s > LONGEST_PAUSE_S:
                 told = f"{outcome.reason}; the server asks to wait {outcome.wait_s:.0f} s"
-            elif attempt < self.max_attempts:
+            elif attempt < most:
                 ceiling = min(60.0, self.first_pause_s * 2 ** (attempt - 1))
                 await asyncio.sleep(outcome.wait_s + random.uniform(0, ceiling))
                 continue
@@ -234,7 +241,7 @@ class Server:
         raise AssertionError("the loop returns on its last attempt")
 
     async def _attempt(
-        self, method: str, path: str, expect_json: bool, request: dict[str, Any]
+        self, method: str, path: str, expect_json: bool, largest: int, request: dict[str, Any]
     ) -> Exchange | _Failed:
         if self._session is None:
             await self.open()
@@ -248,7 +255,7 @@ class Server:
                 proxy=self._proxy,
                 **request,
             ) as response:
-                content = await _bounded(response)
+                content = await _bounded(response, largest)
                 status, headers = response.status, response.headers
         except TimeoutError:
             return _Failed(f"no answer within {self.timeout_s:g} s", overload=True)
@@ -260,7 +267,7 @@ class Server:
             return _Failed(f"the connection broke: {_words(error)}", overload=True)
         latency = time.perf_counter() - began
         if content is None:
-            return _Failed(f"an answer of more than {LARGEST_BODY >> 20} MB", status)
+            return _Failed(f"an answer of more than {largest >> 20} MB", status)
         raw = self.redact.exact(content.decode(errors="replace"))
         payload: Any = None
         if expect_json or status >= 400:
@@ -300,15 +307,15 @@ class Server:
         return (text[: _TOLD - 3] + "...") if len(text) > _TOLD else (text or "no explanation")
 
 
-async def _bounded(response: aiohttp.ClientResponse) -> bytes | None:
+async def _bounded(response: aiohttp.ClientResponse, largest: int) -> bytes | None:
     """The body, or None when it is too large to be a reply."""
     length = response.content_length
-    if length is not None and length <= LARGEST_BODY:
+    if length is not None and length <= largest:
         return await response.read()
     body = bytearray()
     async for chunk in response.content.iter_any():
         body += chunk
-        if len(body) > LARGEST_BODY:
+        if len(body) > largest:
             response.close()
             return None
     return bytes(body)

@@ -8,9 +8,10 @@ is that option after the blanks, quotes, brackets, emphasis and stops around it 
 An option that none of the returned tokens names is at most as likely as the least likely of them:
 its entry is that bound and the status `censored`. No option at all: `no_logprobs`.
 
-Temperature 0 leaves the log probabilities alone on every server known to us (they are taken before
-it is applied, or it is read as "greedy"), and makes the drawn token the likeliest, so that a list
-which includes the drawn token is still the top of the distribution and the bound holds.
+Temperature 0 makes the drawn token the likeliest, so that a list which always includes the drawn
+token is still the top of the distribution, and the bound holds. Log probabilities are those before
+the temperature; a server that reports them after sampling shows one token at 1 and the rest at 0,
+is recognised by that, and has none (`no_logprobs`).
 """
 
 from __future__ import annotations
@@ -21,20 +22,21 @@ from typing import Any
 
 from adjudge.errors import JudgeError, JudgeRefusedError
 from adjudge.judges.backends._http import Exchange, Server, key_from
-from adjudge.judges.interface import Choice, Message, Question, Reply, Text
+from adjudge.judges.backends._replies import (
+    PER_QUESTION,
+    Rejections,
+    as_chat,
+    failed,
+    shapeless,
+    whole,
+)
+from adjudge.judges.interface import Choice, Question, Reply, Text
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 TOP_LOGPROBS = 20
 _STRIPPED = " \t\r\n\u00a0\u0120\u2581\u010a*_\"'`“”‘’()[]{}<>.:,;"
 #: Some servers write -9999 or minus infinity for what they did not compute.
 _NEVER = -1000.0
-#: Rejections in a row, after the server has answered before, that mean it answers no more.
-_REJECTIONS_IN_A_ROW = 20
-_PER_QUESTION = frozenset({400, 413, 422})
-_REFUSAL_CODES = frozenset(
-    {"content_filter", "content_policy_violation", "invalid_prompt", "ResponsibleAIPolicyViolation"}
-)
-_TOO_LONG = ("context length", "context_length", "maximum context", "context size", "too long")
 
 
 class OpenAIBackend:
@@ -74,8 +76,7 @@ class OpenAIBackend:
         self._length_field = "max_tokens"
         self._takes_schema = True
         self._takes_temperature = True
-        self._answered = False
-        self._rejected_in_a_row = 0
+        self._rejections = Rejections(self.name, self.server)
 
     def identity(self) -> Mapping[str, Any]:
         return {
@@ -104,8 +105,7 @@ class OpenAIBackend:
             if exchange.http_status is None or exchange.trouble is not None:
                 return failed(exchange)
             if exchange.http_status < 300:
-                self._answered = True
-                self._rejected_in_a_row = 0
+                self._rejections.answered()
                 return read_reply(exchange, question)
             if not self._adapt(exchange, body):
                 return self._rejected(exchange, question)
@@ -142,7 +142,7 @@ class OpenAIBackend:
 
     def _adapt(self, exchange: Exchange, body: Mapping[str, Any]) -> bool:
         """Whether the server's words name a parameter that can be given in another way."""
-        if exchange.http_status not in _PER_QUESTION:
+        if exchange.http_status not in PER_QUESTION:
             return False
         words = self.server.words(exchange.payload, exchange.raw)
         if "max_tokens" in body and "max_completion_tokens" in words:
@@ -160,37 +160,14 @@ class OpenAIBackend:
 
     def _rejected(self, exchange: Exchange, question: Question) -> Reply:
         words = self.server.words(exchange.payload, exchange.raw)
-        status = exchange.http_status or 0
-        if status in _PER_QUESTION or status == 403:
-            if _is_content_refusal(exchange.payload, words):
-                return _told(exchange, "refused", f"HTTP {status}: {words}")
-            if any(phrase in words.lower() for phrase in _TOO_LONG) or status == 413:
-                return _told(exchange, "error", f"HTTP {status}: {words}")
-        if status in _PER_QUESTION and isinstance(question.want, Choice) and "logprob" in words:
+        status = exchange.http_status
+        if status in PER_QUESTION and isinstance(question.want, Choice) and "logprob" in words:
             raise JudgeRefusedError(
                 f"{self.name} gives no log probabilities (HTTP {status}: {words}); "
                 "sample its verdicts instead: --samples 10",
                 http_status=status,
             )
-        self._rejected_in_a_row += 1
-        if (
-            status in _PER_QUESTION
-            and self._answered
-            and self._rejected_in_a_row < _REJECTIONS_IN_A_ROW
-        ):
-            # Questions of this shape were accepted before: it is this one the server cannot take.
-            return _told(exchange, "error", f"HTTP {status}: {words}")
-        raise JudgeRefusedError(f"{self.name}: HTTP {status}: {words}", http_status=status)
-
-
-def as_chat(messages: Sequence[Message]) -> list[dict[str, str]]:
-    """Messages as chat servers take them: one role, one string each."""
-    return [{"role": message.role, "content": message.text} for message in messages]
-
-
-def failed(exchange: Exchange) -> Reply:
-    """The reply of a question that could not be carried to the server and back."""
-    return _told(exchange, "error", exchange.trouble or "no answer")
+        return self._rejections.read(exchange)
 
 
 def read_reply(exchange: Exchange, question: Question) -> Reply:
@@ -203,14 +180,13 @@ def read_reply(exchange: Exchange, question: Question) -> Reply:
         refusal = message.get("refusal")
         finish = choice.get("finish_reason")
     except (AttributeError, IndexError, KeyError, TypeError):
-        shown = " ".join((exchange.raw or "").split())[:120]
-        return _told(exchange, "error", f"the answer holds no message: {shown}")
+        return shapeless(exchange)
     usage = payload.get("usage")
     usage = usage if isinstance(usage, dict) else {}
     measured: dict[str, Any] = {
         "text": text if isinstance(text, str) else None,
-        "prompt_tokens": _whole(usage.get("prompt_tokens")),
-        "completion_tokens": _whole(usage.get("completion_tokens")),
+        "prompt_tokens": whole(usage.get("prompt_tokens")),
+        "completion_tokens": whole(usage.get("completion_tokens")),
         "latency_s": exchange.latency_s,
         "raw": exchange.raw,
     }
@@ -295,23 +271,3 @@ def _log_sum_exp(values: list[float]) -> float:
         return values[0]
     top = max(values)
     return top + math.log(math.fsum(math.exp(value - top) for value in values))
-
-
-def _told(exchange: Exchange, status: Any, error: str) -> Reply:
-    return Reply(status=status, error=error, raw=exchange.raw, latency_s=exchange.latency_s)
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-def _is_content_refusal(payload: Any, words: str) -> bool:
-    error = payload.get("error") if isinstance(payload, dict) else None
-    inner = error.get("innererror") if isinstance(error, dict) else None
-    codes = {
-        str(part.get(field))
-        for part in (error, inner)
-        if isinstance(part, dict)
-        for field in ("code", "type")
-    }
-    return bool(codes & _REFUSAL_CODES) or "flagged" in words.lower()

@@ -1,0 +1,359 @@
+"""OpenAI's Batch API: the same questions within a day, at half the price.
+
+A batch outlives the process that sent it. What is under way is kept in a small folder beside the
+store, one job per batch: written before the upload, after it, and once the batch has its id; a
+killed run goes on where it was. A batch whose creation was not confirmed is looked for by the
+job's name before another is made, so that nothing is bought twice. Prompts are not kept there.
+
+    async with OpenAIBatches(backend, folder) as batches:
+        async for key, reply in batches.run(calls): ...
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import IO, Any, Self
+
+from adjudge._validation import positive
+from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
+from adjudge.judges.backends._http import Exchange
+from adjudge.judges.backends._replies import told
+from adjudge.judges.backends.openai import OpenAIBackend, read_reply
+from adjudge.judges.interface import Choice, Question, Reply, Text, Want
+from adjudge.records import Status
+
+#: What a token costs here, as a share of its usual price.
+PRICE_FACTOR = 0.5
+# The API takes 50,000 calls and 200 MB; answers with their alternatives have to fit in memory.
+_MOST_CALLS = 10_000
+_MOST_BYTES = 64 * 1024 * 1024
+_LARGEST_ANSWERS = 512 * 1024 * 1024
+_ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
+_LONGEST_ID = 64
+
+OnPoll = Callable[["BatchProgress"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchProgress:
+    """How far the batches are."""
+
+    batches: int
+    ended: int
+    calls: int
+    answered: int
+
+
+@dataclass(slots=True)
+class Job:
+    """One batch: its name here, its names there, and how far it is."""
+
+    name: str
+    calls: int
+    file_id: str | None = None
+    batch_id: str | None = None
+    answered: int = 0
+
+
+class OpenAIBatches:
+    """Submits questions, waits, hands out the answers; `folder` keeps what is under way."""
+
+    def __init__(self, backend: OpenAIBackend, folder: str | Path) -> None:
+        self._backend = backend
+        self._server = backend.server
+        self._folder = Path(folder)
+        self._lock: IO[str] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._lock = _locked(self._folder)
+        await self._backend.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._backend.close()
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    async def run(
+        self,
+        calls: Iterable[tuple[str, Question]],
+        *,
+        poll_s: float = 30.0,
+        on_poll: OnPoll | None = None,
+    ) -> AsyncIterator[tuple[str, Reply]]:
+        """Every call with its reply, those of an earlier, killed run included.
+
+        A job is forgotten only after all its replies have been taken: save each before the next.
+        """
+        positive(poll_s, "poll_s")
+        await self.submit(calls)
+        while jobs := self.jobs():
+            states = [await self._state(job) for job in jobs]
+            ended = [state.get("status") in _ENDED for state in states]
+            if on_poll is not None:
+                answered = sum(job.answered for job in jobs)
+                total = sum(job.calls for job in jobs)
+                on_poll(BatchProgress(len(jobs), sum(ended), total, answered))
+            for job, state, done in zip(jobs, states, ended, strict=True):
+                if done:
+                    async for key, reply in self._replies(job, state):
+                        yield key, reply
+                    self._forget(job)
+            if not any(ended):
+                await asyncio.sleep(poll_s)
+
+    async def submit(self, calls: Iterable[tuple[str, Question]]) -> int:
+        """Send what is not under way yet; returns how many calls were sent."""
+        await self._recover()
+        under_way = self.pending()
+        sent = 0
+        for chunk in _chunks(self._lines(calls, under_way)):
+            job = Job(name=f"adjudge-{uuid.uuid4().hex}", calls=len(chunk))
+            self._write_calls(job, chunk)
+            self._save(job)
+            job.file_id = await self._upload(job, b"".join(body for _, _, body in chunk))
+            self._save(job)
+            await self._create(job)
+            sent += len(chunk)
+        return sent
+
+    def jobs(self) -> list[Job]:
+        """What is under way, oldest first."""
+        found = sorted(
+            self._folder.glob("adjudge-*.json"), key=lambda path: path.stat().st_mtime_ns
+        )
+        return [Job(**json.loads(path.read_text(encoding="utf-8"))) for path in found]
+
+    def pending(self) -> set[str]:
+        """The keys of all calls under way."""
+        return {key for job in self.jobs() for key, _ in self._calls(job)}
+
+    # --- sending -----------------------------------------------------------------------------
+
+    def _lines(
+        self, calls: Iterable[tuple[str, Question]], under_way: set[str]
+    ) -> Iterator[tuple[str, Want, bytes]]:
+        for key, question in calls:
+            if key in under_way:
+                continue
+            if not 1 <= len(key) <= _LONGEST_ID:
+                raise ArgumentError("key", key, f"the Batch API takes 1 to {_LONGEST_ID} letters")
+            under_way.add(key)
+            line = {
+                "custom_id": key,
+                "method": "POST",
+                "url": "/v1/chat/completions",
+                "body": self._backend.request_body(question),
+            }
+            yield key, question.want, json.dumps(line, separators=(",", ":")).encode() + b"\n"
+
+    async def _upload(self, job: Job, content: bytes) -> str:
+        boundary = uuid.uuid4().hex
+        body = b"".join(
+            (
+                f'--{boundary}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
+                f'--{boundary}\r\nContent-Disposition: form-data; name="file"; '
+                f'filename="{job.name}.jsonl"\r\nContent-Type: application/jsonl\r\n\r\n'.encode(),
+                content,
+                f"\r\n--{boundary}--\r\n".encode(),
+            )
+        )
+        exchange = await self._server.exchange(
+            "POST",
+            "/files",
+            data=body,
+            headers={"Content-Type": f"multipart/form-data; boundary={boundary}"},
+        )
+        return str(self._good(exchange, "the upload")["id"])
+
+    async def _create(self, job: Job) -> None:
+        """Make the batch, once: an answer that was lost may still have made it."""
+        body = {
+            "input_file_id": job.file_id,
+            "endpoint": "/v1/chat/completions",
+            "completion_window": "24h",
+            "metadata": {"adjudge_job": job.name},
+        }
+        exchange = None
+        for _ in range(self._server.max_attempts):
+            exchange = await self._server.exchange("POST", "/batches", json=body, attempts=1)
+            if exchange.trouble is None:
+                job.batch_id = str(self._good(exchange, "the batch")["id"])
+                break
+            job.batch_id = await self._find(job)
+            if job.batch_id is not None:
+                break
+            await asyncio.sleep(self._server.first_pause_s)
+        if job.batch_id is None:
+            trouble = exchange.trouble if exchange is not None else None
+            raise JudgeRefusedError(f"the batch could not be made: {trouble}; run it again later")
+        self._save(job)
+
+    async def _find(self, job: Job) -> str | None:
+        """The batch of this job, if the server has one."""
+        after = ""
+        for _ in range(20):
+            exchange = await self._server.exchange("GET", f"/batches?limit=100{after}")
+            listing = self._good(exchange, "the list of batches")
+            batches = listing.get("data") or []
+            for batch in batches:
+                if (batch.get("metadata") or {}).get("adjudge_job") == job.name:
+                    return str(batch["id"])
+            if not listing.get("has_more") or not batches:
+                return None
+            after = f"&after={batches[-1]['id']}"
+        return None
+
+    async def _recover(self) -> None:
+        """Finish what a killed run left half done."""
+        for job in self.jobs():
+            if job.file_id is None:
+                self._forget(job)  # nothing was asked for yet
+            elif job.batch_id is None:
+                job.batch_id = await self._find(job)
+                if job.batch_id is None:
+                    await self._create(job)
+                else:
+                    self._save(job)
+
+    # --- waiting and reading -----------------------------------------------------------------
+
+    async def _state(self, job: Job) -> dict[str, Any]:
+        exchange = await self._server.exchange("GET", f"/batches/{job.batch_id}")
+        state = self._good(exchange, f"batch {job.batch_id}")
+        counts = state.get("request_counts") or {}
+        job.answered = int(counts.get("completed") or 0) + int(counts.get("failed") or 0)
+        return state
+
+    async def _replies(self, job: Job, state: dict[str, Any]) -> AsyncIterator[tuple[str, Reply]]:
+        wants = dict(self._calls(job))
+        for field in ("output_file_id", "error_file_id"):
+            if not state.get(field):
+                continue
+            exchange = await self._server.exchange(
+                "GET",
+                f"/files/{state[field]}/content",
+                expect_json=False,
+                largest=_LARGEST_ANSWERS,
+            )
+            self._good(exchange, "the answers", is_json=False)
+            for line in (exchange.raw or "").splitlines():
+                key, answer = _answer(line)
+                want = wants.pop(key, None) if key is not None else None
+                if key is not None and want is not None:
+                    yield key, self._read(answer, want)
+        for key in wants:
+            yield key, Reply(status="error", error=self._server.redact(_why(state)))
+
+    def _read(self, answer: dict[str, Any], want: Want) -> Reply:
+        response = answer.get("response")
+        if not isinstance(response, dict):
+            error = answer.get("error")
+            words = self._server.words({"error": error}, None)
+            return Reply(status="error", error=words)
+        body, code = response.get("body"), response.get("status_code")
+        raw = json.dumps(body, ensure_ascii=False)
+        exchange = Exchange(code, body, raw, 0.0)
+        if code == 200:
+            reply = read_reply(exchange, Question((), want))
+        else:
+            words = self._server.words(body, raw)
+            status: Status = "refused" if "content_filter" in raw else "error"
+            reply = told(exchange, status, f"HTTP {code}: {words}")
+        # What one call took inside a batch is not told.
+        return replace(reply, latency_s=None)
+
+    def _good(self, exchange: Exchange, what: str, *, is_json: bool = True) -> dict[str, Any]:
+        if exchange.trouble is not None:
+            raise JudgeRefusedError(f"{what}: {exchange.trouble}; run it again to go on")
+        status = exchange.http_status or 0
+        if status >= 300 or (is_json and not isinstance(exchange.payload, dict)):
+            words = self._server.words(exchange.payload, exchange.raw)
+            raise JudgeRefusedError(f"{what}: HTTP {status}: {words}", http_status=status)
+        return exchange.payload if is_json else {}
+
+    # --- the folder --------------------------------------------------------------------------
+
+    def _path(self, job: Job, suffix: str) -> Path:
+        return self._folder / f"{job.name}{suffix}"
+
+    def _save(self, job: Job) -> None:
+        path = self._path(job, ".json")
+        draft = path.with_suffix(".tmp")
+        draft.write_text(json.dumps(asdict(job)), encoding="utf-8")
+        draft.replace(path)
+
+    def _write_calls(self, job: Job, chunk: list[tuple[str, Want, bytes]]) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with self._path(job, ".calls").open("w", encoding="utf-8") as out:
+            for key, want, _ in chunk:
+                options = want.options if isinstance(want, Choice) else None
+                out.write(json.dumps([key, options]) + "\n")
+
+    def _calls(self, job: Job) -> Iterator[tuple[str, Want]]:
+        with self._path(job, ".calls").open(encoding="utf-8") as lines:
+            for line in lines:
+                key, options = json.loads(line)
+                yield key, Text(0) if options is None else Choice(tuple(options))
+
+    def _forget(self, job: Job) -> None:
+        self._path(job, ".json").unlink(missing_ok=True)
+        self._path(job, ".calls").unlink(missing_ok=True)
+
+
+def _locked(folder: Path) -> IO[str] | None:
+    """The folder for this process alone, until the handle is closed or the process ends."""
+    try:
+        import fcntl
+    except ImportError:  # no advisory locks on this system
+        return None
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = (folder / "lock").open("w")
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        handle.close()
+        raise JudgeError(
+            f"another process works with the batches in {folder}; wait for it to end"
+        ) from None
+    return handle
+
+
+def _chunks(
+    lines: Iterator[tuple[str, Want, bytes]],
+) -> Iterator[list[tuple[str, Want, bytes]]]:
+    chunk: list[tuple[str, Want, bytes]] = []
+    size = 0
+    for line in lines:
+        if chunk and (len(chunk) >= _MOST_CALLS or size + len(line[2]) > _MOST_BYTES):
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(line)
+        size += len(line[2])
+    if chunk:
+        yield chunk
+
+
+def _why(state: dict[str, Any]) -> str:
+    """Why a batch ended without an answer, in the server's words where it has some."""
+    errors = state.get("errors")
+    data = errors.get("data") if isinstance(errors, dict) else None
+    words = [e.get("message") for e in data or [] if isinstance(e, dict) and e.get("message")]
+    ended = f"the batch ended ({state.get('status')}) without this answer"
+    return f"{ended}: {words[0]}" if words else ended
+
+
+def _answer(line: str) -> tuple[str | None, dict[str, Any]]:
+    try:
+        answer = json.loads(line)
+    except (ValueError, RecursionError):
+        return None, {}
+    if not isinstance(answer, dict) or not isinstance(answer.get("custom_id"), str):
+        return None, {}
+    return answer["custom_id"], answer
