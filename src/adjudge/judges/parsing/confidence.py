@@ -18,8 +18,9 @@ _CONFIDENCE_LINE = re.compile(
     rf"{_MARKS}(?:confidence|certainty)(?:\s+(?:score|level))?{_MARKS}[:=](.*)",
     re.IGNORECASE,
 )
-_CONFIDENCE = re.compile(rf"{_MARKS}({_NUMBER})[\s*_\"'`.]*")
-_TERSE = re.compile(rf"{_MARKS}([AB])[\s*_\"'`]*[\s,;:|(/-]\s*({_NUMBER})[\s*_\"'`.)]*")
+# No hyphen before a number: it is a minus sign.
+_CONFIDENCE = re.compile(rf"[\s*_\"'`]*({_NUMBER})[\s*_\"'`.]*")
+_TERSE = re.compile(rf"{_MARKS}([AB])[\s*_\"'`]*[\s,;:|(/]\s*({_NUMBER})[\s*_\"'`.)]*")
 
 
 class Claimed(NamedTuple):
