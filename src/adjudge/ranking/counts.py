@@ -130,7 +130,12 @@ def code_names(
 
 
 def _series(values: Iterable[Any]) -> pl.Series:
-    return values if isinstance(values, pl.Series) else pl.Series("values", values)
+    if isinstance(values, pl.Series):
+        return values
+    if isinstance(values, np.ndarray) and values.dtype != object:
+        return pl.Series("values", values)
+    # pandas marks a missing text by NaN, which is not equal to itself.
+    return pl.Series("values", [None if v != v else v for v in values], strict=False)
 
 
 def _text(names: pl.Series) -> pl.Series:
