@@ -163,6 +163,22 @@ def refuse_other(columns: Collection[str], expected: str, name: str) -> None:
         raise other_format(found, expected, name)
 
 
+def is_other(
+    columns: Collection[str], expected: str, required: Collection[str], known: Collection[str]
+) -> bool:
+    """Whether a file that lacks a required column is of another kind, or has it misnamed.
+
+    It is another kind when it has columns that only that kind has, or hardly any of ours: a pairs
+    file whose response_b is called something else should not be taken for a labels file.
+    """
+    found = looks_like(columns)
+    if found is None or found.name == expected:
+        return False
+    here = set(columns)
+    telling = (found.needs | frozenset().union(*found.one_of)) & here - set(known)
+    return bool(telling) or 2 * len(here & set(required)) <= len(required)
+
+
 def other_format(found: Signature, expected: str, name: str) -> DataError:
     """This file is `found`, and how to read that."""
     remedy = (

@@ -14,6 +14,7 @@ from adjudge.errors import DataError
 from adjudge.io._source import LINE_LIMIT, Source, too_long
 
 Record = dict[str, Any]
+_JSON_TYPES = {str, bool, int, float, dict, list}
 
 #: polars turns half of a surrogate pair into NUL without a word; Python's parser is asked instead.
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -55,10 +56,11 @@ def records_frame(rows: list[Record], name: str) -> pl.DataFrame:
     names: dict[str, None] = {}
     for row in rows:
         names.update(dict.fromkeys(row))
-    return pl.DataFrame([_series(key, [row.get(key) for row in rows], name) for key in names])
+    return pl.DataFrame([column_series(key, [row.get(key) for row in rows], name) for key in names])
 
 
-def _series(key: str, values: list[Any], name: str) -> pl.Series:
+def column_series(key: str, values: list[Any], name: str) -> pl.Series:
+    """Python values as one column: of their common type, or as text where they mix."""
     kinds = {type(value) for value in values if value is not None}
     if not kinds:
         return pl.Series(key, values, dtype=pl.Null)
@@ -81,11 +83,18 @@ def _series(key: str, values: list[Any], name: str) -> pl.Series:
             return pl.read_ndjson(text.encode(), infer_schema_length=None).to_series()
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
             pass  # lists and objects that do not share a type stay JSON text
-    return pl.Series(
-        key,
-        [v if v is None or isinstance(v, str) else json.dumps(v) for v in values],
-        dtype=pl.String,
-    )
+    if not kinds & _JSON_TYPES:
+        try:
+            return pl.Series(key, values)  # dates and the like
+        except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError):
+            pass
+    return pl.Series(key, [_as_text(value) for value in values], dtype=pl.String)
+
+
+def _as_text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value) if type(value) in _JSON_TYPES else str(value)
 
 
 def _line_records(source: Source) -> Iterator[Record]:

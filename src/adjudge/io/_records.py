@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from adjudge.errors import DataError
-from adjudge.io._formats import looks_like, other_format, refuse_other
+from adjudge.io._formats import is_other, looks_like, other_format, refuse_other
 from adjudge.io._schema import listed
 from adjudge.io.tables import TableLike, iter_rows, source_name
 
@@ -32,7 +32,8 @@ def known_rows(
         for column in required:
             value = _text(record.pop(column, None), row, column, name)
             if value is None:
-                raise _missing({*record, *needed}, row, column, kind, name, required)
+                known_here = {*required, *optional}
+                raise _missing({*record, *needed}, row, column, kind, name, required, known_here)
             needed[column] = value
         known = {c: _text(record.pop(c, None), row, c, name) for c in optional}
         yield row, needed, known, record
@@ -49,11 +50,16 @@ def _moved(record: Record, ours: str, other: str, name: str) -> Any:
 
 
 def _missing(
-    here: set[str], row: int, column: str, kind: str, name: str, required: Sequence[str]
+    here: set[str],
+    row: int,
+    column: str,
+    kind: str,
+    name: str,
+    required: Sequence[str],
+    known: set[str],
 ) -> DataError:
     found = looks_like(here)
-    mostly_here = 2 * len(here & set(required)) > len(required)
-    if row == 1 and not mostly_here and found is not None and found.name != kind:
+    if row == 1 and found is not None and is_other(here, kind, required, known):
         return other_format(found, kind, name)
     return DataError(
         name,

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import polars as pl
 
 from adjudge.errors import DataError
-from adjudge.io._formats import looks_like, other_format, refuse_other
+from adjudge.io._formats import is_other, looks_like, other_format, refuse_other
 from adjudge.io.tables import TableLike, read_table, source_name
 
 Kind = Literal["text", "number", "whole", "numbers", "any"]
@@ -85,9 +85,9 @@ def checked(
     required = [column.name for column in layout if column.required]
     absent = [column for column in required if column not in frame.columns]
     if absent:
-        # With most of its columns there, it is a file of this kind with one column misnamed.
-        mostly_here = len(required) > 2 and 2 * len(absent) < len(required)
-        raise missing(frame, absent[0], name, None if mostly_here else expected)
+        known = {column.name for column in layout}
+        other = expected is not None and is_other(frame.columns, expected, required, known)
+        raise missing(frame, absent[0], name, expected if other else None)
     present = [column for column in layout if column.name in frame.columns]
     frame = frame.with_columns(_coerced(frame.get_column(c.name), c, name) for c in present)
     first = [column.name for column in present]
@@ -155,7 +155,7 @@ def listed(names: Sequence[str], most: int = 12) -> str:
 
 def shown(value: object) -> str:
     """A value as it is told in an error."""
-    text = repr(value)
+    text = repr(value.to_list() if isinstance(value, pl.Series) else value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import polars as pl
 
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io._csv import csv_blocks
-from adjudge.io._json import Record, json_frame, json_records, records_frame
+from adjudge.io._json import Record, column_series, json_frame, json_records, records_frame
 from adjudge.io._source import Source, opened
 
 #: How an in-memory frame is called in errors.
@@ -88,7 +88,7 @@ def as_frame(source: TableLike) -> pl.DataFrame:
     elif isinstance(source, pl.LazyFrame):
         frame = source.collect()
     elif isinstance(source, dict):
-        frame = pl.DataFrame(source)
+        frame = _from_columns(source)
     elif isinstance(source, (list, tuple)) and all(isinstance(row, dict) for row in source):
         frame = records_frame(list(source), FRAME_NAME)
     else:
@@ -112,8 +112,22 @@ def _from_pandas(source: Any) -> pl.DataFrame:
         values = column.tolist()
         if missing.any():
             values = [None if gone else value for value, gone in zip(values, missing, strict=True)]
-        columns[str(name)] = pl.Series(str(name), values, strict=False)
-    return pl.DataFrame(columns)
+        columns[str(name)] = values
+    return _from_columns(columns)
+
+
+def _from_columns(columns: Mapping[str, Any]) -> pl.DataFrame:
+    series = [
+        column_series(str(name), list(values), FRAME_NAME)
+        if isinstance(values, (list, tuple))
+        else pl.Series(str(name), values)
+        for name, values in columns.items()
+    ]
+    try:
+        return pl.DataFrame(series)
+    except pl.exceptions.PolarsError:
+        lengths = ", ".join(f"{column.name} has {column.len()}" for column in series)
+        raise DataError(FRAME_NAME, "columns differ in length", remedy=lengths) from None
 
 
 def _parquet(found: Source) -> pl.DataFrame:
