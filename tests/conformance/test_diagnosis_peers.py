@@ -1,0 +1,60 @@
+"""The same numbers as peers: networkx, scikit-learn, scipy."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.metrics import cohen_kappa_score
+
+from adjudge.diagnosis import agreement, count_cycles
+from adjudge.diagnosis._widths import spearman, width_agreement
+
+
+@pytest.mark.parametrize("gaps", [0.0, 0.3])
+def test_cycles_as_networkx_counts_them(gaps: float) -> None:
+    rng = np.random.default_rng(3)
+    upper = np.triu(rng.random((25, 25)) < 0.5, 1)
+    wins = upper | np.tril(~upper.T, -1)
+    missing = np.triu(rng.random((25, 25)) < gaps, 1)
+    wins &= ~(missing | missing.T)
+    census = nx.triadic_census(nx.from_numpy_array(wins.astype(int), create_using=nx.DiGraph))
+    found = count_cycles(wins)
+    assert found.cycles == census["030C"]
+    assert found.triples == census["030C"] + census["030T"]
+
+
+@pytest.mark.parametrize("weights", [None, "quadratic"])
+def test_kappa_as_scikit_learn_computes_it(weights: str | None) -> None:
+    rng = np.random.default_rng(1)
+    judge = rng.integers(1, 6, 400)
+    human = np.clip(judge + rng.integers(-1, 2, 400), 1, 5)
+    level = "nominal" if weights is None else "interval"
+    found = agreement(judge.tolist(), human.tolist(), level=level)
+    assert found.kappa == pytest.approx(cohen_kappa_score(judge, human, weights=weights), abs=1e-12)
+
+
+def test_spearman_as_scipy_computes_it() -> None:
+    rng = np.random.default_rng(2)
+    x, y = rng.integers(1, 6, 300), rng.integers(1, 6, 300)
+    expected = stats.spearmanr(x, y).statistic
+    assert spearman(x, y) == pytest.approx(expected, abs=1e-12)
+    value, _ = width_agreement(x, y, np.arange(300) // 3, 0.95)
+    assert value == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_interval_of_width_agreement_is_that_of_leaving_documents_out() -> None:
+    rng = np.random.default_rng(4)
+    documents = np.arange(60) // 4
+    x = rng.integers(1, 6, 60)
+    y = np.clip(x + rng.integers(-2, 3, 60), 1, 5)
+    _, (low, high) = width_agreement(x, y, documents, 0.95)
+    left = np.array(
+        [stats.spearmanr(x[documents != d], y[documents != d]).statistic for d in range(15)]
+    )
+    se = np.sqrt(14 / 15 * ((left - left.mean()) ** 2).sum())
+    reach = stats.t.isf(0.025, 14) * se
+    assert low is not None
+    assert high is not None
+    assert high - low == pytest.approx(2 * reach, abs=1e-9)

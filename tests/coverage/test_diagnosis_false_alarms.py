@@ -1,0 +1,168 @@
+"""How often each diagnosis alarms on a judge without the fault it looks for.
+
+Every judge here is unbiased on average, but alike within a prompt: rows of one prompt lean
+together. An alarm is an interval that excludes the unbiased value, or a p-value of at most 0.05.
+Each must happen in at most 5 % of trials, up to an exact binomial band.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from scipy.stats import binom
+
+from adjudge.diagnosis import (
+    agreement,
+    family_bias,
+    position_bias,
+    reliability,
+    transitivity,
+    verbosity_bias,
+)
+from adjudge.simulate.tournaments import simulate_tournaments
+
+Trial = Callable[[np.random.Generator], bool]
+
+
+def _alike(rng: np.random.Generator, prompts: int, rows: int) -> np.ndarray:
+    return np.repeat(np.arange(prompts), rows)
+
+
+def position(rng: np.random.Generator) -> bool:
+    prompts = _alike(rng, 20, 4)
+    quality = rng.normal(0, 2, 20)[prompts] + rng.normal(0, 1, 80)
+    lean = rng.choice([-1.0, 1.0], 20)[prompts] * rng.uniform(0, 2, 80)
+    return position_bias(expit(quality + lean), expit(quality - lean), clusters=prompts).biased
+
+
+def position_with_rare_flips(rng: np.random.Generator) -> bool:
+    quality = rng.normal(0, 2, 200)
+    lean = rng.normal(0, 0.15, 200)
+    return position_bias(expit(quality + lean), expit(quality - lean)).biased
+
+
+def verbosity(rng: np.random.Generator) -> bool:
+    prompts = _alike(rng, 25, 4)
+    a, b = rng.integers(10, 500, 100), rng.integers(10, 500, 100)
+    taste = rng.choice([-1.0, 1.0], 25)[prompts] * rng.uniform(0.001, 0.2, 100)
+    return verbosity_bias(np.where(a > b, taste, -taste), a, b, clusters=prompts).biased
+
+
+def verbosity_excess(rng: np.random.Generator) -> bool:
+    # People like length, and so does the judge, exactly as much: no excess.
+    prompts = _alike(rng, 25, 4)
+    a, b = rng.integers(10, 500, 100), rng.integers(10, 500, 100)
+    likes = expit(rng.normal(0.8, 1, 25))[prompts]
+    judge = np.where(rng.random(100) < likes, 0.05, -0.05)
+    people = rng.random(100) < likes
+    labels = np.where(people == (a > b), "A", "B")
+    found = verbosity_bias(
+        np.where(a > b, judge, -judge), a, b, labels=labels.tolist(), clusters=prompts
+    )
+    assert found.excess_low is not None
+    assert found.excess_high is not None
+    return not found.excess_low <= 0 <= found.excess_high
+
+
+def family(rng: np.random.Generator) -> bool:
+    prompts = _alike(rng, 20, 4)
+    quality = rng.normal(0.5, 1, 20)[prompts]
+    own = rng.random(80) < 0.5
+    judge, people = (rng.random(80) < expit(quality) for _ in range(2))
+    return family_bias(
+        judge.astype(float), people.astype(float), own, ~own, clusters=prompts
+    ).biased
+
+
+def chance_agreement(rng: np.random.Generator) -> bool:
+    prompts = _alike(rng, 25, 4)
+    judge, human = (rng.integers(0, 2, 25)[prompts] ^ (rng.random(100) < 0.2) for _ in range(2))
+    found = agreement(judge.tolist(), human.tolist(), clusters=prompts)
+    if found.kappa_low is None or found.kappa_high is None:
+        return False
+    return not found.kappa_low <= 0 <= found.kappa_high
+
+
+def _calibrated(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    prompts = _alike(rng, 60, 3)
+    sure = rng.uniform(0.5, 1, 60)[prompts]
+    together = rng.random(60)[prompts]
+    draw = np.where(rng.random(180) < 0.6, together, rng.random(180))
+    return sure, (draw < sure).astype(int), prompts
+
+
+def over_confidence(rng: np.random.Generator) -> bool:
+    sure, right, prompts = _calibrated(rng)
+    return reliability(sure, right, clusters=prompts, replicates=1, rng=rng).biased
+
+
+def calibration(rng: np.random.Generator) -> bool:
+    sure, right, prompts = _calibrated(rng)
+    found = reliability(sure, right, clusters=prompts, replicates=199, rng=rng)
+    assert found.p_value is not None
+    return found.p_value <= 0.05
+
+
+def cycles(rng: np.random.Generator) -> bool:
+    drawn = simulate_tournaments(documents=15, models=6, spread=1.5, ties=0.05, rng=rng)
+    [group] = transitivity(drawn.frame, replicates=60, worst=0, rng=rng).groups
+    assert group.p_value is not None
+    return group.p_value <= 0.05
+
+
+FAST: list[Trial] = [
+    position,
+    position_with_rare_flips,
+    verbosity,
+    verbosity_excess,
+    family,
+    chance_agreement,
+    over_confidence,
+    calibration,
+]
+
+
+def _alarms(trial: Trial, trials: int) -> int:
+    rng = np.random.default_rng(20)
+    return sum(trial(rng) for _ in range(trials))
+
+
+@pytest.mark.parametrize("trial", FAST, ids=lambda trial: str(trial.__name__))
+def test_false_alarms_are_rare(trial: Trial) -> None:
+    assert _alarms(trial, 200) <= binom.ppf(1 - 1e-4, 200, 0.05)
+
+
+@pytest.mark.montecarlo
+@pytest.mark.parametrize("trial", FAST, ids=lambda trial: str(trial.__name__))
+def test_false_alarms_are_rare_in_full(trial: Trial) -> None:
+    assert _alarms(trial, 4000) <= binom.ppf(1 - 1e-4, 4000, 0.05)
+
+
+@pytest.mark.parametrize(
+    "trials", [40, pytest.param(1000, marks=pytest.mark.montecarlo)], ids=["short", "full"]
+)
+def test_a_noisy_transitive_judge_is_rarely_called_circular(trials: int) -> None:
+    assert _alarms(cycles, trials) <= binom.ppf(1 - 1e-4, trials, 0.05)
+
+
+def _true_bias(rng: np.random.Generator) -> bool:
+    """Whether the interval contains the true first share of a judge that leans to one slot."""
+    prompts = _alike(rng, 40, 3)
+    quality = rng.normal(0, 2, 40)[prompts] + rng.normal(0, 1, 120)
+    lean = 0.7
+    grid = np.random.default_rng(0).normal(0, np.sqrt(5), 200_000)
+    truth = 0.5 * float((grid + lean > 0).mean() + (grid - lean < 0).mean())
+    found = position_bias(expit(quality + lean), expit(quality - lean), clusters=prompts)
+    assert found.low is not None
+    assert found.high is not None
+    return found.low <= truth <= found.high
+
+
+@pytest.mark.montecarlo
+def test_the_interval_of_a_biased_judge_contains_its_bias() -> None:
+    rng = np.random.default_rng(7)
+    held = sum(_true_bias(rng) for _ in range(1500))
+    assert held >= binom.ppf(1e-4, 1500, 0.95)

@@ -1,0 +1,202 @@
+"""Every diagnosis ends in a finite result or in a clear error."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adjudge.diagnosis import (
+    ScoreSets,
+    agreement,
+    contradictions,
+    diagnose_scores,
+    family_bias,
+    ordinal_nonconformity,
+    position_bias,
+    reliability,
+    verbosity_bias,
+)
+from adjudge.diagnosis._conformal import document_quantiles
+from adjudge.errors import AdjudgeError
+
+chance = st.one_of(st.none(), st.sampled_from([0.0, 0.5, 1.0]), st.floats(0, 1))
+length = st.integers(1, 25)
+
+
+def _ordered(low: float | None, value: float | None, high: float | None) -> bool:
+    if low is None or high is None or value is None:
+        return True
+    return low <= value + 1e-9 and value <= high + 1e-9
+
+
+@given(st.data())
+@settings(max_examples=120, deadline=None)
+def test_position(data: st.DataObject) -> None:
+    n = data.draw(length)
+    forward, reverse = (data.draw(st.lists(chance, min_size=n, max_size=n)) for _ in range(2))
+    clusters = data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n))
+    try:
+        found = position_bias(forward, reverse, clusters=clusters, groups=clusters)
+    except AdjudgeError:
+        assert not any(
+            f is not None and r is not None for f, r in zip(forward, reverse, strict=True)
+        )
+        return
+    found.to_json()
+    assert _ordered(found.low, found.first_share, found.high)
+    assert _ordered(found.flip_low, found.flip_share, found.flip_high)
+    mirrored = position_bias(
+        [None if p is None else 1 - p for p in reverse],
+        [None if p is None else 1 - p for p in forward],
+        clusters=clusters,
+    )
+    # Naming the responses the other way round changes nothing about the slots.
+    assert math.isclose(mirrored.first_share, found.first_share, abs_tol=1e-12)
+
+
+@given(st.data())
+@settings(max_examples=50, deadline=None)
+def test_verbosity_family_contradictions(data: st.DataObject) -> None:
+    n = data.draw(length)
+
+    def column(values: st.SearchStrategy[object]) -> list[object]:
+        return data.draw(st.lists(values, min_size=n, max_size=n))
+
+    clusters = column(st.integers(0, 4))
+    labels = column(st.sampled_from(["A", "B", "tie", None]))
+    margin = column(st.one_of(st.none(), st.floats(-0.5, 0.5)))
+    verbose = verbosity_bias(
+        margin,
+        column(st.integers(0, 9)),
+        column(st.integers(0, 9)),
+        labels=labels,
+        clusters=clusters,
+    )
+    verbose.to_json()
+    assert _ordered(verbose.low, verbose.longer_share, verbose.high)
+    family = family_bias(
+        column(chance),
+        column(chance),
+        column(st.booleans()),
+        column(st.booleans()),
+        clusters=clusters,
+    )
+    family.to_json()
+    assert _ordered(family.low, family.excess, family.high)
+    scores = st.one_of(st.none(), st.integers(1, 5))
+    contrary = contradictions(labels, column(scores), column(scores), clusters=clusters)
+    contrary.to_json()
+    assert _ordered(contrary.low, contrary.share, contrary.high)
+
+
+@given(st.data())
+@settings(max_examples=80, deadline=None)
+def test_agreement(data: st.DataObject) -> None:
+    n, raters = data.draw(length), data.draw(st.integers(1, 3))
+    values = st.one_of(st.none(), st.integers(1, 5))
+    judge = data.draw(st.lists(values, min_size=n, max_size=n))
+    row = st.lists(values, min_size=raters, max_size=raters)
+    human = data.draw(st.lists(row, min_size=n, max_size=n))
+    clusters = data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n))
+    level = data.draw(st.sampled_from(["nominal", "ordinal", "interval"]))
+    try:
+        found = agreement(judge, human, level=level, clusters=clusters)
+    except AdjudgeError:
+        return
+    found.to_json()
+    assert _ordered(found.raw_low, found.raw, found.raw_high)
+    assert _ordered(found.kappa_low, found.kappa, found.kappa_high)
+    assert _ordered(found.alpha_low, found.alpha, found.alpha_high)
+
+
+@given(st.data())
+@settings(max_examples=80, deadline=None)
+def test_reliability(data: st.DataObject) -> None:
+    n = data.draw(length)
+    sure = data.draw(st.lists(st.floats(0.5, 1), min_size=n, max_size=n))
+    right = data.draw(st.lists(st.integers(0, 1), min_size=n, max_size=n))
+    clusters = data.draw(st.lists(st.integers(0, 9), min_size=n, max_size=n))
+    found = reliability(sure, right, clusters=clusters, replicates=20)
+    found.to_json()
+    assert _ordered(found.low, found.over_confidence, found.high)
+    assert _ordered(found.ece_low, found.ece_equal_mass, found.ece_high)
+    assert sum(entry.n for entry in found.curve) == n
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_the_document_quantile_is_the_smallest_that_reaches_its_level(data: st.DataObject) -> None:
+    n = data.draw(length)
+    scores = np.array(data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n)), dtype=float)
+    documents = np.array(data.draw(st.lists(st.integers(0, 6), min_size=n, max_size=n)))
+    alpha = Fraction(data.draw(st.integers(1, 99)), 100)
+    [found] = document_quantiles(scores, documents, [alpha])
+    names = set(documents.tolist())
+
+    def weight(limit: float) -> Fraction:
+        shares = [
+            Fraction(int((scores[documents == d] <= limit).sum()), int((documents == d).sum()))
+            for d in names
+        ]
+        return sum(shares, Fraction(0)) / (len(names) + 1)
+
+    reaching = [value for value in np.unique(scores) if weight(value) >= 1 - alpha]
+    assert found == (reaching[0] if reaching else None)
+
+
+@given(st.lists(st.lists(st.integers(0, 9), min_size=5, max_size=5), min_size=1, max_size=8))
+@settings(max_examples=100, deadline=None)
+def test_adaptive_sets_are_intervals_around_the_likeliest_score(counts: list[list[int]]) -> None:
+    probs = np.array([[c + 0.01 for c in row] for row in counts])
+    probs /= probs.sum(axis=1, keepdims=True)
+    values = ordinal_nonconformity(probs)
+    for limit in np.unique(values):
+        inside = values <= limit
+        assert inside.any(axis=1).all()
+        starts = (np.diff(inside.astype(int), axis=1, prepend=0) == 1).sum(axis=1)
+        assert (starts == 1).all()
+        assert inside[np.arange(len(probs)), probs.argmax(axis=1)].all()
+
+
+@given(st.data())
+@settings(max_examples=25, deadline=None)
+def test_scores_of_any_shape(data: st.DataObject) -> None:
+    n = data.draw(st.integers(1, 30))
+    optional = st.one_of(st.none(), st.sampled_from([1.0, 2.0, 2.5, 3.0, 5.0]))
+    frame = pl.DataFrame(
+        {
+            "id": [str(k) for k in range(n)],
+            "doc_id": data.draw(
+                st.lists(st.sampled_from(["a", "b", "c", "d"]), min_size=n, max_size=n)
+            ),
+            "model": [f"m{k}" for k in range(n)],
+            "judge_score": pl.Series(
+                data.draw(st.lists(optional, min_size=n, max_size=n)), dtype=pl.Float64
+            ),
+            "human_score": pl.Series(
+                data.draw(st.lists(optional, min_size=n, max_size=n)), dtype=pl.Float64
+            ),
+        }
+    )
+    try:
+        report = diagnose_scores(frame, splits=3, alphas=[0.3, 0.1])
+    except AdjudgeError:
+        return
+    report.to_json()
+    assert all(0 <= group.coverage <= 1 and 1 <= group.mean_size <= 5 for group in report.groups)
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=30))
+@settings(max_examples=50, deadline=None)
+def test_a_smaller_alpha_never_gives_smaller_sets(human: list[int]) -> None:
+    judge, documents = [3] * len(human), list(range(len(human)))
+    sizes = [
+        ScoreSets(alpha=alpha).calibrate(judge, human, documents=documents).predict([3]).sizes[0]
+        for alpha in (0.05, 0.1, 0.3, 0.6)
+    ]
+    assert sizes == sorted(sizes, reverse=True)
