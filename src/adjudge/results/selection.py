@@ -174,7 +174,6 @@ class Policy(Result):
     alpha: float
     delta: float | None
     ties: str
-    signal: str
     accepts: Accepts
     threshold: float | None
     feasible: bool

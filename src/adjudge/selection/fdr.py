@@ -14,7 +14,7 @@ from adjudge.selection.exact import at_most
 
 
 def fdr_select(
-    scores: ArrayLike, errors: ArrayLike, new_scores: ArrayLike, *, alpha: float
+    scores: ArrayLike, errors: ArrayLike, new_scores: ArrayLike, *, alpha: float | Fraction
 ) -> BatchSelection:
     """Accept from a batch of m unlabelled scores t_j so that few of the accepted are wrong.
 
@@ -58,7 +58,7 @@ def pooled_fdr_select(
     new_scores: ArrayLike,
     new_groups: ArrayLike,
     *,
-    alpha: float,
+    alpha: float | Fraction,
 ) -> BatchSelection:
     """Group-wise p-values, one Benjamini-Hochberg: the promise is about all groups together.
 

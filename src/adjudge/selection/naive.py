@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from numpy.typing import ArrayLike
 
 from adjudge._validation import exact_level, paired
@@ -10,7 +12,7 @@ from adjudge.selection._rule import threshold_at
 from adjudge.selection.blocks import sort_scores
 
 
-def naive_threshold(scores: ArrayLike, errors: ArrayLike, *, alpha: float) -> Threshold:
+def naive_threshold(scores: ArrayLike, errors: ArrayLike, *, alpha: float | Fraction) -> Threshold:
     """The largest observed score with E <= alpha k: no correction for having looked.
 
     Promises nothing: it picks the luckiest threshold of the calibration set, so new rows do worse

@@ -22,7 +22,7 @@ _RATIONAL_UP_TO = 4000
 
 
 def pac_threshold(
-    scores: ArrayLike, errors: ArrayLike, *, alpha: float, delta: float = 0.1
+    scores: ArrayLike, errors: ArrayLike, *, alpha: float | Fraction, delta: float | Fraction = 0.1
 ) -> Threshold:
     """The loosest threshold that an unbroken run of exact binomial tests allows.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from numpy.typing import ArrayLike
 
 from adjudge._validation import exact_level, paired
@@ -10,7 +12,7 @@ from adjudge.selection._rule import threshold_at
 from adjudge.selection.blocks import sort_scores
 
 
-def scope_threshold(scores: ArrayLike, errors: ArrayLike, *, alpha: float) -> Threshold:
+def scope_threshold(scores: ArrayLike, errors: ArrayLike, *, alpha: float | Fraction) -> Threshold:
     """The largest observed score lambda with
 
         sum over s_i <= lambda of (e_i - alpha) <= -1          (Eq. 5; Eq. 6 takes the largest)

@@ -29,7 +29,7 @@ def weighted_fdr_select(
     new_scores: ArrayLike,
     new_weights: ArrayLike,
     *,
-    alpha: float,
+    alpha: float | Fraction,
 ) -> BatchSelection:
     """fdr when new rows come from another distribution of pairs, known up to weights w.
 

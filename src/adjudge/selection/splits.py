@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -69,12 +70,12 @@ def split_risks(
     scores: ArrayLike,
     errors: ArrayLike,
     *,
-    alphas: Sequence[float] = ALPHAS,
+    alphas: Sequence[float | Fraction] = ALPHAS,
     methods: Sequence[str] = METHODS,
     confidence: ArrayLike | None = None,
     has_verdict: ArrayLike | None = None,
-    clusters: ArrayLike | None = None,
-    delta: float = 0.1,
+    clusters: ArrayLike | Sequence[object] | None = None,
+    delta: float | Fraction = 0.1,
     n_splits: int = 1000,
     rng: Seed = 0,
 ) -> list[SplitRisk]:
@@ -120,14 +121,14 @@ def split_risks(
 
 
 def random_halves(
-    n: int, n_splits: int, rng: Seed, *, clusters: ArrayLike | None = None
+    n: int, n_splits: int, rng: Seed, *, clusters: ArrayLike | Sequence[object] | None = None
 ) -> Iterator[Half]:
     """Random halves of n rows, a few hundred splits at a time; row i is column i."""
     gen = generator(rng)
     codes = None
     units = n
     if clusters is not None:
-        codes, units = cluster_codes(np.asarray(clusters))
+        codes, units = cluster_codes(list(cast("Sequence[object]", clusters)))
     if units < 2:
         raise ArgumentError("scores", n, "give at least two rows (or clusters) to split")
     at_once = max(1, _CELLS // n)

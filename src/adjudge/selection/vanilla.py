@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from numpy.typing import ArrayLike
 
 from adjudge._validation import exact_level, paired
@@ -10,7 +12,9 @@ from adjudge.selection._rule import threshold_at
 from adjudge.selection.blocks import sort_scores
 
 
-def vanilla_threshold(scores: ArrayLike, errors: ArrayLike, *, alpha: float) -> Threshold:
+def vanilla_threshold(
+    scores: ArrayLike, errors: ArrayLike, *, alpha: float | Fraction
+) -> Threshold:
     """Accept all; `alpha` is only what the risk will be compared with.
 
     >>> vanilla_threshold([0.1, 0.6], [0, 1], alpha=0.1).empirical_risk

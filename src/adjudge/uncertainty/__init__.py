@@ -7,5 +7,16 @@ from adjudge.uncertainty.entropy import (
     verdict,
     verdicts,
 )
+from adjudge.uncertainty.single_order import random_orders, single_order_preference
+from adjudge.uncertainty.swap_vote import swap_vote_preference
 
-__all__ = ["confidence", "mean_preference", "preference_entropy", "verdict", "verdicts"]
+__all__ = [
+    "confidence",
+    "mean_preference",
+    "preference_entropy",
+    "random_orders",
+    "single_order_preference",
+    "swap_vote_preference",
+    "verdict",
+    "verdicts",
+]

@@ -1,0 +1,163 @@
+"""Evaluate: how good the doubt is, and what every method makes of it over random splits."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from adjudge._stats import auprc, auroc, expected_calibration_error, reliability_bins
+from adjudge._validation import FloatArray, IntArray, count, exact_level, one_of
+from adjudge.errors import ArgumentError
+from adjudge.io.tables import TableLike
+from adjudge.results.selection import Curve, Evaluation, MethodRisk, SignalQuality
+from adjudge.selection.rows import cluster_column, judged, labelled
+from adjudge.selection.signals import Signal, signals_of
+from adjudge.selection.splits import ALPHAS, METHODS, SplitRisk, split_risks
+
+_CURVE_POINTS = 200
+CAVEATS = (
+    "measured on the labelled rows alone: what was not labelled at random may do better or worse",
+    "both halves of a split come from the same labels, so results scatter less here than over "
+    "fresh calibration sets",
+    "choosing a judge, signal or method by this table spends these labels: calibrate on others",
+)
+
+
+def evaluate(
+    judgments: TableLike,
+    *,
+    labels: TableLike | None = None,
+    judge: str | None = None,
+    protocol: str | None = None,
+    ties: str = "drop",
+    alphas: Sequence[float | Fraction] = ALPHAS,
+    methods: Sequence[str] = METHODS,
+    delta: float | Fraction = 0.1,
+    n_splits: int = 1000,
+    cluster: str | None = "auto",
+    seed: int = 0,
+) -> Evaluation:
+    """The tables of the SCOPE paper for your own judgments.
+
+    For every judge, protocol and signal: accuracy, ECE (10 bins of equal width), AUROC and AUPRC
+    of the confidence max(p_a, 1 - p_a), with right verdicts as positives; then coverage and error
+    share of each method over `n_splits` random 50/50 splits by item, the same splits for all
+    signals of a judge. As in the paper, `heuristic` and `naive` belong on the signal single_order,
+    and scope, fdr and pac on preference_entropy; the table has every combination.
+
+    >>> from adjudge.simulate.selective import two_order_judge
+    >>> seen = evaluate(two_order_judge(300, rng=1), n_splits=50, alphas=[0.2])
+    >>> [s.signal for s in seen.signals]
+    ['preference_entropy', 'single_order', 'swap_vote']
+    """
+    levels = [exact_level(alpha) for alpha in alphas]
+    for method in methods:
+        one_of(method, METHODS, "methods")
+    count(n_splits, "n_splits", least=1)
+    dropped: Counter[str] = Counter()
+    frame = labelled(
+        judged(judgments, judge=judge, protocol=protocol), labels, ties=ties, dropped=dropped
+    )
+    column = cluster_column(frame, cluster)
+    qualities, risks, curves = [], [], []
+    for rows in frame.partition_by(["judge", "protocol"], maintain_order=True):
+        clusters = None if column is None else _own_cluster(rows[column].to_list())
+        units = rows.height if clusters is None else len(set(clusters))
+        if units < 2:
+            raise ArgumentError("judgments", rows["judge"][0], "needs two labelled rows to split")
+        for signal in signals_of(rows, seed=seed):
+            qualities.append(_quality(signal))
+            curves.append(_curve(signal))
+            table = split_risks(
+                signal.scores,
+                signal.errors,
+                alphas=levels,
+                methods=methods,
+                confidence=signal.confidence,
+                has_verdict=signal.has_verdict,
+                clusters=clusters,
+                delta=delta,
+                n_splits=n_splits,
+                rng=seed,
+            )
+            risks += [_risk(signal, row) for row in table]
+    return Evaluation(
+        n_splits=n_splits,
+        seed=seed,
+        ties=ties,
+        delta=float(delta),
+        alphas=tuple(float(level) for level in levels),
+        cluster=column,
+        signals=tuple(qualities),
+        methods=tuple(risks),
+        curves=tuple(curves),
+        assumptions=CAVEATS,
+        warnings=(f"split by {column}: one row of each calibrates",) if column else (),
+        dropped=dict(dropped),
+    )
+
+
+def _own_cluster(names: Sequence[object]) -> list[object]:
+    """A row without a cluster is a cluster of its own."""
+    return [("row", at) if name is None else name for at, name in enumerate(names)]
+
+
+def _quality(signal: Signal) -> SignalQuality:
+    correct = 1 - signal.errors
+    sure = signal.confidence
+    return SignalQuality(
+        signal=signal.name,
+        judge=signal.judge,
+        protocol=signal.protocol,
+        n=len(correct),
+        n_no_verdict=int((~signal.has_verdict).sum()),
+        accuracy=float(correct.mean()),
+        ece=expected_calibration_error(sure, correct),
+        auroc=auroc(sure, correct),
+        auprc=auprc(sure, correct),
+    )
+
+
+def _curve(signal: Signal) -> Curve:
+    bins = reliability_bins(signal.confidence, 1 - signal.errors)
+    coverage, risk = risk_coverage(signal.scores, signal.errors)
+    return Curve(
+        signal=signal.name,
+        judge=signal.judge,
+        protocol=signal.protocol,
+        bin_confidence=tuple(bins.confidence.tolist()),
+        bin_accuracy=tuple(bins.accuracy.tolist()),
+        bin_count=tuple(bins.count.tolist()),
+        coverage=tuple(coverage.tolist()),
+        risk=tuple(risk.tolist()),
+    )
+
+
+def risk_coverage(scores: FloatArray, errors: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Share accepted and share wrong among them at each distinct score, thinned for a picture."""
+    order = np.argsort(scores, kind="stable")
+    s, wrong = scores[order], np.cumsum(errors[order])
+    ends = np.append(np.flatnonzero(s[1:] != s[:-1]), len(s) - 1)
+    if len(ends) > _CURVE_POINTS:
+        ends = ends[np.unique(np.linspace(0, len(ends) - 1, _CURVE_POINTS).astype(np.int64))]
+    return (ends + 1) / len(s), wrong[ends] / (ends + 1)
+
+
+def _risk(signal: Signal, row: SplitRisk) -> MethodRisk:
+    spread = 1 if len(row.accepted) > 1 else 0
+    return MethodRisk(
+        signal=signal.name,
+        judge=signal.judge,
+        protocol=signal.protocol,
+        method=row.method,
+        alpha=float(row.alpha),
+        coverage=float(row.coverages.mean()),
+        coverage_sd=float(row.coverages.std(ddof=spread)),
+        risk=float(row.risks.mean()),
+        risk_sd=float(row.risks.std(ddof=spread)),
+        ratio=row.ratio,
+        share_above=row.share_above,
+    )

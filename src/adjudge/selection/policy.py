@@ -1,0 +1,134 @@
+"""The policy file: read back, checked, and held against the judge of the new rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from pydantic import TypeAdapter, ValidationError
+
+from adjudge.errors import DataError, PolicyMismatchError
+from adjudge.io import read_result
+from adjudge.results.selection import POLICY_SCHEMA, Policy, PolicyGroup
+
+_POLICY = TypeAdapter(Policy)
+
+
+def read_policy(path: str | Path) -> Policy:
+    """The policy in a file that `calibrate -o` wrote; what is wrong with another is said in a line.
+
+    >>> read_policy("missing.json")
+    Traceback (most recent call last):
+    adjudge.errors.DataError: missing.json: no such file
+    """
+    return policy_from_dict(read_result(path, kind="policy"), str(path))
+
+
+def policy_from_dict(loaded: dict[str, Any], name: str) -> Policy:
+    """A policy from the JSON object of its file."""
+    schema = loaded.get("schema_version")
+    if isinstance(schema, int) and schema > POLICY_SCHEMA:
+        raise PolicyMismatchError(
+            f"{name}: schema_version {schema} is newer than {POLICY_SCHEMA}; update adjudge",
+            differs=("schema_version",),
+        )
+    inner = {key: value for key, value in loaded.items() if key != "kind"}
+    try:
+        policy = _POLICY.validate_python(inner)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise DataError(
+            name,
+            f"not a policy: {place}: {first['msg'].lower()}",
+            remedy="write it again with adjudge calibrate -o",
+        ) from None
+    for group in policy.groups:
+        _check_group(group, name)
+    return policy
+
+
+def check_judge(policy: Policy, frame: pl.DataFrame) -> list[str]:
+    """Remarks on rows that cannot be checked; PolicyMismatchError for another judge or prompt."""
+    remarks: list[str] = []
+    known = {(group.judge, group.protocol) for group in policy.groups}
+    if policy.jury is not None:
+        _check_members(policy, frame)
+        return remarks
+    for key, rows in frame.partition_by(["judge", "protocol"], as_dict=True).items():
+        judge, protocol = str(key[0]), str(key[1])
+        groups = [g for g in policy.groups if (g.judge, g.protocol) == (judge, protocol)]
+        if not groups:
+            raise _other_judge(judge, protocol, known)
+        wanted = {g.judge_fingerprint for g in groups}
+        found = rows.get_column("judge_fingerprint").drop_nulls().unique().sort().to_list()
+        if found and None not in wanted:
+            other = [name for name in found if name not in wanted]
+            if other:
+                raise PolicyMismatchError(
+                    f"the policy was made for {judge} with fingerprint {_short(wanted)}, and these "
+                    f"rows carry {_short(other)}: same judge name and protocol, so its prompt, "
+                    "weights, engine or settings differ; calibrate on judgments of this one",
+                    differs=("judge_fingerprint",),
+                )
+        if not found:
+            remarks.append(
+                f"rows of {judge} carry no judge_fingerprint: only its name was compared"
+            )
+        elif None in wanted:
+            remarks.append(f"the policy has no fingerprint of {judge}: only its name was compared")
+        elif rows.get_column("judge_fingerprint").null_count():
+            remarks.append(f"some rows of {judge} carry no judge_fingerprint: taken on its name")
+    return remarks
+
+
+def _check_members(policy: Policy, frame: pl.DataFrame) -> None:
+    found = set(frame.get_column("judge_fingerprint").drop_nulls().unique().to_list())
+    other = sorted(found - set(policy.judge_fingerprints))
+    if policy.judge_fingerprints and other:
+        raise PolicyMismatchError(
+            f"the jury was calibrated with fingerprints {_short(policy.judge_fingerprints)}, and "
+            f"these rows carry {_short(other)}; calibrate on judgments of these judges",
+            differs=("judge_fingerprint",),
+        )
+
+
+def _other_judge(
+    judge: str, protocol: str, known: set[tuple[str, str | None]]
+) -> PolicyMismatchError:
+    names = sorted({name for name, _ in known})
+    if judge in names:
+        protocols = sorted(str(p) for name, p in known if name == judge)
+        return PolicyMismatchError(
+            f"the policy was made for {judge} by protocol {', '.join(protocols)}, and these rows "
+            f"come from protocol {protocol}; calibrate on judgments of that one",
+            differs=("protocol",),
+        )
+    return PolicyMismatchError(
+        f"the policy was made for {', '.join(names)}, and these rows come from judge {judge}; "
+        "calibrate on its judgments, or keep the right rows with --judge",
+        differs=("judge",),
+    )
+
+
+def _check_group(group: PolicyGroup, name: str) -> None:
+    sorted_scores = all(a <= b for a, b in zip(group.scores, group.scores[1:], strict=False))
+    same = len(group.scores) == len(group.errors)
+    weighted = group.weights is None or len(group.weights) == len(group.scores)
+    if not (sorted_scores and same and weighted and set(group.errors) <= {0, 1}):
+        raise DataError(
+            name,
+            f"the calibration scores of {group.name} are not in order or do not match their errors",
+            remedy="write it again with adjudge calibrate -o",
+        )
+    if (group.accepts == "below") != (group.threshold is not None):
+        raise DataError(
+            name,
+            f"{group.name} accepts {group.accepts} with threshold {group.threshold}",
+            remedy="write it again with adjudge calibrate -o",
+        )
+
+
+def _short(names: Any) -> str:
+    return ", ".join(str(name)[:12] for name in names)

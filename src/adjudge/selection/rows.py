@@ -1,0 +1,111 @@
+"""From judgments and labels to rows that can calibrate: score, error, group. Nothing silent."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import polars as pl
+
+from adjudge._validation import one_of
+from adjudge.errors import ArgumentError, DataError
+from adjudge.io import join_labels, read_judgments
+from adjudge.io.tables import FRAME_NAME, TableLike
+from adjudge.records import MEASURED
+
+TIES = ("drop", "error")
+
+
+def judged(
+    judgments: TableLike, *, judge: str | None = None, protocol: str | None = None
+) -> pl.DataFrame:
+    """Checked judgments, of one judge or protocol where asked."""
+    frame = read_judgments(judgments)
+    for column, wanted in (("judge", judge), ("protocol", protocol)):
+        if wanted is None:
+            continue
+        known = frame.get_column(column).unique().sort().to_list()
+        if wanted not in known:
+            raise ArgumentError(column, wanted, "the judgments have " + ", ".join(known))
+        frame = frame.filter(pl.col(column) == wanted)
+    return frame
+
+
+def labelled(
+    frame: pl.DataFrame, labels: TableLike | None, *, ties: str, dropped: Counter[str]
+) -> pl.DataFrame:
+    """Measured rows with a human label, and their `error`; the others counted in `dropped`.
+
+    An error is a verdict that is not the label. A row without a verdict (p_a = 0.5) is an error;
+    a human tie is left out or an error, as `ties` says. Labels that were sampled by doubt are
+    refused: they stand for the pairs a judge found hard, not for the pairs it will meet.
+    """
+    one_of(ties, TIES, "ties")
+    if labels is not None:
+        joined = join_labels(frame, labels)
+        frame = joined.frame
+        if joined.split:
+            dropped["raters without a majority"] += joined.split
+    if "label" not in frame.columns:
+        raise DataError(
+            FRAME_NAME,
+            "has no human labels",
+            column="label",
+            remedy="add a label column (A, B or tie), or give a labels file with --labels",
+        )
+    if "sampled_by" in frame.columns:
+        doubted = frame.filter(pl.col("label").is_not_null() & (pl.col("sampled_by") == "doubt"))
+        if doubted.height:
+            raise DataError(
+                FRAME_NAME,
+                f"{doubted.height} labels were sampled by doubt (id {doubted['id'][0]!r} first)",
+                column="sampled_by",
+                remedy="calibrate on labels drawn at random: keep rows sampled by random or plan",
+            )
+    frame = _without(frame, pl.col("label").is_null(), "no label", dropped)
+    frame = measured(frame, dropped)
+    if ties == "drop":
+        frame = _without(frame, pl.col("label") == "tie", "human tie", dropped)
+    if frame.height == 0:
+        told = ", ".join(f"{n} {why}" for why, n in dropped.items()) or "no rows at all"
+        raise DataError(
+            FRAME_NAME, f"no labelled verdict is left ({told})", remedy="label some pairs first"
+        )
+    right = pl.col("verdict").eq_missing(pl.col("label"))
+    # Sorted, so that everything random depends on the seed and not on the order of the file.
+    return frame.with_columns(error=(~right).cast(pl.Int64)).sort("judge", "protocol", "id")
+
+
+def measured(frame: pl.DataFrame, dropped: Counter[str]) -> pl.DataFrame:
+    """Rows that carry a number; the others counted by status."""
+    for status in frame.get_column("status").unique().sort().to_list():
+        if status not in MEASURED:
+            frame = _without(frame, pl.col("status") == status, f"status {status}", dropped)
+    return frame
+
+
+def with_column(frame: pl.DataFrame, column: str, option: str) -> pl.DataFrame:
+    """The frame with `column` as text, or an error that names the columns there are."""
+    if column not in frame.columns:
+        raise ArgumentError(option, column, "choose a column: " + ", ".join(frame.columns))
+    return frame.with_columns(pl.col(column).cast(pl.String))
+
+
+def cluster_column(frame: pl.DataFrame, cluster: str | None) -> str | None:
+    """The column whose repeats are not independent: the one named, or prompt_id if it repeats."""
+    if cluster is None or cluster == "none":
+        return None
+    if cluster != "auto":
+        with_column(frame, cluster, "cluster")
+        return cluster
+    if "prompt_id" not in frame.columns:
+        return None
+    known = frame.filter(pl.col("prompt_id").is_not_null())
+    keys = ["judge", "protocol", "prompt_id"]
+    return "prompt_id" if known.select(keys).is_duplicated().any() else None
+
+
+def _without(frame: pl.DataFrame, out: pl.Expr, why: str, dropped: Counter[str]) -> pl.DataFrame:
+    kept = frame.filter(~out.fill_null(False))
+    if frame.height > kept.height:
+        dropped[why] += frame.height - kept.height
+    return kept

@@ -1,0 +1,77 @@
+"""Every signal that a judge's rows carry: a probability, a doubt and a verdict for each row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from adjudge._validation import BoolArray, FloatArray, IntArray
+from adjudge.io.judgments import UNNAMED
+from adjudge.uncertainty import (
+    confidence,
+    preference_entropy,
+    random_orders,
+    single_order_preference,
+    swap_vote_preference,
+)
+
+#: A given uncertainty that is further from the entropy of p_a than rounding is its own signal.
+_ROUNDING = 1e-4
+
+
+@dataclass(frozen=True)
+class Signal:
+    """One way to doubt: `scores` rise with doubt, `p_a` gives verdict and confidence."""
+
+    name: str
+    judge: str
+    protocol: str | None
+    p_a: FloatArray
+    scores: FloatArray
+    errors: IntArray
+
+    @property
+    def confidence(self) -> FloatArray:
+        """max(p_a, 1 - p_a)."""
+        return confidence(self.p_a)
+
+    @property
+    def has_verdict(self) -> BoolArray:
+        """Where p_a is not exactly one half."""
+        return np.asarray(self.p_a != 0.5)
+
+
+def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
+    """The signals of one judge and protocol, from its labelled rows.
+
+    With both orders there are three: the preference entropy of their mean, the probability of
+    one random order alone, and the vote of both. Other protocols (verbalized, annotators,
+    likelihood) give the one they wrote. An uncertainty column that is not the entropy of p_a
+    is one more.
+    """
+    judge, protocol = str(rows["judge"][0]), str(rows["protocol"][0])
+    shown = None if protocol == UNNAMED else protocol
+    label = rows.get_column("label").to_numpy()
+    p_a = rows.get_column("p_a").to_numpy().astype(np.float64)
+    given = rows.get_column("uncertainty").to_numpy().astype(np.float64)
+
+    def made(name: str, p: FloatArray, scores: FloatArray | None = None) -> Signal:
+        right = ((p > 0.5) & (label == "A")) | ((p < 0.5) & (label == "B"))
+        doubt = preference_entropy(p) if scores is None else scores
+        return Signal(name, judge, shown, p, doubt, (~right).astype(np.int64))
+
+    both = rows.get_column("p_fwd").null_count() == 0 == rows.get_column("p_rev").null_count()
+    is_entropy = bool((np.abs(given - preference_entropy(p_a)) <= _ROUNDING).all())
+    if not both:
+        yield made(shown or "p_a" if is_entropy else "uncertainty", p_a, given)
+        return
+    forward, reverse = rows.get_column("p_fwd").to_numpy(), rows.get_column("p_rev").to_numpy()
+    yield made("preference_entropy", p_a)
+    orders = random_orders(rows.get_column("id").to_list(), seed=seed)
+    yield made("single_order", single_order_preference(forward, reverse, orders))
+    yield made("swap_vote", swap_vote_preference(forward, reverse))
+    if not is_entropy:
+        yield made("uncertainty", p_a, given)
