@@ -1,0 +1,50 @@
+"""`adjudge demo`: the whole chain on a small judge that runs on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adjudge.cli._common import JsonFlag, SeedOption, deliver, remark, show
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command("demo")(demo)
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Where everything goes.")] = Path("demo-out"),
+    judge: Annotated[
+        str,
+        typer.Option(
+            help="llamacpp:smollm2 (98 MB, fetched once), simulated (needs no model), "
+            "or any judge of `adjudge judge`."
+        ),
+    ] = "llamacpp:smollm2",
+    seed: SeedOption = 0,
+    as_json: JsonFlag = False,
+) -> None:
+    """Judge 163 pairs with known answers, and see what such verdicts are worth."""
+    from rich.text import Text
+
+    from adjudge.cli._progress import watching
+    from adjudge.demo.run import EMBEDDED, run_demo
+    from adjudge.judges.weights import KNOWN, is_cached
+
+    if judge == EMBEDDED and not is_cached("smollm2"):
+        weights = KNOWN["smollm2"]
+        remark(f"fetching {weights.description}, {weights.size / 1e6:.0f} MB, once ...")
+    if not as_json:
+        show(Text.assemble(("adjudge demo", "bold"), f"  {judge}, everything kept in {out}/"))
+    told = run_demo(
+        out,
+        judge=judge,
+        seed=seed,
+        show=None if as_json else show,
+        watch=watching,
+    )
+    deliver(told, as_json=as_json, output=out / "demo.json", view=[""])
+    remark(f"done in {told.elapsed_s:.0f} s; run it again and nothing is asked twice")

@@ -1,0 +1,106 @@
+"""Chapter: ask the judge in two ways, and look at what it is worth before believing it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adjudge.demo.check import check_judge
+from adjudge.judges.interface import Likelihood
+from adjudge.judges.judging import judge_pairs
+from adjudge.judges.spec import parse_judge
+from adjudge.present.judging import judge_check_figure
+from adjudge.present.tables import percent, table
+from adjudge.results.demo import Asked, halves, told_share
+
+if TYPE_CHECKING:
+    from adjudge.demo.context import DemoContext
+
+TITLE = "Is the judge worth listening to?"
+
+#: Asking in both orders costs some 400 tokens a pair, likelihood some 90.
+_PREFERENCE_PAIRS = 32
+_BANDS = 4
+
+
+def run(context: DemoContext) -> None:
+    """Ask, check against the known answers, show."""
+    backend = parse_judge(context.judge)
+    context.main = "likelihood" if Likelihood in backend.wants else "preference"
+    part = _PREFERENCE_PAIRS if context.main == "likelihood" else None
+    _ask(context, "preference", limit=part)
+    if context.main == "likelihood":
+        _ask(context, "likelihood", limit=None)
+
+    check = check_judge(context.judgments, judge=context.judge, by="kind", bands=_BANDS)
+    context.keep(check, "judge_check")
+    context.show(
+        table(
+            ("asked by", "pairs", "right", "95 % interval", "first answer won"),
+            [_row(way) for way in check.asked],
+        )
+    )
+    ways = {way.protocol: way for way in check.asked}
+    _say_position(context, ways["preference"])
+    if context.main == "likelihood":
+        _say_likelihood(context, ways["likelihood"])
+    _say_doubt(context, ways[context.main])
+    context.picture(judge_check_figure(check, context.judgments, doubt_of=context.main), "judging")
+
+
+def _ask(context: DemoContext, protocol: str, *, limit: int | None) -> None:
+    output = context.out / f"{protocol}.jsonl"
+    with context.watch(f"asking by {protocol}") as watch:
+        done = judge_pairs(
+            context.pairs,
+            judge=context.judge,
+            protocol=protocol,
+            store=context.store,
+            output=output,
+            limit=limit,
+            progress=watch.show,
+            handle_signals=True,
+        )
+    if done.summary.stopped is not None:
+        raise KeyboardInterrupt
+    context.judgments[protocol] = done.judgments
+    context.files.append(str(output))
+    context.keep(done.summary, f"judging_{protocol}")
+
+
+def _row(way: Asked) -> tuple[str, str, str, str, str]:
+    first = "no order" if way.first_won is None else f"{way.first_won} of {way.orders}"
+    span = f"{100 * way.right.low:.0f} to {100 * way.right.high:.0f} %"
+    return way.protocol, str(way.right.pairs), percent(way.right.share), span, first
+
+
+def _say_position(context: DemoContext, way: Asked) -> None:
+    if way.first_won is None or not way.orders:
+        return
+    share = way.first_won / way.orders
+    if share >= 0.9:
+        context.say(
+            f"Asked which of two answers is better, it picks whichever stands first, "
+            f"{way.first_won} of {way.orders} times."
+        )
+    elif way.right.low > 0.5:
+        context.say(f"Asked in both orders it is right on {told_share(way.right)}.")
+    else:
+        context.say("Asked in both orders, its verdict cannot be told from a coin.")
+
+
+def _say_likelihood(context: DemoContext, way: Asked) -> None:
+    worst = min(way.groups, key=lambda group: group.share or 0.0, default=None)
+    line = f"Asked which answer it would rather have written: right on {told_share(way.right)}"
+    if worst is not None:
+        line += f"; worst on {worst.name}, {percent(worst.share)}"
+    context.say(line + ".")
+
+
+def _say_doubt(context: DemoContext, way: Asked) -> None:
+    (right, pairs), (other_right, other_pairs) = halves(way.bands)
+    if not pairs or not other_pairs:
+        return
+    context.say(
+        f"In the half of the pairs it doubts less it is right on {percent(right / pairs)}, "
+        f"in the other half on {percent(other_right / other_pairs)}."
+    )

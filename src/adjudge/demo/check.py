@@ -1,0 +1,95 @@
+"""A judge against known answers: the numbers of the demo's first chapter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+
+from adjudge._stats import binomial_interval
+from adjudge._validation import count, open_unit
+from adjudge.errors import ArgumentError
+from adjudge.records import MEASURED
+from adjudge.results.demo import Asked, JudgeCheck, Share
+
+
+def check_judge(
+    judgments: Mapping[str, pl.DataFrame],
+    *,
+    judge: str,
+    by: str | None = None,
+    bands: int = 4,
+    confidence_level: float = 0.95,
+) -> JudgeCheck:
+    """How often each way of asking is right, and whether its doubt knows when it is not.
+
+    `judgments` maps a protocol to its rows, which must carry a label. Intervals are exact for
+    independent pairs; pairs about one question would make them too short.
+
+    >>> rows = pl.DataFrame({"label": ["A", "B"], "verdict": ["A", "A"], "status": ["ok", "ok"],
+    ...                      "uncertainty": [0.1, 0.6], "p_fwd": [0.9, 0.7], "p_rev": [0.8, 0.4]})
+    >>> str(check_judge({"preference": rows}, judge="mine", bands=1))
+    'preference: 1 of 2, 50 % [1, 99] right; the answer shown first won 3 of 4 times'
+    """
+    level = open_unit(confidence_level, "confidence_level")
+    count(bands, "bands", least=1)
+    return JudgeCheck(
+        judge=judge,
+        confidence_level=level,
+        asked=tuple(_asked(name, rows, by, bands, level) for name, rows in judgments.items()),
+    )
+
+
+def _asked(protocol: str, rows: pl.DataFrame, by: str | None, bands: int, level: float) -> Asked:
+    if "label" not in rows.columns or rows["label"].null_count() > 0:
+        raise ArgumentError("judgments", protocol, "every row needs a label to be checked against")
+    measured = rows.filter(pl.col("status").is_in(sorted(MEASURED))).sort("uncertainty")
+    right = (measured["verdict"] == measured["label"]).fill_null(value=False)
+    split = np.array_split(right.to_numpy(), bands)
+    first_won, orders = _first(measured)
+    groups: tuple[Share, ...] = ()
+    if by is not None and by in measured.columns:
+        counted = (
+            measured.with_columns(right=right)
+            .group_by(by, maintain_order=True)
+            .agg(pl.col("right").sum(), pl.len())
+            .sort(by)
+        )
+        groups = tuple(
+            _share(str(name), int(won), int(n), level) for name, won, n in counted.rows()
+        )
+    return Asked(
+        protocol=protocol,
+        right=_share(protocol, int(right.sum()), measured.height, level),
+        unmeasured=rows.height - measured.height,
+        first_won=first_won,
+        orders=orders,
+        bands=tuple(
+            _share(f"band {number} of {bands}", int(part.sum()), len(part), level)
+            for number, part in enumerate(split, 1)
+            if len(part)
+        ),
+        groups=groups,
+    )
+
+
+def _first(rows: pl.DataFrame) -> tuple[int | None, int | None]:
+    """How often the answer shown first was preferred, over both orders."""
+    if "p_fwd" not in rows.columns or rows["p_fwd"].null_count() == rows.height:
+        return None, None
+    both = rows.select("p_fwd", "p_rev").drop_nulls()
+    won = int((both["p_fwd"] > 0.5).sum()) + int((both["p_rev"] < 0.5).sum())
+    return won, 2 * both.height
+
+
+def _share(name: str, right: int, pairs: int, level: float) -> Share:
+    low, high = binomial_interval(right, pairs, level)
+    return Share(
+        name=name,
+        right=right,
+        pairs=pairs,
+        share=right / pairs if pairs else None,
+        low=low,
+        high=high,
+    )

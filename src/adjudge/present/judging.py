@@ -1,0 +1,136 @@
+"""Pictures of a judge against known answers: position, ways of asking, doubt and being right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from adjudge.present.theme import ACCENT, GOOD, INK, MUTED, WARM, new_figure, themed
+from adjudge.results.demo import Asked, JudgeCheck, Share, halves
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def judge_check_figure(
+    check: JudgeCheck, judgments: Mapping[str, pl.DataFrame], *, doubt_of: str
+) -> Figure:
+    """Three panels: does the order decide, is it right, does its doubt know when it is not."""
+    with themed():
+        figure = new_figure(11.0, 4.2)
+        axes = figure.subplots(1, 3, width_ratios=(1, 0.95, 1.15))
+        ordered = next((way for way in check.asked if way.first_won is not None), None)
+        if ordered is not None:
+            _position(axes[0], judgments[ordered.protocol], ordered)
+        else:
+            axes[0].set_axis_off()
+        _ways(axes[1], check.asked)
+        chosen = next(way for way in check.asked if way.protocol == doubt_of)
+        _doubt(axes[2], chosen)
+    return figure
+
+
+def _position(ax: Axes, rows: pl.DataFrame, way: Asked) -> None:
+    """Both numbers are about response_a, so an unmoved judge stands on the diagonal."""
+    seen = rows.drop_nulls(["p_fwd", "p_rev"])
+    forward, reverse = seen["p_fwd"].to_numpy(), seen["p_rev"].to_numpy()
+    ax.fill_between([0.5, 1], 0, 0.5, color=WARM, alpha=0.10, linewidth=0)
+    ax.fill_between([0, 0.5], 0.5, 1, color=WARM, alpha=0.10, linewidth=0)
+    ax.plot([0, 1], [0, 1], color=MUTED, linewidth=1)
+    ax.text(0.20, 0.30, "order makes\nno difference", rotation=45, color=MUTED, fontsize=8,
+            ha="center", va="center", rotation_mode="anchor")  # fmt: skip
+    for label, colour, marker in (("A", ACCENT, "o"), ("B", GOOD, "s")):
+        mine = (seen["label"] == label).to_numpy()
+        ax.scatter(
+            forward[mine],
+            reverse[mine],
+            s=26,
+            color=colour,
+            marker=marker,
+            edgecolor="white",
+            linewidth=0.6,
+            label=f"{label} is the right answer",
+            zorder=3,
+        )
+    ax.text(0.98, 0.02, "the answer shown first wins", color=WARM, fontsize=8, ha="right")
+    ax.text(0.02, 0.955, "the answer shown second wins", color=WARM, fontsize=8)
+    ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="P(A better), A shown first")
+    ax.set_ylabel("P(A better), A shown second")
+    ax.set_aspect("equal")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), fontsize=8, ncols=2,
+              handletextpad=0.2, columnspacing=1.0)  # fmt: skip
+    ax.set_title(f"First answer wins {way.first_won} of {way.orders}")
+
+
+def _ways(ax: Axes, asked: Sequence[Asked]) -> None:
+    """Share right with its interval: each way of asking, then the kinds of the last one."""
+    entries: list[tuple[str, Share, str]] = [
+        (way.protocol, way.right, ACCENT if way is asked[-1] else WARM) for way in asked
+    ]
+    entries += [(f"{group.name}", group, MUTED) for group in asked[-1].groups]
+    for place, (name, share, colour) in enumerate(entries):
+        y = -place - (0.45 if place >= len(asked) else 0)
+        if share.share is not None:
+            ax.plot([share.low, share.high], [y, y], color=colour, linewidth=2.4, alpha=0.55)
+            ax.plot(share.share, y, "o", color=colour, markersize=7)
+        ax.text(1.02, y, f"{share.right}/{share.pairs}", va="center", fontsize=8, color=INK,
+                transform=ax.get_yaxis_transform())  # fmt: skip
+        ax.text(-0.02, y, name, va="center", ha="right", fontsize=9,
+                color=INK if place < len(asked) else MUTED,
+                transform=ax.get_yaxis_transform())  # fmt: skip
+    if asked[-1].groups:
+        ax.text(-0.02, 0.15 - len(asked), f"{asked[-1].protocol} on", va="center", ha="right",
+                fontsize=8, style="italic", color=MUTED,
+                transform=ax.get_yaxis_transform())  # fmt: skip
+    ax.axvline(0.5, color=MUTED, linewidth=1, linestyle=(0, (3, 3)))
+    top = 0.7
+    ax.text(0.5, top, "coin", color=MUTED, fontsize=8, ha="center", va="bottom")
+    ax.set(xlim=(0.2, 1.0), ylim=(-len(entries) + 0.1, top), xlabel="share right, 95 % interval")
+    ax.set_yticks([])
+    ax.spines["left"].set_visible(False)
+    ax.grid(visible=False, axis="y")
+    ax.xaxis.set_major_formatter(_percent)
+    best = asked[-1]
+    shown = "–" if best.right.share is None else f"{100 * best.right.share:.0f} %"
+    ax.set_title(f"By {best.protocol}: {shown} right")
+
+
+def _doubt(ax: Axes, way: Asked) -> None:
+    """Bands from the least doubt to the most."""
+    places = np.arange(len(way.bands))
+    shares = np.array([band.share or 0.0 for band in way.bands])
+    ax.bar(places, shares, width=0.72, color=ACCENT, alpha=0.85)
+    ax.errorbar(
+        places,
+        shares,
+        yerr=[
+            shares - [band.low for band in way.bands],
+            np.array([band.high for band in way.bands]) - shares,
+        ],
+        fmt="none",
+        ecolor=INK,
+        elinewidth=1.1,
+        capsize=3,
+    )
+    for place, band in zip(places, way.bands, strict=True):
+        ax.text(float(place), 0.03, f"{band.right}/{band.pairs}", ha="center", fontsize=8,
+                color="white")  # fmt: skip
+    ax.axhline(0.5, color=MUTED, linewidth=1, linestyle=(0, (3, 3)))
+    ends = {0: "least doubt", len(way.bands) - 1: "most doubt"}
+    ax.set_xticks(places, [ends.get(int(place), "") for place in places])
+    ax.set(ylim=(0, 1.04), ylabel="share right, 95 % interval")
+    ax.set_xlabel("pairs by the judge's doubt, bands of equal size")
+    ax.yaxis.set_major_formatter(_percent)
+    ax.grid(visible=False, axis="x")
+    (right, pairs), (other_right, other_pairs) = halves(way.bands)
+    if pairs and other_pairs:
+        surer, other = _percent(right / pairs), _percent(other_right / other_pairs)
+        ax.set_title(f"Surer half {surer} right, other {other}")
+
+
+def _percent(value: float, _: object = None) -> str:
+    return f"{100 * value:.0f} %"
