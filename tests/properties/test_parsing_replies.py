@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from adjudge.judges.criteria import RUBRIC
@@ -32,7 +32,7 @@ REPLIES = st.one_of(
 )
 NUMBER = re.compile(r"(?<![\d.])-?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 SCORES = st.integers(1, 10) | st.floats(1, 10, allow_nan=False).map(lambda x: round(x, 3))
-SIDES = st.fixed_dictionaries({name: SCORES for name in NAMES})
+SIDES = st.fixed_dictionaries(dict.fromkeys(NAMES, SCORES))
 PROSE = st.text(st.characters(exclude_characters="{}<>", exclude_categories=["Cs"]), max_size=60)
 
 
@@ -46,6 +46,7 @@ def numbers_in(text: str) -> set[float]:
 @example('{"A": ' * 3000)
 @example("<think>" * 1000)
 @example("\n" * 50_000)
+@settings(deadline=None)  # the examples are long on purpose
 def test_no_reply_breaks_a_parser_and_no_number_is_made_up(reply: str) -> None:
     assert unread(reply) in ("unparsed", "refused")
     present = numbers_in(reply)
