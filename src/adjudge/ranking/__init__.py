@@ -1,7 +1,7 @@
 """ORDER: leaderboards from battles, on people's scale, with intervals that hold."""
 
 from adjudge.ranking.agreement import cohen_kappa, rank_correlations, ranking_agreement
-from adjudge.ranking.anchors import make_anchors, place, read_anchors
+from adjudge.ranking.anchors import make_anchors, read_anchors
 from adjudge.ranking.bradley_terry import Fit, bradley_terry
 from adjudge.ranking.conformal import elo_quantile, models_needed, split_conformal
 from adjudge.ranking.counts import Battles, count_wins
@@ -10,6 +10,7 @@ from adjudge.ranking.frames import battles_from_frame, load_battles
 from adjudge.ranking.leave_one_out import hold_out_each, human_reference, residuals
 from adjudge.ranking.mfas import least_reversals
 from adjudge.ranking.online_elo import online_elo
+from adjudge.ranking.placing import place
 from adjudge.ranking.plan import plan_battles
 from adjudge.ranking.prediction_powered import prediction_powered
 from adjudge.ranking.rank import METHODS, rank

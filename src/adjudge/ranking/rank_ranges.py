@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from adjudge._stats import normal_quantile
 from adjudge._validation import FloatArray, IntArray, open_unit
 
 
@@ -48,7 +49,8 @@ def rank_ranges(
         away = np.abs(drawn - gap[part])
         t = np.divide(away, se, out=np.zeros_like(away), where=se > 0)
         np.maximum(largest, t.max(axis=1), out=largest)
-    critical = float(np.quantile(largest, level, method="higher"))
+    # Never below one pair's own normal quantile, which raised standard errors would allow.
+    critical = max(float(np.quantile(largest, level, method="higher")), normal_quantile(level))
     surely = np.abs(gap) > critical * spread
     better = np.zeros(n, dtype=np.int64)
     worse = np.zeros(n, dtype=np.int64)

@@ -32,7 +32,9 @@ def test_outcomes_in_every_spelling() -> None:
     words = ["A", "model_a", "b", "model_b", "tie", "tie (bothbad)", "", None]
     got = outcome_targets(pl.Series(words), "winner")
     np.testing.assert_array_equal(got, [1, 1, 0, 0, 0.5, 0.5, np.nan, np.nan])
-    np.testing.assert_array_equal(outcome_targets(pl.Series([1.0, 0.5, None]), "w"), [1, 0.5, np.nan])
+    np.testing.assert_array_equal(
+        outcome_targets(pl.Series([1.0, 0.5, None]), "w"), [1, 0.5, np.nan]
+    )
 
 
 @pytest.mark.parametrize("bad", [["A", "C"], [0.3, 1.0]])

@@ -1,0 +1,227 @@
+"""Win rate, Copeland, Schulze, exact order, rank ranges, agreement, online Elo, sampling."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adjudge.errors import ArgumentError
+from adjudge.ranking import (
+    copeland,
+    least_reversals,
+    next_battles,
+    online_elo,
+    plan_battles,
+    rank_correlations,
+    rank_ranges,
+    ranking_agreement,
+    schulze,
+    win_rate,
+)
+from adjudge.ranking.counts import Battles
+
+
+def hidden_order(n: int, follow: float, seed: int) -> Any:
+    """A tournament in which a share `follow` of the edges follows one order."""
+    draw = np.random.default_rng(seed)
+    up = np.triu(draw.random((n, n)) < follow, 1)
+    wins = (up | np.tril(~up.T, -1)).astype(float)
+    moved = draw.permutation(n)
+    return wins[np.ix_(moved, moved)]
+
+
+def reversed_wins(wins: Any, order: Any) -> float:
+    return float(np.tril(wins[np.ix_(order, order)], -1).sum())
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_exact_order_is_the_best_of_all_orders(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    wins = draw.integers(0, 5, (6, 6)) / 2.0
+    if seed % 3 == 0:
+        wins = draw.random((6, 6))  # weights without a common step
+    np.fill_diagonal(wins, 0)
+    found = least_reversals(wins)
+    best = min(reversed_wins(wins, list(o)) for o in itertools.permutations(range(6)))
+    assert found.proven
+    assert found.cost == pytest.approx(best)
+    assert reversed_wins(wins, list(found.order)) == pytest.approx(best)
+    assert found.gap == 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_thirty_models_are_proven_within_a_second(seed: int) -> None:
+    began = time.perf_counter()
+    found = least_reversals(hidden_order(30, 0.85, seed))
+    assert found.proven
+    assert sorted(found.order) == list(range(30))
+    assert time.perf_counter() - began < 1.0
+
+
+def test_beyond_reach_is_said() -> None:
+    wins = hidden_order(60, 0.5, 0)
+    found = least_reversals(wins, time_limit=0.5)
+    assert not found.proven
+    assert found.bound < found.cost
+    assert found.gap == pytest.approx((found.cost - found.bound) / wins.sum())
+    assert reversed_wins(wins, list(found.order)) == pytest.approx(found.cost)
+    assert found.seconds < 3
+    assert "not proven" in str(found)
+
+
+def test_a_transitive_tournament_costs_nothing() -> None:
+    found = least_reversals(np.triu(np.ones((8, 8)), 1))
+    assert found.order == tuple(range(8))
+    assert (found.cost, found.proven) == (0.0, True)
+
+
+def test_groups_without_a_common_cycle_are_ordered_by_who_beat_whom() -> None:
+    cycle = np.array([[0, 1, 0], [0, 0, 1], [1, 0, 0.0]])
+    wins = np.block([[cycle, np.zeros((3, 3))], [np.ones((3, 3)), cycle]])
+    found = least_reversals(wins)
+    assert set(found.order[:3]) == {3, 4, 5}
+    assert found.cost == 2
+    assert found.proven
+
+
+def test_simple_scores() -> None:
+    wins = [[0, 3, 0], [1, 0, 0], [0, 0, 0]]
+    rate = win_rate(wins)
+    assert rate[:2].tolist() == [0.75, 0.25]
+    assert np.isnan(rate[2])
+    assert copeland(wins).tolist() == [1, -1, 0]
+    assert schulze(wins).tolist() == [1, 0, 0]
+    with pytest.raises(ArgumentError, match="square"):
+        copeland([[1, 2]])
+    with pytest.raises(ArgumentError, match="not negative"):
+        schulze([[0, -1], [0, 0]])
+
+
+def test_schulze_against_every_path() -> None:
+    draw = np.random.default_rng(1)
+    wins = draw.integers(0, 9, (5, 5)).astype(float)
+    np.fill_diagonal(wins, 0)
+    won = np.where(wins > wins.T, wins, 0)
+    strongest = np.zeros((5, 5))
+    for length in range(2, 6):
+        for path in itertools.permutations(range(5), length):
+            weakest = min(won[i, j] for i, j in itertools.pairwise(path))
+            strongest[path[0], path[-1]] = max(strongest[path[0], path[-1]], weakest)
+    assert schulze(wins).tolist() == (strongest > strongest.T).sum(axis=1).tolist()
+
+
+def test_rank_ranges_widen_with_noise_and_never_exclude_the_rank() -> None:
+    draw = np.random.default_rng(0)
+    strength = np.array([2.0, 1.0, 0.9, -3.0])
+    sharp = rank_ranges(strength, strength + draw.normal(0, 0.01, (300, 4)))
+    assert [r.tolist() for r in sharp] == [[1, 2, 3, 4], [1, 2, 3, 4]]
+    blunt = rank_ranges(strength, strength + draw.normal(0, 0.5, (300, 4)))
+    assert blunt[0].tolist() == [1, 1, 1, 4]
+    assert blunt[1].tolist() == [3, 3, 3, 4]
+    none = rank_ranges(strength, strength + draw.normal(0, 9, (300, 4)))
+    assert [r.tolist() for r in none] == [[1] * 4, [4] * 4]
+
+
+def test_a_floor_under_the_error_widens_ranks() -> None:
+    draw = np.random.default_rng(0)
+    strength = np.array([5.0, 0.0])
+    drawn = strength + draw.normal(0, 0.1, (200, 2))
+    assert rank_ranges(strength, drawn)[1].tolist() == [1, 2]
+    assert rank_ranges(strength, drawn, least_se=np.full((2, 2), 90.0))[1].tolist() == [2, 2]
+
+
+def test_agreement_of_a_ranking_with_itself_and_its_reverse() -> None:
+    draw = np.random.default_rng(2)
+    n = 8
+    a = draw.integers(0, n, 2000)
+    b = (a + draw.integers(1, n, 2000)) % n
+    y = (draw.random(2000) < 1 / (1 + np.exp((a - b) / 2.0))).astype(float)
+    battles = Battles(names=tuple("abcdefgh"), a=a, b=b)
+    same = ranking_agreement(battles, y, y, replicates=50)
+    for value in (same.kendall, same.spearman, same.kendall_low, same.kendall_high):
+        assert value == pytest.approx(1.0, abs=1e-12)
+    turned = ranking_agreement(battles, y, 1 - y, replicates=0)
+    assert turned.kendall == pytest.approx(-1.0, abs=1e-12)
+    assert turned.kendall_low is None
+    part = np.where(draw.random(2000) < 0.3, 1 - y, y)
+    part[::5] = np.nan
+    noisy = ranking_agreement(battles, y, part, replicates=100)
+    assert noisy.kendall_low is not None
+    assert noisy.kendall_high is not None
+    assert noisy.kendall is not None
+    assert noisy.kendall_low < noisy.kendall <= noisy.kendall_high
+    assert noisy.failed == 0
+
+
+def test_correlations_of_constants_are_refused_as_numbers() -> None:
+    assert rank_correlations([1, 1, 1], [1, 2, 3]) == (None, None)
+    assert rank_correlations([1], [1]) == (None, None)
+
+
+def test_online_elo_depends_on_order() -> None:
+    a, b = np.array([0, 0, 1, 0]), np.array([1, 2, 2, 1])
+    y = np.array([1.0, 1.0, 0.0, 0.0])
+    forward = online_elo(a, b, y, 3, shuffles=10)
+    backward = online_elo(a[::-1], b[::-1], y[::-1], 3, shuffles=0)
+    assert not np.allclose(forward.elo, backward.elo)
+    assert forward.order_sd is not None
+    assert (forward.order_sd > 0).any()
+    assert backward.order_sd is None
+    assert forward.elo.sum() == pytest.approx(4500)
+
+
+def test_coverage_sampling_evens_out_an_uneven_pool() -> None:
+    draw = np.random.default_rng(0)
+    n = 10
+    a = np.concatenate([np.zeros(5000, dtype=int), draw.integers(0, n, 2000)])
+    b = np.concatenate([np.ones(5000, dtype=int), np.zeros(2000, dtype=int)])
+    b[5000:] = (a[5000:] + draw.integers(1, n, 2000)) % n
+    chosen = next_battles(a, b, n, budget=400, rng=0)
+    seen = np.bincount(np.concatenate([a[chosen], b[chosen]]), minlength=n)
+    assert len(set(chosen.tolist())) == 400
+    assert seen.max() - seen.min() <= 2
+    random = draw.choice(7000, 400, replace=False)
+    uneven = np.bincount(np.concatenate([a[random], b[random]]), minlength=n)
+    assert np.ptp(uneven) > 100
+
+
+def test_information_sampling_gains_more_than_chance() -> None:
+    draw = np.random.default_rng(1)
+    n = 8
+    a = draw.integers(0, n, 4000)
+    b = (a + draw.integers(1, n, 4000)) % n
+    strength = np.linspace(-3, 3, n)
+    wins = 4 / (1 + np.exp(strength[None, :] - strength[:, None]))
+    np.fill_diagonal(wins, 0)
+
+    def log_det(rows: Any) -> float:
+        p = 1 / (1 + np.exp(strength[b[rows]] - strength[a[rows]]))
+        x = np.zeros((len(rows), n))
+        x[np.arange(len(rows)), a[rows]] = 1
+        x[np.arange(len(rows)), b[rows]] = -1
+        return float(np.linalg.slogdet((x * (p * (1 - p))[:, None]).T @ x + 0.1 * np.eye(n))[1])
+
+    chosen = next_battles(a, b, n, budget=150, rule="information", wins=wins, rng=0)
+    by_chance = max(log_det(draw.choice(4000, 150, replace=False)) for _ in range(20))
+    assert log_det(chosen) > by_chance
+
+
+def test_a_budget_above_the_pool_takes_it_all() -> None:
+    chosen = next_battles(np.array([0, 1]), np.array([1, 2]), 3, budget=10)
+    assert sorted(chosen.tolist()) == [0, 1]
+
+
+def test_plans_leave_judged_battles_out() -> None:
+    pool = {"id": ["1", "2", "3"], "model_a": ["x", "x", "y"], "model_b": ["y", "z", "z"]}
+    judged = {"id": ["2"], "model_a": ["x"], "model_b": ["z"], "winner": ["model_a"]}
+    plan = plan_battles(pool, budget=5, judged=judged)
+    assert set(plan.rows) == {0, 2}
+    assert plan.dropped == {"judged already": 1}
+    assert plan.appearances == {"x": 2, "y": 2, "z": 2}
+    assert "only 2 battles" in plan.warnings[0]
+    with pytest.raises(ArgumentError, match="no battle left"):
+        plan_battles({"model_a": ["x"], "model_b": ["x"]}, budget=1)

@@ -1,0 +1,264 @@
+"""The front door: every method, components, clean sweeps, warnings, evaluation."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from adjudge.errors import ArgumentError, DataError
+from adjudge.ranking import METHODS, rank
+from adjudge.simulate.battles import simulate_battles
+
+
+@pytest.fixture(scope="module")
+def frame() -> pl.DataFrame:
+    return simulate_battles(models=20, battles=5000, rng=3).frame
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_ranks_everybody(method: str, frame: pl.DataFrame) -> None:
+    board = rank(frame, method=method, replicates=60)
+    assert board.method == method
+    assert {row.model for row in board.models} == set(frame["model_a"].unique())
+    assert sorted(row.rank for row in board.models)[0] == 1
+    assert [row.rank for row in board.models] == sorted(row.rank for row in board.models)
+    loaded = json.loads(board.to_json())
+    wanted = {"method", "beta", "beta_se", "l2", "models", "components", "warnings", "dropped"}
+    assert wanted <= loaded.keys()
+    row = {"model", "elo", "low", "high", "se", "n_battles", "rank", "rank_low", "rank_high"}
+    assert row <= loaded["models"][0].keys()
+    assert method in str(board)
+
+
+def test_methods_agree_on_the_top_and_the_bottom(frame: pl.DataFrame) -> None:
+    ends = set()
+    for method in ("bt", "copeland", "schulze", "mfas", "win-rate"):
+        board = rank(frame, method=method, interval="none")
+        ends.add((board.models[0].model, board.models[-1].model))
+    assert len(ends) <= 3
+
+
+def test_auto_looks_at_what_there_is(frame: pl.DataFrame) -> None:
+    assert rank(frame, interval="none").method == "soft-elo"
+    votes = frame.select("model_a", "model_b", "human_pref")
+    assert rank(votes, interval="none").method == "bt"
+    judged = frame.drop("human_pref").with_columns(verdict=pl.lit("A"))
+    assert rank(judged, interval="none").method == "hard-elo"
+    named = votes.with_columns(gpt=pl.col("human_pref"))
+    assert rank(named, verdict="gpt", interval="none").outcome == "gpt"
+
+
+def test_bootstrap_and_sandwich_agree(frame: pl.DataFrame) -> None:
+    one = rank(frame, method="bt", interval="bootstrap", replicates=800, rng=1)
+    other = rank(frame, method="bt", interval="sandwich")
+    by_model = {row.model: row.se for row in other.models}
+    for row in one.models:
+        assert row.se == pytest.approx(by_model[row.model], rel=0.15)
+        assert row.low is not None
+        assert row.high is not None
+        assert row.elo is not None
+        assert row.low < row.elo < row.high
+        assert row.rank_low is not None
+        assert row.rank_high is not None
+        assert row.rank_low <= row.rank <= row.rank_high
+
+
+def test_the_same_seed_gives_the_same_board(frame: pl.DataFrame) -> None:
+    assert rank(frame, rng=4, replicates=50) == rank(frame, rng=4, replicates=50)
+    assert rank(frame, rng=4, replicates=50) != rank(frame, rng=5, replicates=50)
+
+
+def test_row_order_does_not_matter(frame: pl.DataFrame) -> None:
+    one = rank(frame, interval="none")
+    other = rank(frame.sample(fraction=1, shuffle=True, seed=1), interval="none")
+    assert [row.model for row in one.models] == [row.model for row in other.models]
+    for x, y in zip(one.models, other.models, strict=True):
+        assert x.elo == pytest.approx(y.elo, abs=1e-6)
+
+
+def test_pandas_and_dicts(frame: pl.DataFrame) -> None:
+    import pandas as pd
+
+    board = rank(pd.DataFrame(frame.to_dict(as_series=False)), interval="none")
+    again = rank(frame.to_dict(as_series=False), interval="none")
+    assert [row.elo for row in board.models] == [row.elo for row in again.models]
+
+
+def test_groups_that_never_met_are_told_apart() -> None:
+    board = rank(
+        {
+            "model_a": ["x", "x", "y", "p", "q"] * 4,
+            "model_b": ["y", "z", "z", "q", "p"] * 4,
+            "winner": ["model_a", "tie", "model_b", "model_a", "model_a"] * 4,
+        },
+        replicates=50,
+    )
+    assert board.components == (("x", "y", "z"), ("p", "q"))
+    assert any("never met" in text for text in board.warnings)
+    assert [row.rank for row in board.models if row.component == 1] == [1, 1]
+    for component in (0, 1):
+        elo = [row.elo for row in board.models if row.component == component]
+        assert np.mean(np.array(elo, dtype=float)) == pytest.approx(1500)
+
+
+def test_a_clean_sweep_is_finite_open_ended_and_warned_of() -> None:
+    rows = [("best", "mid", "model_a")] * 6 + [("mid", "low", "model_a")] * 4
+    rows += [("low", "mid", "model_a")] * 4 + [("best", "low", "model_a")] * 3
+    frame = pl.DataFrame(rows, schema=["model_a", "model_b", "winner"], orient="row")
+    board = rank(frame, replicates=100)
+    best = board.models[0]
+    assert best.model == "best"
+    assert best.elo is not None
+    assert np.isfinite(best.elo)
+    assert best.unbounded
+    assert best.high is None
+    assert best.low is not None
+    assert best.low < best.elo
+    # The exact bound: at that strength nine wins in nine have probability 2.5 %.
+    rivals = {row.model: row.elo for row in board.models}
+    chance = 1.0
+    for rival, times in (("mid", 6), ("low", 3)):
+        elo = rivals[rival]
+        assert elo is not None
+        chance *= (1 / (1 + 10 ** ((elo - best.low) / 400))) ** times
+    assert chance == pytest.approx(0.025, rel=1e-6)
+    assert any("won all" in text for text in board.warnings)
+    assert best.rank_high is not None
+    assert best.se is not None
+    assert best.se > 100  # resampling alone would see almost no uncertainty
+    # The mirror image: everything lost.
+    turned = rank(frame.rename({"model_a": "model_b", "model_b": "model_a"}), replicates=100)
+    worst = turned.models[-1]
+    assert (worst.model, worst.low) == ("best", None)
+    assert worst.high == pytest.approx(3000 - best.low, abs=1e-6)
+
+
+def test_no_penalty_and_a_clean_sweep_is_an_error_that_says_so() -> None:
+    battles = {"model_a": ["x"], "model_b": ["y"], "winner": ["model_a"]}
+    with pytest.raises(ArgumentError, match="l2"):
+        rank(battles, l2=0, interval="none")
+
+
+def test_repeated_prompts_widen_the_interval() -> None:
+    frame = simulate_battles(models=5, battles=300, prompts=300, rng=2).frame
+    frame = frame.with_columns(prompt_id=pl.int_range(pl.len()).cast(pl.String))
+    copies = pl.concat([frame] * 6)
+    naive = rank(copies, method="bt", cluster=None, replicates=300)
+    clustered = rank(copies, method="bt", replicates=300)
+    single = rank(frame, method="bt", replicates=300)
+    assert clustered.clusters == 300
+    assert naive.clusters is None
+
+    def mean_se(board: Any) -> float:
+        return float(np.mean([row.se for row in board.models]))
+
+    assert mean_se(clustered) == pytest.approx(mean_se(single), rel=0.15)
+    assert mean_se(naive) == pytest.approx(mean_se(single) / np.sqrt(6), rel=0.15)
+
+
+def test_soft_elo_repairs_the_stretched_ruler(frame: pl.DataFrame) -> None:
+    board = rank(frame, evaluate=True, replicates=20, rng=0)
+    by_method = {row.method: row for row in board.loo}
+    assert set(by_method) == {
+        *("hard-elo", "soft-elo", "smoothed"),
+        *(f"smoothed {c}" for c in (0.55, 0.65, 0.75, 0.85, 0.95)),
+    }
+    hard, soft = by_method["hard-elo"], by_method["soft-elo"]
+    assert hard.mae is not None
+    assert soft.mae is not None
+    assert soft.mae < hard.mae / 2
+    assert soft.spearman is not None
+    assert soft.spearman > 0.9
+    assert soft.mean_beta == pytest.approx(0.6, abs=0.1)
+    # The ramp of section 4.3: weak models too low, strong ones too high.
+    assert hard.residual_by_quarter[0] < 0 < hard.residual_by_quarter[3]
+    intervals = {row.method: row for row in board.conformal}
+    assert intervals["soft-elo"].median_width is not None
+    assert intervals["hard-elo"].median_width is not None
+    assert intervals["soft-elo"].median_width < intervals["hard-elo"].median_width
+    assert {row.method for row in board.held_out} == {"hard-elo", "soft-elo", "smoothed"}
+    assert [row.per_model for row in board.budgets if row.method == "soft-elo"][:2] == [5.0, 10.0]
+    json.loads(board.to_json())
+
+
+def test_evaluation_needs_votes(frame: pl.DataFrame) -> None:
+    with pytest.raises(ArgumentError, match="votes"):
+        rank(frame.drop("human_pref"), method="hard-elo", evaluate=True, interval="none")
+
+
+def test_groups_get_their_own_beta(frame: pl.DataFrame) -> None:
+    board = rank(frame, group="language", interval="none")
+    assert [row.group for row in board.groups] == ["de", "en"]
+    assert board.pooling is not None
+    assert "one pooled beta will do" in board.pooling
+    # A judge whose scores mean nothing in one language.
+    draw = np.random.default_rng(0)
+    noise = draw.permutation(frame["score_a"].to_numpy())
+    broken = frame.with_columns(
+        score_a=pl.when(pl.col("language") == "en").then(pl.Series(noise)).otherwise("score_a")
+    )
+    told = rank(broken, group="language", interval="none").pooling
+    assert told is not None
+    assert "groups differ" in told
+
+
+def test_scores_against_people_are_a_finding(frame: pl.DataFrame) -> None:
+    turned = frame.rename({"score_a": "score_b", "score_b": "score_a"})
+    board = rank(turned, method="soft-elo")
+    assert not board.feasible
+    assert board.models == ()
+    assert board.beta is not None
+    assert board.beta < 0
+    assert any("no leaderboard" in text for text in board.warnings)
+    assert not rank(turned, method="smoothed").feasible
+    json.loads(board.to_json())
+
+
+def test_perfect_agreement_has_no_temperature(frame: pl.DataFrame) -> None:
+    perfect = frame.with_columns(
+        score_a=pl.col("human_pref").replace_strict({"A": 7.0, "tie": 5.0, "B": 3.0}),
+        score_b=pl.lit(5.0),
+    )
+    board = rank(perfect, method="soft-elo")
+    assert board.beta is None
+    assert any("unbounded" in text for text in board.warnings)
+
+
+def test_prediction_powered_uses_a_good_judge(frame: pl.DataFrame) -> None:
+    few = frame.with_columns(human_pref=pl.when(pl.int_range(pl.len()) % 5 == 0).then("human_pref"))
+    powered = rank(few, method="prediction-powered")
+    alone = rank(few.drop("score_a", "score_b"), method="bt", interval="sandwich")
+    by_model = {row.model: row.se for row in alone.models}
+    gain = np.mean([row.se / by_model[row.model] for row in powered.models if row.se])
+    assert gain < 0.97
+    assert "judge used with weight" in powered.outcome
+
+
+def test_wrong_options_are_named(frame: pl.DataFrame) -> None:
+    for bad in ({"method": "best"}, {"interval": "wide"}, {"confidence_level": 2}, {"l2": -1}):
+        with pytest.raises(ArgumentError, match=next(iter(bad))):
+            rank(frame, **bad)  # type: ignore[arg-type]  # the test is about wrong types
+    with pytest.raises(ArgumentError, match="beta"):
+        rank(frame.drop("human_pref"), method="soft-elo")
+    with pytest.raises(ArgumentError, match="verdict"):
+        rank(frame.drop("score_a", "score_b"), method="hard-elo")
+    with pytest.raises(DataError, match="model_b"):
+        rank({"model_a": ["x"], "winner": ["tie"]})
+
+
+def test_a_given_beta_needs_no_votes(frame: pl.DataFrame) -> None:
+    fitted = rank(frame, interval="none")
+    given = rank(frame.drop("human_pref"), method="soft-elo", beta=fitted.beta, interval="none")
+    assert [row.elo for row in given.models] == [row.elo for row in fitted.models]
+
+
+def test_half_the_penalty_is_the_released_code(frame: pl.DataFrame) -> None:
+    one = rank(frame.head(200), method="bt", l2=0.01, interval="none")
+    half = rank(frame.head(200), method="bt", l2=0.005, interval="none")
+    assert one.models[0].elo is not None
+    assert half.models[0].elo is not None
+    assert one.models[0].elo < half.models[0].elo
