@@ -17,18 +17,21 @@ import polars as pl
 from adjudge.errors import DataError
 from adjudge.io._source import LINE_LIMIT, Source, bounded_lines, too_long
 
+#: How much is parsed at once: much where all of it is wanted, little where it is streamed.
 BLOCK = 16 * 1024 * 1024
+STREAM_BLOCK = 1024 * 1024
 _BATCH = 20_000
 _QUOTE, _NEWLINE, _RETURN = 34, 10, 13
 
 
-def csv_blocks(source: Source) -> Iterator[pl.DataFrame]:
+def csv_blocks(source: Source, *, block: int | None = None) -> Iterator[pl.DataFrame]:
     """Frames of text columns; an empty field is null, a quoted empty one is the empty text."""
     pieces = source.pieces()
     first, rest = _header_record(source, pieces)
     delimiter = _delimiter(first)
     header = _header(source, first, delimiter)
-    pending, want, row, ended = rest, BLOCK, 0, False
+    block = BLOCK if block is None else block
+    pending, want, row, ended = rest, block, 0, False
     while not ended:
         data, ended = _gather(pending, pieces, want)
         if ended and len(header) > 1:
@@ -50,7 +53,7 @@ def csv_blocks(source: Source) -> Iterator[pl.DataFrame]:
             break
         row += frame.height
         yield frame
-        pending, want = data[cut:], BLOCK
+        pending, want = data[cut:], block
     if row == 0:
         raise DataError(
             source.path, "has a header and no rows", remedy="give a file with at least one row"

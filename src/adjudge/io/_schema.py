@@ -181,9 +181,13 @@ def _text(values: pl.Series, column: Column, name: str) -> pl.Series:
         raise DataError(
             name, "holds lists or objects", row=1, column=column.name, remedy="write it as text"
         )
-    if values.dtype.is_float() and (values.fill_null(0) == values.fill_null(0).round()).all():
-        # Whole numbers with gaps come from pandas as floats: 7, not "7.0".
-        values = values.cast(pl.Int64)
+    if values.dtype.is_float():
+        wrong = ~values.is_finite().fill_null(True)
+        _refuse(name, column, wrong, values, "{} is no text", "leave it empty where it is missing")
+        filled = values.fill_null(0)
+        if ((filled == filled.round()) & (filled.abs() < 2**53)).all():
+            # Whole numbers with gaps come from pandas as floats: 7, not "7.0".
+            values = values.cast(pl.Int64)
     return values.cast(pl.String)
 
 

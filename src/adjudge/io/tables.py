@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io._csv import csv_blocks
+from adjudge.io._csv import STREAM_BLOCK, csv_blocks
 from adjudge.io._json import Record, column_series, json_frame, json_records, records_frame
 from adjudge.io._source import Source, opened
 
@@ -68,7 +68,7 @@ def iter_rows(source: TableLike) -> Iterator[Record]:
         if found.kind == "parquet":
             yield from _parquet_rows(found)
         elif found.kind == "csv":
-            for block in csv_blocks(found):
+            for block in csv_blocks(found, block=STREAM_BLOCK):
                 yield from block.iter_rows(named=True)
         else:
             yield from json_records(found)

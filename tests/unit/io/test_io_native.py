@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,21 @@ class TestPairsRefused:
         assert first == "one"
         told = refusal(read, rows, columns={"response_a": "output_9"})
         assert "column output_9: is not there; columns here: id, prompt" in told
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet"])
+def test_streaming_holds_little_in_memory(tmp_path: Path, suffix: str) -> None:
+    """60 MB of pairs pass through a few megabytes (CSV goes by blocks of 16 MiB)."""
+    count = 20_000
+    rows = pl.DataFrame({"id": [f"pair-{i}" for i in range(count)]}).with_columns(
+        prompt=pl.lit("q" * 1000), response_a=pl.lit("a" * 1000), response_b=pl.lit("b" * 1000)
+    )
+    path = write_rows(rows, tmp_path / f"pairs{suffix}")
+    tracemalloc.start()
+    assert sum(1 for _ in iter_pairs(path)) == count
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 60e6
 
 
 def test_pairs_from_pandas() -> None:

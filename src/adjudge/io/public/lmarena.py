@@ -58,9 +58,9 @@ def _described(record: Record, row: int, context: Context) -> Record:
 
 
 def _winner(record: Record, row: int, context: Context) -> str | None:
-    said = record.get("winner")
-    if said is None:
+    if record.get("winner") is None:
         return None
+    said = text(record, "winner", row, context)
     if said not in _WINNERS:
         raise context.error(f"{shown(said)} is not known", row, "winner")
     return _WINNERS[said]

@@ -1,0 +1,379 @@
+"""Public data sets as published: fixtures of ours in their shape, and what becomes of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from adjudge.errors import AdjudgeError, ArgumentError, DataError
+from adjudge.io import (
+    PUBLIC_FORMATS,
+    open_battles,
+    open_items,
+    open_judgments,
+    open_labels,
+    open_pairs,
+    open_scores,
+    read_battles,
+    read_binary,
+    read_items,
+    read_judgments,
+    read_labels,
+    read_pairs,
+    read_public,
+    read_scores,
+    read_table,
+    read_tournaments,
+    sniff,
+    write_rows,
+)
+
+FIXTURES = Path(__file__).parent / "fixtures"
+FILES = {path.stem: path for path in sorted(FIXTURES.iterdir())}
+#: Second shapes of a format that has a fixture of its own name too.
+VARIANTS = {"arena-hard-v2": "arena-hard", "softelo-full": "softelo"}
+NATIVE: dict[str, Callable[[Path], pl.DataFrame]] = {
+    "pairs": read_pairs,
+    "items": read_items,
+    "judgments": read_judgments,
+    "labels": read_labels,
+    "scores": read_scores,
+    "battles": read_battles,
+    "tournaments": read_tournaments,
+    "binary": read_binary,
+}
+
+
+def test_every_format_has_a_fixture() -> None:
+    assert {VARIANTS.get(stem, stem) for stem in FILES} == {*PUBLIC_FORMATS, *NATIVE}
+
+
+@pytest.mark.parametrize("stem", FILES)
+def test_every_file_is_recognised(stem: str) -> None:
+    assert sniff(FILES[stem]) == VARIANTS.get(stem, stem)
+
+
+@pytest.mark.parametrize("stem", FILES)
+@pytest.mark.parametrize("reader", [*NATIVE, *PUBLIC_FORMATS])
+def test_every_reader_rejects_every_other_format(reader: str, stem: str) -> None:
+    """The whole matrix: a reader takes its own, and says of any other what it looks like."""
+    own = VARIANTS.get(stem, stem)
+    path = FILES[stem]
+
+    def read() -> Any:
+        return NATIVE[reader](path) if reader in NATIVE else read_public(path, reader).frame
+
+    if own == reader:
+        assert read().height > 0
+        return
+    if reader == "labels" and own in ("pairs", "judgments"):
+        assert read()["label"].to_list() == ["A"]  # pairs with labels are labels, by id
+        return
+    with pytest.raises(DataError) as caught:
+        read()
+    told = str(caught.value)
+    assert f"looks like {_title(own)}, not a" in told
+    assert told.endswith(
+        f"read it with --from {own}" if own in PUBLIC_FORMATS else f"goes to {_used_by(own)}"
+    )
+
+
+def _title(name: str) -> str:
+    from adjudge.io._formats import SIGNATURES
+
+    return next(known.title for known in SIGNATURES if known.name == name)
+
+
+def _used_by(name: str) -> str:
+    from adjudge.io._formats import SIGNATURES
+
+    return next(known.used_by for known in SIGNATURES if known.name == name)
+
+
+@pytest.mark.parametrize(
+    "stem", [stem for stem in FILES if VARIANTS.get(stem, stem) in PUBLIC_FORMATS]
+)
+def test_documented_columns_are_checked(stem: str, tmp_path: Path) -> None:
+    """Take away any column the format needs: it is refused, and never with a traceback."""
+    from adjudge.io._formats import SIGNATURES
+
+    name = VARIANTS.get(stem, stem)
+    signature = next(known for known in SIGNATURES if known.name == name)
+    rows = read_table(FILES[stem], text=None).to_dicts()
+    for column in signature.needs:
+        fewer = [{key: value for key, value in row.items() if key != column} for row in rows]
+        path = tmp_path / f"{column}.jsonl"
+        path.write_text("\n".join(json.dumps(row) for row in fewer))
+        with pytest.raises(DataError):
+            read_public(path, name)
+
+
+@pytest.mark.parametrize(
+    "stem", [stem for stem in FILES if VARIANTS.get(stem, stem) in PUBLIC_FORMATS]
+)
+def test_parquet_and_frames_read_like_the_file(stem: str, tmp_path: Path) -> None:
+    name = VARIANTS.get(stem, stem)
+    frame = read_table(FILES[stem], text=None)
+    path = write_rows(frame, tmp_path / "published.parquet")
+    for kind in PUBLIC_FORMATS[name].gives:
+        expected = read_public(FILES[stem], name, kind=kind).frame
+        for source in (path, frame):
+            found = read_public(source, kind=kind).frame
+            assert found.select(sorted(_core(expected))).equals(
+                expected.select(sorted(_core(expected)))
+            )
+
+
+def _core(frame: pl.DataFrame) -> list[str]:
+    kept = ("id", "label", "winner", "p_a", "prompt", "response", "response_a", "response_b")
+    more = ("score_a", "score_b", "model_a", "model_b", "prompt_id", "human_scores", "rater")
+    return [column for column in frame.columns if column in {*kept, *more}]
+
+
+# --- one by one ------------------------------------------------------------------------------
+
+
+def test_lmarena_33k() -> None:
+    battles = open_battles(FILES["lmarena-33k"])
+    assert battles.frame["winner"].to_list() == ["model_a", "model_b", "tie", "tie (bothbad)"]
+    assert battles.format == "lmarena-33k"
+    assert "conversation_a" not in battles.frame.columns
+    pairs = list(open_pairs(FILES["lmarena-33k"]))
+    assert [pair.label for pair in pairs] == ["A", "B", "tie", "tie"]
+    assert (pairs[0].prompt, pairs[0].response_a, pairs[0].response_b) == (
+        "Name a prime.",
+        "7",
+        "9",
+    )
+    assert pairs[0].prompt_id == pairs[3].prompt_id != pairs[1].prompt_id
+    assert [pair.extra["exchanges"] for pair in pairs] == [1, 1, 2, 1]
+    assert pairs[2].response_a == "1 2\n\n[user]\nAnd 3?\n\n[assistant]\n3"
+
+
+def test_lmarena_100k_and_140k() -> None:
+    assert open_battles(FILES["lmarena-100k"]).frame["winner"].to_list() == [
+        "model_b", "tie (bothbad)",
+    ]  # fmt: skip
+    frame = open_battles(FILES["lmarena-140k"]).frame
+    assert frame["winner"].to_list() == ["model_a", "tie (bothbad)", "model_b", "tie"]
+    stream = open_pairs(FILES["lmarena-140k"])
+    pairs = list(stream)
+    assert [pair.id for pair in pairs] == ["v1", "v2", "v3"]
+    assert pairs[0].response_a == "Hund"
+    assert stream.dropped == {"holds an image": 1}
+    assert [pair.extra["evaluation_order"] for pair in pairs] == [1, 1, 2]
+
+
+def test_lmarena_55k() -> None:
+    one, two = open_pairs(FILES["lmarena-55k"])
+    assert (one.label, one.response_a, one.response_b) == ("A", "7", "")
+    assert (two.label, two.extra["exchanges"]) == ("tie", 2)
+    assert two.response_b == "Hey\n\n[user]\nMore?\n\n[assistant]\nNo"
+    frame = open_battles(FILES["lmarena-55k"]).frame
+    assert frame["winner"].to_list() == ["model_a", "tie"]
+
+
+def test_comparia_no_vote_is_not_a_tie() -> None:
+    battles = open_battles(FILES["comparia"]).frame
+    assert battles["winner"].to_list() == ["model_a", "model_b", "tie", None]
+    pairs = list(open_pairs(FILES["comparia"]))
+    assert [pair.label for pair in pairs] == ["A", "B", "tie", None]
+    assert pairs[0].prompt == "Quelle heure ?"
+
+
+def test_mt_bench_votes_pairs_and_labels() -> None:
+    battles = open_battles(FILES["mt-bench"]).frame
+    assert battles.height == 5
+    assert battles["prompt_id"].unique().to_list() == ["81"]
+    one, two = open_pairs(FILES["mt-bench"])
+    assert (one.model_a, one.response_a, one.label) == ("red-7b", "Leaves fall", "A")
+    assert one.extra["raters"] == 3  # two for red; one, with the sides swapped, for blue
+    assert two.label is None  # a tie and a vote for blue: no majority
+    labels = open_labels(FILES["mt-bench"]).frame
+    assert labels["label"].to_list() == ["A", "A", "B", "tie", "B"]
+    assert labels["id"].unique().sort().to_list() == sorted([one.id, two.id])
+
+
+def test_rewardbench_is_laid_out_by_a_seeded_coin() -> None:
+    def sides(seed: int) -> str:
+        return "".join(str(pair.label) for pair in open_pairs(FILES["rewardbench"], seed=seed))
+
+    assert sides(0) == sides(0)
+    assert sides(0) != sides(1)
+    assert 8 <= sides(0).count("A") <= 32
+    for pair in open_pairs(FILES["rewardbench"], seed=3):
+        right = str(2 * int(pair.prompt.split()[2].split("+")[0]))
+        assert (pair.response_a if pair.label == "A" else pair.response_b) == right
+        assert (pair.model_a if pair.label == "A" else pair.model_b) == "red-7b"
+        assert pair.extra["chosen_at"] == pair.label
+        assert pair.extra["placement_seed"] == 3
+    # The coin belongs to the pair, not to its place in the file.
+    rows = read_table(FILES["rewardbench"])
+    backwards = {pair.id: pair.label for pair in open_pairs(rows.reverse(), seed=0)}
+    assert backwards == {pair.id: pair.label for pair in open_pairs(rows, seed=0)}
+
+
+def test_rewardbench_2_every_right_answer_meets_every_wrong_one() -> None:
+    pairs = list(open_pairs(FILES["rewardbench-2"]))
+    assert [pair.prompt_id for pair in pairs] == ["17"] * 3 + ["tied:1"] * 2
+    good = {pair.response_a if pair.label == "A" else pair.response_b for pair in pairs}
+    assert good == {"Paris", "Red", "Blue"}
+
+
+def test_alpaca_eval() -> None:
+    judged = open_judgments(FILES["alpaca-eval"]).frame
+    assert judged["p_a"].to_list() == pytest.approx([1.0, 0.0002, 0.5, 0.5, None, 0.75])
+    assert judged["status"].to_list() == ["ok"] * 4 + ["unparsed", "ok"]
+    battles = open_battles(FILES["alpaca-eval"])
+    assert battles.frame["winner"].to_list() == ["model_a", "model_b", "tie", "tie", "model_a"]
+    assert battles.dropped == {"no preference": 1}
+    pairs = list(open_pairs(FILES["alpaca-eval"]))
+    assert [pair.label for pair in pairs] == [None] * 6  # a model's preference is no label
+    assert pairs[0].prompt_id == pairs[1].prompt_id != pairs[5].prompt_id
+
+
+def test_alpaca_eval_by_people() -> None:
+    row = {"instruction": "Say", "input": "hi", "output_1": "hi", "output_2": "ho"}
+    rows = [{**row, "preference": p, "annotator_index": 3} for p in (1, 2)]
+    one, two = open_pairs(rows)
+    assert (one.label, two.label, one.prompt) == ("A", "B", "Say\n\nhi")
+
+
+def test_arena_hard_first_game_shows_the_baseline_first() -> None:
+    battles = open_battles(FILES["arena-hard"])
+    told = battles.frame.select("prompt_id", "winner", "order", "decisive").rows()
+    assert told == [
+        ("u1", "model_b", "ba", True),
+        ("u1", "model_b", "ab", False),
+        ("u2", "model_a", "ba", False),
+        ("u2", "tie", "ab", False),
+        ("u3", "tie", "ba", False),
+    ]
+    assert battles.frame["model_b"].unique().to_list() == ["baseline"]
+    assert battles.dropped == {"no verdict": 1}
+    named = open_battles(FILES["arena-hard"], baseline="gpt-4-0314").frame
+    assert named["model_b"].unique().to_list() == ["gpt-4-0314"]
+
+
+def test_arena_hard_v2_names_its_baseline() -> None:
+    battles = open_battles(FILES["arena-hard-v2"], "arena-hard")
+    assert battles.frame.select("model_b", "winner", "decisive").rows() == [
+        ("o3-mini-2025-01-31", "model_a", False),
+        ("o3-mini-2025-01-31", "model_a", True),
+        ("gemini-2.0-flash-001", "model_b", True),
+    ]
+    assert battles.dropped == {"no verdict": 1}
+
+
+def test_summeval() -> None:
+    items = list(open_items(FILES["summeval"]))
+    assert [(item.doc_id, item.model) for item in items] == [
+        ("dm-test-8764fb95", "M0"), ("dm-test-8764fb95", "M17"),
+    ]  # fmt: skip
+    human = read_public(FILES["summeval"], kind="human_scores").frame
+    assert human.height == 8
+    first = human.row(0, named=True)
+    assert (first["criterion"], first["human_scores"], first["turker_mean"]) == (
+        "coherence", [1.0, 1.0, 3.0], 3.0,
+    )  # fmt: skip
+    with pytest.raises(DataError, match="summeval holds no scores; it gives items or human_scores"):
+        open_scores(FILES["summeval"])
+
+
+def test_summeval_without_articles_says_how_to_get_them() -> None:
+    bare = read_table(FILES["summeval"]).drop("text")
+    with pytest.raises(DataError, match=r"column text: has no articles; pair it with them"):
+        list(open_items(bare))
+    assert read_public(bare, kind="human_scores").frame.height == 8
+
+
+def test_llmbar() -> None:
+    assert [(p.id, p.label) for p in open_pairs(FILES["llmbar"])] == [
+        ("llmbar-1", "A"), ("llmbar-2", "B"),
+    ]  # fmt: skip
+
+
+def test_softelo_zero_means_that_a_won() -> None:
+    battles = open_battles(FILES["softelo"]).frame
+    assert battles["winner"].to_list() == ["model_a", "model_b", "tie"]
+    assert battles["judge_winner"].to_list() == ["model_a", "tie", "model_b"]
+    assert battles.select("score_a", "score_b", "language").row(0) == (8.75, 6.5, "en")
+    full = open_battles(FILES["softelo-full"]).frame
+    assert full["winner"].to_list() == ["model_a", "model_b"]
+    assert full["judge_winner"].to_list() == ["model_a", None]
+    assert full["score_a"].to_list() == [8.75, None]  # an unparsed reply has no score
+    assert full["prompt_id"].to_list() == ["aa11", "aa11"]
+
+
+def test_trust_or_escalate() -> None:
+    judged = open_judgments(FILES["trust-or-escalate"]).frame
+    assert judged["p_a"].to_list() == pytest.approx([0.75, 0.1])
+    assert judged["label"].to_list() == ["A", "B"]
+    assert [pair.label for pair in open_pairs(FILES["trust-or-escalate"])] == ["A", "B"]
+
+
+# --- the doors -------------------------------------------------------------------------------
+
+
+def test_native_files_pass_through_the_doors() -> None:
+    assert [pair.id for pair in open_pairs(FILES["pairs"])] == ["x"]
+    assert [item.id for item in open_items(FILES["items"], "items")] == ["x"]
+    assert open_battles(FILES["battles"]).lines() == []
+    assert open_judgments(FILES["judgments"]).frame["p_a"].to_list() == [0.8]
+    assert open_scores(FILES["scores"]).frame.height == 1
+    assert open_labels(FILES["pairs"]).frame["label"].to_list() == ["A"]
+
+
+def test_a_stream_can_be_read_again() -> None:
+    stream = open_pairs(FILES["lmarena-140k"])
+    assert list(stream) == list(stream)
+    assert stream.notes
+
+
+def test_doors_say_what_they_cannot_do() -> None:
+    with pytest.raises(DataError, match="llmbar holds no battles; it gives pairs"):
+        open_battles(FILES["llmbar"])
+    with pytest.raises(ArgumentError, match=r"from = 'excel': choose one of pairs, alpaca-eval"):
+        open_pairs(FILES["pairs"], "excel")
+    with pytest.raises(DataError, match="looks like LLMBar, not a softelo file"):
+        open_battles(FILES["llmbar"], "softelo")
+    with pytest.raises(DataError, match="looks like no public data set; name it with --from"):
+        read_public({"colour": ["red"]})
+    with pytest.raises(ArgumentError, match="llmbar can be read as pairs"):
+        read_public(FILES["llmbar"], kind="battles")
+    with pytest.raises(ArgumentError, match="seed = -1"):
+        list(open_pairs(FILES["rewardbench"], seed=-1))
+    assert "read as softelo" in open_battles(FILES["softelo"]).lines()
+
+
+@pytest.mark.parametrize(
+    ("stem", "change", "told"),
+    [
+        ("lmarena-33k", {"winner": "left"}, "row 1, column winner: 'left' is not known"),
+        ("lmarena-33k", {"conversation_a": "hm"}, "row 1, column conversation_a: 'hm' is no list"),
+        ("lmarena-33k", {"conversation_a": []}, "row 1, column conversation_a: holds no question"),
+        ("comparia", {"chosen_model_name": "x"}, "row 1, column chosen_model_name: 'x' is neither"),
+        ("alpaca-eval", {"preference": 7}, "row 1, column preference: 7 is out of range"),
+        ("llmbar", {"label": 3}, "row 1, column label: '3' is not known"),
+        ("softelo", {"human_pref": 0.7}, "row 1, column human_pref: 0.7 is not known"),
+        ("softelo", {"scores_a": "[1]"}, "row 1, column scores_a: holds no object"),
+        ("arena-hard", {"games": [{"score": "A>A"}]}, "row 1, column games: score 'A>A'"),
+        ("trust-or-escalate", {"probs": [0, 0]}, "row 1, column probs: holds no two"),
+        ("mt-bench", {"winner": None}, "row 1, column winner: is empty"),
+        ("rewardbench-2", {"chosen": []}, "row 1, column chosen: holds no list"),
+    ],
+)
+def test_a_bad_value_is_named(stem: str, change: dict[str, Any], told: str, tmp_path: Path) -> None:
+    rows = read_table(FILES[stem], text=None).to_dicts()
+    path = tmp_path / "changed.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in [{**rows[0], **change}, *rows[1:]]))
+    name = VARIANTS.get(stem, stem)
+    kind = "judgments" if stem == "trust-or-escalate" else None
+    with pytest.raises(AdjudgeError) as caught:
+        read_public(path, name, kind=kind)
+    assert str(caught.value).removeprefix(f"{path}, ").startswith(told)
