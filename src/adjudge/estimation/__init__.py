@@ -1,0 +1,29 @@
+"""REPORT: the number one may report, its interval, and which labels to buy next (question 2)."""
+
+from adjudge.estimation.allocation import Allocation, allocate, optimal_split
+from adjudge.estimation.counts import Counts
+from adjudge.estimation.drawing import draw_rows
+from adjudge.estimation.front import AnyEstimate, estimate
+from adjudge.estimation.misclassification import (
+    corrected_interval,
+    corrected_rate,
+    corrected_variance,
+)
+from adjudge.estimation.planning import plan_rate, proposition_61
+from adjudge.estimation.profile import profile_interval
+
+__all__ = [
+    "Allocation",
+    "AnyEstimate",
+    "Counts",
+    "allocate",
+    "corrected_interval",
+    "corrected_rate",
+    "corrected_variance",
+    "draw_rows",
+    "estimate",
+    "optimal_split",
+    "plan_rate",
+    "profile_interval",
+    "proposition_61",
+]

@@ -1,0 +1,78 @@
+"""Algorithm 1: split a label budget between the classes that people will find."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from adjudge._validation import count
+from adjudge.errors import ArgumentError
+
+
+class Allocation(NamedTuple):
+    """Labels for human class 0 and for human class 1."""
+
+    m0: int
+    m1: int
+
+
+def allocate(
+    budget: int, *, p: float, pilot: int, pilot_correct0: int, pilot_correct1: int
+) -> Allocation:
+    """Split of `budget` labels after a pilot of `pilot` labels in each class (Algorithm 1).
+
+    q~ = (correct + 1)/(pilot + 2) per class, kappa = (1 - q~0)/(1 - q~1),
+    m1 = round(m / (1 + (1/p - 1) sqrt(kappa))), then at least the pilot to each class. Written as
+    m p / (p + (1-p) sqrt(kappa)), so that p = 0 gives class 1 its pilot alone and p = 1 class 0.
+
+    It minimises the length of Eq. 6 only where q0 and q1 are close to 1 (Proposition 5.2); see
+    `optimal_split`. The class of a row is unknown until it is labelled: a quota is filled honestly
+    by drawing at random until each class has its number, never by picking on the verdict.
+
+    >>> allocate(200, p=0.5, pilot=10, pilot_correct0=7, pilot_correct1=9)
+    Allocation(m0=117, m1=83)
+    >>> allocate(200, p=0.0, pilot=10, pilot_correct0=7, pilot_correct1=9)
+    Allocation(m0=190, m1=10)
+    """
+    count(pilot, "pilot")
+    if count(budget, "budget") < 2 * pilot:
+        raise ArgumentError("budget", budget, f"give at least twice the pilot, {2 * pilot}")
+    for name, correct in (("pilot_correct0", pilot_correct0), ("pilot_correct1", pilot_correct1)):
+        if count(correct, name) > pilot:
+            raise ArgumentError(name, correct, f"give at most the pilot size, {pilot}")
+    q0 = (pilot_correct0 + 1) / (pilot + 2)
+    q1 = (pilot_correct1 + 1) / (pilot + 2)
+    return split(budget, p=p, q0=q0, q1=q1, pilot=pilot)
+
+
+def split(budget: int, *, p: float, q0: float, q1: float, pilot: int = 0) -> Allocation:
+    """Steps 4 to 7 of Algorithm 1 for given q0 and q1, both below 1."""
+    if not 0 <= p <= 1:
+        raise ArgumentError("p", p, "give the judge's rate, in [0, 1]")
+    for name, q in (("q0", q0), ("q1", q1)):
+        if not 0 <= q < 1:
+            raise ArgumentError(name, q, "give a share below 1 (Algorithm 1 adds one error)")
+    kappa = (1 - q0) / (1 - q1)
+    provisional = round(budget * p / (p + (1 - p) * math.sqrt(kappa)))
+    m1 = min(max(provisional, pilot), budget - pilot)
+    return Allocation(budget - m1, m1)
+
+
+def optimal_split(budget: int, *, theta: float, q0: float, q1: float, least: int = 1) -> Allocation:
+    """The split that minimises Eq. 9: m0/m1 = (1-theta) sqrt(q0(1-q0)) / (theta sqrt(q1(1-q1))).
+
+    Without the approximation of Proposition 5.2. Each class gets `least` labels at least.
+
+    >>> optimal_split(200, theta=0.5, q0=0.7, q1=0.9)
+    Allocation(m0=121, m1=79)
+    """
+    for name, value in (("theta", theta), ("q0", q0), ("q1", q1)):
+        if not 0 <= value <= 1:
+            raise ArgumentError(name, value, "give a share in [0, 1]")
+    if count(budget, "budget") < 2 * least:
+        raise ArgumentError("budget", budget, f"give at least {2 * least} labels")
+    a0 = (1 - theta) * math.sqrt(q0 * (1 - q0))
+    a1 = theta * math.sqrt(q1 * (1 - q1))
+    share = a1 / (a0 + a1) if a0 + a1 > 0 else 0.5
+    m1 = min(max(round(budget * share), least), budget - least)
+    return Allocation(budget - m1, m1)

@@ -1,0 +1,70 @@
+"""Rows that belong together: influence values are summed per cluster before they are squared.
+
+Several answers to one prompt err together. Test and calibration rows of one cluster are summed
+together too, so that what they share is counted once, with its sign.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from adjudge._stats import normal_quantile
+from adjudge._validation import FloatArray, IntArray
+from adjudge.estimation.sample import Sample
+
+TOO_FEW = (
+    "fewer than two clusters hold labels, or test rows: their spread is unknown; "
+    "label rows from more clusters"
+)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How much wider clusters make an interval: `inflation` of the standard error, `critical`."""
+
+    inflation: float
+    critical: float
+
+
+def spread(
+    influence: FloatArray, clusters: IntArray | None, active: int | None, confidence_level: float
+) -> Spread:
+    """Inflation of the standard error by clusters, and the critical value that goes with it.
+
+    With influence values f_i and cluster sums S_c the clustered variance is G/(G-1) sum S_c^2, the
+    independent one sum f_i^2; the square root of their ratio inflates (or deflates: rows of one
+    cluster may err in opposite directions). The critical value is Student's with G-1 degrees of
+    freedom, G = `active`: the clusters that hold the scarcer kind of rows. With fewer than about
+    20 clusters this is approximate. Without clusters: inflation 1, the normal quantile.
+
+    >>> spread(np.array([1.0, 1.0, -1.0, -1.0]), np.array([0, 0, 1, 1]), 2, 0.95).inflation
+    2.0
+    """
+    if clusters is None or active is None:
+        return Spread(1.0, normal_quantile(confidence_level))
+    critical = float(stats.t.isf((1 - confidence_level) / 2, active - 1))
+    alone = float(influence @ influence)
+    if alone == 0:
+        return Spread(1.0, critical)
+    sums = np.bincount(clusters, weights=influence)
+    together = active / (active - 1) * float(sums @ sums)
+    return Spread(math.sqrt(together / alone), critical)
+
+
+def active_clusters(sample: Sample) -> int | None:
+    """Clusters that hold labelled rows, or test rows where those are fewer; None without any."""
+    if sample.clusters is None:
+        return None
+    holding = [len(np.unique(sample.clusters[rows])) for rows in (sample.labelled, sample.test)]
+    return min(holding)
+
+
+def few_clusters(active: int | None) -> tuple[str, ...]:
+    """A warning when the clusters are too few for Student's approximation."""
+    if active is None or active >= 20:
+        return ()
+    return (f"only {active} clusters hold labels or test rows: the interval is approximate",)

@@ -1,0 +1,113 @@
+"""(iv) What people say given the verdict, weighted by how often the judge gives it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from adjudge._stats import normal_quantile
+from adjudge._validation import BoolArray, FloatArray
+from adjudge.estimation.clusters import TOO_FEW, active_clusters, few_clusters, spread
+from adjudge.estimation.outcome import Outcome, around, refusal
+from adjudge.estimation.sample import Sample
+
+ASSUMPTION = (
+    "within each verdict the labelled rows are a random sample of the test rows "
+    "(labels may be picked by verdict)"
+)
+
+
+def conditional(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
+    """theta = p r1 + (1 - p) r0, r_v the human rate among labelled rows of verdict v (row iv).
+
+    The one estimator of Table 1 that may use labels picked by verdict as they are: picking by
+    verdict changes how many labels each r_v rests on, not what it means. Where the sampling
+    probability varies within a verdict, r_v is weighted by its inverse. Biased under label shift:
+    the human rate given a verdict moves with the class shares.
+
+    The interval adds one success and one failure to each r_v and z^2/2 of each to p, as Eq. 7 does
+    for the corrected rate, so that r_v = 1 does not pass for certainty.
+
+    >>> from adjudge.estimation.sample import make_sample
+    >>> rows = make_sample([1, 1, 0, 0, 1, 1, 1, 0], [1, 1, 0, 0] + [None] * 4)
+    >>> conditional(rows).estimate
+    0.75
+    """
+    if sample.scale != "binary":
+        return refusal("this method needs verdicts of 0 and 1, not probabilities")
+    if sample.n == 0:
+        return refusal("every row has a human label: take the human rate (method human-only)")
+    x = sample.judge
+    p = float(x[sample.test].mean())
+    weights = _weights(sample)
+    if weights is None:
+        return refusal(
+            "some labelled rows were picked with unequal probabilities within a verdict and others "
+            "carry none; give a sampling probability for every labelled row"
+        )
+    parts = []
+    for verdict, share in ((1, p), (0, 1 - p)):
+        rows = np.asarray(sample.labelled & (x == verdict))
+        if share > 0 and not rows.any():
+            return refusal(
+                f"the judge says {verdict} on {share:.0%} of the test rows, but no row of that "
+                f"verdict has a human label; label some rows of verdict {verdict}"
+            )
+        parts.append(_verdict_rate(sample, weights, rows))
+    (r1, part1, size1), (r0, part0, size0) = parts
+    theta = p * r1 + (1 - p) * r0
+    influence = np.where(sample.test, (r1 - r0) * (x - p) / sample.n, 0.0)
+    influence = influence + p * part1 + (1 - p) * part0
+    active = active_clusters(sample)
+    if active is not None and active < 2:
+        return refusal(TOO_FEW)
+    widened = spread(influence, sample.clusters, active, confidence_level)
+    z = normal_quantile(confidence_level)
+    n_ = sample.n + z**2
+    p_ = (sample.n * p + z**2 / 2) / n_
+    a1, a0 = (size1 * r1 + 1) / (size1 + 2), (size0 * r0 + 1) / (size0 + 2)
+    se = math.sqrt(
+        (a1 - a0) ** 2 * p_ * (1 - p_) / n_
+        + p**2 * a1 * (1 - a1) / (size1 + 2)
+        + (1 - p) ** 2 * a0 * (1 - a0) / (size0 + 2)
+    )
+    half = widened.critical * se * widened.inflation
+    plain = math.sqrt(float(influence @ influence)) * widened.inflation
+    few = min(size for size, share in ((size1, p), (size0, 1 - p)) if share > 0)
+    warnings = few_clusters(active)
+    if few < 10:
+        warnings += (f"only {few:.0f} labels behind one verdict: the interval is approximate",)
+    return around(theta, p * a1 + (1 - p) * a0, half, plain, influence, warnings)
+
+
+def _weights(sample: Sample) -> FloatArray | None:
+    """Weights of labelled rows; None when they vary within a verdict and some are unknown."""
+    if sample.weights is None:
+        return np.ones_like(sample.judge)
+    for verdict in (0.0, 1.0):
+        known = sample.weights[sample.labelled & (sample.judge == verdict)]
+        unknown = np.isnan(known)
+        if unknown.any() and len(np.unique(known[~unknown])) > 1:
+            return None
+    # A plain random label among labels of one probability within the verdict counts like them.
+    weights = sample.weights.copy()
+    for verdict in (0.0, 1.0):
+        rows = sample.labelled & (sample.judge == verdict)
+        known = weights[rows & ~np.isnan(weights)]
+        weights[rows & np.isnan(weights)] = known[0] if known.size else 1.0
+    return weights
+
+
+def _verdict_rate(
+    sample: Sample, weights: FloatArray, rows: BoolArray
+) -> tuple[float, FloatArray, float]:
+    """Weighted human rate of these rows, its influence, and the size of an equal plain sample."""
+    part = np.zeros_like(sample.judge)
+    if not rows.any():
+        return 0.0, part, 0.0
+    w, z = weights[rows], sample.human[rows].astype(np.float64)
+    total = float(w.sum())
+    rate = float(w @ z) / total
+    part[rows] = w * (z - rate) / total
+    return rate, part, total**2 / float(w @ w)

@@ -1,0 +1,264 @@
+"""From a file, a frame or arrays to checked columns; nothing dropped without being counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike
+
+from adjudge._stats import cluster_codes
+from adjudge._validation import IntArray
+from adjudge.errors import ArgumentError, DataError
+from adjudge.estimation.sample import Sample, make_sample
+from adjudge.io.tables import TableLike, read_table, source_name
+
+MOST_CLASSES = 12
+_TRUTH = {"true": "1", "false": "0"}
+_SAMPLED_BY = ("random", "plan", "doubt")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Columns of one length, rows without a verdict left out.
+
+    `scale` says what the judge gives: 0/1 (binary), probabilities, or classes. For classes
+    `verdicts` and `labels` are codes into `names` (-1: no label); else `sample` is set.
+    """
+
+    frame: pl.DataFrame
+    scale: Literal["binary", "probability", "classes"]
+    sample: Sample | None
+    verdicts: IntArray
+    labels: IntArray
+    names: tuple[str, ...]
+    groups: IntArray | None
+    group_names: tuple[str, ...]
+    strata_names: tuple[str, ...]
+    clustered: bool
+    dropped: dict[str, int]
+    warnings: list[str] = field(default_factory=list)
+
+
+def read_rows(
+    data: TableLike | None,
+    *,
+    judge: ArrayLike | None = None,
+    human: ArrayLike | None = None,
+    by: str | ArrayLike | None = None,
+    cluster: str | ArrayLike | None = None,
+    strata: str | ArrayLike | None = None,
+    sampling_probability: ArrayLike | None = None,
+    judge_column: str = "judge",
+    human_column: str = "human",
+    positive: str | None = None,
+) -> Rows:
+    """Rows from a table (path, polars, pandas, dict) or from the arrays `judge` and `human`."""
+    frame, name = _frame(data, judge, human, judge_column, human_column)
+    extra: dict[str, ArrayLike | None] = {"__probability": sampling_probability}
+    columns: dict[str, str | None] = {}
+    for option, given in (("by", by), ("cluster", cluster), ("strata", strata)):
+        if given is None or isinstance(given, str):
+            columns[option] = given
+        else:
+            columns[option] = f"__{option}"
+            extra[f"__{option}"] = given
+    for column, values in extra.items():
+        if values is not None:
+            frame = _with_array(frame, column, values)
+    for wanted in (judge_column, human_column, *columns.values()):
+        if wanted is not None:
+            _require(frame, wanted, name)
+    verdict, label = (_tidy(frame.get_column(c), name, c) for c in (judge_column, human_column))
+    dropped: dict[str, int] = {}
+    keep = verdict.is_not_null()
+    for option, grouping in columns.items():
+        if grouping is not None:
+            empty = keep & _tidy(frame.get_column(grouping), name, grouping).is_null()
+            if empty.any():
+                dropped[f"no {option} value"] = int(empty.sum())
+                keep &= ~empty
+    unjudged = int(verdict.is_null().sum())
+    if unjudged:
+        dropped["no judge verdict"] = unjudged
+    label, chance = _how_sampled(frame, label, name, dropped)
+    verdict, label, chance = verdict.filter(keep), label.filter(keep), chance.filter(keep)
+    rows = frame.filter(keep)
+    if rows.height == 0:
+        raise DataError(name, "no row has a judge verdict", column=judge_column)
+    if positive is not None:
+        if positive not in verdict.to_list() and positive not in label.to_list():
+            raise ArgumentError("positive", positive, f"no row has it in {judge_column}")
+        verdict, label = (
+            (s == positive).cast(pl.Int64).cast(pl.String).alias(s.name) for s in (verdict, label)
+        )
+    codes = {
+        option: cluster_codes(_tidy(rows.get_column(column), name, column).to_list())[0]
+        if column is not None
+        else None
+        for option, column in columns.items()
+    }
+    named = {
+        option: tuple(dict.fromkeys(_tidy(rows.get_column(column), name, column).to_list()))
+        if column is not None and option != "cluster"
+        else ()
+        for option, column in columns.items()
+    }
+    scale = _scale(verdict, label, name, judge_column, keep.arg_true().to_numpy())
+    sample, verdicts, labels = None, np.empty(0, np.int64), np.empty(0, np.int64)
+    names: tuple[str, ...] = ()
+    if scale == "classes":
+        names, verdicts, labels = _classes(verdict, label, name, judge_column)
+    else:
+        sample = make_sample(
+            verdict.cast(pl.Float64).to_numpy(),
+            label.cast(pl.Float64).to_list(),
+            sampling_probability=chance.to_list() if chance.null_count() < len(chance) else None,
+            clusters=codes["cluster"],
+            strata=codes["strata"],
+        )
+    return Rows(
+        frame=rows,
+        scale=scale,
+        sample=sample,
+        verdicts=verdicts,
+        labels=labels,
+        names=names,
+        groups=codes["by"],
+        group_names=named["by"],
+        strata_names=named["strata"],
+        clustered=columns["cluster"] is not None,
+        dropped=dropped,
+    )
+
+
+def _frame(
+    data: TableLike | None,
+    judge: ArrayLike | None,
+    human: ArrayLike | None,
+    judge_column: str,
+    human_column: str,
+) -> tuple[pl.DataFrame, str]:
+    if data is not None:
+        if judge is not None or human is not None:
+            raise ArgumentError("judge", "an array", "give a table or arrays, not both")
+        return read_table(data), source_name(data)
+    if judge is None or human is None:
+        raise ArgumentError("judge, human", None, "give both arrays, or a table")
+    frame = _with_array(None, judge_column, judge)
+    return _with_array(frame, human_column, human), "<arrays>"
+
+
+def _with_array(frame: pl.DataFrame | None, column: str, values: ArrayLike) -> pl.DataFrame:
+    listed: list[Any] = values.tolist() if hasattr(values, "tolist") else list(values)  # type: ignore[arg-type]
+    series = pl.Series(column, listed, strict=False)
+    if frame is None:
+        return series.to_frame()
+    if len(listed) != frame.height:
+        raise ArgumentError(
+            column.strip("_"), len(listed), f"give one value for each of the {frame.height} rows"
+        )
+    return frame.with_columns(series)
+
+
+def _require(frame: pl.DataFrame, column: str, name: str) -> None:
+    if column not in frame.columns:
+        shown = ", ".join(c for c in frame.columns if not c.startswith("__"))
+        raise DataError(name, "is missing", column=column, remedy=f"columns here: {shown[:300]}")
+
+
+def _tidy(values: pl.Series, name: str, column: str) -> pl.Series:
+    """The column as stripped text; empty, null and NaN are null, true and false are 1 and 0."""
+    if values.dtype.is_nested():
+        raise DataError(name, "holds lists or objects", row=1, column=column)
+    if values.dtype.is_float():
+        values = values.fill_nan(None)
+    text = values.cast(pl.String).str.strip_chars()
+    lower = text.str.to_lowercase()
+    if values.dtype == pl.Boolean or lower.drop_nulls().is_in(["true", "false"]).all():
+        text = lower.replace(_TRUTH)
+    return pl.select(pl.when(text != "").then(text)).to_series().alias(column)
+
+
+def _how_sampled(
+    frame: pl.DataFrame, label: pl.Series, name: str, dropped: dict[str, int]
+) -> tuple[pl.Series, pl.Series]:
+    """Labels with those picked by doubt taken away, and sampling probabilities of planned ones."""
+    nothing = pl.Series("sampling_probability", [None] * frame.height, dtype=pl.Float64)
+    column = "__probability" if "__probability" in frame.columns else "sampling_probability"
+    given = frame.get_column(column).cast(pl.Float64) if column in frame.columns else nothing
+    if "sampled_by" not in frame.columns:
+        return label, given
+    how = _tidy(frame.get_column("sampled_by"), name, "sampled_by")
+    known = label.is_not_null()
+    strange = known & how.is_not_null() & ~how.is_in(_SAMPLED_BY)
+    if strange.any():
+        at = int(strange.arg_true()[0])
+        raise DataError(
+            name,
+            f"{how[at]!r} is not known",
+            row=at + 1,
+            column="sampled_by",
+            remedy="use random, plan or doubt",
+        )
+    doubt = known & (how == "doubt").fill_null(False)
+    if doubt.any():
+        dropped["label picked by doubt: not used, the row counts as unlabelled"] = int(doubt.sum())
+        label = pl.select(pl.when(~doubt).then(label)).to_series().alias(label.name)
+    planned = label.is_not_null() & (how == "plan").fill_null(False)
+    lacking = planned & given.is_null()
+    if lacking.any():
+        raise DataError(
+            name,
+            "is empty for a row picked by plan",
+            row=int(lacking.arg_true()[0]) + 1,
+            column="sampling_probability",
+            remedy="keep the column that plan --write-ids wrote",
+        )
+    return label, pl.select(pl.when(planned).then(given)).to_series()
+
+
+def _scale(
+    verdict: pl.Series, label: pl.Series, name: str, column: str, places: IntArray
+) -> Literal["binary", "probability", "classes"]:
+    numbers = [s.cast(pl.Float64, strict=False) for s in (verdict, label)]
+    if any(n.null_count() > s.null_count() for n, s in zip(numbers, (verdict, label), strict=True)):
+        return "classes"
+    said, known = (n.drop_nulls().to_numpy() for n in numbers)
+    if np.isin(known, (0, 1)).all():
+        if np.isin(said, (0, 1)).all():
+            return "binary"
+        if ((said >= 0) & (said <= 1)).all():
+            return "probability"
+    whole = np.concatenate([said, known])
+    if (whole == np.round(whole)).all():
+        return "classes"
+    bad = ~((said >= 0) & (said <= 1))
+    at = int(np.flatnonzero(bad)[0]) if bad.any() else 0
+    raise DataError(
+        name,
+        f"{said[at]:g} is neither 0/1, a probability nor a class",
+        row=int(places[at]) + 1,
+        column=column,
+        remedy="give verdicts of 0 and 1, probabilities in [0, 1], or class names",
+    )
+
+
+def _classes(
+    verdict: pl.Series, label: pl.Series, name: str, column: str
+) -> tuple[tuple[str, ...], IntArray, IntArray]:
+    names: Sequence[str] = sorted(set(verdict.to_list()) | set(label.drop_nulls().to_list()))
+    if len(names) > MOST_CLASSES:
+        raise DataError(
+            name,
+            f"holds {len(names)} different values",
+            column=column,
+            remedy=f"give at most {MOST_CLASSES} classes; is this the right column?",
+        )
+    code = {value: i for i, value in enumerate(names)}
+    verdicts = np.array([code[v] for v in verdict.to_list()], dtype=np.int64)
+    labels = np.array([-1 if v is None else code[v] for v in label.to_list()], dtype=np.int64)
+    return tuple(names), verdicts, labels

@@ -1,0 +1,82 @@
+"""Do the labelled rows look like the test rows? And which estimators does that rule out?"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy import stats
+
+from adjudge.estimation.sample import Sample
+from adjudge.results.estimation import LabelShift
+
+#: What must assume that labelled rows are a random sample of the test rows.
+NEEDS_RANDOM_LABELS = ("human-only", "difference", "conditional", "ppi++")
+_LEVEL = 0.05
+
+
+def label_shift(sample: Sample) -> LabelShift | None:
+    """Compare the judge's rate on labelled rows with its rate on test rows.
+
+    If the labels are a random sample, both have the same expectation. Fisher's exact test for 0/1
+    verdicts, Welch's test for probabilities, a cluster-robust test where there are clusters; false
+    alarms at most 5 % (exact) or about 5 %. A small p-value rules out human-only, difference,
+    conditional and ppi++; misclassification needs no such likeness. A large one proves nothing: a
+    shift that leaves the judge's rate alone, or too few labels, stays unseen. It never decides the
+    method by itself. None when labels were picked by plan (the verdicts then differ by design), or
+    when either side is empty.
+    """
+    if sample.planned or sample.n == 0 or sample.m == 0:
+        return None
+    x = sample.judge
+    labelled, test = x[sample.labelled], x[sample.test]
+    gap = float(labelled.mean() - test.mean())
+    p_value = _p_value(sample, gap)
+    shown = (
+        f"the judge says 1 on {labelled.mean():.1%} of labelled and {test.mean():.1%} of test rows"
+    )
+    if p_value is None:
+        text = f"{shown}; too few rows to test whether they differ"
+    elif p_value < _LEVEL:
+        text = (
+            f"{shown} (p = {p_value:.2g}): the labelled rows are not a random sample of the test "
+            f"rows. That rules out {', '.join(NEEDS_RANDOM_LABELS)}; misclassification stands, if "
+            "the labels were not picked by verdict"
+        )
+    else:
+        text = (
+            f"{shown} (p = {p_value:.2g}): no sign of a shift, which does not prove that there is "
+            "none; nothing is ruled out"
+        )
+    return LabelShift(
+        judge_rate_calibration=float(labelled.mean()),
+        judge_rate_test=float(test.mean()),
+        difference=gap,
+        p_value=p_value,
+        rules_out=NEEDS_RANDOM_LABELS if p_value is not None and p_value < _LEVEL else (),
+        explanation=text,
+    )
+
+
+def _p_value(sample: Sample, gap: float) -> float | None:
+    x = sample.judge
+    labelled, test = x[sample.labelled], x[sample.test]
+    if sample.clusters is not None:
+        influence = np.where(sample.labelled, (x - labelled.mean()) / sample.m, 0.0)
+        influence -= np.where(sample.test, (x - test.mean()) / sample.n, 0.0)
+        sums = np.bincount(sample.clusters, weights=influence)
+        active = min(len(np.unique(sample.clusters[s])) for s in (sample.labelled, sample.test))
+        if active < 2:
+            return None
+        se = math.sqrt(active / (active - 1) * float(sums @ sums))
+        if se == 0:
+            return 1.0 if gap == 0 else None
+        return float(2 * stats.t.sf(abs(gap) / se, active - 1))
+    if sample.scale == "binary":
+        table = [[int(part.sum()), int(len(part) - part.sum())] for part in (labelled, test)]
+        return float(stats.fisher_exact(np.array(table)).pvalue)
+    if len(labelled) < 2 or len(test) < 2:
+        return None
+    if labelled.var() == 0 and test.var() == 0:
+        return 1.0 if gap == 0 else None
+    return float(stats.ttest_ind(labelled, test, equal_var=False).pvalue)

@@ -1,0 +1,200 @@
+"""The corrected rate and its interval: Eq. 4 to 9 of the reporting paper.
+
+p = (q0 + q1 - 1) theta + (1 - q0): turn that around and the judge's rate gives the people's.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from adjudge._stats import normal_quantile
+from adjudge._validation import BoolArray, FloatArray, open_unit
+from adjudge.estimation.clusters import TOO_FEW, active_clusters, few_clusters, spread
+from adjudge.estimation.counts import Counts, counts_of, missing
+from adjudge.estimation.influence import corrected_influence
+from adjudge.estimation.outcome import Outcome, around, refusal
+from adjudge.estimation.sample import Sample
+
+ASSUMPTION = (
+    "the judge errs alike on labelled and on test rows of one human class "
+    "(same sensitivity and specificity); the shares of the classes may differ"
+)
+
+
+class Bounds(NamedTuple):
+    """Interval ends in [0, 1]; where `informative` is False they are 0 and 1 and mean nothing."""
+
+    low: FloatArray
+    high: FloatArray
+    informative: BoolArray
+
+
+class Rates(NamedTuple):
+    """Corrected rates in [0, 1]; where `informative` is False the number means nothing."""
+
+    estimate: FloatArray
+    informative: BoolArray
+
+
+def corrected_rate(p: ArrayLike, q0: ArrayLike, q1: ArrayLike, *, clipped: bool = True) -> Rates:
+    """theta = (p + q0 - 1) / (q0 + q1 - 1), Eq. 4 with known and Eq. 5 with estimated q0, q1.
+
+    Elementwise on arrays that broadcast. With q0 + q1 <= 1 the judge is no better than a coin and
+    there is no rate: `informative` is False there.
+
+    >>> float(corrected_rate(0.55, 0.7, 0.9).estimate.round(6))
+    0.416667
+    """
+    p, q0, q1 = _floats(p, q0, q1)
+    edge = q0 + q1 - 1
+    informative = np.asarray(edge > 0)
+    theta = (p + q0 - 1) / np.where(informative, edge, 1.0)
+    return Rates(np.clip(theta, 0, 1) if clipped else theta, informative)
+
+
+def corrected_variance(
+    p: ArrayLike, q0: ArrayLike, q1: ArrayLike, n: ArrayLike, m0: ArrayLike, m1: ArrayLike
+) -> FloatArray:
+    """Delta-method variance of the corrected rate, Eq. 9; for q0 + q1 > 1 only.
+
+    >>> float(corrected_variance(0.55, 0.7, 0.9, 1000, 100, 100).round(6))
+    0.003106
+    """
+    p, q0, q1, n, m0, m1 = _floats(p, q0, q1, n, m0, m1)
+    theta = corrected_rate(p, q0, q1, clipped=False).estimate
+    spread_of = (
+        p * (1 - p) / n + (1 - theta) ** 2 * q0 * (1 - q0) / m0 + theta**2 * q1 * (1 - q1) / m1
+    )
+    return np.asarray(spread_of / (q0 + q1 - 1) ** 2)
+
+
+def corrected_interval(
+    p: ArrayLike,
+    q0: ArrayLike,
+    q1: ArrayLike,
+    n: ArrayLike,
+    m0: ArrayLike,
+    m1: ArrayLike,
+    *,
+    confidence_level: float = 0.95,
+) -> Bounds:
+    """Interval for the corrected rate, Eq. 6 with the adjusted quantities of Eq. 7 and 8.
+
+    Elementwise on arrays that broadcast: a Monte Carlo of 200,000 intervals is one call. Measured
+    coverage at 95 %: at least 0.948 for q0, q1 in {0.7, 0.9}, m0 = m1 >= 100 and every rate. It
+    stops being one for weak judges with few or lopsided labels: 0.90 at q0 = q1 = 0.6 with
+    m0 = 100, m1 = 10. There use `profile_interval`.
+
+    >>> low, high, _ = corrected_interval(0.55, 0.7, 0.9, 1000, 100, 100)
+    >>> float(low.round(4)), float(high.round(4))
+    (0.3006, 0.523)
+    """
+    z = normal_quantile(open_unit(confidence_level, "confidence_level"))
+    centre, se, informative = adjusted(p, q0, q1, n, m0, m1, z)
+    low = np.where(informative, np.clip(centre - z * se, 0, 1), 0.0)
+    high = np.where(informative, np.clip(centre + z * se, 0, 1), 1.0)
+    return Bounds(low, high, informative)
+
+
+def adjusted(
+    p: ArrayLike,
+    q0: ArrayLike,
+    q1: ArrayLike,
+    n: ArrayLike,
+    m0: ArrayLike,
+    m1: ArrayLike,
+    z: float,
+) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Centre and standard error of Eq. 6 before the cut (Eq. 7, 8), and where they make sense."""
+    p, q0, q1, n, m0, m1 = _floats(p, q0, q1, n, m0, m1)
+    n_, m0_, m1_ = n + z**2, m0 + 2, m1 + 2
+    p_ = (n * p + z**2 / 2) / n_
+    q0_, q1_ = (m0 * q0 + 1) / m0_, (m1 * q1 + 1) / m1_
+    edge = q0_ + q1_ - 1
+    informative = np.asarray((edge > 0) & (q0 + q1 - 1 > 0))
+    edge = np.where(informative, edge, 1.0)
+    theta = (p_ + q0_ - 1) / edge
+    v0, v1 = q0_ * (1 - q0_) / m0_, q1_ * (1 - q1_) / m1_
+    shift = 2 * z**2 * (-(1 - theta) * v0 + theta * v1)
+    se = np.sqrt(p_ * (1 - p_) / n_ + (1 - theta) ** 2 * v0 + theta**2 * v1) / edge
+    return theta + shift, se, informative
+
+
+def misclassification(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
+    """Corrected rate of a 0/1 sample with the interval of Eq. 6, widened by clusters if there are.
+
+    Clusters leave the centre of Eq. 6 where it is and stretch its half-length by the design effect
+    of the influence values.
+    """
+    lacking = missing(sample)
+    if lacking is not None:
+        return refusal(lacking)
+    counts = counts_of(sample)
+    weak = uninformative(counts)
+    if weak is not None:
+        return refusal(weak)
+    active = active_clusters(sample)
+    if active is not None and active < 2:
+        return refusal(TOO_FEW)
+    theta = float(corrected_rate(counts.p, counts.q0, counts.q1, clipped=False).estimate)
+    centre, se, plain = adjusted_centre(counts, confidence_level)
+    influence = corrected_influence(sample).influence
+    widened = spread(influence, sample.clusters, active, confidence_level)
+    half = widened.critical * se * widened.inflation
+    warnings = (*doubts(counts), *few_clusters(active), *beyond(theta, centre, half))
+    return around(theta, centre, half, plain * widened.inflation, influence, warnings)
+
+
+def adjusted_centre(counts: Counts, confidence_level: float) -> tuple[float, float, float]:
+    """Centre and standard error of Eq. 6 before the cut, and the plain standard error of Eq. 9."""
+    shares = (counts.p, counts.q0, counts.q1, counts.n, counts.m0, counts.m1)
+    centre, se, _ = adjusted(*shares, normal_quantile(confidence_level))
+    return float(centre), float(se), math.sqrt(float(corrected_variance(*shares)))
+
+
+def uninformative(counts: Counts) -> str | None:
+    """Why a judge no better than a coin leaves nothing to correct."""
+    if counts.informative and counts.informative_adjusted:
+        return None
+    which = "" if not counts.informative else " after the adjustment for small samples (Eq. 7)"
+    return (
+        f"sensitivity {counts.q1:.3f} + specificity {counts.q0:.3f} is not above 1{which}: on "
+        "these labels the judge is no better than a coin, and no correction can recover the rate; "
+        "use the human labels alone (method human-only), more labels, or another judge"
+    )
+
+
+def doubts(counts: Counts) -> tuple[str, ...]:
+    """Where the interval of Eq. 6 is known to cover less than it says."""
+    q0, q1 = (counts.c0 + 1) / (counts.m0 + 2), (counts.c1 + 1) / (counts.m1 + 2)
+    noise = math.sqrt(q0 * (1 - q0) / (counts.m0 + 2) + q1 * (1 - q1) / (counts.m1 + 2))
+    fewer, more = sorted((counts.m0, counts.m1))
+    if q0 + q1 - 1 < 3 * noise:
+        return (
+            "the judge's edge over a coin is within three standard errors of zero: the Wald-type "
+            "interval can cover less than it says (measured: 0.90 at 95 %); use interval profile",
+        )
+    if fewer < 20 or more > 5 * fewer:
+        return (
+            f"few or lopsided labels ({counts.m1} positive, {counts.m0} negative): the Wald-type "
+            "interval is approximate here; interval profile holds its level",
+        )
+    return ()
+
+
+def beyond(theta: float, centre: float, half: float) -> tuple[str, ...]:
+    """A warning when the whole interval lies outside [0, 1] and the cut leaves a point."""
+    if centre - half < 1 and centre + half > 0:
+        return ()
+    return (
+        f"before clipping the rate was {theta:.3f} and its whole interval lay outside [0, 1]: the "
+        "judge does not err on the test rows as it does on the labelled ones",
+    )
+
+
+def _floats(*values: ArrayLike) -> tuple[FloatArray, ...]:
+    return tuple(np.asarray(value, dtype=np.float64) for value in values)

@@ -1,0 +1,124 @@
+"""More than two classes (a tie is a class): the inverse of the judge-by-human confusion matrix."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from adjudge._stats import normal_quantile
+from adjudge._validation import BoolArray, FloatArray, IntArray
+
+ASSUMPTION = (
+    "the judge errs alike on labelled and on test rows of one human class "
+    "(same column of the confusion matrix); the shares of the classes may differ"
+)
+
+
+class ClassShares(NamedTuple):
+    """Raw corrected shares per class with their covariance, cut intervals and the matrix used.
+
+    `reason` is set, and the numbers are absent, when the matrix cannot be inverted honestly.
+    """
+
+    shares: FloatArray | None
+    covariance: FloatArray | None
+    low: FloatArray | None
+    high: FloatArray | None
+    confusion: FloatArray | None
+    condition_number: float | None
+    reason: str | None
+    warnings: tuple[str, ...]
+
+
+def class_shares(
+    verdicts: IntArray,
+    labels: IntArray,
+    test: BoolArray,
+    names: tuple[str, ...],
+    *,
+    confidence_level: float = 0.95,
+) -> ClassShares:
+    """theta = M^-1 p, M[a, b] = P(verdict a | human class b), p the verdicts' shares on test rows.
+
+    Covariance: M^-1 [S(p)/n + sum_b theta_b^2 S(M_b)/m_b] M^-T with S(v) = diag(v) - v v'. For two
+    classes these are Eq. 5 and Eq. 9. Intervals are like Eq. 6 without its shift: normal, around
+    the estimate from counts with 2/K added to each cell of a column and z^2/K to each verdict. The
+    matrix must have full rank and a positive determinant (for two classes: q0 + q1 > 1). Codes run
+    from 0; -1 in `labels` marks an unlabelled row.
+
+    >>> v = np.array([0] * 9 + [1] * 9 + [2] * 9 + [0, 1, 2])
+    >>> z = np.array([0] * 9 + [1] * 9 + [2] * 9 + [-1] * 3)
+    >>> class_shares(v, z, z < 0, ("A", "B", "tie")).shares.round(3).tolist()
+    [0.333, 0.333, 0.333]
+    """
+    size = len(names)
+    known = labels >= 0
+    table = np.zeros((size, size))
+    np.add.at(table, (verdicts[known], labels[known]), 1)
+    per_class = table.sum(axis=0)
+    seen = np.bincount(verdicts[test], minlength=size).astype(np.float64)
+    n = float(seen.sum())
+    absent = [names[b] for b in np.flatnonzero(per_class == 0)]
+    if n == 0:
+        return _refused("every row has a human label, so no row is left for the judge alone", None)
+    if absent:
+        return _refused(
+            f"no row with human label {', '.join(absent)}, so the judge's errors there are "
+            "unknown; label more rows, or recode the classes",
+            None,
+        )
+    confusion = table / per_class
+    singular = np.linalg.svd(confusion, compute_uv=False)
+    if singular[-1] < 1e-9 or np.linalg.det(confusion) <= 0:
+        return _refused(
+            "the judge's confusion matrix has no usable inverse (determinant not above zero): its "
+            "verdicts do not tell the human classes apart; merge classes, label more rows, or use "
+            "another judge",
+            confusion,
+        )
+    shares, covariance = _solve(confusion, seen / n, n, per_class)
+    z = normal_quantile(confidence_level)
+    smooth = (table + 2 / size) / (per_class + 2)
+    warnings: tuple[str, ...] = ()
+    if np.linalg.det(smooth) <= 0:
+        return _refused(
+            "after the adjustment for small samples the confusion matrix has no usable inverse; "
+            "label more rows",
+            confusion,
+        )
+    centre, adjusted = _solve(smooth, (seen + z**2 / size) / (n + z**2), n + z**2, per_class + 2)
+    half = z * np.sqrt(np.diag(adjusted))
+    noise = float(np.sqrt(sum(_spread(confusion[:, b]) / per_class[b] for b in range(size))))
+    condition = float(singular[0] / singular[-1])
+    if singular[-1] < 2 * noise:
+        warnings += (
+            f"the smallest singular value of the confusion matrix, {singular[-1]:.2f}, is within "
+            f"two times its noise ({noise:.2f}): the shares hang on few labels",
+        )
+    if per_class.min() < 20:
+        few = ", ".join(f"{names[b]} {int(per_class[b])}" for b in np.flatnonzero(per_class < 20))
+        warnings += (f"few labels in some classes ({few}): the normal interval is approximate",)
+    low, high = np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)
+    return ClassShares(shares, covariance, low, high, confusion, condition, None, warnings)
+
+
+def _solve(
+    confusion: FloatArray, seen: FloatArray, n: float, per_class: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Shares and their covariance."""
+    inverse = np.linalg.inv(confusion)
+    shares = inverse @ seen
+    inner = (np.diag(seen) - np.outer(seen, seen)) / n
+    for b, weight in enumerate(shares):
+        column = confusion[:, b]
+        inner += weight**2 * (np.diag(column) - np.outer(column, column)) / per_class[b]
+    return shares, inverse @ inner @ inverse.T
+
+
+def _spread(column: FloatArray) -> float:
+    return float(1 - column @ column)
+
+
+def _refused(reason: str, confusion: FloatArray | None) -> ClassShares:
+    return ClassShares(None, None, None, None, confusion, None, reason, ())

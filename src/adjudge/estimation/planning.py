@@ -1,0 +1,329 @@
+"""How many labels, split how, for an interval of a given width; and is the judge worth having?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from adjudge._stats import normal_quantile
+from adjudge._validation import count, open_unit, positive
+from adjudge.errors import ArgumentError
+from adjudge.estimation.allocation import Allocation, optimal_split, split
+from adjudge.estimation.misclassification import corrected_interval, corrected_variance
+from adjudge.results.estimation import NextLabels, RatePlan
+
+PILOT = 10
+#: A plan for more labels than this is an infeasible plan.
+MOST_LABELS = 10_000_000
+
+
+def plan_rate(
+    *,
+    judge_rate: float,
+    sensitivity: float,
+    specificity: float,
+    n_test: int,
+    width: float | None = None,
+    labels: int | None = None,
+    have: tuple[int, int] = (0, 0),
+    step: int = 50,
+    confidence_level: float = 0.95,
+) -> RatePlan:
+    """Plan human labels for a corrected rate: either for a target `width` or for a budget `labels`.
+
+    Widths are those of Eq. 6 at the expected counts, as in the paper's Figure 3. The split is
+    Algorithm 1's (pilot 10 a class); `optimal_m0`, `optimal_m1` minimise Eq. 9 instead. Whether the
+    judge helps compares variances with random labels: Eq. 9 with m theta and m (1 - theta) labels
+    against theta (1 - theta)/m, for the judge at hand; Proposition 6.1 says the same for q0 = q1
+    and endless test rows. `have` are the labels of class 0 and 1 already there; `next_labels` says
+    what `step` more would buy.
+
+    Guesses go in, guesses come out: with judge quality taken from a small pilot the plan is as
+    uncertain as that pilot.
+
+    >>> plan = plan_rate(judge_rate=0.55, sensitivity=0.9, specificity=0.7, n_test=1000, labels=200)
+    >>> plan.m0, plan.m1, round(plan.expected_width, 3)
+    (117, 83, 0.216)
+    """
+    level = open_unit(confidence_level, "confidence_level")
+    p, q0, q1 = _shares(judge_rate, specificity, sensitivity)
+    count(n_test, "n_test", least=1)
+    theta = min(max((p + q0 - 1) / (q0 + q1 - 1), 0.0), 1.0)
+    if (width is None) == (labels is None):
+        raise ArgumentError("width, labels", (width, labels), "give one of the two")
+
+    def expected(m0: float, m1: float) -> float:
+        low, high, _ = corrected_interval(p, q0, q1, n_test, m0, m1, confidence_level=level)
+        return float(high - low)
+
+    def by_class(m: int) -> Allocation:
+        pilot = min(PILOT, m // 2)
+        soft0, soft1 = (min(q, 1 - 1 / (PILOT + 2)) for q in (q0, q1))
+        return split(m, p=p, q0=soft0, q1=soft1, pilot=pilot)
+
+    reason = None
+    if labels is not None:
+        m: int | None = count(labels, "labels", least=2)
+    else:
+        target = positive(float(width or 0), "width")
+        m = _fewest(lambda size: expected(*by_class(size)), target)
+        if m is None:
+            floor = expected(MOST_LABELS, MOST_LABELS)
+            reason = (
+                f"no number of labels gives width {target:g}: the {n_test} test rows alone leave "
+                f"{floor:.3f}; judge more rows"
+            )
+    shown = m if m is not None else max(sum(have), 200)
+    shares = by_class(shown)
+    optimal = optimal_split(shown, theta=theta, q0=q0, q1=q1)
+    ratio = _variance_ratio(p, q0, q1, theta, n_test, shown)
+    region = proposition_61((q0 + q1) / 2)
+    verdict = by_verdict(shown, p=p, q0=q0, q1=q1, theta=theta)
+    human_width = _human_width(theta, shown, level)
+    z = normal_quantile(level)
+    verdict_width = _capped(
+        2 * z * math.sqrt(conditional_variance(p, q0, q1, theta, n_test, *verdict))
+    )
+    ppi_width = _capped(2 * z * math.sqrt(ppi_variance(p, q1, theta, n_test, shown)))
+    random_m1 = min(max(round(shown * theta), 1), shown - 1)
+    plan_width = expected(*shares)
+    helps = ratio <= 1
+    return RatePlan(
+        m0=None if m is None else shares.m0,
+        m1=None if m is None else shares.m1,
+        expected_width=None if m is None else plan_width,
+        human_only_width=None if m is None else human_width,
+        recommendation=_recommendation(
+            m, plan_width, human_width, verdict_width, ppi_width, helps, reason
+        ),
+        target_width=width,
+        confidence_level=level,
+        rate=theta,
+        judge_rate=p,
+        sensitivity=q1,
+        specificity=q0,
+        n_test=n_test,
+        labels=m,
+        optimal_m0=None if m is None else optimal.m0,
+        optimal_m1=None if m is None else optimal.m1,
+        optimal_width=None if m is None else expected(*optimal),
+        expected_draws=None if m is None else _draws(shares, theta),
+        random_m=m,
+        random_width=None if m is None else expected(shown - random_m1, random_m1),
+        ppi_width=None if m is None else ppi_width,
+        human_only_labels=None
+        if width is None
+        else _fewest(lambda size: _human_width(theta, size, level), float(width)),
+        verdict_m0=None if m is None else verdict.m0,
+        verdict_m1=None if m is None else verdict.m1,
+        verdict_width=None if m is None else verdict_width,
+        judge_helps=helps,
+        variance_ratio=ratio,
+        proposition_61=region,
+        proposition_61_says=region is not None and region[0] <= theta <= region[1],
+        reason=reason,
+        next_labels=_next(expected, by_class, theta, have, step) if min(have) > 0 else (),
+        how_to_draw=HOW_TO_DRAW,
+        assumptions=(
+            f"the judge says 1 on {p:.1%} of test rows, with sensitivity {q1:.3f} and specificity "
+            f"{q0:.3f}; the plan is as good as these three",
+        ),
+        warnings=_edges(theta, shares),
+    )
+
+
+HOW_TO_DRAW = (
+    "the human class of a row is unknown before it is labelled: draw rows at random and stop when "
+    "each class has its number; keep every label on the way",
+    "never fill a class by picking on the judge's verdict and then treat the labels as random: the "
+    "sensitivity and specificity so measured are wrong",
+    "rows picked by verdict carry their sampling probability and are for method conditional (or "
+    "weighted sensitivity and specificity) alone",
+)
+
+
+def proposition_61(q: float) -> tuple[float, float] | None:
+    """Rates for which the judge beats people alone, q0 = q1 = q and endless test rows (Prop. 6.1).
+
+    None below q = 1/2 + 1/(2 sqrt 2), where it never does.
+
+    >>> proposition_61(0.9)[0].__round__(4)
+    0.1693
+    >>> proposition_61(0.85) is None
+    True
+    """
+    if q <= 0.5:
+        return None
+    inner = 0.5 - 1 / (4 * (2 * q - 1) ** 2)
+    if inner < 0:
+        return None
+    half = math.sqrt(inner)
+    return 0.5 - half, 0.5 + half
+
+
+def by_verdict(m: int, *, p: float, q0: float, q1: float, theta: float) -> Allocation:
+    """Labels per verdict (m0: verdict 0, m1: verdict 1) that minimise the conditional variance.
+
+    Neyman's rule: share of the verdict times the spread of the human label within it.
+    """
+    r1, r0 = _human_rates(p, q0, q1, theta)
+    a1, a0 = p * math.sqrt(r1 * (1 - r1)), (1 - p) * math.sqrt(r0 * (1 - r0))
+    share = a1 / (a1 + a0) if a1 + a0 > 0 else p
+    m1 = min(max(round(m * share), 1), m - 1)
+    return Allocation(m - m1, m1)
+
+
+def conditional_variance(
+    p: float, q0: float, q1: float, theta: float, n: int, m0: int, m1: int
+) -> float:
+    """Variance of the conditional estimator with m_v labels of verdict v."""
+    r1, r0 = _human_rates(p, q0, q1, theta)
+    a1, a0 = (r1 * m1 + 1) / (m1 + 2), (r0 * m0 + 1) / (m0 + 2)
+    return (
+        (r1 - r0) ** 2 * p * (1 - p) / n
+        + p**2 * a1 * (1 - a1) / (m1 + 2)
+        + (1 - p) ** 2 * a0 * (1 - a0) / (m0 + 2)
+    )
+
+
+def ppi_variance(p: float, q1: float, theta: float, n: int, m: int) -> float:
+    """Variance of ppi++ at its best weight: theta (1-theta)/m (1 - rho^2 n/(n+m))."""
+    spread = theta * (1 - theta)
+    if spread == 0 or p in (0, 1):
+        return spread / m
+    correlation = theta * (q1 - p) / math.sqrt(spread * p * (1 - p))
+    return spread / m * (1 - min(correlation**2, 1.0) * n / (n + m))
+
+
+def _human_rates(p: float, q0: float, q1: float, theta: float) -> tuple[float, float]:
+    """People's rate given verdict 1 and given verdict 0, by Bayes."""
+    one = theta * q1 + (1 - theta) * (1 - q0)
+    r1 = theta * q1 / one if one > 0 else 0.0
+    r0 = theta * (1 - q1) / (1 - one) if one < 1 else 0.0
+    return min(r1, 1.0), min(r0, 1.0)
+
+
+def _shares(
+    judge_rate: float, specificity: float, sensitivity: float
+) -> tuple[float, float, float]:
+    for name, value in (
+        ("judge_rate", judge_rate),
+        ("specificity", specificity),
+        ("sensitivity", sensitivity),
+    ):
+        if not 0 <= value <= 1:
+            raise ArgumentError(name, value, "give a share in [0, 1]")
+    if specificity + sensitivity <= 1:
+        raise ArgumentError(
+            "sensitivity + specificity",
+            round(sensitivity + specificity, 6),
+            "a judge no better than a coin cannot be corrected: plan for people alone",
+        )
+    return float(judge_rate), float(specificity), float(sensitivity)
+
+
+def _fewest(width_of: Callable[[int], float], target: float) -> int | None:
+    """Smallest m >= 2 with width_of(m) <= target, by doubling and bisection."""
+    high = 2
+    while width_of(high) > target:
+        high *= 2
+        if high > MOST_LABELS:
+            return None
+    low = max(high // 2, 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if width_of(middle) > target:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _human_width(theta: float, m: int, level: float) -> float:
+    """Width of people alone, with two successes and two failures added so that 0 and 1 count."""
+    z = normal_quantile(level)
+    share = (m * theta + 2) / (m + 4)
+    return _capped(2 * z * math.sqrt(share * (1 - share) / (m + 4)))
+
+
+def _variance_ratio(p: float, q0: float, q1: float, theta: float, n: int, m: int) -> float:
+    """Var(corrected)/Var(people alone), both with m random labels; large where people never err."""
+    m1 = min(max(m * theta, 1.0), m - 1.0)
+    corrected = float(corrected_variance(p, q0, q1, n, m - m1, m1))
+    alone = max(theta * (1 - theta), 1 / (m + 2) * (1 - 1 / (m + 2))) / m
+    return corrected / alone
+
+
+def _draws(quota: Allocation, theta: float) -> int | None:
+    """About how many random rows fill both quotas; None when a class does not occur."""
+    needs = ((quota.m1, theta), (quota.m0, 1 - theta))
+    if any(size > 0 and share <= 0 for size, share in needs):
+        return None
+    return math.ceil(max(size / share for size, share in needs if size > 0))
+
+
+def _next(
+    expected: Callable[[float, float], float],
+    by_class: Callable[[int], Allocation],
+    theta: float,
+    have: tuple[int, int],
+    step: int,
+) -> tuple[NextLabels, ...]:
+    """What `step` more labels buy: at random, as Algorithm 1 would have it, or into one class."""
+    m0, m1 = have
+    ones = round(step * theta)
+    wanted = min(max(by_class(m0 + m1 + step).m1 - m1, 0), step)
+    ways = (
+        ("none yet", 0, 0),
+        ("drawn at random", step - ones, ones),
+        ("split by Algorithm 1", step - wanted, wanted),
+        ("all of human class 0", step, 0),
+        ("all of human class 1", 0, step),
+    )
+    return tuple(
+        NextLabels(
+            extra=a + b, how=how, m0=m0 + a, m1=m1 + b, expected_width=expected(m0 + a, m1 + b)
+        )
+        for how, a, b in ways
+    )
+
+
+def _recommendation(
+    m: int | None,
+    by_class: float,
+    human: float,
+    verdict: float,
+    ppi: float,
+    helps: bool,
+    reason: str | None,
+) -> str:
+    if m is None:
+        return f"infeasible: {reason}"
+    told = f"{m} labels split by class give an expected width of {by_class:.3f}"
+    if not helps:
+        told += (
+            f"; as random labels people alone would do better than correcting this judge "
+            f"({human:.3f}): label at random and use ppi++ ({ppi:.3f}) or human-only"
+        )
+    elif verdict < by_class:
+        told += f"; picked by verdict and used with conditional they would give {verdict:.3f}"
+    else:
+        told += f", people alone {human:.3f}: the judge helps"
+    return told
+
+
+def _edges(theta: float, shares: Allocation) -> tuple[str, ...]:
+    if theta in (0.0, 1.0):
+        return (
+            f"the corrected rate is at the edge ({theta:g}): widths there are cut at the edge and "
+            "say little; a class that does not occur cannot be labelled",
+        )
+    if min(shares) < 20:
+        return ("fewer than 20 labels in a class: use interval profile when you estimate",)
+    return ()
+
+
+def _capped(width: float) -> float:
+    return float(np.clip(width, 0, 1))

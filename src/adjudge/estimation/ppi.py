@@ -1,0 +1,81 @@
+"""Prediction-powered inference, tuned: the judge counts as much as its agreement has earned.
+
+Angelopoulos, Duchi and Zrnic 2023: theta = lambda mean_test(x) + mean_labelled(z - lambda x), with
+lambda between 0 (people alone) and 1 (the difference estimator).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from adjudge.estimation.clusters import TOO_FEW, active_clusters, few_clusters, spread
+from adjudge.estimation.naive import variance_floor
+from adjudge.estimation.outcome import Outcome, around, refusal
+from adjudge.estimation.sample import Sample
+
+ASSUMPTION = "the labelled rows are a random sample of the same rows as the test rows"
+
+
+def tuned_weight(sample: Sample) -> float:
+    """lambda = cov(z, x) / ((1 + m/n) var(x)), cut to [0, 1]; 0 when the judge never varies.
+
+    The covariance is taken over the labelled rows (divided by m), the variance over all rows
+    (divided by m + n - 1), as in the reference implementation.
+    """
+    x, z = sample.judge, sample.human
+    known = sample.labelled
+    everything = np.concatenate([x[known], x[sample.test]])
+    variance = float(everything.var(ddof=1)) if everything.size > 1 else 0.0
+    if variance == 0:
+        return 0.0
+    covariance = float(((z[known] - z[known].mean()) * (x[known] - x[known].mean())).mean())
+    return min(max(covariance / ((1 + sample.m / sample.n) * variance), 0.0), 1.0)
+
+
+def ppi(sample: Sample, *, confidence_level: float = 0.95, weight: float | None = None) -> Outcome:
+    """PPI++ mean with its normal interval; `weight` fixes lambda (1: the difference estimator).
+
+    Asymptotically never wider than people alone, whatever the judge. That needs labels that are a
+    random sample of the test rows: under label shift it is biased, by as much as the difference
+    estimator when lambda is 1. The interval is a normal one: with fewer than about 30 labels, or
+    rates at the edge, it can cover less than it says.
+
+    >>> from adjudge.estimation.sample import make_sample
+    >>> rows = make_sample([1, 0, 1, 0, 1, 1, 0, 0], [1, 0, 1, 1] + [None] * 4)
+    >>> round(ppi(rows).estimate, 4)
+    0.75
+    """
+    if sample.n == 0:
+        return refusal("every row has a human label: take the human rate (method human-only)")
+    if sample.m < 2:
+        return refusal(f"{sample.m} human labels; this method needs two at the very least")
+    lam = tuned_weight(sample) if weight is None else weight
+    x = sample.judge
+    z = np.where(sample.labelled, sample.human, 0).astype(np.float64)
+    on_test = float(x[sample.test].mean())
+    rest = np.where(sample.labelled, z - lam * x, 0.0)
+    correction = float(rest.sum()) / sample.m
+    theta = lam * on_test + correction
+    influence = np.where(sample.test, lam * (x - on_test) / sample.n, 0.0)
+    influence = influence + np.where(sample.labelled, (rest - correction) / sample.m, 0.0)
+    active = active_clusters(sample)
+    if active is not None and active < 2:
+        return refusal(TOO_FEW)
+    widened = spread(influence, sample.clusters, active, confidence_level)
+    se = math.sqrt(float(influence @ influence))
+    labelled_part = influence[sample.labelled]
+    warnings: tuple[str, ...] = ()
+    if float(labelled_part @ labelled_part) == 0:
+        # A correction without spread would pass for certainty about every unlabelled row.
+        se = math.hypot(se, variance_floor(0.0, sample.m))
+        warnings = (
+            "the labelled rows show no spread at all: the interval uses the standard error after "
+            "adding two successes and two failures",
+        )
+    elif sample.m < 30:
+        warnings = (f"{sample.m} labels: the normal interval is approximate below about 30",)
+    se *= widened.inflation
+    told = (*warnings, *few_clusters(active))
+    return around(theta, theta, widened.critical * se, se, influence, told)

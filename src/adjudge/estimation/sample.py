@@ -1,0 +1,130 @@
+"""The rows an estimator sees, checked once: judge numbers, human labels, who tests, who calibrates.
+
+Rows without a label are the test set and give the judge's rate; rows with one calibrate. Rows that
+were picked for labelling out of the test rows (`sampled_by` = plan) do both: taking them out of the
+test set would leave a test set whose verdicts the plan has bent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from adjudge._validation import BoolArray, FloatArray, IntArray, probabilities, same_length
+from adjudge.errors import ArgumentError
+
+Scale = Literal["binary", "probability"]
+
+#: Stands in `human` where nobody has labelled the row; never used as a number.
+UNLABELLED = -1
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Checked arrays of one length. `weights` are 1 / sampling probability of labelled rows."""
+
+    judge: FloatArray
+    human: IntArray
+    test: BoolArray
+    labelled: BoolArray
+    weights: FloatArray | None = None
+    clusters: IntArray | None = None
+    strata: IntArray | None = None
+
+    @property
+    def scale(self) -> Scale:
+        """Whether the judge says 0/1 or gives probabilities."""
+        whole = (self.judge == 0) | (self.judge == 1)
+        return "binary" if bool(whole.all()) else "probability"
+
+    @property
+    def n(self) -> int:
+        """Test rows."""
+        return int(self.test.sum())
+
+    @property
+    def m(self) -> int:
+        """Labelled rows."""
+        return int(self.labelled.sum())
+
+    @property
+    def positive(self) -> BoolArray:
+        """Labelled rows that people call 1."""
+        return np.asarray(self.labelled & (self.human == 1))
+
+    @property
+    def negative(self) -> BoolArray:
+        """Labelled rows that people call 0."""
+        return np.asarray(self.labelled & (self.human == 0))
+
+    @property
+    def planned(self) -> bool:
+        """Whether labels were picked with unequal, known probabilities."""
+        return self.weights is not None
+
+    def restricted(self, rows: BoolArray, *, calibration: BoolArray | None = None) -> Sample:
+        """Only these rows test; they calibrate too unless `calibration` names others.
+
+        The arrays keep their length, so that influence values of several restrictions add up.
+        """
+        calibrating = rows if calibration is None else calibration
+        return replace(self, test=self.test & rows, labelled=self.labelled & calibrating)
+
+
+def make_sample(
+    judge: ArrayLike,
+    human: ArrayLike,
+    *,
+    sampling_probability: ArrayLike | None = None,
+    clusters: IntArray | None = None,
+    strata: IntArray | None = None,
+) -> Sample:
+    """A sample from arrays; NaN or None in `human` marks a test row.
+
+    `sampling_probability` (NaN where a row was not picked by plan) marks rows that were picked out
+    of the test rows with that probability.
+
+    >>> rows = make_sample([1, 0, 1], [1, 0, None])
+    >>> rows.n, rows.m, rows.scale
+    (1, 2, 'binary')
+    """
+    x = probabilities(judge, "judge")
+    try:
+        raw = np.asarray(human, dtype=object)
+        z = np.array([np.nan if v is None else float(v) for v in raw.ravel()], dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError("human", "text", "give 0, 1 or nothing for each row") from None
+    if raw.ndim != 1:
+        raise ArgumentError("human", f"shape {raw.shape}", "give a one-dimensional array")
+    same_length(judge=x, human=z)
+    labelled = ~np.isnan(z)
+    wrong = labelled & (z != 0) & (z != 1)
+    if wrong.any():
+        at = int(np.flatnonzero(wrong)[0])
+        raise ArgumentError(f"human[{at}]", float(z[at]), "give 0, 1 or nothing")
+    labels = np.where(labelled, z, UNLABELLED).astype(np.int64)
+    if sampling_probability is None:
+        return Sample(x, labels, ~labelled, labelled, None, clusters, strata)
+    chance = _chances(sampling_probability, labelled)
+    picked = ~np.isnan(chance)
+    if not (picked & labelled).any():
+        return Sample(x, labels, ~labelled, labelled, None, clusters, strata)
+    weights = np.where(picked, 1 / np.where(picked, chance, 1.0), np.nan)
+    test = ~labelled | (labelled & picked)
+    return Sample(x, labels, test, labelled, weights, clusters, strata)
+
+
+def _chances(values: ArrayLike, labelled: BoolArray) -> FloatArray:
+    raw = np.asarray(values, dtype=object)
+    chance = np.array([np.nan if v is None else float(v) for v in raw], dtype=np.float64)
+    same_length(sampling_probability=chance, human=labelled)
+    bad = ~np.isnan(chance) & ((chance <= 0) | (chance > 1))
+    if bad.any():
+        at = int(np.flatnonzero(bad)[0])
+        raise ArgumentError(
+            f"sampling_probability[{at}]", float(chance[at]), "give a number above 0, 1 at most"
+        )
+    return chance

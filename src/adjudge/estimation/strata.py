@@ -1,0 +1,80 @@
+"""A confusion matrix per stratum, combined: for a judge that errs differently on different rows.
+
+theta = sum over strata of share_s * theta_s, share_s the stratum's share of the test rows.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from adjudge._stats import normal_quantile
+from adjudge.estimation.clusters import TOO_FEW, active_clusters, few_clusters, spread
+from adjudge.estimation.misclassification import beyond, misclassification
+from adjudge.estimation.outcome import Outcome, around, refusal
+from adjudge.estimation.sample import Sample
+from adjudge.estimation.soft import soft
+
+ASSUMPTION = (
+    "within each stratum the judge errs alike on labelled and on test rows of one human class; "
+    "strata and class shares may differ between labelled and test rows"
+)
+
+
+def stratified(
+    sample: Sample, names: tuple[str, ...], *, confidence_level: float = 0.95
+) -> Outcome:
+    """Corrected rate with one confusion matrix per stratum (the paper's section 9, item 1).
+
+    Variance: sum share_s^2 V_s + sum share_s (theta_s - theta)^2 / n; the second term is the noise
+    of the shares themselves. V_s and the centres are those of Eq. 6 per stratum, uncut: only the
+    final number is clipped. With one stratum this is Eq. 5 to 8. Every stratum with test rows needs
+    labels of both classes; Eq. 7 draws each stratum's sensitivity towards one half, so strata with
+    fewer than about 20 labels a class pull the rate together.
+    """
+    if sample.strata is None or sample.n == 0:
+        return refusal("no test rows to stratify")
+    one = soft if sample.scale == "probability" else misclassification
+    theta = centre = variance = 0.0
+    rates, shares = [], []
+    influence = np.zeros_like(sample.judge)
+    refused, warnings, unused = [], [], []
+    z = normal_quantile(confidence_level)
+    flat = Sample(sample.judge, sample.human, sample.test, sample.labelled, strata=sample.strata)
+    for code, name in enumerate(names):
+        part = flat.restricted(np.asarray(sample.strata == code))
+        if part.n == 0:
+            unused.append(name)
+            continue
+        got = one(part, confidence_level=confidence_level)
+        if got.estimate is None or got.centre is None or got.half is None:
+            refused.append(f"{name}: {got.reason}")
+            continue
+        share = part.n / sample.n
+        rates.append(got.estimate)
+        shares.append(share)
+        theta += share * got.estimate
+        centre += share * got.centre
+        variance += (share * got.half / z) ** 2
+        if got.influence is not None:
+            influence += share * got.influence
+        influence[part.test] += got.estimate / sample.n
+        warnings += [f"stratum {name}: {text}" for text in got.warnings]
+    if refused:
+        return refusal(
+            f"{len(refused)} of {len(names)} strata have no estimate ({'; '.join(refused)}); merge "
+            "strata or label more rows in them"
+        )
+    influence[sample.test] -= theta / sample.n
+    between = sum(s * (r - theta) ** 2 for s, r in zip(shares, rates, strict=True)) / sample.n
+    active = active_clusters(sample)
+    if active is not None and active < 2:
+        return refusal(TOO_FEW)
+    widened = spread(influence, sample.clusters, active, confidence_level)
+    half = widened.critical * math.sqrt(variance + between) * widened.inflation
+    se = math.sqrt(float(influence @ influence)) * widened.inflation
+    if unused:
+        warnings.append(f"strata without test rows, their labels unused: {', '.join(unused)}")
+    told = (*warnings, *few_clusters(active), *beyond(theta, centre, half))
+    return around(theta, centre, half, se, influence, told)

@@ -1,0 +1,57 @@
+"""The difference estimator and PPI++ against ppi-python, the authors' own library."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from adjudge.estimation.difference import difference
+from adjudge.estimation.ppi import ppi
+from adjudge.estimation.sample import make_sample
+
+ppi_py = pytest.importorskip("ppi_py")
+
+CASES = [
+    (seed, n, m, soft)
+    for seed, (n, m) in enumerate([(1000, 200), (300, 300), (50, 400), (5000, 30), (17, 11)])
+    for soft in (False, True)
+]
+
+
+def draw(seed: int, n: int, m: int, soft: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    truth = (rng.random(n + m) < 0.6).astype(float)
+    judge = np.where(rng.random(n + m) < 0.8, truth, 1 - truth)
+    if soft:
+        judge = np.clip(0.2 + 0.6 * judge + rng.normal(0, 0.1, n + m), 0, 1)
+    return truth[:m], judge[:m], judge[m:]
+
+
+@pytest.mark.parametrize(("seed", "n", "m", "soft"), CASES)
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_same_estimate_and_interval(seed: int, n: int, m: int, soft: bool, level: float) -> None:
+    human, judge, unlabelled = draw(seed, n, m, soft)
+    sample = make_sample(
+        np.concatenate([judge, unlabelled]), [*human.tolist(), *([None] * len(unlabelled))]
+    )
+    for ours, lam in (
+        (ppi(sample, confidence_level=level), None),
+        (difference(sample, confidence_level=level), 1),
+    ):
+        point = ppi_py.ppi_mean_pointestimate(human, judge, unlabelled, lam=lam)
+        low, high = ppi_py.ppi_mean_ci(human, judge, unlabelled, alpha=1 - level, lam=lam)
+        assert ours.estimate == pytest.approx(float(np.squeeze(point)), abs=1e-9)
+        assert ours.centre is not None
+        assert ours.half is not None
+        assert ours.centre - ours.half == pytest.approx(float(np.squeeze(low)), abs=1e-9)
+        assert ours.centre + ours.half == pytest.approx(float(np.squeeze(high)), abs=1e-9)
+
+
+def test_the_cases_reach_both_ends_of_the_weight() -> None:
+    from adjudge.estimation.ppi import tuned_weight
+
+    rng = np.random.default_rng(0)
+    z = (rng.random(400) < 0.5).astype(float)
+    human = [*z[:200].tolist(), *([None] * 200)]
+    assert tuned_weight(make_sample(1 - z, human)) == 0.0
+    assert 0.4 < tuned_weight(make_sample(z, human)) < 1.0

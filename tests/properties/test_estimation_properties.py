@@ -1,0 +1,176 @@
+"""A finite result in [0, 1] or a clear refusal: whatever the rows."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adjudge.errors import ArgumentError, DataError
+from adjudge.estimation import Counts, allocate, corrected_interval, estimate, profile_interval
+from adjudge.estimation.methods import METHODS
+from adjudge.results.estimation import ClassEstimate, Estimate, RateDifference
+
+verdict = st.sampled_from([0, 1])
+label = st.sampled_from([0, 1, None])
+rows = st.lists(st.tuples(verdict, label, st.sampled_from("abc")), min_size=1, max_size=40)
+
+
+def honest(result: Estimate) -> None:
+    """A number in [0, 1] with an interval around the unit, or a reason."""
+    result.to_json()  # raises on NaN and infinity
+    if result.estimate is None:
+        assert result.reason
+    else:
+        assert result.reason is None
+        assert 0 <= result.estimate <= 1
+        assert 0 <= result.low <= result.high <= 1
+        assert result.standard_error >= 0
+    for one in result.alternatives:
+        assert one.estimate is None or 0 <= one.low <= one.high <= 1
+
+
+@settings(max_examples=150, deadline=None)
+@given(rows, st.sampled_from(METHODS), st.booleans(), st.sampled_from([0.5, 0.95, 0.999]))
+def test_any_rows_any_method(given_rows, method: str, clustered: bool, level: float) -> None:
+    judge, human, group = zip(*given_rows, strict=True)
+    result = estimate(
+        judge=list(judge),
+        human=list(human),
+        method=method,
+        cluster=list(group) if clustered else None,
+        confidence_level=level,
+    )
+    assert isinstance(result, Estimate)
+    honest(result)
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows, st.booleans())
+def test_any_groups_and_strata(given_rows, pool: bool) -> None:
+    judge, human, group = (list(c) for c in zip(*given_rows, strict=True))
+    grouped = estimate(judge=judge, human=human, by=group, pool=pool)
+    for one in grouped.groups:
+        honest(one)
+    honest(estimate(judge=judge, human=human, strata=group))
+    if len(set(group)) >= 2:
+        a, b = sorted(set(group))[:2]
+        difference = estimate(judge=judge, human=human, by=group, compare=(a, b), pool=pool)
+        assert isinstance(difference, RateDifference)
+        difference.to_json()
+        assert difference.estimate is None or -1 <= difference.low <= difference.high <= 1
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.lists(st.tuples(st.floats(0, 1, allow_subnormal=False), label), min_size=1, max_size=30),
+    st.sampled_from(["misclassification", "ppi++", "difference", "naive", "human-only"]),
+)
+def test_any_probabilities(given_rows, method: str) -> None:
+    judge, human = zip(*given_rows, strict=True)
+    honest(estimate(judge=list(judge), human=list(human), method=method))
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["A", "B", "tie"]), st.sampled_from(["A", "B", "tie", None])),
+        min_size=1,
+        max_size=60,
+    )
+)
+def test_any_classes(given_rows) -> None:
+    judge, human = zip(*given_rows, strict=True)
+    result = estimate(judge=list(judge), human=list(human))
+    assert isinstance(result, ClassEstimate)
+    result.to_json()
+    for one in result.classes:
+        assert (one.estimate is None) == (result.reason is not None)
+        assert one.estimate is None or 0 <= one.low <= one.high <= 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(verdict, label, st.sampled_from([None, 0.01, 0.5, 1.0])), min_size=1, max_size=40
+    ),
+    st.sampled_from(["auto", "conditional", "misclassification"]),
+)
+def test_any_plan(given_rows, method: str) -> None:
+    judge, human, chance = (list(c) for c in zip(*given_rows, strict=True))
+    honest(estimate(judge=judge, human=human, sampling_probability=chance, method=method))
+
+
+counted = st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
+
+
+@settings(max_examples=40, deadline=None)
+@given(counted, counted, counted)
+def test_any_counts_have_a_profile_interval(test, negative, positive) -> None:
+    counts = Counts(
+        k=test[0], n=test[1], c0=negative[0], m0=negative[1], c1=positive[0], m1=positive[1]
+    )
+    low, high, informative = profile_interval(counts, replications=99)
+    assert 0 <= low <= high <= 1
+    if informative:
+        best = (counts.p + counts.q0 - 1) / (counts.q0 + counts.q1 - 1)
+        assert low <= min(max(best, 0), 1) <= high
+    else:
+        assert (low, high) == (0, 1)
+
+
+@settings(max_examples=200)
+@given(
+    st.floats(0, 1),
+    st.floats(0, 1),
+    st.floats(0, 1),
+    st.integers(1, 10**6),
+    st.integers(1, 10**4),
+    st.integers(1, 10**4),
+)
+def test_the_closed_form_never_leaves_the_unit(p, q0, q1, n, m0, m1) -> None:
+    low, high, informative = corrected_interval(p, q0, q1, n, m0, m1)
+    assert 0 <= low <= high <= 1
+    assert not math.isnan(float(low))
+    if not informative:
+        assert (low, high) == (0, 1)
+
+
+@given(
+    st.integers(0, 50), st.integers(0, 500), st.floats(0, 1), st.integers(0, 50), st.integers(0, 50)
+)
+def test_algorithm_1_always_spends_the_budget(pilot, budget, p, c0, c1) -> None:
+    try:
+        m0, m1 = allocate(budget, p=p, pilot=pilot, pilot_correct0=c0, pilot_correct1=c1)
+    except ArgumentError:
+        assert budget < 2 * pilot or c0 > pilot or c1 > pilot
+        return
+    assert m0 + m1 == budget
+    assert min(m0, m1) >= pilot
+
+
+@given(
+    st.lists(st.one_of(st.none(), st.integers(-3, 3), st.text(max_size=3), st.floats()), max_size=8)
+)
+def test_any_column_is_read_or_refused(values: list[object]) -> None:
+    try:
+        result = estimate(judge=values, human=[None] * len(values))
+    except (ArgumentError, DataError) as error:
+        assert "\n" not in str(error)
+    else:
+        result.to_json()
+
+
+def test_swapping_the_classes_mirrors_the_interval() -> None:
+    rng = np.random.default_rng(0)
+    judge = (rng.random(300) < 0.6).astype(int)
+    human = [
+        int(v) if i < 100 and rng.random() < 0.8 else (1 - int(v) if i < 100 else None)
+        for i, v in enumerate(judge)
+    ]
+    one = estimate(judge=judge, human=human)
+    other = estimate(judge=1 - judge, human=[None if h is None else 1 - h for h in human])
+    assert other.estimate == 1 - one.estimate or abs(other.estimate + one.estimate - 1) < 1e-12
+    assert abs(other.low + one.high - 1) < 1e-12

@@ -1,0 +1,306 @@
+"""The front door: which method, which rows, what is refused and what is said."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from adjudge.errors import ArgumentError, DataError
+from adjudge.estimation import estimate
+from adjudge.estimation.methods import METHODS
+from adjudge.results.estimation import ClassEstimate, Estimate, GroupedEstimate
+from adjudge.simulate.binary import BinaryModel, binary_rows
+
+#: 1000 test rows with 550 verdicts of 1; 100 labels a class, q0 = 0.7, q1 = 0.9: the paper's case.
+JUDGE = [1] * 550 + [0] * 450 + [0] * 70 + [1] * 30 + [1] * 90 + [0] * 10
+HUMAN = [None] * 1000 + [0] * 100 + [1] * 100
+
+
+def paper(**options: object) -> Estimate:
+    result = estimate(judge=JUDGE, human=HUMAN, **options)  # type: ignore[arg-type]
+    assert isinstance(result, Estimate)
+    return result
+
+
+def test_the_papers_case_through_the_front_door() -> None:
+    got = paper()
+    assert got.method == "misclassification"
+    assert got.estimate == pytest.approx(0.25 / 0.6, abs=1e-12)
+    assert (got.low, got.high) == pytest.approx((0.3005595043455206, 0.5229674313921099), abs=1e-12)
+    assert (got.naive, got.sensitivity, got.specificity) == (0.55, 0.9, 0.7)
+    assert (got.n_test, got.n_calibration_positive, got.n_calibration_negative) == (1000, 100, 100)
+    # Eq. 9 by hand: (0.55*0.45/1000 + (7/12)^2*0.21/100 + (5/12)^2*0.09/100) / 0.36
+    by_hand = (0.0002475 + 49 / 144 * 0.0021 + 25 / 144 * 0.0009) / 0.36
+    assert got.standard_error == pytest.approx(math.sqrt(by_hand), abs=1e-12)
+    assert {one.method for one in got.alternatives} == set(METHODS) - {"misclassification"}
+
+
+AGREED = """method interval estimate low high confidence_level naive naive_low naive_high
+sensitivity specificity n_test n_calibration_positive n_calibration_negative assumptions warnings
+dropped"""
+
+
+def test_json_has_the_agreed_names() -> None:
+    assert set(json.loads(paper().to_json())) >= set(AGREED.split())
+
+
+@pytest.mark.parametrize("make", [pl.DataFrame, pd.DataFrame, dict])
+def test_polars_pandas_and_dict_give_the_same(make) -> None:
+    frame = make({"j": JUDGE, "h": HUMAN})
+    got = estimate(frame, judge_column="j", human_column="h")
+    assert got.to_dict() == paper().to_dict()
+
+
+def test_numpy_arrays_with_nan_and_booleans() -> None:
+    human = np.array([np.nan if h is None else h for h in HUMAN])
+    got = estimate(judge=np.array(JUDGE, dtype=bool), human=human)
+    assert got.to_dict() == paper().to_dict()
+
+
+def test_auto_follows_the_declaration_and_never_a_test() -> None:
+    # The labelled rows differ strongly from the test rows here; auto must not look.
+    shifted = {"judge": [1] * 500 + JUDGE[1000:], "human": [None] * 500 + HUMAN[1000:]}
+    assert estimate(shifted).method == "misclassification"
+    declared = estimate(shifted, labels_are_random=True)
+    assert declared.method == "ppi++"
+    assert "declared" in declared.why
+    assert declared.label_shift.p_value < 1e-6
+    assert "ppi++" in declared.label_shift.rules_out
+    assert any("rules ppi++ out" in text for text in declared.warnings)
+
+
+def test_every_method_runs_and_states_its_assumption() -> None:
+    seen = {}
+    for method in METHODS:
+        got = paper(method=method)
+        assert got.method == method
+        assert got.low <= got.estimate <= got.high
+        seen[method] = got.assumptions[0]
+    assert len(set(seen.values())) == len(METHODS)
+    assert paper(method="human-only").estimate == 0.5
+    assert paper(method="naive").estimate == 0.55
+    assert paper(method="difference").estimate == pytest.approx(0.55 + 0.5 - 0.6)
+    assert paper(method="conditional").estimate == pytest.approx(0.55 * 0.75 + 0.45 * 0.125)
+
+
+def test_a_coin_is_refused_and_the_profile_says_anything_goes() -> None:
+    judge = [1, 0] * 500 + [1, 0] * 50
+    human = [None] * 1000 + [1] * 50 + [0] * 50
+    got = estimate(judge=judge, human=human)
+    assert got.estimate is got.low is got.high is None
+    assert "no better than a coin" in got.reason
+    assert got.naive == 0.5
+    profile = estimate(judge=judge, human=human, interval="profile")
+    assert profile.estimate is None
+    assert (profile.low, profile.high) == (0.0, 1.0)
+
+
+def test_refused_when_only_the_adjusted_shares_fall_to_a_coin() -> None:
+    # q0 = 1/1, q1 = 1/100: 1.01 > 1 raw, 2/3 + 2/102 < 1 adjusted.
+    judge = [1, 0] * 5 + [0] + [1] + [0] * 99
+    human = [None] * 10 + [0] + [1] * 100
+    got = estimate(judge=judge, human=human)
+    assert got.estimate is None
+    assert "adjustment" in got.reason
+
+
+@pytest.mark.parametrize(
+    ("human", "said"),
+    [
+        ([None] * 6 + [1] * 4, "human label 0"),
+        ([None] * 6 + [0] * 4, "human label 1"),
+        ([None] * 10, "no row has a human label"),
+        ([1, 0] * 5, "every row has a human label"),
+    ],
+)
+def test_what_is_missing_is_named(human: list[object], said: str) -> None:
+    got = estimate(judge=[1, 0] * 5, human=human)
+    assert got.estimate is None
+    assert said in got.reason
+
+
+def test_rows_without_a_verdict_are_counted_and_labels_by_doubt_not_used() -> None:
+    frame = pl.DataFrame(
+        {
+            "judge": [*JUDGE, None, None, 1],
+            "human": [*HUMAN, 1, None, 1],
+            "sampled_by": [None] * 1000 + ["random"] * 200 + ["random", None, "doubt"],
+        }
+    )
+    got = estimate(frame)
+    assert got.dropped["no judge verdict"] == 2
+    assert sum("doubt" in reason for reason in got.dropped) == 1
+    assert (got.n_test, got.n_calibration) == (1001, 200)
+
+
+def test_planned_rows_are_only_for_conditional_or_weights() -> None:
+    rng = np.random.default_rng(3)
+    truth = rng.random(4000) < 0.5
+    judge = np.where(rng.random(4000) < np.where(truth, 0.9, 0.7), truth, ~truth).astype(int)
+    chance = np.where(judge == 1, 0.05, 0.2)
+    picked = rng.random(4000) < chance
+    frame = pl.DataFrame(
+        {
+            "judge": judge,
+            "human": [int(t) if p else None for t, p in zip(truth, picked, strict=True)],
+            "sampled_by": ["plan" if p else None for p in picked],
+            "sampling_probability": chance,
+        }
+    )
+    auto = estimate(frame)
+    weighted = estimate(frame, method="misclassification")
+    as_if_random = estimate(frame.drop("sampled_by", "sampling_probability"))
+    assert auto.method == "conditional"
+    for got in (auto, weighted):
+        assert got.estimate == pytest.approx(truth.mean(), abs=0.05)
+        assert got.n_test == 4000
+    assert abs(as_if_random.estimate - truth.mean()) > 0.15
+    for method in ("human-only", "difference", "ppi++"):
+        with pytest.raises(ArgumentError, match="picked by plan"):
+            estimate(frame, method=method)
+    with pytest.raises(DataError, match="row 1, column sampling_probability"):
+        estimate(
+            pl.DataFrame(
+                {
+                    "judge": [1, 0],
+                    "human": [1, None],
+                    "sampled_by": ["plan", None],
+                    "sampling_probability": [None, None],
+                },
+                schema_overrides={"sampling_probability": pl.Float64},
+            )
+        )
+
+
+def test_pooling_warns_and_per_group_does_not() -> None:
+    rows = binary_rows(
+        {
+            "a": BinaryModel(rate=0.5, specificity=0.5, sensitivity=0.95),
+            "b": BinaryModel(rate=0.5, specificity=0.95, sensitivity=0.7),
+        },
+        prompts=2000,
+        labels=800,
+        rng=1,
+    )
+    apart = estimate(rows, by="model")
+    pooled = estimate(rows, by="model", pool=True)
+    assert isinstance(apart, GroupedEstimate)
+    assert apart.warnings == ()
+    assert "errs alike" in pooled.warnings[0]
+    assert pooled.judge_differs_p_value == apart.judge_differs_p_value == pytest.approx(1 / 2000)
+    assert all(one.low <= 0.5 <= one.high for one in apart.groups)
+    assert not all(one.low <= 0.5 <= one.high for one in pooled.groups)
+    assert [one.n_calibration for one in pooled.groups] == [800, 800]
+    mixed = estimate(rows)
+    assert any("2 models" in text for text in mixed.warnings)
+
+
+def test_compare_pairs_by_prompt_and_pooled_calibration_is_shared() -> None:
+    quality = {"specificity": 0.8, "sensitivity": 0.9}
+    rows = binary_rows(
+        {"a": BinaryModel(rate=0.6, **quality), "b": BinaryModel(rate=0.5, **quality)},
+        prompts=1500,
+        labels=600,
+        rng=2,
+        difficulty=0.8,
+    )
+    # Both answers to the first 300 prompts are labelled: pairs in the labels, pairs in the rest.
+    first = pl.col("prompt_id").str.slice(1).cast(pl.Int64) < 300
+    rows = rows.with_columns(human=pl.when(first).then("truth"))
+    paired = estimate(rows, by="model", compare=("a", "b"), cluster="prompt_id")
+    assert paired.low <= 0.1 <= paired.high
+    assert paired.standard_error < 0.9 * paired.unpaired_standard_error
+    assert paired.shared_clusters == paired.clusters == 1500
+    pooled = estimate(rows, by="model", compare=("a", "b"), cluster="prompt_id", pool=True)
+    assert pooled.standard_error < paired.standard_error
+    flipped = estimate(rows, by="model", compare=("b", "a"), cluster="prompt_id")
+    assert flipped.estimate == pytest.approx(-paired.estimate, abs=1e-12)
+    assert (flipped.low, flipped.high) == pytest.approx((-paired.high, -paired.low), abs=1e-12)
+    alone = estimate(rows, by="model", compare=("a", "b"))
+    assert any("no cluster column" in text for text in alone.warnings)
+
+
+def test_three_classes_and_two_equal_the_binary_case() -> None:
+    text = ["B", "A"]
+    judge = [text[v] for v in JUDGE]
+    human = [None if h is None else text[h] for h in HUMAN]
+    two = estimate(judge=judge, human=human)
+    assert isinstance(two, ClassEstimate)
+    share = {one.label: one for one in two.classes}
+    binary = estimate(judge=judge, human=human, positive="A")
+    assert share["A"].estimate == pytest.approx(binary.estimate, abs=1e-12)
+    assert share["A"].estimate + share["B"].estimate == pytest.approx(1)
+    assert binary.estimate == pytest.approx(0.25 / 0.6, abs=1e-12)
+    three = estimate(
+        judge=["A"] * 50 + ["B"] * 30 + ["tie"] * 20 + ["A", "A", "B", "B", "tie", "tie"] * 20,
+        human=[None] * 100 + ["A", "A", "B", "B", "tie", "tie"] * 20,
+    )
+    assert [one.estimate for one in three.classes] == pytest.approx([0.5, 0.3, 0.2])
+    assert three.condition_number == pytest.approx(1)
+    never = estimate(judge=["A", "B"] * 50, human=["A", "B", "tie", None] * 25)
+    assert not never.estimated
+    assert "no usable inverse" in never.reason
+
+
+def test_probabilities() -> None:
+    rng = np.random.default_rng(5)
+    truth = rng.random(3000) < 0.4
+    p = np.clip(rng.normal(np.where(truth, 0.7, 0.4), 0.15), 0, 1)
+    human = [int(t) if i < 600 else None for i, t in enumerate(truth)]
+    got = estimate(judge=p, human=human)
+    assert got.judge_scale == "probability"
+    assert got.sensitivity is None
+    assert got.low <= 0.4 <= got.high
+    with pytest.raises(ArgumentError, match="needs verdicts of 0 and 1"):
+        estimate(judge=p, human=human, method="conditional")
+    with pytest.raises(ArgumentError, match="verdicts of 0 and 1"):
+        estimate(judge=p, human=human, interval="profile")
+    turned = estimate(judge=1 - p, human=human)
+    assert turned.estimate is None
+    assert "right way round" in turned.reason
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"method": "magic"}, "choose one of"),
+        ({"interval": "bayes"}, "choose one of"),
+        ({"confidence_level": 1.0}, "strictly between"),
+        ({"pool": True}, "name their column with by"),
+        ({"compare": ("a", "b")}, "with by"),
+        ({"method": "ppi++", "interval": "profile"}, "misclassification alone"),
+        ({"strata": [0] * 1200, "method": "ppi++"}, "by stratum"),
+        ({"cluster": [0] * 1200, "interval": "profile"}, "independent"),
+        ({"cluster": [0] * 3}, "one value for each of the 1200 rows"),
+    ],
+)
+def test_options_that_do_not_go_together(options: dict[str, object], said: str) -> None:
+    with pytest.raises(ArgumentError, match=said):
+        paper(**options)
+
+
+def test_bad_values_name_row_and_column() -> None:
+    with pytest.raises(DataError, match="row 3, column judge"):
+        estimate({"judge": [1, 0, 1.5, None], "human": [1, 0, None, None]})
+    with pytest.raises(DataError, match="column verdict: is missing"):
+        estimate({"judge": [1], "human": [1]}, judge_column="verdict")
+    with pytest.raises(DataError, match="row 2, column sampled_by"):
+        estimate({"judge": [1, 0], "human": [1, 0], "sampled_by": ["random", "luck"]})
+
+
+def test_one_cluster_is_refused_not_divided_by() -> None:
+    for method in METHODS:
+        got = paper(cluster=["one"] * 1200, method=method)
+        assert got.estimate is None, method
+        assert "clusters" in got.reason
+
+
+def test_the_result_reads_aloud() -> None:
+    told = str(paper())
+    for piece in ("rate 0.417", "naive judge rate 0.550", "sensitivity 0.900", "assumes:"):
+        assert piece in told

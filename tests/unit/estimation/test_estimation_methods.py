@@ -1,0 +1,230 @@
+"""Algebra that must hold exactly: influence, clusters, strata, classes, weights, profile fits."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from adjudge.estimation import Counts, corrected_variance, profile_interval
+from adjudge.estimation.clusters import spread
+from adjudge.estimation.conditional import conditional
+from adjudge.estimation.counts import counts_of
+from adjudge.estimation.influence import corrected_influence
+from adjudge.estimation.label_shift import label_shift
+from adjudge.estimation.misclassification import misclassification
+from adjudge.estimation.multiclass import class_shares
+from adjudge.estimation.profile import _Data, best_fit, likelihood_ratio
+from adjudge.estimation.sample import Sample, make_sample
+from adjudge.estimation.soft import soft
+from adjudge.estimation.strata import stratified
+from adjudge.estimation.weighted import weighted_misclassification
+
+
+def draw(seed: int = 0, n: int = 300, m: int = 120, theta: float = 0.6) -> Sample:
+    rng = np.random.default_rng(seed)
+    truth = rng.random(n + m) < theta
+    judge = np.where(rng.random(n + m) < np.where(truth, 0.85, 0.75), truth, ~truth)
+    human = [int(t) if i < m else None for i, t in enumerate(truth)]
+    return make_sample(judge.astype(float), human)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_squared_influence_is_equation_9(seed: int) -> None:
+    sample = draw(seed)
+    fit, c = corrected_influence(sample), counts_of(sample)
+    expected = corrected_variance(c.p, c.q0, c.q1, c.n, c.m0, c.m1)
+    assert fit.influence @ fit.influence == pytest.approx(float(expected), rel=1e-12)
+    assert fit.influence.sum() == pytest.approx(0, abs=1e-12)
+    assert misclassification(sample).standard_error == pytest.approx(math.sqrt(expected))
+
+
+def test_influence_is_the_derivative() -> None:
+    # Doubling one row moves the estimate by its influence, to first order.
+    sample = draw(1, n=4000, m=2000)
+    fit = corrected_influence(sample)
+    for row in (0, 1, 2, 3, 2500, 4000):
+        twice = Sample(
+            *(
+                np.append(a, a[row])
+                for a in (sample.judge, sample.human, sample.test, sample.labelled)
+            )
+        )
+        moved = corrected_influence(twice).theta - fit.theta
+        assert moved == pytest.approx(fit.influence[row], rel=0.02, abs=1e-9)
+
+
+def test_one_row_per_cluster_changes_only_the_small_sample_factors() -> None:
+    sample = draw(2)
+    plain = misclassification(sample)
+    clustered = misclassification(
+        Sample(
+            sample.judge,
+            sample.human,
+            sample.test,
+            sample.labelled,
+            clusters=np.arange(len(sample.judge)),
+        )
+    )
+    assert clustered.estimate == plain.estimate
+    assert clustered.standard_error == pytest.approx(plain.standard_error * math.sqrt(120 / 119))
+
+
+def test_duplicated_rows_in_one_cluster_do_not_pass_for_new_information() -> None:
+    sample = draw(3, n=400, m=200)
+    size = len(sample.judge)
+    twice = Sample(
+        *(np.tile(a, 2) for a in (sample.judge, sample.human, sample.test, sample.labelled)),
+        clusters=np.tile(np.arange(size), 2),
+    )
+    single = misclassification(sample)
+    assert misclassification(twice).standard_error == pytest.approx(
+        single.standard_error * math.sqrt(200 / 199), rel=1e-9
+    )
+    assert spread(np.ones(4), None, None, 0.95).inflation == 1.0
+
+
+def test_one_stratum_is_the_plain_interval_and_two_add_up() -> None:
+    sample = draw(4, n=1000, m=400)
+    zeros = np.zeros(len(sample.judge), dtype=np.int64)
+    one = stratified(
+        Sample(sample.judge, sample.human, sample.test, sample.labelled, strata=zeros), ("all",)
+    )
+    plain = misclassification(sample)
+    assert (one.estimate, one.low, one.high) == pytest.approx(
+        (plain.estimate, plain.low, plain.high), abs=1e-12
+    )
+    halves = (np.arange(len(sample.judge)) % 2).astype(np.int64)
+    two = stratified(
+        Sample(sample.judge, sample.human, sample.test, sample.labelled, strata=halves), ("a", "b")
+    )
+    parts = [misclassification(sample.restricted(halves == s)) for s in (0, 1)]
+    assert two.estimate == pytest.approx(np.mean([p.estimate for p in parts]), abs=1e-12)
+    assert two.influence.sum() == pytest.approx(0, abs=1e-12)
+
+
+def test_a_stratum_without_labels_is_named() -> None:
+    sample = draw(5)
+    strata = np.where(sample.test & (np.arange(len(sample.judge)) % 3 == 0), 1, 0)
+    got = stratified(
+        Sample(sample.judge, sample.human, sample.test, sample.labelled, strata=strata),
+        ("labelled", "bare"),
+    )
+    assert got.estimate is None
+    assert "bare" in got.reason
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_two_classes_are_equation_5_and_9(seed: int) -> None:
+    sample = draw(seed)
+    c = counts_of(sample)
+    labels = np.where(sample.labelled, sample.human, -1)
+    got = class_shares(sample.judge.astype(np.int64), labels, sample.test, ("0", "1"))
+    plain = misclassification(sample)
+    assert got.shares[1] == pytest.approx(plain.estimate, abs=1e-12)
+    variance = corrected_variance(c.p, c.q0, c.q1, c.n, c.m0, c.m1)
+    assert got.covariance[1, 1] == pytest.approx(float(variance), rel=1e-10)
+    assert got.covariance.sum() == pytest.approx(0, abs=1e-12)
+
+
+def test_soft_on_zero_one_is_equation_5() -> None:
+    sample = draw(6)
+    assert soft(sample).estimate == pytest.approx(misclassification(sample).estimate, abs=1e-12)
+    ratio = soft(sample).standard_error / misclassification(sample).standard_error
+    assert 1 < ratio < 1.02
+
+
+def test_equal_weights_change_nothing() -> None:
+    sample = draw(7)
+    chance = [0.25 if known else None for known in sample.labelled]
+    human = [int(z) if z >= 0 else None for z in sample.human]
+    planned = make_sample(sample.judge, human, sampling_probability=chance)
+    assert planned.n == len(sample.judge)
+    q = counts_of(planned)
+    fit = corrected_influence(planned)
+    assert (1 - fit.mu0, fit.mu1) == pytest.approx((q.q0, q.q1), abs=1e-12)
+    assert weighted_misclassification(planned).estimate == pytest.approx(
+        (q.p + q.q0 - 1) / (q.q0 + q.q1 - 1), abs=1e-12
+    )
+
+
+def test_weights_within_verdicts_make_both_planned_estimators_agree() -> None:
+    # With weights N_v / m_v the weighted correction of all rows is the conditional estimator.
+    rng = np.random.default_rng(8)
+    truth = rng.random(1000) < 0.3
+    judge = np.where(rng.random(1000) < 0.8, truth, ~truth).astype(float)
+    human: list[int | None] = [None] * 1000
+    chance: list[float | None] = [None] * 1000
+    for verdict, size in ((0, 80), (1, 40)):
+        pool = np.flatnonzero(judge == verdict)
+        for row in rng.permutation(pool)[:size]:
+            human[row], chance[row] = int(truth[row]), size / len(pool)
+    sample = make_sample(judge, human, sampling_probability=chance)
+    a, b = conditional(sample), weighted_misclassification(sample)
+    assert a.estimate == pytest.approx(b.estimate, abs=1e-12)
+    assert b.standard_error >= a.standard_error
+
+
+@pytest.mark.parametrize("theta", [0.0, 0.07, 0.5, 0.93, 1.0])
+@pytest.mark.parametrize(
+    "counts",
+    [
+        Counts(k=550, n=1000, c0=70, m0=100, c1=90, m1=100),
+        Counts(k=3, n=10, c0=10, m0=10, c1=10, m1=10),
+        Counts(k=0, n=50, c0=6, m0=10, c1=9, m1=10),
+        Counts(k=50, n=50, c0=0, m0=3, c1=1, m1=4),
+    ],
+)
+def test_the_profile_fit_is_the_maximum(theta: float, counts: Counts) -> None:
+    data = _Data.of(counts)
+    q0, q1, p = best_fit(theta, data)
+
+    def loss(q: np.ndarray) -> float:
+        mixed = theta * q[1] + (1 - theta) * (1 - q[0])
+        total = 0.0
+        for hits, size, share in (
+            (counts.k, counts.n, mixed),
+            (counts.c0, counts.m0, q[0]),
+            (counts.c1, counts.m1, q[1]),
+        ):
+            share = min(max(share, 1e-12), 1 - 1e-12)
+            total -= hits * math.log(share) + (size - hits) * math.log(1 - share)
+        return total
+
+    best = min(
+        minimize(loss, start, method="L-BFGS-B", bounds=[(1e-9, 1 - 1e-9)] * 2).fun
+        for start in ([0.5, 0.5], [0.9, 0.9], [0.2, 0.7])
+    )
+    assert loss(np.array([q0[0], q1[0]])) <= best + 1e-5
+    assert p[0] == pytest.approx(theta * q1[0] + (1 - theta) * (1 - q0[0]), abs=1e-9)
+    assert likelihood_ratio(theta, data)[0] >= 0
+
+
+def test_the_profile_interval_is_seeded_and_holds_the_estimate() -> None:
+    counts = Counts(k=120, n=200, c0=7, m0=10, c1=9, m1=10)
+    first, again = profile_interval(counts), profile_interval(counts)
+    assert first == again
+    assert first.low < (0.6 + 0.7 - 1) / 0.6 < first.high
+    narrower = profile_interval(counts, confidence_level=0.8)
+    assert first.low < narrower.low < narrower.high < first.high
+
+
+def test_large_samples_make_profile_and_wald_agree() -> None:
+    counts = Counts(k=5500, n=10000, c0=1400, m0=2000, c1=1800, m1=2000)
+    low, high, _ = profile_interval(counts)
+    sample = make_sample(
+        np.repeat([1.0, 0, 0, 1, 1, 0], [5500, 4500, 1400, 600, 1800, 200]),
+        [None] * 10000 + [0] * 2000 + [1] * 2000,
+    )
+    wald = misclassification(sample)
+    assert (low, high) == pytest.approx((wald.low, wald.high), abs=0.004)
+
+
+def test_label_shift_says_what_it_rules_out() -> None:
+    alike = label_shift(make_sample([1, 0] * 100, ([1, 0] * 20 + [None] * 160)))
+    assert alike.rules_out == ()
+    assert "does not prove" in alike.explanation
+    apart = label_shift(make_sample([1] * 40 + [0] * 160, [1] * 40 + [None] * 160))
+    assert set(apart.rules_out) == {"human-only", "difference", "conditional", "ppi++"}

@@ -1,0 +1,98 @@
+"""Plans: widths, splits, draws, and whether the judge is worth having."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from adjudge.errors import ArgumentError
+from adjudge.estimation import corrected_interval, draw_rows, plan_rate, proposition_61
+from adjudge.estimation.planning import conditional_variance, ppi_variance
+
+PAPER = {"judge_rate": 0.55, "sensitivity": 0.9, "specificity": 0.7, "n_test": 1000}
+
+
+def test_the_width_asked_for_is_met_and_not_by_one_label_fewer() -> None:
+    plan = plan_rate(**PAPER, width=0.2)
+    assert plan.expected_width <= 0.2
+    fewer = plan_rate(**PAPER, labels=plan.labels - 1)
+    assert fewer.expected_width > 0.2
+    low, high, _ = corrected_interval(0.55, 0.7, 0.9, 1000, plan.m0, plan.m1)
+    assert plan.expected_width == pytest.approx(float(high - low))
+    assert plan.optimal_width <= plan.expected_width + 1e-9
+
+
+def test_too_few_test_rows_make_a_width_infeasible() -> None:
+    plan = plan_rate(**(PAPER | {"n_test": 100}), width=0.05)
+    assert plan.m0 is plan.m1 is plan.expected_width is None
+    assert plan.recommendation.startswith("infeasible")
+    assert "judge more rows" in plan.reason
+
+
+def test_a_coin_cannot_be_planned_for() -> None:
+    with pytest.raises(ArgumentError, match="no better than a coin"):
+        plan_rate(judge_rate=0.5, sensitivity=0.5, specificity=0.5, n_test=100, labels=50)
+
+
+def test_exact_variance_and_proposition_61_agree_where_the_proposition_holds() -> None:
+    for q in (0.7, 0.86, 0.9, 0.97):
+        for theta in np.linspace(0.02, 0.98, 49):
+            region = proposition_61(q)
+            inside = region is not None and region[0] <= theta <= region[1]
+            p = theta * q + (1 - theta) * (1 - q)
+            plan = plan_rate(
+                judge_rate=p, sensitivity=q, specificity=q, n_test=10**12, labels=10**6
+            )
+            assert plan.judge_helps == inside == plan.proposition_61_says
+
+
+def test_more_labels_are_narrower_and_the_step_is_reported() -> None:
+    plan = plan_rate(**PAPER, width=0.2, have=(40, 60))
+    now, *more = plan.next_labels
+    assert now.extra == 0
+    assert all(step.extra == 50 and step.expected_width < now.expected_width for step in more)
+    algorithm = next(step for step in more if "Algorithm" in step.how)
+    assert algorithm.expected_width <= min(step.expected_width for step in more) + 0.005
+
+
+def test_planned_variances_match_a_simulation() -> None:
+    rng = np.random.default_rng(0)
+    theta, q0, q1, n, m, runs = 0.6, 0.8, 0.9, 2000, 300, 4000
+    truth = rng.random((runs, n + m)) < theta
+    judge = np.where(rng.random((runs, n + m)) < np.where(truth, q1, q0), truth, ~truth)
+    z, x, t = truth[:, :m], judge[:, :m], judge[:, m:]
+    p = theta * q1 + (1 - theta) * (1 - q0)
+    lam = theta * (q1 - p) / (p * (1 - p)) / (1 + m / n)
+    ppi = lam * t.mean(1) + z.mean(1) - lam * x.mean(1)
+    assert ppi.var() == pytest.approx(ppi_variance(p, q1, theta, n, m), rel=0.08)
+    r1 = (z & x).sum(1) / x.sum(1)
+    r0 = (z & ~x).sum(1) / (~x).sum(1)
+    conditional = t.mean(1) * r1 + (1 - t.mean(1)) * r0
+    m1 = round(m * p)
+    assert conditional.var() == pytest.approx(
+        conditional_variance(p, q0, q1, theta, n, m - m1, m1), rel=0.08
+    )
+
+
+def test_drawn_rows_are_unlabelled_and_carry_their_probability() -> None:
+    frame = pl.DataFrame(
+        {
+            "id": [str(i) for i in range(100)],
+            "judge": [1] * 70 + [0] * 30,
+            "human": [1] * 10 + [None] * 90,
+        }
+    )
+    random = draw_rows(frame, 20, rng=1)
+    assert random.height == 20
+    assert random["human"].null_count() == 20
+    assert set(random["sampled_by"]) == {"random"}
+    assert random["sampling_probability"].to_list() == pytest.approx([20 / 90] * 20)
+    assert not random.equals(draw_rows(frame, 20, rng=2))
+    verdict = draw_rows(frame, 30, draw="verdict", verdict_sizes=(15, 12), rng=1)
+    assert verdict.group_by("judge").len().sort("judge")["len"].to_list() == [15, 12]
+    chance = dict(verdict.select("judge", "sampling_probability").unique().iter_rows())
+    assert chance == {0: 15 / 30, 1: 12 / 60}
+    assert set(verdict["sampled_by"]) == {"plan"}
+    with pytest.raises(ArgumentError, match="not labelled yet"):
+        draw_rows(frame.head(10), 5)
