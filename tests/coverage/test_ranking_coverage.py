@@ -1,0 +1,277 @@
+"""Do the intervals hold? Seeded worlds with known truth, against the levels they promise.
+
+A band is 3.5 standard errors of the Monte Carlo mean over independent worlds: a right method leaves
+it once in two thousand runs, and the seeds are fixed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import polars as pl
+import pytest
+
+from adjudge._bradley_terry import fit_against_anchors, fit_strengths, to_elo
+from adjudge._stats import conformal_rank
+from adjudge._validation import exact_level
+from adjudge.ranking import (
+    battles_from_frame,
+    bradley_terry,
+    fit_temperature,
+    hold_out_each,
+    human_reference,
+    make_anchors,
+    place,
+    prediction_powered,
+    residuals,
+    sandwich,
+    split_conformal,
+)
+from adjudge.ranking.bradley_terry import elo_standard_errors
+from adjudge.ranking.counts import wins_table
+from adjudge.ranking.leaderboard import elo_spread
+from adjudge.ranking.soft_elo import fixed_rule, soft_rule
+from adjudge.simulate.battles import simulate_battles
+
+BAND = 3.5
+
+
+def over_worlds(one: Callable[[int], float], worlds: int) -> tuple[float, float]:
+    """Mean of `one(seed)` over independent worlds and its standard error."""
+    seen = np.array([one(seed) for seed in range(worlds)])
+    return float(seen.mean()), float(seen.std(ddof=1) / math.sqrt(worlds))
+
+
+def split_coverage(models: int, battles: int, seed: int) -> float:
+    """Share of test models covered by 90 % intervals, one random split of one world."""
+    found, _ = battles_from_frame(
+        simulate_battles(models=models, battles=battles, bias=0.3, rng=seed).frame
+    )
+    held = residuals(
+        hold_out_each(found, soft_rule(found), replicates=20, rng=seed), human_reference(found)
+    )
+    assert len(held.names) == models
+    row = split_conformal(held, alpha=0.1, splits=1, rng=seed)
+    assert row.coverage is not None
+    return row.coverage
+
+
+def check_split_coverage(models: int, battles: int, worlds: int) -> None:
+    mean, error = over_worlds(lambda seed: split_coverage(models, battles, seed), worlds)
+    n = models // 2
+    # Exchangeable scores without ties cover with exactly this probability.
+    promised = conformal_rank(n, exact_level(0.1)) / (n + 1)
+    assert promised >= 0.9
+    assert abs(mean - promised) <= BAND * error
+
+
+@pytest.mark.parametrize(("models", "battles", "worlds"), [(20, 800, 40), (55, 2500, 10)])
+def test_conformal_coverage(models: int, battles: int, worlds: int) -> None:
+    check_split_coverage(models, battles, worlds)
+
+
+@pytest.mark.montecarlo
+@pytest.mark.parametrize(
+    ("models", "battles", "worlds"), [(20, 800, 800), (55, 2500, 200), (116, 6000, 50)]
+)
+def test_conformal_coverage_in_full(models: int, battles: int, worlds: int) -> None:
+    check_split_coverage(models, battles, worlds)
+
+
+def deployed(models: int, seed: int) -> float:
+    """1 when a new model's interval holds its Elo on the human board, votes unseen until now."""
+    world = simulate_battles(models=models + 1, battles=55 * models, bias=0.3, rng=seed)
+    new = world.names[-1]
+    mine = (pl.col("model_a") == new) | (pl.col("model_b") == new)
+    old, fresh = world.frame.filter(~mine), world.frame.filter(mine)
+    board = place(
+        fresh.drop("human_pref"), make_anchors(old, replicates=20, rng=seed), alpha=0.1, rng=seed
+    )
+    row = next(row for row in board.models if row.origin == "new")
+    assert row.low is not None
+    assert row.high is not None
+    battles, _ = battles_from_frame(world.frame)
+    assert battles.human is not None
+    m = battles.names.index(new)
+    own = (battles.a == m) | (battles.b == m)
+    rest = wins_table(battles.a[~own], battles.b[~own], battles.human[~own], battles.n_models)
+    table = wins_table(battles.a[own], battles.b[own], battles.human[own], battles.n_models)
+    theta = fit_against_anchors(
+        table[m] + table[:, m], np.asarray(table[m].sum()), fit_strengths(rest)
+    )
+    return float(row.low <= float(to_elo(theta)) <= row.high)
+
+
+def check_deployment(models: int, worlds: int) -> None:
+    mean, _ = over_worlds(lambda seed: deployed(models, seed), worlds)
+    error = math.sqrt(0.9 * 0.1 / worlds)
+    assert mean >= 0.9 - BAND * error
+
+
+def test_deployed_intervals_hold() -> None:
+    check_deployment(20, 40)
+
+
+@pytest.mark.montecarlo
+def test_deployed_intervals_hold_in_full() -> None:
+    check_deployment(20, 600)
+
+
+def leaderboard_coverage(interval: str, seed: int) -> tuple[float, float]:
+    """Share of models whose 95 % interval holds the truth; 1 if all true ranks are in range."""
+    draw = np.random.default_rng(seed)
+    n, size = 8, 2400
+    theta = draw.normal(0, 0.6, n)
+    theta -= theta.mean()
+    a = draw.integers(0, n, size)
+    b = (a + draw.integers(1, n, size)) % n
+    y = (draw.random(size) < 1 / (1 + np.exp(theta[b] - theta[a]))).astype(float)
+    fit = bradley_terry(wins_table(a, b, y, n))
+    spread = elo_spread(
+        fit,
+        a,
+        b,
+        y,
+        interval=interval,
+        confidence_level=0.95,
+        replicates=300,
+        rng=seed,
+        clusters=None,
+    )
+    truth = to_elo(theta)
+    share = float(((spread.low <= truth) & (truth <= spread.high)).mean())
+    if spread.rank_low is None or spread.rank_high is None:
+        return share, 1.0
+    true_rank = np.argsort(np.argsort(-theta)) + 1
+    inside = (spread.rank_low <= true_rank) & (true_rank <= spread.rank_high)
+    return share, float(inside.all())
+
+
+def check_leaderboard(interval: str, worlds: int) -> None:
+    seen = np.array([leaderboard_coverage(interval, seed) for seed in range(worlds)])
+    error = seen[:, 0].std(ddof=1) / math.sqrt(worlds)
+    assert (
+        abs(seen[:, 0].mean() - 0.95) <= BAND * error + 0.005
+    )  # 300 resamples, not infinitely many
+    # Rank ranges promise at least their level, all models at once.
+    assert seen[:, 1].mean() >= 0.95 - BAND * math.sqrt(0.95 * 0.05 / worlds)
+
+
+@pytest.mark.parametrize("interval", ["bootstrap", "sandwich"])
+def test_leaderboard_intervals_and_rank_ranges(interval: str) -> None:
+    check_leaderboard(interval, 80)
+
+
+@pytest.mark.montecarlo
+@pytest.mark.parametrize("interval", ["bootstrap", "sandwich"])
+def test_leaderboard_intervals_and_rank_ranges_in_full(interval: str) -> None:
+    check_leaderboard(interval, 600)
+
+
+def clustered_coverage(seed: int) -> float:
+    """Prompts that all lean one way: intervals by prompt, of battles that share prompts."""
+    draw = np.random.default_rng(seed)
+    n, prompts, per = 5, 150, 8
+    theta = np.linspace(-0.8, 0.8, n)
+    lean = draw.normal(0, 0.8, (prompts, n))  # a prompt may suit a model
+    code = np.repeat(np.arange(prompts), per)
+    a = draw.integers(0, n, prompts * per)
+    b = (a + draw.integers(1, n, prompts * per)) % n
+    d = theta[a] - theta[b] + lean[code, a] - lean[code, b]
+    y = 1 / (1 + np.exp(-d))
+    fit = bradley_terry(wins_table(a, b, y, n))
+    se = elo_standard_errors(sandwich(fit, a, b, y, clusters=code))
+    # What the fit estimates: Bradley-Terry of the mean preference over prompts.
+    many = draw.normal(0, 0.8, (20_000, n))
+    i, j = np.triu_indices(n, 1)
+    mean = (1 / (1 + np.exp(-(theta[i] - theta[j] + many[:, i] - many[:, j])))).mean(axis=0)
+    table = np.zeros((n, n))
+    table[i, j], table[j, i] = mean, 1 - mean
+    truth = to_elo(fit_strengths(1e4 * table))
+    return float((np.abs(fit.elo - truth) <= 1.96 * se).mean())
+
+
+def test_intervals_by_prompt() -> None:
+    mean, error = over_worlds(clustered_coverage, 60)
+    assert abs(mean - 0.95) <= BAND * error
+
+
+def powered_coverage(good: bool, seed: int) -> float:
+    """Share of models whose 95 % prediction-powered interval holds people's strength."""
+    draw = np.random.default_rng(seed)
+    n, size = 6, 6000
+    theta = draw.normal(0, 0.6, n)
+    theta -= theta.mean()
+    a = draw.integers(0, n, size)
+    b = (a + draw.integers(1, n, size)) % n
+    human = (draw.random(size) < 1 / (1 + np.exp(theta[b] - theta[a]))).astype(float)
+    if good:
+        judge = np.where(draw.random(size) < 0.85, human, 1 - human)
+    else:  # loves the last model whatever people say
+        judge = np.where(a == n - 1, 1.0, np.where(b == n - 1, 0.0, 0.5))
+    human[draw.random(size) > 0.2] = np.nan
+    from adjudge.ranking import Battles
+
+    battles = Battles(names=tuple("abcdef"), a=a, b=b)
+    found = prediction_powered(battles, human, judge)
+    return float((np.abs(to_elo(found.theta) - to_elo(theta)) <= 1.96 * found.se).mean())
+
+
+@pytest.mark.parametrize("good", [True, False])
+def test_prediction_powered_intervals(good: bool) -> None:
+    mean, error = over_worlds(lambda seed: powered_coverage(good, seed), 100)
+    assert abs(mean - 0.95) <= BAND * error
+
+
+@pytest.mark.montecarlo
+@pytest.mark.parametrize("good", [True, False])
+def test_prediction_powered_intervals_in_full(good: bool) -> None:
+    mean, error = over_worlds(lambda seed: powered_coverage(good, seed), 1000)
+    assert abs(mean - 0.95) <= BAND * error
+
+
+def errors(informative: bool, seed: int) -> tuple[float, float, bool]:
+    """Held-out error of hard and soft targets, and whether the temperature's check spoke up."""
+    frame = simulate_battles(models=16, battles=2500, informative=informative, rng=seed).frame
+    found, _ = battles_from_frame(frame)
+    assert found.verdict is not None
+    assert found.score is not None
+    assert found.human is not None
+    human = human_reference(found)
+    hard = residuals(
+        hold_out_each(found, fixed_rule("hard-elo", found, found.verdict), replicates=0), human
+    ).mae
+    soft = residuals(hold_out_each(found, soft_rule(found), replicates=0), human).mae
+    assert hard is not None
+    assert soft is not None
+    return hard, soft, bool(fit_temperature(found.score, found.human).warnings)
+
+
+def test_soft_elo_wins_where_scores_carry_signal_and_the_check_stays_quiet() -> None:
+    seen = [errors(True, seed) for seed in range(20)]
+    assert all(soft < hard for hard, soft, _ in seen)
+    assert sum(warned for *_, warned in seen) <= 1
+
+
+def test_the_check_speaks_up_where_scores_carry_none() -> None:
+    seen = [errors(False, seed) for seed in range(20)]
+    # A flat slope passes the one-sided 5 % test once in twenty; 4 or more of 20 would be 1.6 %.
+    assert sum(warned for *_, warned in seen) >= 17
+
+
+def temperature_coverage(seed: int) -> float:
+    draw = np.random.default_rng(seed)
+    s = draw.normal(0, 2, 600)
+    human = (draw.random(600) < 1 / (1 + np.exp(-0.5 * s))).astype(float)
+    found = fit_temperature(s, human)
+    assert found.beta is not None
+    assert found.beta_se is not None
+    return float(abs(found.beta - 0.5) <= 1.96 * found.beta_se)
+
+
+def test_temperature_standard_error() -> None:
+    worlds = 250
+    mean, _ = over_worlds(temperature_coverage, worlds)
+    assert abs(mean - 0.95) <= BAND * math.sqrt(0.95 * 0.05 / worlds)
