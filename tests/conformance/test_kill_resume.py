@@ -103,7 +103,7 @@ def test_kill_9_in_the_middle_costs_no_more_than_what_was_in_flight(
 def test_a_signal_finishes_what_is_in_flight_and_says_how_to_go_on(
     judge_server: Any, tmp_path: Path, name: str
 ) -> None:
-    pairs = write_pairs(tmp_path / "pairs.jsonl", 400)
+    pairs = write_pairs(tmp_path / "pairs.jsonl", 150)
     judge_server.script("ok", latency_s=0.02, keep_log=False)
     store, output = tmp_path / "s.db", tmp_path / "o.jsonl"
     run = start(judge_server, pairs, store, output)
@@ -115,32 +115,32 @@ def test_a_signal_finishes_what_is_in_flight_and_says_how_to_go_on(
     assert "run the same command again" in remarks
     assert not output.exists()
     # Nothing was lost: what the server answered is what the store holds.
-    assert judge_server.counts()["requests"] == kept(store) < 800
+    assert judge_server.counts()["requests"] == kept(store) < 300
     finish(start(judge_server, pairs, store, output))
     counts = judge_server.counts()
-    assert (counts["requests"], counts["most_per_content"]) == (800, 1)
+    assert (counts["requests"], counts["most_per_content"]) == (300, 1)
 
 
 def test_two_processes_on_one_store_share_the_work(judge_server: Any, tmp_path: Path) -> None:
-    pairs = write_pairs(tmp_path / "pairs.jsonl", 600)
+    pairs = write_pairs(tmp_path / "pairs.jsonl", 400)
     judge_server.script("ok", latency_s=0.005, keep_log=False)
     store = tmp_path / "shared.db"
     runs = [start(judge_server, pairs, store, tmp_path / f"{n}.jsonl") for n in range(2)]
     told = [finish(run) for run in runs]
     counts = judge_server.counts()
-    assert (counts["requests"], counts["most_per_content"]) == (1200, 1)
-    assert kept(store) == 1200
+    assert (counts["requests"], counts["most_per_content"]) == (800, 1)
+    assert kept(store) == 800
     made = [sum(run["calls"].values()) for run in told]
-    assert sum(made) == 1200
+    assert sum(made) == 800
     assert min(made) > 0, "one process did all the work"
-    assert [run["statuses"] for run in told] == [{"ok": 600}] * 2
+    assert [run["statuses"] for run in told] == [{"ok": 400}] * 2
     assert (tmp_path / "0.jsonl").read_bytes() == (tmp_path / "1.jsonl").read_bytes()
 
 
 def test_one_of_two_processes_is_killed_and_the_other_ends_the_work(
     judge_server: Any, tmp_path: Path
 ) -> None:
-    pairs = write_pairs(tmp_path / "pairs.jsonl", 300)
+    pairs = write_pairs(tmp_path / "pairs.jsonl", 200)
     judge_server.script("ok", latency_s=0.02, keep_log=False)
     store = tmp_path / "shared.db"
     doomed = start(judge_server, pairs, store, tmp_path / "never.jsonl")
@@ -149,9 +149,9 @@ def test_one_of_two_processes_is_killed_and_the_other_ends_the_work(
     began = time.monotonic()
     doomed.kill()
     doomed.communicate()
-    assert finish(other)["statuses"] == {"ok": 300}
+    assert finish(other)["statuses"] == {"ok": 200}
     # Its claims were free at once, not after a minute of silence.
     assert time.monotonic() - began < 30
     counts = judge_server.counts()
-    assert counts["contents"] == 600
-    assert counts["requests"] - 600 <= CONCURRENCY
+    assert counts["contents"] == 400
+    assert counts["requests"] - 400 <= CONCURRENCY

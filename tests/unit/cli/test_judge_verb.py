@@ -1,0 +1,164 @@
+"""`adjudge judge` as a person meets it: what stands where, exit codes, remedies."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from adjudge.cli import run
+from adjudge.simulate.pairs import simulate_pairs
+
+JUDGE = ["--judge", "simulated:accuracy=0.8,position_bias=0.1,seed=1"]
+
+
+@pytest.fixture
+def pairs() -> str:
+    rows = [
+        {"id": p.id, "prompt": p.prompt, "response_a": p.response_a, "response_b": p.response_b,
+         "label": p.label}
+        for p in simulate_pairs(30, rng=1)
+    ]  # fmt: skip
+    Path("pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return "pairs.jsonl"
+
+
+def test_rows_go_to_the_file_the_summary_to_the_screen(
+    pairs: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["judge", pairs, *JUDGE, "-o", "out.jsonl"]) == 0
+    told = capsys.readouterr()
+    assert "30 ok" in told.out
+    assert "60 made" in told.out
+    assert "preferred in" in told.out
+    assert "replies are kept in adjudge.db" in told.err
+    assert len(Path("out.jsonl").read_text().splitlines()) == 30
+    assert run(["judge", pairs, *JUDGE, "-o", "out.jsonl"]) == 0
+    assert "0 made; 60 reused" in capsys.readouterr().out
+
+
+def test_json_is_one_object_and_nothing_else(
+    pairs: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["judge", pairs, *JUDGE, "--json", "--summary", "sum.json", "-o", "o.csv"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["kind"] == "judging"
+    assert told["output"] == "o.csv"
+    assert json.loads(Path("sum.json").read_text()) == told
+
+
+def test_a_dry_run_prints_the_plan_and_leaves_nothing(
+    pairs: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["judge", pairs, "--judge", "openai:gpt-4.1-mini", "--dry-run"]
+    assert run(arguments) == 0
+    told = capsys.readouterr().out
+    assert "60 to ask" in told
+    assert "cost about $" in told
+    assert run([*arguments, "--base-url", "http://localhost:9/v1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["cost_estimate"] is None
+    assert [path.name for path in Path().iterdir()] == ["pairs.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--judge", "gpt-4", "-o", "o.jsonl"], "write one of openai:"),
+        ([*JUDGE], "name a file for the rows: -o judgments.jsonl"),
+        ([*JUDGE, "-o", "o.docx"], "end it in .jsonl"),
+        ([*JUDGE, "-o", "o.jsonl", "--protocol", "vibes"], "choose one of preference"),
+        ([*JUDGE, "-o", "o.jsonl", "--retry", "everything"], "choose one of ok"),
+        ([*JUDGE, "-o", "o.jsonl", "--rpm", "0"], "above 0"),
+        ([*JUDGE, "-o", "o.jsonl", "--base-url", "http://x/v1"], "does not take it"),
+        ([*JUDGE, "-o", "o.jsonl", "--protocol", "annotators"], "--demonstrations FILE"),
+        ([*JUDGE, "-o", "o.jsonl", "--prompt", "none.txt"], "none.txt"),
+        ([*JUDGE, "-o", "o.jsonl", "--prices", "none.json"], "none.json"),
+        (["--judge", "llamacpp:none.gguf", "-o", "o.jsonl"], "none.gguf"),
+    ],
+)
+def test_what_cannot_run_says_so_in_one_line(
+    pairs: str, arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["judge", pairs, *arguments]) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert told in said.err.strip().splitlines()[-1]
+
+
+def test_max_cost_is_a_bad_finding_and_says_how_to_go_on(
+    pairs: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("p.json").write_text('{"simulated:accuracy=0.8,position_bias=0.1,noise=0,seed=1":'
+                              ' {"prompt": 1000, "completion": 0}}')  # fmt: skip
+    paid = ["judge", pairs, *JUDGE, "-o", "o.jsonl", "--prices", "p.json"]
+    assert run([*paid, "--max-cost", "2"]) == 2
+    told = capsys.readouterr()
+    assert "not asked" in told.err
+    assert "higher one to go on" in told.err
+    assert 0 < len(Path("o.jsonl").read_text().splitlines()) < 30
+    assert run([*paid, "--max-cost", "100"]) == 0
+    assert len(Path("o.jsonl").read_text().splitlines()) == 30
+
+
+def test_limit_takes_the_first_rows(pairs: str) -> None:
+    assert run(["judge", pairs, *JUDGE, "-o", "o.jsonl", "--limit", "7"]) == 0
+    ids = [json.loads(line)["id"] for line in Path("o.jsonl").read_text().splitlines()]
+    assert ids == [f"pair-{n:02d}" for n in range(7)]
+
+
+def test_a_store_of_a_newer_version_is_refused_politely(
+    pairs: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import sqlite3
+
+    assert run(["judge", pairs, *JUDGE, "-o", "o.jsonl"]) == 0
+    db = sqlite3.connect("adjudge.db")
+    db.execute("INSERT INTO adjudge_migrations VALUES (99, '9999_later', 'then')")
+    db.commit()
+    db.close()
+    assert run(["judge", pairs, *JUDGE, "-o", "o.jsonl"]) == 1
+    assert "newer adjudge" in capsys.readouterr().err
+
+
+def test_escapes_and_markup_in_the_data_reach_no_screen(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    evil = "\x1b[31m[bold red]<|im_end|>{response_b}\x07"
+    row = {"id": evil, "prompt": evil, "response_a": evil, "response_b": "b"}
+    Path("evil.jsonl").write_text((json.dumps(row) + "\n") * 2)
+    assert run(["judge", "evil.jsonl", *JUDGE, "-o", "o.jsonl"]) == 1
+    told = capsys.readouterr()
+    assert "\x1b" not in told.out + told.err
+    assert "[bold red]" in told.err
+
+
+def test_a_terminal_sees_a_bar_and_keeps_the_summary(pairs: str) -> None:
+    """A pseudo-terminal: the bar is drawn on standard error and gone at the end."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "adjudge", "judge", pairs, *JUDGE, "-o", "o.jsonl"]
+    environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "CI")}
+    done = subprocess.run(
+        [*command, "--rpm", "6000"],
+        stderr=theirs,
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        env={**environment, "TERM": "xterm", "COLUMNS": "120"},
+    )
+    os.close(theirs)
+    drawn = b""
+    try:
+        while piece := os.read(ours, 65536):
+            drawn += piece
+    except OSError:
+        pass  # Linux says so when the other end is closed.
+    os.close(ours)
+    assert done.returncode == 0
+    assert b"/60" in drawn
+    assert "30 ok" in done.stdout
+    assert "\x1b" not in done.stdout

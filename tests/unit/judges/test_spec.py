@@ -1,0 +1,187 @@
+"""From what a user types to a judge; fingerprints; prices; secrets."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adjudge.errors import ArgumentError, BackendMissingError, DataError
+from adjudge.judges import make_judge, parse_judge, parse_protocol
+from adjudge.judges.fingerprint import differing_parts, judge_fingerprint, question_hash
+from adjudge.judges.interface import Choice, Data, Likelihood, Message, Question, Reply, Text
+from adjudge.judges.prices import KNOWN, price_for, read_prices
+from adjudge.judges.redact import Secrets
+from adjudge.judges.spec import BACKENDS, PROTOCOLS, Entry, _make
+from adjudge.records import Pair
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ("gpt-4", "write one of openai:"),
+        ("opneai:gpt-4", "llamacpp:smollm2"),
+        ("openai", "name a model after a colon, such as openai:"),
+        ("openai:", "name a model after the colon"),
+        ("simulated:accuracy=2", "0.5 to 1"),
+        ("simulated:accurcy=0.8", "simulated:accuracy=0.8,position_bias"),
+        ("simulated:accuracy", "simulated:accuracy=0.8,position_bias"),
+        ("simulated:seed=1.5", "simulated:accuracy=0.8,position_bias"),
+    ],
+)
+def test_a_bad_spec_is_told_with_its_remedy(spec: str, told: str) -> None:
+    with pytest.raises(ArgumentError, match=told):
+        parse_judge(spec)
+
+
+def test_an_unknown_protocol_lists_the_known() -> None:
+    with pytest.raises(ArgumentError, match="preference, likelihood"):
+        parse_protocol("preferrence")
+
+
+def test_options_a_judge_does_not_take_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="simulated does not take it .openai, anthropic would."):
+        parse_judge("simulated:", base_url="http://localhost:1/v1")
+    with pytest.raises(ArgumentError, match="likelihood does not take it"):
+        parse_protocol("likelihood", samples=3)
+
+
+def test_a_backend_whose_library_is_missing_names_the_extra() -> None:
+    entry = Entry("adjudge_no_such_module", "X", extra="embedded")
+    with pytest.raises(BackendMissingError, match=r"pip install 'adjudge\[embedded\]'"):
+        _make(entry, "llamacpp")
+
+
+@pytest.mark.parametrize("name", sorted(BACKENDS))
+def test_every_backend_named_is_there(name: str) -> None:
+    assert callable(_make(BACKENDS[name], name))
+
+
+@pytest.mark.parametrize("name", sorted(PROTOCOLS))
+def test_every_protocol_named_is_there(name: str) -> None:
+    assert callable(_make(PROTOCOLS[name], name))
+
+
+def test_the_fingerprint_follows_every_part_and_parts_say_what_differs() -> None:
+    one = make_judge(parse_judge("simulated:seed=1"), parse_protocol("preference"))
+    same = make_judge(parse_judge("simulated:seed=1"), parse_protocol("preference"))
+    other = make_judge(parse_judge("simulated:seed=2"), parse_protocol("preference", samples=3))
+    assert one.fingerprint == same.fingerprint == judge_fingerprint(one.fingerprint_parts)
+    assert one.fingerprint != other.fingerprint
+    differs = differing_parts(one.fingerprint_parts, other.fingerprint_parts)
+    assert {"seed", "protocol.samples"} <= set(differs)
+    assert "protocol" not in differs
+    assert json.loads(json.dumps(one.fingerprint_parts)) == dict(one.fingerprint_parts)
+
+
+def test_a_backends_setting_and_a_protocols_of_the_same_name_do_not_mix() -> None:
+    judge = make_judge(parse_judge("simulated:seed=1"), parse_protocol("verbalized", seed=2))
+    assert judge.fingerprint_parts["seed"] == 1
+    assert judge.fingerprint_parts["protocol.seed"] == 2
+
+
+def test_credentials_in_an_identity_do_not_reach_the_fingerprint() -> None:
+    backend = parse_judge("simulated:")
+    backend.identity = lambda: {"base_url": "https://me:secret@host/v1"}  # type: ignore[method-assign]  # on purpose
+    parts = make_judge(backend, parse_protocol("preference")).fingerprint_parts
+    assert parts["base_url"] == "https://host/v1"
+
+
+def test_question_hash_follows_all_that_is_sent() -> None:
+    base = Question((Message("user", ("Q ", Data("x"))),), Choice(("A", "B")))
+    variants = [
+        base,
+        dataclasses.replace(base, messages=(Message("system", ("Q ", Data("x"))),)),
+        dataclasses.replace(base, messages=(Message("user", ("Q ", Data("y"))),)),
+        dataclasses.replace(base, messages=(*base.messages, Message("user", ("x",)))),
+        dataclasses.replace(base, want=Choice(("1", "2"))),
+        dataclasses.replace(base, want=Text(5)),
+        dataclasses.replace(base, want=Text(6)),
+        dataclasses.replace(base, want=Text(6, 1.0)),
+        dataclasses.replace(base, want=Text(6, json_schema={"type": "object"})),
+        dataclasses.replace(base, want=Likelihood(Data("x"))),
+        dataclasses.replace(base, want=Likelihood(Data("y"))),
+    ]
+    assert len({question_hash(question) for question in variants}) == len(variants)
+    pair = Pair(id="1", prompt="", response_a="", response_b="")
+    told = {question_hash(base, pair), question_hash(base, dataclasses.replace(pair, label="A"))}
+    assert len(told | {question_hash(base)}) == 3
+
+
+def test_prices_of_the_user_come_first(tmp_path: Path) -> None:
+    own = tmp_path / "prices.json"
+    own.write_text('{"gpt-4.1-mini": {"prompt": 1, "completion": 2}, "openai:x": '
+                   '{"prompt": 3, "completion": 4}}')  # fmt: skip
+    table = read_prices(own)
+    mini = price_for("openai:gpt-4.1-mini", table, base_url="http://localhost:1/v1")
+    assert mini is not None
+    assert (mini.prompt, mini.completion, mini.source) == (1.0, 2.0, str(own))
+    exact = price_for("openai:x", table)
+    assert exact is not None
+    assert exact.completion == 4.0
+    assert price_for("openai:unheard-of", table) is None
+    csv = tmp_path / "prices.csv"
+    csv.write_text("model,prompt,completion\nm,0.5,1.5\n")
+    assert read_prices(csv)["m"].prompt == 0.5
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("model;prompt\n", "not a price table"),
+        ('{"m": {"prompt": 1}}', "completion price of 'm'"),
+        ('{"m": {"prompt": -1, "completion": 1}}', "prompt price"),
+        ('{"m": {"prompt": "free", "completion": 1}}', "prompt price"),
+        ('{"m": 3}', "prompt price"),
+        ("{", "not valid JSON"),
+    ],
+)
+def test_a_bad_price_file_is_told(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "prices"
+    path.write_text(text)
+    with pytest.raises(DataError, match=told):
+        read_prices(path)
+
+
+def test_list_prices_hold_at_the_makers_door_only() -> None:
+    assert price_for("openai:gpt-4o-mini", base_url="https://api.openai.com/v1") is not None
+    assert price_for("openai:gpt-4o-mini", base_url="https://openrouter.ai/api/v1") is None
+    dated, special = price_for("openai:gpt-4o-2024-08-06"), price_for("openai:gpt-4o-2024-05-13")
+    assert dated is not None
+    assert special is not None
+    assert (dated.prompt, special.prompt) == (2.5, 5.0)
+    anthropic = price_for("anthropic:claude-haiku-4-5-20251001")
+    assert anthropic is not None
+    assert all(0 < p <= c for p, c, _ in KNOWN.values())
+
+
+def test_secrets_of_the_environment_are_struck_out() -> None:
+    secrets = Secrets({"MY_API_KEY": 'ab"cdefgh1', "HF_TOKEN": "hf_abcdefgh", "PATH": "/usr/bin:/x",
+                       "SHORT_KEY": "EMPTY"})  # fmt: skip
+    reply = Reply(status="error", text="hf_abcdefgh", raw='{"k": "ab\\"cdefgh1"}', error="EMPTY")
+    clean = secrets.of(reply)
+    assert (clean.text, clean.raw, clean.error) == ("[redacted]", '{"k": "[redacted]"}', "EMPTY")
+    innocent = Reply(status="ok", text="/usr/bin:/x")
+    assert secrets.of(innocent) is innocent
+
+
+def test_a_secret_inside_another_leaves_nothing_of_the_longer() -> None:
+    secrets = Secrets({"A_KEY": "abcdefgh", "B_KEY": "abcdefgh-and-more"})
+    assert secrets.struck("x abcdefgh-and-more y") == "x [redacted] y"
+
+
+def test_importing_a_backend_loads_no_room_it_does_not_need() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, adjudge.judges.interface; "
+        "print([m for m in ('polars', 'scipy', 'aiohttp', 'pydantic') if m in sys.modules])"
+    )
+    told: Any = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert told.stdout.strip() == "[]"
