@@ -1,6 +1,8 @@
 """adjudge: trustworthy LLM-as-a-judge evaluation."""
 
 from adjudge.errors import AdjudgeError as AdjudgeError
+from adjudge.judges import judge_pairs as judge_pairs
+from adjudge.judges import judge_pairs_async as judge_pairs_async
 from adjudge.records import Item as Item
 from adjudge.records import Judgment as Judgment
 from adjudge.records import Label as Label
@@ -20,6 +22,8 @@ __all__ = [
     "Pair",
     "Score",
     "confidence",
+    "judge_pairs",
+    "judge_pairs_async",
     "mean_preference",
     "preference_entropy",
     "verdicts",
