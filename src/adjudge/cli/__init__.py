@@ -12,7 +12,14 @@ from adjudge.cli._common import EXIT_FAILED, remark
 from adjudge.errors import AdjudgeError
 
 #: The verbs in the order `adjudge --help` lists them; each names a module with `register(app)`.
-VERBS: tuple[str, ...] = ("demo", "judge", "label", "models")
+VERBS: tuple[str, ...] = (
+    "demo",
+    "judge",
+    "label",
+    "serve",
+    "report",
+    "models",
+)
 
 #: typer carries its own click and exports only this leaf of the exception tree.
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]

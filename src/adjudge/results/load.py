@@ -15,7 +15,7 @@ from adjudge.results.base import Result
 
 def from_dict(loaded: Mapping[str, Any]) -> Result:
     """The result that `to_dict` made this of; `kind` says which class."""
-    from pydantic import ConfigDict, TypeAdapter, ValidationError
+    from pydantic import TypeAdapter, ValidationError
 
     kind = loaded.get("kind")
     made = _kinds().get(str(kind))
@@ -23,8 +23,7 @@ def from_dict(loaded: Mapping[str, Any]) -> Result:
         raise InputError(f"kind {kind!r} is not known; it may be of a newer adjudge")
     fields = {name: value for name, value in loaded.items() if name != "kind"}
     try:
-        adapter = TypeAdapter(made, config=ConfigDict(arbitrary_types_allowed=True))
-        checked: Result = adapter.validate_python(fields)
+        checked: Result = TypeAdapter(made).validate_python(fields)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "the file"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from html import escape
 from importlib.resources import files
+from itertools import groupby
 
 from adjudge.present.report.document import (
     Block,
@@ -53,8 +54,13 @@ def render_html(document: Document) -> str:
 
 
 def _section(section: Section) -> str:
+    made = [(block, _block(block, f"{section.key}-{i}")) for i, block in enumerate(section.blocks)]
+    # Pictures that follow one another stand side by side where there is room.
     blocks = "\n".join(
-        _block(block, f"{section.key}-{i}") for i, block in enumerate(section.blocks)
+        f'<div class="pictures">{"".join(html for _, html in run)}</div>'
+        if pictures
+        else "\n".join(html for _, html in run)
+        for pictures, run in groupby(made, key=lambda entry: isinstance(entry[0], Picture))
     )
     action = f'<p class="action">{_text(section.action)}</p>' if section.action else ""
     return (

@@ -1,0 +1,148 @@
+"""Load on `adjudge serve` with a simulated judge, on loopback: requests a second and p99.
+
+The service runs in a process of its own; the peer is a bare FastAPI endpoint in another, which
+validates the same body and returns a constant. Bounded in count and time; nothing leaves loopback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import aiohttp
+import numpy as np
+
+JUDGE = "simulated:accuracy=0.85,position_bias=0.05,noise=0.3,seed=1"
+PEER = """
+import uvicorn
+from fastapi import FastAPI
+from pydantic import BaseModel
+app = FastAPI()
+class Pair(BaseModel):
+    prompt: str
+    response_a: str
+    response_b: str
+@app.post("/v1/judge")
+async def judge(pair: Pair) -> dict[str, str]:
+    return {"verdict": "A"}
+uvicorn.run(app, port=%d, log_level="error", access_log=False)
+"""
+
+
+def make_policy(folder: Path) -> Path:
+    """A policy for the simulated judge, by the same commands a user would type."""
+    run = [sys.executable, "-m", "adjudge"]
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    import polars as pl
+
+    from adjudge.io import write_rows
+    from adjudge.simulate.pairs import simulate_pairs
+
+    pairs = [
+        {"id": p.id, "prompt": p.prompt, "response_a": p.response_a, "response_b": p.response_b,
+         "label": p.label}
+        for p in simulate_pairs(400, rng=1)
+    ]  # fmt: skip
+    write_rows(pl.DataFrame(pairs), folder / "pairs.jsonl")
+    subprocess.run(
+        [*run, "judge", "pairs.jsonl", "--judge", JUDGE, "-o", "judgments.jsonl"],
+        cwd=folder, check=True, capture_output=True,
+    )  # fmt: skip
+    subprocess.run(
+        [*run, "calibrate", "judgments.jsonl", "--alpha", "0.1", "-o", "policy.json"],
+        cwd=folder, check=True, capture_output=True,
+    )  # fmt: skip
+    return folder / "policy.json"
+
+
+@contextmanager
+def service(policy: Path) -> Iterator[int]:
+    """`adjudge serve` on a free port."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "adjudge", "serve", "--policy", str(policy), "--judge", JUDGE,
+         "--port", "0"],
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    found = re.search(r":(\d+)/", process.stderr.readline())
+    assert found is not None
+    try:
+        yield int(found.group(1))
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def peer(port: int) -> Iterator[int]:
+    """The bare endpoint."""
+    process = subprocess.Popen([sys.executable, "-c", PEER % port])
+    time.sleep(2.0)
+    try:
+        yield port
+    finally:
+        process.kill()
+        process.wait()
+
+
+async def load(port: int, *, requests: int, concurrency: int) -> tuple[float, np.ndarray]:
+    """Requests a second, and the latency of each in milliseconds."""
+    latencies: list[float] = []
+    left = iter(range(requests))
+
+    async def worker(session: aiohttp.ClientSession) -> None:
+        for i in left:
+            body = {"prompt": f"What is {i} + 1?", "response_a": str(i + 1), "response_b": str(i)}
+            began = time.perf_counter()
+            async with session.post(f"http://127.0.0.1:{port}/v1/judge", json=body) as answer:
+                await answer.read()
+                assert answer.status == 200, await answer.text()
+            latencies.append(1000 * (time.perf_counter() - began))
+
+    async with aiohttp.ClientSession() as session:
+        for _ in range(100):
+            try:
+                async with session.get(f"http://127.0.0.1:{port}/openapi.json") as answer:
+                    await answer.read()
+                    break
+            except aiohttp.ClientConnectorError:
+                await asyncio.sleep(0.1)
+        began = time.perf_counter()
+        await asyncio.gather(*(worker(session) for _ in range(concurrency)))
+        elapsed = time.perf_counter() - began
+    return requests / elapsed, np.array(latencies)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--requests", type=int, default=3000)
+    parser.add_argument("--concurrency", type=int, default=32)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        policy = make_policy(Path(folder))
+        rates = {}
+        for name, started in (("adjudge serve", service(policy)), ("bare FastAPI", peer(18477))):
+            with started as port:
+                asyncio.run(load(port, requests=200, concurrency=options.concurrency))
+                rate, ms = asyncio.run(
+                    load(port, requests=options.requests, concurrency=options.concurrency)
+                )
+                rates[name] = rate
+                print(
+                    f"{name:<14} {rate:8.0f} requests/s   median {np.median(ms):6.1f} ms   "
+                    f"p99 {np.quantile(ms, 0.99):6.1f} ms"
+                )
+        share = rates["adjudge serve"] / rates["bare FastAPI"]
+        print(f"ratio to the bare endpoint: {share:.2f} (two simulated questions per request)")
+
+
+if __name__ == "__main__":
+    main()
