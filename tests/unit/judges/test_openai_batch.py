@@ -14,7 +14,7 @@ from adjudge.judges.backends.openai import OpenAIBackend
 from adjudge.judges.backends.openai_batch import BatchProgress, OpenAIBatches
 from adjudge.judges.interface import Choice, Message, Question, Reply, Text
 
-Calls = list[tuple[str, Question]]
+Calls = list[tuple[str, Question, dict[str, Any]]]
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +25,8 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 def calls(n: int, *, text: str = "pair") -> Calls:
     want = Choice(("A", "B"))
     return [
-        (f"key{text}{i}", Question((Message("user", (f"{text} {i}?",)),), want)) for i in range(n)
+        (f"key{text}{i}", Question((Message("user", (f"{text} {i}?",)),), want), {"row": i})
+        for i in range(n)
     ]
 
 
@@ -37,9 +38,11 @@ def collect(server: Any, folder: Path, asked: Calls, **options: Any) -> dict[str
     async def run() -> dict[str, Reply]:
         found: dict[str, Reply] = {}
         async with OpenAIBatches(backend(server), folder) as batches:
-            async for key, reply in batches.run(asked, poll_s=0.01, **options):
-                assert key not in found
-                found[key] = reply
+            await batches.submit(asked)
+            async for call, reply in batches.collect(poll_s=0.01, **options):
+                assert call.key not in found
+                assert call.key.endswith(str(call.meta.get("row", "")))
+                found[call.key] = reply
         return found
 
     return asyncio.run(run())
@@ -49,7 +52,7 @@ def live(server: Any, asked: Calls) -> dict[str, Reply]:
     async def run() -> dict[str, Reply]:
         judge = backend(server)
         await judge.start()
-        replies = {key: await judge.ask(question) for key, question in asked}
+        replies = {key: await judge.ask(question) for key, question, _ in asked}
         await judge.close()
         return replies
 
@@ -183,10 +186,11 @@ def test_a_batch_whose_confirmation_was_lost_is_found_and_not_made_twice(
 def test_replies_not_taken_are_handed_out_again(judge_server: Any, tmp_path: Path) -> None:
     async def first_only() -> str:
         async with OpenAIBatches(backend(judge_server), tmp_path) as batches:
-            stream = batches.run(calls(3), poll_s=0.01)
-            async for key, _ in stream:
+            await batches.submit(calls(3))
+            stream = batches.collect(poll_s=0.01)
+            async for call, _ in stream:
                 await stream.aclose()
-                return key
+                return call.key
         raise AssertionError
 
     asyncio.run(first_only())
@@ -204,10 +208,10 @@ def test_many_calls_go_in_several_batches(
 def test_text_questions_and_doubled_keys(judge_server: Any, tmp_path: Path) -> None:
     judge_server.script("text:Verdict: A")
     question = Question((Message("user", ("x",)),), Text(20))
-    replies = collect(judge_server, tmp_path, [("k", question), ("k", question)])
+    replies = collect(judge_server, tmp_path, [("k", question, {}), ("k", question, {})])
     assert replies["k"].text == "Verdict: A"
     with pytest.raises(ArgumentError, match="1 to 64"):
-        collect(judge_server, tmp_path, [("k" * 65, question)])
+        collect(judge_server, tmp_path, [("k" * 65, question, {})])
 
 
 def test_two_processes_do_not_work_on_one_folder(judge_server: Any, tmp_path: Path) -> None:

@@ -6,15 +6,17 @@ killed run goes on where it was. A batch whose creation was not confirmed is loo
 job's name before another is made, so that nothing is bought twice. Prompts are not kept there.
 
     async with OpenAIBatches(backend, folder) as batches:
-        async for key, reply in batches.run(calls): ...
+        await batches.submit(calls)
+        async for call, reply in batches.collect(): ...
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Self
@@ -49,6 +51,15 @@ class BatchProgress:
     answered: int
 
 
+@dataclass(frozen=True, slots=True)
+class BatchCall:
+    """One call: its key, what is wanted, and whatever the caller needs to know it again."""
+
+    key: str
+    want: Want
+    meta: Mapping[str, Any]
+
+
 @dataclass(slots=True)
 class Job:
     """One batch: its name here, its names there, and how far it is."""
@@ -80,20 +91,39 @@ class OpenAIBatches:
             self._lock.close()
             self._lock = None
 
-    async def run(
+    async def submit(self, calls: Iterable[tuple[str, Question, Mapping[str, Any]]]) -> int:
+        """Send what is not under way yet; returns how many calls were sent.
+
+        A call is (key, question, meta); meta comes back with the reply and must be plain JSON.
+        """
+        await self._recover()
+        under_way = self.pending()
+        sent = 0
+        for chunk in _chunks(self._lines(calls, under_way)):
+            job = Job(name=f"adjudge-{uuid.uuid4().hex}", calls=len(chunk))
+            self._write_calls(job, chunk)
+            self._save(job)
+            job.file_id = await self._upload(job, b"".join(body for _, body in chunk))
+            self._save(job)
+            await self._create(job)
+            sent += len(chunk)
+        return sent
+
+    async def collect(
         self,
-        calls: Iterable[tuple[str, Question]],
         *,
         poll_s: float = 30.0,
         on_poll: OnPoll | None = None,
-    ) -> AsyncIterator[tuple[str, Reply]]:
-        """Every call with its reply, those of an earlier, killed run included.
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> AsyncIterator[tuple[BatchCall, Reply]]:
+        """Every call under way with its reply, those of an earlier, killed run included.
 
         A job is forgotten only after all its replies have been taken: save each before the next.
+        When `stopped` says so the waiting ends, and what is under way stays under way.
         """
         positive(poll_s, "poll_s")
-        await self.submit(calls)
-        while jobs := self.jobs():
+        await self._recover()
+        while (jobs := self.jobs()) and not stopped():
             states = [await self._state(job) for job in jobs]
             ended = [state.get("status") in _ENDED for state in states]
             if on_poll is not None:
@@ -102,26 +132,11 @@ class OpenAIBatches:
                 on_poll(BatchProgress(len(jobs), sum(ended), total, answered))
             for job, state, done in zip(jobs, states, ended, strict=True):
                 if done:
-                    async for key, reply in self._replies(job, state):
-                        yield key, reply
+                    async for call, reply in self._replies(job, state):
+                        yield call, reply
                     self._forget(job)
             if not any(ended):
-                await asyncio.sleep(poll_s)
-
-    async def submit(self, calls: Iterable[tuple[str, Question]]) -> int:
-        """Send what is not under way yet; returns how many calls were sent."""
-        await self._recover()
-        under_way = self.pending()
-        sent = 0
-        for chunk in _chunks(self._lines(calls, under_way)):
-            job = Job(name=f"adjudge-{uuid.uuid4().hex}", calls=len(chunk))
-            self._write_calls(job, chunk)
-            self._save(job)
-            job.file_id = await self._upload(job, b"".join(body for _, _, body in chunk))
-            self._save(job)
-            await self._create(job)
-            sent += len(chunk)
-        return sent
+                await _patience(poll_s, stopped)
 
     def jobs(self) -> list[Job]:
         """What is under way, oldest first."""
@@ -132,14 +147,14 @@ class OpenAIBatches:
 
     def pending(self) -> set[str]:
         """The keys of all calls under way."""
-        return {key for job in self.jobs() for key, _ in self._calls(job)}
+        return {call.key for job in self.jobs() for call in self._calls(job)}
 
     # --- sending -----------------------------------------------------------------------------
 
     def _lines(
-        self, calls: Iterable[tuple[str, Question]], under_way: set[str]
-    ) -> Iterator[tuple[str, Want, bytes]]:
-        for key, question in calls:
+        self, calls: Iterable[tuple[str, Question, Mapping[str, Any]]], under_way: set[str]
+    ) -> Iterator[tuple[BatchCall, bytes]]:
+        for key, question, meta in calls:
             if key in under_way:
                 continue
             if not 1 <= len(key) <= _LONGEST_ID:
@@ -151,7 +166,8 @@ class OpenAIBatches:
                 "url": "/v1/chat/completions",
                 "body": self._backend.request_body(question),
             }
-            yield key, question.want, json.dumps(line, separators=(",", ":")).encode() + b"\n"
+            body = json.dumps(line, separators=(",", ":")).encode() + b"\n"
+            yield BatchCall(key, question.want, meta), body
 
     async def _upload(self, job: Job, content: bytes) -> str:
         boundary = uuid.uuid4().hex
@@ -231,8 +247,10 @@ class OpenAIBatches:
         job.answered = int(counts.get("completed") or 0) + int(counts.get("failed") or 0)
         return state
 
-    async def _replies(self, job: Job, state: dict[str, Any]) -> AsyncIterator[tuple[str, Reply]]:
-        wants = dict(self._calls(job))
+    async def _replies(
+        self, job: Job, state: dict[str, Any]
+    ) -> AsyncIterator[tuple[BatchCall, Reply]]:
+        waiting = {call.key: call for call in self._calls(job)}
         for field in ("output_file_id", "error_file_id"):
             if not state.get(field):
                 continue
@@ -243,13 +261,13 @@ class OpenAIBatches:
                 largest=_LARGEST_ANSWERS,
             )
             self._good(exchange, "the answers", is_json=False)
-            for line in (exchange.raw or "").splitlines():
+            for line in (exchange.raw or "").split("\n"):
                 key, answer = _answer(line)
-                want = wants.pop(key, None) if key is not None else None
-                if key is not None and want is not None:
-                    yield key, self._read(answer, want)
-        for key in wants:
-            yield key, Reply(status="error", error=self._server.redact(_why(state)))
+                call = waiting.pop(key, None)
+                if call is not None:
+                    yield call, self._read(answer, call.want)
+        for call in waiting.values():
+            yield call, Reply(status="error", error=self._server.redact(_why(state)))
 
     def _read(self, answer: dict[str, Any], want: Want) -> Reply:
         response = answer.get("response")
@@ -289,18 +307,18 @@ class OpenAIBatches:
         draft.write_text(json.dumps(asdict(job)), encoding="utf-8")
         draft.replace(path)
 
-    def _write_calls(self, job: Job, chunk: list[tuple[str, Want, bytes]]) -> None:
+    def _write_calls(self, job: Job, chunk: list[tuple[BatchCall, bytes]]) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         with self._path(job, ".calls").open("w", encoding="utf-8") as out:
-            for key, want, _ in chunk:
-                options = want.options if isinstance(want, Choice) else None
-                out.write(json.dumps([key, options]) + "\n")
+            for call, _ in chunk:
+                options = call.want.options if isinstance(call.want, Choice) else None
+                out.write(json.dumps([call.key, options, dict(call.meta)]) + "\n")
 
-    def _calls(self, job: Job) -> Iterator[tuple[str, Want]]:
+    def _calls(self, job: Job) -> Iterator[BatchCall]:
         with self._path(job, ".calls").open(encoding="utf-8") as lines:
             for line in lines:
-                key, options = json.loads(line)
-                yield key, Text(0) if options is None else Choice(tuple(options))
+                key, options, meta = json.loads(line)
+                yield BatchCall(key, Text(0) if options is None else Choice(tuple(options)), meta)
 
     def _forget(self, job: Job) -> None:
         self._path(job, ".json").unlink(missing_ok=True)
@@ -325,19 +343,24 @@ def _locked(folder: Path) -> IO[str] | None:
     return handle
 
 
-def _chunks(
-    lines: Iterator[tuple[str, Want, bytes]],
-) -> Iterator[list[tuple[str, Want, bytes]]]:
-    chunk: list[tuple[str, Want, bytes]] = []
+def _chunks(lines: Iterator[tuple[BatchCall, bytes]]) -> Iterator[list[tuple[BatchCall, bytes]]]:
+    chunk: list[tuple[BatchCall, bytes]] = []
     size = 0
     for line in lines:
-        if chunk and (len(chunk) >= _MOST_CALLS or size + len(line[2]) > _MOST_BYTES):
+        if chunk and (len(chunk) >= _MOST_CALLS or size + len(line[1]) > _MOST_BYTES):
             yield chunk
             chunk, size = [], 0
         chunk.append(line)
-        size += len(line[2])
+        size += len(line[1])
     if chunk:
         yield chunk
+
+
+async def _patience(seconds: float, stopped: Callable[[], bool]) -> None:
+    """Wait, but not longer than it takes to notice that one should not."""
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0 and not stopped():  # noqa: ASYNC110  (the stop is a flag that signal handlers set)
+        await asyncio.sleep(min(left, 0.5))
 
 
 def _why(state: dict[str, Any]) -> str:
@@ -349,11 +372,12 @@ def _why(state: dict[str, Any]) -> str:
     return f"{ended}: {words[0]}" if words else ended
 
 
-def _answer(line: str) -> tuple[str | None, dict[str, Any]]:
+def _answer(line: str) -> tuple[str, dict[str, Any]]:
+    """A line of the answers and whose it is; "" when it is no such line."""
     try:
         answer = json.loads(line)
     except (ValueError, RecursionError):
-        return None, {}
+        return "", {}
     if not isinstance(answer, dict) or not isinstance(answer.get("custom_id"), str):
-        return None, {}
+        return "", {}
     return answer["custom_id"], answer
