@@ -77,6 +77,8 @@ def _p_value(sample: Sample, gap: float) -> float | None:
         return float(stats.fisher_exact(np.array(table)).pvalue)
     if len(labelled) < 2 or len(test) < 2:
         return None
-    if labelled.var() == 0 and test.var() == 0:
+    v, w = (float(part.var(ddof=1)) / len(part) for part in (labelled, test))
+    if v + w == 0:
         return 1.0 if gap == 0 else None
-    return float(stats.ttest_ind(labelled, test, equal_var=False).pvalue)
+    freedom = 1 / ((v / (v + w)) ** 2 / (len(labelled) - 1) + (w / (v + w)) ** 2 / (len(test) - 1))
+    return float(2 * stats.t.sf(abs(gap) / math.sqrt(v + w), freedom))

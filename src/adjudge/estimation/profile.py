@@ -61,12 +61,13 @@ def profile_interval(
         return ProfileInterval(0.0, 1.0, False)
     # One stream per rate, so that the answer does not depend on the order of the search.
     root = int(generator(rng).integers(2**62))
+    data = Tallies.of(counts)
     seen: dict[float, bool] = {}
 
     def kept(theta: float) -> bool:
         if theta not in seen:
             stream = np.random.default_rng([root, round(theta * 2**52)])
-            seen[theta] = p_value(counts, theta, replications, stream) > 1 - level
+            seen[theta] = float(p_values(theta, data, replications, stream)[0]) > 1 - level
         return seen[theta]
 
     grid = [i / (_GRID - 1) for i in range(_GRID)]
@@ -77,29 +78,32 @@ def profile_interval(
     return ProfileInterval(low, high, True)
 
 
-def p_value(counts: Counts, theta: float, replications: int, rng: np.random.Generator) -> float:
-    """Bootstrap p-value of the rate `theta`: the larger of the two nuisance fits'."""
-    data = _Data.of(counts)
-    observed = float(likelihood_ratio(theta, data)[0])
-    fits = (best_fit(theta, data), best_fit(theta, data.smoothed()))
-    largest = 0.0
-    for q0, q1, p in fits:
-        drawn = _Data(
-            k=rng.binomial(counts.n, p[0], replications).astype(np.float64),
+def p_values(
+    theta: float, data: Tallies, replications: int, rng: np.random.Generator
+) -> FloatArray:
+    """Bootstrap p-values of the rate `theta`, one per data set: the larger of the two fits'."""
+    observed = likelihood_ratio(theta, data)
+    size = len(observed)
+    largest = np.zeros(size)
+    for q0, q1, p in (best_fit(theta, data), best_fit(theta, data.smoothed())):
+        shape = (replications, size)
+        drawn = Tallies(
+            k=rng.binomial(int(data.n), p, shape).astype(np.float64).ravel(),
             n=data.n,
-            c0=rng.binomial(counts.m0, q0[0], replications).astype(np.float64),
+            c0=rng.binomial(int(data.m0), q0, shape).astype(np.float64).ravel(),
             m0=data.m0,
-            c1=rng.binomial(counts.m1, q1[0], replications).astype(np.float64),
+            c1=rng.binomial(int(data.m1), q1, shape).astype(np.float64).ravel(),
             m1=data.m1,
         )
+        ratios = likelihood_ratio(theta, drawn).reshape(shape)
         # Equal counts must count as equal: their ratios may differ in the last bits.
-        as_far = int((likelihood_ratio(theta, drawn) >= observed - 1e-7).sum())
-        largest = max(largest, (1 + as_far) / (replications + 1))
+        as_far = (ratios >= observed - 1e-7).sum(axis=0)
+        largest = np.maximum(largest, (1 + as_far) / (replications + 1))
     return largest
 
 
-class _Data(NamedTuple):
-    """Counts as float arrays of one length, and the three sizes."""
+class Tallies(NamedTuple):
+    """The counts of many data sets of the same three sizes, as float arrays."""
 
     k: FloatArray
     n: float
@@ -109,22 +113,22 @@ class _Data(NamedTuple):
     m1: float
 
     @classmethod
-    def of(cls, counts: Counts) -> _Data:
+    def of(cls, counts: Counts) -> Tallies:
         k, c0, c1 = (np.array([float(v)]) for v in (counts.k, counts.c0, counts.c1))
         return cls(k, counts.n, c0, counts.m0, c1, counts.m1)
 
-    def smoothed(self) -> _Data:
+    def smoothed(self) -> Tallies:
         return self._replace(c0=self.c0 + 1, m0=self.m0 + 2, c1=self.c1 + 1, m1=self.m1 + 2)
 
 
-def likelihood_ratio(theta: float, data: _Data) -> FloatArray:
+def likelihood_ratio(theta: float, data: Tallies) -> FloatArray:
     """Twice the log-likelihood lost by fixing the rate at `theta`, rates kept within [0, 1]."""
     q0, q1, p = best_fit(theta, data)
     lost = 2 * (_top(data) - _loglik(data, p, q0, q1))
     return np.maximum(lost, 0.0)
 
 
-def best_fit(theta: float, data: _Data) -> tuple[FloatArray, FloatArray, FloatArray]:
+def best_fit(theta: float, data: Tallies) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Maximum-likelihood q0, q1 and p = theta q1 + (1-theta)(1-q0) for a fixed rate.
 
     The log-likelihood is concave. With s = k/p - (n-k)/(1-p), its slope in p, each class solves a
@@ -173,7 +177,7 @@ def _class_fit(t: FloatArray, c: FloatArray, m: float) -> tuple[FloatArray, Floa
     return np.clip(q, 0, 1), np.maximum(root, 1e-12)
 
 
-def _top(data: _Data) -> FloatArray:
+def _top(data: Tallies) -> FloatArray:
     """The log-likelihood at its highest with the rate anywhere in [0, 1].
 
     The saturated fit where its rate lies inside, else the better of the two ends, which are
@@ -188,7 +192,7 @@ def _top(data: _Data) -> FloatArray:
     return np.where(inside, _loglik(data, p, q0, q1), ends)
 
 
-def _loglik(data: _Data, p: FloatArray, q0: FloatArray, q1: FloatArray) -> FloatArray:
+def _loglik(data: Tallies, p: FloatArray, q0: FloatArray, q1: FloatArray) -> FloatArray:
     k, n, c0, m0, c1, m1 = data
     total = xlogy(k, p) + xlog1py(n - k, -p)
     total = total + xlogy(c0, q0) + xlog1py(m0 - c0, -q0)

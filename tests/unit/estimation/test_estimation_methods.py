@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.stats import ttest_ind
 
 from adjudge.estimation import Counts, corrected_variance, profile_interval
 from adjudge.estimation.clusters import spread
@@ -16,7 +17,7 @@ from adjudge.estimation.influence import corrected_influence
 from adjudge.estimation.label_shift import label_shift
 from adjudge.estimation.misclassification import misclassification
 from adjudge.estimation.multiclass import class_shares
-from adjudge.estimation.profile import _Data, best_fit, likelihood_ratio
+from adjudge.estimation.profile import Tallies, best_fit, likelihood_ratio
 from adjudge.estimation.sample import Sample, make_sample
 from adjudge.estimation.soft import soft
 from adjudge.estimation.strata import stratified
@@ -178,7 +179,7 @@ def test_weights_within_verdicts_make_both_planned_estimators_agree() -> None:
     ],
 )
 def test_the_profile_fit_is_the_maximum(theta: float, counts: Counts) -> None:
-    data = _Data.of(counts)
+    data = Tallies.of(counts)
     q0, q1, p = best_fit(theta, data)
 
     def loss(q: np.ndarray) -> float:
@@ -228,3 +229,11 @@ def test_label_shift_says_what_it_rules_out() -> None:
     assert "does not prove" in alike.explanation
     apart = label_shift(make_sample([1] * 40 + [0] * 160, [1] * 40 + [None] * 160))
     assert set(apart.rules_out) == {"human-only", "difference", "conditional", "ppi++"}
+
+
+def test_the_shift_test_for_probabilities_is_welchs() -> None:
+    rng = np.random.default_rng(4)
+    x = rng.random(90)
+    got = label_shift(make_sample(x, [1, 0] * 15 + [None] * 60))
+    expected = ttest_ind(x[:30], x[30:], equal_var=False).pvalue
+    assert got.p_value == pytest.approx(expected, rel=1e-10)

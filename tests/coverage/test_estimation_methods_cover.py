@@ -1,0 +1,211 @@
+"""The other estimators, and rows that are clustered, stratified, planned, paired or in classes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from adjudge.estimation.compare import paired_difference
+from adjudge.estimation.label_shift import label_shift
+from adjudge.estimation.methods import run
+from adjudge.estimation.multiclass import class_shares
+from adjudge.estimation.pooling import judge_differs
+from adjudge.estimation.sample import Sample, make_sample
+
+RUNS = [pytest.param(300, id="short"), pytest.param(3000, id="full", marks=pytest.mark.montecarlo)]
+
+
+def floor(replications: int, level: float = 0.95) -> float:
+    return float(binom.ppf(1 / 20_000, replications, level)) / replications
+
+
+def verdicts(truth: np.ndarray, q0: float, q1: float, rng: np.random.Generator) -> np.ndarray:
+    right = rng.random(len(truth)) < np.where(truth, q1, q0)
+    return np.where(right, truth, ~truth).astype(np.float64)
+
+
+def labelled_first(judge: np.ndarray, truth: np.ndarray, m: int) -> Sample:
+    known = np.arange(len(judge)) < m
+    return Sample(judge, np.where(known, truth, -1).astype(np.int64), ~known, known)
+
+
+@pytest.mark.parametrize("runs", RUNS)
+@pytest.mark.parametrize("method", ["human-only", "difference", "conditional", "ppi++"])
+@pytest.mark.parametrize("theta", [0.2, 0.5, 0.85])
+def test_random_labels(method: str, theta: float, runs: int) -> None:
+    rng = np.random.default_rng(1)
+    covered = 0
+    for _ in range(runs):
+        truth = rng.random(1200) < theta
+        sample = labelled_first(verdicts(truth, 0.75, 0.85, rng), truth, 200)
+        got, _, _ = run(sample, method, confidence_level=0.95)
+        covered += got.low <= theta <= got.high
+    assert covered / runs >= floor(runs)
+
+
+@pytest.mark.parametrize("runs", RUNS)
+def test_probabilities(runs: int) -> None:
+    rng = np.random.default_rng(2)
+    covered = 0
+    for _ in range(runs):
+        truth = rng.random(1200) < 0.3
+        sample = labelled_first(rng.beta(np.where(truth, 4, 2), np.where(truth, 2, 4)), truth, 200)
+        got, _, _ = run(sample, "misclassification", confidence_level=0.95)
+        covered += got.low <= 0.3 <= got.high
+    assert covered / runs >= floor(runs)
+
+
+def clustered_rows(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """150 clusters of 8 rows: truth and the judge's errors go together within one."""
+    clusters = np.repeat(np.arange(150), 8)
+    rate = rng.beta(1.2, 0.8, 150)[clusters]
+    skill = rng.beta(8, 2, 150)[clusters]
+    truth = rng.random(1200) < rate
+    right = rng.random(1200) < skill
+    return clusters, truth, np.where(right, truth, ~truth).astype(np.float64)
+
+
+@pytest.mark.parametrize("runs", RUNS)
+@pytest.mark.parametrize("method", ["misclassification", "ppi++", "human-only", "conditional"])
+def test_clusters(method: str, runs: int) -> None:
+    rng = np.random.default_rng(3)
+    theta, covered, ignoring = 0.6, 0, 0
+    for _ in range(runs):
+        clusters, truth, judge = clustered_rows(rng)
+        plain = labelled_first(judge, truth, 60 * 8)
+        got, _, _ = run(replace(plain, clusters=clusters), method, confidence_level=0.95)
+        covered += got.low <= theta <= got.high
+        flat, _, _ = run(plain, method, confidence_level=0.95)
+        ignoring += flat.low <= theta <= flat.high
+    assert covered / runs >= floor(runs)
+    assert ignoring < covered
+
+
+@pytest.mark.parametrize("runs", RUNS)
+def test_strata_where_one_matrix_would_fail(runs: int) -> None:
+    rng = np.random.default_rng(4)
+    shares, rates = np.array([0.6, 0.4]), np.array([0.3, 0.8])
+    q0, q1 = np.array([0.9, 0.6]), np.array([0.6, 0.95])
+    theta, covered, pooled = float(shares @ rates), 0, 0
+    for _ in range(runs):
+        # Labels are drawn evenly over the strata, test rows are not: one matrix mixes wrongly.
+        strata = np.concatenate([np.repeat([0, 1], 150), (rng.random(1500) < 0.4).astype(int)])
+        truth = rng.random(1800) < rates[strata]
+        right = rng.random(1800) < np.where(truth, q1[strata], q0[strata])
+        judge = np.where(right, truth, ~truth).astype(np.float64)
+        plain = labelled_first(judge, truth, 300)
+        got, _, _ = run(
+            replace(plain, strata=strata),
+            "misclassification",
+            confidence_level=0.95,
+            strata_names=("a", "b"),
+        )
+        covered += got.low <= theta <= got.high
+        one, _, _ = run(plain, "misclassification", confidence_level=0.95)
+        pooled += one.low <= theta <= one.high
+    assert covered / runs >= floor(runs)
+    assert pooled / runs < 0.9
+
+
+@pytest.mark.parametrize("runs", RUNS)
+def test_three_classes(runs: int) -> None:
+    rng = np.random.default_rng(5)
+    theta = np.array([0.5, 0.3, 0.2])
+    confusion = np.array([[0.8, 0.15, 0.2], [0.1, 0.75, 0.2], [0.1, 0.1, 0.6]])
+    columns = confusion.cumsum(axis=0)
+    covered = np.zeros(3)
+    for _ in range(runs):
+        labels = np.concatenate([np.repeat([0, 1, 2], 80), rng.choice(3, 1000, p=theta)])
+        judge = (rng.random(1240)[:, None] > columns[:, labels].T).sum(axis=1)
+        test = np.arange(1240) >= 240
+        got = class_shares(judge, np.where(test, -1, labels), test, ("a", "b", "c"))
+        covered += (got.low <= theta) & (theta <= got.high)
+    assert (covered / runs >= floor(runs)).all()
+
+
+@pytest.mark.parametrize("runs", RUNS)
+@pytest.mark.parametrize("method", ["conditional", "misclassification"])
+def test_labels_picked_by_verdict(method: str, runs: int) -> None:
+    rng = np.random.default_rng(6)
+    theta, covered = 0.5, 0
+    for _ in range(runs):
+        truth = rng.random(1200) < theta
+        judge = verdicts(truth, 0.7, 0.9, rng)
+        chance = np.full(1200, np.nan)
+        human = np.full(1200, np.nan)
+        for verdict, size in ((0, 120), (1, 60)):
+            pool = np.flatnonzero(judge == verdict)
+            rows = rng.permutation(pool)[:size]
+            chance[rows], human[rows] = size / len(pool), truth[rows]
+        sample = make_sample(judge, human, sampling_probability=chance)
+        got, _, _ = run(sample, method, confidence_level=0.95)
+        covered += got.low <= theta <= got.high
+    assert covered / runs >= floor(runs)
+
+
+@pytest.mark.parametrize("runs", RUNS)
+@pytest.mark.parametrize("pool", [False, True], ids=["own", "pooled"])
+def test_paired_difference(pool: bool, runs: int) -> None:
+    rng = np.random.default_rng(7)
+    covered = 0
+    prompts, gap = 600, 0.15
+    clusters = np.tile(np.arange(prompts), 2)
+    first = np.arange(2 * prompts) < prompts
+    for _ in range(runs):
+        hard, odd = rng.random(prompts), rng.random(prompts)
+        # Three quarters of each draw are the prompt's own: the two models err together.
+        draws = [
+            np.where(rng.random(2 * prompts) < 0.75, np.tile(c, 2), rng.random(2 * prompts))
+            for c in (hard, odd)
+        ]
+        truth = draws[0] < np.where(first, 0.65, 0.5)
+        right = draws[1] < np.where(truth, 0.9, 0.75)
+        judge = np.where(right, truth, ~truth).astype(np.float64)
+        known = np.tile(np.arange(prompts) < 150, 2)
+        sample = Sample(
+            judge, np.where(known, truth, -1).astype(np.int64), ~known, known, clusters=clusters
+        )
+        everyone = np.ones_like(first) if pool else None
+        a, b = (
+            run(
+                sample.restricted(rows, calibration=everyone),
+                "misclassification",
+                confidence_level=0.95,
+            )[0]
+            for rows in (first, ~first)
+        )
+        got = paired_difference(a, b, sample)
+        covered += got.low <= gap <= got.high
+    assert covered / runs >= floor(runs)
+
+
+@pytest.mark.parametrize("runs", RUNS)
+@pytest.mark.parametrize("clustered", [False, True])
+def test_the_shift_check_does_not_cry_wolf(clustered: bool, runs: int) -> None:
+    rng = np.random.default_rng(8)
+    alarms = 0
+    for _ in range(runs):
+        clusters, truth, judge = clustered_rows(rng)
+        if not clustered:
+            truth = rng.random(1200) < 0.6
+            judge = verdicts(truth, 0.8, 0.8, rng)
+        sample = labelled_first(judge, truth, 480)
+        if clustered:
+            sample = replace(sample, clusters=clusters)
+        alarms += bool(label_shift(sample).rules_out)
+    assert alarms / runs <= float(binom.ppf(1 - 1 / 20_000, runs, 0.05)) / runs
+
+
+@pytest.mark.parametrize("runs", RUNS)
+def test_the_pooling_test_does_not_cry_wolf(runs: int) -> None:
+    rng = np.random.default_rng(9)
+    alarms = 0
+    for _ in range(runs):
+        truth = rng.random(400) < 0.6
+        sample = labelled_first(verdicts(truth, 0.8, 0.9, rng), truth, 200)
+        groups = rng.integers(0, 8, 400)
+        alarms += judge_differs(sample, groups, 8, rng, draws=199) < 0.05
+    assert alarms / runs <= float(binom.ppf(1 - 1 / 20_000, runs, 0.05)) / runs
