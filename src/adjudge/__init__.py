@@ -10,8 +10,36 @@ from typing import Any
 #: command line start at once; tests/contracts holds this table to what the rooms really export.
 _ROOMS: dict[str, tuple[str, ...]] = {
     "adjudge.errors": ("AdjudgeError",),
+    "adjudge.io": (
+        "join_labels",
+        "open_battles",
+        "open_judgments",
+        "open_pairs",
+        "open_scores",
+        "read_battles",
+        "read_binary",
+        "read_items",
+        "read_judgments",
+        "read_labels",
+        "read_pairs",
+        "read_public",
+        "read_scores",
+        "read_table",
+        "read_tournaments",
+        "write_rows",
+    ),
     "adjudge.judges": ("judge_pairs", "judge_pairs_async"),
     "adjudge.records": ("Item", "Judgment", "Label", "Pair", "Score"),
+    "adjudge.selection": (
+        "calibrate",
+        "evaluate",
+        "fdr_select",
+        "pac_threshold",
+        "plan_selection",
+        "read_policy",
+        "scope_threshold",
+        "select",
+    ),
     "adjudge.uncertainty": ("confidence", "mean_preference", "preference_entropy", "verdicts"),
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}

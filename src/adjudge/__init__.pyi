@@ -1,6 +1,22 @@
 """adjudge: trustworthy LLM-as-a-judge evaluation."""
 
 from adjudge.errors import AdjudgeError as AdjudgeError
+from adjudge.io import join_labels as join_labels
+from adjudge.io import open_battles as open_battles
+from adjudge.io import open_judgments as open_judgments
+from adjudge.io import open_pairs as open_pairs
+from adjudge.io import open_scores as open_scores
+from adjudge.io import read_battles as read_battles
+from adjudge.io import read_binary as read_binary
+from adjudge.io import read_items as read_items
+from adjudge.io import read_judgments as read_judgments
+from adjudge.io import read_labels as read_labels
+from adjudge.io import read_pairs as read_pairs
+from adjudge.io import read_public as read_public
+from adjudge.io import read_scores as read_scores
+from adjudge.io import read_table as read_table
+from adjudge.io import read_tournaments as read_tournaments
+from adjudge.io import write_rows as write_rows
 from adjudge.judges import judge_pairs as judge_pairs
 from adjudge.judges import judge_pairs_async as judge_pairs_async
 from adjudge.records import Item as Item
@@ -8,6 +24,14 @@ from adjudge.records import Judgment as Judgment
 from adjudge.records import Label as Label
 from adjudge.records import Pair as Pair
 from adjudge.records import Score as Score
+from adjudge.selection import calibrate as calibrate
+from adjudge.selection import evaluate as evaluate
+from adjudge.selection import fdr_select as fdr_select
+from adjudge.selection import pac_threshold as pac_threshold
+from adjudge.selection import plan_selection as plan_selection
+from adjudge.selection import read_policy as read_policy
+from adjudge.selection import scope_threshold as scope_threshold
+from adjudge.selection import select as select
 from adjudge.uncertainty import confidence as confidence
 from adjudge.uncertainty import mean_preference as mean_preference
 from adjudge.uncertainty import preference_entropy as preference_entropy
@@ -21,10 +45,34 @@ __all__ = [
     "Label",
     "Pair",
     "Score",
+    "calibrate",
     "confidence",
+    "evaluate",
+    "fdr_select",
+    "join_labels",
     "judge_pairs",
     "judge_pairs_async",
     "mean_preference",
+    "open_battles",
+    "open_judgments",
+    "open_pairs",
+    "open_scores",
+    "pac_threshold",
+    "plan_selection",
     "preference_entropy",
+    "read_battles",
+    "read_binary",
+    "read_items",
+    "read_judgments",
+    "read_labels",
+    "read_pairs",
+    "read_policy",
+    "read_public",
+    "read_scores",
+    "read_table",
+    "read_tournaments",
+    "scope_threshold",
+    "select",
     "verdicts",
+    "write_rows",
 ]

@@ -15,9 +15,14 @@ from adjudge.errors import AdjudgeError
 VERBS: tuple[str, ...] = (
     "demo",
     "judge",
+    "calibrate",
+    "select",
+    "evaluate",
+    "plan",
     "label",
     "serve",
     "report",
+    "reproduce",
     "models",
 )
 

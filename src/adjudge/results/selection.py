@@ -411,3 +411,46 @@ class SelectionPlan(Result):
         told += [f"assumes: {line}" for line in self.assumptions]
         told += [f"dropped {count} rows: {why}" for why, count in self.dropped.items() if count]
         return told
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedRisk:
+    """One figure of the SCOPE paper; None where its text does not give the number."""
+
+    dataset: str
+    judge: str
+    method: str
+    alpha: float
+    coverage: float | None
+    risk: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReproducedSet:
+    """The paper's protocol on one data set: what was there, what was sampled, what came out."""
+
+    dataset: str
+    n_available: int
+    n_sampled: int
+    evaluation: Evaluation
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScopeReproduction(Result):
+    """The SCOPE paper's protocol on the data given, with its published figures."""
+
+    kind: ClassVar[str] = "scope_reproduction"
+
+    n_wanted: int
+    n_splits: int
+    seed: int
+    datasets: tuple[ReproducedSet, ...]
+    published: tuple[PublishedRisk, ...]
+    notes: tuple[str, ...]
+
+    def lines(self) -> list[str]:
+        told = []
+        for one in self.datasets:
+            told.append(f"{one.dataset}: {one.n_sampled} of {one.n_available} rows without ties")
+            told += [f"  {line}" for line in one.evaluation.lines()]
+        return [*told, *self.notes]

@@ -1,0 +1,93 @@
+"""`adjudge plan selection`: how much coverage one more label buys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adjudge.cli._common import (
+    JsonFlag,
+    OutputOption,
+    PlotOption,
+    SeedOption,
+    bad_finding,
+    deliver,
+    remark,
+)
+from adjudge.errors import ArgumentError
+
+
+def register(group: typer.Typer) -> None:
+    """Add the question to `adjudge plan`."""
+    group.command("selection")(selection)
+
+
+def selection(
+    judgments: Annotated[
+        Path, typer.Argument(help="Judgments, some of them labelled.", show_default=False)
+    ],
+    alpha: Annotated[
+        float, typer.Option(help="Error level allowed among accepted verdicts.")
+    ] = 0.1,
+    labels: Annotated[
+        Path | None, typer.Option(help="Human labels by id, where the judgments have none.")
+    ] = None,
+    guarantee: Annotated[str, typer.Option(help="scope, fdr or pac.")] = "scope",
+    delta: Annotated[float, typer.Option(help="How often pac may fail.")] = 0.1,
+    ties: Annotated[str, typer.Option(help="Human ties: drop them, or count each an error.")] = (
+        "drop"
+    ),
+    judge: Annotated[str | None, typer.Option(help="Only this judge's rows.")] = None,
+    protocol: Annotated[str | None, typer.Option(help="Only this protocol's rows.")] = None,
+    cluster: Annotated[
+        str, typer.Option(help="Column of rows that are alike. auto: prompt_id; none.")
+    ] = "auto",
+    gain: Annotated[float, typer.Option(help="The least coverage a doubling must buy.")] = 0.02,
+    repeats: Annotated[int, typer.Option(min=2, help="Random draws per point.")] = 200,
+    write_ids: Annotated[
+        Path | None,
+        typer.Option(help="Draw the missing labels at random from unlabelled rows; write ids."),
+    ] = None,
+    seed: SeedOption = 0,
+    output: OutputOption = None,
+    plot: PlotOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Expected coverage against the number of calibration labels, from your own labels."""
+    from adjudge.io import write_rows
+    from adjudge.present.selection import plan_figure
+    from adjudge.present.selection_tables import plan_view
+    from adjudge.present.theme import save_figure
+    from adjudge.selection import ids_to_label, plan_selection
+
+    plan = plan_selection(
+        judgments,
+        alpha=alpha,
+        labels=labels,
+        guarantee=guarantee,
+        delta=delta,
+        ties=ties,
+        judge=judge,
+        protocol=protocol,
+        cluster=cluster,
+        gain=gain,
+        repeats=repeats,
+        seed=seed,
+    )
+    deliver(plan, as_json=as_json, output=output, view=plan_view(plan))
+    if plot is not None:
+        remark(f"wrote {save_figure(plan_figure(plan), plot)}")
+    if write_ids is not None:
+        wanted = (plan.recommended or plan.points[-1].n) - plan.n_labelled
+        if wanted <= 0:
+            raise ArgumentError(
+                "--write-ids", str(write_ids), f"no more labels are needed: {plan.n_labelled} exist"
+            )
+        chosen = ids_to_label(judgments, wanted, labels=labels, cluster=cluster, seed=seed)
+        write_rows(chosen, write_ids)
+        remark(f"wrote {chosen.height} ids to {write_ids}")
+    if plan.points[-1].coverage < gain:
+        remark(f"no number of labels shown accepts {gain:g} of the verdicts at alpha {alpha:g}")
+        bad_finding()

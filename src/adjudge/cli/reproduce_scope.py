@@ -1,0 +1,57 @@
+"""`adjudge reproduce scope`: the SCOPE paper's protocol, its figures beside ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adjudge.cli._common import JsonFlag, OutputOption, PlotOption, SeedOption, deliver, remark
+from adjudge.errors import ArgumentError
+
+
+def register(group: typer.Typer) -> None:
+    """Add the paper to `adjudge reproduce`."""
+    group.command("scope")(scope)
+
+
+def scope(
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="NAME=FILE, repeatable: labelled judgments, or pairs to be judged. Names with "
+            "published figures: mt-bench, rewardbench, chatbot-arena.",
+            show_default=False,
+        ),
+    ] = None,
+    judge: Annotated[
+        str | None, typer.Option(help="The judge to ask where a file holds pairs.")
+    ] = None,
+    store: Annotated[Path, typer.Option(help="Where that judge's replies are kept.")] = Path(
+        "adjudge.db"
+    ),
+    sample: Annotated[int, typer.Option(min=20, help="Items sampled from each data set.")] = 2000,
+    splits: Annotated[int, typer.Option(min=1, help="Random 50/50 splits.")] = 1000,
+    seed: SeedOption = 0,
+    output: OutputOption = None,
+    plot: PlotOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Ties dropped, 2,000 items, 1,000 halves, alphas 0.05 to 0.25: SCOPE's tables on your data."""
+    from adjudge.present.reproduction_scope import scope_figure, scope_view
+    from adjudge.present.theme import save_figure
+    from adjudge.reproduce.scope import published_for, reproduce_scope
+
+    files: dict[str, Path] = {}
+    for given in data or []:
+        name, found, path = given.partition("=")
+        if not found or not name or not path:
+            raise ArgumentError("--data", given, "write it as NAME=FILE")
+        files[name] = Path(path)
+    done = reproduce_scope(
+        dict(files), judge=judge, n=sample, n_splits=splits, seed=seed, store=store
+    )
+    deliver(done, as_json=as_json, output=output, view=scope_view(done, published_for))
+    if plot is not None:
+        remark(f"wrote {save_figure(scope_figure(done), plot)}")

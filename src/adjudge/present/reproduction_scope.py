@@ -1,0 +1,103 @@
+"""The SCOPE reproduction: the paper's figures beside ours, as tables and a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from adjudge.present.selection import draw_coverage, draw_risk, paper_rows
+from adjudge.present.tables import number, percent, table
+from adjudge.present.theme import new_figure, themed
+from adjudge.results.selection import PublishedRisk, ReproducedSet, ScopeReproduction
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.console import RenderableType
+
+_TABLE_3 = 0.10
+
+
+def scope_view(
+    done: ScopeReproduction, published: Callable[[str, str], list[PublishedRisk]]
+) -> list[RenderableType]:
+    """Per data set the quality of the signals and Table 3, then what the paper's text gives."""
+    parts: list[RenderableType] = []
+    for one in done.datasets:
+        parts += [_quality(one), _risks(one, published)]
+    parts.append(
+        table(
+            ("data set", "judge", "method", "alpha", "coverage", "error share"),
+            [
+                (p.dataset, p.judge, p.method, f"{p.alpha:g}", number(p.coverage), number(p.risk))
+                for p in done.published
+            ],
+            title="what the paper's text gives",
+            text_columns=3,
+        )
+    )
+    return [*parts, "\n".join(f"note: {line}" for line in done.notes)]
+
+
+def scope_figure(done: ScopeReproduction) -> Figure:
+    """Figures 2 and 3: risk and coverage against alpha, one row of panels per data set."""
+    with themed():
+        figure = new_figure(12.0, 4.4 * len(done.datasets))
+        axes = figure.subplots(len(done.datasets), 2, squeeze=False)
+        for row, one in enumerate(done.datasets):
+            draw_risk(axes[row, 0], one.evaluation)
+            draw_coverage(axes[row, 1], one.evaluation)
+            axes[row, 1].set_title(f"{one.dataset}, {one.n_sampled:,} items")
+    return figure
+
+
+def _quality(one: ReproducedSet) -> RenderableType:
+    return table(
+        ("judge", "signal", "accuracy", "ECE", "AUROC", "AUPRC"),
+        [
+            (s.judge, s.signal, *(number(v) for v in (s.accuracy, s.ece, s.auroc, s.auprc)))
+            for s in one.evaluation.signals
+        ],
+        title=f"{one.dataset}: {one.n_sampled:,} of {one.n_available:,} items without ties",
+        text_columns=2,
+    )
+
+
+def _risks(
+    one: ReproducedSet, published: Callable[[str, str], list[PublishedRisk]]
+) -> RenderableType:
+    rows = []
+    for judge, protocol in dict.fromkeys((s.judge, s.protocol) for s in one.evaluation.signals):
+        paper = {(p.method, p.alpha): p for p in published(one.dataset, judge)}
+        for m in paper_rows(one.evaluation, judge, protocol):
+            theirs = paper.get((m.method, m.alpha))
+            if m.alpha != _TABLE_3 and m.method != "scope":
+                continue
+            rows.append(
+                (
+                    judge,
+                    m.method,
+                    f"{m.alpha:g}",
+                    number(m.coverage),
+                    number(None if theirs is None else theirs.coverage),
+                    number(m.risk),
+                    number(None if theirs is None else theirs.risk),
+                    number(m.ratio),
+                    percent(m.share_above),
+                )
+            )
+    return table(
+        (
+            "judge",
+            "method",
+            "alpha",
+            "coverage",
+            "paper's",
+            "error share",
+            "paper's",
+            "ratio",
+            "splits above",
+        ),
+        rows,
+        title=f"{one.dataset}: risk and coverage (Table 3; Figure 2 for scope)",
+        text_columns=2,
+    )

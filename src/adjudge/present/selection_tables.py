@@ -1,0 +1,188 @@
+"""Terminal views of selection: the three guarantees side by side, split tables, plans."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adjudge.present.selection import paper_rows
+from adjudge.present.tables import number, percent, table
+from adjudge.results.selection import Evaluation, Policy, Selection, SelectionPlan
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+#: The alpha of the paper's Table 3; shown in the terminal where it was run.
+_SHOWN_ALPHA = 0.10
+
+
+def policy_view(policy: Policy) -> list[RenderableType]:
+    """The three guarantees side by side, then what the chosen one promises and assumes."""
+    rows = []
+    for other in policy.alternatives:
+        chosen = "*" if other.guarantee == policy.guarantee else " "
+        mean = "~" if other.indicative else ""
+        rows.append(
+            (
+                f"{chosen} {other.guarantee}",
+                _rule(other.accepts, other.threshold),
+                f"{mean}{other.n_accepted:,}",
+                mean + percent(other.coverage, 1),
+                mean + percent(other.empirical_risk, 1),
+            )
+        )
+    title = f"alpha {policy.alpha:g}, {policy.n_calibration:,} labels, {policy.n_errors:,} wrong"
+    parts: list[RenderableType] = [
+        table(
+            ("guarantee", "accepts", "rows", "coverage", "wrong among them"),
+            rows,
+            title=title,
+            text_columns=2,
+        )
+    ]
+    if len(policy.groups) > 1:
+        parts.append(
+            table(
+                ("group", "accepts", "labels", "wrong", "accepted", "wrong among them"),
+                [
+                    (
+                        group.name,
+                        _rule(group.accepts, group.threshold),
+                        number(group.n_calibration),
+                        number(group.n_errors),
+                        percent(group.coverage, 1),
+                        percent(group.empirical_risk, 1),
+                    )
+                    for group in policy.groups
+                ],
+                title=f"{policy.guarantee} by group",
+                text_columns=2,
+            )
+        )
+    if policy.jury is not None:
+        alone = [(name, percent(value, 1)) for name, value in policy.jury.coverage_alone.items()]
+        jury = (f"jury ({policy.jury.method})", percent(policy.jury.coverage, 1))
+        parts.append(
+            table(("judge", "coverage"), [*alone, jury], title="with and without the jury")
+        )
+    parts += [
+        f"{other.guarantee} promises: {other.promise}\n"
+        f"{' ' * len(other.guarantee)} but not: {other.not_promised}"
+        for other in policy.alternatives
+    ]
+    told = [f"assumes: {line}" for line in policy.assumptions]
+    if any(other.indicative for other in policy.alternatives):
+        told.append("~ fdr decides on each batch: here a mean over 20 random halves of the labels")
+    told += [f"note: {line}" for line in policy.warnings]
+    told += [f"{group.name}: {group.note}" for group in policy.groups if group.note]
+    told += [
+        f"{group.name}: the weights leave an effective {group.effective_size:.1f} of "
+        f"{group.n_calibration} labels"
+        for group in policy.groups
+        if group.effective_size is not None
+    ]
+    told += [f"left out {count} rows: {why}" for why, count in policy.dropped.items() if count]
+    return [*parts, "\n".join(told)]
+
+
+def selection_view(selection: Selection) -> list[RenderableType]:
+    """Counts per group where there are several, then the words."""
+    parts: list[RenderableType] = []
+    if len(selection.groups) > 1:
+        parts.append(
+            table(
+                ("judge", "group", "rows", "accepted", "share"),
+                [
+                    (
+                        group["judge"],
+                        group["group"] or "",
+                        number(group["n"]),
+                        number(group["n_accepted"]),
+                        percent(group["accepted_share"], 1),
+                    )
+                    for group in selection.groups
+                ],
+                text_columns=2,
+            )
+        )
+    return [*parts, str(selection)]
+
+
+def evaluation_view(evaluation: Evaluation) -> list[RenderableType]:
+    """The paper's Table 1 and Table 3 for these judgments."""
+    quality = table(
+        ("judge", "signal", "rows", "accuracy", "ECE", "AUROC", "AUPRC"),
+        [
+            (
+                _judge(s.judge, s.protocol),
+                s.signal,
+                number(s.n),
+                number(s.accuracy),
+                number(s.ece),
+                number(s.auroc),
+                number(s.auprc),
+            )
+            for s in evaluation.signals
+        ],
+        title="how good each signal of doubt is (right verdicts are positives)",
+        text_columns=2,
+    )
+    shown = _SHOWN_ALPHA if _SHOWN_ALPHA in evaluation.alphas else evaluation.alphas[0]
+    judges = dict.fromkeys((s.judge, s.protocol) for s in evaluation.signals)
+    rows = [
+        (
+            _judge(m.judge, m.protocol),
+            m.method,
+            m.signal,
+            f"{m.coverage:.3f} ± {m.coverage_sd:.3f}",
+            f"{m.risk:.3f} ± {m.risk_sd:.3f}",
+            number(m.ratio),
+            percent(m.share_above),
+        )
+        for one in judges
+        for m in paper_rows(evaluation, *one)
+        if m.alpha == shown
+    ]
+    methods = table(
+        ("judge", "method", "signal", "coverage", "error share", "ratio", "splits above alpha"),
+        rows,
+        title=f"alpha {shown:g}, {evaluation.n_splits:,} random halves (mean ± sd)",
+        text_columns=3,
+    )
+    told = [f"note: {line}" for line in (*evaluation.assumptions, *evaluation.warnings)]
+    told += [f"left out {count} rows: {why}" for why, count in evaluation.dropped.items() if count]
+    return [quality, methods, "\n".join(told)]
+
+
+def plan_view(plan: SelectionPlan) -> list[RenderableType]:
+    """Coverage against labels, then the recommendation."""
+    points = table(
+        ("labels", "coverage", "sd", "error share", "runs above alpha", "runs accepting", ""),
+        [
+            (
+                number(p.n),
+                number(p.coverage),
+                number(p.coverage_sd),
+                number(p.risk),
+                percent(p.share_above),
+                percent(p.share_feasible),
+                "extrapolated" if p.extrapolated else "",
+            )
+            for p in plan.points
+        ],
+        title=f"{plan.judge}: {plan.guarantee} at alpha {plan.alpha:g}, "
+        f"{plan.n_labelled:,} labels, {plan.n_repeats} draws each",
+        text_columns=0,
+    )
+    words = plan.lines()[len(plan.points) :]
+    return [points, "\n".join(words)]
+
+
+def _rule(accepts: str, threshold: float | None) -> str:
+    if accepts == "below":
+        return f"doubt <= {threshold:.5g}"
+    names = {"all": "all", "none": "nothing", "batch": "per batch", "groups": "per group"}
+    return names[accepts]
+
+
+def _judge(judge: str, protocol: str | None) -> str:
+    return judge if protocol in (None, "preference") else f"{judge} ({protocol})"

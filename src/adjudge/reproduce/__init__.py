@@ -1,0 +1,1 @@
+"""The papers' tables and figures: their protocol run here, their figures printed beside ours."""
