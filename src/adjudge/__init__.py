@@ -9,6 +9,20 @@ from typing import Any
 #: Public name -> the room it lives in. Loaded on first use, so that `import adjudge` and the
 #: command line start at once; tests/contracts holds this table to what the rooms really export.
 _ROOMS: dict[str, tuple[str, ...]] = {
+    "adjudge.diagnosis": (
+        "ScoreSets",
+        "agreement",
+        "contradictions",
+        "count_cycles",
+        "diagnose_bias",
+        "diagnose_scores",
+        "family_bias",
+        "position_bias",
+        "reliability",
+        "score_set_rows",
+        "transitivity",
+        "verbosity_bias",
+    ),
     "adjudge.errors": ("AdjudgeError",),
     "adjudge.io": (
         "join_labels",

@@ -1,5 +1,17 @@
 """adjudge: trustworthy LLM-as-a-judge evaluation."""
 
+from adjudge.diagnosis import ScoreSets as ScoreSets
+from adjudge.diagnosis import agreement as agreement
+from adjudge.diagnosis import contradictions as contradictions
+from adjudge.diagnosis import count_cycles as count_cycles
+from adjudge.diagnosis import diagnose_bias as diagnose_bias
+from adjudge.diagnosis import diagnose_scores as diagnose_scores
+from adjudge.diagnosis import family_bias as family_bias
+from adjudge.diagnosis import position_bias as position_bias
+from adjudge.diagnosis import reliability as reliability
+from adjudge.diagnosis import score_set_rows as score_set_rows
+from adjudge.diagnosis import transitivity as transitivity
+from adjudge.diagnosis import verbosity_bias as verbosity_bias
 from adjudge.errors import AdjudgeError as AdjudgeError
 from adjudge.io import join_labels as join_labels
 from adjudge.io import open_battles as open_battles
@@ -45,9 +57,16 @@ __all__ = [
     "Label",
     "Pair",
     "Score",
+    "ScoreSets",
+    "agreement",
     "calibrate",
     "confidence",
+    "contradictions",
+    "count_cycles",
+    "diagnose_bias",
+    "diagnose_scores",
     "evaluate",
+    "family_bias",
     "fdr_select",
     "join_labels",
     "judge_pairs",
@@ -59,6 +78,7 @@ __all__ = [
     "open_scores",
     "pac_threshold",
     "plan_selection",
+    "position_bias",
     "preference_entropy",
     "read_battles",
     "read_binary",
@@ -71,8 +91,12 @@ __all__ = [
     "read_scores",
     "read_table",
     "read_tournaments",
+    "reliability",
     "scope_threshold",
+    "score_set_rows",
     "select",
+    "transitivity",
+    "verbosity_bias",
     "verdicts",
     "write_rows",
 ]

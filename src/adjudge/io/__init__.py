@@ -15,7 +15,8 @@ from adjudge.io.opening import (
     open_scores,
 )
 from adjudge.io.pairs import iter_pairs, read_pairs
-from adjudge.io.public import PUBLIC_FORMATS, Opened, read_public, sniff
+from adjudge.io.public import PUBLIC_FORMATS as PUBLIC_FORMATS
+from adjudge.io.public import Opened, read_public, sniff
 from adjudge.io.results import read_result, write_result
 from adjudge.io.scores import join_human_scores, read_scores
 from adjudge.io.tables import iter_rows, read_table
@@ -23,7 +24,6 @@ from adjudge.io.tournaments import read_tournaments
 from adjudge.io.writing import write_rows
 
 __all__ = [
-    "PUBLIC_FORMATS",
     "Joined",
     "Opened",
     "Stream",
