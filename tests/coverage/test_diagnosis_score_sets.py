@@ -95,7 +95,7 @@ def test_documents_cover_at_least_as_promised(
 def test_documents_cover_at_least_as_promised_in_full(
     case: tuple[int, int, float, float, str, str],
 ) -> None:
-    _check(case, 4000)
+    _check(case, 2500)
 
 
 def test_nine_documents_are_the_fewest_that_say_anything_at_one_in_ten() -> None:
@@ -108,7 +108,7 @@ def test_nine_documents_are_the_fewest_that_say_anything_at_one_in_ten() -> None
 @pytest.mark.montecarlo
 def test_rows_taken_for_independent_cover_too_little_when_they_are_alike() -> None:
     # The reason for weighing documents: the same data, calibrated row by row, breaks the promise.
-    trials, alpha = 4000, 0.2
+    trials, alpha = 1500, 0.1
     rowwise, _ = _covered(
         trials,
         documents=5,

@@ -19,6 +19,7 @@ VERBS: tuple[str, ...] = (
     "select",
     "evaluate",
     "plan",
+    "diagnose",
     "label",
     "serve",
     "report",

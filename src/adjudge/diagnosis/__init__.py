@@ -1,6 +1,7 @@
 """QUESTION: where the judge breaks. Cycles, score sets, biases, agreement with people."""
 
 from adjudge.diagnosis.adaptive import ordinal_nonconformity
+from adjudge.diagnosis.advice import score_set_rows
 from adjudge.diagnosis.agreement import agreement
 from adjudge.diagnosis.bias import diagnose_bias
 from adjudge.diagnosis.contradictions import contradictions
@@ -28,6 +29,7 @@ __all__ = [
     "ordinal_nonconformity",
     "position_bias",
     "reliability",
+    "score_set_rows",
     "transitivity",
     "verbosity_bias",
 ]

@@ -1,0 +1,142 @@
+"""`adjudge diagnose bias`: position, verbosity, family, agreement, reliability, contradictions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from adjudge.cli._common import (
+    JsonFlag,
+    OutputOption,
+    PlotOption,
+    SeedOption,
+    bad_finding,
+    deliver,
+    remark,
+)
+from adjudge.cli._diagnosing import (
+    ColumnOption,
+    FailAboveOption,
+    column_map,
+    enforce,
+    thresholds,
+)
+from adjudge.errors import ArgumentError, DataError
+
+if TYPE_CHECKING:
+    from adjudge.results.bias import JudgeBias
+
+#: Position is about either slot: its threshold bounds the distance from one half.
+MEASURES = (
+    "position",
+    "flip_share",
+    "verbosity",
+    "family",
+    "ece",
+    "over_confidence",
+    "contradictions",
+)
+
+
+def register(group: typer.Typer) -> None:
+    """Add the command."""
+    group.command("bias")(bias)
+
+
+def bias(
+    judgments: Annotated[
+        Path,
+        typer.Argument(
+            help="id, judge, p_fwd and p_rev or p_a (or verdict_fwd and verdict_rev); label, "
+            "response_a, response_b, model_a, model_b, score_a, score_b if there are.",
+            show_default=False,
+        ),
+    ],
+    pairs: Annotated[
+        Path | None, typer.Option(help="Pairs with the texts and models, joined by id.")
+    ] = None,
+    labels: Annotated[Path | None, typer.Option(help="Human labels, joined by id.")] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            help="Column whose rows are alike.",
+            show_default="prompt_id where there is one, else id",
+        ),
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(help="Position bias for each value of this column, too.")
+    ] = None,
+    near_tie: Annotated[
+        float | None,
+        typer.Option(help="How near a tie is, for verbosity.", show_default="0.1, scores 0.3"),
+    ] = None,
+    families: Annotated[
+        Path | None, typer.Option(help='JSON object {"model name": "family"} for unknown names.')
+    ] = None,
+    column: ColumnOption = None,
+    fail_above: FailAboveOption = None,
+    output: OutputOption = None,
+    plot: PlotOption = None,
+    seed: SeedOption = 0,
+    as_json: JsonFlag = False,
+) -> None:
+    """What moves the judge besides the answers: slot, length, family; and how far to trust it.
+
+    --fail-above takes position (the default; distance of the first slot's share from one half),
+    flip_share, verbosity (distance from one half), family, ece, over_confidence, contradictions.
+    """
+    from adjudge.diagnosis import diagnose_bias
+    from adjudge.present.diagnosis_tables import bias_view
+    from adjudge.results.diagnosis import named
+
+    limits = thresholds(fail_above, known=MEASURES, default="position")
+    result = diagnose_bias(
+        judgments,
+        pairs=pairs,
+        labels=labels,
+        columns=column_map(column),
+        cluster=cluster,
+        by=by,
+        near_tie=near_tie,
+        families=None if families is None else _families(families),
+        rng=seed,
+    )
+    deliver(result, as_json=as_json, output=output, view=bias_view(result))
+    if plot is not None:
+        from adjudge.present.diagnosis import bias_figure
+        from adjudge.present.theme import save_figure
+
+        remark(f"wrote {save_figure(bias_figure(result), plot)}")
+    enforce(limits, [(named(judge.judge, None), _measures(judge)) for judge in result.judges])
+    if not any(judge.findings() for judge in result.judges):
+        bad_finding()
+
+
+def _measures(judge: JudgeBias) -> dict[str, float | None]:
+    p, v, r = judge.position, judge.verbosity, judge.reliability
+    longer = None if v is None or v.longer_share is None else abs(v.longer_share - 0.5)
+    return {
+        "position": None if p is None else abs(p.first_share - 0.5),
+        "flip_share": None if p is None else p.flip_share,
+        "verbosity": longer,
+        "family": None if judge.family is None else judge.family.excess,
+        "ece": None if r is None else r.ece_equal_mass,
+        "over_confidence": None if r is None else r.over_confidence,
+        "contradictions": None if judge.contradictions is None else judge.contradictions.share,
+    }
+
+
+def _families(path: Path) -> dict[str, str]:
+    import json
+
+    try:
+        given = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataError(path, "no such file", remedy="check the path") from None
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise DataError(path, f"not a JSON file ({error})") from None
+    if not isinstance(given, dict) or not all(isinstance(v, str) for v in given.values()):
+        raise ArgumentError("--families", str(path), 'write {"model name": "family"}')
+    return {str(model): family for model, family in given.items()}

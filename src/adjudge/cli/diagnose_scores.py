@@ -1,0 +1,159 @@
+"""`adjudge diagnose scores`: prediction sets around a judge's scores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adjudge.cli._common import (
+    JsonFlag,
+    OutputOption,
+    PlotOption,
+    SeedOption,
+    bad_finding,
+    deliver,
+    remark,
+)
+from adjudge.cli._diagnosing import (
+    ColumnOption,
+    DocColumnOption,
+    FailAboveOption,
+    column_map,
+    enforce,
+    thresholds,
+)
+from adjudge.errors import ArgumentError
+
+#: A miss rate is one minus coverage: what goes wrong is what a threshold bounds from above.
+MEASURES = ("mean_size", "miss_rate")
+FIGURES = ("sizes", "width", "agreement", "coverage")
+
+
+def register(group: typer.Typer) -> None:
+    """Add the command."""
+    group.command("scores")(scores)
+
+
+def scores(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="doc_id, judge_score and human_score or one column per rater; model, criterion, "
+            "judge, score_probs if there are.",
+            show_default=False,
+        ),
+    ],
+    alpha: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Error level; may be given repeatedly.", show_default="0.05 0.1 0.15 0.2"
+        ),
+    ] = None,
+    scale: Annotated[str, typer.Option(help="Lowest and highest score, as 1:5.")] = "1:5",
+    raters: Annotated[
+        str | None, typer.Option(help="The raters' columns, separated by commas.")
+    ] = None,
+    target: Annotated[
+        str, typer.Option(help="mean: the rounded mean of the raters; rater: one at random.")
+    ] = "mean",
+    by: Annotated[
+        str | None, typer.Option(help="Calibrate each value of this column by itself, too.")
+    ] = None,
+    weigh: Annotated[
+        str,
+        typer.Option(help="documents, or rows as in the paper (only right for single rows)."),
+    ] = "documents",
+    splits: Annotated[int, typer.Option(min=1, help="Random halves of the documents.")] = 20,
+    write_sets: Annotated[
+        Path | None,
+        typer.Option(help="Write every row with its set and advice (first alpha) to this file."),
+    ] = None,
+    method: Annotated[
+        str, typer.Option(help="For --write-sets: per-criterion, constant or adaptive.")
+    ] = "per-criterion",
+    figure: Annotated[
+        str, typer.Option(help="For --plot: sizes, width, agreement or coverage.")
+    ] = "sizes",
+    doc_column: DocColumnOption = None,
+    model_column: Annotated[str | None, typer.Option(help="Your name of the column model.")] = None,
+    column: ColumnOption = None,
+    fail_above: FailAboveOption = None,
+    output: OutputOption = None,
+    plot: PlotOption = None,
+    seed: SeedOption = 0,
+    as_json: JsonFlag = False,
+) -> None:
+    """Sets that contain the human score at a rate you name, and what their width can tell.
+
+    --fail-above takes mean_size (the default) or miss_rate, of per-criterion sets at the first
+    alpha.
+    """
+    from adjudge.diagnosis import diagnose_scores, score_set_rows
+    from adjudge.diagnosis.scores import ALPHAS
+    from adjudge.present.diagnosis_tables import scores_view
+    from adjudge.results.diagnosis import named
+
+    limits = thresholds(fail_above, known=MEASURES, default="mean_size")
+    if figure not in FIGURES:
+        raise ArgumentError("--figure", figure, "choose one of " + ", ".join(FIGURES))
+    alphas = alpha or [str(level) for level in ALPHAS]
+    columns = column_map(column, doc_id=doc_column, model=model_column)
+    named_raters = [name.strip() for name in raters.split(",")] if raters else None
+    result = diagnose_scores(
+        file,
+        alphas=alphas,
+        scale=_scale(scale),
+        target=target,
+        raters=named_raters,
+        by=by,
+        weigh=weigh,
+        splits=splits,
+        columns=columns,
+        rng=seed,
+    )
+    deliver(result, as_json=as_json, output=output, view=scores_view(result))
+    if write_sets is not None:
+        from adjudge.io import write_rows
+
+        rows = score_set_rows(
+            file,
+            alpha=alphas[0],
+            method=method,
+            scale=_scale(scale),
+            target=target,
+            raters=named_raters,
+            weigh=weigh,
+            columns=columns,
+        )
+        remark(f"wrote {write_rows(rows, write_sets)}: {rows.height:,} rows")
+    if plot is not None:
+        from adjudge.present.diagnosis_scores import score_figure
+        from adjudge.present.theme import save_figure
+
+        remark(f"wrote {save_figure(score_figure(result, figure), plot)}")
+    best = (
+        "per-criterion" if any(g.method == "per-criterion" for g in result.groups) else "constant"
+    )
+    checked = [g for g in result.groups if g.method == best and g.alpha == float(alphas[0])]
+    enforce(
+        limits,
+        [
+            (
+                named(g.judge, g.criterion),
+                {"mean_size": g.mean_size, "miss_rate": 1 - g.coverage},
+            )
+            for g in checked
+        ],
+    )
+    if all(g.whole_scale for g in result.groups):
+        bad_finding()
+
+
+def _scale(text: str) -> tuple[int, int]:
+    low, _, high = text.partition(":")
+    try:
+        return int(low), int(high)
+    except ValueError:
+        raise ArgumentError("--scale", text, "write the lowest and highest score, as 1:5") from None

@@ -1,0 +1,94 @@
+"""`adjudge diagnose transitivity`: cycles per document."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adjudge.cli._common import (
+    JsonFlag,
+    OutputOption,
+    PlotOption,
+    SeedOption,
+    bad_finding,
+    deliver,
+    remark,
+)
+from adjudge.cli._diagnosing import (
+    ColumnOption,
+    DocColumnOption,
+    FailAboveOption,
+    column_map,
+    enforce,
+    thresholds,
+)
+
+MEASURES = ("mean_rate", "median_rate", "max_rate", "share_with_cycle")
+
+
+def register(group: typer.Typer) -> None:
+    """Add the command."""
+    group.command("transitivity")(transitivity)
+
+
+def transitivity(
+    tournaments: Annotated[
+        Path,
+        typer.Argument(
+            help="doc_id, model_a, model_b and verdict (A, B, tie, empty) or p_a, about model_a; "
+            "or both orders side by side as verdict_fwd and verdict_rev.",
+            show_default=False,
+        ),
+    ],
+    combine: Annotated[
+        str,
+        typer.Option(
+            help="How repeats and orders become an edge: mean (more than half) or unanimous."
+        ),
+    ] = "mean",
+    replicates: Annotated[
+        int, typer.Option(min=1, help="Redraws of the noisy judge beside it.")
+    ] = 200,
+    worst: Annotated[int, typer.Option(min=0, help="How many documents to name.")] = 10,
+    doc_column: DocColumnOption = None,
+    column: ColumnOption = None,
+    fail_above: FailAboveOption = None,
+    output: OutputOption = None,
+    plot: PlotOption = None,
+    seed: SeedOption = 0,
+    as_json: JsonFlag = False,
+) -> None:
+    """Count cycles (A over B over C over A) per document, beside what noise alone would show.
+
+    --fail-above takes mean_rate (the default), median_rate, max_rate or share_with_cycle.
+    """
+    from adjudge.diagnosis import transitivity as diagnose
+    from adjudge.present.diagnosis_tables import transitivity_view
+    from adjudge.results.diagnosis import named
+
+    limits = thresholds(fail_above, known=MEASURES, default="mean_rate")
+    result = diagnose(
+        tournaments,
+        columns=column_map(column, doc_id=doc_column),
+        combine=combine,  # type: ignore[arg-type]  # checked where it is used
+        replicates=replicates,
+        worst=worst,
+        rng=seed,
+    )
+    deliver(result, as_json=as_json, output=output, view=transitivity_view(result))
+    if plot is not None:
+        from adjudge.present.diagnosis import cycles_figure
+        from adjudge.present.theme import save_figure
+
+        remark(f"wrote {save_figure(cycles_figure(result), plot)}")
+    enforce(
+        limits,
+        [
+            (named(g.judge, g.criterion), {name: getattr(g, name) for name in MEASURES})
+            for g in result.groups
+        ],
+    )
+    if all(g.mean_rate is None for g in result.groups):
+        bad_finding()
