@@ -211,6 +211,7 @@ def test_concurrency_falls_under_overload_and_rises_again(judge_server: Any) -> 
         ("quota", "HTTP 429: You exceeded your current quota"),
         ("redirect", "HTTP 302"),
         ("400_logprobs", "sample its verdicts instead: --samples"),
+        ("403_logprobs", "sample its verdicts instead: --samples"),
     ],
 )
 def test_a_final_no_stops_at_once_with_the_servers_words(
@@ -243,6 +244,14 @@ def test_what_a_server_wants_otherwise_is_learnt_once(judge_server: Any) -> None
     sent = [entry["body"] for entry in judge_server.log()]
     assert ["max_tokens" in body for body in sent] == [True, False, False]
     assert sent[-1]["max_completion_tokens"] == 1
+
+
+def test_a_server_that_gives_fewer_alternatives_is_asked_for_fewer(judge_server: Any) -> None:
+    judge_server.script("needs_few_logprobs")
+    replies = ask_in_turn(backend(judge_server), [letter("1"), letter("2")])
+    assert [reply.status for reply in replies] == ["ok", "ok"]
+    sent = [entry["body"]["top_logprobs"] for entry in judge_server.log()]
+    assert sent == [20, 5, 5]
 
 
 def test_structured_output_is_offered_and_never_relied_upon(judge_server: Any) -> None:

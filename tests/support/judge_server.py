@@ -35,6 +35,8 @@ OTHERS = ("The", "Both", "I", "Answer", "**", "\n", "C", "It", "Neither", "As", 
 ERRORS = {
     "400": (400, "Invalid value: 'foo'", "invalid_value"),
     "400_logprobs": (400, "logprobs are not supported by this model", "unsupported_parameter"),
+    "403_logprobs": (403, "You are not allowed to request logprobs from this model.", None),
+    "400_top_logprobs": (400, "top_logprobs must be at most 5, got 20", "invalid_value"),
     "400_max_tokens": (
         400,
         "Unsupported parameter: 'max_tokens' is not supported with this model. "
@@ -275,6 +277,8 @@ async def act(
         return web.Response(status=302, headers={"Location": "http://127.0.0.1:1/"})
     if kind == "needs_completion_tokens" and "max_tokens" in body:
         kind = "400_max_tokens"
+    if kind == "needs_few_logprobs" and body.get("top_logprobs", 0) > 5:
+        kind = "400_top_logprobs"
     if kind == "needs_no_schema" and "response_format" in body:
         kind = "400_schema"
     if kind == "needs_no_temperature" and "temperature" in body:

@@ -12,11 +12,15 @@ Temperature 0 makes the drawn token the likeliest, so that a list which always i
 token is still the top of the distribution, and the bound holds. Log probabilities are those before
 the temperature; a server that reports them after sampling shows one token at 1 and the rest at 0,
 is recognised by that, and has none (`no_logprobs`).
+
+What is judged travels inside the content strings of the messages. Whether a server's tokenizer
+reads chat-template tokens there as text is the server's own affair; the local backends see to it.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -74,6 +78,7 @@ class OpenAIBackend:
         self._has_key = bool(key)
         # What the server turned out to want; learnt from its own words, once.
         self._length_field = "max_tokens"
+        self._top_logprobs = TOP_LOGPROBS
         self._takes_schema = True
         self._takes_temperature = True
         self._rejections = Rejections(self.name, self.server)
@@ -121,7 +126,7 @@ class OpenAIBackend:
             body[self._length_field] = 1
             body["temperature"] = 0
             body["logprobs"] = True
-            body["top_logprobs"] = TOP_LOGPROBS
+            body["top_logprobs"] = self._top_logprobs
         elif isinstance(want, Text):
             body[self._length_field] = want.max_tokens
             if self._takes_temperature:
@@ -148,6 +153,12 @@ class OpenAIBackend:
         if "max_tokens" in body and "max_completion_tokens" in words:
             self._length_field = "max_completion_tokens"
             return True
+        if "top_logprobs" in body and "top_logprobs" in words:
+            fewer = [
+                int(n) for n in re.findall(r"\d+", words) if 2 <= int(n) < body["top_logprobs"]
+            ]
+            self._top_logprobs = max(fewer, default=self._top_logprobs)
+            return bool(fewer)
         schema_words = ("response_format", "json_schema", "structured output", "guided")
         if "response_format" in body and any(word in words.lower() for word in schema_words):
             self._takes_schema = False
@@ -161,7 +172,8 @@ class OpenAIBackend:
     def _rejected(self, exchange: Exchange, question: Question) -> Reply:
         words = self.server.words(exchange.payload, exchange.raw)
         status = exchange.http_status
-        if status in PER_QUESTION and isinstance(question.want, Choice) and "logprob" in words:
+        asked = isinstance(question.want, Choice) and "logprob" in words
+        if asked and (status in PER_QUESTION or status == 403):
             raise JudgeRefusedError(
                 f"{self.name} gives no log probabilities (HTTP {status}: {words}); "
                 "sample its verdicts instead: --samples 10",
