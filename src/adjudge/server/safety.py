@@ -33,6 +33,9 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
+#: A body up to so many times the limit is read and thrown away before it is refused: a client that
+#: is still sending would otherwise see a broken connection instead of the reason.
+_DRAINED = 4
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -120,8 +123,8 @@ class Guard:
             # Unicode digits pass isdigit() and int() alike; ASCII alone is HTTP.
             if not (length.isascii() and length.isdigit()):
                 return 400, "content-length is not a number"
-            if len(length) > 12 or int(length) > self.limits.body_bytes:
-                return 413, f"the body may have at most {self.limits.body_bytes} bytes"
+            if len(length) > 12 or int(length) > _DRAINED * self.limits.body_bytes:
+                return 413, self._too_large
         if self.token is not None and scope["path"] not in self.open_paths:
             given = headers.get("authorization", "")
             if not hmac.compare_digest(given.encode(), f"Bearer {self.token}".encode()):
@@ -146,7 +149,7 @@ class Guard:
         try:
             body = await asyncio.wait_for(self._body(receive), self.limits.body_seconds)
         except _TooLargeError:
-            await _answer(send, 413, f"the body may have at most {self.limits.body_bytes} bytes")
+            await _answer(send, 413, self._too_large)
             return
         except TimeoutError:
             await _answer(send, 408, "the body came too slowly")
@@ -162,6 +165,10 @@ class Guard:
             if not begun:
                 await _answer(send, 504, "no answer within the time limit")
 
+    @property
+    def _too_large(self) -> str:
+        return f"the body may have at most {self.limits.body_bytes:,} bytes"
+
     async def _body(self, receive: Receive) -> bytes:
         """The whole body, read before any handler: none is served that is too large or too slow."""
         chunks: list[bytes] = []
@@ -172,9 +179,10 @@ class Guard:
                 raise _GoneError
             chunk = message.get("body", b"")
             size += len(chunk)
-            if size > self.limits.body_bytes:
+            if size <= self.limits.body_bytes:
+                chunks.append(chunk)
+            elif size > _DRAINED * self.limits.body_bytes or not message.get("more_body", False):
                 raise _TooLargeError
-            chunks.append(chunk)
             if not message.get("more_body", False):
                 return b"".join(chunks)
 

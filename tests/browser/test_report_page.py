@@ -1,0 +1,82 @@
+"""The report from disk: no network, no complaint, readable at every width, light and dark."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+from adjudge.io import write_result, write_rows
+from adjudge.judges.judging import judge_pairs
+from adjudge.present.report import write_report
+from adjudge.selection import calibrate, evaluate
+from adjudge.simulate.pairs import simulate_pairs
+
+if TYPE_CHECKING:
+    from playwright.sync_api import BrowserContext
+
+HOSTILE = "<script>document.title='hacked'</script><img src=http://127.0.0.1:9/x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    pairs = simulate_pairs(200, rng=1)
+    rows = [
+        {"id": pair.id, "prompt": pair.prompt + HOSTILE, "response_a": pair.response_a + HOSTILE,
+         "response_b": pair.response_b, "label": pair.label}
+        for pair in pairs
+    ]  # fmt: skip
+    write_rows(pl.DataFrame(rows), folder / "pairs.jsonl")
+    judged = judge_pairs(
+        folder / "pairs.jsonl",
+        judge="simulated:accuracy=0.85,noise=0.3,seed=1",
+        output=folder / "judgments.jsonl",
+        store=":memory:",
+    )
+    write_result(judged.summary, folder / "judging.json")
+    write_result(calibrate(folder / "judgments.jsonl", alpha=0.1), folder / "policy.json")
+    write_result(evaluate(folder / "judgments.jsonl", n_splits=50), folder / "evaluation.json")
+    return write_report(folder, folder / "report.html", title=f"Report {HOSTILE}")
+
+
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 800)])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_opens_from_disk_without_network_or_complaint(
+    report: Path, context: BrowserContext, width: int, height: int, scheme: str
+) -> None:
+    page = context.new_page()
+    page.set_viewport_size({"width": width, "height": height})
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    complaints: list[str] = []
+    requests: list[str] = []
+    page.on("console", lambda m: complaints.append(m.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(report.as_uri())
+    assert complaints == []
+    assert [url for url in requests if not url.startswith(report.as_uri())] == []
+    assert page.title() == f"Report {HOSTILE}"
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator("figure svg").count() >= 1
+    assert page.locator(".pair").count() == 10
+    assert page.locator("script").count() == 0
+    if folder := os.environ.get("ADJUDGE_SCREENSHOTS"):
+        page.screenshot(path=f"{folder}/report-{scheme}-{width}.png", full_page=True)
+
+
+def test_dark_pictures_have_light_ink(report: Path, context: BrowserContext) -> None:
+    page = context.new_page()
+    colours = []
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        page.goto(report.as_uri())
+        colours.append(
+            page.locator("figure svg [style*='--ink']").first.evaluate(
+                "(element) => getComputedStyle(element).fill"
+            )
+        )
+    assert colours[0] != colours[1]

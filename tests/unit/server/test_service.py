@@ -1,0 +1,166 @@
+"""The judge service: a real process, a real policy, requests over the wire."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adjudge.selection import read_policy
+from support.serving import JUDGE, served, write_policy
+
+PAIR = {"prompt": "What is 1 + 1?", "response_a": "2", "response_b": "3"}
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_policy(tmp_path_factory.mktemp("service"))
+
+
+@pytest.fixture(scope="module")
+def port(policy: Path) -> Iterator[int]:
+    with served(policy) as taken:
+        yield taken
+
+
+def ask(port: int, path: str, body: Any = None, *, raw: bytes | None = None) -> tuple[int, Any]:
+    content = raw if raw is not None else None if body is None else json.dumps(body).encode()
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+        connection.request(
+            "GET" if content is None else "POST",
+            path,
+            body=content,
+            headers={"Content-Type": "application/json"},
+        )
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        is_json = "json" in (answer.getheader("content-type") or "")
+        return answer.status, json.loads(text) if is_json else text
+
+
+def test_rulings_follow_the_policy(port: int, policy: Path) -> None:
+    threshold = read_policy(policy).threshold
+    assert threshold is not None
+    pairs = [{**PAIR, "id": f"p{i}", "prompt": f"What is {i} + 1?"} for i in range(60)]
+    status, told = ask(port, "/v1/judge/batch", {"pairs": pairs})
+    assert status == 200
+    assert [ruling["id"] for ruling in told["rulings"]] == [pair["id"] for pair in pairs]
+    outcomes = set()
+    for ruling in told["rulings"]:
+        assert ruling["accepted"] == (ruling["uncertainty"] <= threshold)
+        assert (ruling["reason"] is None) == ruling["accepted"]
+        assert ruling["verdict"] == ("A" if ruling["p_a"] > 0.5 else "B")
+        assert ruling["guarantee"] == "scope"
+        outcomes.add(ruling["accepted"])
+    assert outcomes == {True, False}
+
+
+def test_one_pair_and_a_batch_agree(port: int) -> None:
+    _, one = ask(port, "/v1/judge", PAIR)
+    _, many = ask(port, "/v1/judge/batch", {"pairs": [PAIR]})
+    assert many["rulings"] == [one]
+
+
+def test_the_policy_is_told_with_what_it_does_not_promise(port: int) -> None:
+    _, told = ask(port, "/v1/policy")
+    _, ruling = ask(port, "/v1/judge", PAIR)
+    assert told["policy_id"] == ruling["policy_id"]
+    assert told["promise"]
+    assert told["not_promised"]
+    assert told["assumptions"]
+
+
+def test_metrics_count_what_was_ruled(port: int) -> None:
+    def total() -> float:
+        _, text = ask(port, "/metrics")
+        lines = [line for line in text.splitlines() if line.startswith("adjudge_rulings_total")]
+        return sum(float(line.split()[-1]) for line in lines)
+
+    before = total()
+    ask(port, "/v1/judge", PAIR)
+    assert total() == before + 1
+    assert ask(port, "/healthz") == (200, {"status": "ok"})
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({}, 422),
+        ({**PAIR, "prompt": ""}, 422),
+        ({**PAIR, "prompt": 5}, 422),
+        ({**PAIR, "unknown": 1}, 422),
+        ({**PAIR, "response_a": "x" * 200_001}, 422),
+        ({**PAIR, "response_a": "x" * 5_000_000}, 413),
+        ([PAIR], 422),
+    ],
+)
+def test_bad_requests_get_one_line(port: int, body: Any, status: int) -> None:
+    code, told = ask(port, "/v1/judge", body)
+    assert code == status
+    assert "\n" not in told["detail"]
+    assert "x" * 100 not in told["detail"]
+
+
+def test_too_large_a_batch_is_refused(port: int) -> None:
+    status, told = ask(port, "/v1/judge/batch", {"pairs": [PAIR] * 65})
+    assert status == 422
+    assert "64" in told["detail"]
+
+
+@pytest.mark.parametrize("raw", [b"{", b"\xff", b"", b"[" * 100_000, b'{"prompt": NaN}'])
+def test_what_is_no_json_is_refused(port: int, raw: bytes) -> None:
+    status, told = ask(port, "/v1/judge", raw=raw)
+    assert status in {400, 422}
+    assert "Traceback" not in told["detail"]
+
+
+def test_slow_and_concurrent_clients_leave_it_serving(port: int) -> None:
+    slow = [socket.create_connection(("127.0.0.1", port), timeout=5) for _ in range(50)]
+    try:
+        for connection in slow:
+            connection.sendall(
+                f"POST /v1/judge HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
+                "Content-Length: 100\r\n\r\n{".encode()
+            )
+        with ThreadPoolExecutor(16) as pool:
+            answers = list(pool.map(lambda _: ask(port, "/v1/judge", PAIR)[0], range(64)))
+        assert answers == [200] * 64
+    finally:
+        for connection in slow:
+            connection.close()
+
+
+def refused(policy: Path, *options: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "adjudge", "serve", "--policy", str(policy), "--port", "0",
+         *options],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 1
+    told = done.stderr.strip()
+    assert len(told.splitlines()) == 1
+    return told
+
+
+def test_a_batch_guarantee_is_not_served(tmp_path: Path) -> None:
+    told = refused(write_policy(tmp_path, guarantee="fdr"), "--judge", JUDGE)
+    assert "pac or scope" in told
+
+
+def test_a_policy_of_another_judge_is_not_served(policy: Path) -> None:
+    told = refused(policy, "--judge", "simulated:accuracy=0.7")
+    assert "accuracy=0.85" in told
+
+
+def test_the_network_needs_a_token(policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ADJUDGE_TOKEN", raising=False)
+    assert "ADJUDGE_TOKEN" in refused(policy, "--judge", JUDGE, "--host", "0.0.0.0")
