@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from adjudge.present.selection import draw_coverage, draw_risk, paper_rows
+from adjudge.present.selection import draw_coverage, draw_risk, judge_name, paper_rows
 from adjudge.present.tables import number, percent, table
 from adjudge.present.theme import new_figure, themed
 from adjudge.results.selection import PublishedRisk, ReproducedSet, ScopeReproduction
@@ -23,13 +23,15 @@ def scope_view(
     """Per data set the quality of the signals and Table 3, then what the paper's text gives."""
     parts: list[RenderableType] = []
     for one in done.datasets:
-        parts += [_quality(one), _risks(one, published)]
+        parts += [_quality(one), *_risks(one, published)]
+    named = {one.dataset for one in done.datasets} & {p.dataset for p in done.published}
     parts.append(
         table(
             ("data set", "judge", "method", "alpha", "coverage", "error share"),
             [
                 (p.dataset, p.judge, p.method, f"{p.alpha:g}", number(p.coverage), number(p.risk))
                 for p in done.published
+                if not named or p.dataset in named
             ],
             title="what the paper's text gives",
             text_columns=3,
@@ -64,40 +66,32 @@ def _quality(one: ReproducedSet) -> RenderableType:
 
 def _risks(
     one: ReproducedSet, published: Callable[[str, str], list[PublishedRisk]]
-) -> RenderableType:
-    rows = []
+) -> list[RenderableType]:
+    tables: list[RenderableType] = []
     for judge, protocol in dict.fromkeys((s.judge, s.protocol) for s in one.evaluation.signals):
         paper = {(p.method, p.alpha): p for p in published(one.dataset, judge)}
+        rows = []
         for m in paper_rows(one.evaluation, judge, protocol):
             theirs = paper.get((m.method, m.alpha))
-            if m.alpha != _TABLE_3 and m.method != "scope":
-                continue
-            rows.append(
-                (
-                    judge,
-                    m.method,
-                    f"{m.alpha:g}",
-                    number(m.coverage),
-                    number(None if theirs is None else theirs.coverage),
-                    number(m.risk),
-                    number(None if theirs is None else theirs.risk),
-                    number(m.ratio),
-                    percent(m.share_above),
+            if m.alpha == _TABLE_3 or m.method == "scope":
+                rows.append(
+                    (
+                        m.method,
+                        f"{m.alpha:g}",
+                        number(m.coverage),
+                        number(None if theirs is None else theirs.coverage),
+                        number(m.risk),
+                        number(None if theirs is None else theirs.risk),
+                        number(m.ratio),
+                        percent(m.share_above),
+                    )
                 )
+        tables.append(
+            table(
+                ("method", "alpha", "coverage", "paper", "error share", "paper", "ratio", "above"),
+                rows,
+                title=f"{one.dataset}, {judge_name(one.evaluation, (judge, protocol))} "
+                "(Table 3; Figure 2 for scope)",
             )
-    return table(
-        (
-            "judge",
-            "method",
-            "alpha",
-            "coverage",
-            "paper's",
-            "error share",
-            "paper's",
-            "ratio",
-            "splits above",
-        ),
-        rows,
-        title=f"{one.dataset}: risk and coverage (Table 3; Figure 2 for scope)",
-        text_columns=2,
-    )
+        )
+    return tables

@@ -9,6 +9,7 @@ import numpy as np
 from adjudge.errors import ArgumentError
 from adjudge.present.theme import ACCENT, GOOD, INK, MUTED, SERIES, WARM, new_figure, themed
 from adjudge.results.selection import Curve, Evaluation, MethodRisk, Policy, SelectionPlan
+from adjudge.selection.splits import METHODS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,7 +95,9 @@ def draw_risk(axes: Axes, evaluation: Evaluation, *, judge: str | None = None) -
             zorder=4 if name == "scope" else 3,
         )
         if several or name in _BOUNDED:
-            over += [name for row in rows if row.risk > row.alpha]
+            # A mean over splits scatters: above is above by more than two standard errors.
+            slack = 2 * spread / np.sqrt(evaluation.n_splits)
+            over += [name] * int((risk > alphas + slack).any())
     told = ", ".join(dict.fromkeys(over))
     kept = "scope keeps" if several else "scope, fdr and pac keep"
     axes.set_title(
@@ -178,7 +181,8 @@ def paper_rows(evaluation: Evaluation, judge: str, protocol: str | None) -> list
     own = [m for m in evaluation.methods if (m.judge, m.protocol) == (judge, protocol)]
     main = main_signal(evaluation, judge, protocol)
     single = any(m.signal == "single_order" for m in own)
-    return [m for m in own if m.signal == (PAPER_SIGNAL.get(m.method, main) if single else main)]
+    kept = [m for m in own if m.signal == (PAPER_SIGNAL.get(m.method, main) if single else main)]
+    return sorted(kept, key=lambda m: (METHODS.index(m.method), m.alpha))
 
 
 def _judges(evaluation: Evaluation, judge: str | None) -> list[tuple[str, str | None]]:
@@ -190,7 +194,8 @@ def _judges(evaluation: Evaluation, judge: str | None) -> list[tuple[str, str | 
     return kept
 
 
-def _named(evaluation: Evaluation, one: tuple[str, str | None]) -> str:
+def judge_name(evaluation: Evaluation, one: tuple[str, str | None]) -> str:
+    """The judge, with its protocol where it was asked by several."""
     same = [s for s in _judges(evaluation, None) if s[0] == one[0]]
     return one[0] if len(same) == 1 else f"{one[0]} ({one[1]})"
 
@@ -207,7 +212,7 @@ def _lines(evaluation: Evaluation, judge: str | None) -> list[tuple[str, list[Me
     lines = []
     for at, one in enumerate(kept):
         rows = [m for m in paper_rows(evaluation, *one) if m.method == "scope"]
-        lines.append((_named(evaluation, one), rows, SERIES[at % len(SERIES)]))
+        lines.append((judge_name(evaluation, one), rows, SERIES[at % len(SERIES)]))
     return lines
 
 
@@ -222,7 +227,7 @@ def _curves(evaluation: Evaluation, judge: str | None) -> list[tuple[str, Curve,
         curve = next(
             c for c in evaluation.curves if (c.judge, c.protocol, c.signal) == (*one, signal)
         )
-        shown.append((_named(evaluation, one), curve, SERIES[at % len(SERIES)]))
+        shown.append((judge_name(evaluation, one), curve, SERIES[at % len(SERIES)]))
     return shown
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adjudge.present.selection import paper_rows
+from adjudge.present.selection import judge_name, paper_rows
 from adjudge.present.tables import number, percent, table
 from adjudge.results.selection import Evaluation, Policy, Selection, SelectionPlan
 
@@ -113,7 +113,7 @@ def evaluation_view(evaluation: Evaluation) -> list[RenderableType]:
         ("judge", "signal", "rows", "accuracy", "ECE", "AUROC", "AUPRC"),
         [
             (
-                _judge(s.judge, s.protocol),
+                judge_name(evaluation, (s.judge, s.protocol)),
                 s.signal,
                 number(s.n),
                 number(s.accuracy),
@@ -128,44 +128,54 @@ def evaluation_view(evaluation: Evaluation) -> list[RenderableType]:
     )
     shown = _SHOWN_ALPHA if _SHOWN_ALPHA in evaluation.alphas else evaluation.alphas[0]
     judges = dict.fromkeys((s.judge, s.protocol) for s in evaluation.signals)
-    rows = [
-        (
-            _judge(m.judge, m.protocol),
-            m.method,
-            m.signal,
-            f"{m.coverage:.3f} ± {m.coverage_sd:.3f}",
-            f"{m.risk:.3f} ± {m.risk_sd:.3f}",
-            number(m.ratio),
-            percent(m.share_above),
+    methods = [
+        table(
+            ("method", "coverage", "sd", "error share", "sd", "ratio", "above alpha"),
+            [
+                (
+                    m.method,
+                    number(m.coverage),
+                    number(m.coverage_sd),
+                    number(m.risk),
+                    number(m.risk_sd),
+                    number(m.ratio),
+                    percent(m.share_above),
+                )
+                for m in paper_rows(evaluation, *one)
+                if m.alpha == shown
+            ],
+            title=f"{judge_name(evaluation, one)}: alpha {shown:g}, "
+            f"{evaluation.n_splits:,} random halves",
         )
         for one in judges
-        for m in paper_rows(evaluation, *one)
-        if m.alpha == shown
     ]
-    methods = table(
-        ("judge", "method", "signal", "coverage", "error share", "ratio", "splits above alpha"),
-        rows,
-        title=f"alpha {shown:g}, {evaluation.n_splits:,} random halves (mean ± sd)",
-        text_columns=3,
-    )
-    told = [f"note: {line}" for line in (*evaluation.assumptions, *evaluation.warnings)]
+    told = [
+        "above alpha: share of splits; ratio: all errors over all accepted. Every alpha, signal "
+        "and method is in --json and -o."
+    ]
+    if any(s.signal == "single_order" for s in evaluation.signals):
+        told.insert(
+            0,
+            "vanilla, heuristic and naive run on single_order, scope, fdr and pac on "
+            "preference_entropy, as in the paper.",
+        )
+    told += [f"note: {line}" for line in (*evaluation.assumptions, *evaluation.warnings)]
     told += [f"left out {count} rows: {why}" for why, count in evaluation.dropped.items() if count]
-    return [quality, methods, "\n".join(told)]
+    return [quality, *methods, "\n".join(told)]
 
 
 def plan_view(plan: SelectionPlan) -> list[RenderableType]:
     """Coverage against labels, then the recommendation."""
     points = table(
-        ("labels", "coverage", "sd", "error share", "runs above alpha", "runs accepting", ""),
+        ("labels", "coverage", "sd", "error share", "above alpha", "accepting"),
         [
             (
-                number(p.n),
+                number(p.n) + (" *" if p.extrapolated else "  "),
                 number(p.coverage),
                 number(p.coverage_sd),
                 number(p.risk),
                 percent(p.share_above),
                 percent(p.share_feasible),
-                "extrapolated" if p.extrapolated else "",
             )
             for p in plan.points
         ],
@@ -174,6 +184,7 @@ def plan_view(plan: SelectionPlan) -> list[RenderableType]:
         text_columns=0,
     )
     words = plan.lines()[len(plan.points) :]
+    words.append("above alpha, accepting: share of the draws; * extrapolated")
     return [points, "\n".join(words)]
 
 
@@ -182,7 +193,3 @@ def _rule(accepts: str, threshold: float | None) -> str:
         return f"doubt <= {threshold:.5g}"
     names = {"all": "all", "none": "nothing", "batch": "per batch", "groups": "per group"}
     return names[accepts]
-
-
-def _judge(judge: str, protocol: str | None) -> str:
-    return judge if protocol in (None, "preference") else f"{judge} ({protocol})"
