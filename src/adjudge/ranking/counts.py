@@ -33,8 +33,9 @@ class Battles:
     """Battles of coded models. `names[a[k]]` met `names[b[k]]` in battle k.
 
     `human` and `verdict` are targets of people and of the judge, `score` the judge's score
-    difference (positive favours model_a); NaN where a battle has none. `prompts` are cluster
-    codes, `groups` the values of a grouping column.
+    difference (positive favours model_a), `other` the targets of a second opinion to compare with;
+    NaN where a battle has none. `prompts` are cluster codes, `groups` the values of a grouping
+    column.
     """
 
     names: tuple[str, ...]
@@ -43,6 +44,7 @@ class Battles:
     human: FloatArray | None = None
     verdict: FloatArray | None = None
     score: FloatArray | None = None
+    other: FloatArray | None = None
     prompts: IntArray | None = None
     groups: tuple[str, ...] | None = None
     group_codes: IntArray | None = None
@@ -70,6 +72,7 @@ class Battles:
             human=of(self.human),
             verdict=of(self.verdict),
             score=of(self.score),
+            other=of(self.other),
             prompts=of(self.prompts),
             groups=self.groups,
             group_codes=of(self.group_codes),
@@ -113,20 +116,34 @@ def code_names(
     if n != len(model_b):
         raise ArgumentError("model_b", f"{len(model_b)} rows", f"give {n}, as model_a has")
     both = pl.concat([_text(model_a), _text(model_b)])
-    coded = both.cast(pl.Categorical)
-    physical = coded.to_physical()
-    # Polars numbers categories across the process, so the codes here have gaps.
-    seen = pl.DataFrame({"name": coded, "code": physical}).unique("code").drop_nulls()
-    seen = seen.with_columns(pl.col("name").cast(pl.String)).sort("name")
-    codes = seen["code"].to_numpy()
-    position = np.full(int(codes.max()) + 1 if len(codes) else 1, -1, dtype=np.int64)
-    position[codes] = np.arange(len(codes))
-    if physical.null_count():
-        filled = physical.cast(pl.Int64).fill_null(-1).to_numpy()
-        at = np.where(filled >= 0, position[np.maximum(filled, 0)], -1)
-    else:
-        at = position[physical.to_numpy()]
-    return tuple(seen["name"].to_list()), at[:n], at[n:]
+    words, at = _dictionary(both)
+    order = sorted(range(len(words)), key=words.__getitem__)
+    position = np.empty(len(words) + 1, dtype=np.int64)
+    position[order] = np.arange(len(words))
+    position[-1] = -1
+    coded = position[at]
+    return tuple(words[k] for k in order), coded[:n], coded[n:]
+
+
+def _dictionary(text: pl.Series) -> tuple[list[str], IntArray]:
+    """The distinct texts, and for every row the position of its own; -1 where it is missing."""
+    physical = text.cast(pl.Categorical).to_physical()
+    missing = physical.null_count()
+    if missing == len(physical):
+        return [], np.full(len(physical), -1, dtype=np.int64)
+    codes = physical.drop_nulls().to_numpy() if missing else physical.to_numpy()
+    # Polars numbers categories across the process, so codes have gaps and may be large.
+    last = np.full(int(codes.max()) + 1, -1, dtype=np.int64)
+    last[codes] = np.flatnonzero(text.is_not_null().to_numpy()) if missing else np.arange(len(text))
+    seen = np.flatnonzero(last >= 0)
+    position = np.full(len(last), -1, dtype=np.int64)
+    position[seen] = np.arange(len(seen))
+    words: list[str] = text.gather(last[seen]).to_list()
+    if not missing:
+        return words, position[codes]
+    at = np.full(len(text), -1, dtype=np.int64)
+    at[text.is_not_null().to_numpy()] = position[codes]
+    return words, at
 
 
 def _series(values: Iterable[Any]) -> pl.Series:
@@ -155,21 +172,14 @@ def outcome_targets(outcome: pl.Series, column: str) -> FloatArray:
                 column, "other numbers", "write A, B, tie or model_a's share: 1, 0.5, 0"
             )
         return np.asarray(shares)
-    words = outcome.cast(pl.String).cast(pl.Categorical)
-    physical = words.to_physical()
-    table = pl.DataFrame({"word": words, "code": physical}).unique("code").drop_nulls()
-    meaning = {}
-    for word, code in table.with_columns(pl.col("word").cast(pl.String)).iter_rows():
+    words, at = _dictionary(outcome.cast(pl.String))
+    meaning = np.full(len(words) + 1, np.nan)
+    for k, word in enumerate(words):
         key = word.strip().lower()
         if key and key not in OUTCOMES:
             raise ArgumentError(column, word, 'write "A", "B", "tie" or leave it empty')
-        meaning[code] = OUTCOMES.get(key, np.nan)
-    lookup = np.full(max(meaning, default=-1) + 2, np.nan)
-    for code, value in meaning.items():
-        lookup[code] = value
-    if physical.null_count():
-        return np.asarray(lookup[physical.cast(pl.Int64).fill_null(len(lookup) - 1).to_numpy()])
-    return np.asarray(lookup[physical.to_numpy()])
+        meaning[k] = OUTCOMES.get(key, np.nan)
+    return np.asarray(meaning[at], dtype=np.float64)
 
 
 def wins_table(

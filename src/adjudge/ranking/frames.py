@@ -51,6 +51,7 @@ def battles_from_frame(
     human: str | None = None,
     verdict: str | None = None,
     score: str | None = None,
+    other: str | None = None,
     cluster: str | None = None,
     group: str | None = None,
 ) -> tuple[Battles, str | None]:
@@ -67,7 +68,8 @@ def battles_from_frame(
     for column in ("model_a", "model_b"):
         if column not in frame.columns:
             raise DataError("battles", "is missing", column=column, remedy="give model_a, model_b")
-    for option, named in (("human", human), ("verdict", verdict), ("score", score)):
+    named_columns = (("human", human), ("verdict", verdict), ("score", score), ("against", other))
+    for option, named in named_columns:
         if named is not None and named not in frame.columns:
             raise ArgumentError(option, named, "columns here: " + ", ".join(frame.columns[:12]))
     names, a, b = code_names(frame["model_a"], frame["model_b"])
@@ -102,6 +104,7 @@ def battles_from_frame(
         human=y,
         verdict=v,
         score=s,
+        other=None if other is None else outcome_targets(frame[other], other),
         prompts=prompts,
         groups=groups,
         group_codes=group_codes,

@@ -177,6 +177,37 @@ class GroupRow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RankAgreement(Result):
+    """Kendall's tau and Spearman's rho between two rankings of the same models."""
+
+    kind: ClassVar[str] = "rank-agreement"
+
+    n_models: int
+    kendall: float | None
+    kendall_low: float | None
+    kendall_high: float | None
+    spearman: float | None
+    spearman_low: float | None
+    spearman_high: float | None
+    confidence_level: float
+    replicates: int
+    failed: int = 0
+
+    def lines(self) -> list[str]:
+        """In words."""
+        if self.kendall is None or self.spearman is None:
+            return [f"{self.n_models} models: too few, or all tied, to correlate"]
+        told = []
+        for name, value, low, high in (
+            ("Kendall", self.kendall, self.kendall_low, self.kendall_high),
+            ("Spearman", self.spearman, self.spearman_low, self.spearman_high),
+        ):
+            span = "" if low is None or high is None else f" [{low:.3f}, {high:.3f}]"
+            told.append(f"{name} {value:.3f}{span} over {self.n_models} models")
+        return told
+
+
+@dataclass(frozen=True, kw_only=True)
 class Leaderboard(Result):
     """Models in order, with what is known about how sure that order is."""
 
@@ -200,6 +231,7 @@ class Leaderboard(Result):
     smoothing: float | None = None
     temperature: Temperature | None = None
     kappa: float | None = None
+    agreement: RankAgreement | None = None
     loo: tuple[LooRow, ...] = ()
     conformal: tuple[ConformalRow, ...] = ()
     held_out: tuple[HeldOutRow, ...] = ()
@@ -222,6 +254,8 @@ class Leaderboard(Result):
         if self.beta is not None and self.beta_se is not None:
             told.append(f"beta {self.beta:.3f} (standard error {self.beta_se:.3f})")
         told += [_told(row) for row in self.models]
+        if self.agreement is not None:
+            told += self.agreement.lines()
         told += [_told_loo(row) for row in self.loo]
         told += [f"warning: {text}" for text in self.warnings]
         if self.dropped:
@@ -326,37 +360,6 @@ class LeastReversals(Result):
         """In words."""
         state = "proven optimal" if self.proven else f"not proven: gap {100 * self.gap:.2f} %"
         return [f"{self.cost:g} of wins against the order, {state}", f"order: {list(self.order)}"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class RankAgreement(Result):
-    """Kendall's tau and Spearman's rho between two rankings of the same models."""
-
-    kind: ClassVar[str] = "rank-agreement"
-
-    n_models: int
-    kendall: float | None
-    kendall_low: float | None
-    kendall_high: float | None
-    spearman: float | None
-    spearman_low: float | None
-    spearman_high: float | None
-    confidence_level: float
-    replicates: int
-    failed: int = 0
-
-    def lines(self) -> list[str]:
-        """In words."""
-        if self.kendall is None or self.spearman is None:
-            return [f"{self.n_models} models: too few, or all tied, to correlate"]
-        told = []
-        for name, value, low, high in (
-            ("Kendall", self.kendall, self.kendall_low, self.kendall_high),
-            ("Spearman", self.spearman, self.spearman_low, self.spearman_high),
-        ):
-            span = "" if low is None or high is None else f" [{low:.3f}, {high:.3f}]"
-            told.append(f"{name} {value:.3f}{span} over {self.n_models} models")
-        return told
 
 
 @dataclass(frozen=True, kw_only=True)
