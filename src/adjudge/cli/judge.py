@@ -96,6 +96,9 @@ def judge(
         list[str] | None,
         typer.Option(help="Ask rows of this status again (errors always are); repeatable."),
     ] = None,
+    batch: Annotated[
+        bool, typer.Option("--batch", help="By OpenAI's Batch API: half the price, within a day.")
+    ] = False,
     summary: Annotated[
         Path | None, typer.Option(help="Write the summary here as JSON, for `adjudge report`.")
     ] = None,
@@ -105,7 +108,7 @@ def judge(
     as_json: JsonFlag = False,
 ) -> None:
     """Ask a judge about pairs, in both orders, and keep every reply; resumes where it stopped."""
-    from adjudge.judges.judging import judge_pairs, plan_judging
+    from adjudge.judges import judge_pairs, plan_judging
 
     asked: dict[str, Any] = {
         "judge": judge_spec,
@@ -139,6 +142,7 @@ def judge(
                 rpm=rpm,
                 timeout=timeout,
                 max_cost=max_cost,
+                batch=batch,
                 progress=watch.show,
                 handle_signals=True,
                 **asked,

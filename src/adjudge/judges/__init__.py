@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from adjudge.judges.fingerprint import make_judge
-    from adjudge.judges.judging import Judged, judge_pairs, judge_pairs_async, plan_judging
+    from adjudge.judges.judging import Judged, judge_pairs, judge_pairs_async
+    from adjudge.judges.planning import plan_judging
     from adjudge.judges.spec import parse_judge, parse_protocol
 
 __all__ = [
@@ -31,7 +32,7 @@ _HOME = {
     "make_judge": "fingerprint",
     "parse_judge": "spec",
     "parse_protocol": "spec",
-    "plan_judging": "judging",
+    "plan_judging": "planning",
 }
 
 

@@ -14,25 +14,24 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from adjudge._validation import count, one_of, positive
+from adjudge._validation import count, positive
 from adjudge.errors import ArgumentError
 from adjudge.io import read_table
-from adjudge.judges.fingerprint import make_judge
 from adjudge.judges.interface import Backend, Judge, JudgeProtocol
-from adjudge.judges.prices import Price, price_for, read_prices
+from adjudge.judges.prices import Price
 from adjudge.judges.progress import Tally
 from adjudge.judges.rows import Row, RowTally, rows_of
-from adjudge.judges.runner import ProgressCallback, Runner, prepare
-from adjudge.judges.spec import BACKENDS, PROTOCOLS, parse_judge, parse_protocol
+from adjudge.judges.runner import ProgressCallback, Runner
+from adjudge.judges.setup import judge_from, price_of, protocol_from, retried, subjects_from
 from adjudge.judges.stopping import Stop
 from adjudge.judges.subjects import Subjects, SubjectSource
 from adjudge.judges.writing import check_output, frame_of, writing
 from adjudge.records import STATUSES, Status
-from adjudge.results.judging import Judging, JudgingPlan
+from adjudge.results.judging import Judging
 from adjudge.store import open_store
+from adjudge.store.interface import DEFAULT_STORE
 from adjudge.store.thread import StoreThread
 
-DEFAULT_STORE = "adjudge.db"
 T = TypeVar("T")
 
 
@@ -91,6 +90,8 @@ async def judge_pairs_async(
     max_cost: float | None = None,
     prices: str | Path | Mapping[str, Price] | None = None,
     retry: Collection[Status] = (),
+    batch: bool = False,
+    poll_s: float = 30.0,
     progress: ProgressCallback | None = None,
     stop: Stop | None = None,
     handle_signals: bool = False,
@@ -106,13 +107,15 @@ async def judge_pairs_async(
     to ask again; errors always are. `max_cost` stops before the next call would go beyond that
     many dollars: the rows that are complete are written, the others counted as not asked. A run
     that is interrupted or refused leaves its replies in the store and writes nothing; run the
-    same call to go on.
+    same call to go on. `batch` sends the calls of an openai: judge as OpenAI batches (half the
+    price, within a day), asks every `poll_s` seconds whether they are done, and goes on with
+    those under way when it is run again.
     """
     stop = stop or Stop()
     target = None if output is None else check_output(output)
-    made = _judge(
+    made = judge_from(
         judge,
-        _protocol(
+        protocol_from(
             protocol,
             samples=samples,
             prompt=prompt,
@@ -124,23 +127,27 @@ async def judge_pairs_async(
         timeout=timeout,
         base_url=base_url,
     )
-    price = _price(made, prices)
+    price = price_of(made, prices)
+    if batch:
+        price = _batch_price(price, store, rpm)
     if max_cost is not None and price is None:
         raise ArgumentError(
             "max_cost", max_cost, f"no price for {made.backend.name}; give --prices"
         )
     width = made.backend.concurrency if concurrency is None else concurrency
     tally = Tally(price)
-    settings: dict[str, Any] = {
+    pace: dict[str, Any] = {
         "concurrency": count(width, "concurrency", least=1),
         "rpm": None if rpm is None else positive(rpm, "rpm"),
+    }
+    settings: dict[str, Any] = {
         "max_cost": None if max_cost is None else positive(max_cost, "max_cost"),
-        "retry": _retried(retry),
+        "retry": retried(retry),
         "progress": progress,
         "tally": tally,
         "stop": stop,
     }
-    subjects = _subjects(pairs, made, limit, source_format, seed)
+    subjects = subjects_from(pairs, made, limit, source_format, seed)
     try:
         survey = await asyncio.to_thread(subjects.survey)
         assert survey.first is not None  # noqa: S101  (a survey without a row raises)
@@ -151,11 +158,10 @@ async def judge_pairs_async(
             await _remember(thread, made)
             since = await thread.do(lambda opened: opened.latest_call_id())
             with _signals(stop, handle_signals):
-                await made.backend.start()
-                try:
-                    await Runner(made, thread, since=since, **settings).run(subjects)
-                finally:
-                    await made.backend.close()
+                if batch:
+                    await _in_batches(made, thread, store, since, poll_s, settings, subjects)
+                else:
+                    await _one_by_one(made, thread, since, {**settings, **pace}, subjects)
             elapsed = tally.snapshot().elapsed_s
             counts = RowTally()
             rows = await _collect(made, subjects, thread, price, counts, target, stop)
@@ -168,127 +174,41 @@ async def judge_pairs_async(
     return Judged(summary, None if rows is None else tuple(rows))
 
 
-def plan_judging(
-    pairs: SubjectSource,
-    *,
-    judge: str | Backend,
-    protocol: str | JudgeProtocol = "preference",
-    store: str | Path | None = DEFAULT_STORE,
-    limit: int | None = None,
-    samples: int | None = None,
-    prompt: str | Path | None = None,
-    criteria: str | Path | None = None,
-    demonstrations: SubjectSource | None = None,
-    seed: int | None = None,
-    source_format: str | None = None,
-    base_url: str | None = None,
-    prices: str | Path | Mapping[str, Price] | None = None,
-    retry: Collection[Status] = (),
-) -> JudgingPlan:
-    """What `judge_pairs` would do with the same arguments: calls, tokens, cost. Asks nobody."""
-    made = _judge(
-        judge,
-        _protocol(
-            protocol,
-            samples=samples,
-            prompt=prompt,
-            criteria=criteria,
-            demonstrations=demonstrations,
-            seed=seed,
-        ),
-        base_url=base_url,
-    )
-    price = _price(made, prices)
-    subjects = _subjects(pairs, made, limit, source_format, seed)
-    # A plan leaves no trace: a store that is not there yet is not made.
-    opened = open_store(store) if store is not None and Path(store).exists() else None
-    calls = kept = characters = written = rows = 0
-    again = _retried(retry)
+async def _one_by_one(
+    judge: Judge, thread: StoreThread, since: int, settings: dict[str, Any], subjects: Subjects
+) -> None:
+    await judge.backend.start()
     try:
-        for subject in subjects:
-            rows += 1
-            work = prepare(made, subject)
-            known = opened.lookup([one.key for one in work]) if opened is not None else {}
-            for one in work:
-                calls += 1
-                if one.key in known and known[one.key].status not in again:
-                    kept += 1
-                    continue
-                characters += sum(len(message.text) for message in one.question.messages)
-                written += getattr(one.question.want, "max_tokens", 1)
+        await Runner(judge, thread, since=since, **settings).run(subjects)
     finally:
-        subjects.close()
-        if opened is not None:
-            opened.close()
-    read = round(characters / 4)
-    return JudgingPlan(
-        judge=made.backend.name,
-        protocol=made.protocol.name,
-        judge_fingerprint=made.fingerprint,
-        fingerprint_parts=made.fingerprint_parts,
-        subjects=rows,
-        calls=calls,
-        kept=kept,
-        to_ask=calls - kept,
-        prompt_tokens_estimate=read,
-        completion_tokens_most=written,
-        cost_estimate=None if price is None else price.of(read, written),
-        price_source=None if price is None else price.source,
+        await judge.backend.close()
+
+
+async def _in_batches(
+    judge: Judge,
+    thread: StoreThread,
+    store: str | Path | None,
+    since: int,
+    poll_s: float,
+    settings: dict[str, Any],
+    subjects: Subjects,
+) -> None:
+    from adjudge.judges.batching import BatchRunner
+
+    runner = BatchRunner(
+        judge, thread, folder=Path(f"{store}.batches"), since=since, poll_s=poll_s, **settings
     )
+    await runner.run(subjects)
 
 
-def _protocol(protocol: str | JudgeProtocol, **options: Any) -> JudgeProtocol:
-    if not isinstance(protocol, str):
-        for name, value in options.items():
-            if value is not None:
-                raise ArgumentError(name, value, f"set it on the {protocol.name} object itself")
-        return protocol
-    given = {name: options[name] for name in ("samples", "seed")}
-    if options["prompt"] is not None:
-        from adjudge.judges.prompting import read_prompt
+def _batch_price(price: Price | None, store: str | Path | None, rpm: float | None) -> Price | None:
+    from adjudge.judges.batching import batch_price
 
-        given["prompt"] = read_prompt(options["prompt"])
-    if options["criteria"] is not None:
-        from adjudge.judges.criteria import read_criteria
-
-        given["criteria"] = read_criteria(options["criteria"])
-    if options["demonstrations"] is not None:
-        given["pool"] = list(Subjects(options["demonstrations"]))
-    elif protocol == "annotators":
-        raise ArgumentError(
-            "demonstrations", None, "annotators need labelled pairs of yours: --demonstrations FILE"
-        )
-    return parse_protocol(protocol, **given)
-
-
-def _judge(judge: str | Backend, protocol: JudgeProtocol, **options: Any) -> Judge:
-    if not isinstance(judge, str):
-        return make_judge(judge, protocol)
-    entry = BACKENDS.get(judge.partition(":")[0])
-    # How many calls run at once is the runner's business; a backend that pools connections is
-    # told, another need not know.
-    if entry is not None and "concurrency" not in entry.takes:
-        options.pop("concurrency", None)
-    return make_judge(parse_judge(judge, **options), protocol)
-
-
-def _subjects(
-    source: SubjectSource, judge: Judge, limit: int | None, fmt: str | None, seed: int | None
-) -> Subjects:
-    entry = PROTOCOLS.get(judge.protocol.name)
-    items = entry is not None and entry.items
-    return Subjects(source, limit=limit, items=items, source_format=fmt, seed=seed or 0)
-
-
-def _price(judge: Judge, prices: str | Path | Mapping[str, Price] | None) -> Price | None:
-    own = read_prices(prices) if isinstance(prices, (str, Path)) else prices
-    return price_for(judge.backend.name, own, base_url=judge.fingerprint_parts.get("base_url"))
-
-
-def _retried(retry: Collection[Status]) -> frozenset[Status]:
-    for status in retry:
-        one_of(status, STATUSES, "retry")
-    return frozenset({"error", *retry})
+    if store is None:
+        raise ArgumentError("store", None, "a batch outlives this process; keep it in a file")
+    if rpm is not None:
+        raise ArgumentError("rpm", rpm, "a batch has no pace; leave it out")
+    return batch_price(price)
 
 
 async def _remember(thread: StoreThread, judge: Judge) -> None:

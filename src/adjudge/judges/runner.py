@@ -15,6 +15,7 @@ from itertools import islice
 
 from adjudge.judges.fingerprint import question_hash
 from adjudge.judges.interface import Judge, KnowsSubject, Question, Reply
+from adjudge.judges.prices import Price
 from adjudge.judges.progress import Progress, Tally
 from adjudge.judges.redact import Secrets
 from adjudge.judges.stopping import Stop
@@ -53,6 +54,40 @@ def prepare(judge: Judge, subject: Subject) -> list[Work]:
         key = call_key(judge.fingerprint, content, question.order, question.repeat, question.slot)
         work.append(Work(subject, question, content, key))
     return work
+
+
+def expected_cost(question: Question, price: Price) -> float:
+    """What a call will cost, by its length; what is written may be as long as it is allowed."""
+    characters = sum(len(message.text) for message in question.messages)
+    written = getattr(question.want, "max_tokens", 1)
+    return price.of(round(characters / _CHARACTERS_PER_TOKEN), written)
+
+
+def kept_call(
+    reply: Reply, question: Question, *, key: str, content: str, subject_id: str, fingerprint: str
+) -> Call:
+    """A reply as the store keeps it."""
+    return Call(
+        call_key=key,
+        judge_fingerprint=fingerprint,
+        subject_id=subject_id,
+        content_hash=content,
+        order=question.order,
+        repeat=question.repeat,
+        slot=question.slot,
+        status=reply.status,
+        text=reply.text,
+        logprobs=reply.logprobs,
+        censored=reply.censored,
+        counts=reply.counts,
+        mean_logprob=reply.mean_logprob,
+        scored_tokens=reply.scored_tokens,
+        prompt_tokens=reply.prompt_tokens,
+        completion_tokens=reply.completion_tokens,
+        latency_s=reply.latency_s,
+        error=reply.error,
+        raw=reply.raw,
+    )
 
 
 class Pace:
@@ -202,7 +237,16 @@ class Runner:
                     reply = await self._knowing.ask_about(work.subject, work.question)
                 else:
                     reply = await self._backend.ask(work.question)
-                await self._store.save(self._call(work, self._secrets.of(reply)))
+                await self._store.save(
+                    kept_call(
+                        self._secrets.of(reply),
+                        work.question,
+                        key=work.key,
+                        content=work.content,
+                        subject_id=work.subject.id,
+                        fingerprint=self._judge.fingerprint,
+                    )
+                )
             finally:
                 self._tally.in_flight -= 1
         finally:
@@ -216,40 +260,11 @@ class Runner:
         if self._max_cost is None or price is None:
             return 0.0
         made = self._tally.calls_made
-        if made >= 8:
-            expected = self._tally.cost / made
-        else:
-            characters = sum(len(message.text) for message in work.question.messages)
-            written = getattr(work.question.want, "max_tokens", 1)
-            expected = price.of(round(characters / _CHARACTERS_PER_TOKEN), written)
+        expected = self._tally.cost / made if made >= 8 else expected_cost(work.question, price)
         if self._tally.cost + self._reserved + expected > self._max_cost:
             return None
         self._reserved += expected
         return expected
-
-    def _call(self, work: Work, reply: Reply) -> Call:
-        question = work.question
-        return Call(
-            call_key=work.key,
-            judge_fingerprint=self._judge.fingerprint,
-            subject_id=work.subject.id,
-            content_hash=work.content,
-            order=question.order,
-            repeat=question.repeat,
-            slot=question.slot,
-            status=reply.status,
-            text=reply.text,
-            logprobs=reply.logprobs,
-            censored=reply.censored,
-            counts=reply.counts,
-            mean_logprob=reply.mean_logprob,
-            scored_tokens=reply.scored_tokens,
-            prompt_tokens=reply.prompt_tokens,
-            completion_tokens=reply.completion_tokens,
-            latency_s=reply.latency_s,
-            error=reply.error,
-            raw=reply.raw,
-        )
 
     def _fail(self, error: Exception) -> None:
         """Remember the first failure and let what is in flight come home."""

@@ -15,6 +15,8 @@ from typing import Any, Protocol
 
 from adjudge.records import Order, Status
 
+#: Where replies are kept unless the user names another place.
+DEFAULT_STORE = "adjudge.db"
 #: An owner on another machine, or one that cannot be examined, is given up after this silence.
 SILENCE_S = 60.0
 #: How often a living owner says so.
