@@ -49,6 +49,13 @@ BACKENDS: Mapping[str, Entry] = {
     "llamacpp": Entry(
         _BACKENDS + "llamacpp", "LlamaCppBackend", (), "llamacpp:smollm2", "embedded"
     ),
+    "transformers": Entry(
+        _BACKENDS + "transformers",
+        "TransformersBackend",
+        (),
+        "transformers:Qwen/Qwen2.5-7B-Instruct",
+        "transformers",
+    ),
     "replay": Entry(_BACKENDS + "replay", "ReplayBackend", (), "replay:FILE"),
     "simulated": Entry(
         _BACKENDS + "simulated", "SimulatedBackend.parse", (), "simulated:accuracy=0.8,seed=1"

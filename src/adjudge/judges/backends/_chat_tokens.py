@@ -1,0 +1,116 @@
+"""Token ids of a chat prompt for a tokenizer from `transformers`: text being judged stays text."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+from adjudge.errors import JudgeRefusedError
+from adjudge.judges.interface import Data, Question
+from adjudge.judges.segments import ChatSegments
+
+
+class CannotTokenizeError(Exception):
+    """This text has no tokens to ask about, the next one may have."""
+
+
+class ChatTokens:
+    """Our words with special tokens on, the text being judged with special tokens off.
+
+    Off means three things: the tokenizer is told to split them; what it still finds whole of the
+    tokens that make up the chat frame is cut after its first character; and if one were left even
+    then, the text is refused.
+    """
+
+    def __init__(self, tokenizer: Any, *, model: str) -> None:
+        if not tokenizer.chat_template:
+            raise JudgeRefusedError(
+                f"{model}: its tokenizer has no chat template; choose an instruct model"
+            )
+        self._tokenizer = tokenizer
+        self._model = model
+        self._segments = ChatSegments(self._render, model=model)
+        self._own: dict[str, list[int]] = {}
+        self._option_ids: dict[tuple[str, ...], tuple[int, ...]] = {}
+
+    def prompt(self, question: Question) -> list[int]:
+        """The prompt as the model reads it, up to the assistant's first token."""
+        tokens: list[int] = []
+        for piece in self._segments(question.messages):
+            if isinstance(piece, Data):
+                tokens += self.data(piece.text)
+                continue
+            if piece not in self._own:
+                # The template writes every special token itself, the one at the start included.
+                self._own[piece] = self._encode(piece, split=False)
+            tokens += self._own[piece]
+        return tokens
+
+    def data(self, text: str) -> list[int]:
+        """Text being judged: its own canonical tokens, none of them part of the chat frame."""
+        tokens = self._encode(text, split=True)
+        if self.framing.isdisjoint(tokens):
+            return tokens
+        cuts = [0, *(found.start() + 1 for found in self._words.finditer(text)), len(text)]
+        tokens = []
+        for start, end in pairwise(cuts):
+            tokens += self._encode(text[start:end], split=True)
+        if not self.framing.isdisjoint(tokens):
+            raise CannotTokenizeError("the text holds special tokens that cannot be taken apart")
+        return tokens
+
+    def options(self, options: tuple[str, ...]) -> tuple[int, ...]:
+        """The one token of each option."""
+        if options not in self._option_ids:
+            ids = [self._encode(option, split=True) for option in options]
+            for option, tokens in zip(options, ids, strict=True):
+                if len(tokens) != 1:
+                    raise JudgeRefusedError(
+                        f"{self._model}: option {option!r} is not one token of this model; "
+                        "choose options of one letter or digit"
+                    )
+            self._option_ids[options] = tuple(tokens[0] for tokens in ids)
+        return self._option_ids[options]
+
+    def text(self, tokens: list[int]) -> str:
+        """What the model wrote, without special tokens."""
+        return str(self._tokenizer.decode(tokens, skip_special_tokens=True))
+
+    @property
+    def pad(self) -> int | None:
+        """The token that fills up short rows, if the tokenizer names one."""
+        found = self._tokenizer.pad_token_id
+        return None if found is None else int(found)
+
+    @cached_property
+    def framing(self) -> frozenset[int]:
+        """Ids the text being judged must not hold: special ones, and added ones the frame uses."""
+        probe = self._encode(self._render([{"role": "user", "content": "x"}]), split=False)
+        added = self._tokenizer.added_tokens_decoder
+        return frozenset(t for t, entry in added.items() if entry.special or t in set(probe))
+
+    @cached_property
+    def _words(self) -> re.Pattern[str]:
+        added = self._tokenizer.added_tokens_decoder
+        words = sorted((added[token].content for token in self.framing), key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, words)))
+
+    def _encode(self, text: str, *, split: bool) -> list[int]:
+        try:
+            found = self._tokenizer(text, add_special_tokens=False, split_special_tokens=split)
+        except (UnicodeEncodeError, TypeError):
+            raise CannotTokenizeError(
+                "the text holds half a character (a lone surrogate)"
+            ) from None
+        return list(found["input_ids"])
+
+    def _render(self, turns: list[dict[str, str]]) -> str:
+        try:
+            rendered = self._tokenizer.apply_chat_template(
+                turns, tokenize=False, add_generation_prompt=True
+            )
+        except Exception as error:  # templates raise whatever their authors chose
+            raise JudgeRefusedError(f"{self._model}: its chat template refuses: {error}") from error
+        return str(rendered)

@@ -1,0 +1,314 @@
+"""`transformers:` a model of the Hugging Face hub or a local folder, its logits read directly.
+
+Questions wait until the model is free, are sorted by length and go through it in batches filled
+by a token budget. Needs torch, transformers and numpy; nothing of adjudge's runner.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import math
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from adjudge.errors import BackendMissingError
+from adjudge.judges.backends._chat_tokens import CannotTokenizeError, ChatTokens
+from adjudge.judges.interface import Choice, Likelihood, Question, Reply, Text
+
+_CELLS = {"cuda": 32_768, "cpu": 2_048}  # tokens in one batch, padding counted
+_LOGITS = {"cuda": 1 << 29, "cpu": 1 << 26}  # numbers of logits in one batch
+_WEIGHTS = ("*.safetensors", "*.bin", "*.json", "*.jinja", "*.model", "*.txt")
+
+
+@dataclass(slots=True)
+class _Job:
+    """A question on its way: its tokens, and where its reply is awaited."""
+
+    question: Question
+    prompt: list[int]
+    tail: list[int]
+    reply: asyncio.Future[Reply]
+    asked: float = field(default_factory=time.perf_counter)
+
+    @property
+    def length(self) -> int:
+        return len(self.prompt) + len(self.tail)
+
+
+class TransformersBackend:
+    """A causal model with a chat template: option probabilities, likelihoods, text.
+
+    In float32 a question's numbers are the same alone and in any batch, to about 1e-6; in
+    bfloat16, the usual type on CUDA, the batch it falls into can move a log probability in the
+    second digit. `dtype` is part of the identity; give "float32" where that matters.
+
+    Text being judged is tokenised with special tokens off, see `judges.segments`. Code that a
+    model's repository brings along is never run.
+    """
+
+    wants: frozenset[type] = frozenset({Choice, Likelihood, Text})
+    concurrency = 512  # questions waiting, so that there is something to sort
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        revision: str | None = None,
+        device: str | None = None,
+        dtype: str | None = None,
+        token_budget: int | None = None,
+    ) -> None:
+        self.name = f"transformers:{model}"
+        self._torch, self._hub = _libraries()
+        self._source = model
+        self._asked_revision = revision
+        self._device = device or ("cuda" if self._torch.cuda.is_available() else "cpu")
+        kind = self._device.partition(":")[0]
+        self._dtype = dtype or ("auto" if kind == "cuda" else "float32")
+        self._budget = token_budget or _CELLS.get(kind, _CELLS["cpu"])
+        self._logits = _LOGITS.get(kind, _LOGITS["cpu"])
+        self._waiting: list[_Job] = []
+        self._arrived = asyncio.Event()
+        self._model: Any = None
+        self._tokens: Any = None
+        self._context: int | None = None
+        self._vocabulary = 1
+        self._pump: asyncio.Task[None] | None = None
+        self._worker: ThreadPoolExecutor | None = None
+
+    def identity(self) -> Mapping[str, Any]:
+        """Backend, model at a commit or by its files' SHA-256, libraries, number type."""
+        return {
+            "backend": "transformers",
+            "model": self._source,
+            **self._version,
+            "engine": f"transformers {self._hub.__version__}, torch {self._torch.__version__}",
+            "dtype": self._dtype,
+            "device": self._device.partition(":")[0],
+        }
+
+    @cached_property
+    def _version(self) -> dict[str, str]:
+        folder = Path(self._source)
+        if folder.is_dir():
+            digest = hashlib.sha256()
+            for path in sorted({found for kind in _WEIGHTS for found in folder.glob(kind)}):
+                digest.update(path.name.encode() + b"\0")
+                with path.open("rb") as handle:
+                    while block := handle.read(1 << 20):
+                        digest.update(block)
+            return {"weights_sha256": digest.hexdigest()}
+        from transformers.utils.hub import cached_file, extract_commit_hash
+
+        try:
+            config = cached_file(self._source, "config.json", revision=self._asked_revision)
+        except OSError as error:
+            raise self._missing(error) from error
+        commit = extract_commit_hash(config, None)
+        if commit is None:
+            raise BackendMissingError(f"{self.name}: the hub names no commit; give a local folder")
+        return {"revision": commit}
+
+    def _missing(self, error: Exception) -> BackendMissingError:
+        said = " ".join(str(error).split())[:160]
+        return BackendMissingError(
+            f"{self.name}: cannot be loaded ({said}); check the name, the network, or give a folder"
+        )
+
+    async def start(self) -> None:
+        """Load the weights and begin to answer."""
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="transformers")
+        await asyncio.get_running_loop().run_in_executor(self._worker, self._load)
+        self._arrived = asyncio.Event()  # of this event loop
+        self._pump = asyncio.create_task(self._answer_all())
+
+    async def ask(self, question: Question) -> Reply:
+        """One question, one reply; answered together with the others that wait."""
+        if self._pump is None:
+            raise RuntimeError("ask before start: await backend.start() first")
+        try:
+            job = self._job(question)
+        except CannotTokenizeError as error:
+            return Reply(status="error", error=str(error))
+        self._waiting.append(job)
+        self._arrived.set()
+        return await job.reply
+
+    async def close(self) -> None:
+        """Stop answering and free the weights."""
+        if self._pump is not None:
+            self._pump.cancel()
+            await asyncio.gather(self._pump, return_exceptions=True)
+            self._pump = None
+        for job in self._waiting:
+            job.reply.cancel()
+        self._waiting = []
+        if self._worker is not None:
+            self._worker.shutdown()
+            self._worker = None
+        self._model = self._tokens = None
+
+    # --- loading --------------------------------------------------------------------------------
+
+    def _load(self) -> None:
+        from adjudge.judges.backends._causal import CausalModel
+
+        revision = self._version.get("revision")
+        try:
+            tokenizer = self._hub.AutoTokenizer.from_pretrained(self._source, revision=revision)
+            loaded = self._hub.AutoModelForCausalLM.from_pretrained(
+                self._source, revision=revision, dtype=self._dtype
+            ).to(self._device)
+        except (OSError, ValueError) as error:
+            raise self._missing(error) from error
+        self._tokens = ChatTokens(tokenizer, model=self.name)
+        self._context = getattr(loaded.config, "max_position_embeddings", None)
+        self._vocabulary = int(loaded.config.get_text_config().vocab_size)
+        self._model = CausalModel(loaded, pad=self._tokens.pad or 0)
+
+    def _job(self, question: Question) -> _Job:
+        want = question.want
+        prompt = self.prompt_tokens(question)
+        tail: list[int] = []
+        written = 1
+        if isinstance(want, Choice):
+            self._tokens.options(want.options)
+        elif isinstance(want, Likelihood):
+            tail = self._tokens.data(want.continuation.text)
+            written = 0
+            if not tail:
+                raise CannotTokenizeError("the response is empty: there is no token to score")
+        else:
+            written = want.max_tokens
+        needed = len(prompt) + len(tail) + written
+        if self._context is not None and needed > self._context:
+            raise CannotTokenizeError(
+                f"{needed} tokens do not fit into the context of {self._context}; shorten the text"
+            )
+        return _Job(question, prompt, tail, asyncio.get_running_loop().create_future())
+
+    def prompt_tokens(self, question: Question) -> list[int]:
+        """The prompt as the model reads it, up to the assistant's first token."""
+        return list(self._tokens.prompt(question))
+
+    # --- batches --------------------------------------------------------------------------------
+
+    async def _answer_all(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await self._arrived.wait()
+            self._arrived.clear()
+            await asyncio.sleep(0.002)  # those who ask together should be sorted together
+            jobs, self._waiting = self._waiting, []
+            for batch in self._batches(jobs):
+                replies = await loop.run_in_executor(self._worker, self._answer, batch)
+                for job, reply in zip(batch, replies, strict=True):
+                    if not job.reply.done():
+                        job.reply.set_result(reply)
+
+    def _batches(self, jobs: Sequence[_Job]) -> list[list[_Job]]:
+        from adjudge.judges.backends._causal import Row, fill_batches
+
+        groups: dict[Any, list[_Job]] = {}
+        for job in jobs:
+            want = job.question.want
+            alike: Any = want.options if isinstance(want, Choice) else type(want)
+            if isinstance(want, Text):
+                # Drawn text depends on the generator's state, so each draw is made alone.
+                alone = id(job) if want.temperature > 0 else 0
+                alike = (Text, want.max_tokens, want.temperature, alone)
+            groups.setdefault(alike, []).append(job)
+        made = []
+        for group in groups.values():
+            rows = [Row(job.prompt + job.tail, len(job.tail) + 1) for job in group]
+            most = max(1, self._logits // self._vocabulary)
+            batches = fill_batches(rows, tokens=self._budget, logits=most)
+            made += [[group[at] for at in batch] for batch in batches]
+        return made
+
+    def _answer(self, batch: Sequence[_Job]) -> list[Reply]:
+        try:
+            parts = self._run(batch)
+        except self._torch.cuda.OutOfMemoryError:
+            self._torch.cuda.empty_cache()
+            if len(batch) == 1:
+                told = f"out of memory at {batch[0].length} tokens"
+                return [Reply(status="error", error=told)]
+            self._budget = max(1, self._budget // 2)
+            half = len(batch) // 2
+            return self._answer(batch[:half]) + self._answer(batch[half:])
+        except Exception as error:  # one bad batch must not leave the others waiting for ever
+            told = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+            return [Reply(status="error", error=told) for _ in batch]
+        now = time.perf_counter()
+        return [
+            Reply(
+                **{
+                    "prompt_tokens": len(job.prompt),
+                    "latency_s": now - job.asked,
+                    **part,
+                }
+            )
+            for job, part in zip(batch, parts, strict=True)
+        ]
+
+    def _run(self, batch: Sequence[_Job]) -> list[dict[str, Any]]:
+        prompts = [job.prompt for job in batch]
+        want = batch[0].question.want
+        if isinstance(want, Choice):
+            ids = [self._tokens.options(want.options)] * len(batch)
+            found = self._model.options(prompts, ids)
+            return [_chosen(want.options, logs) for logs in found]
+        if isinstance(want, Likelihood):
+            tails = [job.tail for job in batch]
+            found = self._model.continuations(prompts, tails)
+            return [_scored(tail, logs) for tail, logs in zip(tails, found, strict=True)]
+        seed = batch[0].question.repeat
+        found = self._model.write(
+            prompts, max_tokens=want.max_tokens, temperature=want.temperature, seed=seed
+        )
+        return [self._written(tokens) for tokens in found]
+
+    def _written(self, tokens: list[int]) -> dict[str, Any]:
+        text = self._tokens.text(tokens)
+        count = len(tokens)
+        while count and tokens[count - 1] == self._tokens.pad:
+            count -= 1
+        return {"status": "ok", "text": text, "raw": text, "completion_tokens": count}
+
+
+def _chosen(options: tuple[str, ...], logs: list[float]) -> dict[str, Any]:
+    if not all(map(math.isfinite, logs)):
+        return {"status": "error", "error": "the model's logits are not numbers"}
+    named = dict(zip(options, logs, strict=True))
+    return {"status": "ok", "logprobs": named, "raw": json.dumps(named), "completion_tokens": 1}
+
+
+def _scored(tail: list[int], logs: list[float]) -> dict[str, Any]:
+    if not all(map(math.isfinite, logs)):
+        return {"status": "error", "error": "the model's logits are not numbers"}
+    return {
+        "status": "ok",
+        "mean_logprob": math.fsum(logs) / len(logs),
+        "scored_tokens": len(logs),
+        "raw": json.dumps({"tokens": tail, "logprobs": [round(value, 6) for value in logs]}),
+        "completion_tokens": len(tail),
+    }
+
+
+def _libraries() -> tuple[Any, Any]:
+    try:
+        import torch
+        import transformers
+    except ImportError as error:
+        raise BackendMissingError(
+            "torch and transformers are not installed; run: pip install 'adjudge[transformers]'"
+        ) from error
+    return torch, transformers
