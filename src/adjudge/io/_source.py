@@ -68,12 +68,9 @@ class Source:
             gathered.append(piece)
         return b"".join(gathered)
 
-    def lines(self, start: bytes = b"") -> Iterator[bytes]:
-        """Line by line, line ends kept; a line above the limit is refused, not gathered.
-
-        `start` is content that was taken from `pieces` already and belongs before the rest.
-        """
-        yield from bounded_lines(self.path, self.pieces(), start)
+    def lines(self) -> Iterator[bytes]:
+        """Line by line, line ends kept; a line above the limit is refused, not gathered."""
+        yield from bounded_lines(self.path, self.pieces())
 
 
 @contextmanager
@@ -104,7 +101,7 @@ def opened(path: str | Path) -> Iterator[Source]:
 
 
 def bounded_lines(path: Path, pieces: Iterator[bytes], start: bytes = b"") -> Iterator[bytes]:
-    """Complete lines out of pieces of any size."""
+    """Complete lines out of pieces of any size; `start` belongs before them."""
     kept: list[bytes] = [start] if start else []
     length = len(start)
     row = 1
