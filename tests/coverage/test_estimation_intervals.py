@@ -78,8 +78,14 @@ def test_label_shift_in_full(q0: float, q1: float, share: float) -> None:
     raw = corrected_rate(
         drawn.k / 1000, drawn.c0 / (200 - m1), drawn.c1 / m1, clipped=False
     ).estimate
-    # A ratio of estimates keeps a bias of second order: small against its own spread.
-    assert (np.abs(raw.mean(axis=1) - RATES) < 0.15 * raw.std(axis=1)).all()
+    # What bias is left is the ratio's own, of second order (the proof of Proposition B.1), and not
+    # the shift's: the other estimators are off by up to 0.25 here.
+    second_order = RATES * q1 * (1 - q1) / (200 * share)
+    second_order -= (1 - RATES) * q0 * (1 - q0) / (200 * (1 - share))
+    second_order /= (q0 + q1 - 1) ** 2
+    noise = 5 * raw.std(axis=1) / np.sqrt(runs)
+    bias = raw.mean(axis=1) - RATES
+    assert (np.abs(bias - second_order) < 0.5 * np.abs(second_order) + noise).all()
 
 
 def profile_coverage(
@@ -110,7 +116,7 @@ def test_profile_covers_short(theta: float, q0: float, q1: float, m0: int, m1: i
 @pytest.mark.parametrize(("m0", "m1"), [(10, 10), (100, 10)])
 @pytest.mark.parametrize(("q0", "q1"), [(0.6, 0.6), *JUDGES])
 def test_profile_covers_small_and_lopsided_labels(q0: float, q1: float, m0: int, m1: int) -> None:
-    runs = 1500
+    runs = 1000
     covered = {
         float(theta): profile_coverage(theta, q0, q1, m0, m1, runs, seed=4)
         for theta in (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)

@@ -18,6 +18,7 @@ VERBS: tuple[str, ...] = (
     "calibrate",
     "select",
     "evaluate",
+    "estimate",
     "plan",
     "diagnose",
     "label",

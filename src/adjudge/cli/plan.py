@@ -7,7 +7,7 @@ from importlib import import_module
 import typer
 
 #: Each names a module `plan_<question>` with `register(group)`.
-QUESTIONS: tuple[str, ...] = ("selection",)
+QUESTIONS: tuple[str, ...] = ("rate", "selection")
 
 
 def register(app: typer.Typer) -> None:

@@ -9,6 +9,7 @@ from adjudge.estimation.misclassification import (
     corrected_rate,
     corrected_variance,
 )
+from adjudge.estimation.pilot import plan_from_table, rows_to_label
 from adjudge.estimation.planning import plan_rate, proposition_61
 from adjudge.estimation.profile import profile_interval
 
@@ -23,7 +24,9 @@ __all__ = [
     "draw_rows",
     "estimate",
     "optimal_split",
+    "plan_from_table",
     "plan_rate",
     "profile_interval",
     "proposition_61",
+    "rows_to_label",
 ]

@@ -32,6 +32,7 @@ def estimate(
     *,
     judge: ArrayLike | None = None,
     human: ArrayLike | None = None,
+    labels: TableLike | None = None,
     by: str | ArrayLike | None = None,
     pool: bool = False,
     compare: tuple[str, str] | None = None,
@@ -58,6 +59,7 @@ def estimate(
             `sampling_probability` are honoured where present.
         judge: Verdicts or probabilities, when there is no table.
         human: Labels, when there is no table.
+        labels: A second table with labels by id; they replace those in `data`.
         by: Column (or array) of groups: one estimate each, with its own confusion matrix.
         pool: With `by`: one confusion matrix for all groups. Almost always a mistake.
         compare: With `by`: two group names; the corrected difference, paired by `cluster`.
@@ -92,6 +94,7 @@ def estimate(
         data,
         judge=judge,
         human=human,
+        labels=labels,
         by=by,
         cluster=cluster,
         strata=strata,
@@ -176,6 +179,7 @@ def _grouped(
             strata_names=rows.strata_names,
             group=name,
             rng=rng,
+            checks=len(rows.group_names),
         )[0]
         for code, name in enumerate(rows.group_names)
     )

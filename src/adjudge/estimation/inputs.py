@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from adjudge._stats import cluster_codes
 from adjudge._validation import IntArray
 from adjudge.errors import ArgumentError, DataError
+from adjudge.estimation.joining import with_labels
 from adjudge.estimation.sample import Sample, make_sample
 from adjudge.io.tables import TableLike, read_table, source_name
 
@@ -48,6 +49,7 @@ def read_rows(
     *,
     judge: ArrayLike | None = None,
     human: ArrayLike | None = None,
+    labels: TableLike | None = None,
     by: str | ArrayLike | None = None,
     cluster: str | ArrayLike | None = None,
     strata: str | ArrayLike | None = None,
@@ -58,6 +60,8 @@ def read_rows(
 ) -> Rows:
     """Rows from a table (path, polars, pandas, dict) or from the arrays `judge` and `human`."""
     frame, name = _frame(data, judge, human, judge_column, human_column)
+    if labels is not None:
+        frame = with_labels(frame, labels, human_column=human_column)
     extra: dict[str, ArrayLike | None] = {"__probability": sampling_probability}
     columns: dict[str, str | None] = {}
     for option, given in (("by", by), ("cluster", cluster), ("strata", strata)):
@@ -108,10 +112,10 @@ def read_rows(
         for option, column in columns.items()
     }
     scale = _scale(verdict, label, name, judge_column, keep.arg_true().to_numpy())
-    sample, verdicts, labels = None, np.empty(0, np.int64), np.empty(0, np.int64)
+    sample, verdicts, known = None, np.empty(0, np.int64), np.empty(0, np.int64)
     names: tuple[str, ...] = ()
     if scale == "classes":
-        names, verdicts, labels = _classes(verdict, label, name, judge_column)
+        names, verdicts, known = _classes(verdict, label, name, judge_column)
     else:
         sample = make_sample(
             verdict.cast(pl.Float64).to_numpy(),
@@ -125,7 +129,7 @@ def read_rows(
         scale=scale,
         sample=sample,
         verdicts=verdicts,
-        labels=labels,
+        labels=known,
         names=names,
         groups=codes["by"],
         group_names=named["by"],

@@ -12,10 +12,10 @@ from adjudge.results.estimation import LabelShift
 
 #: What must assume that labelled rows are a random sample of the test rows.
 NEEDS_RANDOM_LABELS = ("human-only", "difference", "conditional", "ppi++")
-_LEVEL = 0.05
+LEVEL = 0.05
 
 
-def label_shift(sample: Sample) -> LabelShift | None:
+def label_shift(sample: Sample, *, level: float = LEVEL) -> LabelShift | None:
     """Compare the judge's rate on labelled rows with its rate on test rows.
 
     If the labels are a random sample, both have the same expectation. Fisher's exact test for 0/1
@@ -24,7 +24,7 @@ def label_shift(sample: Sample) -> LabelShift | None:
     conditional and ppi++; misclassification needs no such likeness. A large one proves nothing: a
     shift that leaves the judge's rate alone, or too few labels, stays unseen. It never decides the
     method by itself. None when labels were picked by plan (the verdicts then differ by design), or
-    when either side is empty.
+    when either side is empty. Several groups are checked at `level` / groups each.
     """
     if sample.planned or sample.n == 0 or sample.m == 0:
         return None
@@ -37,7 +37,7 @@ def label_shift(sample: Sample) -> LabelShift | None:
     )
     if p_value is None:
         text = f"{shown}; too few rows to test whether they differ"
-    elif p_value < _LEVEL:
+    elif p_value < level:
         text = (
             f"{shown} (p = {p_value:.2g}): the labelled rows are not a random sample of the test "
             f"rows. That rules out {', '.join(NEEDS_RANDOM_LABELS)}; misclassification stands, if "
@@ -53,7 +53,7 @@ def label_shift(sample: Sample) -> LabelShift | None:
         judge_rate_test=float(test.mean()),
         difference=gap,
         p_value=p_value,
-        rules_out=NEEDS_RANDOM_LABELS if p_value is not None and p_value < _LEVEL else (),
+        rules_out=NEEDS_RANDOM_LABELS if p_value is not None and p_value < level else (),
         explanation=text,
     )
 

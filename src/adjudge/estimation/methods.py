@@ -37,7 +37,7 @@ from adjudge.estimation import (
 )
 from adjudge.estimation.counts import counts_of, exact_share
 from adjudge.estimation.influence import corrected_influence
-from adjudge.estimation.label_shift import NEEDS_RANDOM_LABELS, label_shift
+from adjudge.estimation.label_shift import LEVEL, NEEDS_RANDOM_LABELS, label_shift
 from adjudge.estimation.outcome import Outcome, clip, refusal
 from adjudge.estimation.profile import profile_interval
 from adjudge.estimation.sample import Sample
@@ -155,6 +155,7 @@ def describe(
     dropped: dict[str, int] | None = None,
     warnings: tuple[str, ...] = (),
     beside: bool = True,
+    checks: int = 1,
 ) -> tuple[Estimate, Outcome]:
     """The full result of one sample, and the raw outcome behind it."""
     got, shape, assumption = run(
@@ -166,7 +167,7 @@ def describe(
         rng=rng,
     )
     simple, _, _ = run(sample, "naive", confidence_level=confidence_level)
-    shift = label_shift(sample)
+    shift = label_shift(sample, level=LEVEL / checks)
     ruled_out = shift.rules_out if shift is not None else ()
     told = (*warnings, *got.warnings)
     if method in ruled_out:

@@ -50,9 +50,11 @@ def plan_rate(
     level = open_unit(confidence_level, "confidence_level")
     p, q0, q1 = _shares(judge_rate, specificity, sensitivity)
     count(n_test, "n_test", least=1)
-    theta = min(max((p + q0 - 1) / (q0 + q1 - 1), 0.0), 1.0)
     if (width is None) == (labels is None):
         raise ArgumentError("width, labels", (width, labels), "give one of the two")
+    if q0 + q1 <= 1:
+        return _people_alone(p, q0, q1, n_test, width, labels, have, level)
+    theta = min(max((p + q0 - 1) / (q0 + q1 - 1), 0.0), 1.0)
 
     def expected(m0: float, m1: float) -> float:
         low, high, _ = corrected_interval(p, q0, q1, n_test, m0, m1, confidence_level=level)
@@ -89,6 +91,10 @@ def plan_rate(
     ppi_width = _capped(2 * z * math.sqrt(ppi_variance(p, q1, theta, n_test, shown)))
     random_m1 = min(max(round(shown * theta), 1), shown - 1)
     plan_width = expected(*shares)
+
+    def fewest(width_of: Callable[[int], float]) -> int | None:
+        return None if width is None else _fewest(width_of, width)
+
     helps = ratio <= 1
     return RatePlan(
         m0=None if m is None else shares.m0,
@@ -113,9 +119,8 @@ def plan_rate(
         random_m=m,
         random_width=None if m is None else expected(shown - random_m1, random_m1),
         ppi_width=None if m is None else ppi_width,
-        human_only_labels=None
-        if width is None
-        else _fewest(lambda size: _human_width(theta, size, level), float(width)),
+        human_only_labels=fewest(lambda size: _human_width(theta, size, level)),
+        ppi_labels=fewest(lambda size: 2 * z * math.sqrt(ppi_variance(p, q1, theta, n_test, size))),
         verdict_m0=None if m is None else verdict.m0,
         verdict_m1=None if m is None else verdict.m1,
         verdict_width=None if m is None else verdict_width,
@@ -131,6 +136,44 @@ def plan_rate(
             f"{q0:.3f}; the plan is as good as these three",
         ),
         warnings=_edges(theta, shares),
+    )
+
+
+def _people_alone(
+    p: float,
+    q0: float,
+    q1: float,
+    n_test: int,
+    width: float | None,
+    labels: int | None,
+    have: tuple[int, int],
+    level: float,
+) -> RatePlan:
+    """The plan when the judge is no better than a coin: no correction, people alone."""
+    theta = have[1] / sum(have) if sum(have) else 0.5
+    m = labels or _fewest(lambda size: _human_width(theta, size, level), float(width or 1))
+    reason = (
+        f"sensitivity {q1:.3f} + specificity {q0:.3f} is not above 1: a judge no better than a "
+        "coin cannot be corrected"
+    )
+    human = None if m is None else _human_width(theta, m, level)
+    told = "" if human is None else f"; {m} random labels give people alone a width of {human:.3f}"
+    return RatePlan(
+        human_only_width=human,
+        recommendation=f"do not use this judge{told}",
+        target_width=width,
+        confidence_level=level,
+        judge_rate=p,
+        sensitivity=q1,
+        specificity=q0,
+        n_test=n_test,
+        labels=m,
+        random_m=m,
+        human_only_labels=m if labels is None else None,
+        judge_helps=False,
+        proposition_61_says=False,
+        reason=reason,
+        assumptions=(f"a human rate near {theta:.2f}",),
     )
 
 
@@ -215,12 +258,6 @@ def _shares(
     ):
         if not 0 <= value <= 1:
             raise ArgumentError(name, value, "give a share in [0, 1]")
-    if specificity + sensitivity <= 1:
-        raise ArgumentError(
-            "sensitivity + specificity",
-            round(sensitivity + specificity, 6),
-            "a judge no better than a coin cannot be corrected: plan for people alone",
-        )
     return float(judge_rate), float(specificity), float(sensitivity)
 
 

@@ -311,33 +311,34 @@ class RatePlan(Result):
 
     kind: ClassVar[str] = "plan_rate"
 
-    m0: int | None
-    m1: int | None
-    expected_width: float | None
-    human_only_width: float | None
+    m0: int | None = None
+    m1: int | None = None
+    expected_width: float | None = None
+    human_only_width: float | None = None
     recommendation: str
-    target_width: float | None
+    target_width: float | None = None
     confidence_level: float
-    rate: float
+    rate: float | None = None
     judge_rate: float
     sensitivity: float
     specificity: float
     n_test: int
-    labels: int | None
-    optimal_m0: int | None
-    optimal_m1: int | None
-    optimal_width: float | None
-    expected_draws: int | None
-    random_m: int | None
-    random_width: float | None
-    ppi_width: float | None
-    human_only_labels: int | None
-    verdict_m0: int | None
-    verdict_m1: int | None
-    verdict_width: float | None
+    labels: int | None = None
+    optimal_m0: int | None = None
+    optimal_m1: int | None = None
+    optimal_width: float | None = None
+    expected_draws: int | None = None
+    random_m: int | None = None
+    random_width: float | None = None
+    ppi_width: float | None = None
+    human_only_labels: int | None = None
+    ppi_labels: int | None = None
+    verdict_m0: int | None = None
+    verdict_m1: int | None = None
+    verdict_width: float | None = None
     judge_helps: bool
-    variance_ratio: float
-    proposition_61: tuple[float, float] | None
+    variance_ratio: float | None = None
+    proposition_61: tuple[float, float] | None = None
     proposition_61_says: bool
     reason: str | None = None
     next_labels: tuple[NextLabels, ...] = ()
@@ -366,10 +367,11 @@ class RatePlan(Result):
                 f"drawn by the judge's verdict, {self.verdict_m1} of verdict 1 and "
                 f"{self.verdict_m0} of verdict 0: width {self.verdict_width:.3f} (conditional)"
             )
-        told.append(
-            f"variance against people alone: {self.variance_ratio:.2f} times; "
-            + ("the judge helps" if self.judge_helps else "people alone do better")
-        )
+        if self.variance_ratio is not None:
+            told.append(
+                f"variance against people alone: {self.variance_ratio:.2f} times; "
+                + ("the judge helps" if self.judge_helps else "people alone do better")
+            )
         told += [
             f"{step.extra} more labels, {step.how}: width {step.expected_width:.3f}"
             for step in self.next_labels

@@ -31,8 +31,11 @@ def test_too_few_test_rows_make_a_width_infeasible() -> None:
 
 
 def test_a_coin_cannot_be_planned_for() -> None:
-    with pytest.raises(ArgumentError, match="no better than a coin"):
-        plan_rate(judge_rate=0.5, sensitivity=0.5, specificity=0.5, n_test=100, labels=50)
+    plan = plan_rate(judge_rate=0.5, sensitivity=0.5, specificity=0.5, n_test=100, labels=50)
+    assert plan.m0 is plan.expected_width is None
+    assert "no better than a coin" in plan.reason
+    assert plan.human_only_width == pytest.approx(0.267, abs=0.001)
+    plan.to_json()
 
 
 def test_exact_variance_and_proposition_61_agree_where_the_proposition_holds() -> None:

@@ -1,0 +1,147 @@
+"""`adjudge estimate`: the rate people would give, with its interval."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from adjudge.cli._common import (
+    JsonFlag,
+    OutputOption,
+    PlotOption,
+    SeedOption,
+    bad_finding,
+    deliver,
+    remark,
+)
+
+if TYPE_CHECKING:
+    from adjudge.estimation import AnyEstimate
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command("estimate")(estimate)
+
+
+def estimate(
+    table: Annotated[
+        Path,
+        typer.Argument(
+            help="Rows with the judge's verdict and, for some, a human label.", show_default=False
+        ),
+    ],
+    judge_column: Annotated[
+        str, typer.Option(help="Verdicts: 0/1, probabilities in [0, 1], or class names.")
+    ] = "judge",
+    human_column: Annotated[
+        str, typer.Option(help="Human labels, empty where there is none.")
+    ] = "human",
+    labels: Annotated[
+        Path | None, typer.Option(help="Human labels by id from another file.")
+    ] = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            help="auto, misclassification, ppi++, conditional, difference, human-only or naive. "
+            "auto: misclassification, or ppi++ with --labels-are-random; it never tests."
+        ),
+    ] = "auto",
+    interval: Annotated[
+        str, typer.Option(help="wald (Eq. 6), or profile for weak judges and few labels.")
+    ] = "wald",
+    labels_are_random: Annotated[
+        bool,
+        typer.Option(
+            "--labels-are-random",
+            help="Declare the labelled rows a random sample of the test rows.",
+        ),
+    ] = False,
+    by: Annotated[
+        str | None, typer.Option(help="A rate for each value of this column, such as model.")
+    ] = None,
+    pool: Annotated[
+        bool,
+        typer.Option(
+            "--pool", help="With --by: one confusion matrix for all groups (read the warning)."
+        ),
+    ] = False,
+    compare: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            help="With --by: the corrected difference of two groups, paired by --cluster.",
+            show_default=False,
+        ),
+    ] = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="Column of rows that belong together, such as prompt_id.")
+    ] = None,
+    strata: Annotated[
+        str | None, typer.Option(help="A confusion matrix for each value of this column.")
+    ] = None,
+    positive: Annotated[
+        str | None, typer.Option(help="For class names: the one whose rate is wanted.")
+    ] = None,
+    confidence_level: Annotated[float, typer.Option(help="Of every interval.")] = 0.95,
+    fail_below: Annotated[
+        float | None,
+        typer.Option(help="Exit 2 unless every interval lies above this rate.", min=0, max=1),
+    ] = None,
+    seed: SeedOption = 0,
+    output: OutputOption = None,
+    plot: PlotOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """The rate people would give, corrected for the judge's errors.
+
+    Rows with a human label calibrate, rows without one are the test set. Exit 2: no honest number
+    (in some group), or an interval that reaches below --fail-below.
+    """
+    from adjudge.estimation import estimate as compute
+    from adjudge.present.estimation_tables import estimate_view
+
+    result = compute(
+        table,
+        labels=labels,
+        by=by,
+        pool=pool,
+        compare=compare,
+        cluster=cluster,
+        strata=strata,
+        method=method,
+        interval=interval,
+        labels_are_random=labels_are_random,
+        confidence_level=confidence_level,
+        judge_column=judge_column,
+        human_column=human_column,
+        positive=positive,
+        rng=seed,
+    )
+    if as_json:
+        for text in result.warnings:
+            remark(f"warning: {text}")
+    deliver(result, as_json=as_json, output=output, view=estimate_view(result))
+    if plot is not None:
+        from adjudge.present.estimation import estimate_figure
+        from adjudge.present.theme import save_figure
+
+        remark(f"wrote {save_figure(estimate_figure(result), plot)}")
+    lows = _lower_ends(result)
+    if any(low is None for low in lows):
+        bad_finding()
+    if fail_below is not None and any(low is not None and low < fail_below for low in lows):
+        remark(f"adjudge estimate: an interval reaches below {fail_below:g}")
+        bad_finding()
+
+
+def _lower_ends(result: AnyEstimate) -> list[float | None]:
+    """The lower end of every interval asked for; None where there is no estimate."""
+    from adjudge.results.estimation import ClassEstimate, GroupedEstimate
+
+    if isinstance(result, GroupedEstimate):
+        return [low for one in result.groups for low in _lower_ends(one)]
+    if isinstance(result, ClassEstimate):
+        return [None if one.estimate is None else one.low for one in result.classes]
+    return [None if result.estimate is None else result.low]

@@ -1,0 +1,109 @@
+"""`adjudge plan rate`: how many labels, of which kind, for a rate as precise as you need."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adjudge.cli._common import (
+    JsonFlag,
+    OutputOption,
+    PlotOption,
+    SeedOption,
+    bad_finding,
+    deliver,
+    remark,
+)
+
+
+def register(group: typer.Typer) -> None:
+    """Add the question to `adjudge plan`."""
+    group.command("rate")(rate)
+
+
+def rate(
+    table: Annotated[
+        Path | None,
+        typer.Argument(help="Judged rows, some labelled: a pilot.", show_default=False),
+    ] = None,
+    width: Annotated[
+        float | None, typer.Option(help="Wanted width of the interval.", min=0, max=1)
+    ] = None,
+    labels: Annotated[int | None, typer.Option(help="Or: a budget of labels.", min=2)] = None,
+    judge_rate: Annotated[
+        float | None,
+        typer.Option(help="Share of rows the judge calls 1; from TABLE where given.", min=0, max=1),
+    ] = None,
+    sensitivity: Annotated[
+        float | None,
+        typer.Option(help="Guess; from the labels of TABLE where given.", min=0, max=1),
+    ] = None,
+    specificity: Annotated[
+        float | None,
+        typer.Option(help="Guess; from the labels of TABLE where given.", min=0, max=1),
+    ] = None,
+    n_test: Annotated[
+        int | None, typer.Option(help="Judged rows; from TABLE where given.", min=1)
+    ] = None,
+    judge_column: Annotated[str, typer.Option(help="The verdicts' column, 0/1.")] = "judge",
+    human_column: Annotated[str, typer.Option(help="The labels' column.")] = "human",
+    step: Annotated[int, typer.Option(help="What this many more labels would buy.", min=1)] = 50,
+    confidence_level: Annotated[float, typer.Option(help="Of the interval planned for.")] = 0.95,
+    write_ids: Annotated[
+        Path | None,
+        typer.Option(help="Write the rows to label next (.csv, .jsonl, .parquet)."),
+    ] = None,
+    draw: Annotated[
+        str,
+        typer.Option(
+            help="How --write-ids draws. random: label from the top until both classes have their "
+            "number. verdict: the plan by verdict, for method conditional."
+        ),
+    ] = "random",
+    seed: SeedOption = 0,
+    output: OutputOption = None,
+    plot: PlotOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """How many labels, split how, and whether the judge is worth having. Exit 2: infeasible."""
+    from adjudge.estimation.pilot import plan_from_table, rows_to_label
+    from adjudge.present.estimation_tables import plan_view
+
+    plan = plan_from_table(
+        table,
+        width=width,
+        labels=labels,
+        judge_rate=judge_rate,
+        sensitivity=sensitivity,
+        specificity=specificity,
+        n_test=n_test,
+        judge_column=judge_column,
+        human_column=human_column,
+        step=step,
+        confidence_level=confidence_level,
+    )
+    deliver(plan, as_json=as_json, output=output, view=plan_view(plan))
+    if plot is not None:
+        from adjudge.present.estimation import plan_figure
+        from adjudge.present.theme import save_figure
+
+        remark(f"wrote {save_figure(plan_figure(plan), plot)}")
+    if write_ids is not None and plan.m0 is None:
+        remark("adjudge plan rate: no rows written, the plan cannot be carried out")
+    elif write_ids is not None:
+        from adjudge.io import write_rows
+
+        rows = rows_to_label(
+            table,
+            plan,
+            draw=draw,
+            judge_column=judge_column,
+            human_column=human_column,
+            rng=seed,
+        )
+        write_rows(rows, write_ids)
+        remark(f"wrote {rows.height} rows to {write_ids}")
+    if plan.m0 is None:
+        bad_finding()

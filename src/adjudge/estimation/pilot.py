@@ -1,0 +1,116 @@
+"""A plan from a table: judge quality from its labels, and which of its rows to label next."""
+
+from __future__ import annotations
+
+import math
+
+import polars as pl
+
+from adjudge._validation import Seed
+from adjudge.errors import ArgumentError
+from adjudge.estimation.counts import counts_of
+from adjudge.estimation.drawing import draw_rows
+from adjudge.estimation.inputs import read_rows
+from adjudge.estimation.planning import plan_rate
+from adjudge.io.tables import TableLike, read_table
+from adjudge.results.estimation import RatePlan
+
+#: Rows drawn beyond the expected number, since a class may come up less often than it should.
+_SPARE = 1.2
+
+
+def plan_from_table(
+    data: TableLike | None = None,
+    *,
+    width: float | None = None,
+    labels: int | None = None,
+    judge_rate: float | None = None,
+    sensitivity: float | None = None,
+    specificity: float | None = None,
+    n_test: int | None = None,
+    judge_column: str = "judge",
+    human_column: str = "human",
+    step: int = 50,
+    confidence_level: float = 0.95,
+) -> RatePlan:
+    """`plan_rate` with what the table knows; an argument given overrides it.
+
+    Sensitivity and specificity are taken as (correct + 1)/(labels + 2), as Algorithm 1 takes them
+    from its pilot: a pilot without errors does not show a judge without errors.
+
+    >>> plan = plan_from_table({"judge": [1] * 60 + [0] * 40, "human": [None] * 100},
+    ...                        width=0.3, sensitivity=0.9, specificity=0.8)
+    >>> plan.n_test, plan.judge_rate
+    (100, 0.6)
+    """
+    have = (0, 0)
+    if data is not None:
+        rows = read_rows(data, judge_column=judge_column, human_column=human_column)
+        if rows.sample is None or rows.scale != "binary":
+            raise ArgumentError(
+                "judge_column", judge_column, "give verdicts of 0 and 1 to plan for"
+            )
+        counts = counts_of(rows.sample)
+        have = (counts.m0, counts.m1)
+        if n_test is None:
+            n_test = counts.n
+        if judge_rate is None and counts.n:
+            judge_rate = counts.p
+        if specificity is None and counts.m0:
+            specificity = (counts.c0 + 1) / (counts.m0 + 2)
+        if sensitivity is None and counts.m1:
+            sensitivity = (counts.c1 + 1) / (counts.m1 + 2)
+    for name, value in (
+        ("judge_rate", judge_rate),
+        ("sensitivity", sensitivity),
+        ("specificity", specificity),
+        ("n_test", n_test),
+    ):
+        if value is None:
+            raise ArgumentError(
+                name, None, "the table does not show it: give a guess, or label some 20 random rows"
+            )
+    return plan_rate(
+        judge_rate=float(judge_rate or 0),
+        sensitivity=float(sensitivity or 0),
+        specificity=float(specificity or 0),
+        n_test=int(n_test or 0),
+        width=width,
+        labels=labels,
+        have=have,
+        step=step,
+        confidence_level=confidence_level,
+    )
+
+
+def rows_to_label(
+    data: TableLike | None,
+    plan: RatePlan,
+    *,
+    draw: str = "random",
+    judge_column: str = "judge",
+    human_column: str = "human",
+    rng: Seed = 0,
+) -> pl.DataFrame:
+    """Rows of the table to label for `plan`, drawn as `draw_rows` does.
+
+    At random: the number expected to fill both classes and a fifth more; label from the top and
+    stop when both are full.
+    """
+    if data is None:
+        raise ArgumentError("table", None, "give the judged rows to draw from")
+    frame = read_table(data)
+    if human_column not in frame.columns:
+        frame = frame.with_columns(pl.lit(None).alias(human_column))
+    if plan.labels is None or plan.verdict_m0 is None or plan.verdict_m1 is None:
+        raise ArgumentError("plan", "infeasible", "plan for a width that can be reached first")
+    needed = plan.expected_draws or plan.labels
+    return draw_rows(
+        frame,
+        math.ceil(needed * _SPARE) if draw == "random" else plan.labels,
+        draw=draw,
+        verdict_sizes=(plan.verdict_m0, plan.verdict_m1),
+        judge_column=judge_column,
+        human_column=human_column,
+        rng=rng,
+    )
