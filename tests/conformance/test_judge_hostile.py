@@ -40,7 +40,7 @@ def judge(server: Any, rows: list[dict[str, str]], *options: str) -> Any:
         "from adjudge.cli import main; main()"
     )
     command = [sys.executable, "-c", program, "judge", "pairs.jsonl", "--judge", "openai:m"]
-    command += ["--base-url", server.base_url, "--timeout", "0.5", "-o", "out.jsonl", "--json"]
+    command += ["--base-url", server.base_url, "--timeout", "1.5", "-o", "out.jsonl", "--json"]
     return subprocess.run(
         [*command, *options],
         capture_output=True,
