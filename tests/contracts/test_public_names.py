@@ -34,10 +34,11 @@ def test_every_public_name_can_be_had_and_explains_itself(name: str) -> None:
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_rooms_list_their_names_sorted(room: str) -> None:
+def test_rooms_list_names_that_exist(room: str) -> None:
+    """ruff keeps them sorted (RUF022)."""
     module = import_module(f"adjudge.{room}")
     names = list(getattr(module, "__all__", []))
-    assert names == sorted(names)
+    assert len(names) == len(set(names))
     for name in names:
         assert hasattr(module, name)
 

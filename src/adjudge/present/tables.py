@@ -39,6 +39,15 @@ def percent(value: float | None, digits: int = 0) -> str:
     return "–" if value is None else f"{100 * value:.{digits}f} %"
 
 
+def counted(n: int, one: str, many: str) -> str:
+    """A number with its noun.
+
+    >>> counted(1, "judge", "judges"), counted(2000, "judge", "judges")
+    ('1 judge', '2,000 judges')
+    """
+    return f"{n:,} {one if n == 1 else many}"
+
+
 def interval(low: float | None, high: float | None, digits: int = 3) -> str:
     """An interval; "unbounded" where an end is missing.
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from adjudge.present.diagnosis import bias_figure, cycles_figure
+from adjudge.present.diagnosis_scores import score_figure
 from adjudge.present.report.collect import Collected
 from adjudge.present.report.document import Block, Section, TableBlock, Words
-from adjudge.present.tables import number, percent
+from adjudge.present.report.sections.pictures import drawn
+from adjudge.present.tables import counted, number, percent
 from adjudge.results.bias import BiasReport, JudgeBias
 from adjudge.results.diagnosis import ScoreDiagnosis, Transitivity, TransitivityGroup
 
@@ -25,7 +28,7 @@ def diagnosis_section(found: Collected) -> Section | None:
     for diagnosis in scores:
         blocks += _scores(diagnosis)
     if troubles:
-        finding = f"{len(troubles)} bias(es) found. " + troubles[0]
+        finding = f"{counted(len(troubles), 'bias', 'biases')} found: {troubles[0]}."
         action = "Ask in both orders, calibrate before you trust, and correct before you report."
     else:
         finding = "No bias shows beyond chance in what could be measured."
@@ -42,8 +45,7 @@ def diagnosis_section(found: Collected) -> Section | None:
 
 def _troubles(judge: JudgeBias) -> list[str]:
     parts = (judge.position, judge.verbosity, judge.family, judge.reliability)
-    who = f"{judge.judge}: " if judge.judge else ""
-    return [who + part.finding for part in parts if part is not None and part.biased]
+    return [part.finding for part in parts if part is not None and part.biased]
 
 
 def _bias(report: BiasReport) -> list[Block]:
@@ -75,7 +77,11 @@ def _bias(report: BiasReport) -> list[Block]:
         caption=f"Biases, clustered by {report.clustered_by}",
     )
     words = tuple(line for judge in report.judges for line in judge.findings())
-    return [table, Words(lines=words)] if words else [table]
+    picture = drawn(
+        lambda: bias_figure(report),
+        "Intervals that miss the dashed line are biases; a curve off the diagonal misleads.",
+    )
+    return [table, *([Words(lines=words)] if words else []), *picture]
 
 
 def _transitivity(result: Transitivity) -> list[Block]:
@@ -92,7 +98,11 @@ def _transitivity(result: Transitivity) -> list[Block]:
         caption="Three-cycles per document",
         text_columns=2,
     )
-    return [table, Words(lines=tuple(group.finding for group in result.groups))]
+    picture = drawn(
+        lambda: cycles_figure(result),
+        "Cycles beyond those of a noisy judge are opinions that run in circles.",
+    )
+    return [table, Words(lines=tuple(group.finding for group in result.groups)), *picture]
 
 
 def _cycles(group: TransitivityGroup) -> tuple[str, ...]:
@@ -125,4 +135,7 @@ def _scores(result: ScoreDiagnosis) -> list[Block]:
         text_columns=3,
         folded=len(result.groups) > 24,
     )
-    return [table, Words(lines=result.findings)]
+    picture = drawn(
+        lambda: score_figure(result), "Hand wide sets to people; trust narrow ones that cover."
+    )
+    return [table, Words(lines=result.findings), *picture]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from adjudge.present.estimation import estimate_figure
 from adjudge.present.report.collect import Collected
 from adjudge.present.report.document import (
     Block,
@@ -12,6 +13,7 @@ from adjudge.present.report.document import (
     Tone,
     Words,
 )
+from adjudge.present.report.sections.pictures import drawn
 from adjudge.present.tables import interval, number
 from adjudge.results.estimation import (
     ClassEstimate,
@@ -93,7 +95,10 @@ def _single(one: Estimate) -> list[Block]:
         *one.warnings,
         *(f"{n:,} rows set aside: {why}" for why, n in one.dropped.items() if n),
     )
-    return [Numbers(numbers=tuple(numbers)), Words(lines=words)]
+    picture = drawn(
+        lambda: estimate_figure(one), "Report the corrected interval; the naive one is beside it."
+    )
+    return [Numbers(numbers=tuple(numbers)), Words(lines=words), *picture]
 
 
 def _said_groups(result: GroupedEstimate) -> tuple[str, str, Tone]:
@@ -137,7 +142,10 @@ def _groups(result: GroupedEstimate) -> list[Block]:
         caption="One confusion matrix for all" if result.pooled else "A confusion matrix for each",
     )
     warned = [Words(lines=result.warnings, tone="bad")] if result.warnings else []
-    return [*([table] if rows else []), *by_class, *warned]
+    picture = drawn(
+        lambda: estimate_figure(result), "Compare intervals; a difference inside them is not one."
+    )
+    return [*([table] if rows else []), *by_class, *warned, *picture]
 
 
 def _range(low: float | None, high: float | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from adjudge.present.report.collect import Collected
 from adjudge.present.report.document import Block, Number, Numbers, Section, TableBlock, Words
-from adjudge.present.tables import number, percent
+from adjudge.present.tables import counted, number, percent
 from adjudge.results.judging import Judging
 
 
@@ -16,7 +16,8 @@ def judging_section(found: Collected) -> Section | None:
     rows = sum(run.rows for run in runs)
     measured = sum(run.measured for run in runs)
     lost = rows - measured
-    finding = f"{len({run.judge for run in runs})} judge(s), {rows:,} judgments, " + (
+    judges = counted(len({run.judge for run in runs}), "judge", "judges")
+    finding = f"{judges}, {rows:,} judgments, " + (
         "every one of them measured." if not lost else f"{lost:,} without a number."
     )
     action = (

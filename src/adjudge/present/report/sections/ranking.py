@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from adjudge.present.ranking import evaluation_figure, leaderboard_figure
 from adjudge.present.report.collect import Collected
 from adjudge.present.report.document import Block, Section, TableBlock, Words
-from adjudge.present.tables import number
+from adjudge.present.report.sections.pictures import drawn
+from adjudge.present.tables import counted, number
 from adjudge.results.ranking import Leaderboard, ModelRow
 
 
@@ -33,7 +35,7 @@ def _said(board: Leaderboard) -> tuple[str, str]:
     finding = f"{first.model} leads by {board.method}, from {board.n_battles:,} battles."
     if tied:
         return (
-            f"{finding} {len(tied)} other(s) could be first too.",
+            f"{finding} {counted(len(tied), 'other', 'others')} could be first too.",
             "Do not call a winner: the rank ranges overlap.",
         )
     return finding, "Read the rank range, not the rank."
@@ -48,6 +50,10 @@ def _board(board: Leaderboard) -> list[Block]:
             caption=f"{board.method} ({board.outcome}; interval: {board.interval})",
         )
     ]
+    blocks += drawn(
+        lambda: leaderboard_figure(board),
+        "Models whose intervals overlap widely are not told apart by these battles.",
+    )
     if board.loo:
         blocks.append(
             TableBlock(
@@ -64,6 +70,11 @@ def _board(board: Leaderboard) -> list[Block]:
                 ),
                 caption="Each model left out in turn, against people's Elo",
             )
+        )
+    if board.held_out:
+        blocks += drawn(
+            lambda: evaluation_figure(board),
+            "Held-out models: how far the judge's Elo is from people's.",
         )
     told = (*board.warnings, *(f"{n:,} rows set aside: {why}" for why, n in board.dropped.items()))
     if told:
