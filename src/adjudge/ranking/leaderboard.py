@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adjudge._bradley_terry import ELO_PER_UNIT, to_elo
+from adjudge._bradley_terry import ELO_PER_UNIT
 from adjudge._stats import normal_quantile
 from adjudge._validation import FloatArray, IntArray, Seed, one_of
 from adjudge.ranking.bootstrap import bootstrap_strengths
@@ -43,10 +43,11 @@ def elo_spread(
     rng: Seed,
     clusters: IntArray | None,
 ) -> Spread:
-    """Intervals by the percentile bootstrap or the sandwich; exact bounds for clean sweeps.
+    """elo -+ z SE with the bootstrap's or the sandwich's SE; exact bounds for clean sweeps.
 
-    Rank ranges come from the bootstrap only. With many thousands of battles both agree; with few
-    battles per model, or few prompts, neither holds its level.
+    Not percentiles: sparse battles push estimates away from the mean, resamples push them further,
+    and percentiles count that twice (30 models of 40 battles each, 95 %: 0.94 against 0.97). Rank
+    ranges come from the bootstrap only. With few prompts neither holds its level.
     """
     one_of(interval, INTERVALS, "interval")
     n = len(fit.names)
@@ -58,16 +59,14 @@ def elo_spread(
     rank_low = rank_high = None
     if interval == "sandwich":
         se = elo_standard_errors(sandwich(fit, a, b, target, clusters=clusters))
-        reach = normal_quantile(confidence_level) * se
-        low, high = fit.elo - reach, fit.elo + reach
     else:
         drawn = bootstrap_strengths(
             fit, a, b, target, replicates=replicates, rng=rng, clusters=clusters
         )
         se = ELO_PER_UNIT * drawn.std(axis=0, ddof=1)
-        tail = (1 - confidence_level) / 2
-        low, high = to_elo(np.quantile(drawn, [tail, 1 - tail], axis=0))
         rank_low, rank_high = _ranges(fit, drawn, inverse, swept, confidence_level)
+    reach = normal_quantile(confidence_level) * se
+    low, high = fit.elo - reach, fit.elo + reach
     # A clean sweep looks certain to resampling and to the sandwich alike.
     se = np.where(swept, np.maximum(se, elo_standard_errors(inverse)), se)
     bound_low, bound_high = perfect_record_bounds(fit, confidence_level)

@@ -1,0 +1,170 @@
+"""Leaderboards in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import RenderableType
+
+from adjudge.present.tables import interval, number, percent, table
+from adjudge.results.ranking import BattlePlan, Leaderboard, ModelRow
+
+_SHOWN = 60
+
+
+def leaderboard_view(board: Leaderboard) -> list[RenderableType]:
+    """The board, then what was measured about it, then what to keep in mind."""
+    parts: list[RenderableType] = []
+    if board.models:
+        parts.append(_board(board))
+        if len(board.models) > _SHOWN:
+            parts.append(f"{len(board.models) - _SHOWN} more: write them all with -o FILE")
+    parts += _temperature(board)
+    if board.agreement is not None:
+        parts += board.agreement.lines()
+    if board.loo:
+        parts.append(_loo(board))
+    if board.conformal:
+        parts.append(_conformal(board))
+    if board.groups:
+        rows = [
+            (row.group, number(row.n_votes), number(row.beta), number(row.beta_se))
+            for row in board.groups
+        ]
+        parts.append(table(("group", "votes", "beta", "se"), rows, title="Temperature by group"))
+    if board.pooling:
+        parts.append(board.pooling)
+    parts += [f"warning: {text}" for text in board.warnings]
+    if board.dropped:
+        parts.append("dropped: " + ", ".join(f"{k} {v:,}" for k, v in board.dropped.items()))
+    return parts
+
+
+def _board(board: Leaderboard) -> RenderableType:
+    has_elo = any(row.elo is not None for row in board.models)
+    level = "" if board.confidence_level is None else f"{100 * board.confidence_level:g} % "
+    placed = any(row.origin == "new" for row in board.models)
+    columns = [
+        "model",
+        "rank",
+        "ranks",
+        "Elo" if has_elo else "score",
+        f"{level}interval",
+        "battles",
+    ]
+    several = len(board.components) > 1
+    if several:
+        columns.append("group")
+    rows = []
+    for row in board.models[:_SHOWN]:
+        cells = [
+            row.model + (" (new)" if row.origin == "new" else ""),
+            str(row.rank),
+            _ranks(row),
+            number(row.elo, 0) if has_elo else number(row.score),
+            _span(row, 0 if has_elo else 3),
+            "–" if row.origin == "anchor" else number(row.n_battles),
+        ]
+        rows.append([*cells, str(row.component + 1)] if several else cells)
+    title = f"{board.method}: {board.n_battles:,} battles, {board.outcome}"
+    return table(columns, rows, title=title if not placed else f"{title}; others: human Elo")
+
+
+def _ranks(row: ModelRow) -> str:
+    if row.rank_low is None or row.rank_high is None:
+        return "–"
+    return f"{row.rank_low}–{row.rank_high}"
+
+
+def _span(row: ModelRow, digits: int) -> str:
+    if row.unbounded and (row.low is not None or row.high is not None):
+        low = "−∞" if row.low is None else f"{row.low:.{digits}f}"
+        high = "∞" if row.high is None else f"{row.high:.{digits}f}"
+        return f"[{low}, {high}]"
+    if row.unbounded:
+        return "unbounded"
+    return "–" if row.low is None else interval(row.low, row.high, digits)
+
+
+def _temperature(board: Leaderboard) -> list[RenderableType]:
+    found = board.temperature
+    if found is None or found.beta is None:
+        return []
+    rows = [
+        (
+            f"{bin_.low:.2f} to {bin_.high:.2f}",
+            number(bin_.n),
+            percent(bin_.agreement),
+            f"{percent(bin_.agreement_low)} to {percent(bin_.agreement_high)}",
+            percent(bin_.predicted),
+        )
+        for bin_ in found.agreement
+    ]
+    title = f"beta {found.beta:.3f} (se {number(found.beta_se)}, {found.n_battles:,} votes)"
+    if found.ece is not None:
+        title += f", calibration error {found.ece:.3f}"
+    columns = ("|s|", "votes", "agree", "95 % interval", "sigma(beta |s|)")
+    return [table(columns, rows, title=title)]
+
+
+def _loo(board: Leaderboard) -> RenderableType:
+    rows = [
+        (
+            row.method,
+            number(row.n_models),
+            number(row.mae, 1),
+            interval(row.mae_low, row.mae_high, 1) if row.mae_low is not None else "–",
+            number(row.spearman),
+            number(row.kendall),
+            number(row.mean_beta if row.mean_beta is not None else row.mean_smoothing),
+            " ".join(f"{value:+.0f}" for value in row.residual_by_quarter) or "–",
+        )
+        for row in board.loo
+    ]
+    title = "Each model left out in turn, against people's Elo"
+    if board.kappa is not None:
+        title += f" (battle by battle: kappa {board.kappa:.3f})"
+    return table(
+        (
+            *("method", "models", "mean error", "95 % interval", "Spearman", "Kendall"),
+            *("beta or c", "residual by quarter"),
+        ),
+        rows,
+        title=title,
+    )
+
+
+def _conformal(board: Leaderboard) -> RenderableType:
+    rows = [
+        (
+            row.method,
+            percent(row.coverage, 1),
+            "unbounded" if row.unbounded else number(row.median_width, 0),
+            interval(row.width_low, row.width_high, 0) if not row.unbounded else "–",
+            number(row.quantile, 2),
+            number(row.median_se, 1),
+        )
+        for row in board.conformal
+    ]
+    first = board.conformal[0]
+    title = (
+        f"{100 * (1 - first.alpha):g} % intervals for new models: {first.splits} splits, "
+        f"{first.n_calibration} models calibrate, {first.n_test} test"
+    )
+    if first.unbounded:
+        title += f"; {first.models_needed} calibration models needed"
+    return table(
+        ("method", "coverage", "median width", "range", "quantile", "median se"), rows, title=title
+    )
+
+
+def plan_view(plan: BattlePlan) -> Sequence[RenderableType]:
+    """What was chosen, and how evenly models will be covered."""
+    counts = sorted(plan.appearances.items(), key=lambda item: (item[1], item[0]))
+    shown = counts if len(counts) <= 12 else [*counts[:6], ("…", -1), *counts[-6:]]
+    rows = [(name, "" if n < 0 else number(n)) for name, n in shown]
+    told: list[RenderableType] = [table(("model", "battles after"), rows, title=plan.lines()[0])]
+    told += [f"warning: {text}" for text in plan.warnings]
+    if plan.dropped:
+        told.append("dropped: " + ", ".join(f"{k} {v:,}" for k, v in plan.dropped.items()))
+    return told
