@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -80,6 +81,17 @@ def judge(
     base_url: Annotated[
         str | None, typer.Option(help="Any OpenAI-compatible server, e.g. http://localhost:8000/v1")
     ] = None,
+    api_key_env: Annotated[
+        str | None,
+        typer.Option(help="Environment variable with the key.", show_default="the backend's"),
+    ] = None,
+    extra_body: Annotated[
+        str | None,
+        typer.Option(
+            help="JSON for every request, e.g. "
+            '\'{"chat_template_kwargs": {"enable_thinking": false}}\''
+        ),
+    ] = None,
     source: Annotated[
         str | None, typer.Option("--from", help="Name of a public format, where it cannot be told.")
     ] = None,
@@ -122,6 +134,8 @@ def judge(
         "seed": seed,
         "source_format": source,
         "base_url": base_url,
+        "api_key_env": api_key_env,
+        "extra_body": _object(extra_body),
         "prices": prices,
         "retry": tuple(retry or ()),
     }
@@ -157,6 +171,18 @@ def judge(
                 )
             raise
     _finish(done.summary, as_json=as_json, summary=summary)
+
+
+def _object(text: str | None) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise ArgumentError("extra_body", text, "give a JSON object")
+    return found
 
 
 def _finish(found: Judging, *, as_json: bool, summary: Path | None) -> None:

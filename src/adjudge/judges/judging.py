@@ -81,6 +81,8 @@ async def judge_pairs_async(
     rpm: float | None = None,
     timeout: float | None = None,  # noqa: ASYNC109  (of each request, handed to the backend)
     base_url: str | None = None,
+    api_key_env: str | None = None,
+    extra_body: Mapping[str, Any] | None = None,
     samples: int | None = None,
     prompt: str | Path | None = None,
     criteria: str | Path | None = None,
@@ -109,7 +111,8 @@ async def judge_pairs_async(
     that is interrupted or refused leaves its replies in the store and writes nothing; run the
     same call to go on. `batch` sends the calls of an openai: judge as OpenAI batches (half the
     price, within a day), asks every `poll_s` seconds whether they are done, and goes on with
-    those under way when it is run again.
+    those under way when it is run again. `api_key_env` names the environment variable that holds
+    the key of another server than the maker's; `extra_body` goes into every request as it is.
     """
     stop = stop or Stop()
     target = None if output is None else check_output(output)
@@ -126,6 +129,8 @@ async def judge_pairs_async(
         concurrency=concurrency,
         timeout=timeout,
         base_url=base_url,
+        api_key_env=api_key_env,
+        extra_body=extra_body,
     )
     price = price_of(made, prices)
     if batch:

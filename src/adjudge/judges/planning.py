@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 from adjudge.judges.interface import Backend, JudgeProtocol
 from adjudge.judges.prices import Price
@@ -30,6 +31,8 @@ def plan_judging(
     seed: int | None = None,
     source_format: str | None = None,
     base_url: str | None = None,
+    api_key_env: str | None = None,
+    extra_body: Mapping[str, Any] | None = None,
     prices: str | Path | Mapping[str, Price] | None = None,
     retry: Collection[Status] = (),
 ) -> JudgingPlan:
@@ -45,6 +48,8 @@ def plan_judging(
             seed=seed,
         ),
         base_url=base_url,
+        api_key_env=api_key_env,
+        extra_body=extra_body,
     )
     price = price_of(made, prices)
     subjects = subjects_from(pairs, made, limit, source_format, seed)

@@ -8,6 +8,7 @@ from typing import Any
 
 from adjudge._validation import one_of
 from adjudge.errors import ArgumentError
+from adjudge.io import PUBLIC_FORMATS, open_items, sniff
 from adjudge.judges.fingerprint import make_judge
 from adjudge.judges.interface import Backend, Judge, JudgeProtocol
 from adjudge.judges.prices import Price, price_for, read_prices
@@ -59,7 +60,23 @@ def subjects_from(
     """The pairs to be judged, or the items for a protocol about single responses."""
     entry = PROTOCOLS.get(judge.protocol.name)
     items = entry is not None and entry.items
+    if judge.protocol.name == "criterion" and _holds_items(source, fmt):
+        # Single responses to one document meet each other: all pairs of models.
+        from adjudge.judges.protocols.criterion import tournament_pairs
+
+        return Subjects(tournament_pairs(open_items(source, fmt)), limit=limit)
     return Subjects(source, limit=limit, items=items, source_format=fmt, seed=seed or 0)
+
+
+def _holds_items(source: SubjectSource, fmt: str | None) -> bool:
+    """Whether a file or frame has single responses and no pairs."""
+    if not isinstance(source, (str, Path)) and not hasattr(source, "columns"):
+        return False
+    found = fmt or sniff(source)
+    if found is not None and found in PUBLIC_FORMATS:
+        gives = PUBLIC_FORMATS[found].gives
+        return "items" in gives and "pairs" not in gives
+    return found == "items"
 
 
 def price_of(judge: Judge, prices: str | Path | Mapping[str, Price] | None) -> Price | None:

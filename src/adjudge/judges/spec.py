@@ -37,13 +37,13 @@ BACKENDS: Mapping[str, Entry] = {
     "openai": Entry(
         _BACKENDS + "openai",
         "OpenAIBackend",
-        ("base_url", "concurrency", "timeout"),
+        ("base_url", "api_key_env", "extra_body", "concurrency", "timeout"),
         "openai:gpt-4.1-mini",
     ),
     "anthropic": Entry(
         _BACKENDS + "anthropic",
         "AnthropicBackend",
-        ("base_url", "concurrency", "timeout"),
+        ("base_url", "api_key_env", "concurrency", "timeout"),
         "anthropic:claude-haiku-4-5",
     ),
     "llamacpp": Entry(
