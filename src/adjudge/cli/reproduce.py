@@ -7,7 +7,7 @@ from importlib import import_module
 import typer
 
 #: Each names a module `reproduce_<paper>` with `register(group)`.
-PAPERS: tuple[str, ...] = ("scope",)
+PAPERS: tuple[str, ...] = ("scope", "diagnosis")
 
 
 def register(app: typer.Typer) -> None:

@@ -18,46 +18,32 @@ if TYPE_CHECKING:
 def transitivity_view(result: Transitivity) -> list[RenderableType]:
     """Cycles per group beside what noise would show, the worst documents, the findings."""
     groups = table(
-        [
-            "judge, criterion",
-            "documents",
-            "cycles",
-            "triples",
-            "mean",
-            "median",
-            "max",
-            "with a cycle",
-            "noisy judge",
-            "its share",
-            "same rate",
-        ],
+        ["judge, criterion", "docs", "mean", "median", "max", "docs hit", "noisy judge", "strewn"],
         (
             (
                 named(g.judge, g.criterion),
                 number(g.documents),
-                number(g.cycles),
-                number(g.triples),
                 percent(g.mean_rate, 1),
                 percent(g.median_rate, 1),
                 percent(g.max_rate, 1),
-                percent(g.share_with_cycle, 1),
-                percent(g.expected_rate, 1),
-                percent(g.expected_share, 1),
-                percent(g.same_rate_share, 1),
+                percent(g.share_with_cycle),
+                f"{percent(g.expected_rate)}, {percent(g.expected_share)}",
+                percent(g.same_rate_share),
             )
             for g in result.groups
         ),
-        title="Cycles per document",
+        title="Cycles per document: rate, documents hit, and both for a noisy transitive judge",
     )
     edges = table(
-        ["judge, criterion", "decisive", "tied", "missing", "complete documents", "repeats agree"],
+        ["judge, criterion", "cycles", "triples", "decisive", "tied", "missing", "repeats agree"],
         (
             (
                 named(g.judge, g.criterion),
+                number(g.cycles),
+                number(g.triples),
                 number(g.decisive_edges),
                 number(g.tied_edges),
                 number(g.missing_edges),
-                number(g.complete),
                 percent(g.win_rate_confidence, 1),
             )
             for g in result.groups
@@ -91,25 +77,21 @@ def transitivity_view(result: Transitivity) -> list[RenderableType]:
 def scores_view(result: ScoreDiagnosis) -> list[RenderableType]:
     """Coverage and size per judge, criterion and method at every level, and the findings."""
     levels = sorted({g.alpha for g in result.groups})
-    rows: dict[tuple[str | None, str | None, str], dict[float, tuple[str, str]]] = {}
+    rows: dict[tuple[str | None, str | None, str], dict[float, str]] = {}
     for g in result.groups:
         cells = rows.setdefault((g.judge, g.criterion, g.method), {})
-        cells[g.alpha] = (percent(g.coverage, 1), number(g.mean_size, 2))
+        cells[g.alpha] = f"{percent(g.coverage)} {number(g.mean_size, 2)}"
     sizes = table(
-        [
-            "judge, criterion",
-            "method",
-            *(f"{what} {level:g}" for level in levels for what in ("cover", "size")),
-        ],
+        ["judge, criterion", "method", *(f"alpha {level:g}" for level in levels)],
         (
             (
                 named(judge, criterion),
                 method,
-                *(cell for level in levels for cell in cells.get(level, ("–", "–"))),
+                *(cells.get(level, "–") for level in levels),
             )
             for (judge, criterion, method), cells in rows.items()
         ),
-        title=f"Sets on a scale of {result.scale[0]} to {result.scale[1]}, by alpha",
+        title=f"Covered and mean size, scale {result.scale[0]} to {result.scale[1]}",
         text_columns=2,
     )
     people = table(
@@ -134,100 +116,39 @@ def bias_view(result: BiasReport) -> list[RenderableType]:
     """One row per judge and bias with its interval, then the findings."""
     rows = [row for judge in result.judges for row in _bias_rows(judge)]
     made = table(
-        ["judge", "bias", "measure", "value", "interval", "unbiased", "n"],
+        ["judge", "measure", "value", "interval", "unbiased", "n"],
         rows,
         title=f"Biases, intervals clustered by {result.clustered_by}",
-        text_columns=3,
+        text_columns=2,
     )
     return [made, "\n".join(result.lines())]
 
 
 def _bias_rows(judge: JudgeBias) -> Iterable[tuple[str, ...]]:
-    who = named(judge.judge, None)
+    def row(
+        measure: str,
+        value: float | None,
+        low: float | None,
+        high: float | None,
+        unbiased: str,
+        n: int,
+    ) -> tuple[str, ...]:
+        who = named(judge.judge, None)
+        return who, measure, number(value), interval(low, high), unbiased, number(n)
+
     if (p := judge.position) is not None:
-        yield (
-            who,
-            "position",
-            "first slot",
-            number(p.first_share),
-            interval(p.low, p.high),
-            "0.5",
-            number(p.n),
-        )
-        yield (
-            who,
-            "position",
-            "flips",
-            number(p.flip_share),
-            interval(p.flip_low, p.flip_high),
-            "0",
-            number(p.n),
-        )
+        yield row("first slot", p.first_share, p.low, p.high, "0.5", p.n)
+        yield row("order flips", p.flip_share, p.flip_low, p.flip_high, "0", p.n)
     if (v := judge.verbosity) is not None:
-        yield (
-            who,
-            "verbosity",
-            "longer wins",
-            number(v.longer_share),
-            interval(v.low, v.high),
-            "0.5",
-            number(v.n),
-        )
+        yield row("longer, near-tied", v.longer_share, v.low, v.high, "0.5", v.n)
     if (f := judge.family) is not None:
-        yield (
-            who,
-            "family",
-            f"excess against {f.reference}",
-            number(f.excess),
-            interval(f.low, f.high),
-            "0",
-            number(f.n),
-        )
+        yield row("own family, excess", f.excess, f.low, f.high, "0", f.n)
     if (a := judge.agreement) is not None:
-        yield (
-            who,
-            "agreement",
-            "raw",
-            number(a.raw),
-            interval(a.raw_low, a.raw_high),
-            "–",
-            number(a.n),
-        )
-        yield (
-            who,
-            "agreement",
-            "kappa",
-            number(a.kappa),
-            interval(a.kappa_low, a.kappa_high),
-            "–",
-            number(a.n),
-        )
+        yield row("agrees with people", a.raw, a.raw_low, a.raw_high, "–", a.n)
+        yield row("kappa", a.kappa, a.kappa_low, a.kappa_high, "–", a.n)
     if (r := judge.reliability) is not None:
-        yield (
-            who,
-            "reliability",
-            "over-confidence",
-            number(r.over_confidence),
-            interval(r.low, r.high),
-            "0",
-            number(r.n),
-        )
-        yield (
-            who,
-            "reliability",
-            "ECE, equal mass",
-            number(r.ece_equal_mass),
-            interval(r.ece_low, r.ece_high),
-            number(r.ece_if_calibrated),
-            number(r.n),
-        )
+        yield row("over-confidence", r.over_confidence, r.low, r.high, "0", r.n)
+        known = number(r.ece_if_calibrated)
+        yield row("ECE", r.ece_equal_mass, r.ece_low, r.ece_high, known, r.n)
     if (c := judge.contradictions) is not None:
-        yield (
-            who,
-            "contradictions",
-            "verdict against scores",
-            number(c.share),
-            interval(c.low, c.high),
-            "0",
-            number(c.n),
-        )
+        yield row("against own scores", c.share, c.low, c.high, "0", c.n)

@@ -1,0 +1,112 @@
+"""What running the diagnosis paper's protocol returns: its figures beside ours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from adjudge.results.base import Result
+from adjudge.results.diagnosis import ScoreDiagnosis, Transitivity
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReproducedCycles:
+    """One row of Tables 1 and 6, and a simulated judge of the same mean rate.
+
+    `chance_share` is the share of documents with a cycle that a consistent judge with noise shows
+    when its noise is tuned to the published rate; the other simulated figures are one draw of the
+    paper's size with that noise.
+    """
+
+    judge: str
+    criterion: str
+    published_rate: float
+    published_share: float
+    published_max: float | None
+    published_median: float | None
+    chance_share: float
+    rate: float
+    share: float
+    max: float
+    median: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReproducedSets:
+    """Coverage and size on one data set; published figures are of other judges on SummEval."""
+
+    data: str
+    judge: str
+    criterion: str
+    method: str
+    weigh: str
+    alpha: float
+    coverage: float
+    mean_size: float
+    spearman: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedSets:
+    """One cell of Table 5."""
+
+    judge: str
+    criterion: str
+    alpha: float
+    coverage: float
+    mean_size: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReproducedWidth:
+    """Width against error, over all rows and within one judge and criterion."""
+
+    data: str
+    method: str
+    n: int
+    pooled: float | None
+    within: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiagnosisReproduction(Result):
+    """The tables of the diagnosis paper, published and ours."""
+
+    kind: ClassVar[str] = "reproduction-diagnosis"
+    cycles: tuple[ReproducedCycles, ...]
+    published_sets: tuple[PublishedSets, ...]
+    sets: tuple[ReproducedSets, ...]
+    widths: tuple[ReproducedWidth, ...]
+    published_pooled_width: float
+    notes: tuple[str, ...]
+    seed: int
+
+    def lines(self) -> list[str]:
+        near = [abs(c.published_share - c.chance_share) for c in self.cycles]
+        told = [
+            "documents with a cycle: published "
+            f"{100 * min(c.published_share for c in self.cycles):.0f} to "
+            f"{100 * max(c.published_share for c in self.cycles):.0f} %; a consistent judge with "
+            "noise of the same mean rate shows "
+            f"{100 * min(c.chance_share for c in self.cycles):.0f} to "
+            f"{100 * max(c.chance_share for c in self.cycles):.0f} % "
+            f"(mean difference {100 * sum(near) / len(near):.0f} points)"
+        ]
+        for width in self.widths:
+            pooled = "none" if width.pooled is None else f"{width.pooled:+.2f}"
+            within = "none" if width.within is None else f"{width.within:+.2f}"
+            told.append(
+                f"{width.data}, {width.method}: width against error {pooled} pooled over "
+                f"{width.n:,} rows (published {self.published_pooled_width:+.3f}), "
+                f"{within} within one judge and criterion"
+            )
+        return [*told, *self.notes]
+
+
+@dataclass(frozen=True)
+class DiagnosisRun:
+    """The reproduction, and the full results behind its pictures."""
+
+    summary: DiagnosisReproduction
+    cycles: Transitivity
+    scores: dict[str, ScoreDiagnosis]

@@ -1,0 +1,146 @@
+"""All biases from one file, each where its columns are there."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from adjudge.diagnosis import diagnose_bias
+from adjudge.errors import DataError
+from adjudge.results.base import plain
+
+RNG = np.random.default_rng(3)
+N = 80
+
+
+def _frame(**more: object) -> pl.DataFrame:
+    p_fwd = RNG.random(N).round(3)
+    columns = {
+        "id": [f"pair-{k}" for k in range(N)],
+        "judge": ["gpt-4o"] * N,
+        "p_fwd": p_fwd,
+        "p_rev": (p_fwd * 0.8).round(3),
+        "label": RNG.choice(["A", "B", "tie"], N),
+        "prompt_id": [f"prompt-{k // 4}" for k in range(N)],
+        "model_a": RNG.choice(["gpt-4", "llama-3"], N),
+        "model_b": RNG.choice(["gpt-4", "claude-3"], N),
+        "response_a": ["x" * int(k) for k in RNG.integers(1, 50, N)],
+        "response_b": ["x" * int(k) for k in RNG.integers(1, 50, N)],
+        "score_a": RNG.integers(1, 6, N),
+        "score_b": RNG.integers(1, 6, N),
+    }
+    return pl.DataFrame({**columns, **more})
+
+
+def test_everything_is_measured_where_everything_is_there() -> None:
+    report = diagnose_bias(_frame())
+    assert report.clustered_by == "prompt_id"
+    assert report.clusters == N // 4
+    assert not report.not_measured
+    told = report.to_dict()
+    assert set(told["position"]) >= {"first_share", "low", "high", "flip_share"}
+    assert all(told[name] is not None for name in ("verbosity", "agreement", "reliability"))
+    assert told["judges"][0]["judge"] == "gpt-4o"
+    json.loads(report.to_json())
+
+
+def test_what_is_missing_is_named_with_its_reason() -> None:
+    report = diagnose_bias({"id": ["a", "b"], "p_a": [0.9, 0.2]})
+    assert report.position is None
+    assert set(report.not_measured) == {
+        "position",
+        "verbosity",
+        "family",
+        "agreement",
+        "reliability",
+        "contradictions",
+    }
+    assert "not measured" in str(report)
+
+
+def test_several_judges_stand_apart_and_together() -> None:
+    both = pl.concat([_frame(), _frame(judge=["claude-3-opus"] * N)])
+    report = diagnose_bias(both)
+    assert [judge.judge for judge in report.judges] == ["claude-3-opus", "gpt-4o"]
+    assert report.position is not None
+    assert report.position.n == 2 * N
+    assert report.position.clusters == N // 4
+    assert report.family is None
+    assert report.judges[0].family is not None
+
+
+def test_without_labels_the_other_judges_are_the_reference() -> None:
+    one = _frame().drop("label")
+    two = one.with_columns(judge=pl.lit("claude-3-opus"))
+    family = diagnose_bias(pl.concat([one, two])).judges[1].family
+    assert family is not None
+    assert family.reference == "the other judges"
+    assert family.excess == 0.0  # they say the same
+
+
+def test_verdicts_in_both_orders_are_enough_for_position() -> None:
+    report = diagnose_bias(
+        {
+            "question": [1, 1, 2, 2],
+            "first": ["A", "A", "B", None],
+            "second": ["B", "A", "B", "A"],
+        },
+        columns={"verdict_fwd": "first", "verdict_rev": "second"},
+        cluster="question",
+    )
+    assert report.position is not None
+    assert report.position.n == 3
+    assert report.position.flip_share == pytest.approx(1 / 3)
+    assert "no confidence" in report.not_measured["reliability"]
+
+
+def test_bare_scores_give_verdicts_and_near_ties_in_score() -> None:
+    frame = _frame().select(
+        "id", "judge", "score_a", "score_b", "response_a", "response_b", "label"
+    )
+    report = diagnose_bias(frame, near_tie=1.0)
+    assert report.verbosity is not None
+    assert report.verbosity.near_tie == 1.0
+    assert report.agreement is not None
+    assert report.contradictions is not None
+    assert report.contradictions.share == 0.0
+
+
+def test_pairs_and_labels_join_by_id() -> None:
+    rows = _frame()
+    bare = rows.select("id", "judge", "p_fwd", "p_rev")
+    pairs = rows.select("id", "response_a", "response_b", "model_a", "model_b").with_columns(
+        prompt=pl.lit("?")
+    )
+    labels = pl.concat(
+        [
+            rows.select("id", "label", pl.lit(rater).alias("rater")).filter(
+                pl.col("label") != "tie"
+            )
+            for rater in ("ann", "bob")
+        ]
+    )
+    report = diagnose_bias(bare, pairs=pairs, labels=labels)
+    assert report.verbosity is not None
+    assert report.agreement is not None
+    assert report.agreement.ceiling is not None
+    assert report.agreement.ceiling.raw == 1.0  # both raters said the same
+
+
+def test_pandas_gives_the_same_answer() -> None:
+    frame = _frame()
+    again = pd.DataFrame({name: frame[name].to_list() for name in frame.columns})
+    assert plain(diagnose_bias(frame)) == plain(diagnose_bias(again))
+
+
+def test_what_cannot_be_used_is_refused() -> None:
+    with pytest.raises(DataError, match="has no judgment"):
+        diagnose_bias({"id": ["a"], "prompt_id": ["p"]})
+    with pytest.raises(DataError, match="column nowhere"):
+        diagnose_bias(_frame(), cluster="nowhere")
+    with pytest.raises(DataError, match="'maybe' is not known"):
+        diagnose_bias({"id": ["a"], "verdict_fwd": ["maybe"], "verdict_rev": ["A"]})

@@ -1,0 +1,133 @@
+"""The diagnosis of scores."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from adjudge.diagnosis import diagnose_scores, score_set_rows
+from adjudge.errors import ArgumentError, DataError
+from adjudge.simulate.scores import simulate_scores
+
+DRAWN = simulate_scores(
+    documents=60,
+    models=6,
+    criteria={"fluency": 1.6, "relevance": 0.6},
+    judges={"one": 0.6, "two": 0.8},
+    rng=5,
+).frame
+
+
+def test_groups_cover_at_each_level_and_shrink_with_alpha() -> None:
+    report = diagnose_scores(DRAWN, rng=1)
+    methods = {g.method for g in report.groups}
+    assert methods == {"constant", "per-criterion", "adaptive"}
+    assert len(report.groups) == 3 * 2 * 2 * 4
+    for g in report.groups:
+        if g.method != "constant":
+            assert g.coverage >= 1 - g.alpha - 0.03
+        assert g.trust + g.look + g.human == pytest.approx(1.0)
+    for judge, criterion, method in {(g.judge, g.criterion, g.method) for g in report.groups}:
+        sizes = [
+            g.mean_size
+            for g in report.groups
+            if (g.judge, g.criterion, g.method) == (judge, criterion, method)
+        ]
+        assert sizes == sorted(sizes, reverse=True)
+
+
+def test_a_shared_quantile_covers_the_hard_criterion_less() -> None:
+    report = diagnose_scores(DRAWN, alphas=[0.2], rng=1)
+    of = {(g.judge, g.criterion, g.method): g for g in report.groups}
+    for judge in ("one", "two"):
+        hard, easy = of[judge, "fluency", "constant"], of[judge, "relevance", "constant"]
+        assert hard.coverage < easy.coverage
+        assert hard.quantile == easy.quantile
+
+
+def test_adaptive_width_follows_the_error_where_constant_width_does_not() -> None:
+    report = diagnose_scores(DRAWN, alphas=[0.1], rng=1)
+    of = {entry.method: entry.within for entry in report.pooled}
+    assert of["adaptive"] is not None
+    assert of["per-criterion"] is not None
+    assert of["adaptive"] > 0.05 > of["per-criterion"]
+    assert "says little about a row" in str(report)
+
+
+def test_judges_agree_on_width_where_documents_are_hard() -> None:
+    report = diagnose_scores(DRAWN, alphas=[0.1], rng=1)
+    found = [a for a in report.agreement if a.method == "adaptive"]
+    assert {a.criterion for a in found} == {"fluency", "relevance"}
+    for a in found:
+        assert (a.judge_a, a.judge_b, a.n) == ("one", "two", 360)
+        assert a.spearman is not None
+        assert a.low is not None
+        assert a.spearman > 0
+        assert a.low < a.spearman
+
+
+def test_groups_by_a_column_have_their_own_quantile() -> None:
+    frame = DRAWN.with_columns(
+        pl.when(pl.col("model") < "system-3").then(pl.lit("x")).otherwise(pl.lit("y")).alias("kind")
+    )
+    report = diagnose_scores(frame, by="kind", alphas=[0.1], splits=3)
+    assert "per-group" in {g.method for g in report.groups}
+    with pytest.raises(DataError, match="column nowhere"):
+        diagnose_scores(frame, by="nowhere")
+
+
+def test_too_few_documents_are_said_to_be_too_few() -> None:
+    few = DRAWN.filter(pl.col("doc_id").is_in([f"doc-{k}" for k in range(12)]))
+    report = diagnose_scores(few, alphas=[0.1])
+    assert all(g.mean_size == 5.0 for g in report.groups)
+    assert any("needs 9 labelled documents" in finding for finding in report.findings)
+
+
+def test_the_same_seed_gives_the_same_report_and_a_random_rater_another() -> None:
+    one, two = (diagnose_scores(DRAWN, alphas=[0.1], splits=4, rng=9) for _ in range(2))
+    assert one.to_json() == two.to_json()
+    other = diagnose_scores(DRAWN, alphas=[0.1], splits=4, target="rater", rng=9)
+    assert other.target == "rater"
+    assert np.mean([g.mean_size for g in other.groups]) > np.mean([g.mean_size for g in one.groups])
+
+
+def test_rows_without_a_person_get_a_set_and_advice() -> None:
+    raters = ["rater1", "rater2", "rater3"]
+    fresh = DRAWN.with_columns(
+        pl.when(pl.col("doc_id") == "doc-0").then(None).otherwise(pl.col(name)).alias(name)
+        for name in raters
+    )
+    for method in ("constant", "per-criterion", "adaptive"):
+        rows = score_set_rows(fresh, method=method)
+        assert rows.height == fresh.height
+        new = rows.filter(~pl.col("calibrated"))
+        assert new["doc_id"].unique().to_list() == ["doc-0"]
+        assert new["set_size"].null_count() == 0
+        width = pl.col("set_high") - pl.col("set_low") + 1
+        assert rows.select((width == pl.col("set_size")).all()).item()
+        assert set(rows["advice"]) <= {"trust", "look", "human"}
+
+
+def test_silent_rows_get_no_set_and_are_counted() -> None:
+    frame = DRAWN.with_row_index("n").with_columns(
+        judge_score=pl.when(pl.col("n") < 5).then(None).otherwise(pl.col("judge_score"))
+    )
+    report = diagnose_scores(frame.drop("n", "score_probs"), alphas=[0.1], splits=2)
+    assert report.dropped == {"no judge score": 5}
+    assert score_set_rows(frame.drop("n"))["advice"].null_count() == 5
+
+
+def test_what_cannot_be_used_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="at least one error level"):
+        diagnose_scores(DRAWN, alphas=[])
+    with pytest.raises(DataError, match="no human scores"):
+        diagnose_scores(DRAWN.drop("rater1", "rater2", "rater3"))
+    with pytest.raises(ArgumentError, match="scale is 2 to 4"):
+        diagnose_scores(DRAWN, scale=(2, 4))
+    with pytest.raises(ArgumentError, match="give their scale"):
+        diagnose_scores(DRAWN, scale=(1, 7))
+    with pytest.raises(DataError, match="one labelled document"):
+        diagnose_scores(
+            {"doc_id": ["a", "a"], "id": ["1", "2"], "judge_score": [1, 2], "human_score": [1, 2]}
+        )
