@@ -43,6 +43,17 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "write_rows",
     ),
     "adjudge.judges": ("judge_pairs", "judge_pairs_async"),
+    "adjudge.ranking": (
+        "bradley_terry",
+        "count_wins",
+        "fit_temperature",
+        "least_reversals",
+        "make_anchors",
+        "place",
+        "plan_battles",
+        "prediction_powered",
+        "rank",
+    ),
     "adjudge.records": ("Item", "Judgment", "Label", "Pair", "Score"),
     "adjudge.selection": (
         "calibrate",

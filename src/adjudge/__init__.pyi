@@ -31,6 +31,15 @@ from adjudge.io import read_tournaments as read_tournaments
 from adjudge.io import write_rows as write_rows
 from adjudge.judges import judge_pairs as judge_pairs
 from adjudge.judges import judge_pairs_async as judge_pairs_async
+from adjudge.ranking import bradley_terry as bradley_terry
+from adjudge.ranking import count_wins as count_wins
+from adjudge.ranking import fit_temperature as fit_temperature
+from adjudge.ranking import least_reversals as least_reversals
+from adjudge.ranking import make_anchors as make_anchors
+from adjudge.ranking import place as place
+from adjudge.ranking import plan_battles as plan_battles
+from adjudge.ranking import prediction_powered as prediction_powered
+from adjudge.ranking import rank as rank
 from adjudge.records import Item as Item
 from adjudge.records import Judgment as Judgment
 from adjudge.records import Label as Label
@@ -59,27 +68,36 @@ __all__ = [
     "Score",
     "ScoreSets",
     "agreement",
+    "bradley_terry",
     "calibrate",
     "confidence",
     "contradictions",
     "count_cycles",
+    "count_wins",
     "diagnose_bias",
     "diagnose_scores",
     "evaluate",
     "family_bias",
     "fdr_select",
+    "fit_temperature",
     "join_labels",
     "judge_pairs",
     "judge_pairs_async",
+    "least_reversals",
+    "make_anchors",
     "mean_preference",
     "open_battles",
     "open_judgments",
     "open_pairs",
     "open_scores",
     "pac_threshold",
+    "place",
+    "plan_battles",
     "plan_selection",
     "position_bias",
+    "prediction_powered",
     "preference_entropy",
+    "rank",
     "read_battles",
     "read_binary",
     "read_items",

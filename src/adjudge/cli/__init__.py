@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from adjudge.cli._common import EXIT_FAILED, remark
 from adjudge.errors import AdjudgeError
@@ -21,6 +22,7 @@ VERBS: tuple[str, ...] = (
     "estimate",
     "plan",
     "diagnose",
+    "rank",
     "label",
     "serve",
     "report",
@@ -31,6 +33,13 @@ VERBS: tuple[str, ...] = (
 #: typer carries its own click and exports only this leaf of the exception tree.
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 _CLI_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
+
+
+class _InOurOrder(TyperGroup):
+    """Lists verbs in the order of VERBS; typer would put groups of verbs last."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [verb for verb in VERBS if verb in self.commands]
 
 
 def _print_version(wanted: bool) -> None:
@@ -56,6 +65,7 @@ def build() -> typer.Typer:
     """The whole command line as one Typer application."""
     app = typer.Typer(
         name="adjudge",
+        cls=_InOurOrder,
         help="Trustworthy LLM-as-a-judge evaluation.",
         no_args_is_help=True,
         rich_markup_mode=None,

@@ -7,13 +7,13 @@ from importlib import import_module
 import typer
 
 #: Each names a module `plan_<question>` with `register(group)`.
-QUESTIONS: tuple[str, ...] = ("rate", "selection")
+QUESTIONS: tuple[str, ...] = ("rate", "selection", "battles")
 
 
 def register(app: typer.Typer) -> None:
     """Add the verb to the command line."""
     group = typer.Typer(
-        help="How many human labels, of which kind, for the answer you need.",
+        help="How many human labels, of which kind; which battles to judge next.",
         no_args_is_help=True,
     )
     for question in QUESTIONS:

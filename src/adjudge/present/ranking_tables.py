@@ -10,6 +10,7 @@ from adjudge.present.tables import interval, number, percent, table
 from adjudge.results.ranking import BattlePlan, Leaderboard, ModelRow
 
 _SHOWN = 60
+_GROUPS_SHOWN = 15
 
 
 def leaderboard_view(board: Leaderboard) -> list[RenderableType]:
@@ -24,12 +25,18 @@ def leaderboard_view(board: Leaderboard) -> list[RenderableType]:
         parts += board.agreement.lines()
     if board.loo:
         parts.append(_loo(board))
-    if board.conformal:
+    if board.conformal and all(row.unbounded for row in board.conformal):
+        first = board.conformal[0]
+        parts.append(
+            f"{100 * (1 - first.alpha):g} % intervals for new models are unbounded: half the models "
+            f"calibrate, {first.n_calibration}, and it takes {first.models_needed}"
+        )
+    elif board.conformal:
         parts.append(_conformal(board))
     if board.groups:
         rows = [
             (row.group, number(row.n_votes), number(row.beta), number(row.beta_se))
-            for row in board.groups
+            for row in sorted(board.groups, key=lambda row: -row.n_votes)[:_GROUPS_SHOWN]
         ]
         parts.append(table(("group", "votes", "beta", "se"), rows, title="Temperature by group"))
     if board.pooling:
@@ -113,7 +120,6 @@ def _loo(board: Leaderboard) -> RenderableType:
             row.method,
             number(row.n_models),
             number(row.mae, 1),
-            interval(row.mae_low, row.mae_high, 1) if row.mae_low is not None else "–",
             number(row.spearman),
             number(row.kendall),
             number(row.mean_beta if row.mean_beta is not None else row.mean_smoothing),
@@ -121,13 +127,13 @@ def _loo(board: Leaderboard) -> RenderableType:
         )
         for row in board.loo
     ]
-    title = "Each model left out in turn, against people's Elo"
+    title = "Each model left out in turn: mean error in Elo against people"
     if board.kappa is not None:
         title += f" (battle by battle: kappa {board.kappa:.3f})"
     return table(
         (
-            *("method", "models", "mean error", "95 % interval", "Spearman", "Kendall"),
-            *("beta or c", "residual by quarter"),
+            *("method", "models", "error", "Spearman", "Kendall", "beta, c"),
+            "residual by quarter",
         ),
         rows,
         title=title,
@@ -151,8 +157,6 @@ def _conformal(board: Leaderboard) -> RenderableType:
         f"{100 * (1 - first.alpha):g} % intervals for new models: {first.splits} splits, "
         f"{first.n_calibration} models calibrate, {first.n_test} test"
     )
-    if first.unbounded:
-        title += f"; {first.models_needed} calibration models needed"
     return table(
         ("method", "coverage", "median width", "range", "quantile", "median se"), rows, title=title
     )

@@ -1,0 +1,50 @@
+"""`adjudge plan battles`: which battles to judge next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adjudge.cli._common import JsonFlag, OutputOption, SeedOption, deliver, remark
+
+
+def register(group: typer.Typer) -> None:
+    """Add the question."""
+    group.command("battles")(battles)
+
+
+def battles(
+    pool: Annotated[
+        Path,
+        typer.Argument(
+            help="Pairs or battles that could be judged: model_a, model_b.", show_default=False
+        ),
+    ],
+    budget: Annotated[int, typer.Option(min=1, help="How many battles to choose.")],
+    rule: Annotated[
+        str,
+        typer.Option(help="coverage: every model alike; information: most about strengths."),
+    ] = "coverage",
+    judged: Annotated[
+        Path | None, typer.Option(help="Battles judged already; they count, and are left out.")
+    ] = None,
+    write_rows: Annotated[
+        Path | None, typer.Option(help="Write the chosen rows of the pool to this file.")
+    ] = None,
+    output: OutputOption = None,
+    seed: SeedOption = 0,
+    as_json: JsonFlag = False,
+) -> None:
+    """Choose which battles of a pool to have judged next, within a budget."""
+    from adjudge import io
+    from adjudge.present.ranking_tables import plan_view
+    from adjudge.ranking import plan_battles
+
+    plan = plan_battles(pool, budget=budget, rule=rule, judged=judged, rng=seed)
+    if write_rows is not None:
+        frame = io.read_table(pool, text=("id", "model_a", "model_b", "prompt_id"))
+        io.write_rows(frame[list(plan.rows)], write_rows)
+        remark(f"wrote {write_rows}")
+    deliver(plan, as_json=as_json, output=output, view=plan_view(plan))

@@ -1,0 +1,210 @@
+"""`adjudge rank`: leaderboards, and placing new models among known ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from adjudge.cli._common import (
+    JsonFlag,
+    OutputOption,
+    PlotOption,
+    SeedOption,
+    bad_finding,
+    deliver,
+    remark,
+)
+
+if TYPE_CHECKING:
+    from adjudge.results.ranking import Leaderboard
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command("rank")(rank)
+
+
+def rank(
+    battles: Annotated[
+        Path,
+        typer.Argument(
+            help="model_a, model_b and what was said of them: winner or human_pref (people), "
+            "score_a and score_b, p_a or verdict (the judge).",
+            show_default=False,
+        ),
+    ],
+    method: Annotated[
+        str,
+        typer.Option(
+            help="soft-elo, hard-elo, smoothed, bt, prediction-powered, win-rate, copeland, "
+            "schulze, mfas, online-elo; auto picks one of the first two, or bt."
+        ),
+    ] = "auto",
+    verdict: Annotated[
+        str | None, typer.Option(help="Column of the verdicts to rank by (A, B, tie).")
+    ] = None,
+    human: Annotated[str | None, typer.Option(help="Column of people's votes.")] = None,
+    score: Annotated[
+        str | None, typer.Option(help="Column of score differences, positive for model_a.")
+    ] = None,
+    beta: Annotated[
+        float | None, typer.Option(help="Temperature of soft-elo, instead of fitting it.")
+    ] = None,
+    smoothing: Annotated[
+        float | None, typer.Option(help="Constant of smoothed, instead of choosing it.")
+    ] = None,
+    l2: Annotated[float, typer.Option(help="Penalty l2 |theta|^2.")] = 0.01,
+    interval: Annotated[str, typer.Option(help="bootstrap, sandwich or none.")] = "bootstrap",
+    confidence_level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
+    replicates: Annotated[int, typer.Option(min=2, help="Bootstrap resamples.")] = 500,
+    cluster: Annotated[
+        str,
+        typer.Option(
+            help="Column whose rows are resampled together; auto: prompt_id where it repeats; "
+            "none: single battles."
+        ),
+    ] = "auto",
+    by: Annotated[
+        str | None, typer.Option("--by", help="Column, such as language: a temperature for each.")
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(help="votes, or a column: rank correlation with that leaderboard."),
+    ] = None,
+    evaluate: Annotated[
+        bool,
+        typer.Option(
+            "--evaluate",
+            help="Leave every model out in turn and compare hard, soft and smoothed with people.",
+        ),
+    ] = False,
+    alpha: Annotated[float, typer.Option(help="Error level of conformal intervals.")] = 0.1,
+    splits: Annotated[int, typer.Option(min=1, help="Random halves of the models.")] = 5,
+    save_anchors: Annotated[
+        Path | None,
+        typer.Option(help="Keep what placing new models needs in this file."),
+    ] = None,
+    anchors: Annotated[
+        Path | None,
+        typer.Option(help="Place the new models of BATTLES among these anchors."),
+    ] = None,
+    time_limit: Annotated[float, typer.Option(help="Seconds for mfas.")] = 10.0,
+    fail_above: Annotated[
+        float | None,
+        typer.Option(help="With --evaluate: exit code 2 if the mean held-out error is above."),
+    ] = None,
+    from_: Annotated[
+        str | None, typer.Option("--from", help="Name of a public format, where it cannot be told.")
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="Arena-Hard's baseline model, for --from arena-hard.")
+    ] = None,
+    figure: Annotated[
+        str | None,
+        typer.Option(
+            help="What --plot draws: leaderboard, evaluation, held-out, residuals, reliability, "
+            "widths, intervals or budgets."
+        ),
+    ] = None,
+    output: OutputOption = None,
+    plot: PlotOption = None,
+    seed: SeedOption = 0,
+    as_json: JsonFlag = False,
+) -> None:
+    """Rank models by their battles, with intervals; or place new models among known ones.
+
+    With --save-anchors, battles with judge scores and votes leave a file behind; with --anchors,
+    new models that nobody has voted on get an Elo on people's scale with a conformal interval.
+    """
+    from adjudge import ranking
+    from adjudge.errors import ArgumentError
+    from adjudge.io import write_result
+    from adjudge.present.ranking_tables import leaderboard_view
+
+    if anchors is not None and (save_anchors is not None or evaluate):
+        raise ArgumentError("--anchors", str(anchors), "use it without --save-anchors, --evaluate")
+    if fail_above is not None and not evaluate:
+        raise ArgumentError("--fail-above", fail_above, "add --evaluate")
+    if anchors is not None:
+        board = ranking.place(
+            battles,
+            anchors,
+            alpha=alpha,
+            fmt=from_,
+            baseline=baseline,
+            verdict=verdict,
+            score=score,
+            rng=seed,
+        )
+    else:
+        board = ranking.rank(
+            battles,
+            method=method,
+            fmt=from_,
+            baseline=baseline,
+            human=human,
+            verdict=verdict,
+            score=score,
+            beta=beta,
+            smoothing=smoothing,
+            l2=l2,
+            interval=interval,
+            confidence_level=confidence_level,
+            replicates=replicates,
+            cluster=None if cluster == "none" else cluster,
+            group=by,
+            against=against,
+            evaluate=evaluate,
+            alpha=alpha,
+            splits=splits,
+            time_limit=time_limit,
+            rng=seed,
+        )
+    if save_anchors is not None:
+        kept = ranking.make_anchors(
+            battles,
+            method=method,
+            fmt=from_,
+            baseline=baseline,
+            human=human,
+            verdict=verdict,
+            score=score,
+            smoothing=smoothing,
+            l2=l2,
+            rng=seed,
+        )
+        write_result(kept, save_anchors)
+        remark(f"wrote {save_anchors}: {kept.lines()[0]}")
+    deliver(board, as_json=as_json, output=output, view=leaderboard_view(board))
+    if plot is not None and board.feasible:
+        _draw(board, plot, figure)
+    if not board.feasible:
+        bad_finding()
+    placed = [row for row in board.models if row.origin == "new"]
+    if placed and all(row.unbounded for row in placed):
+        bad_finding()
+    if fail_above is not None:
+        _enforce(board, fail_above)
+
+
+def _draw(board: Leaderboard, path: Path, name: str | None) -> None:
+    from adjudge._validation import one_of
+    from adjudge.present.ranking import FIGURES
+    from adjudge.present.theme import save_figure
+
+    chosen = name or ("evaluation" if board.held_out else "leaderboard")
+    one_of(chosen, tuple(FIGURES), "--figure")
+    remark(f"wrote {save_figure(FIGURES[chosen](board), path)}")
+
+
+def _enforce(board: Leaderboard, limit: float) -> None:
+    row = next((row for row in board.loo if row.method == board.method), None)
+    if row is None:
+        remark(f"--fail-above: {board.method} is not among the evaluated methods")
+        bad_finding()
+    if row.mae is None or row.mae > limit:
+        told = "unknown" if row.mae is None else f"{row.mae:.1f}"
+        remark(f"{row.method}: mean held-out error {told} Elo, above {limit:g}")
+        bad_finding()
