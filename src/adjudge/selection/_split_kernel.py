@@ -36,7 +36,7 @@ class Prepared:
     """What does not change between splits. A cut is a number of columns: those before it.
 
     `before[i]` is the cut before the i-th block with an error, `after[i]` the cut behind it; the
-    last of `before` is the end of all columns.
+    last of `before` is the end of all columns. `block_end[c]` is the cut behind column c's block.
     """
 
     order: IntArray
@@ -45,6 +45,9 @@ class Prepared:
     before: IntArray
     after: IntArray
     block_ends: IntArray
+    block_end: IntArray
+    wrong_before: IntArray
+    mute_before: IntArray
     confidence: FloatArray | None
 
     @classmethod
@@ -62,45 +65,93 @@ class Prepared:
         ends = np.append(np.flatnonzero(s[1:] != s[:-1]) + 1, n)
         starts = np.concatenate(([0], ends[:-1]))
         has_error = np.add.reduceat(wrong, starts, dtype=np.int64) > 0
+        mute = np.zeros(n, np.bool_) if has_verdict is None else ~has_verdict[order]
         return cls(
             order=order,
             wrong=wrong,
-            mute=np.zeros(n, np.bool_) if has_verdict is None else ~has_verdict[order],
+            mute=mute,
             before=np.append(starts[has_error], n),
             after=ends[has_error],
             block_ends=ends,
+            block_end=np.repeat(ends, ends - starts),
+            wrong_before=np.concatenate(([0], np.cumsum(wrong))),
+            mute_before=np.concatenate(([0], np.cumsum(mute))),
             confidence=None if confidence is None else confidence[order],
         )
 
 
 @dataclass(frozen=True)
 class _Tally:
-    """Counts before each cut of `before`, one row per split: k and E calibrate, then the test."""
+    """Counts before each cut of `before`, one row per split: calibration, then the test.
 
+    k, errors and mute count calibration rows, those that are wrong and those without a verdict;
+    `running` counts calibration rows at every column.
+    """
+
+    prepared: Prepared
     k: Counts
     errors: Counts
-    tested: Counts
-    wrong: Counts
     mute: Counts | None
+    tested_at: Counts
     running: Counts
+    tested: BoolArray | None
 
     @property
     def n_calibration(self) -> Counts:
+        """Calibration rows per split."""
         return self.k[:, -1]
 
     @property
     def n_tested(self) -> Counts:
-        return self.tested[:, -1]
+        """Tested rows per split."""
+        return self.tested_at[:, -1]
 
-    def outcome(self, cut: IntArray) -> Outcome:
-        """Accepted and wrong test rows before cut number `cut` of each split; -1 accepts none."""
-        rows, at = np.arange(len(cut)), np.maximum(cut, 0)
-        accepted = np.where(cut < 0, 0, self.tested[rows, at]).astype(np.int64)
-        wrong = np.where(cut < 0, 0, self.wrong[rows, at]).astype(np.int64)
-        if self.mute is not None:
-            without = np.where(cut < 0, 0, self.mute[rows, at]).astype(np.int64)
-            accepted, wrong = accepted - without, wrong - without
-        return accepted, wrong, self.n_tested.astype(np.int64)
+    def before_cut(self, cut: IntArray) -> Outcome:
+        """All test rows before cut number `cut` of each split accepted; -1: none."""
+        return self._outcome(cut, np.where(cut < 0, 0, self.prepared.before[cut]))
+
+    def below_threshold(self, cut: IntArray) -> Outcome:
+        """What a threshold at the last calibration score before each cut accepts; -1: nothing.
+
+        A threshold is an observed calibration score: test rows between it and the cut stay out,
+        unless no calibration row is left beyond, for then everything is accepted.
+        """
+        rows, n = np.arange(len(cut)), len(self.prepared.order)
+        k = np.where(cut < 0, 0, self.k[rows, cut])
+        everything = (k == self.n_calibration) & (cut >= 0)
+        end = np.where(k == 0, 0, self.prepared.block_end[self._column_of(k)])
+        last = len(self.prepared.before) - 1
+        return self._outcome(np.where(everything, last, cut), np.where(everything, n, end))
+
+    def _column_of(self, k: IntArray) -> IntArray:
+        """The column of the k-th calibration row of each split, by bisection in all at once."""
+        rows = np.arange(len(k))
+        low, high = np.zeros(len(k), np.int64), np.full(len(k), len(self.prepared.order) - 1)
+        while (low < high).any():
+            middle = (low + high) // 2
+            reached = self.running[rows, middle] >= k
+            high, low = np.where(reached, middle, high), np.where(reached, low, middle + 1)
+        return np.minimum(low, len(self.prepared.order) - 1)
+
+    def _outcome(self, cut: IntArray, end: IntArray) -> Outcome:
+        """Test rows among the first `end` columns; no calibration row lies between end and cut."""
+        rows, some = np.arange(len(cut)), end > 0
+        if self.tested is None:
+            accepted = end - self.k[rows, cut]
+            wrong = self.prepared.wrong_before[end] - self.errors[rows, cut]
+            mute = (
+                0 if self.mute is None else (self.prepared.mute_before[end] - self.mute[rows, cut])
+            )
+        else:
+            inside = self.tested & (np.arange(len(self.prepared.order)) < end[:, None])
+            accepted = np.count_nonzero(inside, axis=1)
+            wrong = np.count_nonzero(inside[:, self.prepared.wrong], axis=1)
+            mute = np.count_nonzero(inside[:, self.prepared.mute], axis=1)
+        return (
+            np.where(some, accepted - mute, 0).astype(np.int64),
+            np.where(some, wrong - mute, 0).astype(np.int64),
+            self.n_tested.astype(np.int64),
+        )
 
 
 def run_methods(
@@ -118,37 +169,33 @@ def run_methods(
     for method in methods:
         for alpha in alphas:
             if method == "vanilla":
-                results.append(tally.outcome(np.full(len(calibrates), len(prepared.before) - 1)))
+                everything = np.full(len(calibrates), len(prepared.before) - 1)
+                results.append(tally.before_cut(everything))
             elif method == "heuristic":
                 results.append(_heuristic(prepared, calibrates, tested, tally, alpha))
             elif method == "pac":
-                results.append(tally.outcome(_pac(prepared, calibrates, tally, alpha, delta)))
+                cut = _pac(prepared, calibrates, tally, alpha, delta)
+                results.append(tally.below_threshold(cut))
+            elif method == "fdr":
+                # The batch decides: all test rows before the cut, whoever calibrated there.
+                results.append(tally.before_cut(_loosest(tally, method, alpha)))
             else:
-                results.append(tally.outcome(_loosest(tally, method, alpha)))
+                results.append(tally.below_threshold(_loosest(tally, method, alpha)))
     return results
 
 
 def _count(prepared: Prepared, calibrates: BoolArray, tested: BoolArray | None) -> _Tally:
-    cuts, mutes = prepared.before, bool(prepared.mute.any())
+    cuts = prepared.before
     running = _running(calibrates)
-    k, errors = _at(running, cuts), _count_of(calibrates, prepared.wrong, cuts)
-    if tested is None:
-        mute = _count_of(calibrates, prepared.mute, cuts) if mutes else None
-        return _Tally(
-            k,
-            errors,
-            cuts.astype(np.int32) - k,
-            _before(prepared.wrong, cuts) - errors,
-            None if mute is None else _before(prepared.mute, cuts) - mute,
-            running,
-        )
+    k = _at(running, cuts)
     return _Tally(
-        k,
-        errors,
-        _at(_running(tested), cuts),
-        _count_of(tested, prepared.wrong, cuts),
-        _count_of(tested, prepared.mute, cuts) if mutes else None,
-        running,
+        prepared=prepared,
+        k=k,
+        errors=_count_of(calibrates, prepared.wrong, cuts),
+        mute=_count_of(calibrates, prepared.mute, cuts) if prepared.mute.any() else None,
+        tested_at=cuts.astype(np.int32) - k if tested is None else _at(_running(tested), cuts),
+        running=running,
+        tested=tested,
     )
 
 
@@ -172,10 +219,6 @@ def _count_of(marked: BoolArray, columns: BoolArray, cuts: IntArray) -> Counts:
     return _at(_running(np.take(marked, where, axis=1)), np.searchsorted(where, cuts))
 
 
-def _before(columns: BoolArray, cuts: IntArray) -> Counts:
-    return np.concatenate(([0], np.cumsum(columns)))[cuts].astype(np.int32)
-
-
 def _loosest(tally: _Tally, method: str, alpha: Fraction) -> IntArray:
     """The last cut that passes scope, naive or fdr; -1 where none does."""
     if method == "naive":
@@ -185,10 +228,10 @@ def _loosest(tally: _Tally, method: str, alpha: Fraction) -> IntArray:
     else:
         n, m = tally.n_calibration, tally.n_tested
         if n.min() == n.max() and m.min() == m.max():
-            passes = at_most(tally.errors + 1, tally.tested, alpha * int(n[0] + 1) / int(m[0]))
+            passes = at_most(tally.errors + 1, tally.tested_at, alpha * int(n[0] + 1) / int(m[0]))
         else:
             left = (tally.errors + 1).astype(np.int64) * m[:, None]
-            passes = at_most(left, tally.tested.astype(np.int64) * (n[:, None] + 1), alpha)
+            passes = at_most(left, tally.tested_at.astype(np.int64) * (n[:, None] + 1), alpha)
     last = passes.shape[1] - 1 - np.argmax(passes[:, ::-1], axis=1)
     return np.where(passes.any(axis=1), last, -1)
 

@@ -1,0 +1,131 @@
+"""The split kernel says exactly what calling each method on each split would say."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import numpy as np
+import pytest
+
+from adjudge.errors import ArgumentError
+from adjudge.selection import (
+    fdr_select,
+    heuristic_accept,
+    naive_threshold,
+    pac_threshold,
+    scope_threshold,
+    split_risks,
+)
+from adjudge.selection.splits import METHODS, random_halves
+
+RULES = {"scope": scope_threshold, "naive": naive_threshold, "pac": pac_threshold}
+
+
+def one_by_one(s, e, sure, verdict, clusters, alphas, n_splits, seed):
+    """The same splits, each method called on each of them."""
+    halves = list(random_halves(len(s), n_splits, seed, clusters=clusters))
+    own = np.concatenate([half.calibrates for half in halves])
+    new = np.concatenate(
+        [~half.calibrates if half.tested is None else half.tested for half in halves]
+    )
+    found = {}
+    for method in METHODS:
+        for alpha in alphas:
+            accepted, wrong = [], []
+            for a, b in zip(own, new, strict=True):
+                if method == "vanilla":
+                    chosen = np.ones(b.sum(), dtype=bool)
+                elif method == "heuristic":
+                    chosen = heuristic_accept(sure[b], alpha=alpha)
+                elif method == "fdr":
+                    chosen = fdr_select(s[a], e[a], s[b], alpha=alpha).accepted
+                else:
+                    chosen = RULES[method](s[a], e[a], alpha=alpha).accept(s[b])
+                chosen &= verdict[b]
+                accepted.append(int(chosen.sum()))
+                wrong.append(int(e[b][chosen].sum()))
+            found[method, alpha] = (accepted, wrong)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("grid", [3, 12, 10_000])
+@pytest.mark.parametrize("clustered", [False, True])
+def test_every_method_on_every_split(seed, grid, clustered):
+    rng = np.random.default_rng([seed, grid])
+    n = int(rng.integers(40, 160))
+    s = rng.integers(0, grid, n) / grid
+    e = (rng.random(n) < 0.05 + 0.3 * s).astype(int)
+    verdict = rng.random(n) < 0.95
+    e[~verdict] = 1
+    clusters = rng.integers(0, n // 3, n).tolist() if clustered else None
+    alphas = (0.1, 0.2, 0.35)
+    table = split_risks(
+        s,
+        e,
+        alphas=alphas,
+        confidence=1 - s / 2,
+        has_verdict=verdict,
+        clusters=clusters,
+        n_splits=12,
+        rng=seed,
+    )
+    expected = one_by_one(s, e, 1 - s / 2, verdict, clusters, alphas, 12, seed)
+    for row in table:
+        accepted, wrong = expected[row.method, float(row.alpha)]
+        assert row.accepted.tolist() == accepted, row.method
+        assert row.wrong.tolist() == wrong, row.method
+
+
+def test_the_table_does_not_depend_on_how_many_splits_are_held_at_once(monkeypatch):
+    s = np.random.default_rng(1).random(50)
+    e = (s > 0.8).astype(int)
+    monkeypatch.setattr("adjudge.selection.splits._CELLS", 50)
+    one_at_a_time = split_risks(s, e, alphas=[0.2], methods=["scope"], n_splits=30)
+    assert len(one_at_a_time[0].accepted) == 30
+    assert (one_at_a_time[0].tested == 25).all()
+
+
+def test_halves_are_halves_and_every_row_is_as_likely():
+    marked = np.concatenate([half.calibrates for half in random_halves(11, 4000, 3)])
+    assert (marked.sum(axis=1) == 5).all()
+    share = marked.mean(axis=0)
+    assert np.abs(share - 5 / 11).max() < 5 * np.sqrt(0.25 / 4000)
+
+
+def test_pairs_of_rows_are_as_likely_as_without_replacement():
+    marked = np.concatenate([half.calibrates for half in random_halves(6, 6000, 4)])
+    together = (marked.T.astype(float) @ marked) / len(marked)
+    off = together[~np.eye(6, dtype=bool)]
+    assert np.abs(off - 3 / 6 * 2 / 5).max() < 5 * np.sqrt(0.2 * 0.8 / 6000)
+
+
+def test_a_cluster_is_never_in_both_halves_and_gives_one_row():
+    clusters = np.repeat(np.arange(10), 4)
+    for half in random_halves(40, 50, 5, clusters=clusters.tolist()):
+        assert half.tested is not None
+        for own, new in zip(half.calibrates, half.tested, strict=True):
+            assert not set(clusters[own]) & set(clusters[new])
+            assert sorted(clusters[own]) == sorted(set(clusters[own]))
+            assert own.sum() == 5
+            assert new.sum() == 20
+
+
+def test_keys_that_tie_at_the_cut_are_drawn_again(monkeypatch):
+    # 16-bit keys of 4,096 rows tie at the median in a few splits of a hundred.
+    marked = list(chain.from_iterable(h.calibrates for h in random_halves(4096, 300, 6)))
+    assert {int(row.sum()) for row in marked} == {2048}
+
+
+def test_shares_and_ratio():
+    row = split_risks([0.1, 0.2, 0.3, 0.4], [0, 0, 0, 1], alphas=[0.3], methods=["vanilla"])[0]
+    assert row.coverages.tolist() == [1.0] * 1000
+    assert row.ratio == pytest.approx(0.25, abs=0.05)
+    assert row.share_above == pytest.approx(np.mean(row.wrong > 0))
+
+
+def test_nothing_to_split_is_said():
+    with pytest.raises(ArgumentError, match="at least two rows"):
+        split_risks([0.1], [0])
+    with pytest.raises(ArgumentError, match="methods"):
+        split_risks([0.1, 0.2], [0, 1], methods=["conformal"])
