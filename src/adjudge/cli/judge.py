@@ -71,6 +71,10 @@ def judge(
         int | None,
         typer.Option(min=1, help="Draw so many answers per order: for judges without logprobs."),
     ] = None,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(min=1, help="Longest written answer; raise it for judges that think first."),
+    ] = None,
     prompt: Annotated[Path | None, typer.Option(help="Your own prompt file.")] = None,
     criteria: Annotated[
         Path | None, typer.Option(help="Your own criteria, for rubric, criterion and likert.")
@@ -128,6 +132,7 @@ def judge(
         "store": store,
         "limit": limit,
         "samples": samples,
+        "max_tokens": max_tokens,
         "prompt": prompt,
         "criteria": criteria,
         "demonstrations": demonstrations,

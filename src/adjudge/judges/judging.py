@@ -84,6 +84,7 @@ async def judge_pairs_async(
     api_key_env: str | None = None,
     extra_body: Mapping[str, Any] | None = None,
     samples: int | None = None,
+    max_tokens: int | None = None,
     prompt: str | Path | None = None,
     criteria: str | Path | None = None,
     demonstrations: SubjectSource | None = None,
@@ -102,11 +103,11 @@ async def judge_pairs_async(
 
     `store` is a file that any number of runs may share, or None for one that is forgotten.
     `output` (.jsonl, .csv, .tsv, .parquet, with .gz if you like) gets the rows by atomic rename;
-    without it they are in `Judged.judgments`. `samples`, `prompt`, `criteria` (a file of
-    criteria), `demonstrations` (labelled pairs of your own) and `seed` are for the protocols that
-    take them. `source_format` names a public data set's format where it cannot be told by looking;
-    `seed` also decides which side a data set's chosen response stands on. `retry` names statuses
-    to ask again; errors always are. `max_cost` stops before the next call would go beyond that
+    without it they are in `Judged.judgments`. `samples`, `max_tokens` (of written answers),
+    `prompt`, `criteria` (a file of criteria), `demonstrations` (labelled pairs of your own) and
+    `seed` are for the protocols that take them. `source_format` names a public data set's format
+    where it cannot be told by looking; `seed` also decides which side its chosen response is on.
+    `retry` names statuses to ask again; errors always are. `max_cost` stops before the next call would go beyond that
     many dollars: the rows that are complete are written, the others counted as not asked. A run
     that is interrupted or refused leaves its replies in the store and writes nothing; run the
     same call to go on. `batch` sends the calls of an openai: judge as OpenAI batches (half the
@@ -121,6 +122,7 @@ async def judge_pairs_async(
         protocol_from(
             protocol,
             samples=samples,
+            max_tokens=max_tokens,
             prompt=prompt,
             criteria=criteria,
             demonstrations=demonstrations,

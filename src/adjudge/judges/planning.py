@@ -25,6 +25,7 @@ def plan_judging(
     store: str | Path | None = DEFAULT_STORE,
     limit: int | None = None,
     samples: int | None = None,
+    max_tokens: int | None = None,
     prompt: str | Path | None = None,
     criteria: str | Path | None = None,
     demonstrations: SubjectSource | None = None,
@@ -42,6 +43,7 @@ def plan_judging(
         protocol_from(
             protocol,
             samples=samples,
+            max_tokens=max_tokens,
             prompt=prompt,
             criteria=criteria,
             demonstrations=demonstrations,

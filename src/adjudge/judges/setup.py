@@ -24,7 +24,7 @@ def protocol_from(protocol: str | JudgeProtocol, **options: Any) -> JudgeProtoco
             if value is not None:
                 raise ArgumentError(name, value, f"set it on the {protocol.name} object itself")
         return protocol
-    given = {name: options[name] for name in ("samples", "seed")}
+    given = {name: options[name] for name in ("samples", "max_tokens", "seed")}
     if options["prompt"] is not None:
         from adjudge.judges.prompting import read_prompt
 

@@ -63,15 +63,21 @@ BACKENDS: Mapping[str, Entry] = {
 }
 
 PROTOCOLS: Mapping[str, Entry] = {
-    "preference": Entry(_PROTOCOLS + "preference", "Preference", ("prompt", "samples")),
-    "likelihood": Entry(_PROTOCOLS + "likelihood", "LikelihoodProtocol"),
-    "verbalized": Entry(_PROTOCOLS + "verbalized", "Verbalized", ("prompt", "seed")),
-    "annotators": Entry(
-        _PROTOCOLS + "annotators", "Annotators", ("pool", "prompt", "samples", "seed")
+    "preference": Entry(
+        _PROTOCOLS + "preference", "Preference", ("prompt", "samples", "max_tokens")
     ),
-    "rubric": Entry(_PROTOCOLS + "rubric", "Rubric", ("criteria", "prompt")),
-    "criterion": Entry(_PROTOCOLS + "criterion", "ByCriterion", ("criteria", "prompt", "samples")),
-    "likert": Entry(_PROTOCOLS + "likert", "Likert", ("criteria", "prompt", "samples"), items=True),
+    "likelihood": Entry(_PROTOCOLS + "likelihood", "LikelihoodProtocol"),
+    "verbalized": Entry(_PROTOCOLS + "verbalized", "Verbalized", ("prompt", "max_tokens", "seed")),
+    "annotators": Entry(
+        _PROTOCOLS + "annotators", "Annotators", ("pool", "prompt", "samples", "max_tokens", "seed")
+    ),
+    "rubric": Entry(_PROTOCOLS + "rubric", "Rubric", ("criteria", "prompt", "max_tokens")),
+    "criterion": Entry(
+        _PROTOCOLS + "criterion", "ByCriterion", ("criteria", "prompt", "samples", "max_tokens")
+    ),
+    "likert": Entry(
+        _PROTOCOLS + "likert", "Likert", ("criteria", "prompt", "samples", "max_tokens"), items=True
+    ),
 }
 
 

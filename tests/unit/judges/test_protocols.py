@@ -446,3 +446,21 @@ def test_a_definition_with_a_placeholder_stays_words() -> None:
     assert "Does it hold {response_a}?" in text
     with pytest.raises(DataError, match="{criterion} is missing"):
         ByCriterion(prompt=make_prompt("p", "{prompt}{response_a}{response_b}"))
+
+
+# --- the length of written answers -----------------------------------------------------------
+
+
+def test_only_written_answers_have_a_length() -> None:
+    makers: list[Any] = [
+        Likert,
+        ByCriterion,
+        lambda **options: Annotators(pool=pool(), **options),
+    ]
+    for make in makers:
+        with pytest.raises(ArgumentError, match="only written answers have a length"):
+            make(max_tokens=100)
+        longer = make(samples=1, max_tokens=4000)
+        assert longer.settings()["max_tokens"] == 4000
+        subject: Any = ITEM if make is Likert else PAIR
+        assert longer.questions(subject)[0].want.max_tokens == 4000

@@ -72,6 +72,15 @@ def shown(pair: Pair, order: Order) -> dict[str, Value]:
     return {"prompt": Data(pair.prompt), "response_a": Data(first), "response_b": Data(second)}
 
 
+def written_tokens(given: int | None, samples: int | None, usual: int) -> int:
+    """How long a written answer may be; judges that think in the open need more than usual."""
+    if given is None:
+        return usual
+    if samples is None:
+        raise ArgumentError("max_tokens", given, "only written answers have a length: give samples")
+    return count(given, "max_tokens", least=1)
+
+
 @dataclass(frozen=True, slots=True)
 class Preferred:
     """P(response_a preferred) in one order, or why there is none."""
@@ -89,13 +98,13 @@ class Asking:
     prompt: Prompt
     samples: int | None = None
     temperature: float = 1.0
-    max_tokens: int = LETTER_TOKENS
+    max_tokens: int | None = None
     orders: tuple[Order, ...] = field(default=BOTH_ORDERS)
 
     def __post_init__(self) -> None:
         if self.samples is not None:
             count(self.samples, "samples", least=1)
-        count(self.max_tokens, "max_tokens", least=1)
+        written_tokens(self.max_tokens, self.samples, LETTER_TOKENS)
         if non_negative(self.temperature, "temperature") == 0 and (self.samples or 1) > 1:
             raise ArgumentError(
                 "temperature", 0, "samples at temperature 0 are all alike; give one above 0"
@@ -109,6 +118,10 @@ class Asking:
     def per_order(self) -> int:
         return self.samples or 1
 
+    @property
+    def _written(self) -> int:
+        return written_tokens(self.max_tokens, self.samples, LETTER_TOKENS)
+
     def settings(self) -> dict[str, Any]:
         settings: dict[str, Any] = {
             "prompt_sha256": self.prompt.sha256,
@@ -118,7 +131,7 @@ class Asking:
             settings |= {
                 "samples": self.samples,
                 "temperature": self.temperature,
-                "max_tokens": self.max_tokens,
+                "max_tokens": self._written,
             }
         return settings
 
@@ -126,7 +139,7 @@ class Asking:
         self, pair: Pair, *, values: Mapping[str, Value] | None = None, slot: str = ""
     ) -> list[Question]:
         """`per_order` questions for each order."""
-        want = LETTERS if self.samples is None else Text(self.max_tokens, self.temperature)
+        want = LETTERS if self.samples is None else Text(self._written, self.temperature)
         asked = []
         for order in self.orders:
             messages = fill(self.prompt, {**shown(pair, order), **(values or {})})

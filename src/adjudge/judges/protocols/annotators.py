@@ -22,6 +22,7 @@ from adjudge.judges.protocols._pairwise import (
     seeded_order,
     shown,
     worst,
+    written_tokens,
 )
 from adjudge.judges.protocols.preference import PLACEHOLDERS, as_pair
 from adjudge.records import MEASURED, Item, Judgment, Order, Pair, Status
@@ -54,6 +55,7 @@ class Annotators:
         pool_size: int = 50,
         seed: int = 0,
         samples: int | None = None,
+        max_tokens: int | None = None,
         prompt: Prompt | None = None,
     ) -> None:
         self.prompt = check_prompt(prompt or builtin_prompt("annotators"), required=PLACEHOLDERS)
@@ -61,6 +63,7 @@ class Annotators:
         if samples not in (None, 1):
             raise ArgumentError("samples", samples, "every persona votes once: give 1, or none")
         self._by_text = samples is not None
+        self._max_tokens = written_tokens(max_tokens, samples, LETTER_TOKENS)
         labelled = [pair for pair in pool if pair.label in ("A", "B")]
         k, n = (
             count(demonstrations, "demonstrations", least=1),
@@ -102,6 +105,7 @@ class Annotators:
             "personas_sha256": told.hexdigest(),
             "seed": self.seed,
             "votes": "text" if self._by_text else "logprobs",
+            **({"max_tokens": self._max_tokens} if self._by_text else {}),
         }
 
     def questions(self, subject: Pair | Item) -> Sequence[Question]:
@@ -110,7 +114,7 @@ class Annotators:
         order = seeded_order(pair.id, self.seed)
         asked = fill(self.prompt, shown(pair, order))
         last = tuple(message for message in asked if message.role != "system")
-        want = Text(LETTER_TOKENS) if self._by_text else LETTERS
+        want = Text(self._max_tokens) if self._by_text else LETTERS
         return [
             Question(opening + last, want, order=order, slot=f"persona {number}")
             for number, opening in enumerate(self._openings, start=1)

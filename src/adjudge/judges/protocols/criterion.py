@@ -10,7 +10,7 @@ from adjudge.errors import DataError
 from adjudge.judges.criteria import SUMMARY, Criterion, checked_criteria
 from adjudge.judges.interface import Prompt, Question, Reply
 from adjudge.judges.prompting import builtin_prompt, check_prompt
-from adjudge.judges.protocols._pairwise import LETTER_TOKENS, Asking
+from adjudge.judges.protocols._pairwise import Asking
 from adjudge.judges.protocols.preference import PLACEHOLDERS, as_pair, judgment_of
 from adjudge.records import Item, Judgment, Pair
 
@@ -36,7 +36,7 @@ class ByCriterion:
         criteria: Sequence[Criterion] = SUMMARY,
         samples: int | None = None,
         temperature: float = 1.0,
-        max_tokens: int = LETTER_TOKENS,
+        max_tokens: int | None = None,
         prompt: Prompt | None = None,
     ) -> None:
         self.criteria = checked_criteria(criteria)

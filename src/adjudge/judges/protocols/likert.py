@@ -13,7 +13,7 @@ from adjudge.judges.interface import Choice, Data, Prompt, Question, Reply, Text
 from adjudge.judges.parsing.refusal import unread
 from adjudge.judges.parsing.score import parse_score
 from adjudge.judges.prompting import builtin_prompt, check_prompt, fill
-from adjudge.judges.protocols._pairwise import reason, worst
+from adjudge.judges.protocols._pairwise import reason, worst, written_tokens
 from adjudge.records import MEASURED, Item, Pair, Score, Status
 
 LOW, HIGH = 1, 5
@@ -48,6 +48,7 @@ class Likert:
         criteria: Sequence[Criterion] = SUMMARY,
         samples: int | None = None,
         temperature: float | None = None,
+        max_tokens: int | None = None,
         prompt: Prompt | None = None,
     ) -> None:
         self.criteria = checked_criteria(criteria)
@@ -60,6 +61,7 @@ class Likert:
             raise ArgumentError(
                 "temperature", 0, "samples at temperature 0 are all alike; give one above 0"
             )
+        self.max_tokens = written_tokens(max_tokens, samples, _SCORE_TOKENS)
         self.prompt = check_prompt(
             prompt or builtin_prompt("likert"),
             required=("prompt", "response", "criterion"),
@@ -78,12 +80,16 @@ class Likert:
             "scale": [LOW, HIGH],
         }
         if self.samples is not None:
-            settings |= {"samples": self.samples, "temperature": self.temperature}
+            settings |= {
+                "samples": self.samples,
+                "temperature": self.temperature,
+                "max_tokens": self.max_tokens,
+            }
         return settings
 
     def questions(self, subject: Pair | Item) -> Sequence[Question]:
         item = _as_item(subject)
-        want = DIGITS if self.samples is None else Text(_SCORE_TOKENS, self.temperature)
+        want = DIGITS if self.samples is None else Text(self.max_tokens, self.temperature)
         asked = []
         for criterion in self.criteria:
             messages = fill(

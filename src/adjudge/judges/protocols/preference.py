@@ -8,7 +8,7 @@ from typing import Any
 from adjudge.errors import ArgumentError
 from adjudge.judges.interface import Prompt, Question, Reply
 from adjudge.judges.prompting import builtin_prompt, check_prompt
-from adjudge.judges.protocols._pairwise import LETTER_TOKENS, Asking, Preferred, worst
+from adjudge.judges.protocols._pairwise import Asking, Preferred, worst
 from adjudge.records import MEASURED, Item, Judgment, Pair
 from adjudge.uncertainty import preference_entropy
 from adjudge.uncertainty.entropy import verdict
@@ -49,7 +49,7 @@ class Preference:
         prompt: Prompt | None = None,
         samples: int | None = None,
         temperature: float = 1.0,
-        max_tokens: int = LETTER_TOKENS,
+        max_tokens: int | None = None,
     ) -> None:
         chosen = prompt or builtin_prompt("preference")
         self.asking = Asking(
