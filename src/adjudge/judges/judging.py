@@ -107,13 +107,14 @@ async def judge_pairs_async(
     `prompt`, `criteria` (a file of criteria), `demonstrations` (labelled pairs of your own) and
     `seed` are for the protocols that take them. `source_format` names a public data set's format
     where it cannot be told by looking; `seed` also decides which side its chosen response is on.
-    `retry` names statuses to ask again; errors always are. `max_cost` stops before the next call would go beyond that
-    many dollars: the rows that are complete are written, the others counted as not asked. A run
-    that is interrupted or refused leaves its replies in the store and writes nothing; run the
-    same call to go on. `batch` sends the calls of an openai: judge as OpenAI batches (half the
-    price, within a day), asks every `poll_s` seconds whether they are done, and goes on with
-    those under way when it is run again. `api_key_env` names the environment variable that holds
-    the key of another server than the maker's; `extra_body` goes into every request as it is.
+    `retry` names statuses to ask again; errors always are. `max_cost` stops before the next call
+    would go beyond that many dollars: the rows that are complete are written, the others counted
+    as not asked. A run that is interrupted or refused leaves its replies in the store and writes
+    nothing; run the same call to go on. `batch` sends the calls of an openai: judge as OpenAI
+    batches (half the price, within a day), asks every `poll_s` seconds whether they are done, and
+    goes on with those under way when it is run again. `api_key_env` names the environment variable
+    that holds the key of another server than the maker's; `extra_body` goes into every request as
+    it is.
     """
     stop = stop or Stop()
     target = None if output is None else check_output(output)
