@@ -108,6 +108,7 @@ MISDEEDS = [
     ("invalid_json", "error", "the answer is not JSON"),
     ("html", "error", "the answer is not JSON: '<html>502"),
     ("html:502", "error", "HTTP 502: <html>502 Bad Gateway</html>"),
+    ("gzip_bomb", "error", "an answer of more than 32 MB"),
     ("no_choices", "error", "the answer holds no message"),
     ("list", "error", "the answer holds no message"),
     ("no_logprobs", "no_logprobs", "the server returned no log probabilities; --samples K"),

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gzip
 import hashlib
 import json
 import math
@@ -26,6 +27,7 @@ import struct
 import time
 from collections import Counter
 from email.utils import formatdate
+from functools import cache
 from typing import Any
 
 from aiohttp import web
@@ -225,6 +227,12 @@ async def answer(request: web.Request) -> web.StreamResponse:
         STATE.in_flight -= 1
 
 
+@cache
+def packed_blanks() -> bytes:
+    """40 MB of blanks in a few kilobytes."""
+    return gzip.compress(b" " * (40 << 20), compresslevel=1)
+
+
 def sent_key(request: web.Request) -> str:
     return request.headers.get("x-api-key") or request.headers.get("Authorization", "")[7:]
 
@@ -269,6 +277,8 @@ async def act(
         return web.Response(text='{"choices": [', content_type="application/json")
     if kind == "html":
         return web.Response(text="<html>502 Bad Gateway</html>", status=int(argument or 200))
+    if kind == "gzip_bomb":
+        return web.Response(body=packed_blanks(), headers={"Content-Encoding": "gzip"})
     if kind == "no_choices":
         return web.json_response({"choices": []})
     if kind == "list":
