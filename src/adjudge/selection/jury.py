@@ -102,9 +102,10 @@ def _table(p: ArrayLike) -> FloatArray:
 
 
 def _odds(table: FloatArray) -> FloatArray:
-    # A mirror image for p and 1 - p to the last bit: the larger side decides the size.
+    # A mirror image for p and 1 - p to the last bit: both sides come from the larger one.
+    top = np.maximum(table, 1 - table)
     with np.errstate(divide="ignore"):
-        size = np.log(np.maximum(table, 1 - table)) - np.log(np.minimum(table, 1 - table))
+        size = np.log(top) - np.log(1 - top)
     return np.asarray(np.where(table > 0.5, 1.0, -1.0) * np.minimum(size, _MOST_ODDS))
 
 

@@ -1,0 +1,409 @@
+"""Policies: what calibrate leaves behind, what select does with it, what both refuse."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
+from adjudge.io import write_result
+from adjudge.selection import (
+    calibrate,
+    fdr_select,
+    pac_threshold,
+    read_policy,
+    scope_threshold,
+    select,
+)
+from adjudge.simulate.selective import two_order_judge
+from adjudge.uncertainty import preference_entropy
+
+
+def rows(n=300, seed=0, **columns) -> pl.DataFrame:
+    made = pl.DataFrame(two_order_judge(n, skill=2.0, rng=seed))
+    return made.with_columns(**{name: pl.Series(values) for name, values in columns.items()})
+
+
+def scored(frame: pl.DataFrame):
+    p = (frame["p_fwd"].to_numpy() + frame["p_rev"].to_numpy()) / 2
+    errors = np.where(p > 0.5, "A", "B") != frame["label"].to_numpy()
+    return preference_entropy(p), errors.astype(int)
+
+
+# --- calibrate -------------------------------------------------------------------------------
+
+
+def test_the_policy_is_the_threshold_of_the_arrays():
+    frame = rows()
+    s, e = scored(frame)
+    for guarantee, rule in (("scope", scope_threshold), ("pac", pac_threshold)):
+        policy, arrays = calibrate(frame, alpha=0.2, guarantee=guarantee), rule(s, e, alpha=0.2)
+        assert (policy.accepts, policy.threshold) == (arrays.accepts, arrays.threshold)
+        assert policy.n_accepted == arrays.n_accepted
+        assert policy.empirical_risk == arrays.empirical_risk
+        assert policy.n_errors == e.sum()
+
+
+def test_the_three_guarantees_stand_side_by_side_whichever_is_chosen():
+    frame = rows()
+    told = [calibrate(frame, alpha=0.2, guarantee=g).alternatives for g in ("scope", "fdr", "pac")]
+    assert told[0] == told[1] == told[2]
+    assert [a.guarantee for a in told[0]] == ["scope", "fdr", "pac"]
+    assert [a.indicative for a in told[0]] == [False, True, False]
+    assert all(a.promise and a.not_promised for a in told[0])
+
+
+@pytest.mark.parametrize(
+    "as_given",
+    [lambda f: f, lambda f: pd.DataFrame(f.to_dict(as_series=False)), lambda f: f.to_dict()],
+)
+def test_any_kind_of_frame_will_do(as_given):
+    frame = rows(100)
+    assert calibrate(as_given(frame), alpha=0.3).threshold == calibrate(frame, alpha=0.3).threshold
+
+
+def test_row_order_changes_nothing():
+    frame = rows(200, prompt_id=[str(i % 60) for i in range(200)])
+    for guarantee in ("scope", "fdr", "pac"):
+        first = calibrate(frame, alpha=0.2, guarantee=guarantee)
+        again = calibrate(frame[::-1], alpha=0.2, guarantee=guarantee)
+        assert again == first
+
+
+def test_swapping_a_and_b_changes_nothing():
+    frame = rows(300).with_columns(p_a=(pl.col("p_fwd") + pl.col("p_rev")) / 2)
+    frame = frame.select("id", "label", pl.col("p_a").round(4))
+    other = pl.when(pl.col("label") == "A").then(pl.lit("B")).otherwise(pl.lit("A"))
+    swapped = frame.with_columns(label=other, p_a=1 - pl.col("p_a"))
+    for jury_of in (frame, swapped):
+        assert calibrate(jury_of, alpha=0.2).n_accepted == calibrate(frame, alpha=0.2).n_accepted
+    assert calibrate(swapped, alpha=0.2).threshold == pytest.approx(
+        calibrate(frame, alpha=0.2).threshold, abs=1e-12
+    )
+
+
+def test_a_row_at_one_half_is_an_error_and_never_accepted():
+    frame = pl.DataFrame({"id": range(40), "p_a": [0.9] * 37 + [0.5] * 3, "label": ["A"] * 40})
+    policy = calibrate(frame, alpha=0.1)
+    assert policy.accepts == "all"  # E + 1 = 4 <= 0.1 * 40
+    assert (policy.n_errors, policy.n_accepted, policy.empirical_risk) == (3, 37, 0.0)
+    assert any("no verdict" in line for line in policy.warnings)
+    done = select(frame.drop("label"), policy)
+    assert done.rows.filter(pl.col("p_a") == 0.5)["accepted"].to_list() == [False] * 3
+    assert done.summary.dropped == {"no verdict": 3}
+    tighter = calibrate(frame[:39], alpha=0.07)  # 2 + 1 > 0.07 * 39, 1 <= 0.07 * 37
+    assert tighter.accepts == "below"
+
+
+def test_human_ties_are_left_out_or_errors():
+    frame = rows(60).with_columns(
+        label=pl.when(pl.int_range(60) < 20).then(pl.lit("tie")).otherwise("label")
+    )
+    dropped = calibrate(frame, alpha=0.3)
+    assert (dropped.n_calibration, dropped.dropped) == (40, {"human tie": 20})
+    assert any("have a preference" in line for line in dropped.assumptions)
+    kept = calibrate(frame, alpha=0.3, ties="error")
+    assert kept.n_calibration == 60
+    assert kept.n_errors == dropped.n_errors + 20
+
+
+def test_rows_left_out_are_counted_by_reason():
+    frame = pl.DataFrame(
+        {
+            "id": range(6),
+            "status": ["ok", "ok", "refused", "no_logprobs", "ok", "censored"],
+            "p_a": [0.9, 0.8, None, None, 0.7, 0.6],
+            "label": ["A", None, "A", "B", "tie", "B"],
+        }
+    )
+    policy = calibrate(frame, alpha=0.3)
+    assert policy.n_calibration == 2
+    assert policy.dropped == {
+        "no label": 1,
+        "status no_logprobs": 1,
+        "status refused": 1,
+        "human tie": 1,
+    }
+
+
+def test_labels_come_by_id_and_doubtful_ones_are_refused():
+    frame = rows(50)
+    labels = frame.select("id", "label")
+    joined = calibrate(frame.drop("label"), labels=labels, alpha=0.3)
+    assert joined.threshold == calibrate(frame, alpha=0.3).threshold
+    sampled = labels.with_columns(sampled_by=pl.Series(["doubt"] + ["random"] * 49))
+    with pytest.raises(DataError, match="1 labels were sampled by doubt"):
+        calibrate(frame.drop("label"), labels=sampled, alpha=0.3)
+    with pytest.raises(DataError, match="sampled by doubt"):
+        calibrate(frame.with_columns(sampled_by=pl.lit("doubt")), alpha=0.3)
+
+
+def test_repeated_prompts_calibrate_once_each():
+    frame = rows(200, prompt_id=[f"p{i % 50}" for i in range(200)])
+    policy = calibrate(frame, alpha=0.3)
+    assert (policy.cluster, policy.n_calibration) == ("prompt_id", 50)
+    assert policy.dropped["same prompt_id as a row kept"] == 150
+    assert calibrate(frame, alpha=0.3, seed=1).groups != policy.groups
+    told = calibrate(frame, alpha=0.3, cluster=None)
+    assert told.n_calibration == 200
+    assert any("prompt_id repeats" in line for line in told.warnings)
+    once = rows(50, prompt_id=[f"p{i}" for i in range(50)])
+    assert calibrate(once, alpha=0.3).cluster is None
+
+
+def test_infeasible_is_a_result():
+    frame = pl.DataFrame({"id": range(5), "p_a": [0.9] * 5, "label": ["A"] * 5})
+    policy = calibrate(frame, alpha=0.1)
+    assert (policy.accepts, policy.threshold, policy.feasible) == ("none", None, False)
+    assert policy.coverage == policy.empirical_risk == 0.0
+    assert "5 labels" in (policy.groups[0].note or "")
+    done = select(frame.drop("label"), policy)
+    assert done.summary.n_accepted == 0
+
+
+# --- groups ----------------------------------------------------------------------------------
+
+
+def grouped(sizes=(150, 100, 6)):
+    names = [name for name, n in zip("xyz", sizes, strict=True) for _ in range(n)]
+    return rows(sum(sizes), language=names)
+
+
+def test_groups_have_their_own_rules_and_small_ones_are_named():
+    frame = grouped()
+    policy = calibrate(frame, alpha=0.2, by="language", guarantee="pac")
+    assert [g.group for g in policy.groups] == ["x", "y", "z"]
+    s, e = scored(frame.filter(pl.col("language") == "x").sort("id"))
+    alone = pac_threshold(s, e, alpha=0.2, delta=0.1 / 3)
+    assert policy.groups[0].threshold == alone.threshold
+    assert policy.groups[2].accepts == "none"
+    assert "refused: 6 labels" in (policy.groups[2].note or "")
+    assert any("0.1 / 3" in line for line in policy.warnings)
+
+
+def test_small_groups_are_pooled_on_request():
+    frame = grouped((150, 8, 9))
+    policy = calibrate(frame, alpha=0.1, by="language", small_groups="pool")
+    assert [g.group for g in policy.groups] == ["x", "(small groups)"]
+    assert policy.groups[1].members == ("y", "z")
+    assert policy.groups[1].n_calibration == 17
+    done = select(frame.drop("label"), policy)
+    assert "group not calibrated" not in done.summary.dropped
+
+
+def test_a_group_that_was_not_calibrated_is_not_accepted():
+    policy = calibrate(grouped(), alpha=0.3, by="language")
+    new = rows(20, seed=9, language=["w"] * 20)
+    done = select(new, policy)
+    assert done.summary.n_accepted == 0
+    assert done.summary.dropped == {"group not calibrated": 20}
+
+
+def test_pooled_fdr_is_one_promise():
+    frame = grouped((150, 100, 50))
+    policy = calibrate(frame, alpha=0.2, by="language", guarantee="fdr", pooled=True)
+    done = select(rows(90, seed=4, language=["x", "y", "z"] * 30), policy)
+    assert done.summary.n_accepted > 0
+    assert any("together" in line for line in policy.assumptions)
+    with pytest.raises(ArgumentError, match="needs --guarantee fdr"):
+        calibrate(frame, by="language", pooled=True)
+
+
+def test_several_judges_have_their_own_rules():
+    good, bad = rows(100), rows(100, seed=3)
+    both = pl.concat([good.with_columns(judge=pl.lit("g")), bad.with_columns(judge=pl.lit("b"))])
+    policy = calibrate(both, alpha=0.3)
+    assert policy.judges == ("b", "g")
+    assert policy.groups[1].threshold == calibrate(good, alpha=0.3).threshold
+    assert calibrate(both, alpha=0.3, judge="g").threshold == policy.groups[1].threshold
+    with pytest.raises(ArgumentError, match="judge = 'x'"):
+        calibrate(both, judge="x")
+
+
+# --- weights ---------------------------------------------------------------------------------
+
+
+def test_weights_are_for_fdr_alone():
+    frame = rows(200, w=[1.0 + i % 3 for i in range(200)])
+    with pytest.raises(ArgumentError, match="only --guarantee fdr"):
+        calibrate(frame, weights="w")
+    policy = calibrate(frame, alpha=0.3, guarantee="fdr", weights="w")
+    assert 0 < (policy.groups[0].effective_size or 0) < 200
+    new = rows(50, seed=2, w=[1.0] * 50)
+    assert select(new, policy).summary.n == 50
+    with pytest.raises(ArgumentError, match="needs this column"):
+        select(new.drop("w"), policy)
+    with pytest.raises(ArgumentError, match="above 0"):
+        calibrate(frame.with_columns(w=pl.lit(0.0)), guarantee="fdr", weights="w")
+
+
+# --- select ----------------------------------------------------------------------------------
+
+
+def test_select_applies_the_threshold_and_keeps_every_row_in_order():
+    policy = calibrate(rows(), alpha=0.2)
+    new = rows(80, seed=5).drop("label")[::-1].with_columns(note=pl.lit("kept"))
+    done = select(new, policy)
+    assert done.rows["id"].to_list() == new["id"].to_list()
+    assert done.rows.columns[:6] == ["id", "judge", "verdict", "p_a", "uncertainty", "accepted"]
+    assert done.rows["note"].to_list() == ["kept"] * 80
+    below = done.rows["uncertainty"] <= policy.threshold
+    assert done.rows["accepted"].to_list() == below.to_list()
+    assert done.summary.n_accepted == below.sum()
+    assert done.rows.filter(~pl.col("accepted"))["reason"].unique().to_list() == ["too uncertain"]
+
+
+def test_fdr_decides_on_the_batch():
+    frame, new = rows(), rows(80, seed=5)
+    done = select(new, calibrate(frame, alpha=0.2, guarantee="fdr"))
+    chosen = fdr_select(*scored(frame), scored(new)[0], alpha=0.2)
+    assert done.rows["accepted"].to_list() == chosen.accepted.tolist()
+
+
+def test_rows_without_a_measurement_are_counted_and_kept():
+    policy = calibrate(rows(), alpha=0.2)
+    new = pl.DataFrame(
+        {"id": ["a", "b"], "status": ["ok", "refused"], "p_a": [0.99, None]},
+    )
+    done = select(new, policy)
+    assert done.rows["accepted"].to_list() == [True, False]
+    assert done.rows["reason"].to_list() == [None, "status refused"]
+    assert done.summary.dropped == {"status refused": 1}
+    assert not done.summary.drift.tested
+
+
+def test_drift_is_seen():
+    policy = calibrate(rows(400), alpha=0.2)
+    same = select(rows(400, seed=8), policy).summary.drift
+    assert same.tested
+    assert not same.flagged
+    unsure = rows(400, seed=8).with_columns(p_fwd=pl.lit(0.55), p_rev=pl.lit(0.6))
+    other = select(unsure, policy).summary.drift
+    assert other.flagged
+    assert (other.statistic or 0) > 0.5
+
+
+# --- the file --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("guarantee", ["scope", "fdr", "pac"])
+def test_a_policy_survives_its_file(tmp_path, guarantee):
+    frame = rows(150, judge_fingerprint=["f" * 64] * 150)
+    policy = calibrate(frame, alpha=0.25, guarantee=guarantee)
+    write_result(policy, tmp_path / "policy.json")
+    again = read_policy(tmp_path / "policy.json")
+    assert again == policy
+    new = rows(40, seed=2, judge_fingerprint=["f" * 64] * 40)
+    assert select(new, tmp_path / "policy.json").summary == select(new, policy).summary
+
+
+def test_another_prompt_is_refused_by_its_fingerprint():
+    policy = calibrate(rows(100, judge_fingerprint=["aa" * 32] * 100), alpha=0.3)
+    with pytest.raises(PolicyMismatchError, match="prompt, weights, engine or settings") as caught:
+        select(rows(20, judge_fingerprint=["bb" * 32] * 20), policy)
+    assert caught.value.differs == ("judge_fingerprint",)
+    done = select(rows(20), policy)
+    assert any("only its name was compared" in line for line in done.summary.warnings)
+
+
+def test_another_judge_or_protocol_is_refused_by_name():
+    frame = rows(100).with_columns(judge=pl.lit("a"), protocol=pl.lit("preference"))
+    policy = calibrate(frame, alpha=0.3)
+    with pytest.raises(PolicyMismatchError) as caught:
+        select(frame.with_columns(judge=pl.lit("b")), policy)
+    assert caught.value.differs == ("judge",)
+    with pytest.raises(PolicyMismatchError) as caught:
+        select(frame.with_columns(protocol=pl.lit("likelihood")), policy)
+    assert caught.value.differs == ("protocol",)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"alpha": "much"}, "alpha"),
+        ({"groups": None}, "groups"),
+        ({"schema_version": 99}, "newer"),
+        ({"kind": "estimate"}, "kind 'estimate'"),
+    ],
+)
+def test_a_broken_policy_is_one_line(tmp_path, change, told):
+    policy = calibrate(rows(50), alpha=0.3).to_dict() | change
+    (tmp_path / "p.json").write_text(json.dumps(policy))
+    with pytest.raises((DataError, PolicyMismatchError), match=told) as caught:
+        read_policy(tmp_path / "p.json")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_policy_with_shuffled_scores_is_refused(tmp_path):
+    policy = calibrate(rows(50), alpha=0.3).to_dict()
+    policy["groups"][0]["scores"].reverse()
+    (tmp_path / "p.json").write_text(json.dumps(policy))
+    with pytest.raises(DataError, match="not in order"):
+        read_policy(tmp_path / "p.json")
+
+
+# --- juries ----------------------------------------------------------------------------------
+
+
+def several(n=240):
+    frames = []
+    for seed, judge in enumerate("abc"):
+        made = two_order_judge(n, rng=np.random.default_rng(seed))
+        frames.append(pl.DataFrame(made).with_columns(judge=pl.lit(judge)))
+    truth = frames[0]["label"]
+    return pl.concat([f.with_columns(label=truth) for f in frames])
+
+
+def test_a_mean_jury_averages_and_can_select():
+    frame = several()
+    policy = calibrate(frame, alpha=0.3, jury="mean")
+    assert policy.jury is not None
+    assert policy.judges == ("a", "b", "c")
+    assert set(policy.jury.coverage_alone) == {"a", "b", "c"}
+    assert policy.n_calibration == 240
+    done = select(frame.drop("label"), policy)
+    mean = frame.group_by("id").agg(((pl.col("p_fwd") + pl.col("p_rev")) / 2).mean()).sort("id")
+    assert done.rows.sort("id")["p_a"].to_numpy() == pytest.approx(mean["p_fwd"].to_numpy())
+    assert done.rows["judge"].unique().to_list() == ["jury"]
+
+
+def test_a_logistic_jury_does_not_calibrate_on_what_it_learned():
+    frame = several()
+    policy = calibrate(frame, alpha=0.3, jury="logistic", jury_share=0.25)
+    assert policy.jury is not None
+    assert policy.jury.n_training == 60
+    assert policy.n_calibration == 180
+    assert policy.dropped["label used to weigh the jury"] == 60
+    # Judge a's labels are its own: it alone knows anything.
+    assert policy.jury.weights[0] > max(policy.jury.weights[1:])
+
+
+def test_a_logistic_jury_learns_from_whole_prompts():
+    frame = several().with_columns(
+        prompt_id=pl.col("id").str.slice(-2, 2)  # a hundred prompts, repeated
+    )
+    policy = calibrate(frame, alpha=0.3, jury="logistic")
+    assert policy.cluster == "prompt_id"
+    assert policy.n_calibration == 70
+
+
+def test_a_jury_needs_its_members():
+    frame = several()
+    policy = calibrate(frame, alpha=0.3, jury="mean")
+    with pytest.raises(ArgumentError, match="also needs c"):
+        select(frame.filter(pl.col("judge") != "c"), policy)
+    with pytest.raises(ArgumentError, match="two judges or more"):
+        calibrate(frame.filter(pl.col("judge") == "a"), jury="mean")
+    with pytest.raises(ArgumentError, match="jury_share"):
+        calibrate(frame, jury="logistic", jury_share=0.01)
+
+
+def test_pandas_missing_values_are_missing():
+    frame = pd.DataFrame({"id": range(3), "p_a": [0.9, None, 0.2], "label": ["A", "A", None]})
+    policy = calibrate(frame, alpha=0.3)
+    assert policy.n_calibration == 1
+    assert policy.dropped == {"no label": 1, "status error": 1}

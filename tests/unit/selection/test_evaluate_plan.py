@@ -1,0 +1,171 @@
+"""evaluate and plan_selection on frames."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+import pytest
+
+from adjudge._stats import expected_calibration_error
+from adjudge.errors import ArgumentError, DataError
+from adjudge.selection import evaluate, ids_to_label, plan_selection
+from adjudge.selection.jury import Jury, calibrate_jury, mean_jury
+from adjudge.simulate.selective import two_order_judge
+from adjudge.uncertainty import random_orders
+
+
+def rows(n=300, seed=0) -> pl.DataFrame:
+    return pl.DataFrame(two_order_judge(n, rng=seed))
+
+
+def test_both_orders_give_three_signals_and_every_method():
+    seen = evaluate(rows(), n_splits=20)
+    assert [s.signal for s in seen.signals] == ["preference_entropy", "single_order", "swap_vote"]
+    assert len(seen.methods) == 3 * 6 * 5
+    fields = {"signal", "judge", "method", "alpha", "coverage", "coverage_sd", "risk", "risk_sd"}
+    assert fields | {"ratio", "share_above"} <= set(seen.to_dict()["methods"][0])
+    assert {"signal", "judge", "n", "accuracy", "ece", "auroc", "auprc"} <= set(
+        seen.to_dict()["signals"][0]
+    )
+    assert any("labelled rows alone" in line for line in seen.assumptions)
+
+
+def test_the_numbers_are_those_of_the_definitions():
+    frame = rows()
+    p = (frame["p_fwd"].to_numpy() + frame["p_rev"].to_numpy()) / 2
+    right = (np.where(p > 0.5, "A", "B") == frame["label"].to_numpy()).astype(int)
+    found = evaluate(frame, n_splits=5).signals[0]
+    assert found.accuracy == right.mean()
+    assert found.ece == expected_calibration_error(np.maximum(p, 1 - p), right)
+
+
+def test_the_single_order_is_the_one_drawn():
+    frame = rows(50)
+    orders = random_orders(frame["id"].to_list(), seed=3)
+    p = np.where(orders == "ab", frame["p_fwd"], frame["p_rev"]).astype(float)
+    right = np.where(p > 0.5, "A", "B") == frame["label"].to_numpy()
+    assert evaluate(frame, n_splits=5, seed=3).signals[1].accuracy == right.mean()
+    assert 0 < (orders == "ab").sum() < 50
+
+
+def test_one_probability_gives_one_signal_named_after_its_protocol():
+    frame = rows(60).select("id", "label", p_a=pl.col("p_fwd"), protocol=pl.lit("likelihood"))
+    assert [s.signal for s in evaluate(frame, n_splits=5).signals] == ["likelihood"]
+    own = frame.with_columns(uncertainty=pl.Series(np.linspace(0, 1, 60)))
+    assert [s.signal for s in evaluate(own, n_splits=5).signals] == ["uncertainty"]
+
+
+def test_judges_and_protocols_stand_apart():
+    frame = pl.concat(
+        [
+            rows(60).with_columns(judge=pl.lit("x"), protocol=pl.lit("preference")),
+            rows(60).with_columns(judge=pl.lit("x"), protocol=pl.lit("rubric")),
+            rows(60, 1).with_columns(judge=pl.lit("y"), protocol=pl.lit("preference")),
+        ]
+    )
+    seen = evaluate(frame, n_splits=5)
+    assert len(seen.signals) == 9
+    assert len(evaluate(frame, n_splits=5, judge="x", protocol="rubric").signals) == 3
+
+
+def test_clusters_are_split_whole():
+    frame = rows(100).with_columns(prompt_id=pl.Series([str(i // 5) for i in range(100)]))
+    seen = evaluate(frame, n_splits=5)
+    assert seen.cluster == "prompt_id"
+    assert evaluate(frame, n_splits=5, cluster=None).cluster is None
+
+
+def test_one_class_alone_has_no_auroc():
+    frame = pl.DataFrame({"id": range(20), "p_a": [0.9] * 20, "label": ["A"] * 20})
+    assert evaluate(frame, n_splits=5).signals[0].auroc is None
+
+
+def test_without_labels_it_says_so():
+    with pytest.raises(DataError, match="no human labels"):
+        evaluate(rows(10).drop("label"))
+
+
+# --- plan ------------------------------------------------------------------------------------
+
+
+def test_more_labels_buy_coverage_until_they_do_not():
+    plan = plan_selection(rows(800), alpha=0.2, repeats=60)
+    coverage = [p.coverage for p in plan.points]
+    assert coverage[0] < coverage[-1]
+    assert [p.extrapolated for p in plan.points] == [p.n > 400 for p in plan.points]
+    assert plan.recommended is not None
+    later = [p.coverage for p in plan.points if p.n >= plan.recommended]
+    assert all(b - a < plan.gain for a, b in pairwise(later))
+
+
+def test_a_useless_judge_gets_no_recommendation():
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame(
+        {"id": range(200), "p_a": rng.random(200), "label": rng.choice(["A", "B"], 200)}
+    )
+    assert plan_selection(frame, alpha=0.05, repeats=20).recommended is None
+
+
+@pytest.mark.parametrize("guarantee", ["fdr", "pac"])
+def test_plans_for_every_guarantee(guarantee):
+    plan = plan_selection(rows(200), alpha=0.25, guarantee=guarantee, repeats=20)
+    assert plan.points[-1].coverage > 0
+
+
+def test_a_plan_needs_one_judge_and_some_labels():
+    two = pl.concat([rows(50).with_columns(judge=pl.lit(j)) for j in "ab"])
+    with pytest.raises(ArgumentError, match="choose one of a"):
+        plan_selection(two)
+    with pytest.raises(ArgumentError, match="label 20 pairs"):
+        plan_selection(rows(10))
+
+
+def test_ids_to_label_are_random_and_new():
+    frame = rows(100).with_columns(
+        label=pl.when(pl.int_range(100) < 40).then("label"),
+        prompt_id=pl.Series([str(i // 2) for i in range(100)]),
+    )
+    chosen = ids_to_label(frame, 20, seed=1)
+    assert chosen.height == 20
+    picked = frame.filter(pl.col("id").is_in(chosen["id"].to_list()))
+    assert picked["label"].null_count() == 20
+    assert picked["prompt_id"].n_unique() == 20
+    assert chosen["sampled_by"].unique().to_list() == ["random"]
+    with pytest.raises(ArgumentError, match="only 30"):
+        ids_to_label(frame, 31)
+
+
+# --- juries ----------------------------------------------------------------------------------
+
+
+def test_a_jury_mirrors_a_swapped_pair_exactly():
+    rng = np.random.default_rng(1)
+    p = rng.random((80, 4)).round(3)
+    label = (rng.random(80) < p[:, 0]).astype(int)
+    jury = calibrate_jury(p, label)
+    assert (jury.predict(1 - p) == 1 - jury.predict(p)).all()
+    swapped = calibrate_jury(1 - p, 1 - label)
+    assert swapped.weights == pytest.approx(jury.weights, abs=1e-9)
+
+
+def test_a_jury_with_sure_members_stays_finite():
+    p = np.array([[0.0, 1.0], [1.0, 1.0], [0.5, 0.5], [0.0, 0.0]] * 5)
+    jury = calibrate_jury(p, [1, 1, 0, 0] * 5)
+    assert np.isfinite(jury.weights).all()
+    assert np.isfinite(jury.predict(p)).all()
+
+
+def test_few_labels_leave_the_mean_of_the_log_odds():
+    jury = calibrate_jury([[0.6, 0.7, 0.8]], [1], l2=1e6)
+    assert jury.weights == pytest.approx(np.full(3, 1 / 3), abs=1e-4)
+
+
+def test_jury_refusals():
+    with pytest.raises(ArgumentError, match="one column for each of 2"):
+        mean_jury(2).predict([[0.5]])
+    with pytest.raises(ArgumentError, match="rows are pairs"):
+        Jury("mean", np.ones(1)).predict([0.5])
+    with pytest.raises(ArgumentError, match="one label for each"):
+        calibrate_jury([[0.5, 0.5]], [1, 0])
