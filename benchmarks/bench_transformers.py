@@ -94,7 +94,7 @@ def make_questions(shape: str, pairs: int) -> list[Question]:
 
 
 async def run_backend(backend: TransformersBackend, questions: list[Question]) -> tuple[float, Any]:
-    await asyncio.gather(*(backend.ask(question) for question in questions[:8]))
+    await asyncio.gather(*(backend.ask(question) for question in questions[::2]))
     began = CLOCK()
     replies = await asyncio.gather(*(backend.ask(question) for question in questions))
     return CLOCK() - began, replies

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,9 +113,18 @@ class CausalModel:
             given["position_ids"] = (mask.cumsum(-1) - 1).clamp(min=0)
         if self._keeps:
             given["logits_to_keep"] = keep
-        with torch.inference_mode():
+        with torch.inference_mode(), self._attention():
             logits: torch.Tensor = self._model(input_ids=tokens, **given).logits
         return logits[:, -keep:]
+
+    def _attention(self) -> Any:
+        """On CUDA, kernels that need no plan per shape: no two batches have the same one."""
+        if self.device.type != "cuda":
+            return nullcontext()
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+
+        kinds = (SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH)
+        return sdpa_kernel(list(kinds))
 
     def _padded(self, rows: Sequence[Tokens]) -> tuple[torch.Tensor, torch.Tensor]:
         width = max(map(len, rows))
