@@ -178,6 +178,7 @@ async def judge_pairs_async(
     finally:
         subjects.close()
     counts.subjects, counts.dropped = survey.subjects, subjects.dropped
+    counts.notes = subjects.notes
     summary = _summary(made, tally, counts, price, stop, elapsed, target, store)
     return Judged(summary, None if rows is None else tuple(rows))
 
@@ -276,6 +277,7 @@ def _summary(
         fingerprint_parts=judge.fingerprint_parts,
         subjects=counts.subjects,
         dropped=counts.dropped,
+        notes=counts.notes,
         rows=counts.rows,
         statuses=counts.by_status(),
         measured=counts.measured,

@@ -60,6 +60,7 @@ class RowTally:
 
     subjects: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
     rows: int = 0
     statuses: Counter[str] = field(default_factory=Counter)
     incomplete: int = 0

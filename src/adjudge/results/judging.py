@@ -17,9 +17,10 @@ class Judging(Result):
     store. `first_slot_share` is how often the answer shown first was preferred, over all orders
     asked (half for a draw): one half for a judge without position bias. `agreement` is the share
     of rows with a verdict and a label (ties aside) where the two are equal; no correction, no
-    promise. `dropped` counts rows of the input that hold no pair, by reason. `not_asked` subjects
-    have no row: the run stopped before them. After an interrupted run no rows are made and none
-    are counted: `rows` is 0 and `not_asked` is None.
+    promise. `dropped` counts rows of the input that hold no pair, by reason; `notes` is what is to
+    be known of a public data set. `not_asked` subjects have no row: the run stopped before them.
+    After an interrupted run no rows are made and none are counted: `rows` is 0 and `not_asked` is
+    None.
     """
 
     kind: ClassVar[str] = "judging"
@@ -30,6 +31,7 @@ class Judging(Result):
     fingerprint_parts: Mapping[str, Any] = field(default_factory=dict)
     subjects: int
     dropped: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
     rows: int
     statuses: Mapping[str, int]
     measured: int
@@ -88,6 +90,7 @@ class Judging(Result):
         told.append(self._tokens())
         if self.output is not None:
             told.append(f"rows in {self.output}")
+        told += [f"note: {note}" for note in self.notes]
         return told
 
     def _tokens(self) -> str:

@@ -7,6 +7,10 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+_ENCODER = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+)
+
 
 def canonical_json(value: Any) -> str:
     """JSON with one spelling per value: sorted keys, no spaces, no NaN, text as it is.
@@ -14,9 +18,7 @@ def canonical_json(value: Any) -> str:
     >>> canonical_json({"b": 1, "a": [True, None]})
     '{"a":[true,null],"b":1}'
     """
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    )
+    return _ENCODER.encode(value)
 
 
 def sha256_json(value: Any) -> str:

@@ -154,10 +154,11 @@ class SQLiteStore:
         found: dict[str, Call] = {}
         for chunk in _chunks(list(keys)):
             for row in self._all(
-                f"SELECT {_READ} FROM calls WHERE call_key IN {_marks(chunk)} ORDER BY call_id",
-                chunk,
+                f"SELECT {_READ} FROM calls WHERE call_key IN {_marks(chunk)}", chunk
             ):
-                found[row[1]] = _call_of(row, None)
+                earlier = found.get(row[1])
+                if earlier is None or (earlier.call_id or 0) < row[0]:
+                    found[row[1]] = _call_of(row, None)
         return found
 
     def history(self, key: str) -> list[Call]:

@@ -19,16 +19,24 @@ from adjudge.records import Status
 from adjudge.store.interface import HEARTBEAT_S, Call, Claimed, Store
 
 T = TypeVar("T")
+#: A call to keep, or work to do with the store; and whom to tell.
+Job = tuple[Any, asyncio.Future[Any]]
+Outcome = tuple[asyncio.Future[Any], Any, BaseException | None]
 _MOST_PER_COMMIT = 1024
 
 
 class StoreThread:
-    """The event loop's side of a store. `opener` runs in the thread that will use the store."""
+    """The event loop's side of a store. `opener` runs in the thread that will use the store.
+
+    Jobs are handed over once in a round of the loop, so that replies which came together go
+    together: waking the thread for every single one would cost more than writing it.
+    """
 
     def __init__(self, opener: Callable[[], Store]) -> None:
         self._opener = opener
         self._loop = asyncio.get_running_loop()
-        self._jobs: queue.SimpleQueue[tuple[Any, asyncio.Future[Any]] | None] = queue.SimpleQueue()
+        self._groups: queue.SimpleQueue[list[Job] | None] = queue.SimpleQueue()
+        self._gathering: list[Job] = []
         self._opened: asyncio.Future[None] = self._loop.create_future()
         self._thread = threading.Thread(target=self._run, name="adjudge-store", daemon=True)
 
@@ -53,13 +61,23 @@ class StoreThread:
 
     async def close(self) -> None:
         """Finish what waits, give claims back, end the thread."""
-        self._jobs.put(None)
+        self._flush()
+        self._groups.put(None)
         await asyncio.to_thread(self._thread.join)
 
     def _put(self, job: Any) -> asyncio.Future[Any]:
         future = self._loop.create_future()
-        self._jobs.put((job, future))
+        if not self._gathering:
+            self._loop.call_soon(self._flush)
+        self._gathering.append((job, future))
         return future
+
+    def _flush(self) -> None:
+        if self._gathering:
+            self._groups.put(self._gathering)
+            self._gathering = []
+
+    # --- everything below runs in the store's thread -------------------------------------------
 
     def _run(self) -> None:
         try:
@@ -68,67 +86,69 @@ class StoreThread:
             self._tell([(self._opened, None, error)])
             return
         self._tell([(self._opened, None, None)])
+        beat = time.monotonic()
         try:
-            beat = time.monotonic()
-            closing = False
-            while not closing:
-                jobs, closing = self._waiting(HEARTBEAT_S / 2)
+            last = False
+            while not last:
+                jobs, last = self._waiting()
                 if jobs:
-                    self._tell(self._commit(store, jobs))
-                if time.monotonic() - beat > HEARTBEAT_S and not closing:
+                    self._tell(_committed(store, jobs))
+                if time.monotonic() - beat > HEARTBEAT_S and not last:
                     beat = time.monotonic()
-                    self._beat(store)
+                    _beat(store)
         finally:
             store.close()
 
-    def _waiting(self, patience_s: float) -> tuple[list[tuple[Any, asyncio.Future[Any]]], bool]:
-        jobs: list[tuple[Any, asyncio.Future[Any]]] = []
+    def _waiting(self) -> tuple[list[Job], bool]:
+        """All that waits, or nothing after a while; and whether that was the last."""
+        jobs: list[Job] = []
         try:
-            job = self._jobs.get(timeout=patience_s)
-            while job is not None and len(jobs) < _MOST_PER_COMMIT:
-                jobs.append(job)
-                job = self._jobs.get_nowait()
+            group = self._groups.get(timeout=HEARTBEAT_S / 2)
+            while group is not None:
+                jobs += group
+                if len(jobs) >= _MOST_PER_COMMIT:
+                    return jobs, False
+                group = self._groups.get_nowait()
         except queue.Empty:
             return jobs, False
-        if job is not None:
-            jobs.append(job)
-        return jobs, job is None
+        return jobs, True
 
-    def _commit(
-        self, store: Store, jobs: list[tuple[Any, asyncio.Future[Any]]]
-    ) -> list[tuple[asyncio.Future[Any], Any, BaseException | None]]:
-        told: list[tuple[asyncio.Future[Any], Any, BaseException | None]] = []
+    def _tell(self, outcomes: list[Outcome]) -> None:
         try:
-            with store.transaction():
-                store.save([job for job, _ in jobs if isinstance(job, Call)])
-                for job, future in jobs:
-                    told.append((future, None if isinstance(job, Call) else job(store), None))
-        except Exception as error:
-            failure = error if isinstance(error, StoreError) else StoreError(f"store: {error}")
-            return [(future, None, failure) for _, future in jobs]
-        return told
-
-    def _beat(self, store: Store) -> None:
-        try:
-            store.heartbeat()
-        except StoreError:
-            # A missed beat is no harm: silence is forgiven for a minute, and a store that is
-            # really broken fails the next save, where somebody is listening.
-            return
-
-    def _tell(self, told: list[tuple[asyncio.Future[Any], Any, BaseException | None]]) -> None:
-        try:
-            self._loop.call_soon_threadsafe(_resolve, told)
+            self._loop.call_soon_threadsafe(_resolve, outcomes)
         except RuntimeError:
             # The loop was torn down without `close`; what was committed stays committed.
             return
 
 
-def _resolve(told: list[tuple[asyncio.Future[Any], Any, BaseException | None]]) -> None:
-    for future, value, error in told:
+def _committed(store: Store, group: list[Job]) -> list[Outcome]:
+    """The group done in one transaction, or its failure told to everybody in it."""
+    try:
+        with store.transaction():
+            store.save([job for job, _ in group if isinstance(job, Call)])
+            return [
+                (future, None if isinstance(job, Call) else job(store), None)
+                for job, future in group
+            ]
+    except Exception as error:
+        failure = error if isinstance(error, StoreError) else StoreError(f"store: {error}")
+        return [(future, None, failure) for _, future in group]
+
+
+def _resolve(outcomes: list[Outcome]) -> None:
+    for future, value, error in outcomes:
         if future.done():
             continue
         if error is not None:
             future.set_exception(error)
         else:
             future.set_result(value)
+
+
+def _beat(store: Store) -> None:
+    try:
+        store.heartbeat()
+    except StoreError:
+        # A missed beat is no harm: silence is forgiven for a minute, and a store that is really
+        # broken fails the next save, where somebody is listening.
+        return
