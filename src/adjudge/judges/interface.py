@@ -172,6 +172,8 @@ class JudgeProtocol(Protocol):
     def judge(self, subject: Pair | Item, replies: Sequence[Reply]) -> Sequence[Judgment | Score]:
         """The rows that the replies, in the order of `questions`, give for this subject.
 
+        The replies come from the store, where `raw` stays: what a row needs is in the others.
+
         Most protocols give one row; one that asks per criterion gives one for each. A row is ok
         only when every reply it needs is; otherwise it has the worst status and no number. The
         runner fills in judge, fingerprint, tokens and cost.
