@@ -10,7 +10,7 @@ import numpy as np
 from adjudge._validation import one_of
 from adjudge.errors import ArgumentError
 from adjudge.present.diagnosis import shown, unique
-from adjudge.present.theme import ACCENT, INK, MUTED, SERIES, WARM, new_figure, themed
+from adjudge.present.theme import ACCENT, GRID, INK, MUTED, SERIES, WARM, new_figure, themed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -164,6 +164,7 @@ def agreement_figure(result: ScoreDiagnosis, alpha: float) -> Figure:
                     i, j = judges.index(a.judge_a), judges.index(a.judge_b)
                     grid[i, j] = grid[j, i] = a.spearman
             image = axes.imshow(grid, cmap=_agree_map(), vmin=-1, vmax=1)
+            axes.set_facecolor(GRID)  # shows where there is no correlation
             for i, j in np.ndindex(*grid.shape):
                 value = grid[i, j]
                 axes.text(
@@ -285,6 +286,4 @@ def _trust_map() -> Any:
 def _agree_map() -> Any:
     from matplotlib.colors import LinearSegmentedColormap
 
-    made = LinearSegmentedColormap.from_list("agree", ["#9ab7d9", "#f7f7f7", "#eda383"])
-    made.set_bad("#eeeeee")
-    return made
+    return LinearSegmentedColormap.from_list("agree", ["#9ab7d9", "#f7f7f7", "#eda383"])

@@ -11,7 +11,8 @@ import numpy as np
 import polars as pl
 
 from adjudge._validation import count
-from adjudge.diagnosis import diagnose_scores, transitivity
+from adjudge.diagnosis import count_cycles, diagnose_scores, transitivity
+from adjudge.diagnosis.tournaments import build_tournaments
 from adjudge.io import read_public
 from adjudge.io.tables import TableLike
 from adjudge.results.diagnosis import ScoreDiagnosis, Transitivity
@@ -217,12 +218,15 @@ def _noise_for(rate: float, seed: int) -> tuple[float, float]:
     """The noise at which a judge with a ranking per document has this mean rate, and its share."""
 
     def measured(noise: float) -> tuple[float, float]:
-        frame = _judge(noise, 250, seed, "judge", "criterion", repeats=1)
-        [group] = transitivity(frame, replicates=1, worst=0).groups
-        return group.mean_rate or 0.0, group.share_with_cycle or 0.0
+        drawn = _judge(noise, 200, seed, "judge", "criterion", repeats=1)
+        [found] = build_tournaments(drawn)
+        rates = np.array(
+            [count_cycles(found.matrix(at)[0]).rate or 0.0 for at in range(len(found.documents))]
+        )
+        return float(rates.mean()), float((rates > 0).mean())
 
     low, high = np.log(0.02), np.log(2.0)
-    for _ in range(9):
+    for _ in range(8):
         middle = (low + high) / 2
         low, high = (low, middle) if measured(np.exp(middle))[0] > rate else (middle, high)
     noise = float(np.exp((low + high) / 2))
