@@ -100,7 +100,7 @@ def rows(draw, least=1, most=80):
     return scores.tolist(), errors.tolist()
 
 
-EXAMPLES = settings(max_examples=400, deadline=None)
+EXAMPLES = settings(max_examples=150, deadline=None)
 
 
 @EXAMPLES
@@ -117,7 +117,7 @@ def test_naive_is_the_oracles(data, alpha):
     assert (found.accepts, found.threshold) == naive_oracle(*data, alpha)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(rows(most=60), st.sampled_from(ALPHAS), st.sampled_from(("0.05", "0.1", "0.5")))
 def test_pac_is_the_oracles(data, alpha, delta):
     found = pac_threshold(*data, alpha=float(alpha), delta=float(delta))
@@ -132,11 +132,11 @@ def test_fdr_is_the_oracles(data, new, alpha):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_scope_is_the_oracles_on_two_thousand_inputs_near_the_boundary(seed):
+def test_scope_is_the_oracles_on_many_inputs_near_the_boundary(seed):
     # Errors placed so that E + 1 = alpha k is hit often: where float sums went wrong.
     rng = np.random.default_rng(seed)
     boundary = 0
-    for _ in range(500):
+    for _ in range(400):
         alpha = ALPHAS[rng.integers(len(ALPHAS))]
         n = int(rng.integers(5, 120))
         scores = (rng.permutation(n) // rng.integers(1, 4)).astype(float)
@@ -146,7 +146,7 @@ def test_scope_is_the_oracles_on_two_thousand_inputs_near_the_boundary(seed):
             scores.tolist(), errors.tolist(), alpha
         )
         boundary += found.n_accepted_errors + 1 == Fraction(alpha) * found.n_accepted
-    assert boundary > 10
+    assert boundary > 5
 
 
 def test_counts_are_those_of_the_rule():
@@ -180,7 +180,7 @@ def all_decisions(scores, errors, new, alpha):
     ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(rows(least=20), rows(most=30), st.sampled_from((0.1, 0.25)), st.integers(0, 10**6))
 def test_row_order_does_not_matter(data, new, alpha, seed):
     order = np.random.default_rng(seed).permutation(len(data[0]))
@@ -188,7 +188,7 @@ def test_row_order_does_not_matter(data, new, alpha, seed):
     assert all_decisions(*data, new[0], alpha) == all_decisions(*shuffled, new[0], alpha)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(rows(least=20), rows(most=30), st.sampled_from((0.1, 0.25)))
 def test_a_monotone_transform_of_the_scores_does_not_matter(data, new, alpha):
     def transform(x):
@@ -199,7 +199,7 @@ def test_a_monotone_transform_of_the_scores_does_not_matter(data, new, alpha):
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=60), st.integers(0, 10**6))
 def test_swapping_a_and_b_does_not_matter(p, seed):
     p_a = np.array(p)
@@ -257,7 +257,7 @@ def weighted_oracle(scores, errors, weights, new, new_weights, alpha):
     return [j in first and support[j] <= size for j in range(m)]
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(rows(most=40), rows(most=12), st.sampled_from(ALPHAS), st.integers(0, 10**6))
 def test_weighted_selection_is_its_definition(data, new, alpha, seed):
     rng = np.random.default_rng(seed)

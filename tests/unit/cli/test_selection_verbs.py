@@ -1,0 +1,166 @@
+"""calibrate, select, evaluate, plan selection, reproduce scope: files in, files and codes out."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+from adjudge.cli import run
+from adjudge.simulate.selective import two_order_judge
+
+
+@pytest.fixture
+def files(tmp_path):
+    made = pl.DataFrame(two_order_judge(400, skill=2.0, rng=0))
+    made.write_csv(tmp_path / "old.csv")
+    new = pl.DataFrame(two_order_judge(120, skill=2.0, rng=1)).drop("label")
+    new.write_ndjson(tmp_path / "new.jsonl")
+    return tmp_path
+
+
+def out_of(capsys, *arguments):
+    code = run([str(argument) for argument in arguments])
+    told = capsys.readouterr()
+    return code, told.out, told.err
+
+
+def test_calibrate_then_select(files, capsys):
+    policy = files / "policy.json"
+    code, out, _err = out_of(
+        capsys, "calibrate", files / "old.csv", "--alpha", "0.2", "-o", policy, "--plot",
+        files / "p.png",
+    )  # fmt: skip
+    assert code == 0
+    assert all(name in out for name in ("scope", "fdr", "pac", "promises", "but not", "assumes"))
+    assert (files / "p.png").stat().st_size > 10_000
+    assert json.loads(policy.read_text())["kind"] == "policy"
+    rows = files / "rows.csv"
+    code, out, _err = out_of(
+        capsys, "select", files / "new.jsonl", "--policy", policy, "-o", rows, "--json"
+    )
+    assert code == 0
+    summary = json.loads(out)
+    written = pl.read_csv(rows)
+    assert {"n", "n_accepted", "accepted_share", "drift", "dropped"} <= set(summary)
+    assert summary["n"] == written.height == 120
+    assert summary["n_accepted"] == written["accepted"].sum() > 0
+    assert written.columns[:6] == ["id", "judge", "verdict", "p_a", "uncertainty", "accepted"]
+
+
+def test_calibrate_json_has_the_promised_names(files, capsys):
+    code, out, _err = out_of(capsys, "calibrate", files / "old.csv", "--alpha", "0.2", "--json")
+    names = (
+        "guarantee alpha delta ties accepts threshold feasible n_calibration n_errors n_accepted "
+        "empirical_risk coverage judges assumptions dropped groups alternatives"
+    )
+    assert code == 0
+    assert set(names.split()) <= set(json.loads(out))
+
+
+def test_nothing_accepted_is_exit_2(files, capsys):
+    code, _out, err = out_of(capsys, "calibrate", files / "old.csv", "--alpha", "0.001")
+    assert code == 2
+    assert "nothing can be accepted" in err
+    policy = files / "none.json"
+    out_of(capsys, "calibrate", files / "old.csv", "--alpha", "0.001", "-o", policy)
+    code, _out, err = out_of(capsys, "select", files / "new.jsonl", "--policy", policy)
+    assert code == 2
+    assert "nothing was accepted" in err
+
+
+def test_drift_is_exit_2(files, capsys):
+    policy = files / "policy.json"
+    out_of(capsys, "calibrate", files / "old.csv", "--alpha", "0.2", "-o", policy)
+    sure = pl.DataFrame({"id": range(200), "p_a": [0.999] * 200})
+    sure.write_csv(files / "sure.csv")
+    code, out, err = out_of(capsys, "select", files / "sure.csv", "--policy", policy)
+    assert code == 2
+    assert "DRIFT" in out
+    assert "do not look like" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["calibrate", "missing.csv"], "missing.csv"),
+        (["calibrate", "{old}", "--alpha", "2"], "alpha = 2.0"),
+        (["calibrate", "{old}", "--guarantee", "sure"], "choose one of scope, fdr, pac"),
+        (["calibrate", "{old}", "--by", "language"], "choose a column"),
+        (["calibrate", "{new}"], "no human labels"),
+        (["select", "{new}", "--policy", "{old}"], "not a JSON file"),
+        (["select", "{new}"], "--policy"),
+        (["evaluate", "{old}", "--ties", "maybe"], "choose one of drop, error"),
+        (["plan", "selection", "{new}"], "no human labels"),
+        (["reproduce", "scope", "--data", "mtbench"], "NAME=FILE"),
+    ],
+)
+def test_what_cannot_run_is_one_line_and_exit_1(files, capsys, arguments, told):
+    places = {"old": files / "old.csv", "new": files / "new.jsonl"}
+    code, out, err = out_of(capsys, *(argument.format(**places) for argument in arguments))
+    assert code == 1
+    assert out == ""
+    assert told in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_evaluate(files, capsys):
+    code, out, err = out_of(
+        capsys, "evaluate", files / "old.csv", "--splits", "50", "--plot", files / "e.svg",
+        "-o", files / "e.json",
+    )  # fmt: skip
+    assert code == 0
+    assert "preference_entropy" in out
+    assert "ratio" in out
+    assert (files / "e.svg").exists()
+    assert json.loads((files / "e.json").read_text())["kind"] == "evaluation"
+    code, out, err = out_of(capsys, "evaluate", files / "old.csv", "--splits", "5", "--json")
+    assert {"signals", "methods"} <= set(json.loads(out))
+    code, out, err = out_of(
+        capsys, "evaluate", files / "old.csv", "--splits", "5", "--fail-above", "0.0001"
+    )
+    assert code == 2
+    assert "ECE" in err
+
+
+def test_plan_selection_writes_ids(files, capsys):
+    half = pl.read_csv(files / "old.csv").with_columns(
+        label=pl.when(pl.int_range(pl.len()) < 60).then("label")
+    )
+    half.write_csv(files / "half.csv")
+    ids = files / "ids.csv"
+    code, _out, err = out_of(
+        capsys, "plan", "selection", files / "half.csv", "--alpha", "0.2", "--repeats", "20",
+        "--gain", "0.001", "--write-ids", ids, "--plot", files / "plan.png",
+    )  # fmt: skip
+    assert code == 0, err
+    chosen = pl.read_csv(ids)
+    unlabelled = half.filter(pl.col("label").is_null())["id"].to_list()
+    assert set(chosen["id"]) <= set(unlabelled)
+    assert (files / "plan.png").exists()
+
+
+def test_reproduce_scope_on_data_and_on_the_simulator(files, capsys):
+    code, out, _err = out_of(
+        capsys, "reproduce", "scope", "--data", f"mt-bench={files / 'old.csv'}", "--splits", "20",
+        "--sample", "300", "--plot", files / "r.png",
+    )  # fmt: skip
+    assert code == 0
+    assert "mt-bench: 300 of 400 items" in out
+    assert "0.246" in out
+    assert "simulator" in out
+    assert (files / "r.png").exists()
+    code, out, _err = out_of(
+        capsys, "reproduce", "scope", "--splits", "5", "--sample", "40", "--json"
+    )
+    assert json.loads(out)["kind"] == "scope_reproduction"
+
+
+def test_text_from_data_is_not_obeyed(files, capsys):
+    hostile = pl.read_csv(files / "old.csv").with_columns(judge=pl.lit("\x1b[31m[bold]x[/bold]"))
+    hostile.write_csv(files / "hostile.csv")
+    code, out, _err = out_of(capsys, "evaluate", files / "hostile.csv", "--splits", "5")
+    assert code == 0
+    assert "\x1b[31m" not in out
+    assert "[bold]x[/bold]" in out
