@@ -116,6 +116,7 @@ MISDEEDS = [
     ("post_sampling", "no_logprobs", "gives the drawn token alone a probability"),
     ("no_letters", "no_logprobs", "none of A, B is among the 13 likeliest first tokens"),
     ("empty", "no_logprobs", "the reply is empty"),
+    ("odd_tokens", "no_logprobs", "none of A, B is among the 5 likeliest first tokens"),
     ("nan", "error", "not those of tokens"),
     ("mass", "error", "not those of tokens"),
     ("refusal", "refused", "I'm sorry, I can't help with that."),

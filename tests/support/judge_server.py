@@ -158,6 +158,8 @@ def chat_answer(body: dict[str, Any], key: str, step: str) -> dict[str, Any]:
             top = [{**row, "logprob": -0.1} for row in top]
         if kind == "no_top":
             top = []
+        if kind == "odd_tokens":
+            top = [{"token": odd, "logprob": -3.0} for odd in ({}, [], None, 7, True)]
         first = {"token": text, "logprob": -0.1, "bytes": [65], "top_logprobs": top}
         choice["logprobs"] = {"content": [first], "refusal": None}
     elif body.get("logprobs"):

@@ -37,6 +37,7 @@ LONGEST_PAUSE_S = 120.0
 LARGEST_BODY = 32 * 1024 * 1024
 _KEPT_RAW = 64 * 1024
 _TOLD = 300
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 _KEY_SHAPES = re.compile(
     r"(?i)\b(?:bearer\s+|x-api-key:?\s*)[\w.\-*]+|\b(?:sk|pk|gsk|xai|hf|pplx)[-_][\w\-*]{8,}"
 )
@@ -173,7 +174,11 @@ class Server:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=self.limiter.most, ttl_dns_cache=300),
                 timeout=aiohttp.ClientTimeout(total=self.timeout_s),
-                headers={"Accept": "application/json", **self._headers},
+                headers={
+                    "Accept": "application/json",
+                    "Content-Type": "application/json",
+                    **self._headers,
+                },
                 auto_decompress=True,
             )
 
@@ -184,10 +189,7 @@ class Server:
 
     async def post_json(self, path: str, body: Mapping[str, Any]) -> Exchange:
         """POST an object; the answer, after as many attempts as it takes or is allowed."""
-        data = json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
-        return await self.exchange(
-            "POST", path, data=data, headers={"Content-Type": "application/json"}
-        )
+        return await self.exchange("POST", path, data=_ENCODER.encode(body).encode())
 
     async def exchange(
         self,

@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from adjudge.errors import JudgeError, JudgeRefusedError
@@ -215,7 +216,7 @@ def _read_choice(
 ) -> Reply:
     try:
         top = choice["logprobs"]["content"][0]["top_logprobs"]
-        pairs = [(entry["token"], float(entry["logprob"])) for entry in top]
+        pairs = [(str(entry["token"]), float(entry["logprob"])) for entry in top]
     except (IndexError, KeyError, TypeError, ValueError):
         pairs = []
     if not pairs:
@@ -224,10 +225,9 @@ def _read_choice(
         return Reply(
             status="no_logprobs", error=f"{told}; --samples K asks for verdicts alone", **measured
         )
-    mass, computed = 0.0, 0
-    for _, value in pairs:
-        mass += math.exp(value) if value < 1 else math.nan
-        computed += value > _NEVER
+    values = [value for _, value in pairs]
+    mass = sum(map(math.exp, values)) if max(values) < 1 else math.nan
+    computed = len([value for value in values if value > _NEVER])
     if not mass <= 1.01:
         return Reply(
             status="error",
@@ -248,7 +248,7 @@ def _read_choice(
         return Reply(
             status="no_logprobs",
             error=f"none of {', '.join(options)} is among the {len(pairs)} likeliest first tokens "
-            f"(likeliest: {str(first)[:40]!r})",
+            f"(likeliest: {first[:40]!r})",
             **measured,
         )
     return Reply(
@@ -268,14 +268,20 @@ def option_logprobs(
     bound = math.inf
     for token, value in pairs:
         if value > _NEVER:
-            bound = min(bound, value)
-            stripped = str(token).strip(_STRIPPED)
+            if value < bound:
+                bound = value
+            stripped = _bare(token)
             if stripped in options:
                 found.setdefault(stripped, []).append(value)
     logprobs = {
         option: _log_sum_exp(found[option]) if option in found else bound for option in options
     }
     return logprobs, frozenset(option for option in options if option not in found)
+
+
+@lru_cache(maxsize=8192)
+def _bare(token: str) -> str:
+    return token.strip(_STRIPPED)
 
 
 def _log_sum_exp(values: list[float]) -> float:
