@@ -50,6 +50,9 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 def test_importing_adjudge_loads_no_heavy_library() -> None:
     heavy = {"scipy", "polars", "matplotlib", "aiohttp", "pydantic"}
-    code = f"import sys, adjudge, adjudge.cli; adjudge.cli.build(); print(sorted({heavy!r} & set(sys.modules)))"
+    code = (
+        "import sys, adjudge, adjudge.cli; adjudge.cli.build(); "
+        f"print(sorted({heavy!r} & set(sys.modules)))"
+    )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "[]"

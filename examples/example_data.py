@@ -1,0 +1,58 @@
+"""Write small files in every format adjudge reads, made by its own simulators.
+
+    python examples/example_data.py [FOLDER]
+
+The tour in docs/tour.md works on them, and a test runs the tour.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import polars as pl
+
+from adjudge.io import write_rows
+from adjudge.simulate.battles import simulate_battles
+from adjudge.simulate.binary import BinaryModel, binary_rows
+from adjudge.simulate.pairs import simulate_pairs
+from adjudge.simulate.scores import simulate_scores
+from adjudge.simulate.tournaments import simulate_tournaments
+
+
+def write_examples(folder: Path) -> None:
+    """pairs.jsonl, new_pairs.jsonl, answers.csv, tournaments.csv, scores.csv, battles.csv."""
+    pairs = [
+        {
+            "id": pair.id,
+            "prompt": pair.prompt,
+            "response_a": pair.response_a,
+            "response_b": pair.response_b,
+            "label": pair.label,
+        }
+        for pair in simulate_pairs(1000, rng=1)
+    ]
+    write_rows(pl.DataFrame(pairs[:500]), folder / "pairs.jsonl")
+    write_rows(pl.DataFrame(pairs[500:]).drop("label"), folder / "new_pairs.jsonl")
+    answers = binary_rows(
+        {
+            "small": BinaryModel(rate=0.55, specificity=0.7, sensitivity=0.9),
+            "large": BinaryModel(rate=0.75, specificity=0.65, sensitivity=0.95),
+        },
+        prompts=400,
+        labels=240,
+        rng=1,
+    )
+    write_rows(answers.drop("truth"), folder / "answers.csv")
+    write_rows(
+        simulate_tournaments(documents=40, models=7, rng=1).frame, folder / "tournaments.csv"
+    )
+    write_rows(simulate_scores(documents=40, models=8, rng=1).frame, folder / "scores.jsonl")
+    write_rows(simulate_battles(models=24, battles=6000, rng=1).frame, folder / "battles.csv")
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1] if len(sys.argv) > 1 else "examples-out")
+    target.mkdir(parents=True, exist_ok=True)
+    write_examples(target)
+    print(f"wrote {', '.join(sorted(path.name for path in target.iterdir()))} into {target}")
