@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -60,7 +61,7 @@ class DemoContext:
     def say(self, finding: str) -> None:
         """Print one sentence that a person should remember, and keep it."""
         self.findings.append(finding)
-        self.show(f"   {finding}")
+        self.show(fill(finding, 96, initial_indent="   ", subsequent_indent="   "))
 
     def keep(self, result: Result, name: str) -> None:
         """Write a result into the demo's folder, where `adjudge report` finds it."""

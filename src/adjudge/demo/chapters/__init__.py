@@ -5,4 +5,4 @@ earlier one has asked: it works on `context.rows`.
 """
 
 #: Add a chapter by its module's name.
-CHAPTERS: tuple[str, ...] = ("judging", "estimation", "diagnosis", "ranking", "report")
+CHAPTERS: tuple[str, ...] = ("judging", "selection", "estimation", "diagnosis", "ranking", "report")
