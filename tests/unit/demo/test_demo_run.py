@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
@@ -31,14 +30,14 @@ class Told:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
+def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
     folder = tmp_path_factory.mktemp("demo") / "out"
     with redirect_stdout(StringIO()) as printed:
         assert run(["demo", "--judge", "simulated", "--out", str(folder), "--json"]) == 0
     summary = json.loads((folder / "judging_likelihood.json").read_text())
     shown: list[object] = []
     again = run_demo(folder, judge="simulated", show=shown.append)
-    yield Told(folder, json.loads(printed.getvalue()), again, shown, summary)
+    return Told(folder, json.loads(printed.getvalue()), again, shown, summary)
 
 
 def test_the_command_prints_one_object_and_keeps_it(told):
