@@ -28,8 +28,8 @@ def leaderboard_view(board: Leaderboard) -> list[RenderableType]:
     if board.conformal and all(row.unbounded for row in board.conformal):
         first = board.conformal[0]
         parts.append(
-            f"{100 * (1 - first.alpha):g} % intervals for new models are unbounded: half the models "
-            f"calibrate, {first.n_calibration}, and it takes {first.models_needed}"
+            f"{100 * (1 - first.alpha):g} % intervals for new models are unbounded: "
+            f"{first.n_calibration} models calibrate, and it takes {first.models_needed}"
         )
     elif board.conformal:
         parts.append(_conformal(board))

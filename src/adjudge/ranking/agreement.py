@@ -48,8 +48,11 @@ def ranking_agreement(
     """Agreement of the Bradley-Terry rankings of two sets of targets on the same battles.
 
     Battles (prompts, where there are prompt codes) are resampled once for both rankings, so that
-    what they share is kept. Percentile intervals. They say how sure the correlation of these two
-    finite leaderboards is; noise in either pulls the correlation itself down.
+    what they share is kept. Noise in either ranking pulls the correlation down, and resampling
+    pulls it down once more, so percentiles sit too low and their reflection (on Fisher's scale) too
+    high; the interval is the hull of both. It is rough: for the correlation that unlimited battles
+    would show, 95 % intervals held in 80 to 93 % of simulated worlds (15 to 40 models, 50 to 400
+    battles each), percentiles alone in as few as 25 %.
     """
     level = open_unit(confidence_level, "confidence_level")
     draw = generator(rng)
@@ -81,8 +84,9 @@ def ranking_agreement(
             t, r = rank_correlations(x[met], y[met])
             if t is not None and r is not None:
                 drawn.append((t, r))
-    low, high = (1 - level) / 2, (1 + level) / 2
-    ends = np.quantile(np.array(drawn), [low, high], axis=0) if drawn else None
+    ends = None
+    if drawn and tau is not None and rho is not None:
+        ends = _hull(np.array([tau, rho]), np.array(drawn), level)
     return RankAgreement(
         n_models=int(met.sum()),
         kendall=tau,
@@ -95,6 +99,16 @@ def ranking_agreement(
         replicates=replicates,
         failed=(replicates if tau is not None else 0) - len(drawn),
     )
+
+
+def _hull(estimate: FloatArray, drawn: FloatArray, level: float) -> FloatArray:
+    """Lower and upper ends over percentiles and their reflection about the estimate."""
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    direct = np.quantile(drawn, tails, axis=0)
+    most = np.nextafter(1.0, 0.0)
+    z = np.arctanh(np.clip(np.vstack([estimate, direct]), -most, most))
+    reflected = np.tanh(2 * z[0] - z[[2, 1]])
+    return np.stack([np.minimum(direct[0], reflected[0]), np.maximum(direct[1], reflected[1])])
 
 
 def _table(battles: Battles, target: FloatArray, weight: FloatArray | None) -> FloatArray:

@@ -28,24 +28,28 @@ class Structure:
 def structure(wins: FloatArray, names: tuple[str, ...]) -> Structure:
     """Read the shape of the comparison graph.
 
-    >>> s = structure(np.array([[0, 2, 0], [1, 0, 0], [0, 0, 0.0]]), ("x", "y", "z"))
-    >>> s.component.tolist(), s.warnings[0]
-    ([0, 0, 1], '2 groups of models never met: their Elo is not on one scale')
+    >>> apart = np.kron(np.eye(2), [[0, 2], [1, 0]])
+    >>> found = structure(apart, ("x", "y", "p", "q"))
+    >>> found.component.tolist(), found.warnings[0]
+    ([0, 0, 1, 1], '2 groups of models never met: their Elo is not on one scale')
     """
     count, group = connected_groups(wins + wins.T)
     size = np.bincount(group, minlength=count)
+    won, lost = wins.sum(axis=1), wins.sum(axis=0)
+    # A model that nobody saw battle is no group that the others failed to meet.
+    unseen = int(((won == 0) & (lost == 0)).sum())
     order = np.argsort(-size, kind="stable")
     rank_of = np.empty(count, dtype=np.int64)
     rank_of[order] = np.arange(count)
     component = rank_of[group]
 
-    won, lost = wins.sum(axis=1), wins.sum(axis=0)
     won_all = (won > 0) & (lost == 0)
     lost_all = (lost > 0) & (won == 0)
     strong, _ = dominance_groups(wins)
     warnings = []
-    if count > 1:
-        warnings.append(f"{count} groups of models never met: their Elo is not on one scale")
+    if count - unseen > 1:
+        met = count - unseen
+        warnings.append(f"{met} groups of models never met: their Elo is not on one scale")
     perfect = [(names[k], "won") for k in np.flatnonzero(won_all)]
     perfect += [(names[k], "lost") for k in np.flatnonzero(lost_all)]
     if perfect:
