@@ -54,23 +54,21 @@ def agreement(
     """
     one_of(level, LEVELS, "level")
     open_unit(confidence_level, "confidence_level")
-    said, ratings = _columns(judge, human)
-    same_length(judge=said, human=ratings)
+    said, ratings, raters = _columns(judge, human)
+    same_length(judge=said, human=range(len(ratings) // raters))
     codes, _ = codes_of(clusters, len(said))
-    seen = np.array([[not _missing(cell) for cell in row] for row in ratings])
-    answered = np.array([not _missing(value) for value in said])
-    labelled = np.asarray(seen.any(axis=1))
+    values = _values({*said, *ratings} - {None}, level)
+    place = {None: -1, **{value: at for at, value in enumerate(values)}}
+    mine = np.fromiter((place[value] for value in said), dtype=np.int64, count=len(said))
+    flat = np.fromiter((place[value] for value in ratings), dtype=np.int64, count=len(ratings))
+    theirs = flat.reshape(-1, raters)
+    answered, labelled = mine >= 0, np.asarray((theirs >= 0).any(axis=1))
     kept = answered & labelled
     dropped = _reasons(answered, labelled)
     if not kept.any():
         raise ArgumentError("human", "no label on any judged row", "label some of the rows")
-    values = _values(said[kept], ratings[kept], seen[kept], level)
-    place = {value: at for at, value in enumerate(values)}
+    mine, theirs = mine[kept], theirs[kept]
     own, groups = recode(codes[kept])
-    mine = np.array([place[value] for value in said[kept]])
-    theirs = np.array(
-        [[-1 if _missing(cell) else place[cell] for cell in row] for row in ratings[kept]]
-    )
     pairs, raw_rows = _judge_tables(mine, theirs, own, groups, len(values))
     points = np.array(values, dtype=np.float64) if level == "interval" else None
     kappa_of = partial(_kappa, weighted=level != "nominal", points=points)
@@ -111,20 +109,15 @@ def agreement(
     )
 
 
-def _columns(judge: Any, human: Any) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
-    said = np.array(list(judge), dtype=object)
-    rows = [list(row) if isinstance(row, (list, tuple, np.ndarray)) else [row] for row in human]
+def _columns(judge: Any, human: Any) -> tuple[list[Any], list[Any], int]:
+    """The judge's answers, the raters' row after row, and how many raters a row has."""
+    rows = [row if isinstance(row, (list, tuple, np.ndarray)) else (row,) for row in human]
     widths = {len(row) for row in rows}
-    if len(widths) > 1:
+    if len(widths) > 1 or 0 in widths:
         raise ArgumentError("human", sorted(widths), "give every row the same number of raters")
-    ratings = np.empty((len(rows), widths.pop() if widths else 1), dtype=object)
-    for at, row in enumerate(rows):
-        ratings[at, :] = row
-    return said, ratings
-
-
-def _missing(value: Any) -> bool:
-    return value is None or value != value
+    said = [None if value is None or value != value else value for value in judge]
+    told = [None if cell is None or cell != cell else cell for row in rows for cell in row]
+    return said, told, widths.pop() if widths else 1
 
 
 def _shown(value: Any) -> str:
@@ -139,13 +132,7 @@ def _reasons(answered: NDArray[np.bool_], labelled: NDArray[np.bool_]) -> dict[s
     return {reason: n for reason, n in reasons.items() if n}
 
 
-def _values(
-    said: NDArray[np.object_],
-    ratings: NDArray[np.object_],
-    seen: NDArray[np.bool_],
-    level: str,
-) -> list[Any]:
-    values = list(dict.fromkeys([*said.tolist(), *ratings[seen].tolist()]))
+def _values(values: set[Any], level: str) -> list[Any]:
     numeric = all(isinstance(v, (int, float, np.number)) for v in values)
     if level != "nominal" and not numeric:
         raise ArgumentError("level", level, "give numbers, or level='nominal' for names")

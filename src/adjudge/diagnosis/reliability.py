@@ -28,6 +28,9 @@ from adjudge._validation import (
 from adjudge.diagnosis._intervals import codes_of, mean_interval, recode, share_interval
 from adjudge.results.bias import Reliability, ReliabilityBin
 
+#: Clusters beyond which sums over them are drawn as normal.
+_MANY = 1000
+
 
 def reliability(
     confidence: ArrayLike,
@@ -108,14 +111,39 @@ def _residual_sums(
     return flat.reshape(groups, bins).astype(np.float64)
 
 
+def _null_sums(sums: FloatArray, replicates: int, random: np.random.Generator) -> FloatArray:
+    """Bin sums when each cluster's residuals get a random sign, (replicates, bins).
+
+    With many clusters these sums are normal with covariance S'S, and drawing them as such costs
+    nothing whatever the number of rows.
+    """
+    groups, size = sums.shape
+    if groups > _MANY:
+        drawn = random.multivariate_normal(np.zeros(size), sums.T @ sums, replicates, method="eigh")
+        return np.asarray(drawn, dtype=np.float64)
+    signs = 2.0 * random.integers(0, 2, size=(replicates, groups)) - 1.0
+    return np.asarray(signs @ sums, dtype=np.float64)
+
+
+def _resampled_sums(sums: FloatArray, replicates: int, random: np.random.Generator) -> FloatArray:
+    """How far bin sums move when clusters are drawn again, (replicates, bins)."""
+    groups, size = sums.shape
+    if groups > _MANY:
+        apart = sums - sums.mean(axis=0)
+        drawn = random.multivariate_normal(
+            np.zeros(size), apart.T @ apart, replicates, method="eigh"
+        )
+        return np.asarray(drawn, dtype=np.float64)
+    return np.asarray((bootstrap_weights(groups, replicates, random) - 1) @ sums, dtype=np.float64)
+
+
 def _if_calibrated(
     sums: FloatArray, n: int, replicates: int, random: np.random.Generator
 ) -> float | None:
-    """The mean ECE when each cluster's residuals get a random sign."""
+    """The mean ECE of a calibrated judge with residuals like these."""
     if len(sums) < 2:
         return None
-    signs = random.choice(np.array([-1.0, 1.0]), size=(replicates, len(sums)))
-    return float((np.abs(signs @ sums).sum(axis=1) / n).mean())
+    return float((np.abs(_null_sums(sums, replicates, random)).sum(axis=1) / n).mean())
 
 
 def _p_value(
@@ -138,8 +166,8 @@ def _p_value(
     table = reliability_bins(sure, right, bins=coarse, equal_mass=True)
     size = len(table.count)
     sums = _residual_sums(sure - right, _bin_of(sure, table), codes, groups, size)
-    signs = random.choice(np.array([-1.0, 1.0]), size=(replicates, groups))
-    null = np.abs(signs @ sums).sum(axis=1) * np.sqrt(groups / (groups - size))
+    null = np.abs(_null_sums(sums, replicates, random)).sum(axis=1)
+    null *= np.sqrt(groups / (groups - size))
     seen = float(np.abs(sums.sum(axis=0)).sum())
     return (1 + int((null >= seen * (1 - 1e-12)).sum())) / (1 + replicates)
 
@@ -156,7 +184,7 @@ def _ece_interval(
     groups, size = sums.shape
     if groups <= size:
         return None, None
-    moved = (bootstrap_weights(groups, replicates, random) - 1) @ sums
+    moved = _resampled_sums(sums, replicates, random)
     noise = np.abs(moved).sum(axis=1) / n * np.sqrt(groups / (groups - size))
     reach = float(np.quantile(noise, confidence_level))
     return max(0.0, ece - reach), min(1.0, ece + reach)

@@ -7,6 +7,8 @@ with the data. A file of LLM judges' scores on SummEval can be given beside it.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import polars as pl
 
@@ -214,6 +216,7 @@ def _cycles(seed: int) -> tuple[tuple[ReproducedCycles, ...], Transitivity]:
     return tuple(rows), transitivity(pl.concat(frames), replicates=50, rng=seed)
 
 
+@cache
 def _noise_for(rate: float, seed: int) -> tuple[float, float]:
     """The noise at which a judge with a ranking per document has this mean rate, and its share."""
 

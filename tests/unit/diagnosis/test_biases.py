@@ -186,3 +186,19 @@ def test_reliability_right_on_average_only() -> None:
     assert found.p_value < 0.01
     assert "not at each confidence" in found.finding
     assert sum(entry.n for entry in found.curve) == 1000
+
+
+def test_many_clusters_and_few_see_the_same_noise() -> None:
+    # 900 clusters flip signs one by one, 1,800 like ones are drawn as normal: as much noise.
+    rng = np.random.default_rng(5)
+    sure = rng.uniform(0.5, 1, 900)
+    right = (rng.random(900) < sure - 0.1).astype(int)
+    few = reliability(sure, right, replicates=4000)
+    many = reliability(np.tile(sure, 2), np.tile(right, 2), replicates=4000)
+    assert few.ece_if_calibrated is not None
+    assert many.ece_if_calibrated is not None
+    assert many.ece_if_calibrated == pytest.approx(few.ece_if_calibrated / np.sqrt(2), rel=0.03)
+    assert few.ece_low is not None
+    assert many.ece_low is not None
+    reach_few, reach_many = few.ece_equal_mass - few.ece_low, many.ece_equal_mass - many.ece_low
+    assert reach_many == pytest.approx(reach_few / np.sqrt(2), rel=0.08)
