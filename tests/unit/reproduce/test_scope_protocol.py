@@ -1,0 +1,56 @@
+"""The SCOPE protocol end to end: pairs are judged, ties dropped, items sampled."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from adjudge.errors import ArgumentError
+from adjudge.reproduce.scope import reproduce_scope
+from adjudge.simulate.pairs import simulate_pairs
+from adjudge.simulate.selective import two_order_judge
+
+
+def pairs(n=60) -> pl.DataFrame:
+    rows = [
+        {
+            "id": p.id,
+            "prompt": p.prompt,
+            "response_a": p.response_a,
+            "response_b": p.response_b,
+            "label": p.label,
+        }
+        for p in simulate_pairs(n, rng=1)
+    ]
+    return pl.DataFrame(rows)
+
+
+def test_pairs_are_judged_first():
+    done = reproduce_scope(
+        {"own": pairs()}, judge="simulated:accuracy=0.9,seed=1", n=40, n_splits=10, store=None
+    )
+    own = done.datasets[1]
+    assert own.dataset == "own"
+    assert own.n_sampled <= 40
+    assert {s.signal for s in own.evaluation.signals} >= {"preference_entropy", "single_order"}
+
+
+def test_pairs_without_a_judge_are_refused():
+    with pytest.raises(ArgumentError, match="give a --judge"):
+        reproduce_scope({"own": pairs()}, n=40, n_splits=5)
+
+
+def test_ties_are_dropped_and_items_sampled():
+    frame = pl.DataFrame(two_order_judge(200, rng=0)).with_columns(
+        label=pl.when(pl.int_range(200) < 50).then(pl.lit("tie")).otherwise("label")
+    )
+    own = reproduce_scope({"mine": frame}, n=100, n_splits=5).datasets[1]
+    assert (own.n_available, own.n_sampled) == (150, 100)
+    again = reproduce_scope({"mine": frame[::-1]}, n=100, n_splits=5).datasets[1]
+    assert again == own
+
+
+def test_unlabelled_judgments_are_refused():
+    frame = pl.DataFrame(two_order_judge(30, rng=0)).drop("label")
+    with pytest.raises(ArgumentError, match="no human labels"):
+        reproduce_scope({"mine": frame}, n=20, n_splits=5)
