@@ -68,6 +68,9 @@ def calibrate(
     jury_share: Annotated[
         float, typer.Option(help="Share of the labels a logistic jury learns from.")
     ] = 0.3,
+    store: Annotated[
+        Path, typer.Option(help="Where judge kept its replies; names what differs, if it exists.")
+    ] = Path("adjudge.db"),
     seed: SeedOption = 0,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the policy here (JSON).")
@@ -98,6 +101,7 @@ def calibrate(
         jury=jury,
         jury_share=jury_share,
         seed=seed,
+        store=store,
     )
     deliver(policy, as_json=as_json, output=output, view=policy_view(policy))
     if plot is not None:

@@ -36,6 +36,9 @@ def select(
     summary: Annotated[
         Path | None, typer.Option(help="Write the summary here as JSON, for `adjudge report`.")
     ] = None,
+    store: Annotated[
+        Path, typer.Option(help="Where judge kept its replies; names what differs, if it exists.")
+    ] = Path("adjudge.db"),
     seed: SeedOption = 0,
     as_json: JsonFlag = False,
 ) -> None:
@@ -44,7 +47,7 @@ def select(
     from adjudge.present.selection_tables import selection_view
     from adjudge.selection import select as run
 
-    done = run(judgments, policy, judge=judge, protocol=protocol, seed=seed)
+    done = run(judgments, policy, judge=judge, protocol=protocol, store=store, seed=seed)
     if output is not None:
         write_rows(done.rows, output)
         remark(f"wrote {output}")

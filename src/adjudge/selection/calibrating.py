@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from importlib.metadata import version
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -23,6 +23,7 @@ from adjudge.results.selection import (
     PolicyGroup,
     share,
 )
+from adjudge.selection.fingerprints import Parts, parts_in_store
 from adjudge.selection.groups import Entry, entries, fewest_labels, pool_small
 from adjudge.selection.indicative import Indication, indicate, indicate_pooled
 from adjudge.selection.juries import JURY, Seated, seat_jury
@@ -51,7 +52,7 @@ def calibrate(
     jury: str | None = None,
     jury_share: float = 0.3,
     seed: int = 0,
-    fingerprint_parts: Mapping[str, Mapping[str, Any]] | None = None,
+    store: str | Path | None = None,
 ) -> Policy:
     """Choose which verdicts to accept at error level `alpha`, from judgments with human labels.
 
@@ -61,7 +62,8 @@ def calibrate(
     its own, and pac spends delta / G on each of G rules. `pooled` (fdr alone) promises over all
     groups together. `cluster` names rows that are not independent: one random row of each
     calibrates ("auto": prompt_id where it repeats; None: no). `weights` names a column of
-    importance weights for a shift in the kind of pairs (fdr alone).
+    importance weights for a shift in the kind of pairs (fdr alone). `store` is where `judge` kept
+    its replies: the policy then remembers the parts of each judge's fingerprint.
 
     The policy carries what all three guarantees would accept in `alternatives`, so that choosing
     one is a choice. Nothing accepted is a result: `feasible` is False.
@@ -103,8 +105,10 @@ def calibrate(
     if pooled:
         decided["fdr"] = _pooled(made, level, seed)
     alternatives = tuple(_alternative(name, decided[name], level, failure) for name in GUARANTEES)
+    prints = sorted({name for entry in made for name in entry.fingerprints})
+    parts = parts_in_store(prints, store)
     groups = tuple(
-        _with_note(group, entry, guarantee, level, spent, fingerprint_parts)
+        _with_note(group, entry, guarantee, level, spent, parts)
         for group, entry in zip(decided[guarantee], made, strict=True)
     )
     chosen = alternatives[GUARANTEES.index(guarantee)]
@@ -115,7 +119,6 @@ def calibrate(
         else _jury_report(seated, guarantee, level, spent, chosen, column, seed)
     )
     told, not_told = promise(guarantee, float(level), float(failure))
-    prints = {name for entry in made for name in entry.fingerprints}
     return Policy(
         guarantee=guarantee,
         alpha=float(level),
@@ -132,7 +135,7 @@ def calibrate(
         empirical_risk=chosen.empirical_risk,
         coverage=chosen.coverage,
         judges=tuple(seated.judges if seated else dict.fromkeys(e.judge for e in made)),
-        judge_fingerprints=tuple(sorted(prints if seated is None else seated.fingerprints)),
+        judge_fingerprints=tuple(prints if seated is None else seated.fingerprints),
         by=by,
         pooled=pooled,
         cluster=column,
@@ -237,7 +240,7 @@ def _with_note(
     guarantee: str,
     alpha: Fraction,
     delta: Fraction,
-    parts: Mapping[str, Mapping[str, Any]] | None,
+    parts: Parts,
 ) -> PolicyGroup:
     least, note = fewest_labels(guarantee, alpha, delta), None
     if len(entry) < least:
@@ -250,7 +253,7 @@ def _with_note(
             f"nothing passes: {group.n_errors} of {len(entry)} verdicts were wrong, and their "
             "uncertainty does not set enough of the right ones apart"
         )
-    known = None if parts is None else parts.get(group.judge_fingerprint or "")
+    known = parts.get(group.judge_fingerprint or "")
     return replace(group, note=note, fingerprint_parts=None if known is None else dict(known))
 
 

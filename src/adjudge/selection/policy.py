@@ -10,7 +10,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from adjudge.errors import DataError, PolicyMismatchError
 from adjudge.io import read_result
+from adjudge.judges.fingerprint import differing_parts
 from adjudge.results.selection import POLICY_SCHEMA, Policy, PolicyGroup
+from adjudge.selection.fingerprints import parts_in_store
 
 _POLICY = TypeAdapter(Policy)
 
@@ -49,8 +51,13 @@ def policy_from_dict(loaded: dict[str, Any], name: str) -> Policy:
     return policy
 
 
-def check_judge(policy: Policy, frame: pl.DataFrame) -> list[str]:
-    """Remarks on rows that cannot be checked; PolicyMismatchError for another judge or prompt."""
+def check_judge(
+    policy: Policy, frame: pl.DataFrame, *, store: str | Path | None = None
+) -> list[str]:
+    """Remarks on rows that cannot be checked; PolicyMismatchError for another judge or prompt.
+
+    Which part of the fingerprint differs is named where the policy and the store know the parts.
+    """
     remarks: list[str] = []
     known = {(group.judge, group.protocol) for group in policy.groups}
     if policy.jury is not None:
@@ -66,12 +73,7 @@ def check_judge(policy: Policy, frame: pl.DataFrame) -> list[str]:
         if found and None not in wanted:
             other = [name for name in found if name not in wanted]
             if other:
-                raise PolicyMismatchError(
-                    f"the policy was made for {judge} with fingerprint {_short(wanted)}, and these "
-                    f"rows carry {_short(other)}: same judge name and protocol, so its prompt, "
-                    "weights, engine or settings differ; calibrate on judgments of this one",
-                    differs=("judge_fingerprint",),
-                )
+                raise _other_fingerprint(judge, groups[0], other, store)
         if not found:
             remarks.append(
                 f"rows of {judge} carry no judge_fingerprint: only its name was compared"
@@ -81,6 +83,25 @@ def check_judge(policy: Policy, frame: pl.DataFrame) -> list[str]:
         elif rows.get_column("judge_fingerprint").null_count():
             remarks.append(f"some rows of {judge} carry no judge_fingerprint: taken on its name")
     return remarks
+
+
+def _other_fingerprint(
+    judge: str, group: PolicyGroup, found: list[str], store: str | Path | None
+) -> PolicyMismatchError:
+    known = parts_in_store(found[:1], store).get(found[0])
+    if known is not None and group.fingerprint_parts is not None:
+        differs = differing_parts(group.fingerprint_parts, known)
+        return PolicyMismatchError(
+            f"the policy was made for {judge} with other settings than these rows (differs: "
+            f"{', '.join(differs)}); calibrate on judgments of this one",
+            differs=differs,
+        )
+    return PolicyMismatchError(
+        f"the policy was made for {judge} with fingerprint {_short([group.judge_fingerprint])}, "
+        f"and these rows carry {_short(found)}: same judge name and protocol, so its prompt, "
+        "weights, engine or settings differ; calibrate on judgments of this one",
+        differs=("judge_fingerprint",),
+    )
 
 
 def _check_members(policy: Policy, frame: pl.DataFrame) -> None:

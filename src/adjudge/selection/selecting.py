@@ -45,11 +45,13 @@ def select(
     *,
     judge: str | None = None,
     protocol: str | None = None,
+    store: str | Path | None = None,
     seed: int = 0,
 ) -> Selected:
     """Accept or abstain on every row of `judgments`, as the policy says.
 
-    Refuses rows of another judge or prompt than the policy's. Never accepted: rows without a
+    Refuses rows of another judge or prompt than the policy's; `store` helps to say which part of
+    the fingerprint differs. Never accepted: rows without a
     measurement or a verdict, and rows of a group the policy does not know. fdr decides on the
     rows given here as one batch. The new scores are compared with the calibration scores
     (`drift`), one random row per cluster where the policy had clusters.
@@ -63,7 +65,7 @@ def select(
     """
     rules = policy if isinstance(policy, Policy) else read_policy(policy)
     everything = judged(judgments, judge=judge, protocol=protocol)
-    warnings = check_judge(rules, everything)
+    warnings = check_judge(rules, everything, store=store)
     dropped: Counter[str] = Counter()
     usable = measured(everything, dropped)
     if rules.jury is not None:

@@ -11,6 +11,7 @@ import pytest
 
 from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
 from adjudge.io import write_result
+from adjudge.judges import judge_pairs
 from adjudge.selection import (
     calibrate,
     fdr_select,
@@ -19,6 +20,7 @@ from adjudge.selection import (
     scope_threshold,
     select,
 )
+from adjudge.simulate.pairs import simulate_pairs
 from adjudge.simulate.selective import two_order_judge
 from adjudge.uncertainty import preference_entropy
 
@@ -407,3 +409,23 @@ def test_pandas_missing_values_are_missing():
     policy = calibrate(frame, alpha=0.3)
     assert policy.n_calibration == 1
     assert policy.dropped == {"no label": 1, "status error": 1}
+
+
+def test_the_store_names_the_part_that_differs(tmp_path):
+    store = tmp_path / "replies.db"
+    with_pairs = list(simulate_pairs(80, rng=1))
+    asked = {"store": store, "protocol": "preference"}
+    old = judge_pairs(with_pairs, judge="simulated:accuracy=0.9,seed=1", **asked).judgments
+    same = judge_pairs(with_pairs[:30], judge="simulated:accuracy=0.9,seed=1", **asked).judgments
+    prompt = tmp_path / "prompt.txt"
+    prompt.write_text("Which is better?\n{prompt}\nA: {response_a}\nB: {response_b}\nA or B?")
+    new = judge_pairs(
+        with_pairs[:30], judge="simulated:accuracy=0.9,seed=1", prompt=prompt, **asked
+    ).judgments
+    policy = calibrate(old, alpha=0.3, store=store)
+    assert policy.groups[0].fingerprint_parts is not None
+    assert select(same, policy, store=store).summary.n == 30
+    with pytest.raises(PolicyMismatchError) as caught:
+        select(new, policy, store=store)
+    assert any("prompt" in part for part in caught.value.differs)
+    assert not any("judge" in part for part in caught.value.differs)
