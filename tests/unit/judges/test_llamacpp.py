@@ -209,6 +209,16 @@ def test_the_port_is_on_loopback_and_locked(backend):
         connection.close()
 
 
+def test_no_more_context_is_used_than_the_model_was_trained_for(embedded_weights):
+    async def given() -> int:
+        backend = LlamaCppBackend("smollm2", context=20_000, threads=1)
+        await backend.start()
+        await backend.close()
+        return backend._context_given
+
+    assert asyncio.run(given()) == 8192
+
+
 def test_a_broken_file_is_one_line(tmp_path):
     path = tmp_path / "broken.gguf"
     path.write_bytes(b"GGUF" + bytes(100))

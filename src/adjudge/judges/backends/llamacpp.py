@@ -145,7 +145,9 @@ class LlamaCppBackend:
             ) from error
         self._port = urlsplit(self._server.listening_address).port
         given = self._fetch("/props", None)["default_generation_settings"]["n_ctx"]
-        self._context_given = int(given)
+        # llama.cpp reads on beyond what the model was trained for; the numbers would be noise.
+        trained = self._fetch("/v1/models", None)["data"][0]["meta"]["n_ctx_train"]
+        self._context_given = min(int(given), int(trained))
 
     def _unload(self) -> None:
         self._server = None  # the last reference: the engine joins its threads and closes the port
@@ -300,7 +302,7 @@ class LlamaCppBackend:
         if tokens > self._context_given:
             raise _CannotAnswerError(
                 f"{tokens} tokens do not fit into the context of {self._context_given}; "
-                "shorten the text or raise the context"
+                "shorten the text, or give LlamaCppBackend a larger one if the model has it"
             )
 
     # --- tokens ---------------------------------------------------------------------------------
