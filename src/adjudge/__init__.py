@@ -42,6 +42,18 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "read_tournaments",
         "write_rows",
     ),
+    "adjudge.estimation": (
+        "Counts",
+        "allocate",
+        "corrected_interval",
+        "corrected_rate",
+        "corrected_variance",
+        "estimate",
+        "plan_from_table",
+        "plan_rate",
+        "profile_interval",
+        "rows_to_label",
+    ),
     "adjudge.judges": ("judge_pairs", "judge_pairs_async"),
     "adjudge.ranking": (
         "bradley_terry",

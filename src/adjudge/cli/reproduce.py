@@ -7,7 +7,7 @@ from importlib import import_module
 import typer
 
 #: Each names a module `reproduce_<paper>` with `register(group)`.
-PAPERS: tuple[str, ...] = ("scope", "diagnosis")
+PAPERS: tuple[str, ...] = ("scope", "reporting", "diagnosis", "soft_elo")
 
 
 def register(app: typer.Typer) -> None:

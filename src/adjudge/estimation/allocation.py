@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from adjudge._validation import count
+import numpy as np
+from numpy.typing import ArrayLike
+
+from adjudge._validation import IntArray, count
 from adjudge.errors import ArgumentError
 
 
@@ -52,10 +55,19 @@ def split(budget: int, *, p: float, q0: float, q1: float, pilot: int = 0) -> All
     for name, q in (("q0", q0), ("q1", q1)):
         if not 0 <= q < 1:
             raise ArgumentError(name, q, "give a share below 1 (Algorithm 1 adds one error)")
-    kappa = (1 - q0) / (1 - q1)
-    provisional = round(budget * p / (p + (1 - p) * math.sqrt(kappa)))
-    m1 = min(max(provisional, pilot), budget - pilot)
-    return Allocation(budget - m1, m1)
+    m0, m1 = split_arrays(budget, p, q0, q1, pilot=pilot)
+    return Allocation(int(m0), int(m1))
+
+
+def split_arrays(
+    budget: int, p: ArrayLike, q0: ArrayLike, q1: ArrayLike, *, pilot: int = 0
+) -> tuple[IntArray, IntArray]:
+    """Steps 4 to 7 of Algorithm 1, elementwise: one allocation per replication."""
+    p, q0, q1 = (np.asarray(value, dtype=np.float64) for value in (p, q0, q1))
+    root = np.sqrt((1 - q0) / (1 - q1))
+    m1 = np.rint(budget * p / (p + (1 - p) * root)).astype(np.int64)
+    m1 = np.clip(m1, pilot, budget - pilot)
+    return budget - m1, m1
 
 
 def optimal_split(budget: int, *, theta: float, q0: float, q1: float, least: int = 1) -> Allocation:

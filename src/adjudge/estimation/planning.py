@@ -62,7 +62,11 @@ def plan_rate(
 
     def by_class(m: int) -> Allocation:
         pilot = min(PILOT, m // 2)
-        soft0, soft1 = (min(q, 1 - 1 / (PILOT + 2)) for q in (q0, q1))
+        # Algorithm 1 never believes in a class without errors.
+        soft0, soft1 = (
+            q if q < 1 else 1 - 1 / (PILOT + 2 + size)
+            for q, size in zip((q0, q1), have, strict=True)
+        )
         return split(m, p=p, q0=soft0, q1=soft1, pilot=pilot)
 
     reason = None

@@ -57,16 +57,7 @@ def _groups(result: GroupedEstimate) -> list[RenderableType]:
     if binary:
         parts.append(
             table(
-                (
-                    "group",
-                    "judge alone",
-                    "corrected",
-                    "interval",
-                    "sens.",
-                    "spec.",
-                    "labels 1/0",
-                    "n",
-                ),
+                ("group", "naive", "rate", "interval", "sens.", "spec.", "labels", "rows"),
                 [
                     (
                         one.group,
@@ -82,7 +73,8 @@ def _groups(result: GroupedEstimate) -> list[RenderableType]:
                 ],
                 title=f"{result.method}, {result.interval}, "
                 f"{100 * result.confidence_level:g} % by {result.by}"
-                + (", one confusion matrix for all" if result.pooled else ""),
+                + (", one confusion matrix for all" if result.pooled else "")
+                + " (labels: positive/negative)",
             )
         )
     parts += [

@@ -1,0 +1,66 @@
+"""`adjudge reproduce reporting`: the reporting paper's figures, or its protocol on your data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adjudge.cli._common import JsonFlag, OutputOption, SeedOption, deliver, remark
+
+
+def register(group: typer.Typer) -> None:
+    """Add the paper to `adjudge reproduce`."""
+    group.command("reporting")(reporting)
+
+
+def reporting(
+    table: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Your own rows, all labelled: runs the protocol of section 8.2 instead.",
+            show_default=False,
+        ),
+    ] = None,
+    replications: Annotated[int, typer.Option(help="Per rate and setting.", min=10)] = 10_000,
+    splits: Annotated[int, typer.Option(help="With TABLE: random splits.", min=1)] = 100,
+    calibration: Annotated[
+        float, typer.Option(help="With TABLE: share of rows whose labels are used.")
+    ] = 0.1,
+    judge_column: Annotated[
+        str, typer.Option(help="0/1; for battles the winner: A, B, model_a, model_b.")
+    ] = "judge",
+    human_column: Annotated[str, typer.Option(help="The same from people.")] = "human",
+    by: Annotated[str, typer.Option(help="The model's column (not for battles).")] = "model",
+    confidence_level: Annotated[float, typer.Option(help="Of every interval.")] = 0.95,
+    figures: Annotated[
+        Path | None, typer.Option(help="Folder for Figures 3 to 7 and 9 to 16.")
+    ] = None,
+    seed: SeedOption = 0,
+    output: OutputOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Coverage, bias and length of the corrected rate: 21 rates, 8 settings, label shift."""
+    from adjudge.present.reporting_paper import reporting_view, save_figures
+    from adjudge.reproduce.reporting import arena_protocol, reproduce_reporting
+
+    if table is None:
+        found = reproduce_reporting(
+            replications=replications, confidence_level=confidence_level, seed=seed
+        )
+    else:
+        found = arena_protocol(
+            table,
+            judge_column=judge_column,
+            human_column=human_column,
+            by=by,
+            splits=splits,
+            calibration=calibration,
+            confidence_level=confidence_level,
+            seed=seed,
+        )
+    deliver(found, as_json=as_json, output=output, view=reporting_view(found))
+    if figures is not None:
+        for path in save_figures(found, figures):
+            remark(f"wrote {path}")

@@ -1,0 +1,140 @@
+"""`adjudge estimate`, `adjudge plan rate` and `adjudge reproduce reporting` from the outside."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from adjudge.cli import run
+from adjudge.simulate.binary import BinaryModel, binary_rows
+
+MODELS = {
+    "small": BinaryModel(rate=0.4, specificity=0.7, sensitivity=0.9),
+    "large": BinaryModel(rate=0.8, specificity=0.75, sensitivity=0.95),
+}
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    path = tmp_path / "rows.csv"
+    binary_rows(MODELS, prompts=800, labels=400, rng=1).drop("truth").write_csv(path)
+    return path
+
+
+def printed(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
+    return json.loads(capsys.readouterr().out)
+
+
+def test_one_rate_as_json(rows: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["estimate", str(rows), "--json"]) == 0
+    got = printed(capsys)
+    assert got["kind"] == "estimate"
+    assert got["low"] <= 0.6 <= got["high"]
+    assert got["n_test"] == 1200
+
+
+def test_groups_pool_and_picture(rows: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["estimate", str(rows), "--by", "model", "-o", "e.json", "--plot", "e.png"]) == 0
+    told = capsys.readouterr()
+    assert "naive" in told.out
+    assert "errs alike" not in told.out.replace("the judge errs alike on labelled", "")
+    saved = json.loads(Path("e.json").read_text())
+    assert [one["group"] for one in saved["groups"]] == ["small", "large"]
+    assert Path("e.png").stat().st_size > 10_000
+    assert run(["estimate", str(rows), "--by", "model", "--pool", "--json"]) == 0
+    told = capsys.readouterr()
+    assert "one confusion matrix for all groups" in told.err
+    assert json.loads(told.out)["pooled"] is True
+
+
+def test_compare(rows: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--by", "model", "--compare", "large", "small", "--cluster", "prompt_id"]
+    assert run(["estimate", str(rows), *words, "--json", "--plot", "d.png"]) == 0
+    got = printed(capsys)
+    assert got["low"] <= 0.4 <= got["high"]
+
+
+def test_no_estimate_leaves_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    coin = tmp_path / "coin.csv"
+    pl.DataFrame({"judge": [0, 1] * 60, "human": [None] * 60 + [0, 0, 1, 1] * 15}).write_csv(coin)
+    assert run(["estimate", str(coin), "--json", "--plot", "coin.png"]) == 2
+    got = printed(capsys)
+    assert got["estimate"] is got["low"] is None
+    assert "coin" in got["reason"]
+
+
+def test_fail_below_and_usage(rows: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["estimate", str(rows), "--fail-below", "0.9"]) == 2
+    assert run(["estimate", str(rows), "--fail-below", "0.3"]) == 0
+    assert run(["estimate", str(rows), "--method", "magic"]) == 1
+    told = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "choose one of" in told
+    assert run(["estimate", str(rows), "--judge-column", "nope"]) == 1
+
+
+def test_plan_writes_rows_that_estimate_takes_back(
+    rows: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["plan", "rate", str(rows), "--labels", "200", "--write-ids", "next.csv"]
+    assert run([*words, "--draw", "verdict", "--json", "--plot", "plan.png"]) == 0
+    plan = printed(capsys)
+    assert {"m0", "m1", "expected_width", "human_only_width", "recommendation"} <= set(plan)
+    drawn = pl.read_csv("next.csv", infer_schema_length=None)
+    assert drawn.height == 200
+    assert set(drawn["sampled_by"]) == {"plan"}
+    # People label the drawn rows; nothing else is labelled.
+    truth = binary_rows(MODELS, prompts=800, labels=400, rng=1).select("id", "truth")
+    bare = pl.read_csv(rows).with_columns(human=pl.lit(None))
+    bare.write_csv("bare.csv")
+    filled = drawn.drop("human").join(truth, on="id").rename({"truth": "human"})
+    filled.write_csv("labels.csv")
+    assert run(["estimate", "bare.csv", "--labels", "labels.csv", "--json"]) == 0
+    got = printed(capsys)
+    assert got["method"] == "conditional"
+    assert got["n_calibration_positive"] + got["n_calibration_negative"] == 200
+    assert got["low"] <= 0.6 <= got["high"]
+    assert run(["estimate", "bare.csv", "--labels", "labels.csv", "--method", "ppi++"]) == 1
+
+
+def test_plan_from_guesses_and_infeasible(capsys: pytest.CaptureFixture[str]) -> None:
+    guess = ["--judge-rate", "0.55", "--sensitivity", "0.9", "--specificity", "0.7"]
+    assert run(["plan", "rate", *guess, "--n-test", "1000", "--width", "0.2"]) == 0
+    assert "Algorithm 1" in capsys.readouterr().out
+    assert run(["plan", "rate", *guess, "--n-test", "50", "--width", "0.01", "--json"]) == 2
+    assert printed(capsys)["m0"] is None
+    assert run(["plan", "rate", "--width", "0.2"]) == 1
+
+
+def test_reproduce(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["reproduce", "reporting", "--replications", "200", "--figures", "figures", "--json"]
+    assert run(words) == 0
+    got = printed(capsys)
+    assert len(got["settings"]) == 8
+    names = {path.stem for path in Path("figures").iterdir()}
+    assert names == {f"figure{i}" for i in (3, 4, 5, 6, *range(9, 17))}
+
+
+def test_reproduce_on_battles(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    a_wins = rng.random(600) < 0.6
+    right = rng.random(600) < 0.85
+    pl.DataFrame(
+        {
+            "model_a": ["x"] * 600,
+            "model_b": ["y"] * 600,
+            "human": ["tie" if i % 10 == 0 else "A" if w else "B" for i, w in enumerate(a_wins)],
+            "judge": ["A" if w else "B" for w in np.where(right, a_wins, ~a_wins)],
+        }
+    ).write_csv("battles.csv")
+    assert run(["reproduce", "reporting", "battles.csv", "--json", "--figures", "f"]) == 0
+    got = printed(capsys)
+    assert {row["model"] for row in got["protocol"]} == {"x", "y"}
+    assert got["dropped"] == {"tie, or no winner named": 60}
+    x, y = got["protocol"]
+    assert x["rate"] == pytest.approx(1 - y["rate"])
+    assert x["coverage"] > 0.8
