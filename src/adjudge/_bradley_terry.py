@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
-from adjudge._validation import FloatArray, IntArray
+from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.errors import ArgumentError
 
 #: Eq. 1 of the Soft-Elo paper: the penalty is L2 * |theta|^2. (Its released code halves it.)
@@ -110,7 +110,7 @@ def _same_group(totals: FloatArray) -> FloatArray:
     return same
 
 
-def connected_groups(totals: FloatArray) -> tuple[int, IntArray]:
+def connected_groups(totals: FloatArray | BoolArray) -> tuple[int, IntArray]:
     """How many groups of models have no battle between them, and the group of each model."""
     count, group = connected_components(csr_array((totals != 0).astype(np.int8)), directed=False)
     return int(count), group.astype(np.int64)

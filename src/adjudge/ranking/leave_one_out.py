@@ -127,6 +127,8 @@ def _all_folds(rule: Rule, n: int, l2: float) -> tuple[FloatArray, FloatArray, F
 def _reasons(rule: Rule, opponents: FloatArray, n: int) -> list[str | None]:
     """Why a model has no held-out Elo; None where it has one."""
     reasons: list[str | None] = []
+    linked = (opponents > 0) | (opponents.T > 0)
+    degree = linked.sum(axis=1)
     for m in range(n):
         met = opponents[m] > 0
         if not rule.usable[m]:
@@ -134,10 +136,15 @@ def _reasons(rule: Rule, opponents: FloatArray, n: int) -> list[str | None]:
         elif opponents[m].sum() < 2:
             reasons.append("fewer than two battles")
         else:
-            rest = opponents.copy()
-            rest[m] = rest[:, m] = 0.0
-            _, group = connected_groups(rest)
-            together = len(np.unique(group[met])) == 1
+            # Somebody who met all the others holds them together; only else is a search needed.
+            without = degree - linked[:, m]
+            without[m] = 0
+            together = bool(without.max() == n - 2)
+            if not together:
+                rest = linked.copy()
+                rest[m] = rest[:, m] = False
+                _, group = connected_groups(rest)
+                together = len(np.unique(group[met])) == 1
             reasons.append(None if together else "its opponents never met without it")
     return reasons
 

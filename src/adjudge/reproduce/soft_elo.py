@@ -1,0 +1,275 @@
+"""The Soft-Elo paper's protocol on the authors' released CSVs, one row per judge and corpus.
+
+Expects the release's folder `data/`, or any folder of `annotations_*.csv`, or one such file:
+
+    data/lmarena100k/annotations_qwen3_5_27b.csv, ...    Tables 1, 2, 3, 6, 7, 8
+    data/lmarena140k/..., data/comparia/...              Tables 4, 5, 7
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from adjudge._bradley_terry import DEFAULT_L2, fit_strengths, to_elo
+from adjudge._validation import FloatArray, count, exact_level, generator, positive
+from adjudge.errors import DataError
+from adjudge.ranking import (
+    Battles,
+    battles_from_frame,
+    cohen_kappa,
+    evaluation_rules,
+    fit_temperature,
+    hold_out_each,
+    human_reference,
+    load_battles,
+    rank_correlations,
+    residuals,
+    soft_targets,
+    split_conformal,
+)
+from adjudge.ranking.counts import target_battles, wins_table
+from adjudge.ranking.leave_one_out import Residuals
+from adjudge.reproduce import soft_elo_published as published
+from adjudge.results.ranking import ConformalRow
+from adjudge.results.ranking_reproduction import LanguageRow, SoftEloReproduction, SoftEloRow
+
+#: Languages with fewer prompts than this are left out of Table 6.
+FEWEST_PROMPTS = 50
+
+
+def reproduce_soft_elo(
+    source: str | Path,
+    *,
+    l2: float = DEFAULT_L2,
+    alpha: float = 0.1,
+    splits: int = 5,
+    replicates: int = 20,
+    seed: int = 42,
+) -> SoftEloReproduction:
+    """Run Hard-Elo, Soft-Elo and label smoothing on every released file below `source`.
+
+    The paper's settings are the defaults: 5 model splits, 20 resamples, alpha 0.10, l2 0.01.
+    """
+    l2 = positive(l2, "l2")
+    exact_level(alpha)
+    count(splits, "splits", least=1)
+    count(replicates, "replicates", least=2)
+    rows, found_languages = [], []
+    for path in _files(Path(source)):
+        frame, _ = load_battles(path)
+        language = "language" if "language" in frame.columns else None
+        battles, _ = battles_from_frame(frame, group=language)
+        corpus, judge = _names(path)
+        row, beta = _row(battles, corpus, judge, l2, alpha, splits, replicates, seed)
+        rows.append(row)
+        if beta is not None:
+            found_languages += _languages(battles, corpus, beta, l2)
+    order = {name: k for k, name in enumerate(published.CORPORA)}
+    rows.sort(key=lambda row: (order.get(row.corpus, 9), -(row.hard_mae or 0.0)))
+    return SoftEloReproduction(
+        rows=tuple(rows),
+        languages=_averaged(found_languages),
+        l2=l2,
+        alpha=alpha,
+        splits=splits,
+        replicates=replicates,
+        seed=seed,
+        notes=published.NOTES,
+    )
+
+
+def _files(source: Path) -> list[Path]:
+    if source.is_file():
+        return [source]
+    if not source.is_dir():
+        raise DataError(source, "no such folder", remedy="give the release's data folder")
+    found = sorted(source.rglob("annotations_*.csv*"))
+    found += [path for path in sorted(source.glob("*annotations*.csv*")) if path not in found]
+    if not found:
+        raise DataError(source, "has no annotations_*.csv", remedy="give the release's data folder")
+    return found
+
+
+def _names(path: Path) -> tuple[str, str]:
+    """Corpus and judge of a released file, by the names the release uses."""
+    stem = path.name.split(".csv")[0].removeprefix("annotations_")
+    return path.resolve().parent.name, published.JUDGES.get(stem, stem)
+
+
+def _row(
+    battles: Battles,
+    corpus: str,
+    judge: str,
+    l2: float,
+    alpha: float,
+    splits: int,
+    replicates: int,
+    seed: int,
+) -> tuple[SoftEloRow, float | None]:
+    if battles.human is None or battles.score is None or battles.verdict is None:
+        raise DataError(f"{corpus}/{judge}", "has no votes or no scores")
+    draw = generator(seed)
+    human = human_reference(battles, l2=l2)
+    held: dict[str, Residuals] = {}
+    intervals: dict[str, ConformalRow] = {}
+    for rule in evaluation_rules(battles):
+        resamples = replicates if rule.name in ("hard-elo", "soft-elo") else 0
+        found = residuals(
+            hold_out_each(battles, rule, l2=l2, replicates=resamples, rng=draw), human
+        )
+        held[rule.name] = found
+        if resamples:
+            # The same seed, so that both methods are tested on the same splits.
+            intervals[rule.name] = split_conformal(found, alpha=alpha, splits=splits, rng=seed)
+    temperature = fit_temperature(battles.score, battles.human, verdict=battles.verdict)
+    hard, soft = held["hard-elo"], held.get("soft-elo")
+    hard_interval, soft_interval = intervals["hard-elo"], intervals.get("soft-elo")
+    known = np.abs(battles.score[np.isfinite(battles.score)])
+    row = SoftEloRow(
+        corpus=corpus,
+        judge=judge,
+        battles=len(battles),
+        models=battles.n_models,
+        mean_score=float(known.mean()) if len(known) else None,
+        kappa=cohen_kappa(battles.verdict, battles.human),
+        beta=soft.mean_parameter if soft is not None else None,
+        ece=temperature.ece,
+        hard_mae=hard.mae,
+        soft_mae=soft.mae if soft is not None else None,
+        hard_spearman=hard.rank_correlations()[0],
+        soft_spearman=soft.rank_correlations()[0] if soft is not None else None,
+        hard_width=hard_interval.median_width,
+        soft_width=soft_interval.median_width if soft_interval is not None else None,
+        hard_coverage=hard_interval.coverage,
+        soft_coverage=soft_interval.coverage if soft_interval is not None else None,
+        smoothed={
+            name.removeprefix("smoothed "): found.mae
+            for name, found in held.items()
+            if name.startswith("smoothed ")
+        },
+        chosen_smoothing_mae=held["smoothed"].mae,
+        warnings=temperature.warnings,
+        **_published(corpus, judge),
+    )
+    return row, temperature.beta
+
+
+def _published(corpus: str, judge: str) -> dict[str, Any]:
+    """The paper's numbers for this row, by the names of SoftEloRow's fields."""
+    found: dict[str, Any] = {}
+    if corpus == "lmarena100k" and judge in published.MAIN:
+        score, kappa, rho, hard, soft, beta, change, ece = published.MAIN[judge]
+        cover_hard, width_hard, cover_soft, width_soft = published.CONFORMAL[judge]
+        found = {
+            "mean_score": score,
+            "kappa": kappa,
+            "beta": beta,
+            "ece": ece,
+            "hard_mae": hard,
+            "soft_mae": soft,
+            "hard_spearman": rho,
+            "soft_spearman": round(rho + change, 3),
+            "hard_width": width_hard,
+            "soft_width": width_soft,
+            "hard_coverage": cover_hard,
+            "soft_coverage": cover_soft,
+            "smoothed": published.SMOOTHING[judge],
+        }
+    elif judge in published.REPLICATION.get(corpus, {}):
+        kappa, beta, hard, soft, rho, rho_soft, ece = published.REPLICATION[corpus][judge]
+        found = {
+            "kappa": kappa,
+            "beta": beta,
+            "ece": ece,
+            "hard_mae": hard,
+            "soft_mae": soft,
+            "hard_spearman": rho,
+            "soft_spearman": rho_soft,
+        }
+        widths = published.REPLICATION_WIDTHS[corpus].get(judge)
+        if widths is not None:
+            found |= {"hard_width": widths[0], "soft_width": widths[1]}
+    return {f"published_{name}": value for name, value in found.items()}
+
+
+def _elo(battles: Battles, target: FloatArray, l2: float) -> FloatArray:
+    """Elo of every model by one fit; NaN for models without a battle."""
+    used, y = target_battles(battles, target)
+    wins = wins_table(used.a, used.b, y, used.n_models)
+    seen = (wins.sum(axis=0) + wins.sum(axis=1)) > 0
+    return np.where(seen, to_elo(fit_strengths(wins, l2=l2)), np.nan)
+
+
+def _languages(battles: Battles, corpus: str, beta: float, l2: float) -> list[LanguageRow]:
+    """Table 6 for one judge: each language fitted by itself, against the global human Elo."""
+    if (
+        battles.groups is None
+        or battles.group_codes is None
+        or battles.human is None
+        or battles.verdict is None
+        or battles.score is None
+        or beta <= 0
+    ):
+        return []
+    reference = _elo(battles, battles.human, l2)
+    soft = soft_targets(battles.score, beta)
+    rows = []
+    for k, name in enumerate(battles.groups):
+        inside = battles.group_codes == k
+        if int(inside.sum()) < FEWEST_PROMPTS:
+            continue
+        part = battles.take(inside)
+        errors, correlations = [], []
+        for target in (battles.verdict, soft):
+            elo = _elo(part, target[inside], l2)
+            both = np.isfinite(elo) & np.isfinite(reference)
+            errors.append(float(np.abs(elo - reference)[both].mean()))
+            correlations.append(rank_correlations(elo[both], reference[both])[1])
+        rows.append(
+            LanguageRow(
+                corpus=corpus,
+                language=name,
+                battles=int(inside.sum()),
+                judges=1,
+                hard_mae=errors[0],
+                soft_mae=errors[1],
+                hard_spearman=correlations[0],
+                soft_spearman=correlations[1],
+            )
+        )
+    return rows
+
+
+def _averaged(rows: list[LanguageRow]) -> tuple[LanguageRow, ...]:
+    """Means over judges, the languages with most battles first."""
+    grouped: dict[tuple[str, str], list[LanguageRow]] = {}
+    for row in rows:
+        grouped.setdefault((row.corpus, row.language), []).append(row)
+    made = []
+    for (corpus, language), same in grouped.items():
+        known = published.LANGUAGES.get(language) if corpus == "lmarena100k" else None
+        made.append(
+            LanguageRow(
+                corpus=corpus,
+                language=language,
+                battles=round(float(np.mean([row.battles for row in same]))),
+                judges=len(same),
+                hard_mae=float(np.mean([row.hard_mae for row in same])),
+                soft_mae=float(np.mean([row.soft_mae for row in same])),
+                hard_spearman=_mean([row.hard_spearman for row in same]),
+                soft_spearman=_mean([row.soft_spearman for row in same]),
+                published_hard_mae=known[0] if known else None,
+                published_soft_mae=known[1] if known else None,
+                published_hard_spearman=known[2] if known else None,
+                published_soft_spearman=known[3] if known else None,
+            )
+        )
+    return tuple(sorted(made, key=lambda row: (row.corpus, -row.battles)))
+
+
+def _mean(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None

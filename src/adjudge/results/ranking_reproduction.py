@@ -1,0 +1,104 @@
+"""What `adjudge reproduce soft-elo` returns: a row per judge and corpus, published beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from adjudge.results.base import Result
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoftEloRow:
+    """One judge on one corpus. Fields named `published_*` are the paper's; None where it has none.
+
+    `smoothed` maps each constant of Table 8 to its error.
+    """
+
+    corpus: str
+    judge: str
+    battles: int
+    models: int
+    mean_score: float | None
+    kappa: float | None
+    beta: float | None
+    ece: float | None
+    hard_mae: float | None
+    soft_mae: float | None
+    hard_spearman: float | None
+    soft_spearman: float | None
+    hard_width: float | None
+    soft_width: float | None
+    hard_coverage: float | None
+    soft_coverage: float | None
+    smoothed: Mapping[str, float | None] = field(default_factory=dict)
+    chosen_smoothing_mae: float | None = None
+    warnings: tuple[str, ...] = ()
+    published_mean_score: float | None = None
+    published_kappa: float | None = None
+    published_beta: float | None = None
+    published_ece: float | None = None
+    published_hard_mae: float | None = None
+    published_soft_mae: float | None = None
+    published_hard_spearman: float | None = None
+    published_soft_spearman: float | None = None
+    published_hard_width: float | None = None
+    published_soft_width: float | None = None
+    published_hard_coverage: float | None = None
+    published_soft_coverage: float | None = None
+    published_smoothed: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageRow:
+    """One language, averaged over the judges of the corpus (Table 6)."""
+
+    corpus: str
+    language: str
+    battles: int
+    judges: int
+    hard_mae: float
+    soft_mae: float
+    hard_spearman: float | None
+    soft_spearman: float | None
+    published_hard_mae: float | None = None
+    published_soft_mae: float | None = None
+    published_hard_spearman: float | None = None
+    published_soft_spearman: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoftEloReproduction(Result):
+    """The Soft-Elo paper's protocol on the released files, its tables beside ours."""
+
+    kind: ClassVar[str] = "reproduce-soft-elo"
+
+    rows: tuple[SoftEloRow, ...]
+    languages: tuple[LanguageRow, ...]
+    l2: float
+    alpha: float
+    splits: int
+    replicates: int
+    seed: int
+    notes: tuple[str, ...]
+
+    def lines(self) -> list[str]:
+        """In words."""
+        told = []
+        for row in self.rows:
+            if row.hard_mae is None or row.soft_mae is None:
+                told.append(f"{row.corpus} {row.judge}: no model could be compared")
+                continue
+            beta = "–" if row.beta is None else f"{row.beta:.2f}"
+            text = (
+                f"{row.corpus} {row.judge}: error {row.hard_mae:.1f} hard, "
+                f"{row.soft_mae:.1f} soft, beta {beta}"
+            )
+            if row.published_hard_mae is not None and row.published_soft_mae is not None:
+                text += (
+                    f" (paper: {row.published_hard_mae:.1f}, {row.published_soft_mae:.1f}, "
+                    f"{row.published_beta})"
+                )
+            told.append(text)
+        return told + [f"note: {text}" for text in self.notes]
