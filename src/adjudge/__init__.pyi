@@ -13,6 +13,16 @@ from adjudge.diagnosis import score_set_rows as score_set_rows
 from adjudge.diagnosis import transitivity as transitivity
 from adjudge.diagnosis import verbosity_bias as verbosity_bias
 from adjudge.errors import AdjudgeError as AdjudgeError
+from adjudge.estimation import Counts as Counts
+from adjudge.estimation import allocate as allocate
+from adjudge.estimation import corrected_interval as corrected_interval
+from adjudge.estimation import corrected_rate as corrected_rate
+from adjudge.estimation import corrected_variance as corrected_variance
+from adjudge.estimation import estimate as estimate
+from adjudge.estimation import plan_from_table as plan_from_table
+from adjudge.estimation import plan_rate as plan_rate
+from adjudge.estimation import profile_interval as profile_interval
+from adjudge.estimation import rows_to_label as rows_to_label
 from adjudge.io import join_labels as join_labels
 from adjudge.io import open_battles as open_battles
 from adjudge.io import open_judgments as open_judgments
@@ -61,6 +71,7 @@ from adjudge.uncertainty import verdicts as verdicts
 __version__: str
 __all__ = [
     "AdjudgeError",
+    "Counts",
     "Item",
     "Judgment",
     "Label",
@@ -68,14 +79,19 @@ __all__ = [
     "Score",
     "ScoreSets",
     "agreement",
+    "allocate",
     "bradley_terry",
     "calibrate",
     "confidence",
     "contradictions",
+    "corrected_interval",
+    "corrected_rate",
+    "corrected_variance",
     "count_cycles",
     "count_wins",
     "diagnose_bias",
     "diagnose_scores",
+    "estimate",
     "evaluate",
     "family_bias",
     "fdr_select",
@@ -93,10 +109,13 @@ __all__ = [
     "pac_threshold",
     "place",
     "plan_battles",
+    "plan_from_table",
+    "plan_rate",
     "plan_selection",
     "position_bias",
     "prediction_powered",
     "preference_entropy",
+    "profile_interval",
     "rank",
     "read_battles",
     "read_binary",
@@ -110,6 +129,7 @@ __all__ = [
     "read_table",
     "read_tournaments",
     "reliability",
+    "rows_to_label",
     "scope_threshold",
     "score_set_rows",
     "select",

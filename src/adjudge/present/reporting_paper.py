@@ -42,11 +42,11 @@ def save_figures(found: ReportingReproduction, folder: Path) -> list[Path]:
     drawn: dict[str, Figure] = {}
     with themed():
         if found.settings:
-            drawn["figure3"] = length_figure(found.confidence_level)
+            drawn["figure3"] = length_figure(found)
             drawn["figure4"] = region_figure()
             drawn["figure5"] = shift_figure(found)
             main = next(s for s in found.settings if s.figure == "10")
-            drawn["figure6"] = main_figure(main, found.confidence_level, found.seed)
+            drawn["figure6"] = main_figure(main, found)
             for one in found.settings:
                 drawn[f"figure{one.figure}"] = setting_figure(one, found.confidence_level)
         if found.protocol:
@@ -54,16 +54,14 @@ def save_figures(found: ReportingReproduction, folder: Path) -> list[Path]:
         return [save_figure(made, folder / f"{name}.png") for name, made in drawn.items()]
 
 
-def length_figure(level: float) -> Figure:
+def length_figure(found: ReportingReproduction) -> Figure:
     """Figure 3: interval length against labels."""
-    from adjudge.reproduce.reporting import CURVES, lengths
-
+    level = found.confidence_level
     figure = new_figure()
     axes = figure.subplots()
-    for p, colour in zip(CURVES, SERIES, strict=False):
-        curve = lengths(p, level)
-        axes.plot(curve.m, curve.equal, "--", color=colour, linewidth=1.4)
-        axes.plot(curve.m, curve.adaptive, color=colour, label=f"p = {p}")
+    for curve, colour in zip(found.lengths, SERIES, strict=False):
+        axes.plot(curve.labels, curve.equal, "--", color=colour, linewidth=1.4)
+        axes.plot(curve.labels, curve.adaptive, color=colour, label=f"p = {curve.judge_rate}")
     axes.set_ylim(bottom=0)
     axes.set_xlabel("labels in all")
     axes.set_ylabel(f"length of the {100 * level:g} % interval")
@@ -119,24 +117,24 @@ def shift_figure(found: ReportingReproduction) -> Figure:
     return figure
 
 
-def main_figure(one: Simulated, level: float, seed: int) -> Figure:
+def main_figure(one: Simulated, found: ReportingReproduction) -> Figure:
     """Figure 6: a single run, coverage, and length by allocation."""
-    from adjudge.reproduce.reporting import one_run
-
     figure = new_figure(11, 3.8)
     axes = figure.subplots(1, 3)
-    _panels(axes, one, level)
-    run = one_run(one.m, one.specificity, one.sensitivity, level, seed)
+    _panels(axes, one, found.confidence_level)
+    run = found.single_run
+    if run is None:
+        raise ValueError("this reproduction has no single run")
     left = axes[0]
     left.clear()
     rates = np.array(one.rates)
     left.plot([0, 1], [0, 1], color=INK, linewidth=1)
     for value, low, high, colour, marker, name in (
-        ("naive", "naive_low", "naive_high", WARM, "o", "judge alone"),
-        ("corrected", "low", "high", ACCENT, "s", "corrected"),
+        (run.naive, run.naive_low, run.naive_high, WARM, "o", "judge alone"),
+        (run.corrected, run.low, run.high, ACCENT, "s", "corrected"),
     ):
-        left.fill_between(rates, run[low], run[high], color=colour, alpha=0.2, linewidth=0)
-        left.plot(rates, run[value], marker, color=colour, markersize=4, label=name)
+        left.fill_between(rates, low, high, color=colour, alpha=0.2, linewidth=0)
+        left.plot(rates, value, marker, color=colour, markersize=4, label=name)
     left.legend(fontsize=8)
     left.set_xlabel("true rate")
     left.set_ylabel("estimate, one run")

@@ -6,7 +6,6 @@ Everything is counts and closed forms, so 21 rates times 10,000 replications are
 from __future__ import annotations
 
 from itertools import product
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -21,10 +20,12 @@ from adjudge.estimation.planning import proposition_61
 from adjudge.io.tables import TableLike, read_table, source_name
 from adjudge.results.estimation import (
     Claim,
+    LengthCurve,
     ProtocolRow,
     ReportingReproduction,
     Shifted,
     Simulated,
+    SingleRun,
 )
 from adjudge.simulate.binary import draw_counts
 
@@ -50,14 +51,6 @@ _A_WINS = ("a", "model_a", "0", "0.0")
 _B_WINS = ("b", "model_b", "1", "1.0")
 
 
-class Lengths(NamedTuple):
-    """Figure 3: interval length against the number of labels, by allocation."""
-
-    m: IntArray
-    equal: FloatArray
-    adaptive: FloatArray
-
-
 def reproduce_reporting(
     *, replications: int = 10_000, confidence_level: float = 0.95, seed: int = 0
 ) -> ReportingReproduction:
@@ -81,6 +74,8 @@ def reproduce_reporting(
         seed=seed,
         settings=settings,
         shift=shift,
+        lengths=tuple(length_curve(p, level) for p in CURVES),
+        single_run=one_run(200, 0.7, 0.9, level, rng),
         claims=_claims(settings, shift, level, replications),
         notes=(
             "the paper prints no table for the simulation: its figures are compared with its text",
@@ -135,21 +130,21 @@ def simulate_setting(
     )
 
 
-def one_run(m: int, q0: float, q1: float, level: float, seed: int) -> dict[str, FloatArray]:
+def one_run(m: int, q0: float, q1: float, level: float, rng: np.random.Generator) -> SingleRun:
     """Figure 6a: a single run, judge alone and corrected, with intervals."""
     half_m = m // 2
-    k, c0, c1 = draw_counts(RATES, q0, q1, n=N, m0=half_m, m1=half_m, replications=1, rng=seed)
+    k, c0, c1 = draw_counts(RATES, q0, q1, n=N, m0=half_m, m1=half_m, replications=1, rng=rng)
     p, s0, s1 = (k / N).ravel(), (c0 / half_m).ravel(), (c1 / half_m).ravel()
     low, high, _ = corrected_interval(p, s0, s1, N, half_m, half_m, confidence_level=level)
     half = normal_quantile(level) * np.sqrt(p * (1 - p) / N)
-    return {
-        "naive": p,
-        "naive_low": p - half,
-        "naive_high": p + half,
-        "corrected": corrected_rate(p, s0, s1).estimate,
-        "low": low,
-        "high": high,
-    }
+    return SingleRun(
+        naive=_listed(p),
+        naive_low=_listed(p - half),
+        naive_high=_listed(p + half),
+        corrected=_listed(corrected_rate(p, s0, s1).estimate),
+        low=_listed(low),
+        high=_listed(high),
+    )
 
 
 def simulate_shift(replications: int, rng: np.random.Generator) -> Shifted:
@@ -181,17 +176,21 @@ def simulate_shift(replications: int, rng: np.random.Generator) -> Shifted:
     )
 
 
-def lengths(p: float, level: float = 0.95) -> Lengths:
+def length_curve(p: float, level: float = 0.95) -> LengthCurve:
     """One curve of Figure 3: q0 = 0.7, q1 = 0.9, endless test rows."""
     m = np.arange(20, 501, 2)
     m0, m1 = split_arrays(500, p, 0.7, 0.9)
-    share = m1 / (m0 + m1)
-    ones = np.clip(np.rint(m * share), PILOT, m - PILOT)
+    ones = np.clip(np.rint(m * m1 / (m0 + m1)), PILOT, m - PILOT)
     equal, adaptive = (
         corrected_interval(p, 0.7, 0.9, ENDLESS, a, b, confidence_level=level)
         for a, b in ((m / 2, m / 2), (m - ones, ones))
     )
-    return Lengths(m, equal.high - equal.low, adaptive.high - adaptive.low)
+    return LengthCurve(
+        judge_rate=p,
+        labels=tuple(int(size) for size in m),
+        equal=_listed(equal.high - equal.low),
+        adaptive=_listed(adaptive.high - adaptive.low),
+    )
 
 
 def _claims(
@@ -200,8 +199,8 @@ def _claims(
     main = next(s for s in settings if (s.m, s.specificity, s.sensitivity) == (200, 0.7, 0.9))
     gap = np.array(main.naive) - np.array(main.rates)
     crossing = float(np.interp(0, -gap, np.array(main.rates)))
-    curve = lengths(0.3, level)
-    enough = int(curve.m[np.argmax(curve.equal < 0.1)]) if (curve.equal < 0.1).any() else None
+    curve = length_curve(0.3, level)
+    enough = next((m for m, w in zip(curve.labels, curve.equal, strict=True) if w < 0.1), None)
     covered = [c for s in settings for c in s.coverage]
     floor = float(binom.ppf(1e-3 / len(covered), replications, level)) / replications
     blind = sum(c < 0.05 for c in main.coverage_naive)

@@ -414,6 +414,32 @@ class Shifted(Result):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LengthCurve(Result):
+    """Figure 3: interval length against the number of labels, for one judge rate."""
+
+    kind: ClassVar[str] = "length_curve"
+
+    judge_rate: float
+    labels: tuple[int, ...]
+    equal: tuple[float, ...]
+    adaptive: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SingleRun(Result):
+    """Figure 6a: one run over the true rates, judge alone and corrected, with intervals."""
+
+    kind: ClassVar[str] = "single_run"
+
+    naive: tuple[float, ...]
+    naive_low: tuple[float, ...]
+    naive_high: tuple[float, ...]
+    corrected: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Claim(Result):
     """A number in the paper's text beside ours."""
 
@@ -455,6 +481,8 @@ class ReportingReproduction(Result):
     seed: int
     settings: tuple[Simulated, ...]
     shift: Shifted | None
+    lengths: tuple[LengthCurve, ...] = ()
+    single_run: SingleRun | None = None
     claims: tuple[Claim, ...]
     protocol: tuple[ProtocolRow, ...] = ()
     splits: int | None = None
