@@ -46,7 +46,7 @@ BATCH = 60
 
 
 def repeats(full: bool) -> int:
-    return 3000 if full else 250
+    return 6000 if full else 250
 
 
 RUN = pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from adjudge.cli._common import (
     deliver,
     remark,
 )
-from adjudge.errors import ArgumentError
 
 
 def register(group: typer.Typer) -> None:
@@ -82,12 +81,11 @@ def selection(
     if write_ids is not None:
         wanted = (plan.recommended or plan.points[-1].n) - plan.n_labelled
         if wanted <= 0:
-            raise ArgumentError(
-                "--write-ids", str(write_ids), f"no more labels are needed: {plan.n_labelled} exist"
-            )
-        chosen = ids_to_label(judgments, wanted, labels=labels, cluster=cluster, seed=seed)
-        write_rows(chosen, write_ids)
-        remark(f"wrote {chosen.height} ids to {write_ids}")
+            remark(f"no more labels are needed, {plan.n_labelled} exist: {write_ids} not written")
+        else:
+            chosen = ids_to_label(judgments, wanted, labels=labels, cluster=cluster, seed=seed)
+            write_rows(chosen, write_ids)
+            remark(f"wrote {chosen.height} ids to {write_ids}")
     if plan.points[-1].coverage < gain:
         remark(f"no number of labels shown accepts {gain:g} of the verdicts at alpha {alpha:g}")
         bad_finding()

@@ -353,6 +353,8 @@ def _refuse_combinations(
         raise ArgumentError("pooled", pooled, "needs --guarantee fdr and groups with --by")
     if pooled and weights is not None:
         raise ArgumentError("pooled", pooled, "leave it out: weights are used within each group")
+    if by in ("judge", "protocol"):
+        raise ArgumentError("by", by, "leave it out: each judge and protocol has its own rule")
     if jury is not None and weights is not None:
         raise ArgumentError("jury", jury, "leave out --weights: a jury has no weighted form here")
 

@@ -24,6 +24,7 @@ from adjudge.selection.policy import check_judge, read_policy
 from adjudge.selection.rows import judged, measured, with_column
 from adjudge.selection.shift import weighted_fdr_select
 
+_INCOMPLETE = "not measured by every judge of the jury"
 _COLUMNS = ["id", "judge", "verdict", "p_a", "uncertainty", "accepted"]
 
 
@@ -70,8 +71,9 @@ def select(
     usable = measured(everything, dropped)
     if rules.jury is not None:
         jury = Jury(rules.jury.method, np.asarray(rules.jury.weights))
-        usable = unseated_rows(usable, jury, rules.jury.judges, dropped)
-        everything = usable
+        usable = unseated_rows(usable, jury, rules.jury.judges, Counter())
+        everything = _with_incomplete(everything, usable)
+        dropped = Counter({_INCOMPLETE: everything.height - usable.height})
     for column, option in ((rules.by, "by"), (rules.weights_column, "weights")):
         if column is not None and column not in usable.columns:
             raise ArgumentError("judgments", column, f"the policy needs this column ({option})")
@@ -86,11 +88,11 @@ def select(
     )
     rows = everything.join(
         verdicts, on=["id", "judge", "protocol"], how="left", maintain_order="left"
-    ).with_columns(
+    )
+    unmeasured = pl.format("status {}", "status") if rules.jury is None else pl.lit(_INCOMPLETE)
+    rows = rows.with_columns(
         accepted=pl.col("accepted").fill_null(False),
-        reason=pl.coalesce(
-            "reason", pl.when(pl.col("accepted").is_null()).then(pl.format("status {}", "status"))
-        ),
+        reason=pl.coalesce("reason", pl.when(pl.col("accepted").is_null()).then(unmeasured)),
     )
     n, kept = rows.height, int(rows.get_column("accepted").sum())
     summary = Selection(
@@ -106,10 +108,26 @@ def select(
         not_promised=rules.not_promised,
         assumptions=rules.assumptions,
         warnings=tuple(warnings),
-        dropped=dict(dropped),
+        dropped={why: count for why, count in dropped.items() if count},
     )
     others = [name for name in rows.columns if name not in (*_COLUMNS, "reason")]
     return Selected(summary=summary, rows=rows.select([*_COLUMNS, "reason", *others]))
+
+
+def _with_incomplete(everything: pl.DataFrame, usable: pl.DataFrame) -> pl.DataFrame:
+    """The jury's rows, and one without a measurement for every pair that some judge lacks."""
+    left_out = everything.unique("id", keep="first", maintain_order=True).join(
+        usable, on="id", how="anti", maintain_order="left"
+    )
+    shared = [name for name in left_out.columns if name in usable.columns]
+    blank = ("p_a", "p_fwd", "p_rev", "uncertainty", "verdict", "judge_fingerprint")
+    left_out = left_out.select(shared).with_columns(
+        *(pl.lit(None, usable.schema[name]).alias(name) for name in blank if name in shared),
+        judge=pl.lit(usable["judge"][0], pl.String),
+        protocol=pl.lit(usable["protocol"][0], pl.String),
+        status=pl.lit("error"),
+    )
+    return pl.concat([usable, left_out], how="diagonal_relaxed")
 
 
 def _apply(

@@ -30,7 +30,7 @@ from adjudge.selection._split_kernel import Half, Prepared, run_methods
 METHODS = ("vanilla", "heuristic", "naive", "scope", "fdr", "pac")
 ALPHAS = (0.05, 0.10, 0.15, 0.20, 0.25)
 #: Cells of the table (splits x rows) that are held at once.
-_CELLS = 4_000_000
+_CELLS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -131,33 +131,36 @@ def random_halves(
         codes, units = cluster_codes(list(cast("Sequence[object]", clusters)))
     if units < 2:
         raise ArgumentError("scores", n, "give at least two rows (or clusters) to split")
+    # One stream for each purpose, so that the splits do not depend on how many are held at once.
+    again, picks = gen.spawn(2)
     at_once = max(1, _CELLS // n)
     for start in range(0, n_splits, at_once):
-        chosen = _half_of(units, min(at_once, n_splits - start), gen)
+        chosen = _half_of(units, min(at_once, n_splits - start), gen, again)
         if codes is None:
             yield Half(chosen, None)
         else:
-            yield _by_cluster(chosen, codes, gen)
+            yield _by_cluster(chosen, codes, picks)
 
 
-def _half_of(units: int, splits: int, gen: np.random.Generator) -> BoolArray:
+def _half_of(
+    units: int, splits: int, gen: np.random.Generator, again: np.random.Generator
+) -> BoolArray:
     """A table in which each row marks a uniformly random half of the units."""
     half = units // 2
     marked = _below_median(_keys(units, splits, gen), half)
     # Equal keys at the cut would leave a half short: draw those splits again.
-    short = np.flatnonzero(np.count_nonzero(marked, axis=1) != half)
-    while len(short):
-        marked[short] = _below_median(_keys(units, len(short), gen), half)
-        short = short[np.count_nonzero(marked[short], axis=1) != half]
+    for row in np.flatnonzero(np.count_nonzero(marked, axis=1) != half):
+        while np.count_nonzero(marked[row]) != half:
+            marked[row] = _below_median(_keys(units, 1, again), half)[0]
     return marked
 
 
 def _keys(units: int, splits: int, gen: np.random.Generator) -> NDArray[np.unsignedinteger]:
     """Random sorting keys: 16 bits where they seldom tie at the cut, else 32."""
     width: type[np.unsignedinteger] = np.uint16 if units <= 4096 else np.uint32
-    cells = units * splits
-    raw = gen.bit_generator.random_raw(cells * np.dtype(width).itemsize // 8 + 1)
-    return np.asarray(raw).view(width)[:cells].reshape(splits, units)
+    words = -(-units * np.dtype(width).itemsize // 8)
+    raw = np.asarray(gen.bit_generator.random_raw(splits * words)).reshape(splits, words)
+    return raw.view(width)[:, :units]
 
 
 def _below_median(keys: NDArray[np.unsignedinteger], half: int) -> BoolArray:

@@ -224,6 +224,8 @@ def test_several_judges_have_their_own_rules():
     assert calibrate(both, alpha=0.3, judge="g").threshold == policy.groups[1].threshold
     with pytest.raises(ArgumentError, match="judge = 'x'"):
         calibrate(both, judge="x")
+    with pytest.raises(ArgumentError, match="its own rule"):
+        calibrate(both, by="judge")
 
 
 # --- weights ---------------------------------------------------------------------------------
@@ -391,6 +393,19 @@ def test_a_logistic_jury_learns_from_whole_prompts():
     policy = calibrate(frame, alpha=0.3, jury="logistic")
     assert policy.cluster == "prompt_id"
     assert policy.n_calibration == 70
+
+
+def test_a_pair_that_some_judge_lacks_is_kept_and_not_accepted():
+    frame = several()
+    policy = calibrate(frame, alpha=0.3, jury="mean")
+    lost = (pl.col("judge") == "b") & (pl.col("id") == "pair-00003")
+    new = frame.drop("label").filter(~lost)
+    done = select(new, policy)
+    assert done.rows.height == 240
+    row = done.rows.filter(pl.col("id") == "pair-00003").row(0, named=True)
+    assert (row["accepted"], row["p_a"]) == (False, None)
+    assert row["reason"] == "not measured by every judge of the jury"
+    assert done.summary.n - done.summary.n_accepted == sum(done.summary.dropped.values())
 
 
 def test_a_jury_needs_its_members():
