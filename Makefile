@@ -37,10 +37,10 @@ types: $(VENV)/.dev
 	$(BIN)/mypy
 
 test: lint types  ## what CI runs first: under five minutes on two cores
-	$(BIN)/pytest -n 2 -m "not montecarlo" src tests
+	$(BIN)/pytest -n 2 --dist loadfile -m "not montecarlo" src tests
 
 coverage: $(VENV)/.dev  ## the full Monte Carlo behind every guarantee
-	$(BIN)/pytest -n 2 -m montecarlo tests/coverage
+	$(BIN)/pytest -n 2 --dist worksteal -m montecarlo tests/coverage
 
 docs: $(VENV)/.dev  ## docs/cli.md and the type stub, from the code itself
 	$(BIN)/python docs/make_cli.py

@@ -17,8 +17,9 @@ def chromium_path() -> str | None:
     return os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """One browser per file: while it runs, its event loop would be in the way of other tests'."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     path = chromium_path()
     if path is None:

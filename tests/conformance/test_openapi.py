@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from support.serving import served, write_policy
+from serving import served, write_policy
 
 
 def test_schemathesis_finds_nothing(tmp_path: Path) -> None:

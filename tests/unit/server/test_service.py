@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from serving import JUDGE, served, write_policy
 
 from adjudge.selection import read_policy
-from support.serving import JUDGE, served, write_policy
 
 PAIR = {"prompt": "What is 1 + 1?", "response_a": "2", "response_b": "3"}
 
