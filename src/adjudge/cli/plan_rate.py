@@ -85,7 +85,9 @@ def rate(
         confidence_level=confidence_level,
     )
     deliver(plan, as_json=as_json, output=output, view=plan_view(plan))
-    if plot is not None:
+    if plot is not None and plan.rate is None:
+        remark("adjudge plan rate: no picture, this judge cannot be corrected")
+    elif plot is not None:
         from adjudge.present.estimation import plan_figure
         from adjudge.present.theme import save_figure
 

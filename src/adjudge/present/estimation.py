@@ -65,21 +65,33 @@ def _groups(result: GroupedEstimate, truth: Mapping[str, float] | None) -> Figur
     _rate_axis(axes, f"rate, with {100 * result.confidence_level:g} % intervals")
     entries = [("judge alone", WARM, "o"), ("corrected", ACCENT, "s")]
     _legend(axes, entries, truth is not None)
-    apart = [
-        one
-        for one in rows
-        if one.low is not None
-        and one.high is not None
-        and one.naive is not None
-        and not one.low <= one.naive <= one.high
-    ]
-    how = " (one confusion matrix for all)" if result.pooled else ""
-    axes.set_title(
-        f"For {len(apart)} of {len(rows)} the judge's own rate is outside the corrected interval"
-        + how,
-        fontsize=10.5,
-    )
+    axes.set_title(_group_finding(rows, truth) + (_POOLED if result.pooled else ""))
     return figure
+
+
+_POOLED = "\nwith one confusion matrix for all"
+
+
+def _group_finding(rows: Sequence[Estimate], truth: Mapping[str, float] | None) -> str:
+    """How many intervals hold the truth where it is known, else how many naive rates are out."""
+    if truth is not None:
+        known = [(one, truth[str(one.group)]) for one in rows if str(one.group) in truth]
+        held = sum(_within(one.low, value, one.high) for one, value in known)
+        naive = sum(_within(one.naive_low, value, one.naive_high) for one, value in known)
+        return (
+            f"The corrected interval holds the truth for {held} of {len(known)},\n"
+            f"the judge's own for {naive}"
+        )
+    apart = sum(
+        one.low is not None and not _within(one.low, one.naive, one.high)
+        for one in rows
+        if one.naive is not None
+    )
+    return f"For {apart} of {len(rows)} the judge's own rate is outside the corrected interval"
+
+
+def _within(low: float | None, value: float | None, high: float | None) -> bool:
+    return low is not None and high is not None and value is not None and low <= value <= high
 
 
 def _single(one: Estimate, truth: float | None) -> Figure:
@@ -172,6 +184,8 @@ def _classes(result: ClassEstimate, truth: Mapping[str, float] | None) -> Figure
 
 def plan_figure(plan: RatePlan) -> Figure:
     """Expected width against the number of labels, for each way to use them."""
+    if plan.rate is None:
+        raise ArgumentError("plan", "for people alone", "there is no judge to draw widths for")
     from adjudge.estimation import plan_rate
 
     most = max(plan.labels or 400, 100) * 2

@@ -106,6 +106,9 @@ def test_plan_from_guesses_and_infeasible(capsys: pytest.CaptureFixture[str]) ->
     assert run(["plan", "rate", *guess, "--n-test", "50", "--width", "0.01", "--json"]) == 2
     assert printed(capsys)["m0"] is None
     assert run(["plan", "rate", "--width", "0.2"]) == 1
+    coin = ["--judge-rate", "0.5", "--sensitivity", "0.5", "--specificity", "0.5"]
+    assert run(["plan", "rate", *coin, "--n-test", "90", "--width", "0.2", "--plot", "c.png"]) == 2
+    assert "do not use this judge" in capsys.readouterr().out
 
 
 def test_reproduce(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
