@@ -180,9 +180,7 @@ def error_figure(result: SoftEloReproduction) -> Figure:
         gains = [1 - (row.soft_mae or 0.0) / row.hard_mae for row in rows if row.hard_mae]
         told = f"Soft targets cut the held-out error by {100 * float(np.mean(gains)):.0f} %"
         axes.set_title(told if gains else "Held-out error")
-        axes.legend(
-            loc="lower center", bbox_to_anchor=(0.5, -0.02 - 1.1 / (len(rows) + 3)), ncols=3
-        )
+        figure.legend(loc="outside lower center", ncols=3)
     return figure
 
 

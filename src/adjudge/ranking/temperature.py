@@ -24,7 +24,11 @@ from adjudge._validation import FloatArray, IntArray, same_length
 from adjudge.errors import ArgumentError
 from adjudge.results.ranking import AgreementBin, ReliabilityBin, Temperature
 
-_MAX_STEPS = 100
+_MAX_STEPS = 200
+#: Steps of four: 4^20 is about 1e12.
+_DOUBLINGS = 20
+#: Score differences below this are nothing; above its inverse, no scores.
+_SMALLEST = 1e-100
 #: Mean of beta |s| below this: the calibrated target of a typical battle is under 0.575, and the
 #: leaderboard is compressed. The judges of appendix D.2 that lost their ranking lie near 0.2,
 #: those that kept it near 0.5 and above.
@@ -57,7 +61,7 @@ def fit_temperature(
     v = np.sign(s) / 2 + 0.5 if verdict is None else _floats(verdict, "verdict")
     same_length(score=s, verdict=v)
     decided = np.isfinite(s) & ((y == 0) | (y == 1))
-    t = (s * (2 * y - 1))[decided]
+    t = signed_differences(s[decided], y[decided])
     groups = None
     if clusters is not None:
         same_length(score=s, clusters=np.asarray(clusters))
@@ -68,6 +72,11 @@ def fit_temperature(
             beta=None, beta_se=None, n_battles=len(t), reason=problem, warnings=(problem,)
         )
     beta = float(newton_temperature(t, np.ones((1, len(t))))[0])
+    if not np.isfinite(beta):
+        problem = "the few votes against the scores are on differences near 0: beta is unbounded"
+        return Temperature(
+            beta=None, beta_se=None, n_battles=len(t), reason=problem, warnings=(problem,)
+        )
     se = _standard_error(t, beta, groups)
 
     # The judge's side: its own verdict where it gave one, the sign of its scores otherwise.
@@ -98,11 +107,19 @@ def fit_temperature(
     )
 
 
+def signed_differences(score: FloatArray, vote: FloatArray) -> FloatArray:
+    """s where people chose A, -s where B; a billionth of the largest |s| and less counts as 0."""
+    t = score * (2 * vote - 1)
+    if not len(t):
+        return t
+    return np.where(np.abs(t) < 1e-9 * np.abs(t).max(), 0.0, t)
+
+
 def no_maximum(t: FloatArray) -> str | None:
     """Why Eq. 6 has no finite maximum, or None."""
     if not len(t):
         return "no battle has both a score and a vote that is not a tie"
-    if not np.any(t > 0) and not np.any(t < 0):
+    if float(np.abs(t).max()) < _SMALLEST:
         return "every score difference is 0: the judge's scores say nothing"
     if not np.any(t < 0):
         return "the judge's scores agree with every vote: beta is unbounded, use hard-elo"
@@ -112,24 +129,45 @@ def no_maximum(t: FloatArray) -> str | None:
 
 
 def newton_temperature(t: FloatArray, counts: FloatArray, start: float = 0.0) -> FloatArray:
-    """One beta per row of `counts`, the weights of the signed differences `t`.
+    """One beta per row of `counts`, the weights of the signed differences `t`; NaN beyond reach.
 
-    Newton with the step shortened to ln(1 + d)/d, d = |step| max|t|: certain to converge, as for
-    Bradley-Terry. Rows must have weight on both signs.
+    Newton kept inside a bracket: the gradient falls in beta, so its sign says on which side of the
+    root one stands, and a step that leaves the bracket is replaced by halving it. Rows must have
+    weight on both signs. Beyond 1e12 / max|t| the root counts as unbounded.
     """
-    beta = np.full(len(counts), start)
     reach = float(np.abs(t).max())
-    weighted, squared = counts * t, counts * t**2
+    x = t / reach
+    weighted, squared = counts * x, counts * x**2
+
+    def slope(beta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        p, q = expit(beta[:, None] * x), expit(-beta[:, None] * x)
+        return (weighted * q).sum(axis=1), (squared * p * q).sum(axis=1)
+
+    side = np.sign(slope(np.zeros(len(counts)))[0])
+    near, far = np.zeros(len(counts)), side.copy()
+    for _ in range(_DOUBLINGS):
+        short = side * slope(far)[0] > 0
+        if not short.any():
+            break
+        near = np.where(short, far, near)
+        far = np.where(short, 4 * far, far)
+    found = side * slope(far)[0] <= 0
+    low, high = np.minimum(near, far), np.maximum(near, far)
+    beta = np.clip(np.full(len(counts), start * reach), low, high)
     for _ in range(_MAX_STEPS):
-        p = expit(beta[:, None] * t)
-        gradient = (weighted * (1 - p)).sum(axis=1)
-        information = (squared * p * (1 - p)).sum(axis=1)
-        step = gradient / information
-        size = np.abs(step) * reach
-        beta = beta + step * np.where(size > 1e-12, np.log1p(size) / np.maximum(size, 1e-12), 1.0)
-        if np.all(size <= 1e-9):
-            return np.asarray(beta, dtype=np.float64)
-    raise ArithmeticError(f"the temperature did not converge in {_MAX_STEPS} Newton steps")
+        gradient, information = slope(beta)
+        low, high = np.where(gradient >= 0, beta, low), np.where(gradient <= 0, beta, high)
+        step = np.divide(
+            gradient, information, out=np.full(len(beta), np.inf), where=information > 0
+        )
+        moved = beta + step
+        inside = (moved >= low) & (moved <= high)
+        moved = np.where(inside, moved, (low + high) / 2)
+        done = np.abs(moved - beta) <= 1e-10 * (1 + np.abs(beta))
+        beta = moved
+        if done[found].all():
+            break
+    return np.where(found, beta / reach, np.nan)
 
 
 def fold_temperatures(
@@ -141,12 +179,13 @@ def fold_temperatures(
     next to nothing.
     """
     decided = np.isfinite(score) & ((human == 0) | (human == 1)) & (score != 0)
-    t, level = np.unique((score * (2 * human - 1))[decided], return_inverse=True)
+    signed = signed_differences(score[decided], human[decided])
+    t, level = np.unique(signed, return_inverse=True)
     betas = np.full(n, np.nan)
     if no_maximum(t) is not None:
         return betas
     total = np.bincount(level, minlength=len(t)).astype(np.float64)
-    start = float(newton_temperature(t, total[None, :])[0])
+    start = float(np.nan_to_num(newton_temperature(t, total[None, :])[0]))
     side_a, side_b = a[decided], b[decided]
     order = np.argsort(np.concatenate([side_a, side_b]), kind="stable")
     model = np.concatenate([side_a, side_b])[order]
@@ -173,15 +212,15 @@ def _floats(values: ArrayLike, name: str) -> FloatArray:
         floats = array.astype(np.float64)
     except (TypeError, ValueError):
         raise ArgumentError(name, "text", "give numbers; NaN where one is missing") from None
-    if np.isinf(floats).any():
-        raise ArgumentError(name, "infinity", "give finite numbers; NaN where one is missing")
+    if np.any(np.abs(floats[~np.isnan(floats)]) > 1 / _SMALLEST):
+        raise ArgumentError(name, "beyond 1e100", "give finite numbers; NaN where one is missing")
     return floats
 
 
 def _standard_error(t: FloatArray, beta: float, groups: IntArray | None) -> float:
-    p = expit(beta * t)
-    gradient = t * (1 - p)
-    information = float((t**2 * p * (1 - p)).sum())
+    p, q = expit(beta * t), expit(-beta * t)
+    gradient = t * q
+    information = float((t**2 * p * q).sum())
     if groups is not None:
         gradient = np.asarray(np.bincount(groups, weights=gradient), dtype=np.float64)
     n = len(gradient)

@@ -1,0 +1,138 @@
+"""`adjudge rank`, `adjudge plan battles` and `adjudge reproduce soft-elo`, as a user runs them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from adjudge.cli import run
+from adjudge.simulate.battles import simulate_battles
+
+
+@pytest.fixture
+def battles(tmp_path: Path) -> Path:
+    path = tmp_path / "battles.csv"
+    simulate_battles(models=20, battles=2500, rng=3).frame.write_csv(path)
+    return path
+
+
+def test_a_board_for_people(battles: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["rank", str(battles), "--replicates", "50"]) == 0
+    shown = capsys.readouterr()
+    assert "soft-elo: 2,500 battles" in shown.out
+    assert "beta 0." in shown.out
+    assert "model-19" in shown.out
+
+
+def test_json_is_one_object_with_the_issues_names(
+    battles: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["rank", str(battles), "--evaluate", "--json", "--replicates", "20"]) == 0
+    board = json.loads(capsys.readouterr().out)
+    assert board["kind"] == "leaderboard"
+    assert {"method", "n_models", "mae", "spearman", "kendall", "mean_beta"} <= board["loo"][
+        0
+    ].keys()
+    assert {"method", "alpha", "coverage", "median_width", "quantile"} <= board["conformal"][
+        0
+    ].keys()
+    assert board["conformal"][0]["n_calibration"] == 10
+
+
+def test_files_and_figures(battles: Path, tmp_path: Path) -> None:
+    out, picture = tmp_path / "board.json", tmp_path / "board.svg"
+    options = ["--method", "bt", "--interval", "sandwich", "-o", str(out), "--plot", str(picture)]
+    assert run(["rank", str(battles), *options]) == 0
+    assert json.loads(out.read_text())["method"] == "bt"
+    assert picture.read_text().startswith("<?xml")
+
+
+@pytest.mark.parametrize(
+    "name", ["evaluation", "held-out", "residuals", "reliability", "widths", "intervals", "budgets"]
+)
+def test_every_figure_of_the_evaluation(name: str, battles: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "figure.png"
+    options = ["--evaluate", "--interval", "none", "--plot", str(picture), "--figure", name]
+    assert run(["rank", str(battles), *options]) == 0
+    assert picture.stat().st_size > 10_000
+
+
+def test_save_and_use_anchors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    world = simulate_battles(models=15, battles=4000, new_models=1, rng=1).frame
+    old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
+    world.filter(pl.col("human_pref").is_not_null()).write_ndjson(old)
+    world.filter(pl.col("human_pref").is_null()).drop("human_pref").write_ndjson(new)
+    anchors = tmp_path / "anchors.json"
+    options = ["--save-anchors", str(anchors), "--interval", "none"]
+    assert run(["rank", str(old), *options]) == 0
+    assert "14 anchors" in capsys.readouterr().err
+    assert run(["rank", str(new), "--anchors", str(anchors), "--json"]) == 0
+    board = json.loads(capsys.readouterr().out)
+    placed = [row for row in board["models"] if row["origin"] == "new"]
+    assert [row["model"] for row in placed] == ["model-14"]
+    assert placed[0]["low"] < placed[0]["elo"] < placed[0]["high"]
+    # At 99 % fourteen anchors are too few: the finding is bad.
+    assert run(["rank", str(new), "--anchors", str(anchors), "--alpha", "0.01"]) == 2
+    assert "99 needed" in capsys.readouterr().out
+
+
+def test_a_named_verdict_column(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "battles.csv"
+    path.write_text("model_a,model_b,human_pref,gpt4_pref\nx,y,A,B\ny,z,tie,A\nz,x,,B\nx,y,B,tie\n")
+    options = ["--verdict", "gpt4_pref", "--method", "bt", "--interval", "none", "--json"]
+    assert run(["rank", str(path), *options]) == 0
+    board = json.loads(capsys.readouterr().out)
+    assert (board["outcome"], board["n_battles"]) == ("gpt4_pref", 4)
+    assert run(["rank", str(path), "--interval", "none", "--json"]) == 0
+    people = json.loads(capsys.readouterr().out)
+    assert (people["outcome"], people["dropped"]) == ("votes", {"no outcome": 1})
+
+
+def test_scores_against_people_leave_with_two(
+    battles: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    turned = pl.read_csv(battles).rename({"score_a": "score_b", "score_b": "score_a"})
+    turned.write_csv(battles)
+    assert run(["rank", str(battles)]) == 2
+    assert "no leaderboard by soft-elo" in capsys.readouterr().out
+
+
+def test_thresholds_for_ci(battles: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base = ["rank", str(battles), "--evaluate", "--interval", "none", "--fail-above"]
+    assert run([*base, "500"]) == 0
+    assert run([*base, "1"]) == 2
+    assert "above 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--method", "best"], "method = 'best'"),
+        (["--fail-above", "3"], "add --evaluate"),
+        (["--verdict", "nobody"], "nobody"),
+        (["--anchors", "nowhere.json"], "nowhere.json"),
+        (["--evaluate", "--plot", "x.png", "--figure", "pie"], "--figure"),
+    ],
+)
+def test_what_cannot_run_says_why(
+    options: list[str], said: str, battles: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["rank", str(battles), "--interval", "none", *options]) == 1
+    told = capsys.readouterr().err.strip().splitlines()
+    assert said in told[-1]
+
+
+def test_plan_battles(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pool, rows = tmp_path / "pool.csv", tmp_path / "next.csv"
+    simulate_battles(models=6, battles=400, rng=0).frame.select(
+        "id", "model_a", "model_b"
+    ).write_csv(pool)
+    options = ["--budget", "30", "--write-rows", str(rows), "--json"]
+    assert run(["plan", "battles", str(pool), *options]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert plan["chosen"] == 30
+    assert plan["most"] - plan["least"] <= 2
+    assert pl.read_csv(rows).height == 30

@@ -1,0 +1,92 @@
+"""The paper's protocol on files in the release's own format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from adjudge.cli import run
+from adjudge.errors import DataError
+from adjudge.present.reproduction_soft_elo import error_figure, reproduction_view
+from adjudge.ranking import rank
+from adjudge.reproduce import soft_elo_published as published
+from adjudge.reproduce.soft_elo import reproduce_soft_elo
+from adjudge.simulate.battles import simulate_battles
+
+
+def write_release(path: Path, seed: int) -> pl.DataFrame:
+    """A simulated judge, written as the release writes: 0 = A wins, dicts as Python text."""
+    frame = simulate_battles(models=22, battles=1500, rng=seed).frame
+    difference = frame["score_a"] - frame["score_b"]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pl.DataFrame(
+        {
+            "battle_id": frame["id"],
+            "model_a": frame["model_a"],
+            "model_b": frame["model_b"],
+            "human_pref": frame["human_pref"].replace_strict({"A": 0.0, "B": 1.0, "tie": 0.5}),
+            "judge_pref": [0.0 if d > 0 else 1.0 if d < 0 else 0.5 for d in difference],
+            "scores_a": [str({"clarity": v, "fluency": v}) for v in frame["score_a"]],
+            "scores_b": [str({"clarity": v, "fluency": v}) for v in frame["score_b"]],
+            "language": frame["language"],
+        }
+    ).write_csv(path)
+    return frame
+
+
+def test_rows_carry_the_papers_figures(tmp_path: Path) -> None:
+    frame = write_release(tmp_path / "lmarena100k" / "annotations_qwen3_32b.csv", 0)
+    write_release(tmp_path / "comparia" / "annotations_qwen3_32b.csv", 1)
+    write_release(tmp_path / "comparia" / "annotations_own_judge.csv", 2)
+    result = reproduce_soft_elo(tmp_path)
+    assert [(row.corpus, row.judge) for row in result.rows[:1]] == [("lmarena100k", "Qwen3-32B")]
+    first = result.rows[0]
+    assert (first.published_hard_mae, first.published_soft_mae) == (27.5, 16.7)
+    assert first.published_smoothed["0.75"] == 24.8
+    assert first.published_soft_width == 78.0
+    others = {row.judge: row for row in result.rows[1:]}
+    assert others["Qwen3-32B"].published_beta == 0.13
+    assert others["own_judge"].published_hard_mae is None
+    # The same numbers as the front door gives on the same battles.
+    board = rank(frame, evaluate=True, interval="none")
+    by_method = {row.method: row for row in board.loo}
+    assert first.hard_mae == pytest.approx(by_method["hard-elo"].mae, abs=1e-6)
+    assert first.soft_mae == pytest.approx(by_method["soft-elo"].mae, abs=1e-6)
+    assert first.smoothed["0.75"] == pytest.approx(by_method["smoothed 0.75"].mae, abs=1e-6)
+    languages = {(row.corpus, row.language): row for row in result.languages}
+    assert languages["comparia", "en"].judges == 2
+    assert languages["lmarena100k", "en"].published_hard_mae == 86.6
+    assert reproduction_view(result)
+    assert error_figure(result) is not None
+    assert "paper: 27.5" in str(result)
+
+
+def test_published_tables_agree_with_themselves() -> None:
+    """Means and percentages that the paper prints from its own cells."""
+    hard = [row[3] for row in published.MAIN.values()]
+    soft = [row[4] for row in published.MAIN.values()]
+    assert sum(hard) / 8 == pytest.approx(45.9, abs=0.06)
+    assert sum(soft) / 8 == pytest.approx(17.9, abs=0.06)
+    at_75 = [row["0.75"] for row in published.SMOOTHING.values()]
+    # Not the 17.0 of appendix H.2.
+    assert sum(at_75) / 8 == pytest.approx(26.9, abs=0.06)
+    ece = [row[7] for row in published.MAIN.values()]
+    assert sum(ece) / 8 == pytest.approx(0.050, abs=0.0006)
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_release(tmp_path / "annotations_mine.csv", 0)
+    picture = tmp_path / "errors.png"
+    assert run(["reproduce", "soft-elo", str(tmp_path), "--plot", str(picture)]) == 0
+    shown = capsys.readouterr().out
+    assert "mine" in shown
+    assert "Table 8" in shown
+    assert picture.stat().st_size > 5_000
+    assert run(["reproduce", "soft-elo", str(tmp_path / "nothing")]) == 1
+
+
+def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="annotations"):
+        reproduce_soft_elo(tmp_path)
