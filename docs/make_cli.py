@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
-import subprocess
-import sys
+from contextlib import redirect_stdout
 from pathlib import Path
+from unittest import mock
+
+from adjudge.cli import run
 
 TARGET = Path(__file__).with_name("cli.md")
 HEAD = """# The command line
@@ -17,14 +20,10 @@ Made from the commands themselves by `make docs`; do not edit.
 
 def help_of(*words: str) -> str:
     """What `adjudge WORDS --help` prints, at a fixed width."""
-    told = subprocess.run(
-        [sys.executable, "-m", "adjudge", *words, "--help"],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "COLUMNS": "100", "TERMINAL_WIDTH": "100", "NO_COLOR": "1"},
-    )
-    return "\n".join(line.rstrip() for line in told.stdout.strip().splitlines())
+    told = io.StringIO()
+    with redirect_stdout(told), mock.patch.dict(os.environ, COLUMNS="100", TERMINAL_WIDTH="100"):
+        run([*words, "--help"])
+    return "\n".join(line.rstrip() for line in told.getvalue().strip().splitlines())
 
 
 def commands_in(help_text: str) -> list[str]:

@@ -66,6 +66,7 @@ def build() -> typer.Typer:
     app = typer.Typer(
         name="adjudge",
         cls=_InOurOrder,
+        context_settings={"max_content_width": 100},
         help="Trustworthy LLM-as-a-judge evaluation.",
         no_args_is_help=True,
         rich_markup_mode=None,
