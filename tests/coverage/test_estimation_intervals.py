@@ -116,7 +116,7 @@ def test_profile_covers_short(theta: float, q0: float, q1: float, m0: int, m1: i
 @pytest.mark.parametrize(("m0", "m1"), [(10, 10), (100, 10)])
 @pytest.mark.parametrize(("q0", "q1"), [(0.6, 0.6), *JUDGES])
 def test_profile_covers_small_and_lopsided_labels(q0: float, q1: float, m0: int, m1: int) -> None:
-    runs = 1000
+    runs = 1500
     covered = {
         float(theta): profile_coverage(theta, q0, q1, m0, m1, runs, seed=4)
         for theta in (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)

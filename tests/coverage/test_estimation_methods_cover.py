@@ -15,7 +15,7 @@ from adjudge.estimation.multiclass import class_shares
 from adjudge.estimation.pooling import judge_differs
 from adjudge.estimation.sample import Sample, make_sample
 
-RUNS = [pytest.param(300, id="short"), pytest.param(2000, id="full", marks=pytest.mark.montecarlo)]
+RUNS = [pytest.param(300, id="short"), pytest.param(3000, id="full", marks=pytest.mark.montecarlo)]
 
 
 def floor(replications: int, level: float = 0.95) -> float:

@@ -72,7 +72,7 @@ def test_the_papers_example_number_by_number() -> None:
     assert float(high) == pytest.approx(0.5229674313921099, abs=1e-12)
 
 
-@pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
+@pytest.mark.parametrize("level", [0.8, 0.95])
 def test_a_grid_equals_the_published_formulas(level: float) -> None:
     columns = np.array([[float(v) for v in row] for row in GRID]).T
     low, high, informative = corrected_interval(*columns, confidence_level=level)

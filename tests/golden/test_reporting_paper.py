@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from adjudge.present import reporting_paper
 from adjudge.reproduce.reporting import length_curve, reproduce_reporting
 
 
@@ -41,3 +42,22 @@ def test_figure_3_shrinks_with_labels_and_algorithm_1_is_never_much_longer() -> 
         equal, adaptive = np.array(curve.equal), np.array(curve.adaptive)
         assert (np.diff(equal[20:]) < 0).all()
         assert (adaptive <= equal * 1.03).all()
+
+
+def test_every_figure_of_the_paper_is_drawn(found, tmp_path, monkeypatch) -> None:
+    drawn = {}
+
+    def keep(figure, path):  # type: ignore[no-untyped-def]
+        drawn[path.stem] = figure
+        return path
+
+    # Rendering twelve pictures takes longer than making them; the command line's test renders one.
+    monkeypatch.setattr(reporting_paper, "save_figure", keep)
+    paths = reporting_paper.save_figures(found, tmp_path)
+    assert {path.stem for path in paths} == {f"figure{i}" for i in (3, 4, 5, 6, *range(9, 17))}
+    assert len(drawn["figure3"].axes[0].lines) == 8
+    assert len(drawn["figure5"].axes[0].lines) == 7
+    for number in (6, *range(9, 17)):
+        panels = drawn[f"figure{number}"].axes
+        assert len(panels) == 3
+        assert all(panel.get_xlabel() == "true rate" for panel in panels)

@@ -32,7 +32,7 @@ def honest(result: Estimate) -> None:
         assert one.estimate is None or 0 <= one.low <= one.high <= 1
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(rows, st.sampled_from(METHODS), st.booleans(), st.sampled_from([0.5, 0.95, 0.999]))
 def test_any_rows_any_method(given_rows, method: str, clustered: bool, level: float) -> None:
     judge, human, group = zip(*given_rows, strict=True)
@@ -106,7 +106,7 @@ def test_any_plan(given_rows, method: str) -> None:
 counted = st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(counted, counted, counted)
 def test_any_counts_have_a_profile_interval(test, negative, positive) -> None:
     counts = Counts(

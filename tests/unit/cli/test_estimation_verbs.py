@@ -111,13 +111,13 @@ def test_plan_from_guesses_and_infeasible(capsys: pytest.CaptureFixture[str]) ->
     assert "do not use this judge" in capsys.readouterr().out
 
 
-def test_reproduce(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["reproduce", "reporting", "--replications", "200", "--figures", "figures", "--json"]
-    assert run(words) == 0
+def test_reproduce(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["reproduce", "reporting", "--replications", "200", "--json"]) == 0
     got = printed(capsys)
     assert len(got["settings"]) == 8
-    names = {path.stem for path in Path("figures").iterdir()}
-    assert names == {f"figure{i}" for i in (3, 4, 5, 6, *range(9, 17))}
+    assert got["claims"][0]["paper"] == "0.75"
+    assert run(["reproduce", "reporting", "--replications", "100"]) == 0
+    assert "the paper's text beside ours" in capsys.readouterr().out
 
 
 def test_reproduce_on_battles(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -141,3 +141,4 @@ def test_reproduce_on_battles(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     x, y = got["protocol"]
     assert x["rate"] == pytest.approx(1 - y["rate"])
     assert x["coverage"] > 0.8
+    assert Path("f/figure7.png").stat().st_size > 5_000

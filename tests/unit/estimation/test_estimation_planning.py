@@ -61,7 +61,7 @@ def test_more_labels_are_narrower_and_the_step_is_reported() -> None:
 
 def test_planned_variances_match_a_simulation() -> None:
     rng = np.random.default_rng(0)
-    theta, q0, q1, n, m, runs = 0.6, 0.8, 0.9, 2000, 300, 4000
+    theta, q0, q1, n, m, runs = 0.6, 0.8, 0.9, 1000, 300, 3000
     truth = rng.random((runs, n + m)) < theta
     judge = np.where(rng.random((runs, n + m)) < np.where(truth, q1, q0), truth, ~truth)
     z, x, t = truth[:, :m], judge[:, :m], judge[:, m:]
