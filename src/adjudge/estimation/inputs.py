@@ -115,6 +115,13 @@ def read_rows(
     sample, verdicts, known = None, np.empty(0, np.int64), np.empty(0, np.int64)
     names: tuple[str, ...] = ()
     if scale == "classes":
+        if (chance.is_not_null() & label.is_not_null()).any():
+            raise DataError(
+                name,
+                "labels picked by plan are for verdicts of 0 and 1",
+                column="sampling_probability",
+                remedy="name the class that counts as 1 with positive",
+            )
         names, verdicts, known = _classes(verdict, label, name, judge_column)
     else:
         sample = make_sample(

@@ -49,9 +49,9 @@ def profile_interval(
     without noise). The interval is the hull of the rates that are not rejected. With
     q0 + q1 <= 1 in the labels it is [0, 1].
 
-    Measured coverage at 95 %, pointwise: 0.945 or more at m0 = m1 = 10 and at 100 and 10, judges
-    from 0.6 to 0.9, every rate. Rows are taken as independent; there is no version for clusters,
-    strata, weights or probabilities.
+    Measured coverage at 95 %, pointwise, 1,500 replications a cell: 0.949 or more at m0 = m1 = 10
+    and at 100 and 10, judges from 0.6 to 0.9, rates from 0 to 1. Rows are taken as
+    independent; there is no version for clusters, strata, weights or probabilities.
 
     >>> weak = Counts(k=500, n=1000, c0=60, m0=100, c1=6, m1=10)
     >>> low, high, _ = profile_interval(weak)

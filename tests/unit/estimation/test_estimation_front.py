@@ -177,6 +177,15 @@ def test_planned_rows_are_only_for_conditional_or_weights() -> None:
         )
 
 
+def test_planned_labels_of_classes_are_refused() -> None:
+    with pytest.raises(DataError, match="picked by plan"):
+        estimate(
+            judge=["A", "B", "tie", "A"],
+            human=["A", "B", None, None],
+            sampling_probability=[0.5, 0.5, None, None],
+        )
+
+
 def test_pooling_warns_and_per_group_does_not() -> None:
     rows = binary_rows(
         {
