@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adjudge.errors import ArgumentError
+from adjudge.present.tables import safe
 from adjudge.present.theme import ACCENT, GRID, INK, MUTED, SERIES, WARM, new_figure, themed
 from adjudge.results.ranking import HeldOutRow, Leaderboard
 
@@ -377,7 +378,7 @@ def _single(
 
 def _short(name: str, most: int = 40) -> str:
     # Two dollar signs in a name would be read as mathematics.
-    name = name.replace("$", r"\$")
+    name = safe(name).replace("$", r"\$")
     return name if len(name) <= most else name[: most - 1] + "…"
 
 

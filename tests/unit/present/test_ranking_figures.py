@@ -1,0 +1,66 @@
+"""Figures of the ranking room: what they draw, and what they refuse to draw."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from adjudge.errors import ArgumentError
+from adjudge.present.ranking import FIGURES, leaderboard_figure
+from adjudge.present.ranking_tables import leaderboard_view
+from adjudge.present.theme import save_figure
+from adjudge.ranking import rank
+from adjudge.results.ranking import Leaderboard
+from adjudge.simulate.battles import simulate_battles
+
+
+@pytest.fixture(scope="module")
+def board() -> Leaderboard:
+    frame = simulate_battles(models=20, battles=2500, rng=3).frame
+    return rank(frame, evaluate=True, replicates=50, group="language")
+
+
+@pytest.mark.parametrize("name", sorted(FIGURES))
+def test_every_figure_has_a_title_and_labelled_axes(name: str, board: Leaderboard) -> None:
+    figure = FIGURES[name](board)
+    for axes in figure.axes:
+        assert axes.get_title(loc="left")
+        assert axes.get_xlabel() or axes.get_xticklabels()
+    save_figure(figure, f"{name}.png")
+
+
+def test_the_ramp_is_in_the_title(board: Leaderboard) -> None:
+    title = FIGURES["residuals"](board).axes[0].get_title(loc="left")
+    hard = board.loo[0].residual_by_quarter
+    assert f"{hard[3] - hard[0]:+.0f}" in title
+
+
+def test_without_an_evaluation_there_is_nothing_to_draw(board: Leaderboard) -> None:
+    bare = replace(board, held_out=(), loo=(), conformal=(), budgets=())
+    for name in ("evaluation", "held-out", "residuals", "intervals", "widths", "budgets"):
+        with pytest.raises(ArgumentError):
+            FIGURES[name](bare)
+    with pytest.raises(ArgumentError, match="no leaderboard"):
+        leaderboard_figure(replace(board, models=()))
+
+
+def test_open_ends_components_and_odd_names_are_drawn() -> None:
+    odd = rank(
+        {
+            "model_a": ["$x$", "$x$", "[bold]y", "p\x1b[31m", "q"],
+            "model_b": ["[bold]y", "z", "z", "q", "p\x1b[31m"],
+            "winner": ["model_a", "model_a", "tie", "model_a", "model_a"],
+        },
+        replicates=20,
+    )
+    save_figure(leaderboard_figure(odd), "odd.svg")
+    assert "not on one scale" in leaderboard_figure(odd).axes[0].get_xlabel()
+
+
+@pytest.mark.parametrize("method", ["copeland", "mfas", "win-rate", "online-elo"])
+def test_orders_without_elo_are_drawn_and_told(method: str) -> None:
+    frame = simulate_battles(models=5, battles=200, rng=0).frame
+    made = rank(frame, method=method, replicates=20)
+    save_figure(leaderboard_figure(made), f"{method}.png")
+    assert leaderboard_view(made)
