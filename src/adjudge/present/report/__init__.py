@@ -18,8 +18,10 @@ from adjudge.present.report.sections.diagnosis import diagnosis_section
 from adjudge.present.report.sections.estimation import estimation_section
 from adjudge.present.report.sections.judging import judging_section
 from adjudge.present.report.sections.labelling import labelling_section
+from adjudge.present.report.sections.others import others_section
 from adjudge.present.report.sections.ranking import ranking_section
 from adjudge.present.report.sections.selection import selection_section
+from adjudge.present.tables import counted
 
 FORMATS = ("html", "md", "json")
 _SECTIONS = (
@@ -29,6 +31,7 @@ _SECTIONS = (
     diagnosis_section,
     ranking_section,
     labelling_section,
+    others_section,
     appendix_section,
 )
 
@@ -67,7 +70,8 @@ def write_report(
 
 def _subtitle(found: Collected) -> str:
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return f"{found.folder.resolve().name}, {len(found.results)} results, made {made}"
+    held = counted(len(found.results), "result", "results")
+    return f"{found.folder.resolve().name}, {held}, made {made}"
 
 
 def _as_json(found: Collected) -> str:

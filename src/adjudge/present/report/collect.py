@@ -41,7 +41,15 @@ class Collected:
 
     def of(self, made: type[R]) -> list[R]:
         """The results of one class, in the order of their file names."""
-        return [found.result for found in self.results if isinstance(found.result, made)]
+        return [result for _, result in self.named(made)]
+
+    def named(self, made: type[R]) -> list[tuple[str, R]]:
+        """The same, each with the name of its file."""
+        return [
+            (found.path.name, found.result)
+            for found in self.results
+            if isinstance(found.result, made)
+        ]
 
 
 def collect(folder: str | Path) -> Collected:

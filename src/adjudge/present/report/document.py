@@ -33,6 +33,13 @@ class Numbers:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Heading:
+    """The file that what follows comes from, where a folder holds several of its kind."""
+
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Words:
     """A paragraph, or a list where there are several."""
 
@@ -72,7 +79,7 @@ class PairBlock:
     note: str
 
 
-Block = Numbers | Words | TableBlock | Picture | PairBlock
+Block = Heading | Numbers | Words | TableBlock | Picture | PairBlock
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ from itertools import groupby
 from adjudge.present.report.document import (
     Block,
     Document,
+    Heading,
     Numbers,
     PairBlock,
     Picture,
@@ -72,6 +73,8 @@ def _section(section: Section) -> str:
 
 def _block(block: Block, prefix: str) -> str:
     match block:
+        case Heading():
+            return f"<h3>{_text(block.text)}</h3>"
         case Numbers():
             cells = "".join(
                 f'<div class="number {n.tone}"><dt>{_text(n.label)}</dt><dd>{_text(n.value)}</dd>'

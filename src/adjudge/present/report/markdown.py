@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from adjudge.present.report.document import (
     Block,
     Document,
+    Heading,
     Numbers,
     PairBlock,
     Picture,
@@ -33,6 +34,8 @@ def render_markdown(document: Document) -> str:
 
 def _block(block: Block) -> list[str]:
     match block:
+        case Heading():
+            return [f"### {_text(block.text)}", ""]
         case Numbers():
             rows = [(n.label, n.value, n.note) for n in block.numbers]
             return [*_table(("", "value", ""), rows), ""]

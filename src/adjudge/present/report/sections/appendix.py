@@ -9,6 +9,7 @@ from typing import Any
 
 from adjudge.present.report.collect import Collected
 from adjudge.present.report.document import Block, Section, TableBlock
+from adjudge.present.tables import counted
 
 _LIBRARIES = ("adjudge", "numpy", "scipy", "polars", "pydantic", "aiohttp", "matplotlib")
 #: Longer values (rows, curves, calibration scores) are in the files themselves.
@@ -47,14 +48,15 @@ def appendix_section(found: Collected) -> Section:
             TableBlock(
                 columns=("file", "why it is not here"),
                 rows=tuple(found.passed_over.items()),
-                caption=f"{len(found.passed_over)} files passed over",
+                caption=counted(len(found.passed_over), "file", "files") + " passed over",
                 text_columns=2,
             )
         )
+    held = counted(len(found.results), "result file", "result files")
     return Section(
         key="appendix",
         title="To run it again",
-        finding=f"{len(found.results)} result files, with every setting, seed and fingerprint.",
+        finding=f"{held}, with every setting, seed and fingerprint.",
         action="Give the same inputs and these settings to the same version for the same numbers.",
         blocks=tuple(blocks),
     )

@@ -7,6 +7,7 @@ from adjudge.present.diagnosis_scores import score_figure
 from adjudge.present.report.collect import Collected
 from adjudge.present.report.document import Block, Section, TableBlock, Words
 from adjudge.present.report.sections.pictures import drawn
+from adjudge.present.report.sections.several import more_than_one, under_names
 from adjudge.present.tables import counted, number, percent
 from adjudge.results.bias import BiasReport, JudgeBias
 from adjudge.results.diagnosis import ScoreDiagnosis, Transitivity, TransitivityGroup
@@ -14,19 +15,19 @@ from adjudge.results.diagnosis import ScoreDiagnosis, Transitivity, Transitivity
 
 def diagnosis_section(found: Collected) -> Section | None:
     """Every diagnosis of the folder."""
-    biases, cycles = found.of(BiasReport), found.of(Transitivity)
-    scores = found.of(ScoreDiagnosis)
+    biases, cycles = found.named(BiasReport), found.named(Transitivity)
+    scores = found.named(ScoreDiagnosis)
     if not (biases or cycles or scores):
         return None
     blocks: list[Block] = []
     troubles: list[str] = []
-    for report in biases:
+    for _, report in biases:
         troubles += [trouble for judge in report.judges for trouble in _troubles(judge)]
-        blocks += _bias(report)
-    for result in cycles:
-        blocks += _transitivity(result)
-    for diagnosis in scores:
-        blocks += _scores(diagnosis)
+    troubles = list(dict.fromkeys(troubles))
+    named = more_than_one(biases, cycles, scores)
+    blocks += under_names(biases, _bias, named=named)
+    blocks += under_names(cycles, _transitivity, named=named)
+    blocks += under_names(scores, _scores, named=named)
     if troubles:
         finding = f"{counted(len(troubles), 'bias', 'biases')} found: {troubles[0]}."
         action = "Ask in both orders, calibrate before you trust, and correct before you report."
@@ -45,7 +46,11 @@ def diagnosis_section(found: Collected) -> Section | None:
 
 def _troubles(judge: JudgeBias) -> list[str]:
     parts = (judge.position, judge.verbosity, judge.family, judge.reliability)
-    return [part.finding for part in parts if part is not None and part.biased]
+    return [f"{_name(judge)} {part.finding}" for part in parts if part is not None and part.biased]
+
+
+def _name(judge: JudgeBias) -> str:
+    return judge.judge or "the judge"
 
 
 def _bias(report: BiasReport) -> list[Block]:
@@ -54,13 +59,13 @@ def _bias(report: BiasReport) -> list[Block]:
         position, agreement, reliability = judge.position, judge.agreement, judge.reliability
         rows.append(
             (
-                judge.judge or "the judge",
+                _name(judge),
                 number(judge.rows),
                 percent(position.first_share, 1) if position else "–",
                 percent(position.flip_share, 1) if position else "–",
                 percent(agreement.raw, 1) if agreement else "–",
                 number(agreement.kappa, 2) if agreement else "–",
-                number(reliability.ece_uniform) if reliability else "–",
+                number(reliability.ece_equal_mass) if reliability else "–",
             )
         )
     table = TableBlock(
@@ -74,9 +79,9 @@ def _bias(report: BiasReport) -> list[Block]:
             "ECE",
         ),
         rows=tuple(rows),
-        caption=f"Biases, clustered by {report.clustered_by}",
+        caption=f"Biases, clustered by {report.clustered_by}; ECE over bins of equally many rows",
     )
-    words = tuple(line for judge in report.judges for line in judge.findings())
+    words = tuple(f"{_name(j)}: {line}" for j in report.judges for line in j.findings())
     picture = drawn(
         lambda: bias_figure(report),
         "Intervals that miss the dashed line are biases; a curve off the diagonal misleads.",

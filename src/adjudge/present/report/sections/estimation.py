@@ -14,6 +14,7 @@ from adjudge.present.report.document import (
     Words,
 )
 from adjudge.present.report.sections.pictures import drawn
+from adjudge.present.report.sections.several import more_than_one, together, under_names
 from adjudge.present.tables import interval, number
 from adjudge.results.estimation import (
     ClassEstimate,
@@ -26,20 +27,28 @@ from adjudge.results.estimation import (
 
 def estimation_section(found: Collected) -> Section | None:
     """Corrected rates, differences and the plan for the next labels."""
-    singles, grouped = found.of(Estimate), found.of(GroupedEstimate)
-    others = [*found.of(ClassEstimate), *found.of(RateDifference), *found.of(RatePlan)]
+    singles, grouped = found.named(Estimate), found.named(GroupedEstimate)
+    others = [*found.named(ClassEstimate), *found.named(RateDifference), *found.named(RatePlan)]
     if not (singles or grouped or others):
         return None
     blocks: list[Block] = []
     finding, action, tone = "Rates corrected for the judge's errors.", "", "plain"
-    if singles:
-        finding, action, tone = _said(singles[-1])
-        blocks += _single(singles[-1])
-    if grouped:
-        if not singles:
-            finding, action, tone = _said_groups(grouped[-1])
-        blocks += _groups(grouped[-1])
-    blocks += [Words(lines=tuple(result.lines())) for result in others]
+    said: list[tuple[str, str, Tone]] = [
+        *(_said(one) for _, one in singles),
+        *(_said_groups(one) for _, one in grouped),
+    ]
+    if said:
+        finding, action, tone = said[0]
+    if len(singles) > 1:
+        finding = together(singles, _short, "corrected rates")
+    elif len(grouped) > 1 and not singles:
+        finding = together(grouped, lambda one: _said_groups(one)[0].rstrip("."), "tables of rates")
+    if any(one[2] == "bad" for one in said):
+        tone = "bad"
+    named = more_than_one(singles, grouped, others)
+    blocks += under_names(singles, _single, named=named)
+    blocks += under_names(grouped, _groups, named=named)
+    blocks += under_names(others, lambda result: [Words(lines=tuple(result.lines()))], named=named)
     return Section(
         key="estimate",
         title="The number to report",
@@ -61,6 +70,12 @@ def _said(one: Estimate) -> tuple[str, str, Tone]:
         "Report the corrected rate with its interval; the naive one carries the judge's errors.",
         "plain",
     )
+
+
+def _short(one: Estimate) -> str:
+    if one.estimate is None:
+        return "no honest number"
+    return f"{one.estimate:.3f} {interval(one.low, one.high)}"
 
 
 def _single(one: Estimate) -> list[Block]:
@@ -90,7 +105,7 @@ def _single(one: Estimate) -> list[Block]:
         Number(label="rows without one", value=number(one.n_test)),
     ]
     words = (
-        f"{one.method}: {one.why}",
+        f"Method: {one.why}",
         *(f"It assumes: {line}" for line in one.assumptions),
         *one.warnings,
         *(f"{n:,} rows set aside: {why}" for why, n in one.dropped.items() if n),
@@ -141,7 +156,15 @@ def _groups(result: GroupedEstimate) -> list[Block]:
         rows=rows,
         caption="One confusion matrix for all" if result.pooled else "A confusion matrix for each",
     )
-    warned = [Words(lines=result.warnings, tone="bad")] if result.warnings else []
+    told = (
+        *result.warnings,
+        *(
+            f"{one.group}: {text}"
+            for one in result.groups
+            for text in ((one.reason,) if one.reason else one.warnings)
+        ),
+    )
+    warned = [Words(lines=told, tone="bad")] if told else []
     picture = drawn(
         lambda: estimate_figure(result), "Compare intervals; a difference inside them is not one."
     )

@@ -6,23 +6,29 @@ from adjudge.present.ranking import evaluation_figure, leaderboard_figure
 from adjudge.present.report.collect import Collected
 from adjudge.present.report.document import Block, Section, TableBlock, Words
 from adjudge.present.report.sections.pictures import drawn
+from adjudge.present.report.sections.several import together, under_names
 from adjudge.present.tables import counted, number
 from adjudge.results.ranking import Leaderboard, ModelRow
 
 
 def ranking_section(found: Collected) -> Section | None:
-    """Every leaderboard of the folder, the last one first in words."""
-    boards = [board for board in found.of(Leaderboard) if board.models]
+    """Every leaderboard of the folder."""
+    boards = [(name, board) for name, board in found.named(Leaderboard) if board.models]
     if not boards:
         return None
-    blocks: list[Block] = []
-    for board in boards:
-        blocks += _board(board)
-    finding, action = _said(boards[-1])
+    finding, action = _said(boards[0][1])
+    if len(boards) > 1:
+        finding = together(
+            boards, lambda board: f"{board.models[0].model} leads by {board.method}", "leaderboards"
+        )
+        action = "Read the rank ranges, not the ranks."
     return Section(
-        key="ranking", title="How the models rank", finding=finding, action=action,
-        blocks=tuple(blocks),
-    )  # fmt: skip
+        key="ranking",
+        title="How the models rank",
+        finding=finding,
+        action=action,
+        blocks=tuple(under_names(boards, _board, named=len(boards) > 1)),
+    )
 
 
 def _said(board: Leaderboard) -> tuple[str, str]:

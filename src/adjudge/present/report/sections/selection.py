@@ -15,34 +15,45 @@ from adjudge.present.report.document import (
     TableBlock,
     Words,
 )
+from adjudge.present.report.sections.several import more_than_one, together, under_names
 from adjudge.present.selection import evaluation_pictures
-from adjudge.present.tables import number, percent
+from adjudge.present.tables import counted, number, percent
 from adjudge.results.selection import Evaluation, Policy, Selection
 
 _DOUBTFUL = 10
+_RULES = {
+    "all": "none: all pass",
+    "below": "–",
+    "none": "none passes",
+    "batch": "by batch",
+    "groups": "by group",
+}
 
 
 def selection_section(found: Collected) -> Section | None:
-    """The last policy of the folder, what select did with it, and the evaluation."""
-    policies, selections = found.of(Policy), found.of(Selection)
-    evaluations = found.of(Evaluation)
+    """Every policy of the folder, what select did with it, and the evaluations."""
+    policies, selections = found.named(Policy), found.named(Selection)
+    evaluations = found.named(Evaluation)
     if not (policies or selections or evaluations):
         return None
     blocks: list[Block] = []
     finding, action, bad = "No policy in this folder.", "Run adjudge calibrate.", False
+    named = more_than_one(policies, selections, evaluations)
     if policies:
-        policy = policies[-1]
-        bad = not policy.feasible
-        finding, action = _said(policy)
-        blocks += _policy_blocks(policy)
+        bad = not all(policy.feasible for _, policy in policies)
+        finding, action = _said(policies[-1][1])
+        if len(policies) > 1:
+            finding = together(policies, _accepts, "policies")
+            action = "Each policy is for its own judge and error level; select refuses the others."
+        blocks += under_names(policies, _policy_blocks, named=named)
     if selections:
-        done = selections[-1]
-        bad = bad or done.drift.flagged
-        blocks.append(
-            Words(lines=tuple(done.lines()), tone="bad" if done.drift.flagged else "plain")
+        bad = bad or any(done.drift.flagged for _, done in selections)
+        # What the rule promises stands above, with the policy.
+        with_promise = not policies
+        blocks += under_names(
+            selections, lambda done: [_done(done, with_promise=with_promise)], named=named
         )
-    if evaluations:
-        blocks += _evaluation_blocks(evaluations[-1])
+    blocks += under_names(evaluations, _evaluation_blocks, named=named)
     blocks += _doubtful(found)
     return Section(
         key="selection",
@@ -57,15 +68,37 @@ def selection_section(found: Collected) -> Section | None:
 def _said(policy: Policy) -> tuple[str, str]:
     if not policy.feasible:
         return (
-            f"At error level {policy.alpha:g} no threshold passes: nothing can be accepted.",
+            f"At error level {policy.alpha:g} no threshold passes for {_whose(policy)}: nothing "
+            "can be accepted.",
             "Label more pairs, allow a higher alpha, or use a better judge.",
         )
     about = "about " if policy.indicative else ""
     return (
-        f"At error level {policy.alpha:g}, {about}{percent(policy.coverage)} of verdicts are "
-        f"accepted; {percent(policy.empirical_risk, 1)} of those were wrong on the labels.",
+        f"At error level {policy.alpha:g}, {about}{percent(policy.coverage)} of the verdicts of "
+        f"{_whose(policy)} are accepted; {percent(policy.empirical_risk, 1)} of those were wrong "
+        "on the labels.",
         "Use accepted verdicts as they are; give the others to people.",
     )
+
+
+def _accepts(policy: Policy) -> str:
+    share = percent(policy.coverage) if policy.feasible else "nothing"
+    return f"{_whose(policy)} at {policy.alpha:g} accepts {share}"
+
+
+def _whose(policy: Policy) -> str:
+    if len(policy.judges) == 1:
+        return policy.judges[0]
+    return counted(len(policy.judges), "judge", "judges")
+
+
+def _done(done: Selection, *, with_promise: bool) -> Words:
+    lines = [
+        line
+        for line in done.lines()
+        if with_promise or not line.startswith(("promises:", "does not promise:"))
+    ]
+    return Words(lines=tuple(lines), tone="bad" if done.drift.flagged else "plain")
 
 
 def _policy_blocks(policy: Policy) -> list[Block]:
@@ -74,20 +107,27 @@ def _policy_blocks(policy: Policy) -> list[Block]:
             Number(label="guarantee", value=policy.guarantee, note=f"alpha {policy.alpha:g}"),
             Number(
                 label="threshold",
-                value=policy.accepts if policy.threshold is None else f"{policy.threshold:.4f}",
+                value=_RULES[policy.accepts]
+                if policy.threshold is None
+                else f"{policy.threshold:.4g}",
                 note="accept uncertainty at or below" if policy.threshold is not None else "",
             ),
             Number(label="labels used", value=number(policy.n_calibration)),
             Number(label="accepted", value=percent(policy.coverage, 1)),
-            Number(label="wrong among them", value=percent(policy.empirical_risk, 1)),
+            Number(
+                label="wrong among them",
+                value=percent(policy.empirical_risk, 1) if policy.n_accepted else "–",
+            ),
         )
     )
     words = Words(
         lines=(
+            f"It is for: {', '.join(policy.judges)}",
             f"It promises: {policy.promise}",
             f"It does not promise: {policy.not_promised}",
             *(f"It assumes: {line}" for line in policy.assumptions),
             *policy.warnings,
+            *(f"{group.name}: {group.note}" for group in policy.groups if group.note),
         )
     )
     blocks: list[Block] = [numbers, words]
@@ -100,7 +140,7 @@ def _policy_blocks(policy: Policy) -> list[Block]:
                         other.guarantee,
                         other.promise,
                         percent(other.coverage, 1),
-                        percent(other.empirical_risk, 1),
+                        percent(other.empirical_risk, 1) if other.n_accepted else "–",
                     )
                     for other in policy.alternatives
                 ),

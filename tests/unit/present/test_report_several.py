@@ -1,0 +1,98 @@
+"""A folder with several results of a kind: none is left out, each says whose it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from adjudge.diagnosis import diagnose_bias
+from adjudge.estimation import estimate
+from adjudge.io import write_result
+from adjudge.present.report import render_report, write_report
+from adjudge.selection import calibrate, plan_selection, select
+
+
+def _judgments(*, right: float, name: str, n: int = 200) -> pl.DataFrame:
+    rng = np.random.default_rng(7)
+    label = np.where(rng.random(n) < 0.5, "A", "B")
+    sure = np.where(rng.random(n) < right, 0.97, 0.03)
+    p = np.where(label == "A", sure, 1 - sure)
+    return pl.DataFrame(
+        {
+            "id": [f"p{i}" for i in range(n)],
+            "judge": [name] * n,
+            "protocol": ["preference"] * n,
+            "status": ["ok"] * n,
+            "p_fwd": p,
+            "p_rev": p,
+            "label": label,
+        }
+    )
+
+
+def _answers() -> pl.DataFrame:
+    rng = np.random.default_rng(3)
+    human = rng.random(600) < 0.6
+    judge = np.where(rng.random(600) < 0.9, human, ~human)
+    shown = [int(h) if i % 3 == 0 else None for i, h in enumerate(human)]
+    return pl.DataFrame(
+        {"judge": judge.astype(int), "human": shown, "model": ["m1", "m2"] * 300},
+        schema_overrides={"human": pl.Int64},
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("several")
+    good, coin = _judgments(right=1.0, name="good"), _judgments(right=0.5, name="coin")
+    policy = calibrate(good, alpha=0.1)
+    write_result(calibrate(coin, alpha=0.1), folder / "a-coin.json")
+    write_result(policy, folder / "b-good.json")
+    write_result(select(good, policy=policy).summary, folder / "selected.json")
+    write_result(plan_selection(good, alpha=0.1), folder / "plan.json")
+    write_result(diagnose_bias(pl.concat([good, coin])), folder / "bias.json")
+    write_result(estimate(_answers(), by="model"), folder / "each.json")
+    write_result(estimate(_answers(), by="model", pool=True), folder / "pooled.json")
+    return folder
+
+
+def test_every_policy_is_shown_with_its_judge(folder: Path) -> None:
+    told = render_report(folder, fmt="md")
+    assert "a-coin.json: coin at 0.1 accepts nothing" in told
+    assert "b-good.json: good at 0.1 accepts 100 %" in told
+    assert "### a-coin.json" in told
+    assert "### b-good.json" in told
+
+
+def test_a_table_per_group_stands_beside_the_pooled_one(folder: Path) -> None:
+    told = render_report(folder, fmt="md")
+    assert "A confusion matrix for each" in told
+    assert "One confusion matrix for all" in told
+
+
+def test_findings_about_bias_name_their_judge(folder: Path) -> None:
+    told = render_report(folder, fmt="md")
+    assert "- good: agrees with people on 100.0 %" in told
+    assert "- coin: agrees with people on" in told
+
+
+def test_a_result_without_a_section_is_told_in_its_own_words(folder: Path) -> None:
+    assert "### plan.json (selection\\_plan)" in render_report(folder, fmt="md")
+
+
+def test_a_promise_is_told_once(folder: Path, tmp_path: Path) -> None:
+    good = _judgments(right=1.0, name="good")
+    policy = calibrate(good, alpha=0.1)
+    write_result(policy, tmp_path / "policy.json")
+    write_result(select(good, policy=policy).summary, tmp_path / "selected.json")
+    told = render_report(tmp_path, fmt="md")
+    assert told.count("promises: ") == 1
+    assert "### " not in told
+
+
+def test_the_names_are_headings_of_the_page(folder: Path, tmp_path: Path) -> None:
+    page = write_report(folder, tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<h3>a-coin.json</h3>" in page
