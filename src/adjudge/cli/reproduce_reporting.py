@@ -43,7 +43,8 @@ def reporting(
 ) -> None:
     """Coverage, bias and length of the corrected rate: 21 rates, 8 settings, label shift."""
     from adjudge.present.reporting_paper import reporting_view, save_figures
-    from adjudge.reproduce.reporting import arena_protocol, reproduce_reporting
+    from adjudge.reproduce.reporting import reproduce_reporting
+    from adjudge.reproduce.reporting_protocol import arena_protocol
 
     if table is None:
         found = reproduce_reporting(

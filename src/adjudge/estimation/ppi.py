@@ -75,7 +75,9 @@ def ppi(sample: Sample, *, confidence_level: float = 0.95, weight: float | None 
             "adding two successes and two failures",
         )
     elif sample.m < 30:
-        warnings = (f"{sample.m} labels: below about 30 the normal interval covers less than it says",)
+        warnings = (
+            f"{sample.m} labels: below about 30 the normal interval covers less than it says",
+        )
     se *= widened.inflation
     told = (*warnings, *few_clusters(active))
     return around(theta, theta, widened.critical * se, se, influence, told)

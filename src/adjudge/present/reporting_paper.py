@@ -20,7 +20,7 @@ from adjudge.present.theme import (
     save_figure,
     themed,
 )
-from adjudge.results.estimation import ReportingReproduction, Simulated
+from adjudge.results.reporting import ReportingReproduction, Simulated
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,0 +1,179 @@
+"""The reporting paper's protocol of section 8.2, on a table of your own."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from adjudge._validation import IntArray, count, open_unit
+from adjudge.errors import DataError
+from adjudge.estimation.misclassification import corrected_interval, corrected_rate
+from adjudge.io.tables import TableLike, read_table, source_name
+from adjudge.results.reporting import ProtocolRow, ReportingReproduction
+
+#: Table 2: coverage and mean interval length.
+TABLE_2 = {
+    "alpaca-13b": (0.96, 0.193),
+    "claude-v1": (0.95, 0.262),
+    "fastchat-t5-3b": (0.97, 0.256),
+    "gpt-4": (0.97, 0.210),
+    "llama-13b": (0.99, 0.267),
+    "vicuna-13b": (0.99, 0.178),
+}
+_A_WINS = ("a", "model_a", "0", "0.0")
+_B_WINS = ("b", "model_b", "1", "1.0")
+
+
+def arena_protocol(
+    data: TableLike,
+    *,
+    judge_column: str = "judge",
+    human_column: str = "human",
+    by: str = "model",
+    splits: int = 100,
+    calibration: float = 0.1,
+    confidence_level: float = 0.95,
+    seed: int = 0,
+) -> ReportingReproduction:
+    """Section 8.2 on labelled data: 100 random splits 90/10, per model bias, coverage and length.
+
+    Rows are 0/1 with a group column, or battles (model_a, model_b) whose judge and human columns
+    name the winner; each battle then counts once for either model, ties are left out and counted.
+    Every row needs a human label: the truth of a split is the human rate on its test rows.
+    """
+    level = open_unit(confidence_level, "confidence_level")
+    share = open_unit(calibration, "calibration")
+    count(splits, "splits", least=1)
+    frame, name = read_table(data), source_name(data)
+    dropped: dict[str, int] = {}
+    if {"model_a", "model_b"} <= set(frame.columns):
+        rows = _oriented(frame, judge_column, human_column, name, dropped)
+    else:
+        rows = _flat(frame, judge_column, human_column, by, name, dropped)
+    rng = np.random.default_rng(seed)
+    found = [
+        _model_row(
+            str(model),
+            part["judge"].to_numpy(),
+            part["human"].to_numpy(),
+            splits,
+            share,
+            level,
+            rng,
+        )
+        for (model,), part in rows.group_by(["model"], maintain_order=True)
+        if part.height >= 20
+    ]
+    small = rows["model"].n_unique() - len(found)
+    return ReportingReproduction(
+        replications=0,
+        confidence_level=level,
+        seed=seed,
+        settings=(),
+        shift=None,
+        claims=(),
+        protocol=tuple(sorted(found, key=lambda row: -row.rows)),
+        splits=splits,
+        notes=(f"{small} models with fewer than 20 rows left out",) if small else (),
+        dropped=dropped,
+    )
+
+
+def _model_row(
+    model: str,
+    judge: IntArray,
+    human: IntArray,
+    splits: int,
+    share: float,
+    level: float,
+    rng: np.random.Generator,
+) -> ProtocolRow:
+    size = len(judge)
+    m = max(round(share * size), 2)
+    order = np.argsort(rng.random((splits, size)), axis=1)
+    known, rest = order[:, :m], order[:, m:]
+    z, x = human[known], judge[known]
+    m1 = z.sum(axis=1)
+    m0 = m - m1
+    c1, c0 = (z * x).sum(axis=1), ((1 - z) * (1 - x)).sum(axis=1)
+    p, truth = judge[rest].mean(axis=1), human[rest].mean(axis=1)
+    usable = (m1 > 0) & (m0 > 0) & (c0 * m1 + c1 * m0 > m0 * m1)
+    bounds = corrected_interval(
+        p,
+        c0 / np.maximum(m0, 1),
+        c1 / np.maximum(m1, 1),
+        size - m,
+        np.maximum(m0, 1),
+        np.maximum(m1, 1),
+        confidence_level=level,
+    )
+    usable &= bounds.informative
+    rate = corrected_rate(p, c0 / np.maximum(m0, 1), c1 / np.maximum(m1, 1)).estimate
+    hit = (bounds.low <= truth) & (truth <= bounds.high)
+    some = bool(usable.any())
+    paper = TABLE_2.get(model.lower(), (None, None))
+    return ProtocolRow(
+        model=model,
+        rows=size,
+        rate=float(human.mean()),
+        bias_naive=float((p - truth).mean()),
+        bias_corrected=float((rate - truth)[usable].mean()) if some else None,
+        coverage=float(hit[usable].mean()) if some else None,
+        length=float((bounds.high - bounds.low)[usable].mean()) if some else None,
+        refused=int((~usable).sum()),
+        paper_coverage=paper[0],
+        paper_length=paper[1],
+    )
+
+
+def _flat(
+    frame: pl.DataFrame, judge: str, human: str, by: str, name: str, dropped: dict[str, int]
+) -> pl.DataFrame:
+    _need(frame, (judge, human, by), name)
+    rows = frame.select(
+        pl.col(by).cast(pl.String).alias("model"),
+        pl.col(judge).cast(pl.Float64, strict=False).alias("judge"),
+        pl.col(human).cast(pl.Float64, strict=False).alias("human"),
+    )
+    whole = pl.col("judge").is_in([0.0, 1.0]) & pl.col("human").is_in([0.0, 1.0])
+    kept = rows.filter(whole)
+    if kept.height < rows.height:
+        dropped["verdict or label is not 0 or 1"] = rows.height - kept.height
+    return kept.with_columns(pl.col("judge", "human").cast(pl.Int64))
+
+
+def _oriented(
+    frame: pl.DataFrame, judge: str, human: str, name: str, dropped: dict[str, int]
+) -> pl.DataFrame:
+    _need(frame, (judge, human), name)
+    text = frame.select(
+        "model_a",
+        "model_b",
+        *(
+            pl.col(c).cast(pl.String).str.strip_chars().str.to_lowercase().alias(a)
+            for c, a in ((judge, "judge"), (human, "human"))
+        ),
+    )
+    decided = [
+        pl.when(pl.col(c).is_in(_A_WINS)).then(1).when(pl.col(c).is_in(_B_WINS)).then(0).alias(c)
+        for c in ("judge", "human")
+    ]
+    rows = text.with_columns(decided)
+    kept = rows.filter(pl.col("judge").is_not_null() & pl.col("human").is_not_null())
+    if kept.height < rows.height:
+        dropped["tie, or no winner named"] = rows.height - kept.height
+    first = kept.select(pl.col("model_a").alias("model"), "judge", "human")
+    second = kept.select(
+        pl.col("model_b").alias("model"),
+        (1 - pl.col("judge")).alias("judge"),
+        (1 - pl.col("human")).alias("human"),
+    )
+    return pl.concat([first, second]).with_columns(pl.col("judge", "human").cast(pl.Int64))
+
+
+def _need(frame: pl.DataFrame, columns: tuple[str, ...], name: str) -> None:
+    for column in columns:
+        if column not in frame.columns:
+            raise DataError(
+                name, "is missing", column=column, remedy=f"columns here: {frame.columns[:20]}"
+            )
