@@ -74,7 +74,7 @@ def test_conformal_coverage(models: int, battles: int, worlds: int) -> None:
 
 @pytest.mark.montecarlo
 @pytest.mark.parametrize(
-    ("models", "battles", "worlds"), [(20, 800, 800), (55, 2500, 200), (116, 6000, 50)]
+    ("models", "battles", "worlds"), [(20, 800, 600), (55, 2500, 200), (116, 6000, 40)]
 )
 def test_conformal_coverage_in_full(models: int, battles: int, worlds: int) -> None:
     check_split_coverage(models, battles, worlds)
