@@ -27,7 +27,7 @@ SCALE = (1, 5)
 
 @dataclass(frozen=True)
 class SimulatedScores:
-    """A frame in the scores format (raters as rater1, rater2, ...), and each document's hardness."""
+    """A frame in the scores format (raters rater1, rater2, ...), and how hard each document is."""
 
     frame: pl.DataFrame
     hardness: FloatArray
