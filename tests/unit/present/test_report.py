@@ -1,0 +1,112 @@
+"""The report: what it takes in, what it passes over, and the same story in three formats."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from adjudge.cli import run
+from adjudge.diagnosis import diagnose_bias
+from adjudge.errors import ArgumentError, DataError
+from adjudge.estimation import estimate
+from adjudge.io import write_result, write_rows
+from adjudge.judges.judging import judge_pairs
+from adjudge.present.report import build_document, render_report
+from adjudge.ranking import rank
+from adjudge.results.load import from_dict
+from adjudge.selection import calibrate, select
+from adjudge.simulate.battles import simulate_battles
+from adjudge.simulate.pairs import simulate_pairs
+
+HOSTILE = "<b>|*x*|</b> `y` [z](http://e.example) \x1b[31m"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("results")
+    pairs = [
+        {"id": pair.id, "prompt": pair.prompt + HOSTILE, "response_a": pair.response_a,
+         "response_b": pair.response_b, "label": pair.label}
+        for pair in simulate_pairs(150, rng=1)
+    ]  # fmt: skip
+    write_rows(pl.DataFrame(pairs), made / "pairs.jsonl")
+    judged = judge_pairs(
+        made / "pairs.jsonl", judge="simulated:accuracy=0.85,noise=0.3,seed=1",
+        output=made / "judgments.jsonl", store=":memory:",
+    )  # fmt: skip
+    write_result(judged.summary, made / "judging.json")
+    policy = calibrate(made / "judgments.jsonl", alpha=0.1)
+    write_result(policy, made / "policy.json")
+    write_result(select(made / "judgments.jsonl", policy).summary, made / "selection.json")
+    rate = estimate(judge=[1, 1, 0, 1, 0, 1] * 40, human=[1, 1, 0, 0, 0, None] * 40)
+    write_result(rate, made / "estimate.json")
+    write_result(diagnose_bias(made / "judgments.jsonl"), made / "bias.json")
+    battles = simulate_battles(models=6, battles=400, rng=1).frame
+    write_result(rank(battles), made / "leaderboard.json")
+    (made / "notes.json").write_text('{"kind": "shopping list"}')
+    (made / "broken.json").write_text("{")
+    return made
+
+
+def test_every_room_has_its_section_and_strangers_are_named(folder: Path) -> None:
+    document = build_document(folder)
+    keys = [section.key for section in document.sections]
+    assert keys == ["judging", "selection", "estimate", "diagnosis", "ranking", "appendix"]
+    html = render_report(folder)
+    assert "shopping list" in html
+    assert "broken.json" in html
+
+
+def test_results_come_back_from_their_files_unchanged(folder: Path) -> None:
+    for path in sorted(folder.glob("*.json")):
+        if path.name in {"notes.json", "broken.json"}:
+            continue
+        loaded = json.loads(path.read_text(encoding="utf-8"))
+        assert from_dict(loaded).to_dict() == loaded
+
+
+def test_html_keeps_foreign_text_text(folder: Path) -> None:
+    html = render_report(folder)
+    assert "<b>|" not in html
+    assert "&lt;b&gt;|*x*|&lt;/b&gt;" in html
+    assert "\x1b" not in html
+    assert "<script" not in html
+    assert not re.search(r"(?:src|href)=\"(?!#)", html)
+    ids = re.findall(r'\bid="([^"]+)"', html)
+    assert len(ids) == len(set(ids))
+
+
+def test_markdown_has_the_findings_and_no_live_markup(folder: Path) -> None:
+    text = render_report(folder, fmt="md")
+    document = build_document(folder)
+    assert text.startswith("# Judge report")
+    for section in document.sections:
+        assert f"## {section.title}" in text
+    assert "<b>" not in text
+
+
+def test_json_is_the_results_themselves(folder: Path) -> None:
+    told = json.loads(render_report(folder, fmt="json"))
+    assert told["results"]["policy.json"]["kind"] == "policy"
+    assert set(told["passed_over"]) == {"notes.json", "broken.json"}
+
+
+def test_what_cannot_be_reported_is_refused(tmp_path: Path, folder: Path) -> None:
+    with pytest.raises(DataError, match="holds no result"):
+        render_report(tmp_path)
+    with pytest.raises(DataError, match="not a folder"):
+        render_report(tmp_path / "none")
+    with pytest.raises(ArgumentError, match="html, md, json"):
+        render_report(folder, fmt="pdf")
+
+
+def test_the_verb_writes_the_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["report", str(folder), "-o", "out.html"]) == 0
+    assert Path("out.html").stat().st_size > 10_000
+    assert run(["report", str(folder), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["kind"] == "report"
+    assert run(["report", "nowhere"]) == 1
