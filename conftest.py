@@ -1,4 +1,4 @@
-"""Doctests of a file that needs torch are left out where torch is not installed (CI installs it)."""
+"""Doctests of a file that needs torch are left out where torch is missing (CI installs it)."""
 
 from __future__ import annotations
 
