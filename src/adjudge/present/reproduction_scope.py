@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from adjudge.present.selection import draw_coverage, draw_risk, judge_name, paper_rows
 from adjudge.present.tables import number, percent, table
 from adjudge.present.theme import new_figure, themed
-from adjudge.results.selection import PublishedRisk, ReproducedSet, ScopeReproduction
+from adjudge.results.evaluation import PublishedRisk, ReproducedSet, ScopeReproduction
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,7 +8,8 @@ import numpy as np
 
 from adjudge.errors import ArgumentError
 from adjudge.present.theme import ACCENT, GOOD, INK, MUTED, SERIES, WARM, new_figure, themed
-from adjudge.results.selection import Curve, Evaluation, MethodRisk, Policy, SelectionPlan
+from adjudge.results.evaluation import Curve, Evaluation, MethodRisk, SelectionPlan
+from adjudge.results.selection import Policy
 from adjudge.selection.splits import METHODS
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from adjudge.present.selection import judge_name, paper_rows
 from adjudge.present.tables import number, percent, table
-from adjudge.results.selection import Evaluation, Policy, Selection, SelectionPlan
+from adjudge.results.evaluation import Evaluation, SelectionPlan
+from adjudge.results.selection import Policy, Selection
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

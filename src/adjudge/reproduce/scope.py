@@ -18,7 +18,7 @@ from adjudge.errors import ArgumentError
 from adjudge.io import read_judgments, read_pairs, read_table
 from adjudge.io.tables import TableLike, as_frame
 from adjudge.judges import judge_pairs
-from adjudge.results.selection import PublishedRisk, ReproducedSet, ScopeReproduction
+from adjudge.results.evaluation import PublishedRisk, ReproducedSet, ScopeReproduction
 from adjudge.selection import evaluate
 from adjudge.simulate.selective import two_order_judge
 

@@ -15,14 +15,7 @@ import polars as pl
 from adjudge._validation import count, exact_level, one_of
 from adjudge.errors import ArgumentError
 from adjudge.io.tables import TableLike
-from adjudge.results.selection import (
-    Accepts,
-    Alternative,
-    JuryReport,
-    Policy,
-    PolicyGroup,
-    share,
-)
+from adjudge.results.selection import Accepts, Alternative, JuryReport, Policy, PolicyGroup, share
 from adjudge.selection.fingerprints import Parts, parts_in_store
 from adjudge.selection.groups import Entry, entries, fewest_labels, pool_small
 from adjudge.selection.indicative import Indication, indicate, indicate_pooled

@@ -12,7 +12,7 @@ from adjudge._stats import auprc, auroc, expected_calibration_error, reliability
 from adjudge._validation import FloatArray, IntArray, count, exact_level, one_of
 from adjudge.errors import ArgumentError
 from adjudge.io.tables import TableLike
-from adjudge.results.selection import Curve, Evaluation, MethodRisk, SignalQuality
+from adjudge.results.evaluation import Curve, Evaluation, MethodRisk, SignalQuality
 from adjudge.selection.rows import cluster_column, judged, labelled
 from adjudge.selection.signals import Signal, signals_of
 from adjudge.selection.splits import ALPHAS, METHODS, SplitRisk, split_risks

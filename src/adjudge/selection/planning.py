@@ -12,7 +12,7 @@ from adjudge._validation import BoolArray, IntArray, count, exact_level, one_of,
 from adjudge.errors import ArgumentError
 from adjudge.io import join_labels
 from adjudge.io.tables import TableLike
-from adjudge.results.selection import PlanPoint, SelectionPlan
+from adjudge.results.evaluation import PlanPoint, SelectionPlan
 from adjudge.selection.clusters import one_row_per_cluster
 from adjudge.selection.fdr import fdr_select
 from adjudge.selection.groups import Entry, entries

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from adjudge.demo.context import DemoContext
-    from adjudge.results.selection import Evaluation, MethodRisk
+    from adjudge.results.evaluation import Evaluation, MethodRisk
 
 TITLE = "Which verdicts may be trusted?"
 

@@ -33,18 +33,16 @@ def estimation_section(found: Collected) -> Section | None:
         return None
     blocks: list[Block] = []
     finding, action, tone = "Rates corrected for the judge's errors.", "", "plain"
-    said: list[tuple[str, str, Tone]] = [
-        *(_said(one) for _, one in singles),
-        *(_said_groups(one) for _, one in grouped),
+    headline: list[tuple[str, str, Tone]] = [_said(one) for _, one in singles] or [
+        _said_groups(one) for _, one in grouped
     ]
-    if said:
-        finding, action, tone = said[0]
+    if headline:
+        finding, action, _ = headline[0]
+        tone = "bad" if any(said[2] == "bad" for said in headline) else "plain"
     if len(singles) > 1:
         finding = together(singles, _short, "corrected rates")
     elif len(grouped) > 1 and not singles:
         finding = together(grouped, lambda one: _said_groups(one)[0].rstrip("."), "tables of rates")
-    if any(one[2] == "bad" for one in said):
-        tone = "bad"
     named = more_than_one(singles, grouped, others)
     blocks += under_names(singles, _single, named=named)
     blocks += under_names(grouped, _groups, named=named)

@@ -15,10 +15,11 @@ from adjudge.results.estimation import (
     RateDifference,
     RatePlan,
 )
+from adjudge.results.evaluation import Evaluation
 from adjudge.results.judging import Judging
 from adjudge.results.labelling import LabellingSummary
 from adjudge.results.ranking import Leaderboard
-from adjudge.results.selection import Evaluation, Policy, Selection
+from adjudge.results.selection import Policy, Selection
 
 _SHOWN_ELSEWHERE: tuple[type[Result], ...] = (
     BiasReport, ClassEstimate, Estimate, Evaluation, GroupedEstimate, Judging, LabellingSummary,

@@ -18,7 +18,8 @@ from adjudge.present.report.document import (
 from adjudge.present.report.sections.several import more_than_one, together, under_names
 from adjudge.present.selection import evaluation_pictures
 from adjudge.present.tables import counted, number, percent
-from adjudge.results.selection import Evaluation, Policy, Selection
+from adjudge.results.evaluation import Evaluation
+from adjudge.results.selection import Policy, Selection
 
 _DOUBTFUL = 10
 _RULES = {
