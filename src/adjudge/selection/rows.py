@@ -36,8 +36,10 @@ def labelled(
     """Measured rows with a human label, and their `error`; the others counted in `dropped`.
 
     An error is a verdict that is not the label. A row without a verdict (p_a = 0.5) is an error;
-    a human tie is left out or an error, as `ties` says. Labels that were sampled by doubt are
-    refused: they stand for the pairs a judge found hard, not for the pairs it will meet.
+    a human tie is left out or an error, as `ties` says. Labels that were sampled by doubt never
+    calibrate: they stand for the pairs a judge found hard, not for the pairs it will meet. Where
+    every other label says that it was drawn otherwise they are left out and counted; where some
+    do not say, the whole file is refused.
     """
     one_of(ties, TIES, "ties")
     if labels is not None:
@@ -53,14 +55,7 @@ def labelled(
             remedy="add a label column (A, B or tie), or give a labels file with --labels",
         )
     if "sampled_by" in frame.columns:
-        doubted = frame.filter(pl.col("label").is_not_null() & (pl.col("sampled_by") == "doubt"))
-        if doubted.height:
-            raise DataError(
-                FRAME_NAME,
-                f"{doubted.height} labels were sampled by doubt (id {doubted['id'][0]!r} first)",
-                column="sampled_by",
-                remedy="calibrate on labels drawn at random: keep rows sampled by random or plan",
-            )
+        frame = _without_doubt(frame, dropped)
     frame = _without(frame, pl.col("label").is_null(), "no label", dropped)
     frame = measured(frame, dropped)
     if ties == "drop":
@@ -73,6 +68,23 @@ def labelled(
     right = pl.col("verdict").eq_missing(pl.col("label"))
     # Sorted, so that everything random depends on the seed and not on the order of the file.
     return frame.with_columns(error=(~right).cast(pl.Int64)).sort("judge", "protocol", "id")
+
+
+def _without_doubt(frame: pl.DataFrame, dropped: Counter[str]) -> pl.DataFrame:
+    has_label = pl.col("label").is_not_null()
+    by_doubt = has_label & (pl.col("sampled_by") == "doubt").fill_null(False)
+    doubted = frame.filter(by_doubt)
+    if doubted.height == 0:
+        return frame
+    others = frame.filter(has_label & ~by_doubt)
+    if others.height == 0 or others.get_column("sampled_by").null_count():
+        raise DataError(
+            FRAME_NAME,
+            f"{doubted.height} labels were sampled by doubt (id {doubted['id'][0]!r} first)",
+            column="sampled_by",
+            remedy="calibrate on labels drawn at random, each marked sampled_by random or plan",
+        )
+    return _without(frame, by_doubt, "label sampled by doubt", dropped)
 
 
 def measured(frame: pl.DataFrame, dropped: Counter[str]) -> pl.DataFrame:

@@ -138,8 +138,12 @@ def test_labels_come_by_id_and_doubtful_ones_are_refused():
     joined = calibrate(frame.drop("label"), labels=labels, alpha=0.3)
     assert joined.threshold == calibrate(frame, alpha=0.3).threshold
     sampled = labels.with_columns(sampled_by=pl.Series(["doubt"] + ["random"] * 49))
+    kept = calibrate(frame.drop("label"), labels=sampled, alpha=0.3)
+    assert kept.dropped["label sampled by doubt"] == 1
+    assert kept.n_calibration == joined.n_calibration - 1
+    unsaid = labels.with_columns(sampled_by=pl.Series(["doubt"] + [None] * 49))
     with pytest.raises(DataError, match="1 labels were sampled by doubt"):
-        calibrate(frame.drop("label"), labels=sampled, alpha=0.3)
+        calibrate(frame.drop("label"), labels=unsaid, alpha=0.3)
     with pytest.raises(DataError, match="sampled by doubt"):
         calibrate(frame.with_columns(sampled_by=pl.lit("doubt")), alpha=0.3)
 
