@@ -94,7 +94,7 @@ def label(
                 ready=ready,
             )
         if output is not None:
-            write_rows(labels_frame(book), output)
+            write_rows(labels_frame(book, plan=plan), output)
             remark(f"wrote {output}")
         deliver(summarise(book, subjects), as_json=as_json, output=None)
     finally:

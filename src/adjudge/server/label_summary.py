@@ -10,13 +10,19 @@ import polars as pl
 
 from adjudge._stats import binomial_interval
 from adjudge.diagnosis.agreement import agreement
+from adjudge.io import read_table
+from adjudge.io.tables import TableLike
 from adjudge.records import Label, Pair
 from adjudge.results.labelling import LabellingSummary, RaterAgreement, RaterSummary
 from adjudge.store.labels import LabelBook, Standing
 
 
-def labels_frame(book: LabelBook) -> pl.DataFrame:
-    """The labels file: one row per standing label, oldest first."""
+def labels_frame(book: LabelBook, *, plan: TableLike | None = None) -> pl.DataFrame:
+    """The labels file: one row per standing label, oldest first.
+
+    With the plan that was labelled, its `sampling_probability` comes along: `estimate` needs it
+    for rows that were not all equally likely to be drawn.
+    """
     rows = [
         {
             "id": click.id,
@@ -33,7 +39,12 @@ def labels_frame(book: LabelBook) -> pl.DataFrame:
     frame = pl.DataFrame(
         rows, schema={**dict.fromkeys(columns, pl.String), "labelled_at": pl.Int64}
     )
-    return frame.with_columns(pl.col("labelled_at").cast(pl.Datetime("ms")))
+    frame = frame.with_columns(pl.col("labelled_at").cast(pl.Datetime("ms")))
+    drawn = None if plan is None else read_table(plan)
+    if drawn is None or "sampling_probability" not in drawn.columns:
+        return frame
+    chances = drawn.select(pl.col("id").cast(pl.String), "sampling_probability").unique("id")
+    return frame.join(chances, on="id", how="left", maintain_order="left")
 
 
 def records(frame: pl.DataFrame) -> list[Label]:

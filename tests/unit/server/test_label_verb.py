@@ -1,0 +1,73 @@
+"""`adjudge label` without the page: import, export, summary, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from adjudge.cli import run
+from adjudge.io import read_labels
+
+
+@pytest.fixture(autouse=True)
+def _files() -> None:
+    pairs = [{"id": f"p{i}", "prompt": "q", "response_a": "a", "response_b": "b"} for i in range(6)]
+    Path("pairs.jsonl").write_text("\n".join(json.dumps(pair) for pair in pairs))
+    Path("labels.csv").write_text(
+        "id,label,rater,sampled_by,shown_order\n"
+        "p0,A,ann,plan,ab\np1,B,ann,plan,ba\np0,A,bob,plan,ba\np1,tie,bob,plan,ab\n"
+    )
+    Path("plan.csv").write_text("id,sampled_by,sampling_probability\np0,plan,0.25\np1,plan,0.5\n")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet", ".csv.gz"])
+def test_labels_go_in_and_come_out_in_every_format(suffix: str) -> None:
+    out = f"out{suffix}"
+    assert run(["label", "pairs.jsonl", "--import", "labels.csv", "--export-only", "-o", out]) == 0
+    back = read_labels(Path(out))
+    kept = ["id", "label", "rater", "sampled_by", "shown_order"]
+    assert (
+        back.select(kept)
+        .sort("id", "rater")
+        .equals(read_labels(Path("labels.csv")).select(kept).sort("id", "rater"))
+    )
+
+
+def test_the_summary_counts_and_compares(capsys: pytest.CaptureFixture[str]) -> None:
+    run(["label", "pairs.jsonl", "--import", "labels.csv", "--export-only", "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert told["kind"] == "labelling"
+    assert (told["n_labels"], told["pairs_labelled"], told["pairs"]) == (4, 2, 6)
+    assert told["agreement"][0]["raw"] == 0.5
+
+
+def test_a_plan_lends_its_probabilities_to_the_labels() -> None:
+    run(["label", "pairs.jsonl", "--import", "labels.csv", "--plan", "plan.csv", "--export-only",
+         "-o", "out.csv"])  # fmt: skip
+    frame = pl.read_csv("out.csv")
+    assert dict(zip(frame["id"], frame["sampling_probability"], strict=True)) == {
+        "p0": 0.25, "p1": 0.5,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--plan", "plan.csv", "--abstentions", "plan.csv"], "--plan or --abstentions"),
+        (["--plan", "nowhere.csv"], "nowhere.csv"),
+        (["--abstentions", "plan.csv"], "adjudge select"),
+        (["--host", "0.0.0.0"], "ADJUDGE_TOKEN"),
+    ],
+)
+def test_what_it_refuses_it_refuses_in_one_line(
+    options: list[str], told: str, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.delenv("ADJUDGE_TOKEN", raising=False)
+    assert run(["label", "pairs.jsonl", "--no-browser", *options]) == 1
+    said = capsys.readouterr().err.strip()
+    assert told in said
+    assert len(said.splitlines()) == 1
