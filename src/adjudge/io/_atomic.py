@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from adjudge.errors import DataError
+
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
@@ -15,6 +17,8 @@ def replacing(path: str | Path) -> Iterator[Path]:
     The file and its folder are synced first, so that a power cut leaves the old or the new one.
     """
     path = Path(path)
+    if path.is_dir():
+        raise DataError(path, "is a folder", remedy="name a file in it")
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
@@ -22,6 +26,12 @@ def replacing(path: str | Path) -> Iterator[Path]:
         with partial.open("rb") as written:
             os.fsync(written.fileno())
         partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        # The user knows the file that was asked for, not the temporary one beside it.
+        if error.filename is not None and Path(error.filename).name.startswith(partial.name):
+            error.filename = str(path)
+        raise
     except BaseException:
         partial.unlink(missing_ok=True)
         raise

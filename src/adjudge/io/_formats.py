@@ -48,7 +48,7 @@ def _public(name: str, title: str, needs: str, *one_of: str, without: str = "") 
 def _native(name: str, used_by: str, needs: str, *one_of: str, without: str = "") -> Signature:
     return Signature(
         name=name,
-        title=f"a {name} file of adjudge",
+        title=f"{'an' if name[0] in 'aeiou' else 'a'} {name} file of adjudge",
         needs=frozenset(needs.split()),
         one_of=tuple(frozenset(options.split()) for options in one_of),
         without=frozenset(without.split()),
@@ -125,7 +125,7 @@ SIGNATURES: tuple[Signature, ...] = (
         "the Trust or Escalate release",
         "instruction outputs preferences probs",
     ),
-    _native("pairs", "adjudge judge", "prompt response_a response_b"),
+    _native("pairs", "adjudge judge with a protocol for pairs", "prompt response_a response_b"),
     _native("items", "adjudge judge with a scoring protocol", "id prompt response"),
     _native("scores", "adjudge diagnose scores", "doc_id judge_score"),
     _native(

@@ -23,9 +23,11 @@ def read_result(path: str | Path, *, kind: str | None = None) -> dict[str, Any]:
     try:
         loaded = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise DataError(path, "no such file") from None
+        raise DataError(path, "no such file", remedy="check the path") from None
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise DataError(path, f"not a JSON file ({error})") from None
+        raise DataError(
+            path, f"not a JSON file ({error})", remedy="give a file that adjudge wrote with -o"
+        ) from None
     found = loaded.get("kind") if isinstance(loaded, dict) else None
     if found is None:
         raise DataError(path, "has no kind", remedy="give a file that adjudge wrote with -o")

@@ -15,6 +15,7 @@ from polars.testing import assert_frame_equal
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import _csv as csv_module
 from adjudge.io import iter_rows, read_table, write_rows
+from adjudge.io._atomic import replacing
 from adjudge.io._source import LINE_LIMIT
 
 ROWS = pl.DataFrame({"id": ["x", "y"], "n": [1, 2], "p": [0.5, None], "ok": [True, False]})
@@ -225,3 +226,16 @@ def test_nested_columns_go_into_csv_as_json(tmp_path: Path) -> None:
 def test_packed_files_are_the_same_bytes_each_time(tmp_path: Path) -> None:
     first = write_rows(ROWS, tmp_path / "one.jsonl.gz").read_bytes()
     assert write_rows(ROWS, tmp_path / "two.jsonl.gz").read_bytes() == first
+
+
+def test_a_folder_is_no_place_for_a_result(tmp_path: Path) -> None:
+    for place in (tmp_path, Path()):
+        with pytest.raises(DataError, match="is a folder; name a file in it"), replacing(place):
+            pass
+
+
+def test_an_error_while_writing_names_the_file_that_was_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="disk") as caught, replacing(tmp_path / "x.csv") as partial:
+        raise OSError(28, "disk full", str(partial))
+    assert caught.value.filename == str(tmp_path / "x.csv")
+    assert list(tmp_path.iterdir()) == []
