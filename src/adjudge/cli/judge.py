@@ -151,7 +151,6 @@ def judge(
         raise ArgumentError("output", None, "name a file for the rows: -o judgments.jsonl")
     from adjudge.cli._progress import watching
 
-    remark(f"replies are kept in {store}")
     with watching(f"{judge_spec.partition(':')[0]}, {protocol}") as watch:
         try:
             done = judge_pairs(
@@ -175,6 +174,7 @@ def judge(
                     "line names and run the same command again: it goes on from there"
                 )
             raise
+    remark(f"replies are kept in {store}")
     _finish(done.summary, as_json=as_json, summary=summary)
 
 

@@ -18,6 +18,7 @@ from adjudge.judges.interface import (
     JudgeProtocol,
     Likelihood,
     Question,
+    Text,
 )
 from adjudge.records import Item, Pair
 from adjudge.results.base import plain
@@ -57,11 +58,13 @@ def make_judge(backend: Backend, protocol: JudgeProtocol) -> Judge:
     lacking = protocol.wants - backend.wants
     if lacking:
         wanted = _named(lacking)
+        drawn = lacking <= {Choice} and Text in backend.wants
+        remedy = "draw answers with --samples 5, or choose" if drawn else "choose"
         raise ArgumentError(
             "protocol",
             protocol.name,
             f"it needs {wanted}, which {backend.name} cannot give ({_named(backend.wants)} it can);"
-            " choose another --protocol or --judge",
+            f" {remedy} another --protocol or --judge",
         )
     parts = fingerprint_parts(backend, protocol)
     return Judge(

@@ -162,3 +162,30 @@ def test_a_terminal_sees_a_bar_and_keeps_the_summary(pairs: str) -> None:
     assert b"/60" in drawn
     assert "30 ok" in done.stdout
     assert "\x1b" not in done.stdout
+
+
+def test_an_error_is_one_line(pairs: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["judge", pairs, "--judge", "simulatd:x", "-o", "out.jsonl"]) == 1
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_a_judge_without_logprobs_is_told_of_samples(
+    pairs: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["judge", pairs, "--judge", "anthropic:claude-haiku-4-5", "-o", "out.jsonl"]) == 1
+    assert "--samples 5" in capsys.readouterr().err
+
+
+def test_pairs_for_likert_are_told_of_the_protocol(
+    pairs: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["judge", pairs, *JUDGE, "--protocol", "likert", "-o", "out.jsonl"]) == 1
+    assert "adjudge judge with a protocol for pairs" in capsys.readouterr().err
+
+
+def test_a_replay_of_several_judges_says_which_rows_to_keep(
+    pairs: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("two.csv").write_text("id,judge,p_fwd,p_rev\nx,a,0.1,0.2\nx,b,0.3,0.4\n")
+    assert run(["judge", pairs, "--judge", "replay:two.csv", "-o", "out.jsonl"]) == 1
+    assert "keep the rows of one judge" in capsys.readouterr().err

@@ -34,6 +34,8 @@ class ReplayBackend:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.name = f"replay:{self.path.name}"
+        if self.path.is_dir():
+            raise DataError(path, "is a folder", remedy="name one file in it")
         if not self.path.is_file():
             raise DataError(path, "no such file", remedy="give a file of replies or judgments")
         self._sha256 = file_sha256(self.path)
@@ -45,7 +47,9 @@ class ReplayBackend:
 
     async def start(self) -> None:
         """Read the file."""
+        judges: set[str] = set()
         for row, record in enumerate(iter_rows(self.path), start=1):
+            judges.add(str(record.get("judge")))
             if record.get("id") in (None, ""):
                 raise DataError(self.path, "is missing", row=row, column="id", remedy="fill it")
             for key, reply in self._read(record, row):
@@ -54,7 +58,9 @@ class ReplayBackend:
                         self.path,
                         f"id {key[0]!r} has this call twice",
                         row=row,
-                        remedy="keep one row per id, order, slot and repeat",
+                        remedy="keep the rows of one judge"
+                        if len(judges) > 1
+                        else "keep one row per id, order, slot and repeat",
                     )
                 self._replies[key] = reply
 

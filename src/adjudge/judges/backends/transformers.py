@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import json
 import math
+import textwrap
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -119,7 +120,7 @@ class TransformersBackend:
         return {"revision": commit}
 
     def _missing(self, error: Exception) -> BackendMissingError:
-        said = " ".join(str(error).split())[:160]
+        said = textwrap.shorten(str(error), 160, placeholder=" ...")
         return BackendMissingError(
             f"{self.name}: cannot be loaded ({said}); check the name, the network, or give a folder"
         )
