@@ -15,6 +15,7 @@ from adjudge.errors import ArgumentError
 if TYPE_CHECKING:
     from adjudge.records import Pair
     from adjudge.server.queue import Queue
+    from adjudge.store.labels import LabelBook
 
 
 def register(app: typer.Typer) -> None:
@@ -76,6 +77,7 @@ def label(
             added, same = book.import_labels(records(read_labels(import_labels)))
             remark(f"{import_labels}: {added:,} labels added, {same:,} were there already")
         subjects = list(open_pairs(pairs, fmt=source))
+        _strangers(book, subjects, pairs)
         queue = _queue(subjects, plan, abstentions, random_share, seed)
         if not export_only:
             round_ = LabellingRound(subjects, queue, book, seed=seed, share_out=share_out)
@@ -99,6 +101,13 @@ def label(
         deliver(summarise(book, subjects), as_json=as_json, output=None)
     finally:
         book.close()
+
+
+def _strangers(book: LabelBook, subjects: list[Pair], pairs: Path) -> None:
+    known = {pair.id for pair in subjects}
+    strange = sum(click.id not in known for click in book.standing())
+    if strange:
+        remark(f"{strange:,} labels in the store are of pairs that {pairs} does not hold")
 
 
 def _queue(

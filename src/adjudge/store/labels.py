@@ -159,6 +159,7 @@ class LabelBook:
                 shown_order=label.shown_order,
                 sampled_by=label.sampled_by,
             )
+            there[(rater, label.id)] = label.label
             added += 1
         return added, same
 

@@ -71,3 +71,16 @@ def test_what_it_refuses_it_refuses_in_one_line(
     said = capsys.readouterr().err.strip()
     assert told in said
     assert len(said.splitlines()) == 1
+
+
+def test_a_label_that_stands_twice_is_added_once(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("twice.csv").write_text("id,label\np0,A\np0,A\np1,B\n")
+    run(["label", "pairs.jsonl", "--import", "twice.csv", "--export-only"])
+    assert "2 labels added, 1 were there already" in capsys.readouterr().err
+
+
+def test_labels_of_pairs_that_are_not_here_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("strange.csv").write_text("id,label\np0,A\nnobody,B\n")
+    run(["label", "pairs.jsonl", "--import", "strange.csv", "--export-only"])
+    told = capsys.readouterr().err
+    assert "1 labels in the store are of pairs that pairs.jsonl does not hold" in told
