@@ -54,3 +54,9 @@ def test_a_picture_is_saved_and_repeats(tmp_path: Path, suffix: str) -> None:
 def test_an_unknown_picture_format_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=r"\.png, \.svg or \.pdf"):
         save_figure(new_figure(), tmp_path / "picture.bmp")
+
+
+def test_a_name_in_another_script_draws_without_a_warning(tmp_path: Path) -> None:
+    figure = new_figure()
+    figure.add_subplot().set_title("日本語 😀")
+    assert save_figure(figure, tmp_path / "x.png").is_file()
