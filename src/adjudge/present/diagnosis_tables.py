@@ -77,23 +77,25 @@ def transitivity_view(result: Transitivity) -> list[RenderableType]:
 def scores_view(result: ScoreDiagnosis) -> list[RenderableType]:
     """Coverage and size per judge, criterion and method at every level, and the findings."""
     levels = sorted({g.alpha for g in result.groups})
-    rows: dict[tuple[str | None, str | None, str], dict[float, str]] = {}
+    judges: dict[str | None, dict[tuple[str | None, str], dict[float, str]]] = {}
     for g in result.groups:
-        cells = rows.setdefault((g.judge, g.criterion, g.method), {})
+        rows = judges.setdefault(g.judge, {})
+        cells = rows.setdefault((g.criterion, g.method), {})
         cells[g.alpha] = f"{percent(g.coverage)} {number(g.mean_size, 2)}"
-    sizes = table(
-        ["judge, criterion", "method", *(f"alpha {level:g}" for level in levels)],
-        (
+    scale = f"covered and mean size, scale {result.scale[0]} to {result.scale[1]}"
+    # A table for each judge: the names of both would leave 80 columns no room for the numbers.
+    sizes = [
+        table(
+            ["criterion", "method", *(f"alpha {level:g}" for level in levels)],
             (
-                named(judge, criterion),
-                method,
-                *(cells.get(level, "–") for level in levels),
-            )
-            for (judge, criterion, method), cells in rows.items()
-        ),
-        title=f"Covered and mean size, scale {result.scale[0]} to {result.scale[1]}",
-        text_columns=2,
-    )
+                (criterion or "all", method, *(cells.get(level, "–") for level in levels))
+                for (criterion, method), cells in rows.items()
+            ),
+            title=f"{judge or 'the judge'}: {scale}",
+            text_columns=2,
+        )
+        for judge, rows in judges.items()
+    ]
     people = table(
         ["judge, criterion", "raw", "kappa", "", "alpha", "two people"],
         (
@@ -109,7 +111,7 @@ def scores_view(result: ScoreDiagnosis) -> list[RenderableType]:
         ),
         title="Agreement with people (kappa with quadratic weights)",
     )
-    return [sizes, people, "\n".join(result.lines())]
+    return [*sizes, people, "\n".join(result.lines())]
 
 
 def bias_view(result: BiasReport) -> list[RenderableType]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import polars as pl
 import pytest
+from rich.console import Console
 
 from adjudge.diagnosis import diagnose_scores, score_set_rows
 from adjudge.errors import ArgumentError, DataError
+from adjudge.present.diagnosis_tables import scores_view
 from adjudge.simulate.scores import simulate_scores
 
 DRAWN = simulate_scores(
@@ -131,3 +135,29 @@ def test_what_cannot_be_used_is_refused() -> None:
         diagnose_scores(
             {"doc_id": ["a", "a"], "id": ["1", "2"], "judge_score": [1, 2], "human_score": [1, 2]}
         )
+
+
+def test_the_sizes_of_several_judges_fit_eighty_columns() -> None:
+    rng = np.random.default_rng(2)
+    rows = [
+        {
+            "id": f"{judge}-{doc}-{criterion}",
+            "doc_id": f"d{doc}",
+            "criterion": criterion,
+            "judge": judge,
+            "judge_score": int(rng.integers(1, 6)),
+            "human_score": int(rng.integers(1, 6)),
+        }
+        for judge in ("a-model-with-a-long-name-2024-05-13", "another-long-name-70b-chat-hf")
+        for doc in range(40)
+        for criterion in ("coherence", "consistency")
+    ]
+    screen = io.StringIO()
+    console = Console(file=screen, width=80, color_system=None)
+    for part in scores_view(diagnose_scores(pl.DataFrame(rows)))[:2]:
+        console.print(part)
+    told = screen.getvalue()
+    assert told.count("another-long-name-70b-chat-hf: covered and mean size") == 1
+    shown = [line for line in told.splitlines() if line.strip().startswith("consistency")]
+    assert len(shown) == 4
+    assert all(line.count("%") == 4 for line in shown)
