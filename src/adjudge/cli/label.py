@@ -11,6 +11,7 @@ import typer
 
 from adjudge.cli._common import JsonFlag, SeedOption, deliver, remark, require_extra
 from adjudge.errors import ArgumentError
+from adjudge.present.tables import counted
 
 if TYPE_CHECKING:
     from adjudge.records import Pair
@@ -61,12 +62,11 @@ def label(
     as_json: JsonFlag = False,
 ) -> None:
     """Label pairs in the browser: keys 1, 2 and 0; nothing is lost on reload or kill."""
-    require_extra("server", "fastapi", "uvicorn")
+    if not export_only:
+        require_extra("server", "fastapi", "uvicorn")
     from adjudge.io import open_pairs, read_labels, write_rows
-    from adjudge.server.label_app import label_app
     from adjudge.server.label_summary import labels_frame, records, summarise
     from adjudge.server.labelling import LabellingRound
-    from adjudge.server.run import serve
     from adjudge.store.labels import LabelBook
 
     if plan is not None and abstentions is not None:
@@ -80,6 +80,9 @@ def label(
         _strangers(book, subjects, pairs)
         queue = _queue(subjects, plan, abstentions, random_share, seed)
         if not export_only:
+            from adjudge.server.label_app import label_app
+            from adjudge.server.run import serve
+
             round_ = LabellingRound(subjects, queue, book, seed=seed, share_out=share_out)
             token = os.environ.get("ADJUDGE_TOKEN") or None
 
@@ -107,7 +110,10 @@ def _strangers(book: LabelBook, subjects: list[Pair], pairs: Path) -> None:
     known = {pair.id for pair in subjects}
     strange = sum(click.id not in known for click in book.standing())
     if strange:
-        remark(f"{strange:,} labels in the store are of pairs that {pairs} does not hold")
+        told = counted(
+            strange, "label in the store is of a pair", "labels in the store are of pairs"
+        )
+        remark(f"{told} that {pairs} does not hold")
 
 
 def _queue(

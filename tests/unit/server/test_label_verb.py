@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -83,4 +84,12 @@ def test_labels_of_pairs_that_are_not_here_are_told(capsys: pytest.CaptureFixtur
     Path("strange.csv").write_text("id,label\np0,A\nnobody,B\n")
     run(["label", "pairs.jsonl", "--import", "strange.csv", "--export-only"])
     told = capsys.readouterr().err
-    assert "1 labels in the store are of pairs that pairs.jsonl does not hold" in told
+    assert "1 label in the store is of a pair that pairs.jsonl does not hold" in told
+
+
+def test_an_export_needs_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("fastapi", "uvicorn"):
+        monkeypatch.setitem(sys.modules, name, None)
+    for name in ("adjudge.server.run", "adjudge.server.label_app"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    assert run(["label", "pairs.jsonl", "--import", "labels.csv", "--export-only"]) == 0
