@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.selection.exact import at_most
 from adjudge.selection.heuristic import heuristic_accept
-from adjudge.selection.pac import allowed_errors, fewest_rows
+from adjudge.selection.pac import allowed_table, fewest_rows
 
 Counts = NDArray[np.signedinteger]
 Outcome = tuple[IntArray, IntArray, IntArray]
@@ -247,8 +247,8 @@ def _heuristic(
         raise AssertionError("heuristic needs a confidence")
     sure = heuristic_accept(prepared.confidence, alpha=alpha) & ~prepared.mute
     chosen = ~calibrates if tested is None else tested
-    accepted = np.count_nonzero(chosen[:, sure], axis=1)
-    wrong = np.count_nonzero(chosen[:, sure & prepared.wrong], axis=1)
+    accepted = np.count_nonzero(chosen & sure, axis=1)
+    wrong = np.count_nonzero(chosen & (sure & prepared.wrong), axis=1)
     return accepted, wrong, tally.n_tested.astype(np.int64)
 
 
@@ -259,7 +259,7 @@ def _pac(
     start, most = fewest_rows(alpha, delta), int(tally.n_calibration.max())
     if start > most:
         return np.full(len(calibrates), -1)
-    allowed = allowed_errors(np.arange(most + 1), alpha, delta)
+    allowed = allowed_table(most, alpha, delta)
     begins, passed = _first_test(prepared, calibrates, start, allowed)
     # The errors with a block are those before the next one: the counts of the following cut.
     k, errors = _at(tally.running, prepared.after), tally.errors[:, 1:]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +20,8 @@ from adjudge.selection.blocks import SortedScores, sort_scores
 #: Above this many rows an exact rational tail is slow, and a tie with delta no longer occurs in
 #: practice; a tail that floats cannot tell from delta then counts as a failed test.
 _RATIONAL_UP_TO = 4000
+#: Steps along the table of allowed errors before tail and mass are computed afresh.
+_WALK = 1024
 
 
 def pac_threshold(
@@ -104,14 +107,45 @@ def allowed_errors(rows: IntArray, alpha: Fraction, delta: Fraction) -> IntArray
     >>> allowed_errors(np.array([21, 22, 38, 52]), Fraction(1, 10), Fraction(1, 10))
     array([-1,  0,  1,  2])
     """
-    most = np.asarray(stats.binom.ppf(float(delta), rows, float(alpha))).astype(np.int64)
-    # ppf is the first count whose tail reaches delta, give or take rounding: settle it by the
-    # test itself, the largest count that passes last.
-    allowed = np.full(len(rows), -1, dtype=np.int64)
-    for candidate in (most - 1, most, most + 1):
-        possible = np.flatnonzero((candidate >= 0) & (candidate < rows))
-        passed = _passes(candidate[possible], rows[possible], alpha, delta)
-        allowed[possible[passed]] = candidate[possible[passed]]
+    return allowed_table(int(rows.max(initial=0)), alpha, delta)[rows]
+
+
+@lru_cache(maxsize=8)
+def allowed_table(most: int, alpha: Fraction, delta: Fraction) -> IntArray:
+    """The allowed errors among 0, 1, ..., `most` rows, by walking along the boundary.
+
+    One more row allows one more error or none, since with T(k, E) the tail and f(k, E) the mass,
+
+        T(k + 1, E) = T(k, E) - alpha f(k, E),    T(k, E + 1) = T(k, E) + f(k, E + 1),
+
+    so each row costs a few products. Where rounding could matter, the test itself decides.
+    """
+    allowed = np.full(most + 1, -1, dtype=np.int64)
+    level, failure = float(alpha), float(delta)
+    odds, k = level / (1 - level), fewest_rows(alpha, delta)
+    found, errors, fresh = [], 0, False
+    tail = mass = 0.0
+    while k <= most:
+        if not fresh or k % _WALK == 0:
+            # Rounding grows with the steps since here: to about 1e-12 of the tail.
+            mass = float(stats.binom.pmf(errors, k, level))
+            tail = float(binomial_lower_tail(np.array(errors), np.array(k), level))
+            fresh = True
+        more = mass * (k - errors) / (errors + 1) * odds
+        reach = tail + more
+        if abs(reach - failure) <= 1e-7 * failure:
+            passes = bool(_passes(np.array([errors + 1]), np.array([k]), alpha, delta)[0])
+        else:
+            passes = reach < failure
+        if passes:
+            errors, tail, mass = errors + 1, reach, more
+        found.append(errors)
+        k += 1
+        tail -= level * mass
+        mass *= (1 - level) * k / (k - errors)
+    if found:
+        allowed[-len(found) :] = found
+    allowed.setflags(write=False)
     return allowed
 
 

@@ -7,6 +7,7 @@ from math import comb
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from adjudge.errors import ArgumentError
 from adjudge.selection import blocks as blocks_module
@@ -76,6 +77,17 @@ def test_allowed_errors_are_the_most_that_pass(alpha, delta):
             passing = errors
         assert most == passing
     assert fewest_rows(a, d) == int(np.argmax(allowed >= 0))
+
+
+@pytest.mark.parametrize("alpha", ["0.001", "0.05", "0.25", "0.97"])
+@pytest.mark.parametrize("delta", ["0.000001", "0.1", "0.9"])
+def test_allowed_errors_among_many_rows_pass_and_one_more_would_not(alpha, delta):
+    a, d = Fraction(alpha), Fraction(delta)
+    rows = np.random.default_rng(5).integers(20_000, 500_000, size=200)
+    allowed = allowed_errors(rows, a, d)
+    assert (allowed >= 0).all()
+    assert (stats.binom.cdf(allowed, rows, float(a)) <= float(d)).all()
+    assert (stats.binom.cdf(allowed + 1, rows, float(a)) > float(d)).all()
 
 
 def test_a_tail_equal_to_delta_passes():
