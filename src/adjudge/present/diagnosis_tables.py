@@ -151,6 +151,6 @@ def _bias_rows(judge: JudgeBias) -> Iterable[tuple[str, ...]]:
     if (r := judge.reliability) is not None:
         yield row("over-confidence", r.over_confidence, r.low, r.high, "0", r.n)
         known = number(r.ece_if_calibrated)
-        yield row("ECE", r.ece_equal_mass, r.ece_low, r.ece_high, known, r.n)
+        yield row("ECE, equal mass", r.ece_equal_mass, r.ece_low, r.ece_high, known, r.n)
     if (c := judge.contradictions) is not None:
         yield row("against own scores", c.share, c.low, c.high, "0", c.n)
