@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from adjudge.present.selection import judge_name, paper_rows
-from adjudge.present.tables import number, percent, table
+from adjudge.present.tables import counted, number, percent, table
 from adjudge.results.evaluation import Evaluation, SelectionPlan
 from adjudge.results.selection import Policy, Selection
 
@@ -28,10 +29,13 @@ def policy_view(policy: Policy) -> list[RenderableType]:
                 _rule(other.accepts, other.threshold),
                 f"{mean}{other.n_accepted:,}",
                 mean + percent(other.coverage, 1),
-                mean + percent(other.empirical_risk, 1),
+                mean + percent(other.empirical_risk, 1) if other.n_accepted else number(None),
             )
         )
-    title = f"alpha {policy.alpha:g}, {policy.n_calibration:,} labels, {policy.n_errors:,} wrong"
+    title = (
+        f"alpha {policy.alpha:g}, {counted(policy.n_calibration, 'label', 'labels')}, "
+        f"{policy.n_errors:,} wrong"
+    )
     parts: list[RenderableType] = [
         table(
             ("guarantee", "accepts", "rows", "coverage", "wrong among them"),
@@ -51,7 +55,7 @@ def policy_view(policy: Policy) -> list[RenderableType]:
                         number(group.n_calibration),
                         number(group.n_errors),
                         percent(group.coverage, 1),
-                        percent(group.empirical_risk, 1),
+                        percent(group.empirical_risk if group.n_accepted else None, 1),
                     )
                     for group in policy.groups
                 ],
@@ -77,11 +81,11 @@ def policy_view(policy: Policy) -> list[RenderableType]:
     told += [f"{group.name}: {group.note}" for group in policy.groups if group.note]
     told += [
         f"{group.name}: the weights leave an effective {group.effective_size:.1f} of "
-        f"{group.n_calibration} labels"
+        f"{counted(group.n_calibration, 'label', 'labels')}"
         for group in policy.groups
         if group.effective_size is not None
     ]
-    told += [f"left out {count} rows: {why}" for why, count in policy.dropped.items() if count]
+    told += _left_out(policy.dropped)
     return [*parts, "\n".join(told)]
 
 
@@ -146,7 +150,7 @@ def evaluation_view(evaluation: Evaluation) -> list[RenderableType]:
                 if m.alpha == shown
             ],
             title=f"{judge_name(evaluation, one)}: alpha {shown:g}, "
-            f"{evaluation.n_splits:,} random halves",
+            f"{counted(evaluation.n_splits, 'random half', 'random halves')}",
         )
         for one in judges
     ]
@@ -161,7 +165,7 @@ def evaluation_view(evaluation: Evaluation) -> list[RenderableType]:
             "preference_entropy, as in the paper.",
         )
     told += [f"note: {line}" for line in (*evaluation.assumptions, *evaluation.warnings)]
-    told += [f"left out {count} rows: {why}" for why, count in evaluation.dropped.items() if count]
+    told += _left_out(evaluation.dropped)
     return [quality, *methods, "\n".join(told)]
 
 
@@ -181,12 +185,20 @@ def plan_view(plan: SelectionPlan) -> list[RenderableType]:
             for p in plan.points
         ],
         title=f"{plan.judge}: {plan.guarantee} at alpha {plan.alpha:g}, "
-        f"{plan.n_labelled:,} labels, {plan.n_repeats} draws each",
+        f"{counted(plan.n_labelled, 'label', 'labels')}, {plan.n_repeats} draws each",
         text_columns=0,
     )
     words = plan.lines()[len(plan.points) :]
     words.append("above alpha, accepting: share of the draws; * extrapolated")
     return [points, "\n".join(words)]
+
+
+def _left_out(dropped: Mapping[str, int]) -> list[str]:
+    return [
+        f"left out {counted(count, 'row', 'rows')}: {why}"
+        for why, count in dropped.items()
+        if count
+    ]
 
 
 def _rule(accepts: str, threshold: float | None) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from adjudge.results.base import Result
+from adjudge.results.selection import counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,11 +77,16 @@ class Evaluation(Result):
 
     def lines(self) -> list[str]:
         told = [
-            f"{s.judge}, {s.signal}: accuracy {s.accuracy:.3f}, ECE {s.ece:.3f} ({s.n} rows)"
+            f"{s.judge}, {s.signal}: accuracy {s.accuracy:.3f}, ECE {s.ece:.3f} "
+            f"({counted(s.n, 'row')})"
             for s in self.signals
         ]
         told += [f"note: {line}" for line in (*self.assumptions, *self.warnings)]
-        told += [f"dropped {count} rows: {why}" for why, count in self.dropped.items() if count]
+        told += [
+            f"dropped {counted(count, 'row')}: {why}"
+            for why, count in self.dropped.items()
+            if count
+        ]
         return told
 
 
@@ -118,7 +124,8 @@ class SelectionPlan(Result):
 
     def lines(self) -> list[str]:
         told = [
-            f"{p.n:>6} labels: coverage {p.coverage:.3f} (sd {p.coverage_sd:.3f})"
+            f"{p.n:>6} {'label' if p.n == 1 else 'labels'}: "
+            f"coverage {p.coverage:.3f} (sd {p.coverage_sd:.3f})"
             + (" (extrapolated)" if p.extrapolated else "")
             for p in self.points
         ]
@@ -128,11 +135,15 @@ class SelectionPlan(Result):
             )
         else:
             told.append(
-                f"from {self.recommended} labels on, one more doubling buys less than "
+                f"from {counted(self.recommended, 'label')} on, one more doubling buys less than "
                 f"{self.gain:g} coverage"
             )
         told += [f"assumes: {line}" for line in self.assumptions]
-        told += [f"dropped {count} rows: {why}" for why, count in self.dropped.items() if count]
+        told += [
+            f"dropped {counted(count, 'row')}: {why}"
+            for why, count in self.dropped.items()
+            if count
+        ]
         return told
 
 
@@ -174,6 +185,8 @@ class ScopeReproduction(Result):
     def lines(self) -> list[str]:
         told = []
         for one in self.datasets:
-            told.append(f"{one.dataset}: {one.n_sampled} of {one.n_available} rows without ties")
+            told.append(
+                f"{one.dataset}: {one.n_sampled} of {counted(one.n_available, 'row')} without ties"
+            )
             told += [f"  {line}" for line in one.evaluation.lines()]
         return [*told, *self.notes]

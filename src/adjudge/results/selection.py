@@ -30,6 +30,24 @@ def percent(value: float) -> str:
     return f"{100 * value:.3g} %"
 
 
+def wrong_among(risk: float, accepted: int) -> str:
+    """The share wrong among the accepted in words, and a dash where there are none.
+
+    >>> wrong_among(0.1, 20), wrong_among(0.0, 0)
+    ('10 %', '–')
+    """
+    return percent(risk) if accepted else "–"
+
+
+def counted(n: int, noun: str) -> str:
+    """A count with its noun.
+
+    >>> counted(1, "row"), counted(2, "row")
+    ('1 row', '2 rows')
+    """
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Threshold(Result):
     """One deployable rule: accept every verdict whose uncertainty is at most `threshold`.
@@ -71,7 +89,8 @@ class Threshold(Result):
         return [
             f"{self.method} at alpha {self.alpha:g}: {rule}",
             f"calibration: {self.n_accepted} of {self.n_calibration} accepted, "
-            f"{self.n_accepted_errors} of them wrong ({percent(self.empirical_risk)})",
+            f"{self.n_accepted_errors} of them wrong "
+            f"({wrong_among(self.empirical_risk, self.n_accepted)})",
         ]
 
 
@@ -94,7 +113,7 @@ class BatchSelection(Result):
     def lines(self) -> list[str]:
         told = [
             f"{self.method} at alpha {self.alpha:g}: {self.n_accepted} of {self.n} accepted "
-            f"({self.n_calibration} calibration rows, {self.n_errors} of them wrong)"
+            f"({counted(self.n_calibration, 'calibration row')}, {self.n_errors} of them wrong)"
         ]
         if self.effective_size is not None:
             told.append(f"effective calibration size under the weights: {self.effective_size:.1f}")
@@ -105,8 +124,10 @@ class BatchSelection(Result):
 class PolicyGroup:
     """The rule for one judge, and one group of rows where groups were asked for.
 
-    `scores` are sorted and carry their `errors` (and `weights`); fdr needs them for every batch,
-    the drift test compares new scores with them.
+    `scores` are sorted and carry their `errors` (and `weights`). fdr needs every one of them for
+    every batch. scope and pac need them only for the drift test and a picture: of more than 20,000
+    calibration rows they keep 20,000, evenly spaced in that order, which moves no share below any
+    score by more than 1 / 20,000. All counts are of all rows.
     """
 
     judge: str
@@ -204,17 +225,22 @@ class Policy(Result):
     def lines(self) -> list[str]:
         told = [
             f"{self.guarantee} at alpha {self.alpha:g}: {self._rule()}",
-            f"labels: {self.n_calibration} calibrate, {self.n_errors} of them wrong; "
+            f"{counted(self.n_calibration, 'label')} for calibration, "
+            f"{self.n_errors} of them wrong; "
             + ("indicatively " if self.indicative else "")
             + f"{self.n_accepted} accepted ({percent(self.coverage)}), "
-            f"{percent(self.empirical_risk)} of those wrong",
+            f"{wrong_among(self.empirical_risk, self.n_accepted)} of those wrong",
             f"promises: {self.promise}",
             f"does not promise: {self.not_promised}",
         ]
         told += [f"assumes: {line}" for line in self.assumptions]
         told += [f"note: {line}" for line in self.warnings]
         told += [f"{g.name}: {g.note}" for g in self.groups if g.note]
-        told += [f"dropped {count} rows: {why}" for why, count in self.dropped.items() if count]
+        told += [
+            f"dropped {counted(count, 'row')}: {why}"
+            for why, count in self.dropped.items()
+            if count
+        ]
         return told
 
     def _rule(self) -> str:
@@ -225,7 +251,7 @@ class Policy(Result):
         if self.accepts == "batch":
             return "decided for each batch given to select"
         if self.accepts == "groups":
-            return f"one rule for each of {len(self.groups)} groups"
+            return f"one rule for each of {counted(len(self.groups), 'group')}"
         return "accept nothing: no threshold passes"
 
 
@@ -265,8 +291,8 @@ class Selection(Result):
 
     def lines(self) -> list[str]:
         told = [
-            f"{self.n_accepted} of {self.n} verdicts accepted ({percent(self.accepted_share)}), "
-            f"{self.guarantee} at alpha {self.alpha:g}",
+            f"{self.n_accepted} of {counted(self.n, 'verdict')} accepted "
+            f"({percent(self.accepted_share)}), {self.guarantee} at alpha {self.alpha:g}",
             f"promises: {self.promise}",
             f"does not promise: {self.not_promised}",
         ]
@@ -281,6 +307,8 @@ class Selection(Result):
             told.append(f"drift not tested: {d.note}")
         told += [f"note: {line}" for line in self.warnings]
         told += [
-            f"not accepted, {count} rows: {why}" for why, count in self.dropped.items() if count
+            f"not accepted, {counted(count, 'row')}: {why}"
+            for why, count in self.dropped.items()
+            if count
         ]
         return told

@@ -15,7 +15,15 @@ import polars as pl
 from adjudge._validation import count, exact_level, one_of
 from adjudge.errors import ArgumentError
 from adjudge.io.tables import TableLike
-from adjudge.results.selection import Accepts, Alternative, JuryReport, Policy, PolicyGroup, share
+from adjudge.results.selection import (
+    Accepts,
+    Alternative,
+    JuryReport,
+    Policy,
+    PolicyGroup,
+    counted,
+    share,
+)
 from adjudge.selection.fingerprints import Parts, parts_in_store
 from adjudge.selection.groups import Entry, entries, fewest_labels, pool_small
 from adjudge.selection.indicative import Indication, indicate, indicate_pooled
@@ -25,6 +33,10 @@ from adjudge.selection.rows import cluster_column, judged, labelled, with_column
 from adjudge.selection.scope import scope_threshold
 from adjudge.selection.shift import effective_size
 from adjudge.selection.words import GUARANTEES, assumptions, promise
+
+#: Calibration scores that a scope or pac policy keeps: plenty for the drift test, which calls no
+#: gap below 0.05 drift, and the file stays small.
+_KEPT = 20_000
 
 
 def calibrate(
@@ -238,8 +250,9 @@ def _with_note(
     least, note = fewest_labels(guarantee, alpha, delta), None
     if len(entry) < least:
         note = (
-            f"refused: {len(entry)} labels, and {guarantee} at alpha {float(alpha):g} needs "
-            f"{least} without an error before it can accept; label more, or pool small groups"
+            f"refused: {counted(len(entry), 'label')}, and {guarantee} at alpha "
+            f"{float(alpha):g} needs {least} without an error before it can accept; "
+            "label more, or pool small groups"
         )
     elif not group.feasible:
         note = (
@@ -247,7 +260,21 @@ def _with_note(
             "uncertainty does not set enough of the right ones apart"
         )
     known = parts.get(group.judge_fingerprint or "")
-    return replace(group, note=note, fingerprint_parts=None if known is None else dict(known))
+    group = replace(group, note=note, fingerprint_parts=None if known is None else dict(known))
+    return group if guarantee == "fdr" else _thinned(group)
+
+
+def _thinned(group: PolicyGroup) -> PolicyGroup:
+    """At most `_KEPT` calibration scores, evenly spaced in their order."""
+    n = len(group.scores)
+    if n <= _KEPT:
+        return group
+    kept = ((2 * np.arange(_KEPT) + 1) * n // (2 * _KEPT)).tolist()
+    return replace(
+        group,
+        scores=tuple(group.scores[at] for at in kept),
+        errors=tuple(group.errors[at] for at in kept),
+    )
 
 
 def _alternative(

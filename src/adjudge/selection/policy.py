@@ -22,7 +22,7 @@ def read_policy(path: str | Path) -> Policy:
 
     >>> read_policy("missing.json")
     Traceback (most recent call last):
-    adjudge.errors.DataError: missing.json: no such file
+    adjudge.errors.DataError: missing.json: no such file; check the path
     """
     return policy_from_dict(read_result(path, kind="policy"), str(path))
 

@@ -12,6 +12,7 @@ import pytest
 from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
 from adjudge.io import write_result
 from adjudge.judges import judge_pairs
+from adjudge.present.selection_tables import policy_view
 from adjudge.selection import (
     calibrate,
     fdr_select,
@@ -448,3 +449,28 @@ def test_the_store_names_the_part_that_differs(tmp_path):
         select(new, policy, store=store)
     assert any("prompt" in part for part in caught.value.differs)
     assert not any("judge" in part for part in caught.value.differs)
+
+
+@pytest.mark.parametrize("guarantee", ["scope", "pac", "fdr"])
+def test_a_policy_of_many_labels_stays_small_unless_fdr_needs_them_all(guarantee):
+    n = 30_001
+    frame = pl.DataFrame(two_order_judge(n, rng=3))
+    policy = calibrate(frame, guarantee=guarantee)
+    group = policy.groups[0]
+    scores = np.array(group.scores)
+    assert policy.n_calibration == n
+    assert len(group.errors) == len(scores) == (n if guarantee == "fdr" else 20_000)
+    everything = np.array(calibrate(frame, guarantee="fdr").groups[0].scores)
+    below = np.searchsorted(scores, everything, side="right") / len(scores)
+    exact = np.searchsorted(everything, everything, side="right") / n
+    assert np.abs(below - exact).max() <= 1 / 20_000
+
+
+def test_nothing_accepted_has_no_share_of_errors_and_one_is_singular():
+    frame = pl.DataFrame({"id": ["a"], "p_a": [0.9], "label": ["B"]})
+    policy = calibrate(frame)
+    assert policy.lines()[1].startswith("1 label for calibration, 1 of them wrong; 0 accepted")
+    assert policy.lines()[1].endswith("– of those wrong")
+    told = "".join(str(c) for c in policy_view(policy)[0].columns[4].cells)
+    assert told.count("–") == 3
+    assert "0.0 %" not in told
