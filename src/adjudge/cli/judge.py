@@ -118,6 +118,16 @@ def judge(
     summary: Annotated[
         Path | None, typer.Option(help="Write the summary here as JSON, for `adjudge report`.")
     ] = None,
+    fail_above: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            metavar="SHARE",
+            help="Exit 2 when more than this share of the rows carries no number, e.g. 0.05.",
+            show_default="off",
+        ),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Seed of what a protocol draws: orders, personas.")
     ] = None,
@@ -175,7 +185,7 @@ def judge(
                 )
             raise
     remark(f"replies are kept in {store}")
-    _finish(done.summary, as_json=as_json, summary=summary)
+    _finish(done.summary, as_json=as_json, summary=summary, fail_above=fail_above)
 
 
 def _object(text: str | None) -> dict[str, Any] | None:
@@ -190,7 +200,9 @@ def _object(text: str | None) -> dict[str, Any] | None:
     return found
 
 
-def _finish(found: Judging, *, as_json: bool, summary: Path | None) -> None:
+def _finish(
+    found: Judging, *, as_json: bool, summary: Path | None, fail_above: float | None
+) -> None:
     deliver(found, as_json=as_json, output=summary)
     if found.stopped == "interrupted":
         remark("stopped; run the same command again to go on from here")
@@ -206,4 +218,11 @@ def _finish(found: Judging, *, as_json: bool, summary: Path | None) -> None:
         remark(f"{failed:,} rows are errors; run the same command again to ask only those")
     if found.measured == 0:
         remark("not a single row carries a number")
+        bad_finding()
+    missing = found.rows - found.measured
+    if fail_above is not None and missing > fail_above * found.rows:
+        remark(
+            f"{missing:,} of {found.rows:,} rows ({100 * missing / found.rows:.1f} %) carry no "
+            f"number, more than --fail-above {fail_above:g}"
+        )
         bad_finding()

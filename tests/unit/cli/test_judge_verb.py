@@ -105,6 +105,24 @@ def test_max_cost_is_a_bad_finding_and_says_how_to_go_on(
     assert len(Path("o.jsonl").read_text().splitlines()) == 30
 
 
+def test_too_many_rows_without_a_number_can_be_a_bad_finding(
+    pairs: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ids = [json.loads(line)["id"] for line in Path(pairs).read_text().splitlines()]
+    half = "".join(f"{name},0.8,0.7\n" for name in ids[:15])
+    Path("half.csv").write_text("id,p_fwd,p_rev\n" + half)
+    asked = ["judge", pairs, "--judge", "replay:half.csv", "-o", "o.jsonl"]
+    assert run(asked) == 0
+    assert run([*asked, "--fail-above", "0.5"]) == 0
+    assert "--fail-above" not in capsys.readouterr().err
+    assert run([*asked, "--fail-above", "0.49"]) == 2
+    told = capsys.readouterr()
+    assert "15 of 30 rows (50.0 %) carry no number" in told.err
+    assert "15 error" in told.out
+    assert len(Path("o.jsonl").read_text().splitlines()) == 30
+    assert run([*asked, "--fail-above", "1.5"]) == 1
+
+
 def test_limit_takes_the_first_rows(pairs: str) -> None:
     assert run(["judge", pairs, *JUDGE, "-o", "o.jsonl", "--limit", "7"]) == 0
     ids = [json.loads(line)["id"] for line in Path("o.jsonl").read_text().splitlines()]
