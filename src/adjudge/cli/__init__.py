@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from typing import Annotated, Any
@@ -82,7 +83,13 @@ def build() -> typer.Typer:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and leave with its exit code."""
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    code = run(sys.argv[1:] if arguments is None else arguments)
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _read_no_further()
+        code = EXIT_FAILED
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
@@ -101,6 +108,9 @@ def run(arguments: list[str]) -> int:
     except _CLI_ERROR as error:
         remark(f"adjudge: {_message(error)}")
         return EXIT_FAILED
+    except BrokenPipeError:
+        _read_no_further()
+        return EXIT_FAILED
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         remark(f"adjudge: {place}{error.strerror or error}; check the path and its permissions")
@@ -111,6 +121,15 @@ def run(arguments: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
+def _read_no_further() -> None:
+    """Whoever read our output (`| head`) has enough: what is still buffered goes nowhere."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):
+        # Standard output is no file here (a notebook, a test): there is nothing to turn away.
+        return
+
+
 def _message(error: Exception) -> str:
     told: str = error.format_message()  # type: ignore[attr-defined]  # every click error has it
-    return told.strip().rstrip(".")
+    return told.strip().rstrip(".?")

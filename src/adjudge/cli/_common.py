@@ -17,6 +17,7 @@ from rich.text import Text
 
 from adjudge.errors import BackendMissingError
 from adjudge.present.tables import safe
+from adjudge.present.theme import check_picture
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -25,6 +26,12 @@ if TYPE_CHECKING:
 
 EXIT_DONE, EXIT_FAILED, EXIT_BAD_FINDING = 0, 1, 2
 
+
+def _checked_picture(plot: Path | None) -> Path | None:
+    """Refuses a format that cannot be saved before the work is done, not after it."""
+    return None if plot is None else check_picture(plot)
+
+
 JsonFlag = Annotated[
     bool, typer.Option("--json", help="Print one JSON object to standard output, nothing else.")
 ]
@@ -32,7 +39,8 @@ OutputOption = Annotated[
     Path | None, typer.Option("--output", "-o", help="Write the result to this file.")
 ]
 PlotOption = Annotated[
-    Path | None, typer.Option("--plot", help="Save a picture (.png, .svg or .pdf).")
+    Path | None,
+    typer.Option("--plot", help="Save a picture (.png, .svg or .pdf).", callback=_checked_picture),
 ]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
 

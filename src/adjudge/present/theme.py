@@ -98,12 +98,17 @@ def new_figure(width: float = 7.2, height: float = 4.2) -> Figure:
     return figure
 
 
+def check_picture(path: str | Path) -> Path:
+    """The path, if its name ends in a format that a picture can be saved in."""
+    path = Path(path)
+    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise ArgumentError("plot", str(path), "end the name in .png, .svg or .pdf")
+    return path
+
+
 def save_figure(figure: Figure, path: str | Path) -> Path:
     """Save as .png, .svg or .pdf, by a rename, so that a half-written picture is never seen."""
-    path = Path(path)
-    formats = (".png", ".svg", ".pdf")
-    if path.suffix.lower() not in formats:
-        raise ArgumentError("plot", str(path), "end the name in .png, .svg or .pdf")
+    path = check_picture(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.partial{path.suffix}")
     metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower())

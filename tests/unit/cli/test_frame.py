@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -32,6 +33,50 @@ def test_a_usage_error_is_one_line_and_exit_1(
     assert told.out == ""
     assert len(told.err.strip().splitlines()) == 1
     assert "--help" in told.err
+
+
+def test_a_verb_typed_wrong_is_answered_with_the_right_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["jugde"]) == 1
+    assert capsys.readouterr().err.strip().endswith("Did you mean 'judge'; see adjudge --help")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["rank", "absent.jsonl"], ["evaluate", "absent.jsonl"], ["diagnose", "bias", "absent.jsonl"]],
+)
+def test_a_picture_that_cannot_be_saved_is_refused_before_the_work(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    # The file of data does not exist: were it read first, the error would name it.
+    assert run([*arguments, "--plot", "x.gif"]) == 1
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert len(told.err.strip().splitlines()) == 1
+    assert "x.gif" in told.err
+    assert "end the name in .png, .svg or .pdf" in told.err
+
+
+def test_a_reader_that_has_enough_ends_the_program_quietly(tmp_path: Path) -> None:
+    battles = tmp_path / "battles.csv"
+    rows = [f"m{n},m{n + 1},a\nm{n + 1},m{n},a\n" for n in range(3)]
+    battles.write_text("model_a,model_b,winner\n" + "".join(rows))
+    for arguments in (["--help"], ["rank", str(battles), "--replicates", "20"]):
+        program = subprocess.Popen(
+            [sys.executable, "-m", "adjudge", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert program.stdout is not None
+        assert program.stderr is not None
+        program.stdout.close()  # before the first line is printed
+        told = program.stderr.read().decode()
+        program.stderr.close()
+        assert program.wait() in (0, 1)
+        assert "Traceback" not in told
+        assert "Broken pipe" not in told
+        assert "BrokenPipe" not in told
 
 
 def test_every_command_and_option_explains_itself() -> None:
