@@ -18,7 +18,7 @@ def check_classes(
     method: str, interval: str, compare: object, cluster: object, strata: object
 ) -> None:
     """Refuse options that only 0/1 verdicts have."""
-    remedy = "is for 0/1 verdicts; name the class that counts as 1 with positive"
+    remedy = "is for 0/1 verdicts; name the class that counts as 1: --positive NAME (positive=)"
     for name, value, bad in (
         ("interval", interval, interval == "profile"),
         ("method", method, method == "conditional"),

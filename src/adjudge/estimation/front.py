@@ -84,9 +84,9 @@ def estimate(
     """
     level = open_unit(confidence_level, "confidence_level")
     if compare is not None and by is None:
-        raise ArgumentError("compare", compare, "name the column of the two with by")
+        raise ArgumentError("compare", compare, "name the column of the two: --by model (by=)")
     if pool and by is None:
-        raise ArgumentError("pool", pool, "pools over groups: name their column with by")
+        raise ArgumentError("pool", pool, "pools over groups: name their column: --by model (by=)")
     rows = read_rows(
         data,
         judge=judge,
@@ -145,7 +145,7 @@ def _mixed_models(rows: Rows) -> tuple[str, ...]:
         return ()
     return (
         f"the rows come from {models} models: this is one rate and one confusion matrix for their "
-        "mixture; for a rate per model use by = model",
+        "mixture; for a rate per model: --by model (by=)",
     )
 
 
@@ -250,7 +250,7 @@ def _difference(
     if sample.clusters is None:
         warnings.append(
             "no cluster column: rows of the two are taken as independent; name the prompt's column "
-            "as cluster to pair them"
+            "to pair them: --cluster prompt_id (cluster=)"
         )
     elif shared == 0:
         warnings.append("no cluster holds rows of both: nothing is paired")

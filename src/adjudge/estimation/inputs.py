@@ -73,9 +73,10 @@ def read_rows(
     for column, values in extra.items():
         if values is not None:
             frame = _with_array(frame, column, values)
-    for wanted in (judge_column, human_column, *columns.values()):
+    sought = {"judge-column": judge_column, "human-column": human_column, **columns}
+    for option, wanted in sought.items():
         if wanted is not None:
-            _require(frame, wanted, name)
+            _require(frame, wanted, name, option)
     verdict, label = (_tidy(frame.get_column(c), name, c) for c in (judge_column, human_column))
     dropped: dict[str, int] = {}
     keep = verdict.is_not_null()
@@ -120,7 +121,7 @@ def read_rows(
                 name,
                 "labels picked by plan are for verdicts of 0 and 1",
                 column="sampling_probability",
-                remedy="name the class that counts as 1 with positive",
+                remedy="name the class that counts as 1: --positive NAME (positive=)",
             )
         names, verdicts, known = _classes(verdict, label, name, judge_column)
     else:
@@ -175,10 +176,16 @@ def _with_array(frame: pl.DataFrame | None, column: str, values: ArrayLike) -> p
     return frame.with_columns(series)
 
 
-def _require(frame: pl.DataFrame, column: str, name: str) -> None:
+def _require(frame: pl.DataFrame, column: str, name: str, option: str) -> None:
     if column not in frame.columns:
         shown = ", ".join(c for c in frame.columns if not c.startswith("__"))
-        raise DataError(name, "is missing", column=column, remedy=f"columns here: {shown[:300]}")
+        raise DataError(
+            name,
+            "is missing",
+            column=column,
+            remedy=f"name another with --{option} ({option.replace('-', '_')}=); "
+            f"columns here: {shown[:300]}",
+        )
 
 
 def _tidy(values: pl.Series, name: str, column: str) -> pl.Series:

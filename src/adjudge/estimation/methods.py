@@ -38,7 +38,7 @@ from adjudge.estimation import (
 from adjudge.estimation.counts import counts_of, exact_share
 from adjudge.estimation.influence import corrected_influence
 from adjudge.estimation.label_shift import LEVEL, NEEDS_RANDOM_LABELS, label_shift
-from adjudge.estimation.outcome import Outcome, clip, refusal
+from adjudge.estimation.outcome import Outcome, clip, refusal, settled
 from adjudge.estimation.profile import profile_interval
 from adjudge.estimation.sample import Sample
 from adjudge.results.estimation import Alternative, Estimate
@@ -74,7 +74,7 @@ def choose(method: str, *, labels_are_random: bool, planned: bool) -> tuple[str,
     return (
         "misclassification",
         "misclassification, because nothing says that the labels are a random sample of the test "
-        "rows (declare it to get ppi++)",
+        "rows (declare it with --labels-are-random, labels_are_random=True, to get ppi++)",
     )
 
 
@@ -127,14 +127,19 @@ def run(
         return got, "wald", weighted_.ASSUMPTION
     got = misclassification_.misclassification(sample, confidence_level=confidence_level)
     if interval == "profile":
-        got = _profiled(sample, got, confidence_level, rng)
+        got = _profiled(sample, confidence_level, rng)
     return got, interval, misclassification_.ASSUMPTION
 
 
-def _profiled(sample: Sample, wald: Outcome, confidence_level: float, rng: Seed) -> Outcome:
+def _profiled(sample: Sample, confidence_level: float, rng: Seed) -> Outcome:
+    wald = misclassification_.uncut_misclassification(sample, confidence_level=confidence_level)
     counts = counts_of(sample)
     if min(counts.n, counts.m0, counts.m1) == 0:
         return wald
+    # The likelihood is compared among rates in [0, 1] only: its interval is never empty, however
+    # badly all of them fit, so the interval of Eq. 6 says whether any does.
+    if wald.estimate is not None and settled(wald).estimate is None:
+        return settled(wald)
     low, high, informative = profile_interval(counts, confidence_level=confidence_level, rng=rng)
     if wald.estimate is None:
         because = "" if informative else "; every rate is compatible with these labels"
@@ -227,7 +232,7 @@ def _judge_quality(sample: Sample, confidence_level: float) -> dict[str, float |
 
 def _independence(sample: Sample) -> str:
     if sample.clusters is None:
-        return "rows are independent of each other (else name their cluster)"
+        return "rows are independent of each other (else name what they share: --cluster, cluster=)"
     return "clusters are independent of each other; rows within one need not be"
 
 

@@ -16,7 +16,7 @@ from adjudge._validation import BoolArray, FloatArray, open_unit
 from adjudge.estimation.clusters import TOO_FEW, active_clusters, few_clusters, spread
 from adjudge.estimation.counts import Counts, counts_of, missing
 from adjudge.estimation.influence import corrected_influence
-from adjudge.estimation.outcome import Outcome, around, refusal
+from adjudge.estimation.outcome import Outcome, around, refusal, settled
 from adjudge.estimation.sample import Sample
 
 ASSUMPTION = (
@@ -89,6 +89,9 @@ def corrected_interval(
     stops being one for weak judges with few or lopsided labels: 0.90 at q0 = q1 = 0.6 with
     m0 = 100, m1 = 10. There use `profile_interval`.
 
+    Ends are cut to [0, 1] as published, so an interval wholly outside comes back as [0, 0] or
+    [1, 1]: the Monte Carlo needs that. `estimate` refuses such a sample instead.
+
     >>> low, high, _ = corrected_interval(0.55, 0.7, 0.9, 1000, 100, 100)
     >>> float(low.round(4)), float(high.round(4))
     (0.3006, 0.523)
@@ -128,8 +131,13 @@ def misclassification(sample: Sample, *, confidence_level: float = 0.95) -> Outc
     """Corrected rate of a 0/1 sample with the interval of Eq. 6, widened by clusters if there are.
 
     Clusters leave the centre of Eq. 6 where it is and stretch its half-length by the design effect
-    of the influence values.
+    of the influence values. Refused where the whole interval lies outside [0, 1].
     """
+    return settled(uncut_misclassification(sample, confidence_level=confidence_level))
+
+
+def uncut_misclassification(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
+    """The same with an interval outside [0, 1] let through, for strata to combine."""
     lacking = missing(sample)
     if lacking is not None:
         return refusal(lacking)
@@ -145,7 +153,7 @@ def misclassification(sample: Sample, *, confidence_level: float = 0.95) -> Outc
     influence = corrected_influence(sample).influence
     widened = spread(influence, sample.clusters, active, confidence_level)
     half = widened.critical * se * widened.inflation
-    warnings = (*doubts(counts), *few_clusters(active), *beyond(theta, centre, half))
+    warnings = (*doubts(counts), *few_clusters(active))
     return around(theta, centre, half, plain * widened.inflation, influence, warnings)
 
 
@@ -176,24 +184,15 @@ def doubts(counts: Counts) -> tuple[str, ...]:
     if q0 + q1 - 1 < 3 * noise:
         return (
             "the judge's edge over a coin is within three standard errors of zero: the Wald-type "
-            "interval can cover less than it says (measured: 0.90 at 95 %); use interval profile",
+            "interval can cover less than it says (measured: 0.90 at 95 %); the "
+            "profile interval (--interval profile) holds its level",
         )
     if fewer < 20 or more > 5 * fewer:
         return (
             f"few or lopsided labels ({counts.m1} positive, {counts.m0} negative): the Wald-type "
-            "interval is approximate here; interval profile holds its level",
+            "interval is approximate here; the profile one (--interval profile) holds its level",
         )
     return ()
-
-
-def beyond(theta: float, centre: float, half: float) -> tuple[str, ...]:
-    """A warning when the whole interval lies outside [0, 1] and the cut leaves a point."""
-    if centre - half < 1 and centre + half > 0:
-        return ()
-    return (
-        f"before clipping the rate was {theta:.3f} and its whole interval lay outside [0, 1]: the "
-        "judge does not err on the test rows as it does on the labelled ones",
-    )
 
 
 def _floats(*values: ArrayLike) -> tuple[FloatArray, ...]:

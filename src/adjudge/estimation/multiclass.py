@@ -45,7 +45,8 @@ def class_shares(
     classes these are Eq. 5 and Eq. 9. Intervals are like Eq. 6 without its shift: normal, around
     the estimate from counts with 2/K added to each cell of a column and z^2/K to each verdict. The
     matrix must have full rank and a positive determinant (for two classes: q0 + q1 > 1). Codes run
-    from 0; -1 in `labels` marks an unlabelled row.
+    from 0; -1 in `labels` marks an unlabelled row. Refused where the whole interval of a class lies
+    outside [0, 1].
 
     >>> v = np.array([0] * 9 + [1] * 9 + [2] * 9 + [0, 1, 2])
     >>> z = np.array([0] * 9 + [1] * 9 + [2] * 9 + [-1] * 3)
@@ -99,6 +100,15 @@ def class_shares(
     if per_class.min() < 20:
         few = ", ".join(f"{names[b]} {int(per_class[b])}" for b in np.flatnonzero(per_class < 20))
         warnings += (f"few labels in some classes ({few}): the normal interval is approximate",)
+    out = np.flatnonzero((centre - half >= 1) | (centre + half <= 0))
+    if out.size:
+        shown = ", ".join(f"{names[b]} {shares[b]:.3f}" for b in out)
+        return _refused(
+            f"before clipping some shares ({shown}) had their whole interval outside [0, 1]: the "
+            "judge does not err on these test rows as it does on the labelled ones, so its errors "
+            "there cannot be corrected with these labels; label some of these very rows",
+            confusion,
+        )
     low, high = np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1)
     return ClassShares(shares, covariance, low, high, confusion, condition, None, warnings)
 

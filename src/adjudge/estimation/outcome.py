@@ -45,6 +45,36 @@ def around(
     return Outcome(estimate, low, high, standard_error, influence, centre, half, warnings=warnings)
 
 
+def settled(got: Outcome) -> Outcome:
+    """The outcome, or a refusal where its whole interval lies outside [0, 1].
+
+    Cutting such an interval would leave [0, 0] or [1, 1], certainty made out of an assumption that
+    the rows contradict. With a true rate of exactly 0 or 1 and the assumption in order this
+    happens in about half of the misses, 2.5 % of samples at 95 %.
+    """
+    if got.estimate is None or got.centre is None or got.half is None:
+        return got
+    if not outside(got.centre, got.half):
+        return got
+    return refusal(beyond(got.estimate, got.centre, got.half))
+
+
+def outside(centre: float, half: float) -> bool:
+    """Whether no rate strictly between 0 and 1 is within centre -+ half."""
+    return centre - half >= 1 or centre + half <= 0
+
+
+def beyond(estimate: float, centre: float, half: float) -> str:
+    """Why an interval outside [0, 1] is no result."""
+    return (
+        f"before clipping the rate was {estimate:.3f} and its whole interval "
+        f"[{centre - half:.3f}, {centre + half:.3f}] lay outside [0, 1]: the judge does not err on "
+        "these test rows as it does on the labelled ones, so its errors there cannot be corrected "
+        "with these labels; label some of these very rows (for a group: its own labels, not "
+        "pooled ones)"
+    )
+
+
 def clip(value: float, low: float = 0.0, high: float = 1.0) -> float:
     """`value` cut to [low, high]."""
     return min(max(float(value), low), high)

@@ -68,7 +68,10 @@ def plan_from_table(
     ):
         if value is None:
             raise ArgumentError(
-                name, None, "the table does not show it: give a guess, or label some 20 random rows"
+                name,
+                None,
+                f"no table shows it: give a guess with --{name.replace('_', '-')} ({name}=), or a "
+                "table with some 20 rows labelled at random",
             )
     return plan_rate(
         judge_rate=float(judge_rate or 0),

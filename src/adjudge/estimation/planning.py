@@ -51,7 +51,11 @@ def plan_rate(
     p, q0, q1 = _shares(judge_rate, specificity, sensitivity)
     count(n_test, "n_test", least=1)
     if (width is None) == (labels is None):
-        raise ArgumentError("width, labels", (width, labels), "give one of the two")
+        raise ArgumentError(
+            "width, labels",
+            (width, labels),
+            "give one of the two: --width (width=) or --labels (labels=)",
+        )
     if q0 + q1 <= 1:
         return _people_alone(p, q0, q1, n_test, width, labels, have, level)
     theta = min(max((p + q0 - 1) / (q0 + q1 - 1), 0.0), 1.0)
@@ -362,7 +366,9 @@ def _edges(theta: float, shares: Allocation) -> tuple[str, ...]:
             "say little; a class that does not occur cannot be labelled",
         )
     if min(shares) < 20:
-        return ("fewer than 20 labels in a class: use interval profile when you estimate",)
+        return (
+            "fewer than 20 labels in a class: estimate with interval profile (--interval profile)",
+        )
     return ()
 
 

@@ -7,9 +7,8 @@ import math
 from adjudge.estimation.clusters import TOO_FEW, active_clusters, few_clusters, spread
 from adjudge.estimation.counts import missing
 from adjudge.estimation.influence import corrected_influence
-from adjudge.estimation.misclassification import beyond
 from adjudge.estimation.naive import variance_floor
-from adjudge.estimation.outcome import Outcome, around, refusal
+from adjudge.estimation.outcome import Outcome, around, refusal, settled
 from adjudge.estimation.sample import Sample
 
 ASSUMPTION = (
@@ -24,13 +23,19 @@ def soft(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     [s_test^2/n + (1-theta)^2 s_0^2/m0 + theta^2 s_1^2/m1] / (mu1 - mu0)^2. The probabilities need
     not be calibrated. With 0/1 values this is Eq. 5 and, up to size/(size-1), Eq. 9. A normal
     interval: it needs some 30 labels a class and a gap mu1 - mu0 well above its own noise. Eq. 6
-    to 8, exact intervals, profile and conditional are for 0/1 only.
+    to 8, exact intervals, profile and conditional are for 0/1 only. Refused where the whole
+    interval lies outside [0, 1].
 
     >>> from adjudge.estimation.sample import make_sample
     >>> rows = make_sample([0.9, 0.7, 0.3, 0.1, 0.5, 0.5], [1, 1, 0, 0, None, None])
     >>> round(soft(rows).estimate, 6)
     0.5
     """
+    return settled(uncut_soft(sample, confidence_level=confidence_level))
+
+
+def uncut_soft(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
+    """The same with an interval outside [0, 1] let through, for strata to combine."""
     lacking = missing(sample)
     if lacking is not None:
         return refusal(lacking)
@@ -61,11 +66,7 @@ def soft(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     # Equal probabilities everywhere would pass for certainty.
     floor = variance_floor(fit.theta, min(sample.n, sample.m)) if variance == 0 else 0.0
     se = max(math.sqrt(variance) * widened.inflation, floor)
-    warnings = (
-        *_doubts(sizes, fit.edge, math.sqrt(v0 + v1)),
-        *few_clusters(active),
-        *beyond(fit.theta, fit.theta, widened.critical * se),
-    )
+    warnings = (*_doubts(sizes, fit.edge, math.sqrt(v0 + v1)), *few_clusters(active))
     return around(fit.theta, fit.theta, widened.critical * se, se, fit.influence, warnings)
 
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from adjudge._stats import normal_quantile
 from adjudge.estimation.clusters import TOO_FEW, active_clusters, few_clusters, spread
-from adjudge.estimation.misclassification import beyond, misclassification
-from adjudge.estimation.outcome import Outcome, around, refusal
+from adjudge.estimation.misclassification import uncut_misclassification
+from adjudge.estimation.outcome import Outcome, around, beyond, outside, refusal, settled
 from adjudge.estimation.sample import Sample
-from adjudge.estimation.soft import soft
+from adjudge.estimation.soft import uncut_soft
 
 ASSUMPTION = (
     "within each stratum the judge errs alike on labelled and on test rows of one human class; "
@@ -32,15 +32,20 @@ def stratified(
     final number is clipped. With one stratum this is Eq. 5 to 8. Every stratum with test rows needs
     labels of both classes; Eq. 7 draws each stratum's sensitivity towards one half, so strata with
     fewer than about 20 labels a class pull the rate together.
+
+    Refused where the whole combined interval lies outside [0, 1], or that of one stratum does at
+    the level shared among the strata; a stratum outside at the plain level only is warned of, since
+    among many some are by chance.
     """
     if sample.strata is None or sample.n == 0:
         return refusal("no test rows to stratify")
-    one = soft if sample.scale == "probability" else misclassification
+    one = uncut_soft if sample.scale == "probability" else uncut_misclassification
     theta = centre = variance = 0.0
     rates, shares = [], []
     influence = np.zeros_like(sample.judge)
     refused, warnings, unused = [], [], []
     z = normal_quantile(confidence_level)
+    wider = normal_quantile(1 - (1 - confidence_level) / max(len(names), 1)) / z
     flat = Sample(sample.judge, sample.human, sample.test, sample.labelled, strata=sample.strata)
     for code, name in enumerate(names):
         part = flat.restricted(np.asarray(sample.strata == code))
@@ -51,6 +56,14 @@ def stratified(
         if got.estimate is None or got.centre is None or got.half is None:
             refused.append(f"{name}: {got.reason}")
             continue
+        if outside(got.centre, wider * got.half):
+            refused.append(f"{name}: {beyond(got.estimate, got.centre, got.half)}")
+            continue
+        if outside(got.centre, got.half):
+            warnings.append(
+                f"stratum {name}: its own rate before clipping, {got.estimate:.3f}, has its whole "
+                "interval outside [0, 1]: by chance, or the judge errs otherwise on its test rows"
+            )
         share = part.n / sample.n
         rates.append(got.estimate)
         shares.append(share)
@@ -76,5 +89,5 @@ def stratified(
     se = math.sqrt(float(influence @ influence)) * widened.inflation
     if unused:
         warnings.append(f"strata without test rows, their labels unused: {', '.join(unused)}")
-    told = (*warnings, *few_clusters(active), *beyond(theta, centre, half))
-    return around(theta, centre, half, se, influence, told)
+    told = (*warnings, *few_clusters(active))
+    return settled(around(theta, centre, half, se, influence, told))

@@ -13,8 +13,8 @@ import numpy as np
 from adjudge.estimation.clusters import TOO_FEW, active_clusters, few_clusters, spread
 from adjudge.estimation.counts import missing
 from adjudge.estimation.influence import corrected_influence
-from adjudge.estimation.misclassification import beyond
-from adjudge.estimation.outcome import Outcome, around, refusal
+from adjudge.estimation.naive import variance_floor
+from adjudge.estimation.outcome import Outcome, around, refusal, settled
 from adjudge.estimation.sample import Sample
 
 ASSUMPTION = (
@@ -29,7 +29,7 @@ def weighted_misclassification(sample: Sample, *, confidence_level: float = 0.95
     The standard error comes from the influence values, so the double role of planned rows (they
     test and calibrate) is in it. It treats rows as drawn one by one: for a fixed number per verdict
     it is too wide rather than too narrow. A normal interval: with fewer than about 20 labels in a
-    class it is approximate.
+    class it is approximate. Refused where the whole interval lies outside [0, 1].
 
     >>> from adjudge.estimation.sample import make_sample
     >>> rows = make_sample([1, 1, 0, 0] * 9, [1, None, 0, 0] * 9,
@@ -57,8 +57,12 @@ def weighted_misclassification(sample: Sample, *, confidence_level: float = 0.95
         return refusal(TOO_FEW)
     widened = spread(fit.influence, sample.clusters, active, confidence_level)
     se = math.sqrt(float(fit.influence @ fit.influence)) * widened.inflation
-    warnings = (*few_clusters(active), *beyond(fit.theta, fit.theta, widened.critical * se))
+    if se == 0:
+        # A judge without a single error and a single verdict would pass for certainty.
+        se = variance_floor(fit.theta, min(sample.n, sample.m))
+    warnings = few_clusters(active)
     fewest = min(int(sample.positive.sum()), int(sample.negative.sum()))
     if fewest < 20:
         warnings += (f"{fewest} labels in one class: the weighted interval is approximate",)
-    return around(fit.theta, fit.theta, widened.critical * se, se, fit.influence, warnings)
+    got = around(fit.theta, fit.theta, widened.critical * se, se, fit.influence, warnings)
+    return settled(got)

@@ -280,8 +280,8 @@ def test_probabilities() -> None:
         ({"method": "magic"}, "choose one of"),
         ({"interval": "bayes"}, "choose one of"),
         ({"confidence_level": 1.0}, "strictly between"),
-        ({"pool": True}, "name their column with by"),
-        ({"compare": ("a", "b")}, "with by"),
+        ({"pool": True}, r"name their column: --by model \(by=\)"),
+        ({"compare": ("a", "b")}, r"--by model \(by=\)"),
         ({"method": "ppi++", "interval": "profile"}, "misclassification alone"),
         ({"strata": [0] * 1200, "method": "ppi++"}, "by stratum"),
         ({"cluster": [0] * 1200, "interval": "profile"}, "independent"),
@@ -296,7 +296,7 @@ def test_options_that_do_not_go_together(options: dict[str, object], said: str) 
 def test_bad_values_name_row_and_column() -> None:
     with pytest.raises(DataError, match="row 3, column judge"):
         estimate({"judge": [1, 0, 1.5, None], "human": [1, 0, None, None]})
-    with pytest.raises(DataError, match="column verdict: is missing"):
+    with pytest.raises(DataError, match="column verdict: is missing; .* --judge-column"):
         estimate({"judge": [1], "human": [1]}, judge_column="verdict")
     with pytest.raises(DataError, match="row 2, column sampled_by"):
         estimate({"judge": [1, 0], "human": [1, 0], "sampled_by": ["random", "luck"]})
