@@ -72,6 +72,7 @@ def estimate(
         tuple[str, str] | None,
         typer.Option(
             help="With --by: the corrected difference of two groups, paired by --cluster.",
+            metavar="A B",
             show_default=False,
         ),
     ] = None,

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from adjudge.present.tables import interval, number, table
+from rich.cells import cell_len
+from rich.console import Console
+
+from adjudge.present.tables import interval, number, safe, table
 from adjudge.results.base import Result
 from adjudge.results.estimation import (
     ClassEstimate,
@@ -15,12 +19,13 @@ from adjudge.results.estimation import (
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.table import Table
 
 
-def estimate_view(result: Result) -> list[RenderableType]:
-    """What `adjudge estimate` prints for a person."""
+def estimate_view(result: Result, *, width: int | None = None) -> list[RenderableType]:
+    """What `adjudge estimate` prints for a person; `width` is the terminal's unless given."""
     if isinstance(result, GroupedEstimate):
-        return _groups(result)
+        return _groups(result, width)
     if isinstance(result, Estimate):
         return _single(result)
     return [str(result)]
@@ -51,32 +56,56 @@ def _single(one: Estimate) -> list[RenderableType]:
     return [*told, made]
 
 
-def _groups(result: GroupedEstimate) -> list[RenderableType]:
+#: Columns of the table by group that go first when the terminal is narrow.
+_FIRST_TO_GO = ("rows", "sens/spec", "labels", "naive")
+
+
+def _group_table(result: GroupedEstimate, groups: Sequence[Estimate], width: int) -> Table:
+    """One line per group: whole names, whole intervals, and as many other columns as fit."""
+    columns = {
+        "group": [safe(one.group) for one in groups],
+        "naive": [number(one.naive) for one in groups],
+        "rate": [number(one.estimate) for one in groups],
+        "interval": [_range(one.low, one.high) for one in groups],
+        "sens/spec": [
+            f"{number(one.sensitivity, 2)}/{number(one.specificity, 2)}" for one in groups
+        ],
+        "labels": [f"{one.n_calibration_positive}/{one.n_calibration_negative}" for one in groups],
+        "rows": [number(one.n_test) for one in groups],
+    }
+    left_out = []
+    for name in _FIRST_TO_GO:
+        if _wide(columns) <= width:
+            break
+        del columns[name]
+        left_out.append(name)
+    notes = [] if "labels" in left_out else ["labels: positive/negative"]
+    if left_out:
+        notes.append(f"no room here for {', '.join(reversed(left_out))}: see --json")
+    made = table(
+        tuple(columns),
+        zip(*columns.values(), strict=True),
+        title=f"{result.method}, {result.interval}, {100 * result.confidence_level:g} % "
+        f"by {result.by}"
+        + (", one confusion matrix for all" if result.pooled else "")
+        + f" ({'; '.join(notes)})",
+    )
+    for column in made.columns[1:]:
+        column.no_wrap = True
+    return made
+
+
+def _wide(columns: Mapping[str, Sequence[str]]) -> int:
+    """Width of the printed table: the widest cell of each column, and the box."""
+    cells = (max(map(cell_len, (name, *values))) for name, values in columns.items())
+    return sum(cells) + 3 * (len(columns) - 1) + 2
+
+
+def _groups(result: GroupedEstimate, width: int | None) -> list[RenderableType]:
     parts: list[RenderableType] = []
     binary = [one for one in result.groups if isinstance(one, Estimate)]
     if binary:
-        parts.append(
-            table(
-                ("group", "naive", "rate", "interval", "sens.", "spec.", "labels", "rows"),
-                [
-                    (
-                        one.group,
-                        number(one.naive),
-                        number(one.estimate),
-                        _range(one.low, one.high),
-                        number(one.sensitivity, 2),
-                        number(one.specificity, 2),
-                        f"{one.n_calibration_positive}/{one.n_calibration_negative}",
-                        number(one.n_test),
-                    )
-                    for one in binary
-                ],
-                title=f"{result.method}, {result.interval}, "
-                f"{100 * result.confidence_level:g} % by {result.by}"
-                + (", one confusion matrix for all" if result.pooled else "")
-                + " (labels: positive/negative)",
-            )
-        )
+        parts.append(_group_table(result, binary, width or Console().width))
     parts += [
         "\n".join((f"{one.group}:", *one.lines()))
         for one in result.groups
@@ -105,7 +134,7 @@ def _groups(result: GroupedEstimate) -> list[RenderableType]:
 def plan_view(plan: RatePlan) -> list[RenderableType]:
     """What `adjudge plan rate` prints for a person."""
     parts: list[RenderableType] = [plan.recommendation]
-    if plan.reason is not None:
+    if plan.reason is not None and plan.reason not in plan.recommendation:
         parts.append(plan.reason)
     if plan.m0 is not None:
         draws = "never" if plan.expected_draws is None else f"about {plan.expected_draws:,}"
@@ -162,7 +191,7 @@ def plan_view(plan: RatePlan) -> list[RenderableType]:
             )
         )
     region = plan.proposition_61
-    shown = "never" if region is None else f"for rates in {interval(*region)}"
+    shown = "never helps" if region is None else f"helps for rates in {interval(*region)}"
     told = []
     if plan.variance_ratio is not None and plan.rate is not None:
         told.append(
@@ -172,7 +201,7 @@ def plan_view(plan: RatePlan) -> list[RenderableType]:
         )
         told.append(
             f"Proposition 6.1 (q0 = q1 = {(plan.sensitivity + plan.specificity) / 2:.3f}, endless "
-            f"test rows): the judge helps {shown}"
+            f"test rows): the judge {shown}"
         )
     if plan.human_only_labels is not None:
         told.append(f"people alone need {plan.human_only_labels:,} labels for the width asked for")

@@ -348,7 +348,7 @@ class RatePlan(Result):
 
     def lines(self) -> list[str]:
         told = [self.recommendation]
-        if self.reason is not None:
+        if self.reason is not None and self.reason not in self.recommendation:
             told.append(self.reason)
         if self.m0 is not None and self.expected_width is not None:
             told.append(

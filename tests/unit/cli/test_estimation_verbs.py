@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import polars as pl
@@ -73,6 +74,53 @@ def test_fail_below_and_usage(rows: Path, capsys: pytest.CaptureFixture[str]) ->
     told = capsys.readouterr().err.strip().splitlines()[-1]
     assert "choose one of" in told
     assert run(["estimate", str(rows), "--judge-column", "nope"]) == 1
+    assert "--judge-column" in capsys.readouterr().err
+
+
+def test_compare_is_shown_as_two_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["estimate", "--help"]) == 0
+    assert "--compare A B" in capsys.readouterr().out
+
+
+def test_names_and_intervals_stay_whole_at_80_columns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ["mixtral-8x7b-instruct", "a-model-with-quite-a-long-name-tuned-on-dialogues"]
+    models = dict(zip(names, MODELS.values(), strict=True))
+    binary_rows(models, prompts=800, labels=400, rng=1).write_csv(tmp_path / "long.csv")
+    for width in ("80", "200"):
+        monkeypatch.setenv("COLUMNS", width)
+        assert run(["estimate", str(tmp_path / "long.csv"), "--by", "model"]) == 0
+        told = capsys.readouterr().out
+        for name in names:
+            (line,) = [text for text in told.splitlines() if text.strip().startswith(name)]
+            assert re.search(r"\[0\.\d{3}, [01]\.\d{3}\]", line)
+            assert len(line) <= int(width)
+        assert ("no room here for" in told) == (width == "80")
+        assert ("sens/spec  " in told) == (width == "200")
+
+
+def test_a_pool_that_cannot_be_right_leaves_with_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Labels of one model only; the judge says 1 on 5 % of the other's rows, false alarms are 70 %.
+    labelled = {"judge": [1] * 90 + [0] * 10 + [1] * 70 + [0] * 30, "human": [1] * 100 + [0] * 100}
+    rest = {"judge": [1, 1, 1, 1, 0] * 40 + [1] * 10 + [0] * 190, "human": [None] * 400}
+    pl.DataFrame(
+        {
+            "judge": labelled["judge"] + rest["judge"],
+            "human": labelled["human"] + rest["human"],
+            "model": ["known"] * 400 + ["strange"] * 200,
+        }
+    ).write_csv(tmp_path / "pool.csv")
+    assert run(["estimate", str(tmp_path / "pool.csv"), "--by", "model", "--pool", "--json"]) == 2
+    known, strange = printed(capsys)["groups"]
+    assert known["low"] < known["estimate"] < known["high"]
+    assert strange["estimate"] is strange["low"] is strange["high"] is None
+    assert strange["naive"] == 0.05
+    assert "before clipping the rate was -3.250" in strange["reason"]
+    assert "does not err on these test rows as it does on the labelled ones" in strange["reason"]
+    assert not any("outside [0, 1]" in text for text in strange["warnings"])
 
 
 def test_plan_writes_rows_that_estimate_takes_back(
@@ -105,7 +153,12 @@ def test_plan_from_guesses_and_infeasible(capsys: pytest.CaptureFixture[str]) ->
     assert "Algorithm 1" in capsys.readouterr().out
     assert run(["plan", "rate", *guess, "--n-test", "50", "--width", "0.01", "--json"]) == 2
     assert printed(capsys)["m0"] is None
+    assert run(["plan", "rate", *guess, "--n-test", "50", "--width", "0.01"]) == 2
+    told = capsys.readouterr().out
+    assert told.count("no number of labels gives width") == 1
+    assert "the judge never helps" in told
     assert run(["plan", "rate", "--width", "0.2"]) == 1
+    assert "--judge-rate" in capsys.readouterr().err
     coin = ["--judge-rate", "0.5", "--sensitivity", "0.5", "--specificity", "0.5"]
     assert run(["plan", "rate", *coin, "--n-test", "90", "--width", "0.2", "--plot", "c.png"]) == 2
     assert "do not use this judge" in capsys.readouterr().out
