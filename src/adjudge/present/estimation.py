@@ -76,18 +76,26 @@ def _group_finding(rows: Sequence[Estimate], truth: Mapping[str, float] | None) 
     """How many intervals hold the truth where it is known, else how many naive rates are out."""
     if truth is not None:
         known = [(one, truth[str(one.group)]) for one in rows if str(one.group) in truth]
-        held = sum(_within(one.low, value, one.high) for one, value in known)
+        given = [(one, value) for one, value in known if one.estimate is not None]
+        held = sum(_within(one.low, value, one.high) for one, value in given)
+        without = f" ({len(known) - len(given)} without)" if len(given) < len(known) else ""
         naive = sum(_within(one.naive_low, value, one.naive_high) for one, value in known)
         return (
-            f"The corrected interval holds the truth for {held} of {len(known)},\n"
-            f"the judge's own for {naive}"
+            f"The corrected interval holds the truth for {held} of {len(given)}{without},\n"
+            f"the judge's own for {naive} of {len(known)}"
         )
+    answered = [one for one in rows if one.estimate is not None]
+    if not answered:
+        return "These labels allow no corrected rate for any group"
     apart = sum(
-        one.low is not None and not _within(one.low, one.naive, one.high)
-        for one in rows
-        if one.naive is not None
+        one.naive is not None and not _within(one.low, one.naive, one.high) for one in answered
     )
-    return f"For {apart} of {len(rows)} the judge's own rate is outside the corrected interval"
+    if len(answered) == len(rows):
+        return f"For {apart} of {len(rows)} the judge's own rate is outside the corrected interval"
+    return (
+        f"A corrected rate for {len(answered)} of {len(rows)} groups only;\nfor {apart} of these "
+        f"{len(answered)} the judge's own rate is outside its interval"
+    )
 
 
 def _within(low: float | None, value: float | None, high: float | None) -> bool:

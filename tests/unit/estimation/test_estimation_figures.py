@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from adjudge.errors import ArgumentError
@@ -29,9 +30,14 @@ def test_groups_with_truth_and_a_refusal(tmp_path: Path) -> None:
     rows = binary_rows(MODELS, prompts=600, labels=500, rng=3)
     result = estimate(rows, by="model")
     figure = estimate_figure(result, truth=TRUTH)
-    assert "holds the truth for" in titles(figure)
+    assert "holds the truth for 2 of 2 (1 without)" in titles(figure)
     assert save_figure(figure, tmp_path / "groups.png").stat().st_size > 10_000
-    assert "outside the corrected interval" in titles(estimate_figure(result))
+    assert result.refused == ("bare",)
+    assert "A corrected rate for 2 of 3 groups only" in titles(estimate_figure(result))
+    bare = estimate(rows.filter(pl.col("model") == "bare"), by="model")
+    assert "allow no corrected rate for any group" in titles(estimate_figure(bare))
+    whole = estimate(rows.filter(pl.col("model") != "bare"), by="model")
+    assert "For 1 of 2 the judge's own rate is outside" in titles(estimate_figure(whole))
     pooled = estimate_figure(estimate(rows, by="model", pool=True), truth=TRUTH)
     assert "one confusion matrix for all" in titles(pooled)
 
