@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
@@ -10,7 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.errors import ArgumentError, JudgeError
-from adjudge.judges.backends._http import Redactor, check_base_url, key_from, retry_after
+from adjudge.judges.backends._http import (
+    Redactor,
+    _parsed,
+    check_base_url,
+    key_from,
+    retry_after,
+)
 from adjudge.judges.backends.openai import OpenAIBackend, option_logprobs
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
@@ -34,6 +42,41 @@ NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 )
 def test_the_pause_a_server_asks_for(headers: dict[str, str], seconds: float | None) -> None:
     assert retry_after(headers, NOW) == seconds
+
+
+def _read_by(parse: Callable[[str], object], text: str) -> str:
+    try:
+        return repr(parse(text))
+    except (ValueError, RecursionError):
+        return "not JSON"
+
+
+ODD_JSON = [
+    "", "nan", "NaN", "-NaN", "-Infinity", "1e999", "-0", "-0.0", "0123", "1.", "[1,]", "\ufeff1",
+    " 1 ", "\x0c1", '"\t"', '"\\ud800"', '"\\ud83d\\ude00"', '"\ud800"', '"\\u0000"',
+    '{"a": 1, "a": 2}', "9" * 30, "9" * 5000, "[" * 300 + "]" * 300, "[" * 100_000, '{"a": 1} x',
+    "[-0.6931471805599453, 5e-324, 2.2250738585072011e-308]",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ODD_JSON, ids=range(len(ODD_JSON)))
+def test_the_fast_parser_reads_what_the_standard_one_reads(text: str) -> None:
+    assert _read_by(_parsed, text) == _read_by(json.loads, text)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+        max_leaves=8,
+    ),
+    st.booleans(),
+)
+def test_the_fast_parser_reads_any_value_as_the_standard_one_does(
+    value: object, ascii_only: bool
+) -> None:
+    text = json.dumps(value, ensure_ascii=ascii_only)
+    assert _read_by(_parsed, text) == _read_by(json.loads, text)
 
 
 @given(st.text(max_size=40))

@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
+from pydantic_core import from_json
 from yarl import URL
 
 from adjudge._validation import count, positive
@@ -179,6 +180,8 @@ class Server:
                     "Content-Type": "application/json",
                     **self._headers,
                 },
+                # A judge's server has no session to keep, and looking cookies up costs time.
+                cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=True,
             )
 
@@ -274,7 +277,7 @@ class Server:
         payload: Any = None
         if expect_json or status >= 400:
             try:
-                payload = json.loads(raw)
+                payload = _parsed(raw)
             except (ValueError, RecursionError):
                 if status < 300:
                     shown = raw[:80]
@@ -307,6 +310,15 @@ class Server:
         text = said if isinstance(said, str) else (raw or "") if said is None else json.dumps(said)
         text = " ".join(self.redact(text).split())
         return (text[: _TOLD - 3] + "...") if len(text) > _TOLD else (text or "no explanation")
+
+
+def _parsed(text: str) -> Any:
+    """What `json.loads` makes of a text, in half the time for all but odd ones."""
+    try:
+        return from_json(text)
+    except (TypeError, ValueError):
+        # Lone surrogates and deep nesting, which only the standard library takes; or no JSON.
+        return json.loads(text)
 
 
 async def _bounded(response: aiohttp.ClientResponse, largest: int) -> bytes | None:
