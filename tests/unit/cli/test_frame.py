@@ -60,7 +60,7 @@ def test_a_picture_that_cannot_be_saved_is_refused_before_the_work(
 
 def test_a_reader_that_has_enough_ends_the_program_quietly(tmp_path: Path) -> None:
     battles = tmp_path / "battles.csv"
-    rows = [f"m{n},m{n + 1},a\nm{n + 1},m{n},a\n" for n in range(3)]
+    rows = [f"m{n},m{n + 1},model_a\nm{n + 1},m{n},model_a\n" for n in range(3)]
     battles.write_text("model_a,model_b,winner\n" + "".join(rows))
     for arguments in (["--help"], ["rank", str(battles), "--replicates", "20"]):
         program = subprocess.Popen(
