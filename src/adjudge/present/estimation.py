@@ -93,8 +93,9 @@ def _group_finding(rows: Sequence[Estimate], truth: Mapping[str, float] | None) 
     if len(answered) == len(rows):
         return f"For {apart} of {len(rows)} the judge's own rate is outside the corrected interval"
     return (
-        f"A corrected rate for {len(answered)} of {len(rows)} groups only;\nfor {apart} of these "
-        f"{len(answered)} the judge's own rate is outside its interval"
+        f"A corrected rate for {len(answered)} of {len(rows)} groups only;\n"
+        f"for {apart or 'none'} of these {len(answered)} the judge's own rate is outside "
+        "its interval"
     )
 
 
