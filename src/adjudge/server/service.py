@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from adjudge.errors import ArgumentError, InputError, PolicyMismatchError
 from adjudge.judges.fingerprint import differing_parts
-from adjudge.judges.interface import Judge, KnowsSubject, Reply
-from adjudge.judges.runner import Work, prepare
+from adjudge.judges.interface import Judge, KnowsSubject, Question, Reply
 from adjudge.records import MEASURED, Judgment, Pair
 from adjudge.results.selection import Policy, PolicyGroup
 
@@ -58,12 +57,13 @@ class JudgeService:
     async def rule(self, pair: Pair, *, group: str | None = None) -> Ruling:
         """Ask in every order the protocol needs, then accept or abstain."""
         rule = self.group_for(group)
-        replies = await asyncio.gather(*(self._ask(work) for work in prepare(self.judge, pair)))
-        rows = self.judge.protocol.judge(pair, replies)
-        judgment = rows[0]
-        if not isinstance(judgment, Judgment):
-            raise ArgumentError("protocol", self.judge.protocol.name, "serve one that judges pairs")
-        return decide(judgment, rule)
+        protocol = self.judge.protocol
+        questions = protocol.questions(pair)
+        replies = await asyncio.gather(*(self._ask(pair, question) for question in questions))
+        rows = protocol.judge(pair, replies)
+        if len(rows) != 1 or not isinstance(rows[0], Judgment):
+            raise ArgumentError("protocol", protocol.name, "serve one with one verdict per pair")
+        return decide(rows[0], rule)
 
     async def rule_many(self, pairs: Sequence[Pair], groups: Sequence[str | None]) -> list[Ruling]:
         """Several pairs at once, in their order."""
@@ -71,11 +71,11 @@ class JudgeService:
             *(self.rule(pair, group=group) for pair, group in zip(pairs, groups, strict=True))
         )
 
-    async def _ask(self, work: Work) -> Reply:
+    async def _ask(self, pair: Pair, question: Question) -> Reply:
         async with self._slots:
             if self._knowing is not None:
-                return await self._knowing.ask_about(work.subject, work.question)
-            return await self.judge.backend.ask(work.question)
+                return await self._knowing.ask_about(pair, question)
+            return await self.judge.backend.ask(question)
 
 
 def decide(judgment: Judgment, rule: PolicyGroup) -> Ruling:
