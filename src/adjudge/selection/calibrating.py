@@ -29,7 +29,7 @@ from adjudge.selection.groups import Entry, entries, fewest_labels, pool_small
 from adjudge.selection.indicative import Indication, indicate, indicate_pooled
 from adjudge.selection.juries import JURY, Seated, seat_jury
 from adjudge.selection.pac import pac_threshold
-from adjudge.selection.rows import cluster_column, judged, labelled, with_column
+from adjudge.selection.rows import cluster_column, judged, labelled, with_column, without
 from adjudge.selection.scope import scope_threshold
 from adjudge.selection.shift import effective_size
 from adjudge.selection.words import GUARANTEES, assumptions, promise
@@ -393,9 +393,7 @@ def _with_weights(frame: pl.DataFrame, column: str) -> pl.DataFrame:
 
 
 def _drop_null(frame: pl.DataFrame, column: str, why: str, dropped: Counter[str]) -> pl.DataFrame:
-    kept = frame.filter(pl.col(column).is_not_null())
+    kept = without(frame, pl.col(column).is_null(), why, dropped)
     if kept.height == 0:
         raise ArgumentError("by", column, "it is empty in every labelled row")
-    if kept.height < frame.height:
-        dropped[why] += frame.height - kept.height
     return kept

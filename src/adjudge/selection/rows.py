@@ -56,10 +56,10 @@ def labelled(
         )
     if "sampled_by" in frame.columns:
         frame = _without_doubt(frame, dropped)
-    frame = _without(frame, pl.col("label").is_null(), "no label", dropped)
+    frame = without(frame, pl.col("label").is_null(), "no label", dropped)
     frame = measured(frame, dropped)
     if ties == "drop":
-        frame = _without(frame, pl.col("label") == "tie", "human tie", dropped)
+        frame = without(frame, pl.col("label") == "tie", "human tie", dropped)
     if frame.height == 0:
         told = ", ".join(f"{n} {why}" for why, n in dropped.items()) or "no rows at all"
         raise DataError(
@@ -84,14 +84,14 @@ def _without_doubt(frame: pl.DataFrame, dropped: Counter[str]) -> pl.DataFrame:
             column="sampled_by",
             remedy="calibrate on labels drawn at random, each marked sampled_by random or plan",
         )
-    return _without(frame, by_doubt, "label sampled by doubt", dropped)
+    return without(frame, by_doubt, "label sampled by doubt", dropped)
 
 
 def measured(frame: pl.DataFrame, dropped: Counter[str]) -> pl.DataFrame:
     """Rows that carry a number; the others counted by status."""
     for status in frame.get_column("status").unique().sort().to_list():
         if status not in MEASURED:
-            frame = _without(frame, pl.col("status") == status, f"status {status}", dropped)
+            frame = without(frame, pl.col("status") == status, f"status {status}", dropped)
     return frame
 
 
@@ -116,7 +116,8 @@ def cluster_column(frame: pl.DataFrame, cluster: str | None) -> str | None:
     return "prompt_id" if known.select(keys).is_duplicated().any() else None
 
 
-def _without(frame: pl.DataFrame, out: pl.Expr, why: str, dropped: Counter[str]) -> pl.DataFrame:
+def without(frame: pl.DataFrame, out: pl.Expr, why: str, dropped: Counter[str]) -> pl.DataFrame:
+    """The frame without the rows of `out`, which are counted under their reason."""
     kept = frame.filter(~out.fill_null(False))
     if frame.height > kept.height:
         dropped[why] += frame.height - kept.height
