@@ -27,12 +27,12 @@ from adjudge.results.selection import (
 from adjudge.selection.fingerprints import Parts, parts_in_store
 from adjudge.selection.groups import Entry, entries, fewest_labels, pool_small
 from adjudge.selection.indicative import Indication, indicate, indicate_pooled
-from adjudge.selection.juries import JURY, Seated, seat_jury
+from adjudge.selection.juries import Seated, seat_jury
 from adjudge.selection.pac import pac_threshold
 from adjudge.selection.rows import cluster_column, judged, labelled, with_column, without
 from adjudge.selection.scope import scope_threshold
 from adjudge.selection.shift import effective_size
-from adjudge.selection.words import GUARANTEES, assumptions, promise
+from adjudge.selection.words import GUARANTEES, assumptions, cautions, promise
 
 #: Calibration scores that a scope or pac policy keeps: plenty for the drift test, which calls no
 #: gap below 0.05 drift, and the file stays small.
@@ -158,7 +158,7 @@ def calibrate(
             weights=weights,
             jury=jury,
         ),
-        warnings=_warnings(made, guarantee, failure, frame, column),
+        warnings=cautions(made, guarantee, failure, frame, column),
         dropped=dict(dropped),
         groups=groups,
         alternatives=alternatives,
@@ -327,39 +327,6 @@ def _jury_report(
         coverage=chosen.coverage,
         coverage_alone=alone,
     )
-
-
-def _warnings(
-    made: Sequence[Entry],
-    guarantee: str,
-    delta: Fraction,
-    frame: pl.DataFrame,
-    cluster: str | None,
-) -> tuple[str, ...]:
-    told = []
-    rules = {(entry.judge, entry.protocol) for entry in made}
-    if len(rules) > 1:
-        told.append(
-            f"{len(rules)} judges or protocols in the file: each has its own rule; which of them "
-            "to use may not be chosen by these labels (pick with --judge, combine with --jury)"
-        )
-    if guarantee == "pac" and len(made) > 1:
-        told.append(
-            f"pac spends delta {float(delta):g} / {len(made)} on each rule: all hold at once"
-        )
-    mute = sum(int((~entry.has_verdict).sum()) for entry in made)
-    if mute:
-        told.append(f"{mute} labelled rows have no verdict (p_a = 0.5): errors, never accepted")
-    if any(len(entry.fingerprints) > 1 for entry in made):
-        told.append("one judge has rows with several fingerprints: select cannot check them")
-    if JURY not in {entry.judge for entry in made} and not any(e.fingerprints for e in made):
-        told.append("the rows carry no judge_fingerprint: select can only compare judge names")
-    if cluster is None and "prompt_id" in frame.columns:
-        keys = ["judge", "protocol", "prompt_id"]
-        known = frame.filter(pl.col("prompt_id").is_not_null())
-        if known.select(keys).is_duplicated().any():
-            told.append("prompt_id repeats and is not used as a cluster: the promise may not hold")
-    return tuple(told)
 
 
 def _refuse_combinations(

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fractions import Fraction
+
+import polars as pl
+
 from adjudge.results.selection import percent
+from adjudge.selection.groups import Entry
+from adjudge.selection.juries import JURY
 
 GUARANTEES = ("scope", "fdr", "pac")
 
@@ -76,4 +83,45 @@ def assumptions(
         told.append(f"the promise holds within each group of {by}")
     if jury is not None:
         told.append(f"the jury's weights ({jury}) were not learned from the calibration labels")
+    return tuple(told)
+
+
+def cautions(
+    made: Sequence[Entry],
+    guarantee: str,
+    delta: Fraction,
+    frame: pl.DataFrame,
+    cluster: str | None,
+) -> tuple[str, ...]:
+    """What a reader of the policy should know beside the promise, one sentence each."""
+    told = []
+    rules = {(entry.judge, entry.protocol) for entry in made}
+    if len(rules) > 1:
+        told.append(
+            f"{len(rules)} judges or protocols in the file: each has its own rule; which of them "
+            "to use may not be chosen by these labels (pick with --judge, combine with --jury)"
+        )
+    if guarantee == "pac" and len(made) > 1:
+        told.append(
+            f"pac spends delta {float(delta):g} / {len(made)} on each rule: all hold at once"
+        )
+    mute = sum(int((~entry.has_verdict).sum()) for entry in made)
+    if mute:
+        told.append(f"{mute} labelled rows have no verdict (p_a = 0.5): errors, never accepted")
+    if any(len(entry.fingerprints) > 1 for entry in made):
+        told.append("one judge has rows with several fingerprints: select cannot check them")
+    if JURY not in {entry.judge for entry in made} and not any(e.fingerprints for e in made):
+        told.append("the rows carry no judge_fingerprint: select can only compare judge names")
+    if cluster is None and "prompt_id" in frame.columns:
+        keys = ["judge", "protocol", "prompt_id"]
+        known = frame.filter(pl.col("prompt_id").is_not_null())
+        if known.select(keys).is_duplicated().any():
+            told.append("prompt_id repeats and is not used as a cluster: the promise may not hold")
+    if "sampled_by" in frame.columns:
+        planned = int((frame.get_column("sampled_by") == "plan").sum())
+        if planned:
+            told.append(
+                f"{planned} labels were drawn by a plan: where it drew by the judge's verdict, the "
+                "labelled pairs are not like the new ones and the promise does not hold"
+            )
     return tuple(told)

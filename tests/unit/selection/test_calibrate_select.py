@@ -142,6 +142,9 @@ def test_labels_come_by_id_and_doubtful_ones_are_refused():
     kept = calibrate(frame.drop("label"), labels=sampled, alpha=0.3)
     assert kept.dropped["label sampled by doubt"] == 1
     assert kept.n_calibration == joined.n_calibration - 1
+    planned = labels.with_columns(sampled_by=pl.Series(["plan"] * 5 + ["random"] * 45))
+    warned = calibrate(frame.drop("label"), labels=planned, alpha=0.3).warnings
+    assert any("5 labels were drawn by a plan" in line for line in warned)
     unsaid = labels.with_columns(sampled_by=pl.Series(["doubt"] + [None] * 49))
     with pytest.raises(DataError, match="1 labels were sampled by doubt"):
         calibrate(frame.drop("label"), labels=unsaid, alpha=0.3)
