@@ -60,12 +60,6 @@ def binomial_lower_tail(successes: NDArray[np.integer], n: IntArray, p: float) -
     return np.asarray(bdtr(successes, n, p), dtype=np.float64)
 
 
-def wald_interval(estimate: float, se: float, confidence_level: float) -> tuple[float, float]:
-    """estimate -+ z se, not truncated."""
-    z = normal_quantile(confidence_level)
-    return estimate - z * se, estimate + z * se
-
-
 def normal_quantile(confidence_level: float) -> float:
     """The two-sided normal quantile: 1.96 for 0.95."""
     return float(stats.norm.isf((1 - confidence_level) / 2))

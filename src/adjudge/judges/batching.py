@@ -37,12 +37,6 @@ def batch_price(price: Price | None) -> Price | None:
     return Price(price.prompt * share, price.completion * share, f"{price.source}, batch: half")
 
 
-def batch_folder(store: str | Path) -> Path:
-    """Where a store's batches are kept: adjudge.db has adjudge.db.batches beside it."""
-    path = Path(store)
-    return path.with_name(path.name + ".batches")
-
-
 class BatchRunner:
     """One pass of sending and collecting. Make one per run."""
 

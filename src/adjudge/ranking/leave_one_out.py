@@ -20,7 +20,7 @@ from adjudge._bradley_terry import (
     fit_strengths,
     to_elo,
 )
-from adjudge._validation import BoolArray, FloatArray, IntArray, Seed, count, generator, positive
+from adjudge._validation import FloatArray, IntArray, Seed, count, generator, positive
 from adjudge.errors import ArgumentError
 from adjudge.ranking.counts import Battles
 from adjudge.ranking.soft_elo import Rule, fixed_rule
@@ -237,8 +237,3 @@ def strongest_quarters(human: FloatArray) -> IntArray:
     quarter = np.empty(len(human), dtype=np.int64)
     quarter[order] = np.arange(len(human)) * 4 // max(1, len(human))
     return quarter
-
-
-def valid_models(found: Residuals) -> BoolArray:
-    """Models whose residual has a usable scale."""
-    return np.isfinite(found.se) & (found.se > 0)

@@ -364,10 +364,8 @@ class _CannotAnswerError(Exception):
 
 
 def _engine() -> Any:
-    # llama.cpp's OpenMP threads wait for each other by spinning. With every core busy that makes
-    # an answer up to thirty times slower; going to sleep at once makes it half as fast on an idle
-    # machine. A short spin before sleeping gives most of both. Read by OpenMP when it is first
-    # loaded, so it stands here, and what the user has set is left alone.
+    # OpenMP threads that spin while they wait make answers thirty times slower on busy cores;
+    # threads that sleep at once halve the speed of idle ones. A short spin gives most of both.
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ["OMP_WAIT_POLICY"] = "passive"
         os.environ.setdefault("GOMP_SPINCOUNT", "3000")
