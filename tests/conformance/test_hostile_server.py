@@ -239,6 +239,26 @@ def test_one_question_the_server_cannot_take_does_not_stop_the_others(judge_serv
         ask(judge, [letter(f"odd {i}") for i in range(40)])
 
 
+def test_a_question_that_waited_while_the_judge_was_closed_opens_no_connection(
+    judge_server: Any,
+) -> None:
+    judge_server.script("ok", latency_s=2.0)
+    judge = backend(judge_server, concurrency=1)
+
+    async def run() -> list[Reply | BaseException]:
+        await judge.start()
+        late = [asyncio.create_task(judge.ask(letter(str(i)))) for i in range(2)]
+        while not judge_server.log():
+            await asyncio.sleep(0.01)
+        await judge.close()
+        return await asyncio.gather(*late, return_exceptions=True)
+
+    for outcome in asyncio.run(run()):
+        assert isinstance(outcome, JudgeError)
+        assert "is not open; start the judge" in str(outcome)
+    assert len(judge_server.log()) == 1
+
+
 def test_what_a_server_wants_otherwise_is_learnt_once(judge_server: Any) -> None:
     judge_server.script("needs_completion_tokens")
     replies = ask_in_turn(backend(judge_server), [letter("1"), letter("2")])

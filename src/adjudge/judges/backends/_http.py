@@ -248,12 +248,14 @@ class Server:
     async def _attempt(
         self, method: str, path: str, expect_json: bool, largest: int, request: dict[str, Any]
     ) -> Exchange | _Failed:
-        if self._session is None:
-            await self.open()
-        assert self._session is not None  # noqa: S101  (open() has just made it; this tells mypy)
+        session = self._session
+        if session is None:
+            # Opened here, for a question that waited while the judge was closed, a connection
+            # would have no one to close it.
+            raise JudgeError(f"{self.base_url} is not open; start the judge before asking it")
         began = time.perf_counter()
         try:
-            async with self._session.request(
+            async with session.request(
                 method,
                 self._url(path),
                 allow_redirects=False,
