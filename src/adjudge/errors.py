@@ -6,7 +6,7 @@
     ├── InputError (ValueError)        what the user gave; the text says where and the remedy
     │   ├── ArgumentError              an argument of a call or an option of a command
     │   ├── DataError                  a file: path, row and column
-    │   └── PolicyMismatchError        a policy made for another judge, prompt or schema
+    │   └── PolicyMismatchError        a policy or anchors made for another judge or prompt
     ├── JudgeError                     a judge that cannot be asked
     │   ├── BackendMissingError        an extra or weights are not installed
     │   └── JudgeRefusedError          the server said no for good (key, model, request)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TypeVar, overload
 
 from adjudge.errors import DataError
 from adjudge.io._atomic import replacing
 from adjudge.results.base import Result
+from adjudge.results.load import from_dict
+
+R = TypeVar("R", bound=Result)
 
 
 def write_result(result: Result, path: str | Path) -> Path:
@@ -18,8 +21,12 @@ def write_result(result: Result, path: str | Path) -> Path:
     return Path(path)
 
 
-def read_result(path: str | Path, *, kind: str | None = None) -> dict[str, Any]:
-    """The JSON object of a result file, checked to be of `kind` where one is asked for."""
+@overload
+def read_result(path: str | Path) -> Result: ...
+@overload
+def read_result(path: str | Path, made: type[R]) -> R: ...
+def read_result(path: str | Path, made: type[Result] = Result) -> Result:
+    """The result in a file, checked field by field; of class `made` where one is asked for."""
     try:
         loaded = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -28,9 +35,4 @@ def read_result(path: str | Path, *, kind: str | None = None) -> dict[str, Any]:
         raise DataError(
             path, f"not a JSON file ({error})", remedy="give a file that adjudge wrote with -o"
         ) from None
-    found = loaded.get("kind") if isinstance(loaded, dict) else None
-    if found is None:
-        raise DataError(path, "has no kind", remedy="give a file that adjudge wrote with -o")
-    if kind is not None and found != kind:
-        raise DataError(path, f"is of kind {found!r}", remedy=f"give a file of kind {kind!r}")
-    return dict(loaded)
+    return from_dict(loaded, made, source=path)

@@ -35,6 +35,7 @@ from adjudge.ranking.soft_elo import (
     soft_rule,
 )
 from adjudge.ranking.targets import choose_method, make_target
+from adjudge.results.load import from_dict
 from adjudge.results.ranking import AnchorRow, Anchors
 
 METHODS = ("soft-elo", "hard-elo", "smoothed")
@@ -155,21 +156,10 @@ def read_anchors(source: str | Path | Anchors | Mapping[str, Any]) -> Anchors:
     """Anchors from a file that `rank --save-anchors` wrote."""
     if isinstance(source, Anchors):
         return source
-    name = "anchors" if isinstance(source, Mapping) else str(source)
-    loaded = dict(source) if isinstance(source, Mapping) else read_result(source, kind="anchors")
-    loaded.pop("kind", None)
-    try:
-        rows = tuple(AnchorRow(**row) for row in loaded.pop("models"))
-        anchors = Anchors(
-            models=rows,
-            score_quantiles=tuple(loaded.pop("score_quantiles")),
-            warnings=tuple(loaded.pop("warnings")),
-            **loaded,
-        )
-    except (KeyError, TypeError) as error:
-        raise DataError(
-            name, f"is not a complete anchors file ({error})", remedy="make it anew"
-        ) from None
+    if isinstance(source, Mapping):
+        name, anchors = "anchors", from_dict(source, Anchors, source="anchors")
+    else:
+        name, anchors = str(source), read_result(source, Anchors)
     if anchors.method not in METHODS or not anchors.models:
         raise DataError(name, "is not a complete anchors file", remedy="make it anew")
     return anchors

@@ -22,6 +22,12 @@ class Result:
     """
 
     kind: ClassVar[str]
+    #: How `results.load` reads files, in pydantic's words; parts of a result follow it.
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = {
+        "extra": "forbid",
+        "strict": True,
+        "arbitrary_types_allowed": True,  # arrays, in results that are not made for files
+    }
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain JSON values, `kind` first.

@@ -1,33 +1,76 @@
-"""Results back from their JSON: the same frozen dataclasses, checked field by field."""
+"""Results back from their JSON: the one door for every file that a later command reads again.
+
+What `to_dict` wrote comes back as the same frozen dataclass. A field that is missing, of another
+type or not known, and a schema newer than this adjudge, are refused in one line with file and
+field: a result that is half understood would be shown, or obeyed, as if it were whole.
+"""
 
 from __future__ import annotations
 
+import json
 import pkgutil
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 from adjudge import results
-from adjudge.errors import InputError
+from adjudge.errors import DataError
 from adjudge.results.base import Result
 
+R = TypeVar("R", bound=Result)
 
-def from_dict(loaded: Mapping[str, Any]) -> Result:
-    """The result that `to_dict` made this of; `kind` says which class."""
+_WRITTEN = "give a file that adjudge wrote with -o"
+_NEWER = "update adjudge, or write it again with this one"
+
+
+def from_dict(loaded: object, made: type[R], *, source: str | Path) -> R:
+    """The result that `to_dict` made this of; its `kind` must be that of `made` or of a subclass.
+
+    `Result` itself takes every kind. `source` names the file in what is refused.
+    """
+    kind = loaded.get("kind") if isinstance(loaded, Mapping) else None
+    if not isinstance(loaded, Mapping) or kind is None:
+        raise DataError(source, "has no kind", remedy=_WRITTEN)
+    found = _kinds().get(str(kind))
+    if found is None:
+        raise DataError(source, f"kind {kind!r} is not known", remedy=_NEWER)
+    if not issubclass(found, made):
+        raise DataError(source, f"is of kind {kind!r}", remedy=f"give a file of kind {made.kind!r}")
+    _check_schema(loaded, found, source)
+    return _checked(found, {k: v for k, v in loaded.items() if k != "kind"}, source)
+
+
+def _check_schema(loaded: Mapping[str, Any], found: type[Result], source: str | Path) -> None:
+    newest = getattr(found, "schema_version", None)  # the field's default: what this adjudge writes
+    given = loaded.get("schema_version")
+    if newest is not None and isinstance(given, int) and given > newest:
+        raise DataError(source, f"schema_version {given} is newer than {newest}", remedy=_NEWER)
+
+
+def _checked(found: type[R], fields: Mapping[str, Any], source: str | Path) -> R:
     from pydantic import TypeAdapter, ValidationError
 
-    kind = loaded.get("kind")
-    made = _kinds().get(str(kind))
-    if made is None:
-        raise InputError(f"kind {kind!r} is not known; it may be of a newer adjudge")
-    fields = {name: value for name, value in loaded.items() if name != "kind"}
     try:
-        checked: Result = TypeAdapter(made).validate_python(fields)
+        # As JSON, where a list may stand for a tuple but a text never for a number.
+        text = json.dumps(fields, allow_nan=False)
+    except ValueError:
+        raise DataError(source, "holds NaN or infinity", remedy=_WRITTEN) from None
+    try:
+        checked: R = TypeAdapter(found).validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise InputError(f"{kind}: {place}: {first['msg']}") from None
+        place = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "unexpected_keyword_argument":
+            raise DataError(
+                source, f"field {place} is not known in kind {found.kind!r}", remedy=_NEWER
+            ) from None
+        raise DataError(
+            source,
+            f"field {place} of kind {found.kind!r}: {first['msg']}",
+            remedy="write it again: files of results are not for editing",
+        ) from None
     return checked
 
 

@@ -312,6 +312,7 @@ class Anchors(Result):
 
     kind: ClassVar[str] = "anchors"
 
+    schema_version: int = 1
     method: str
     beta: float | None
     beta_se: float | None

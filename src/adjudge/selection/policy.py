@@ -6,15 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from pydantic import TypeAdapter, ValidationError
 
 from adjudge.errors import DataError, PolicyMismatchError
 from adjudge.io import read_result
 from adjudge.judges.fingerprint import differing_parts
-from adjudge.results.selection import POLICY_SCHEMA, Policy, PolicyGroup
+from adjudge.results.selection import Policy, PolicyGroup
 from adjudge.selection.fingerprints import parts_in_store
-
-_POLICY = TypeAdapter(Policy)
 
 
 def read_policy(path: str | Path) -> Policy:
@@ -24,30 +21,9 @@ def read_policy(path: str | Path) -> Policy:
     Traceback (most recent call last):
     adjudge.errors.DataError: missing.json: no such file; check the path
     """
-    return policy_from_dict(read_result(path, kind="policy"), str(path))
-
-
-def policy_from_dict(loaded: dict[str, Any], name: str) -> Policy:
-    """A policy from the JSON object of its file."""
-    schema = loaded.get("schema_version")
-    if isinstance(schema, int) and schema > POLICY_SCHEMA:
-        raise PolicyMismatchError(
-            f"{name}: schema_version {schema} is newer than {POLICY_SCHEMA}; update adjudge",
-            differs=("schema_version",),
-        )
-    inner = {key: value for key, value in loaded.items() if key != "kind"}
-    try:
-        policy = _POLICY.validate_python(inner)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise DataError(
-            name,
-            f"not a policy: {place}: {first['msg'].lower()}",
-            remedy="write it again with adjudge calibrate -o",
-        ) from None
+    policy = read_result(path, Policy)
     for group in policy.groups:
-        _check_group(group, name)
+        _check_group(group, str(path))
     return policy
 
 

@@ -62,7 +62,7 @@ def test_transitivity_prints_writes_and_draws(
     printed = capsys.readouterr()
     assert code == 0
     told = json.loads(printed.out)
-    assert told == read_result(out, kind="transitivity")
+    assert told == read_result(out).to_dict()
     assert set(told["groups"][0]) >= {
         "judge",
         "criterion",

@@ -13,11 +13,10 @@ from adjudge.cli import run
 from adjudge.diagnosis import diagnose_bias
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation import estimate
-from adjudge.io import write_result, write_rows
+from adjudge.io import read_result, write_result, write_rows
 from adjudge.judges.judging import judge_pairs
 from adjudge.present.report import build_document, render_report
 from adjudge.ranking import rank
-from adjudge.results.load import from_dict
 from adjudge.selection import calibrate, select
 from adjudge.simulate.battles import simulate_battles
 from adjudge.simulate.pairs import simulate_pairs
@@ -65,8 +64,7 @@ def test_results_come_back_from_their_files_unchanged(folder: Path) -> None:
     for path in sorted(folder.glob("*.json")):
         if path.name in {"notes.json", "broken.json"}:
             continue
-        loaded = json.loads(path.read_text(encoding="utf-8"))
-        assert from_dict(loaded).to_dict() == loaded
+        assert read_result(path).to_dict() == json.loads(path.read_text(encoding="utf-8"))
 
 
 def test_html_keeps_foreign_text_text(folder: Path) -> None:

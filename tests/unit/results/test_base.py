@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from adjudge.errors import DataError
-from adjudge.io import read_result, write_result
 from adjudge.results.base import Result, plain
 
 
@@ -51,25 +48,3 @@ def test_a_number_that_is_none_is_refused(hidden: Any) -> None:
 def test_an_unknown_object_is_refused() -> None:
     with pytest.raises(TypeError, match="object"):
         plain(object())
-
-
-def test_a_result_file_is_known_by_its_kind(tmp_path: Path) -> None:
-    path = write_result(Finding(level=Fraction(1, 2), counts=0), tmp_path / "deep" / "f.json")
-    assert read_result(path, kind="finding")["level"] == 0.5
-    with pytest.raises(DataError, match="of kind 'finding'.*give a file of kind 'policy'"):
-        read_result(path, kind="policy")
-    assert [p.name for p in path.parent.iterdir()] == ["f.json"]
-
-
-@pytest.mark.parametrize(
-    ("content", "told"),
-    [(b"[]", "no kind"), (b"{", "not a JSON file"), (b"\xff", "not a JSON file")],
-)
-def test_other_files_are_refused_in_one_line(tmp_path: Path, content: bytes, told: str) -> None:
-    path = tmp_path / "x.json"
-    path.write_bytes(content)
-    with pytest.raises(DataError, match=told) as caught:
-        read_result(path)
-    assert "\n" not in str(caught.value)
-    with pytest.raises(DataError, match="no such file"):
-        read_result(tmp_path / "none.json")

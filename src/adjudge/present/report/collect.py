@@ -12,7 +12,6 @@ import polars as pl
 from adjudge.errors import AdjudgeError, DataError
 from adjudge.io import read_judgments, read_pairs, read_result, read_table
 from adjudge.results.base import Result
-from adjudge.results.load import from_dict
 
 R = TypeVar("R", bound=Result)
 
@@ -63,7 +62,7 @@ def collect(folder: str | Path) -> Collected:
     for path in sorted(folder.iterdir()):
         if path.suffix == ".json":
             try:
-                results.append(Found(path=path, result=from_dict(read_result(path))))
+                results.append(Found(path=path, result=read_result(path)))
             except AdjudgeError as error:
                 passed[path.name] = str(error)
         elif path.suffix in _TABLES:
