@@ -6,11 +6,11 @@ from adjudge.diagnosis import contradictions as contradictions
 from adjudge.diagnosis import count_cycles as count_cycles
 from adjudge.diagnosis import diagnose_bias as diagnose_bias
 from adjudge.diagnosis import diagnose_scores as diagnose_scores
+from adjudge.diagnosis import diagnose_transitivity as diagnose_transitivity
 from adjudge.diagnosis import family_bias as family_bias
 from adjudge.diagnosis import position_bias as position_bias
 from adjudge.diagnosis import reliability as reliability
 from adjudge.diagnosis import score_set_rows as score_set_rows
-from adjudge.diagnosis import transitivity as transitivity
 from adjudge.diagnosis import verbosity_bias as verbosity_bias
 from adjudge.errors import AdjudgeError as AdjudgeError
 from adjudge.estimation import Counts as Counts
@@ -91,6 +91,7 @@ __all__ = [
     "count_wins",
     "diagnose_bias",
     "diagnose_scores",
+    "diagnose_transitivity",
     "estimate",
     "evaluate",
     "family_bias",
@@ -133,7 +134,6 @@ __all__ = [
     "scope_threshold",
     "score_set_rows",
     "select",
-    "transitivity",
     "verbosity_bias",
     "verdicts",
     "write_rows",

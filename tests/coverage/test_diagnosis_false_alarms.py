@@ -16,10 +16,10 @@ from scipy.stats import binom, norm
 
 from adjudge.diagnosis import (
     agreement,
+    diagnose_transitivity,
     family_bias,
     position_bias,
     reliability,
-    transitivity,
     verbosity_bias,
 )
 from adjudge.simulate.tournaments import simulate_tournaments
@@ -108,7 +108,7 @@ def calibration(rng: np.random.Generator) -> bool:
 
 def cycles(rng: np.random.Generator) -> bool:
     drawn = simulate_tournaments(documents=15, models=6, spread=1.5, ties=0.05, rng=rng)
-    [group] = transitivity(drawn.frame, replicates=60, worst=0, rng=rng).groups
+    [group] = diagnose_transitivity(drawn.frame, replicates=60, worst=0, rng=rng).groups
     assert group.p_value is not None
     return group.p_value <= 0.05
 

@@ -9,7 +9,7 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adjudge.diagnosis import count_cycles, cyclic_triples, transitivity
+from adjudge.diagnosis import count_cycles, cyclic_triples, diagnose_transitivity
 
 
 def _brute(wins: np.ndarray) -> tuple[int, int]:
@@ -68,7 +68,9 @@ def test_rows_in_any_order_and_orientation_give_the_same_counts(
     if not rows:
         return
     schema = {"doc_id": pl.String, "model_a": pl.String, "model_b": pl.String, "verdict": pl.String}
-    [group] = transitivity(pl.DataFrame(rows, schema=schema, orient="row"), replicates=2).groups
+    [group] = diagnose_transitivity(
+        pl.DataFrame(rows, schema=schema, orient="row"), replicates=2
+    ).groups
     counts = [_brute(one), _brute(two)]
     assert group.cycles == sum(cycles for cycles, _ in counts)
     assert group.triples == sum(triples for _, triples in counts)

@@ -64,12 +64,12 @@ def transitivity(
 
     --fail-above takes mean_rate (the default), median_rate, max_rate or share_with_cycle.
     """
-    from adjudge.diagnosis import transitivity as diagnose
+    from adjudge.diagnosis import diagnose_transitivity
     from adjudge.present.diagnosis_tables import transitivity_view
     from adjudge.results.diagnosis import named
 
     limits = thresholds(fail_above, known=MEASURES, default="mean_rate")
-    result = diagnose(
+    result = diagnose_transitivity(
         tournaments,
         columns=column_map(column, doc_id=doc_column),
         combine=combine,  # type: ignore[arg-type]  # checked where it is used

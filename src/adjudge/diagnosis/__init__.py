@@ -11,7 +11,7 @@ from adjudge.diagnosis.position import position_bias
 from adjudge.diagnosis.reliability import reliability
 from adjudge.diagnosis.score_sets import PredictedSets, ScoreSets, advise
 from adjudge.diagnosis.scores import diagnose_scores
-from adjudge.diagnosis.transitivity import transitivity
+from adjudge.diagnosis.transitivity import diagnose_transitivity
 from adjudge.diagnosis.verbosity import verbosity_bias
 
 __all__ = [
@@ -24,12 +24,12 @@ __all__ = [
     "cyclic_triples",
     "diagnose_bias",
     "diagnose_scores",
+    "diagnose_transitivity",
     "family_bias",
     "family_of",
     "ordinal_nonconformity",
     "position_bias",
     "reliability",
     "score_set_rows",
-    "transitivity",
     "verbosity_bias",
 ]

@@ -32,7 +32,7 @@ _ASSUMPTIONS = (
 )
 
 
-def transitivity(
+def diagnose_transitivity(
     source: TableLike,
     *,
     columns: Mapping[str, str] | None = None,
@@ -51,7 +51,7 @@ def transitivity(
 
     >>> circle = [("x", "y", "A"), ("y", "z", "A"), ("x", "z", "B")]
     >>> names = ("doc_id", "model_a", "model_b", "verdict")
-    >>> found = transitivity([dict(zip(names, ("d1", *row))) for row in circle])
+    >>> found = diagnose_transitivity([dict(zip(names, ("d1", *row))) for row in circle])
     >>> found.groups[0].cycles, found.worst[0].doc_id, found.worst[0].rate
     (1, 'd1', 1.0)
 

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from adjudge._validation import count
-from adjudge.diagnosis import count_cycles, diagnose_scores, transitivity
+from adjudge.diagnosis import count_cycles, diagnose_scores, diagnose_transitivity
 from adjudge.diagnosis.tournaments import build_tournaments
 from adjudge.io import read_public
 from adjudge.io.tables import TableLike
@@ -196,7 +196,7 @@ def _cycles(seed: int) -> tuple[tuple[ReproducedCycles, ...], Transitivity]:
             noise, strewn = _noise_for(rate, seed + at)
             frame = _judge(noise, DOCUMENTS, seed + at, f"simulated, as {judge}", criterion)
             frames.append(frame)
-            [found] = transitivity(frame, replicates=1, worst=0).groups
+            [found] = diagnose_transitivity(frame, replicates=1, worst=0).groups
             largest, median = EXTREMES[judge] if criterion == "coherence" else (None, None)
             rows.append(
                 ReproducedCycles(
@@ -213,7 +213,7 @@ def _cycles(seed: int) -> tuple[tuple[ReproducedCycles, ...], Transitivity]:
                     median=found.median_rate or 0.0,
                 )
             )
-    return tuple(rows), transitivity(pl.concat(frames), replicates=50, rng=seed)
+    return tuple(rows), diagnose_transitivity(pl.concat(frames), replicates=50, rng=seed)
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from adjudge.diagnosis import diagnose_bias, diagnose_scores, transitivity
+from adjudge.diagnosis import diagnose_bias, diagnose_scores, diagnose_transitivity
 from adjudge.simulate.scores import simulate_scores
 from adjudge.simulate.tournaments import simulate_tournaments
 
@@ -50,7 +50,7 @@ def test_always_first_makes_ties_of_tournaments_and_no_cycle() -> None:
     frame = simulate_tournaments(
         documents=5, noise=0.0, spread=0.1, order_pull=50.0, both_orders=True
     ).frame
-    [group] = transitivity(frame).groups
+    [group] = diagnose_transitivity(frame).groups
     assert group.decisive_edges == 0
     assert group.mean_rate is None
 

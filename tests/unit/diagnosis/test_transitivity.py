@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from adjudge.diagnosis import transitivity
+from adjudge.diagnosis import diagnose_transitivity
 from adjudge.diagnosis.tournaments import build_tournaments
 from adjudge.io import read_tournaments
 from adjudge.results.base import plain
@@ -24,7 +24,7 @@ CIRCLE = (("d", "x", "y", "A"), ("d", "y", "z", "A"), ("d", "z", "x", "A"))
 def test_a_circle_is_found_whichever_side_a_model_stood_on() -> None:
     turned = [(doc, b, a, {"A": "B"}[v]) for doc, a, b, v in CIRCLE]
     for rows in (CIRCLE, turned, (*CIRCLE[:2], turned[2])):
-        group = transitivity(_rows(*rows)).groups[0]
+        group = diagnose_transitivity(_rows(*rows)).groups[0]
         assert (group.cycles, group.triples, group.complete) == (1, 1, 1)
 
 
@@ -76,7 +76,7 @@ def test_ties_and_gaps_are_counted_not_guessed() -> None:
     rows = _rows(
         ("d", "x", "y", "A"), ("d", "y", "z", "tie"), ("d", "z", "x", None), ("e", "x", "y", "B")
     )
-    report = transitivity(rows)
+    report = diagnose_transitivity(rows)
     [group] = report.groups
     assert (group.decisive_edges, group.tied_edges, group.missing_edges) == (2, 1, 1)
     assert (group.documents, group.documents_with_triples, group.mean_rate) == (2, 0, None)
@@ -92,7 +92,7 @@ def test_judges_protocols_and_criteria_are_kept_apart() -> None:
             for criterion in ("fluency", "relevance")
         ]
     )
-    groups = transitivity(frame, replicates=5).groups
+    groups = diagnose_transitivity(frame, replicates=5).groups
     assert [(g.judge, g.criterion) for g in groups] == [
         ("one", "fluency"),
         ("one", "relevance"),
@@ -104,12 +104,12 @@ def test_judges_protocols_and_criteria_are_kept_apart() -> None:
 def test_pandas_polars_and_a_seed_give_one_answer() -> None:
     drawn = simulate_tournaments(documents=6, ties=0.1, missing=0.1, rng=3).frame
     again = pd.DataFrame({name: drawn[name].to_list() for name in drawn.columns})
-    assert plain(transitivity(drawn)) == plain(transitivity(again))
+    assert plain(diagnose_transitivity(drawn)) == plain(diagnose_transitivity(again))
 
 
 def test_the_expected_rate_is_that_of_the_judge_who_made_the_data() -> None:
     drawn = simulate_tournaments(documents=400, models=6, spread=1.5, rng=8)
-    [group] = transitivity(drawn.frame).groups
+    [group] = diagnose_transitivity(drawn.frame).groups
     assert group.expected_rate is not None
     assert group.mean_rate is not None
     assert group.expected_rate == pytest.approx(group.mean_rate, abs=0.02)
@@ -120,7 +120,7 @@ def test_the_expected_rate_is_that_of_the_judge_who_made_the_data() -> None:
 
 def test_a_judge_that_goes_round_everywhere_contradicts_itself() -> None:
     drawn = simulate_tournaments(documents=20, models=7, circular=1.0, rng=2)
-    [group] = transitivity(drawn.frame).groups
+    [group] = diagnose_transitivity(drawn.frame).groups
     assert group.mean_rate == pytest.approx(14 / 35)  # the most there can be: beyond random
     assert group.p_value is not None
     assert group.p_value <= 0.025
@@ -129,7 +129,7 @@ def test_a_judge_that_goes_round_everywhere_contradicts_itself() -> None:
 
 def test_a_few_circular_documents_are_found_and_named() -> None:
     drawn = simulate_tournaments(documents=60, models=7, circular=0.2, noise=0.2, spread=3.0, rng=2)
-    report = transitivity(drawn.frame, worst=5)
+    report = diagnose_transitivity(drawn.frame, worst=5)
     [group] = report.groups
     circular = {f"doc-{k:02d}" for k in np.flatnonzero(drawn.circular)}
     assert {found.doc_id for found in report.worst} <= circular
@@ -142,9 +142,9 @@ def test_a_few_circular_documents_are_found_and_named() -> None:
 
 def test_win_rate_confidence_comes_from_repeats() -> None:
     drawn = simulate_tournaments(repeats=3, repeat_noise=0.0, documents=4)
-    assert transitivity(drawn.frame).groups[0].win_rate_confidence == 1.0
+    assert diagnose_transitivity(drawn.frame).groups[0].win_rate_confidence == 1.0
     noisy = simulate_tournaments(repeats=3, repeat_noise=5.0, documents=10)
-    confidence = transitivity(noisy.frame).groups[0].win_rate_confidence
+    confidence = diagnose_transitivity(noisy.frame).groups[0].win_rate_confidence
     assert confidence is not None
     assert 0.66 < confidence < 0.95
-    assert transitivity(_rows(*CIRCLE)).groups[0].win_rate_confidence is None
+    assert diagnose_transitivity(_rows(*CIRCLE)).groups[0].win_rate_confidence is None
