@@ -119,6 +119,62 @@ def test_deployed_intervals_hold_in_full() -> None:
     check_deployment(20, 600)
 
 
+def deployed_with_more(times: int, seed: int) -> float:
+    """As `deployed`, but the new model fought `times` as many judged battles as the anchors."""
+    models, per = 20, 60
+    world = simulate_battles(
+        models=models + 1,
+        battles=models * per // 2,
+        bias=0.3,
+        new_models=1,
+        rng=seed,
+    )
+    old = world.frame.filter(pl.col("human_pref").is_not_null())
+    draw = np.random.default_rng(seed)
+    rival = draw.integers(0, models, times * per)
+    # The simulator's own law (its defaults), for one model against the known ones.
+    quality = 1.5 * (world.theta[-1] - world.theta[rival]) + draw.normal(0, 1.5, len(rival))
+    score = quality + world.bias[-1] - world.bias[rival]
+    fresh = pl.DataFrame(
+        {
+            "model_a": [world.names[-1]] * len(rival),
+            "model_b": np.array(world.names)[rival],
+            "score_a": 6 + score / 2,
+            "score_b": 6 - score / 2,
+            "judge": ["simulated"] * len(rival),
+        }
+    )
+    board = place(fresh, make_anchors(old, replicates=20, rng=seed), alpha=0.1, rng=seed)
+    row = next(row for row in board.models if row.origin == "new")
+    assert row.low is not None
+    assert row.high is not None
+    # People vote on the first of these battles, as many as an anchor has.
+    vote = (draw.random(per) < 1 / (1 + np.exp(-0.6 * quality[:per]))).astype(float)
+    known, _ = battles_from_frame(old)
+    assert known.human is not None
+    strength = fit_strengths(wins_table(known.a, known.b, known.human, known.n_models))
+    position = {name: k for k, name in enumerate(known.names)}
+    at = [position[world.names[k]] for k in rival[:per]]
+    met = np.bincount(at, minlength=known.n_models).astype(float)
+    theta = fit_against_anchors(met, np.asarray(vote.sum()), strength)
+    return float(row.low <= float(to_elo(theta)) <= row.high)
+
+
+def check_deployment_with_more(times: int, worlds: int) -> None:
+    mean, _ = over_worlds(lambda seed: deployed_with_more(times, seed), worlds)
+    assert mean >= 0.9 - BAND * math.sqrt(0.9 * 0.1 / worlds)
+
+
+def test_many_battles_of_a_new_model_do_not_break_its_interval() -> None:
+    check_deployment_with_more(20, 60)
+
+
+@pytest.mark.montecarlo
+@pytest.mark.parametrize("times", [1, 5, 20])
+def test_many_battles_of_a_new_model_do_not_break_its_interval_in_full(times: int) -> None:
+    check_deployment_with_more(times, 400)
+
+
 def leaderboard_coverage(interval: str, seed: int) -> tuple[float, float]:
     """Share of models whose 95 % interval holds the truth; 1 if all true ranks are in range."""
     draw = np.random.default_rng(seed)

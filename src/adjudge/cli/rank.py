@@ -26,7 +26,15 @@ def register(app: typer.Typer) -> None:
     app.command("rank")(rank)
 
 
+#: What anchors settle, or what only a board of all battles has: not to be given with --anchors.
+_NOT_WITH_ANCHORS = (
+    *("method", "human", "beta", "smoothing", "l2", "interval", "confidence_level", "replicates"),
+    *("cluster", "by", "against", "evaluate", "splits", "save_anchors", "time_limit"),
+)
+
+
 def rank(
+    context: typer.Context,
     battles: Annotated[
         Path,
         typer.Argument(
@@ -123,8 +131,8 @@ def rank(
     from adjudge.io import write_result
     from adjudge.present.ranking_tables import leaderboard_view
 
-    if anchors is not None and (save_anchors is not None or evaluate):
-        raise ArgumentError("--anchors", str(anchors), "use it without --save-anchors, --evaluate")
+    if anchors is not None:
+        _only_placing(context)
     if fail_above is not None and not evaluate:
         raise ArgumentError("--fail-above", fail_above, "add --evaluate")
     if anchors is not None:
@@ -187,6 +195,20 @@ def rank(
         bad_finding()
     if fail_above is not None:
         _enforce(board, fail_above)
+
+
+def _only_placing(context: typer.Context) -> None:
+    """Refuse options that placing would have to ignore."""
+    from adjudge.errors import ArgumentError
+
+    for name in _NOT_WITH_ANCHORS:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            remedy = "leave it out: --anchors places new models by what was kept"
+            if name == "confidence_level":
+                remedy = "use --alpha: with --anchors intervals are conformal"
+            option = "--" + name.replace("_", "-")
+            raise ArgumentError(option, str(context.params[name]), remedy)
 
 
 def _draw(board: Leaderboard, path: Path, name: str | None) -> None:

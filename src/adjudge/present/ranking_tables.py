@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 
 from rich.console import RenderableType
 
@@ -10,13 +11,17 @@ from adjudge.present.tables import interval, number, percent, table
 from adjudge.results.ranking import BattlePlan, Leaderboard, ModelRow
 
 _SHOWN = 60
+#: Known models shown on either side of a new one.
+_AROUND = 3
 _GROUPS_SHOWN = 15
 
 
 def leaderboard_view(board: Leaderboard) -> list[RenderableType]:
     """The board, then what was measured about it, then what to keep in mind."""
     parts: list[RenderableType] = []
-    if board.models:
+    if any(row.origin == "new" for row in board.models):
+        parts += _placed(board)
+    elif board.models:
         parts.append(_board(board))
         if len(board.models) > _SHOWN:
             parts.append(f"{len(board.models) - _SHOWN} more: write them all with -o FILE")
@@ -25,14 +30,10 @@ def leaderboard_view(board: Leaderboard) -> list[RenderableType]:
         parts += board.agreement.lines()
     if board.loo:
         parts.append(_loo(board))
-    if board.conformal and all(row.unbounded for row in board.conformal):
-        first = board.conformal[0]
-        parts.append(
-            f"{100 * (1 - first.alpha):g} % intervals for new models are unbounded: "
-            f"{first.n_calibration} models calibrate, and it takes {first.models_needed}"
-        )
-    elif board.conformal:
-        parts.append(_conformal(board))
+    if board.conformal:
+        parts += _conformal(board)
+    if board.budgets:
+        parts.append(_budgets(board))
     if board.groups:
         rows = [
             (row.group, number(row.n_votes), number(row.beta), number(row.beta_se))
@@ -50,7 +51,6 @@ def leaderboard_view(board: Leaderboard) -> list[RenderableType]:
 def _board(board: Leaderboard) -> RenderableType:
     has_elo = any(row.elo is not None for row in board.models)
     level = "" if board.confidence_level is None else f"{100 * board.confidence_level:g} % "
-    placed = any(row.origin == "new" for row in board.models)
     columns = [
         "model",
         "rank",
@@ -65,16 +65,49 @@ def _board(board: Leaderboard) -> RenderableType:
     rows = []
     for row in board.models[:_SHOWN]:
         cells = [
-            row.model + (" (new)" if row.origin == "new" else ""),
+            row.model,
             str(row.rank),
             _ranks(row),
             number(row.elo, 0) if has_elo else number(row.score),
             _span(row, 0 if has_elo else 3),
-            "–" if row.origin == "anchor" else number(row.n_battles),
+            number(row.n_battles),
         ]
         rows.append([*cells, str(row.component + 1)] if several else cells)
     title = f"{board.method}: {board.n_battles:,} battles, {board.outcome}"
-    return table(columns, rows, title=title if not placed else f"{title}; others: human Elo")
+    return table(columns, rows, title=title)
+
+
+def _placed(board: Leaderboard) -> list[RenderableType]:
+    """New models first, then the known ones they stand among, then what the interval promises."""
+    new = [row for row in board.models if row.origin == "new"]
+    level = 100 * (board.confidence_level or 0)
+    answer = table(
+        ("new model", "Elo", f"{level:g} % interval", "rank", "ranks", "battles"),
+        [
+            (
+                row.model,
+                number(row.elo, 0),
+                _span(row, 0),
+                f"{row.rank} of {len(board.models)}",
+                _ranks(row),
+                number(row.n_battles),
+            )
+            for row in new
+        ],
+        title=f"On people's scale: {board.method}, {board.n_battles:,} judged battles",
+    )
+    near = [
+        row for row in board.models if any(abs(row.rank - other.rank) <= _AROUND for other in new)
+    ][:_SHOWN]
+    around = table(
+        ("model", "rank", "Elo"),
+        [
+            (row.model + (" (new)" if row.origin == "new" else ""), str(row.rank), f"{row.elo:.0f}")
+            for row in near
+        ],
+        title="Among people's Elo of the anchors, whose mean is 1500",
+    )
+    return [answer, around, *(f"assumes: {text}" for text in board.assumptions)]
 
 
 def _ranks(row: ModelRow) -> str:
@@ -118,7 +151,6 @@ def _loo(board: Leaderboard) -> RenderableType:
     rows = [
         (
             row.method,
-            number(row.n_models),
             number(row.mae, 1),
             number(row.spearman),
             number(row.kendall),
@@ -127,20 +159,50 @@ def _loo(board: Leaderboard) -> RenderableType:
         )
         for row in board.loo
     ]
-    title = "Each model left out in turn: mean error in Elo against people"
+    models = max(row.n_models for row in board.loo)
+    title = f"Each of {models} models left out in turn: mean error in Elo against people"
     if board.kappa is not None:
         title += f" (battle by battle: kappa {board.kappa:.3f})"
+    columns = ("method", "error", "Spearman", "Kendall", "beta, c", "weak ... strong quarter")
+    return table(columns, rows, title=title)
+
+
+def _conformal(board: Leaderboard) -> list[RenderableType]:
+    """Intervals tested on random halves, where half the models suffice, and one model at a time."""
+    first = board.conformal[0]
+    level = f"{100 * (1 - first.alpha):g} %"
+    told: list[RenderableType] = []
+    if all(row.unbounded for row in board.conformal):
+        told.append(
+            f"{level} intervals for new models cannot be tested on halves of the models: "
+            f"{first.n_calibration} calibrate, and it takes {first.models_needed}"
+        )
+    else:
+        told.append(_halves(board))
+    for method in dict.fromkeys(row.method for row in board.held_out):
+        each = [row for row in board.held_out if row.method == method]
+        width = [row.high - row.low for row in each if row.low is not None and row.high is not None]
+        if width:
+            held = sum(row.covered is True for row in each)
+            told.append(
+                f"{method}, {level} interval of each model from all the others: {held} of "
+                f"{len(width)} hold people's Elo, median width {median(width):.0f}"
+            )
+    return told
+
+
+def _budgets(board: Leaderboard) -> RenderableType:
+    sizes = sorted({row.per_model for row in board.budgets})
+    methods = dict.fromkeys(row.method for row in board.budgets)
+    error = {(row.method, row.per_model): row.mae for row in board.budgets}
     return table(
-        (
-            *("method", "models", "error", "Spearman", "Kendall", "beta, c"),
-            "residual by quarter",
-        ),
-        rows,
-        title=title,
+        ("battles per model", *(f"{size:g}" for size in sizes)),
+        [(name, *(number(error.get((name, size)), 1) for size in sizes)) for name in methods],
+        title="Error in Elo with fewer judged battles",
     )
 
 
-def _conformal(board: Leaderboard) -> RenderableType:
+def _halves(board: Leaderboard) -> RenderableType:
     rows = [
         (
             row.method,

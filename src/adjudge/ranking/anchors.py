@@ -18,7 +18,7 @@ from adjudge._bradley_terry import DEFAULT_L2, connected_groups, fit_strengths, 
 from adjudge._validation import FloatArray, Seed, generator, one_of, positive
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import read_result
-from adjudge.ranking.counts import Battles, target_battles, wins_table
+from adjudge.ranking.counts import Battles, battles_per_model, target_battles, wins_table
 from adjudge.ranking.evaluation import verdicts_of
 from adjudge.ranking.frames import battles_from_frame, load_battles
 from adjudge.ranking.leave_one_out import (
@@ -87,6 +87,7 @@ def make_anchors(
     )
     human_elo = _human_elo(found, l2)
     seen = {name: k for k, name in enumerate(held.names)}
+    n_battles = battles_per_model(used.a, used.b, used.n_models)
     warnings = list(found.warnings)
     if target.temperature is not None:
         warnings += target.temperature.warnings
@@ -107,6 +108,7 @@ def make_anchors(
                 human_elo=_at(human_elo, k),
                 residual=_at(held.values, seen.get(name)),
                 se=_at(held.se, seen.get(name)),
+                n_battles=int(n_battles[k]),
             )
             for k, name in enumerate(used.names)
         ),

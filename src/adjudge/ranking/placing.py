@@ -7,6 +7,7 @@ left-out residuals.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -30,8 +31,12 @@ from adjudge.ranking.rank_ranges import ranks
 from adjudge.ranking.soft_elo import smoothed_targets, soft_targets
 from adjudge.results.ranking import Anchors, Leaderboard, ModelRow
 
-#: A Kolmogorov-Smirnov distance of |s| above this is remarked on.
+#: A Kolmogorov-Smirnov distance of |s| above this, beyond what chance makes, is remarked on.
 _FAR = 0.2
+#: Chance stays below this over sqrt(n) in 95 of 100 samples (Kolmogorov's distribution).
+_CHANCE = 1.36
+#: Battles below which the resampled standard error is itself a guess.
+_FEW_BATTLES = 30
 
 
 def place(
@@ -52,6 +57,12 @@ def place(
     or between anchors are dropped and counted. The interval covers the new model's Elo on the human
     leaderboard with probability at least 1 - `alpha` if the new model is exchangeable with the
     anchors. Refuses battles judged by another judge than the anchors'.
+
+    The scale SE comes from the new model's battles, but counts no more of them than the median
+    anchor had: residuals hold the judge's own liking, which more battles do not average away, and
+    Eq. 4 as it stands would let them shrink the interval all the same (anchors of 200 battles, new
+    models of 1,000: 90 % intervals held 57 % of the time). A model that won or lost everything
+    gets no interval: every resample is a clean sweep too.
     """
     kept = read_anchors(anchors)
     level = exact_level(alpha)
@@ -71,7 +82,8 @@ def place(
     if quantile.quantile is None:
         warnings.append(
             f"intervals are unbounded: {quantile.n} anchors with a residual, "
-            f"{quantile.models_needed} needed at alpha = {float(level):g}"
+            f"{quantile.models_needed} needed at alpha = {float(level):g}; {quantile.n} allow "
+            f"alpha from {math.ceil(1000 / (quantile.n + 1)) / 1000:g}"
         )
     strength = {row.model: row.theta for row in kept.models}
     anchor_names = tuple(strength)
@@ -91,6 +103,7 @@ def place(
             "no judged battle of a new model against an anchor",
             remedy="judge new models against the anchors' models, under the same names",
         )
+    typical = float(np.median([row.n_battles for row in kept.models]))
     rows: list[ModelRow] = []
     for new in np.unique(np.where(a_known, found.b, found.a)[usable]):
         mine = usable & ((found.a == new) | (found.b == new))
@@ -101,10 +114,10 @@ def place(
         estimate = float(to_elo(fit_against_anchors(met, np.asarray(y.sum()), theta, l2=kept.l2)))
         se = anchored_standard_error(
             opponent, y, theta, l2=kept.l2, replicates=replicates, draw=draw
-        )
-        low, high = quantile.interval(estimate, se)
-        if len(y) < 30:
-            warnings.append(f"{found.names[new]}: only {len(y)} battles, its scale is rough")
+        ) * math.sqrt(max(1.0, len(y) / typical))
+        swept = bool(np.all(y == 1) or np.all(y == 0))
+        low, high = (None, None) if swept else quantile.interval(estimate, se)
+        warnings += _remarks(found.names[new], estimate, y, to_elo(theta), typical)
         rows.append(
             ModelRow(
                 model=found.names[new],
@@ -136,9 +149,10 @@ def place(
         smoothing=kept.smoothing,
         judge_fingerprint=kept.judge_fingerprint,
         assumptions=(
-            "new models are exchangeable with the anchors: same kind of models, same prompts",
-            "the interval holds on average over such models, not for each",
-            "1500 is the mean of the anchors",
+            "new models, their battles and prompts are like the anchors': of such models "
+            f"{100 * (1 - float(level)):g} % have people's Elo inside, which promises nothing for "
+            "one of them or for a new kind of model",
+            "people's Elo is what their votes on these same battles would give",
         ),
     )
 
@@ -213,15 +227,44 @@ def _drift(found: Battles, kept: Anchors) -> list[str]:
     if found.score is None or len(kept.score_quantiles) < 2:
         return []
     here = np.abs(found.score[np.isfinite(found.score)])
-    if len(here) < 30:
+    if len(here) < _FEW_BATTLES:
         return []
     distance = float(stats.ks_2samp(here, np.array(kept.score_quantiles)).statistic)
-    if distance <= _FAR:
+    if distance <= _FAR + _CHANCE / math.sqrt(len(here)):
         return []
     return [
         f"score differences here are unlike the anchors' (median |s| {np.median(here):.2f}, was "
         f"{kept.score_quantiles[len(kept.score_quantiles) // 2]:.2f}): check judge and prompts"
     ]
+
+
+def _remarks(
+    name: str, elo: float, target: FloatArray, anchors: FloatArray, typical: float
+) -> list[str]:
+    """What to know about one placed model before acting on its interval."""
+    found = []
+    n = len(target)
+    if np.all(target == 1) or np.all(target == 0):
+        what = "won" if target[0] else "lost"
+        found.append(
+            f"{name} {what} all {n:,} battles: its Elo is set by the penalty and has no interval; "
+            f"judge it against {'stronger' if target[0] else 'weaker'} models"
+        )
+    elif not anchors.min() <= elo <= anchors.max():
+        side = "above" if elo > anchors.max() else "below"
+        found.append(
+            f"{name} stands {side} every anchor ({anchors.min():.0f} to {anchors.max():.0f}): no "
+            "residual was measured there, the interval is extrapolated"
+        )
+    if n < _FEW_BATTLES:
+        found.append(f"{name}: only {n} battles, the width of its interval is rough")
+    if n > 2 * typical:
+        found.append(
+            f"{name}: {n:,} battles where the anchors had {typical:,.0f}: its interval is kept as "
+            f"wide as {typical:,.0f} would make it, for the anchors cannot say how near the judge "
+            "comes to people with more"
+        )
+    return found
 
 
 def _drop(dropped: dict[str, int], reason: str, times: int) -> None:

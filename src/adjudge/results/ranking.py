@@ -300,6 +300,7 @@ class AnchorRow:
     human_elo: float | None
     residual: float | None
     se: float | None
+    n_battles: int
 
 
 @dataclass(frozen=True, kw_only=True)

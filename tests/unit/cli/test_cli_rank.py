@@ -72,6 +72,17 @@ def test_save_and_use_anchors(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     placed = [row for row in board["models"] if row["origin"] == "new"]
     assert [row["model"] for row in placed] == ["model-14"]
     assert placed[0]["low"] < placed[0]["elo"] < placed[0]["high"]
+    # The table answers first: the new model, wherever it stands, then its neighbours.
+    assert run(["rank", str(new), "--anchors", str(anchors)]) == 0
+    told = capsys.readouterr().out
+    assert told.index("new model") < told.index("model-14") < told.index("Among people's Elo")
+    assert "of 15" in told
+    assert "assumes: " in told
+    for option in (["--l2", "1"], ["--confidence-level", "0.95"], ["--evaluate"]):
+        assert run(["rank", str(new), "--anchors", str(anchors), *option]) == 1
+        assert option[0] in capsys.readouterr().err
+    assert run(["rank", str(new), "--anchors", str(tmp_path / "nowhere.json")]) == 1
+    assert "nowhere.json" in capsys.readouterr().err
     # At 99 % fourteen anchors are too few: the finding is bad.
     assert run(["rank", str(new), "--anchors", str(anchors), "--alpha", "0.01"]) == 2
     assert "99 needed" in capsys.readouterr().out
@@ -111,7 +122,7 @@ def test_thresholds_for_ci(battles: Path, capsys: pytest.CaptureFixture[str]) ->
         (["--method", "best"], "method = 'best'"),
         (["--fail-above", "3"], "add --evaluate"),
         (["--verdict", "nobody"], "nobody"),
-        (["--anchors", "nowhere.json"], "nowhere.json"),
+        (["--anchors", "nowhere.json"], "--interval = 'none': leave it out"),
         (["--evaluate", "--plot", "x.png", "--figure", "pie"], "--figure"),
     ],
 )

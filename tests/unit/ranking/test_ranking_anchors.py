@@ -13,7 +13,7 @@ import pytest
 from adjudge.errors import DataError, PolicyMismatchError
 from adjudge.io import write_result
 from adjudge.ranking import make_anchors, place, rank, read_anchors
-from adjudge.results.ranking import Anchors
+from adjudge.results.ranking import Anchors, ModelRow
 from adjudge.simulate.battles import SimulatedBattles, simulate_battles
 
 
@@ -136,6 +136,58 @@ def test_a_changed_score_scale_is_remarked(anchors: Anchors, new: pl.DataFrame) 
     assert not any("unlike" in text for text in place(new, anchors).warnings)
 
 
+def repeated(new: pl.DataFrame, model: str, times: int) -> pl.DataFrame:
+    """The model's own battles, `times` over."""
+    own = new.filter((pl.col("model_a") == model) | (pl.col("model_b") == model))
+    return pl.concat([own] * times)
+
+
+def test_more_battles_than_the_anchors_had_do_not_narrow_the_interval(
+    anchors: Anchors, new: pl.DataFrame
+) -> None:
+    def placed(battles: pl.DataFrame) -> tuple[ModelRow, tuple[str, ...]]:
+        board = place(battles, anchors, rng=1)
+        return next(row for row in board.models if row.origin == "new"), board.warnings
+
+    usual, quiet = placed(repeated(new, "model-12", 1))
+    many, warned = placed(repeated(new, "model-12", 50))
+    assert usual.se is not None
+    assert many.se is not None
+    typical = np.median([row.n_battles for row in anchors.models])
+    assert usual.n_battles <= 1.5 * typical
+    assert many.se == pytest.approx(
+        usual.se * np.sqrt(min(1.0, usual.n_battles / typical)), rel=0.25
+    )
+    assert not any("kept as wide" in text for text in quiet)
+    assert any("kept as wide" in text for text in warned)
+
+
+def test_a_clean_sweep_has_no_interval(old: pl.DataFrame, new: pl.DataFrame) -> None:
+    first = pl.col("model_a") == "model-12"
+    swept = repeated(new, "model-12", 1).with_columns(
+        score_a=pl.when(first).then(9.0).otherwise(1.0),
+        score_b=pl.when(first).then(1.0).otherwise(9.0),
+    )
+    board = place(swept, make_anchors(old, method="hard-elo"))
+    row = next(row for row in board.models if row.origin == "new")
+    assert (row.low, row.high, row.unbounded) == (None, None, True)
+    assert any("won all" in text and "stronger models" in text for text in board.warnings)
+    # Soft targets are never 1: an Elo beyond every anchor is finite, and remarked on.
+    soft = place(swept, make_anchors(old))
+    assert any("above every anchor" in text for text in soft.warnings)
+
+
+def test_few_battles_do_not_look_like_another_judge(anchors: Anchors, new: pl.DataFrame) -> None:
+    draw = np.random.default_rng(0)
+    own = repeated(new, "model-12", 1)
+    alarms = 0
+    for _ in range(40):
+        few = own[draw.choice(own.height, 30, replace=False).tolist()]
+        alarms += any("unlike" in text for text in place(few, anchors, replicates=2).warnings)
+    # Chance alone crossed a bound without room for it in a third of such samples.
+    assert alarms <= 5
+
+
 def test_too_few_anchors_give_no_bound() -> None:
     world = simulate_battles(models=8, battles=3000, new_models=1, rng=1)
     board = place(
@@ -145,7 +197,10 @@ def test_too_few_anchors_give_no_bound() -> None:
     row = next(row for row in board.models if row.origin == "new")
     assert (row.low, row.high, row.unbounded) == (None, None, True)
     assert row.elo is not None
-    assert any("7 anchors with a residual, 9 needed" in text for text in board.warnings)
+    assert any(
+        "7 anchors with a residual, 9 needed at alpha = 0.1; 7 allow alpha from 0.125" in text
+        for text in board.warnings
+    )
     json.loads(board.to_json())
 
 
