@@ -18,6 +18,7 @@ _JSON_TYPES = {str, bool, int, float, dict, list}
 
 #: polars turns half of a surrogate pair into NUL without a word; Python's parser is asked instead.
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_HALF = re.compile(_SURROGATE.pattern.decode())
 #: What stands before an element of an array: nothing but space, then a comma between two.
 _FIRST = re.compile(r"\s*")
 _NEXT = re.compile(r"\s*,\s*|\s*(?=\])|\s*$")
@@ -41,11 +42,8 @@ def json_frame(source: Source) -> pl.DataFrame:
             return pl.read_ndjson(data, infer_schema_length=None)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
             pass  # something is wrong or unusual: the exact reading below names it
-    rows = [
-        record
-        for row, line in enumerate(_filled(data.splitlines(keepends=True)), start=1)
-        for record in [_object(source, line, row)]
-    ]
+    lines = (line for line in data.splitlines(keepends=True) if line.strip())
+    rows = [_object(source, line, row) for row, line in enumerate(lines, start=1)]
     return records_frame(rows, str(source.path))
 
 
@@ -105,12 +103,13 @@ def _line_records(source: Source) -> Iterator[Record]:
             yield _object(source, line, row)
 
 
-def _filled(lines: list[bytes]) -> Iterator[bytes]:
-    return (line for line in lines if line.strip())
-
-
 def _object(source: Source, line: bytes, row: int) -> Record:
-    text = _decoded(source, line, row)
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError:
+        raise DataError(
+            source.path, "is not valid UTF-8", row=row, remedy="save the file as UTF-8"
+        ) from None
     try:
         value = json.loads(text)
     except (json.JSONDecodeError, RecursionError, ValueError) as error:
@@ -121,10 +120,10 @@ def _object(source: Source, line: bytes, row: int) -> Record:
                 remedy="write one object a line, or a JSON array of objects",
             ) from None
         raise _broken(source, row, error) from None
-    return _checked(source, value, row)
+    return _checked(source, value, text, row)
 
 
-def _checked(source: Source, value: object, row: int) -> Record:
+def _checked(source: Source, value: object, text: str, row: int) -> Record:
     if not isinstance(value, dict):
         raise DataError(
             source.path,
@@ -132,20 +131,10 @@ def _checked(source: Source, value: object, row: int) -> Record:
             row=row,
             remedy='write each row as {"column": value, ...}',
         )
-    return value
-
-
-def _decoded(source: Source, raw: bytes, row: int) -> str:
-    try:
-        text = raw.decode("utf-8")
-    except UnicodeDecodeError:
-        raise DataError(
-            source.path, "is not valid UTF-8", row=row, remedy="save the file as UTF-8"
-        ) from None
-    if "\\u" in text:
+    if _HALF.search(text):
         # "\ud83d" without its other half parses, and then no file or server takes it.
         try:
-            json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8")
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
         except UnicodeEncodeError:
             raise DataError(
                 source.path,
@@ -153,9 +142,7 @@ def _decoded(source: Source, raw: bytes, row: int) -> str:
                 row=row,
                 remedy="repair or drop that character",
             ) from None
-        except (ValueError, RecursionError):
-            pass  # broken JSON: told by the caller
-    return text
+    return value
 
 
 def _broken(source: Source, row: int, error: Exception) -> DataError:
@@ -216,8 +203,7 @@ def _array_records(source: Source) -> Iterator[Record]:
             more()
             continue
         row += 1
-        _decoded(source, window[start:end].encode("utf-8"), row)
-        yield _checked(source, value, row)
+        yield _checked(source, value, window[start:end], row)
         at, separator = end, _NEXT
     rest = window[start + 1 :].strip() or next((piece for piece in pieces if piece.strip()), b"")
     if rest:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -72,6 +73,23 @@ def iter_rows(source: TableLike) -> Iterator[Record]:
                 yield from block.iter_rows(named=True)
         else:
             yield from json_records(found)
+
+
+def quick_rows(frame: pl.DataFrame) -> Iterator[Record]:
+    """The rows of a frame as dicts; lists and objects by way of JSON, the quicker one."""
+    nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
+    if not nested:
+        yield from frame.iter_rows(named=True)
+        return
+    packed = pl.struct(nested).struct.json_encode().alias("")
+    for row in frame.select(pl.exclude(nested), packed).iter_rows(named=True):
+        yield {**row, **json.loads(row.pop(""))}
+
+
+def is_json(path: str | Path) -> bool:
+    """Whether a file holds JSON lines or a JSON array."""
+    with opened(path) as found:
+        return found.kind in ("json_lines", "json_array")
 
 
 def source_name(source: TableLike) -> str:

@@ -191,12 +191,22 @@ def test_mt_bench_votes_pairs_and_labels() -> None:
     assert battles.height == 5
     assert battles["prompt_id"].unique().to_list() == ["81"]
     one, two = open_pairs(FILES["mt-bench"])
-    assert (one.model_a, one.response_a, one.label) == ("red-7b", "Leaves fall", "A")
+    # The first by name stands at A; a vote on turn 1 speaks of the first answer alone.
+    assert (one.model_a, one.response_a, one.label) == ("blue-13b", "Snow", "B")
+    assert (one.prompt, one.extra["exchanges"]) == ("Write a haiku.", 1)
     assert one.extra["raters"] == 3  # two for red; one, with the sides swapped, for blue
     assert two.label is None  # a tie and a vote for blue: no majority
+    assert two.response_a == "Snow\n\n[user]\nShorter.\n\n[assistant]\nSno"
     labels = open_labels(FILES["mt-bench"]).frame
-    assert labels["label"].to_list() == ["A", "A", "B", "tie", "B"]
+    assert labels["label"].to_list() == ["B", "B", "A", "tie", "A"]
     assert labels["id"].unique().sort().to_list() == sorted([one.id, two.id])
+
+
+def test_mt_bench_labels_fit_the_pairs_whatever_row_comes_first() -> None:
+    rows = read_table(FILES["mt-bench"])
+    there, back = open_pairs(rows), open_pairs(rows.reverse())
+    told = {pair.id: (pair.model_a, pair.response_a, pair.label) for pair in there}
+    assert told == {pair.id: (pair.model_a, pair.response_a, pair.label) for pair in back}
 
 
 def test_rewardbench_is_laid_out_by_a_seeded_coin() -> None:
@@ -356,13 +366,13 @@ def test_doors_say_what_they_cannot_do() -> None:
     [
         ("lmarena-33k", {"winner": "left"}, "row 1, column winner: 'left' is not known"),
         ("lmarena-33k", {"conversation_a": "hm"}, "row 1, column conversation_a: 'hm' is no list"),
-        ("lmarena-33k", {"conversation_a": []}, "row 1, column conversation_a: holds no question"),
-        ("comparia", {"chosen_model_name": "x"}, "row 1, column chosen_model_name: 'x' is neither"),
+        ("lmarena-33k", {"conversation_a": [1]}, "row 1, column conversation_a: holds no list of"),
         ("alpaca-eval", {"preference": 7}, "row 1, column preference: 7 is out of range"),
         ("llmbar", {"label": 3}, "row 1, column label: '3' is not known"),
         ("softelo", {"human_pref": 0.7}, "row 1, column human_pref: 0.7 is not known"),
-        ("softelo", {"scores_a": "[1]"}, "row 1, column scores_a: holds no object"),
-        ("arena-hard", {"games": [{"score": "A>A"}]}, "row 1, column games: score 'A>A'"),
+        ("softelo", {"scores_a": "[1]"}, "row 1, column scores_a: '[1]' is not an object"),
+        ("arena-hard", {"games": [{}] * 3}, "row 1, column games: holds no list of two games"),
+        ("mt-bench", {"turn": 3}, "row 1, column turn: '3' is not known"),
         ("trust-or-escalate", {"probs": [0, 0]}, "row 1, column probs: holds no two"),
         ("mt-bench", {"winner": None}, "row 1, column winner: is empty"),
         ("rewardbench-2", {"chosen": []}, "row 1, column chosen: holds no list"),
@@ -377,3 +387,52 @@ def test_a_bad_value_is_named(stem: str, change: dict[str, Any], told: str, tmp_
     with pytest.raises(AdjudgeError) as caught:
         read_public(path, name, kind=kind)
     assert str(caught.value).removeprefix(f"{path}, ").startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("stem", "change", "reason"),
+    [
+        ("lmarena-33k", {"conversation_a": []}, "a conversation holds no question with an answer"),
+        ("lmarena-33k", {"model_b": "red-7b"}, "a model met itself"),
+        ("comparia", {"chosen_model_name": "x"}, "the chosen model is not one of the two"),
+        ("comparia", {"model_a_name": None}, "a model has no name"),
+        ("comparia", {"model_b_name": "rouge-7b"}, "the chosen model is not one of the two"),
+        ("alpaca-eval", {"preference": -1}, "no preference"),
+        ("arena-hard", {"games": [{"score": "A>A"}]}, "a verdict nobody knows"),
+    ],
+)
+def test_a_row_that_was_published_and_says_nothing_is_left_out_and_counted(
+    stem: str, change: dict[str, Any], reason: str
+) -> None:
+    rows = read_table(FILES[stem], text=None).to_dicts()
+    kind = "pairs" if reason.startswith("a conversation") else "battles"
+    whole = read_public(rows, stem, kind=kind).dropped.get(reason, 0)
+    found = read_public([{**rows[0], **change}, *rows[1:]], stem, kind=kind)
+    assert found.dropped[reason] == whole + 1
+    assert f"left out {whole + 1} rows: {reason}" in found.lines()
+
+
+def test_columns_that_are_not_used_stay_beside_their_row() -> None:
+    rows = read_table(FILES["comparia"], text=None).to_dicts()
+    rows[0]["model_a_name"] = None  # left out: what follows must not move up
+    for kind in ("battles", "pairs"):
+        found = read_public(rows, kind=kind).frame
+        assert found["conversation_pair_id"].to_list() == ["p2", "p3", "p4"]
+    assert [pair.extra["conversation_pair_id"] for pair in open_pairs(rows)] == ["p2", "p3", "p4"]
+
+
+def test_half_a_character_in_a_csv_of_json_becomes_the_mark_of_a_lost_one(tmp_path: Path) -> None:
+    path = tmp_path / "train.csv"
+    head = FILES["lmarena-55k"].read_text().splitlines()[0]
+    texts = ',"[""whole \\ud83d\\ude00""]","[""half \\ud83d.""]","[""two""]",'
+    path.write_text(f"{head}\n1,red,blue{texts}1,0,0\n")
+    (pair,) = open_pairs(path)
+    assert (pair.prompt, pair.response_a) == ("whole \U0001f600", "half \ufffd.")
+
+
+def test_texts_of_a_nested_column_come_through_unchanged(tmp_path: Path) -> None:
+    odd = 'quote " slash \\ line\n tab\t nul\x01 \u2028 \U0001f600 </end> {response_b}'
+    rows = read_table(FILES["lmarena-140k"]).to_dicts()[:2]
+    rows[0]["conversation_a"][1]["content"][0]["text"] = odd
+    path = write_rows(pl.DataFrame(rows, infer_schema_length=None), tmp_path / "odd.parquet")
+    assert read_public(path, kind="pairs").frame["response_a"][0] == odd

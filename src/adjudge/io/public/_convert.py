@@ -1,4 +1,4 @@
-"""What every public format shares: a converter per kind of rows, and the texts of conversations."""
+"""What every public format shares: a row that checks itself, and the texts of conversations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from adjudge.io._schema import listed, shown
 
 Record = dict[str, Any]
 Kind = Literal["pairs", "battles", "judgments", "items", "labels", "human_scores"]
-Numbered = Iterable[tuple[int, Record]]
+
+
+class LeftOut(Exception):  # noqa: N818 - not an error: the row is counted and the next one read
+    """A published row that cannot be used; its words are the reason it is counted under."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -29,25 +32,90 @@ class Context:
     baseline: str | None = None
     dropped: Counter[str] = field(default_factory=Counter)
 
-    def error(self, problem: str, row: int, column: str, remedy: str | None = None) -> DataError:
-        """A refusal that names file, row and column."""
-        return DataError(self.where, problem, row=row, column=column, remedy=remedy)
-
     def coin(self, key: str) -> bool:
         """A fair coin that depends on the seed and the key alone, not on the order of rows."""
         return hashlib.blake2b(f"{self.seed}:{key}".encode(), digest_size=1).digest()[0] % 2 == 1
 
 
-Converter = Callable[[Numbered, Context], Iterator[Record]]
+@dataclass(slots=True)
+class Row:
+    """One published row: its values, and refusals that name file, row and column."""
+
+    record: Mapping[str, Any]
+    number: int
+    context: Context
+
+    def error(self, problem: str, column: str, remedy: str | None = None) -> DataError:
+        """A refusal that names file, row and column."""
+        where = self.context.where
+        return DataError(where, problem, row=self.number, column=column, remedy=remedy)
+
+    def get(self, column: str) -> Any:
+        """The value, or None where there is none; an empty field is none."""
+        value = self.record.get(column)
+        return None if value == "" else value
+
+    def cell(self, column: str) -> Any:
+        """The value of a column that must be there and filled."""
+        value = self.record.get(column)
+        if value is None:
+            raise self.error(
+                "is missing" if column not in self.record else "is empty",
+                column,
+                f"columns here: {listed(list(self.record))}",
+            )
+        return value
+
+    def text(self, column: str) -> str:
+        """The text of a column that must be there."""
+        value = self.cell(column)
+        if isinstance(value, str):
+            return value
+        if isinstance(value, (dict, list)):
+            raise self.error("holds no text", column)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        return str(value)
+
+    def nested(self, column: str) -> Any:
+        """A list or object, which CSV carries as JSON or as Python writes it."""
+        value = self.cell(column)
+        if not isinstance(value, str):
+            return value
+        for read in (json.loads, ast.literal_eval):
+            try:
+                return _whole(read(value)) if "\\u" in value else read(value)
+            except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+                continue
+        raise self.error(f"{shown(value)} is no list and no object", column)
+
+    def number_in(self, column: str, value: Any) -> float:
+        """A finite number found in a column."""
+        try:
+            found = float(value)
+        except (TypeError, ValueError):
+            found = float("nan")
+        if not abs(found) < float("inf"):
+            raise self.error(f"{shown(value)} is not a number", column)
+        return found
+
+
+Converter = Callable[[Row], Iterable[Record]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """A public data set: what it turns into, and how. Its columns stand in `_formats`."""
+    """A public data set: what it turns into, and how. Its signature stands in `_formats`."""
 
     name: str
     source: str
     gives: Mapping[Kind, Converter]
+    #: Columns that are turned into something else; those not named here or in `texts` are kept.
+    used: frozenset[str]
+    #: Long columns that only pairs and items are made of.
+    texts: frozenset[str] = frozenset()
+    #: Where several rows speak of one pair: makes one of them.
+    merge: Callable[[Iterable[Record]], Iterator[Record]] | None = None
     #: What a reader of the converted rows should know.
     notes: tuple[str, ...] = ()
 
@@ -72,56 +140,9 @@ class Opened:
         return told + [f"note: {note}" for note in self.notes]
 
 
-def cell(record: Mapping[str, Any], column: str, row: int, context: Context) -> Any:
-    """The value of a column that must be there and filled."""
-    value = record.get(column)
-    if value is None:
-        raise context.error(
-            "is missing" if column not in record else "is empty",
-            row,
-            column,
-            f"columns here: {listed(list(record))}",
-        )
-    return value
-
-
-def text(record: Mapping[str, Any], column: str, row: int, context: Context) -> str:
-    """The text of a column that must be there."""
-    value = cell(record, column, row, context)
-    if isinstance(value, (dict, list)):
-        raise context.error("holds no text", row, column)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return str(value)
-
-
-def nested(record: Mapping[str, Any], column: str, row: int, context: Context) -> Any:
-    """A list or object, which CSV carries as JSON or as Python writes it."""
-    value = cell(record, column, row, context)
-    if not isinstance(value, str):
-        return value
-    for read in (json.loads, ast.literal_eval):
-        try:
-            return read(value)
-        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-            continue
-    raise context.error(f"{shown(value)} is no list and no object", row, column)
-
-
-def numbers(value: Any, column: str, row: int, context: Context) -> float:
-    """A finite number."""
-    try:
-        found = float(value)
-    except (TypeError, ValueError):
-        found = float("nan")
-    if not abs(found) < float("inf"):
-        raise context.error(f"{shown(value)} is not a number", row, column)
-    return found
-
-
-def rest(record: Mapping[str, Any], *used: str) -> Record:
-    """The columns that were not turned into something else."""
-    return {name: value for name, value in record.items() if name not in used}
+def columns(names: str) -> frozenset[str]:
+    """Column names out of one line."""
+    return frozenset(names.split())
 
 
 def winner_label(winner: str | None) -> str | None:
@@ -136,28 +157,24 @@ def short_hash(value: str) -> str:
     return hashlib.blake2b(value.encode(), digest_size=8).hexdigest()
 
 
-class ImageError(Exception):
-    """A conversation that holds a picture: no text protocol can judge it."""
-
-
-def dialogue(
-    record: Mapping[str, Any], column: str, row: int, context: Context
-) -> tuple[str, str, int]:
+def dialogue(row: Row, column: str, *, turns: int | None = None) -> tuple[str, str, int]:
     """The opening message, what was answered, and the number of exchanges.
 
     A longer conversation is answered by all that follows its opening, with the later user
-    messages marked, since only whole conversations were voted on.
+    messages marked, since only whole conversations were voted on. `turns` cuts it there.
     """
-    turns = nested(record, column, row, context)
-    if not isinstance(turns, list) or not all(isinstance(turn, dict) for turn in turns):
-        raise context.error("holds no list of messages", row, column)
+    messages = row.nested(column)
+    if not isinstance(messages, list) or not all(isinstance(turn, dict) for turn in messages):
+        raise row.error("holds no list of messages", column)
     spoken = [
-        (str(turn.get("role")), content(turn.get("content"), column, row, context))
-        for turn in turns
+        (str(turn.get("role")), content(turn.get("content"), row, column))
+        for turn in messages
         if turn.get("role") != "system"
     ]
+    if turns is not None:
+        spoken = spoken[: 2 * turns]
     if len(spoken) < 2 or spoken[0][0] != "user":
-        raise context.error("holds no question with an answer", row, column)
+        raise LeftOut("a conversation holds no question with an answer")
     opening, answers = spoken[0][1], spoken[1:]
     exchanges = sum(role == "user" for role, _ in spoken)
     if len(answers) == 1:
@@ -166,7 +183,7 @@ def dialogue(
     return opening, "\n\n".join(marked), exchanges
 
 
-def content(value: Any, column: str, row: int, context: Context) -> str:
+def content(value: Any, row: Row, column: str) -> str:
     """A message's text: a plain one, or the text parts of a list of parts."""
     if value is None:
         return ""
@@ -175,7 +192,7 @@ def content(value: Any, column: str, row: int, context: Context) -> str:
     if isinstance(value, dict):
         value = [value]
     if not isinstance(value, list):
-        raise context.error("holds a message that is no text", row, column)
+        raise row.error("holds a message that is no text", column)
     parts = []
     for part in value:
         if isinstance(part, str):
@@ -183,31 +200,26 @@ def content(value: Any, column: str, row: int, context: Context) -> str:
         elif isinstance(part, dict) and part.get("image") is None and part.get("type") != "image":
             parts.append(str(part.get("text") or ""))
         else:
-            raise ImageError
+            raise LeftOut("holds an image")
     return "\n".join(parts)
 
 
-def talked_pairs(
-    rows: Numbered,
-    context: Context,
-    describe: Callable[[Record, int, Context], Record],
-) -> Iterator[Record]:
-    """Pairs from conversation_a and conversation_b; `describe` gives the other columns."""
-    for row, record in rows:
-        try:
-            prompt, response_a, exchanges = dialogue(record, "conversation_a", row, context)
-            other, response_b, _ = dialogue(record, "conversation_b", row, context)
-        except ImageError:
-            context.dropped["holds an image"] += 1
-            continue
-        if prompt != other:
-            context.dropped["the two conversations open differently"] += 1
-            continue
-        yield {
-            **describe(record, row, context),
-            "prompt": prompt,
-            "response_a": response_a,
-            "response_b": response_b,
-            "prompt_id": short_hash(prompt),
-            "exchanges": exchanges,
-        }
+def talk(row: Row, *, turns: int | None = None) -> Record:
+    """What a pair takes from conversation_a and conversation_b."""
+    prompt, response_a, exchanges = dialogue(row, "conversation_a", turns=turns)
+    other, response_b, _ = dialogue(row, "conversation_b", turns=turns)
+    if prompt != other:
+        raise LeftOut("the two conversations open differently")
+    return {
+        "prompt": prompt,
+        "response_a": response_a,
+        "response_b": response_b,
+        "prompt_id": short_hash(prompt),
+        "exchanges": exchanges,
+    }
+
+
+def _whole(value: Any) -> Any:
+    """Half of a surrogate pair, which no file takes, becomes the mark of a lost character."""
+    text = json.dumps(value, ensure_ascii=False)
+    return json.loads(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))

@@ -4,65 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from adjudge.io.public._convert import (
-    Context,
-    Format,
-    Numbered,
-    Record,
-    rest,
-    talked_pairs,
-    text,
-    winner_label,
-)
+from adjudge.io.public._convert import Format, LeftOut, Record, Row, columns, talk, winner_label
 
 
-def battles(rows: Numbered, context: Context) -> Iterator[Record]:
+def battles(row: Row) -> Iterator[Record]:
     """One battle per vote."""
-    for row, record in rows:
-        yield _described(record, row, context)
+    yield {**_described(row), "winner": _winner(row)}
 
 
-def pairs(rows: Numbered, context: Context) -> Iterator[Record]:
+def pairs(row: Row) -> Iterator[Record]:
     """One pair per vote, with the number of exchanges."""
-    yield from talked_pairs(rows, context, _with_label)
+    yield {**_described(row), "label": winner_label(_winner(row)), **talk(row)}
 
 
-def _with_label(record: Record, row: int, context: Context) -> Record:
-    found = _described(record, row, context)
-    return {**found, "label": winner_label(found.pop("winner"))}
-
-
-def _described(record: Record, row: int, context: Context) -> Record:
-    model_a = text(record, "model_a_name", row, context)
-    model_b = text(record, "model_b_name", row, context)
-    used = ("conversation_a", "conversation_b", "model_a_name", "model_b_name", "both_equal")
-    session = record.get("conversation_pair_id")
-    found = {
-        **rest(record, *used, "chosen_model_name", "id"),
-        "id": text(
-            record, "id" if record.get("id") is not None else "conversation_pair_id", row, context
-        ),
-        "model_a": model_a,
-        "model_b": model_b,
-        "winner": _winner(record, row, context, model_a, model_b),
+def _described(row: Row) -> Record:
+    model_a, model_b = (row.get(column) for column in ("model_a_name", "model_b_name"))
+    if model_a is None or model_b is None:
+        raise LeftOut("a model has no name")
+    return {
+        "id": row.text("id" if row.get("id") is not None else "conversation_pair_id"),
+        "model_a": str(model_a),
+        "model_b": str(model_b),
     }
-    return found if session is None else {**found, "conversation_pair_id": str(session)}
 
 
-def _winner(record: Record, row: int, context: Context, model_a: str, model_b: str) -> str | None:
+def _winner(row: Row) -> str | None:
     """Both equal is a tie. No choice and not equal is no vote: it does not become a tie."""
-    if str(record.get("both_equal")).strip().lower() in {"true", "1"}:
+    if str(row.get("both_equal")).strip().lower() in {"true", "1"}:
         return "tie"
-    chosen = record.get("chosen_model_name")
-    if chosen is None or chosen == "":
+    chosen = row.get("chosen_model_name")
+    if chosen is None:
         return None
-    if model_a == model_b:
-        raise context.error("the chosen model stands on both sides", row, "chosen_model_name")
-    if chosen not in (model_a, model_b):
-        raise context.error(
-            f"{chosen!r} is neither {model_a!r} nor {model_b!r}", row, "chosen_model_name"
-        )
-    return "model_a" if chosen == model_a else "model_b"
+    sides = [side for side in ("model_a", "model_b") if row.get(f"{side}_name") == chosen]
+    if len(sides) != 1:
+        raise LeftOut("the chosen model is not one of the two")
+    return sides[0]
 
 
 FORMATS = (
@@ -70,6 +46,8 @@ FORMATS = (
         name="comparia",
         source="ministere-culture/comparia-votes",
         gives={"pairs": pairs, "battles": battles},
+        used=columns("id model_a_name model_b_name chosen_model_name both_equal"),
+        texts=columns("conversation_a conversation_b"),
         notes=(
             "a row with no choice and no tie has no winner",
             "a vote speaks of the whole conversation: keep exchanges == 1 to judge single answers",

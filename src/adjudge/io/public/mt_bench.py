@@ -1,92 +1,84 @@
-"""MT-Bench human judgments: several people on each pair of answers, per turn."""
+"""MT-Bench human judgments: several people on each pair of answers, per turn.
+
+Every row holds the whole conversation of two turns; with `turn` 1 the vote is on the first alone.
+People saw the two models in either order. Pairs and labels put the first by name at A, so that
+labels of one file fit the pairs of another.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from adjudge.io._schema import shown
-from adjudge.io.public._convert import (
-    Context,
-    Format,
-    Numbered,
-    Record,
-    dialogue,
-    text,
-    winner_label,
-)
+from adjudge.io.public._convert import Format, Record, Row, columns, talk, winner_label
 
-_WINNERS = ("model_a", "model_b", "tie")
-_TURNED = {"model_a": "model_b", "model_b": "model_a", "tie": "tie"}
+#: `tie (inconsistent)` is how the GPT-4 file of the same release writes a verdict that turned.
+_WINNERS = {
+    "model_a": "model_a",
+    "model_b": "model_b",
+    **dict.fromkeys(("tie", "tie (bothbad)", "tie (inconsistent)"), "tie"),
+}
+_TURNED = {"A": "B", "B": "A", "tie": "tie"}
 
 
-def battles(rows: Numbered, context: Context) -> Iterator[Record]:
+def battles(row: Row) -> Iterator[Record]:
     """One battle per vote; question and turn together are the prompt."""
-    for row, record in rows:
-        vote = _vote(record, row, context)
-        yield {**vote, "winner": _winner(record, row, context)}
+    yield {**_voted(row), "judge": row.text("judge"), "winner": _winner(row)}
 
 
-def labels(rows: Numbered, context: Context) -> Iterator[Record]:
+def labels(row: Row) -> Iterator[Record]:
     """One label per person and pair; the ids are those of the pairs."""
-    first: dict[str, str] = {}
-    for row, record in rows:
-        vote = _vote(record, row, context)
-        winner = _winner(record, row, context)
-        if first.setdefault(vote["id"], vote["model_a"]) != vote["model_a"]:
-            winner = _TURNED[winner]
-        yield {"id": vote["id"], "label": winner_label(winner), "rater": vote["judge"]}
+    vote, label = _voted(row), winner_label(_winner(row))
+    if vote["model_a"] > vote["model_b"]:
+        label = _TURNED[str(label)]
+    yield {"id": vote["id"], "label": label, "rater": row.text("judge")}
 
 
-def pairs(rows: Numbered, context: Context) -> Iterator[Record]:
-    """Each pair of answers once. Its label is what most people said; without a majority, none.
+def pairs(row: Row) -> Iterator[Record]:
+    """One pair per vote; `merge` makes one of those on the same answers."""
+    vote = _voted(row)
+    texts = talk(row, turns=vote["turn"])
+    if vote["model_a"] > vote["model_b"]:
+        vote["model_a"], vote["model_b"] = vote["model_b"], vote["model_a"]
+        texts["response_a"], texts["response_b"] = texts["response_b"], texts["response_a"]
+    yield {**texts, **vote, **next(labels(row))}
 
-    Two models are one pair in either order; the first order seen stays.
-    """
+
+def merge(votes: Iterable[Record]) -> Iterator[Record]:
+    """Each pair of answers once. Its label is what most people said; without a majority, none."""
     found: dict[str, Record] = {}
-    votes: dict[str, Counter[str]] = {}
-    for row, record in rows:
-        vote = _vote(record, row, context)
-        winner = _winner(record, row, context)
-        if vote["id"] not in found:
-            prompt, response_a, _ = dialogue(record, "conversation_a", row, context)
-            _, response_b, _ = dialogue(record, "conversation_b", row, context)
-            texts = {"prompt": prompt, "response_a": response_a, "response_b": response_b}
-            found[vote["id"]] = {**vote, **texts}
-            votes[vote["id"]] = Counter()
-        elif found[vote["id"]]["model_a"] != vote["model_a"]:
-            winner = _TURNED[winner]
-        votes[vote["id"]][winner] += 1
+    given: dict[str, Counter[str]] = {}
+    for vote in votes:
+        found.setdefault(vote["id"], vote)
+        given.setdefault(vote["id"], Counter())[vote["label"]] += 1
     for key, pair in found.items():
-        pair.pop("judge")
-        (best, count), *others = votes[key].most_common(2)
+        del pair["rater"]
+        (best, count), *others = given[key].most_common(2)
         split = bool(others) and others[0][1] == count
-        label = None if split else winner_label(best)
-        yield {**pair, "label": label, "raters": votes[key].total()}
+        yield {**pair, "label": None if split else best, "raters": given[key].total()}
 
 
-def _vote(record: Record, row: int, context: Context) -> Record:
-    question = text(record, "question_id", row, context)
-    turn = text(record, "turn", row, context)
-    model_a, model_b = (text(record, c, row, context) for c in ("model_a", "model_b"))
+def _voted(row: Row) -> Record:
+    question, turn = row.text("question_id"), row.text("turn")
+    if turn not in ("1", "2"):
+        raise row.error(f"{shown(turn)} is not known", "turn", "1 or 2")
+    model_a, model_b = row.text("model_a"), row.text("model_b")
     low, high = sorted((model_a, model_b))
     return {
         "id": f"{question}|{turn}|{low}|{high}",
         "model_a": model_a,
         "model_b": model_b,
-        "judge": text(record, "judge", row, context),
         "prompt_id": question,
-        "turn": int(turn) if turn.isdigit() else turn,
+        "turn": int(turn),
     }
 
 
-def _winner(record: Record, row: int, context: Context) -> str:
-    said = text(record, "winner", row, context)
-    if said == "tie (inconsistent)":  # how the GPT-4 file of the same release writes it
-        return "tie"
+def _winner(row: Row) -> str:
+    said = row.text("winner")
     if said not in _WINNERS:
-        raise context.error(f"{shown(said)} is not known", row, "winner")
-    return said
+        raise row.error(f"{shown(said)} is not known", "winner")
+    return _WINNERS[said]
 
 
 FORMATS = (
@@ -94,6 +86,9 @@ FORMATS = (
         name="mt-bench",
         source="lmsys/mt_bench_human_judgments",
         gives={"pairs": pairs, "battles": battles, "labels": labels},
+        used=columns("question_id turn model_a model_b judge winner"),
+        texts=columns("conversation_a conversation_b"),
+        merge=merge,
         notes=(
             "several people voted on a pair: its label is their majority, or empty without one",
             "questions repeat: prompt_id is the question",

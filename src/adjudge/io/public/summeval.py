@@ -4,69 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from adjudge.errors import DataError
-from adjudge.io.public._convert import Context, Format, Numbered, Record, nested, numbers, text
+from adjudge.io.public._convert import Format, Record, Row, columns
 
 CRITERIA = ("coherence", "consistency", "fluency", "relevance")
 
 
-def items(rows: Numbered, context: Context) -> Iterator[Record]:
+def items(row: Row) -> Iterator[Record]:
     """One item per summary: the article is the prompt."""
-    for row, record in rows:
-        if not record.get("text"):
-            raise DataError(
-                context.where,
-                "has no articles",
-                row=row,
-                column="text",
-                remedy="pair it with them first, with the release's own pair_data.py",
-            )
-        document, model = _key(record, row, context)
-        yield {
-            "id": f"{document}|{model}",
-            "prompt": text(record, "text", row, context),
-            "response": text(record, "decoded", row, context),
-            "doc_id": document,
-            "model": model,
-        }
-
-
-def human_scores(rows: Numbered, context: Context) -> Iterator[Record]:
-    """One row per summary and criterion: expert1 to expert3, and the crowd's mean."""
-    for row, record in rows:
-        document, model = _key(record, row, context)
-        experts = _ratings(record, "expert_annotations", row, context)
-        crowd = (
-            _ratings(record, "turker_annotations", row, context)
-            if record.get("turker_annotations")
-            else []
+    if not row.get("text"):
+        raise row.error(
+            "has no articles",
+            "text",
+            "pair it with them first, with the release's own pair_data.py",
         )
-        for criterion in CRITERIA:
-            given = {
-                f"expert{i}": numbers(one.get(criterion), "expert_annotations", row, context)
-                for i, one in enumerate(experts, start=1)
-            }
-            others = [
-                numbers(one.get(criterion), "turker_annotations", row, context) for one in crowd
-            ]
-            yield {
-                "id": f"{document}|{model}",
-                "doc_id": document,
-                "model": model,
-                "criterion": criterion,
-                **given,
-                "turker_mean": sum(others) / len(others) if others else None,
-            }
+    yield {**_described(row), "prompt": row.text("text"), "response": row.text("decoded")}
 
 
-def _key(record: Record, row: int, context: Context) -> tuple[str, str]:
-    return text(record, "id", row, context), text(record, "model_id", row, context)
+def human_scores(row: Row) -> Iterator[Record]:
+    """One row per summary and criterion: expert1 to expert3, and the crowd's mean."""
+    described = _described(row)
+    experts = _ratings(row, "expert_annotations")
+    crowd = _ratings(row, "turker_annotations") if row.get("turker_annotations") else []
+    for criterion in CRITERIA:
+        given = {
+            f"expert{i}": row.number_in("expert_annotations", one.get(criterion))
+            for i, one in enumerate(experts, start=1)
+        }
+        others = [row.number_in("turker_annotations", one.get(criterion)) for one in crowd]
+        mean = sum(others) / len(others) if others else None
+        yield {**described, "criterion": criterion, **given, "turker_mean": mean}
 
 
-def _ratings(record: Record, column: str, row: int, context: Context) -> list[Record]:
-    found = nested(record, column, row, context)
+def _described(row: Row) -> Record:
+    document, model = row.text("id"), row.text("model_id")
+    return {"id": f"{document}|{model}", "doc_id": document, "model": model}
+
+
+def _ratings(row: Row, column: str) -> list[Record]:
+    found = row.nested(column)
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-        raise context.error("holds no list of annotations", row, column)
+        raise row.error("holds no list of annotations", column)
     return found
 
 
@@ -75,6 +52,8 @@ FORMATS = (
         name="summeval",
         source="Yale-LILY/SummEval, model_annotations.aligned.jsonl",
         gives={"items": items, "human_scores": human_scores},
+        used=columns("id model_id expert_annotations turker_annotations"),
+        texts=columns("text decoded references reference filepath"),
         notes=("the file holds people's scores and no judge's: judge the items, then join",),
     ),
 )

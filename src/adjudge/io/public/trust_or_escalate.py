@@ -6,69 +6,58 @@ from collections.abc import Iterator
 from typing import Any
 
 from adjudge.io._schema import shown
-from adjudge.io.public._convert import (
-    Context,
-    Format,
-    Numbered,
-    Record,
-    nested,
-    numbers,
-    rest,
-    short_hash,
-    text,
-)
+from adjudge.io.public._convert import Format, Record, Row, columns, short_hash
 
 _LABELS = {1.0: "A", 2.0: "B"}
 
 
-def pairs(rows: Numbered, context: Context) -> Iterator[Record]:
+def pairs(row: Row) -> Iterator[Record]:
     """One pair per row, called by its place in the file; human 1 means the first output."""
-    for row, record in rows:
-        outputs = _two(record, "outputs", row, context)
-        yield {
-            **rest(record, "instruction", "outputs", "preferences", "probs"),
-            "id": f"row-{row}",
-            "prompt": text(record, "instruction", row, context),
-            "response_a": str(outputs[0]),
-            "response_b": str(outputs[1]),
-            "label": _label(record, row, context),
-            "prompt_id": short_hash(text(record, "instruction", row, context)),
-        }
+    first, second = _two(row, "outputs")
+    yield {
+        **_described(row),
+        "prompt": row.text("instruction"),
+        "response_a": str(first),
+        "response_b": str(second),
+    }
 
 
-def judgments(rows: Numbered, context: Context) -> Iterator[Record]:
+def judgments(row: Row) -> Iterator[Record]:
     """The judge's probabilities, scaled to add up to one as over the two letters alone."""
-    for row, record in rows:
-        first, second = (
-            numbers(value, "probs", row, context) for value in _two(record, "probs", row, context)
-        )
-        if first < 0 or second < 0 or first + second <= 0:
-            raise context.error("holds no two probabilities", row, "probs")
-        yield {
-            "id": f"row-{row}",
-            "protocol": "trust-or-escalate",
-            "status": "ok",
-            "p_a": first / (first + second),
-            "label": _label(record, row, context),
-            "prompt_id": short_hash(text(record, "instruction", row, context)),
-        }
+    first, second = (row.number_in("probs", value) for value in _two(row, "probs"))
+    if first < 0 or second < 0 or first + second <= 0:
+        raise row.error("holds no two probabilities", "probs")
+    yield {
+        **_described(row),
+        "protocol": "trust-or-escalate",
+        "status": "ok",
+        "p_a": first / (first + second),
+    }
 
 
-def _two(record: Record, column: str, row: int, context: Context) -> list[Any]:
-    found = nested(record, column, row, context)
+def _described(row: Row) -> Record:
+    return {
+        "id": f"row-{row.number}",
+        "label": _label(row),
+        "prompt_id": short_hash(row.text("instruction")),
+    }
+
+
+def _two(row: Row, column: str) -> list[Any]:
+    found = row.nested(column)
     if not isinstance(found, list) or len(found) != 2:
-        raise context.error("holds no list of two", row, column)
+        raise row.error("holds no list of two", column)
     return found
 
 
-def _label(record: Record, row: int, context: Context) -> str | None:
-    given = nested(record, "preferences", row, context)
+def _label(row: Row) -> str | None:
+    given = row.nested("preferences")
     human = given.get("human") if isinstance(given, dict) else None
     if human is None:
         return None
-    value = numbers(human, "preferences", row, context)
+    value = row.number_in("preferences", human)
     if value not in _LABELS:
-        raise context.error(f"{shown(human)} is not known", row, "preferences", "1 means the first")
+        raise row.error(f"{shown(human)} is not known", "preferences", "1 means the first")
     return _LABELS[value]
 
 
@@ -77,6 +66,8 @@ FORMATS = (
         name="trust-or-escalate",
         source="Trust or Escalate, arena judgments",
         gives={"pairs": pairs, "judgments": judgments},
+        used=columns("instruction preferences probs"),
+        texts=columns("outputs"),
         notes=("one order only: the judge was not asked with the outputs swapped",),
     ),
 )
