@@ -25,6 +25,14 @@ HOSTILE = (
     "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'> "
     "[x](javascript:window.hacked=1) ![p](http://127.0.0.1:9/p.png) **bold** `code`"
 )
+WIDE = "\n\n".join(
+    [
+        "",
+        "```python\nx = " + "1 + " * 60 + "1\n```",
+        "| a | " + "wide " * 40 + "|\n|---|---|\n| 1 | 2 |",
+        "unbroken" * 40,
+    ]
+)
 
 
 class LabelServer:
@@ -76,9 +84,9 @@ class LabelServer:
 def server(tmp_path: Path) -> Iterator[LabelServer]:
     with (tmp_path / "pairs.jsonl").open("w", encoding="utf-8") as file:
         for i in range(N):
-            text = HOSTILE if i % 2 else "plain"
+            text = HOSTILE if i % 2 else WIDE
             row = {"id": f"p{i}", "prompt": f"Question {i}\n\n{text}",
-                   "response_a": f"AAA {i} {text}", "response_b": f"BBB {i} {text}"}  # fmt: skip
+                   "response_a": f"AAA {i} {text}", "response_b": f"BBB {i}"}  # fmt: skip
             file.write(json.dumps(row) + "\n")
     made = LabelServer(tmp_path)
     made.start()
@@ -195,7 +203,13 @@ def test_the_page_fits_phone_and_desktop(
     page.set_viewport_size({"width": width, "height": height})
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     enter(page, server, "ann")
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    for _ in range(4):
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        left, right = (page.locator(f"#{side}").bounding_box() for side in ("left", "right"))
+        assert left is not None
+        assert right is not None
+        assert left["width"] == right["width"]
+        answer(page, "0")
     for side in ("left", "tie", "right"):
         box = page.locator(f"[data-side={side}]").bounding_box()
         assert box is not None
@@ -204,6 +218,49 @@ def test_the_page_fits_phone_and_desktop(
         assert box["y"] + box["height"] <= height
     if folder := os.environ.get("ADJUDGE_SCREENSHOTS"):
         page.screenshot(path=f"{folder}/label-{scheme}-{width}.png")
+
+
+def test_what_is_read_from_right_to_left_stands_so(
+    tmp_path: Path, server: LabelServer, context: BrowserContext
+) -> None:
+    row = {
+        "id": "r",
+        "prompt": "مرحبا",
+        "response_a": "- نعم\n\n```\nx = 1\n```",
+        "response_b": "yes",
+    }
+    (tmp_path / "pairs.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    server.stop()
+    server.start()
+    page = context.new_page()
+    enter(page, server, "ann")
+    shown = "#left" if page.locator("#left pre").count() else "#right"
+    style = "(e, name) => getComputedStyle(e)[name]"
+    assert page.locator(f"{shown} ul").evaluate(style, "direction") == "rtl"
+    assert page.locator(f"{shown} pre").evaluate(style, "direction") == "ltr"
+
+
+def test_the_last_one_can_be_taken_back_without_a_keyboard_and_is_read_out(
+    tmp_path: Path, server: LabelServer, context: BrowserContext
+) -> None:
+    row = {"id": "r", "prompt": "q", "response_a": "a", "response_b": "b"}
+    (tmp_path / "pairs.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    server.stop()
+    server.start()
+    page = context.new_page()
+    page.goto(server.address)
+    assert page.is_hidden("#who")
+    enter(page, server, "ann")
+    assert page.text_content("#status") == "0 of 1 answered. Next pair."
+    page.click("[data-side=left]")
+    page.wait_for_selector("#done:not([hidden])")
+    assert page.text_content("#status") == "1 of 1 answered. That was the last."
+    assert page.text_content("#done-text") == (
+        "1 label kept (1 drawn at random), 0 skipped. You may close this page."
+    )
+    page.click("#done .undo")
+    page.wait_for_selector("#stage:not([hidden])")
+    assert count(page) == 0
 
 
 def test_names_with_markup_are_only_names(server: LabelServer, context: BrowserContext) -> None:

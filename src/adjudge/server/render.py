@@ -21,6 +21,8 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
+from adjudge.server.formulas import keep_formulas
+
 _SCHEMES = frozenset({"http", "https", "mailto"})
 #: Pygments reads at the speed of its lexers; a longer block is shown without colours.
 _HIGHLIGHT_LIMIT = 50_000
@@ -40,7 +42,7 @@ def highlight_styles() -> str:
     """The style sheet of highlighted code, light and dark."""
     light, dark = (
         str(HtmlFormatter(style=style, classprefix="hl-").get_style_defs(".code"))  # type: ignore[no-untyped-call]  # pygments has no types here
-        for style in ("friendly", "github-dark")
+        for style in ("xcode", "github-dark")
     )
     return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
 
@@ -48,6 +50,7 @@ def highlight_styles() -> str:
 def _renderer() -> MarkdownIt:
     made = MarkdownIt("commonmark", {"html": False, "linkify": False, "typographer": False})
     made.enable(["table", "strikethrough"])
+    keep_formulas(made)
     made.validateLink = _harmless_link  # type: ignore[method-assign]
     made.add_render_rule("fence", _fence)
     made.add_render_rule("image", _image)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from html import escape
 from html.parser import HTMLParser
 
 import pytest
@@ -40,10 +42,13 @@ XSS = [
     "\u0000<script>alert(1)</script>",
     "<math><mtext><table><mglyph><style><img src=x onerror=alert(1)>",
     "[x](https://a.example/?q=\"><script>alert(1)</script>)",
+    "$<script>alert(1)</script>$",
+    "$$\n<img src=x onerror=alert(1)>\n$$",
+    "\\[<svg/onload=alert(1)>\\]",
 ]  # fmt: skip
 ALLOWED = {
     "p", "strong", "em", "s", "code", "pre", "span", "a", "ul", "ol", "li", "blockquote", "hr",
-    "br", "h1", "h2", "h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td",
+    "br", "div", "h1", "h2", "h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td",
 }  # fmt: skip
 ATTRIBUTES = {"class", "href", "rel", "target", "title", "start"}
 
@@ -79,7 +84,9 @@ def test_attacks_become_text(attack: str) -> None:
     assert problems_of(render_markdown(attack)) == []
 
 
-@given(st.text(alphabet=st.sampled_from("<>/\"'`![]()&#;:=ajvscript onerror\n|-*_~"), max_size=200))
+@given(
+    st.text(alphabet=st.sampled_from("<>/\"'`![]()&#;:=ajvscript onerror\n|-*_~$\\"), max_size=200)
+)
 def test_any_text_becomes_harmless(text: str) -> None:
     assert problems_of(render_markdown(text)) == []
 
@@ -90,6 +97,39 @@ def test_what_people_write_looks_right() -> None:
     )
     for piece in ("<h1>T</h1>", "<strong>a</strong>", "hl-", "align-right", "<s>no</s>"):
         assert piece in html
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "$a_i + b_i*c*d$",
+        "$$a_1 * b_1 * c$$",
+        r"\(x_1 < y_1\)",
+        r"\[ \int_0^1 f_n(x)_m \]",
+        "$$\n- a_1 + b_1\n= c\n$$",
+        "\\[\n+ a*b*c\n\\]",
+    ],
+)
+@pytest.mark.parametrize("around", ["{}", "before {} after", "- {}", "> {}"])
+def test_formulas_stay_as_they_were_written(formula: str, around: str) -> None:
+    if "\n" in formula and around != "{}":
+        formula = formula.replace("\n", " ")
+    html = render_markdown(around.format(formula))
+    assert f'class="formula">{escape(formula, quote=False)}</' in html
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["$5 and $10", "from $5 to *$10* each", "$HOME and $PATH", "a $ b $ c", "$$", "\\(", "$$x"],
+)
+def test_money_and_variables_are_no_formulas(text: str) -> None:
+    assert "formula" not in render_markdown(text)
+
+
+def test_openings_that_never_close_are_read_in_time() -> None:
+    began = time.perf_counter()
+    render_markdown("\\( a " * 20_000 + "$x " * 20_000)
+    assert time.perf_counter() - began < 20
 
 
 def test_code_has_colours_for_light_and_dark() -> None:

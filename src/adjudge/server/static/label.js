@@ -76,16 +76,23 @@ async function advance() {
   item = told.item;
   nonce = newNonce();
   $("who").textContent = rater;
+  $("who").hidden = false;
   $("count").textContent = `${progress.answered} / ${progress.total}`;
   $("fill").style.width = `${(100 * progress.answered) / Math.max(progress.total, 1)}%`;
   const meter = document.querySelector(".meter");
   meter.setAttribute("aria-valuenow", progress.answered);
   meter.setAttribute("aria-valuemax", progress.total);
+  // Read out once per pair; the numbers beside the bar are for the eye.
+  $("status").textContent =
+    `${progress.answered} of ${progress.total} answered.` + (item ? " Next pair." : " That was the last.");
   if (!item) {
+    const drawn = [["at random", progress.random], ["by plan", progress.plan], ["by doubt", progress.doubt]]
+      .filter(([, times]) => times)
+      .map(([how, times]) => `${times} drawn ${how}`);
+    const kept = `${progress.labels} ${progress.labels === 1 ? "label" : "labels"} kept`;
     $("done-text").textContent =
-      `${progress.labels} labels kept, ${progress.skipped} skipped. ` +
-      `${progress.random} drawn at random, ${progress.plan} by plan, ${progress.doubt} by doubt. ` +
-      "You may close this page; press U to take the last one back.";
+      `${kept}${drawn.length ? ` (${drawn.join(", ")})` : ""}, ${progress.skipped} skipped. ` +
+      "You may close this page.";
     show(["done"]);
     return;
   }
@@ -148,7 +155,7 @@ document.addEventListener("DOMContentLoaded", () => {
   for (const button of document.querySelectorAll("[data-side]")) {
     button.addEventListener("click", () => choose(button.dataset.side));
   }
-  $("undo").addEventListener("click", undo);
+  for (const button of document.querySelectorAll(".undo")) button.addEventListener("click", undo);
   $("who").addEventListener("click", askName);
   $("name-form").addEventListener("submit", (event) => {
     event.preventDefault();
