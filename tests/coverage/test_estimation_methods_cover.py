@@ -127,6 +127,29 @@ def test_three_classes(runs: int) -> None:
 
 
 @pytest.mark.parametrize("runs", RUNS)
+def test_three_classes_in_clusters(runs: int) -> None:
+    """150 prompts of 8 rows, 75 of them labelled; class and the judge's slips go by prompt."""
+    rng = np.random.default_rng(10)
+    theta = np.array([0.5, 0.3, 0.2])
+    clusters = np.repeat(np.arange(150), 8)
+    test = clusters >= 75
+    covered, ignoring = np.zeros(3), np.zeros(3)
+    for _ in range(runs):
+        own = rng.choice(3, 1200, p=theta)
+        truth = np.where(rng.random(1200) < 0.5, rng.choice(3, 150, p=theta)[clusters], own)
+        # A prompt's slip is drawn once: where the judge errs on it, it says the same wrong thing.
+        slips = rng.random(1200) < rng.beta(1, 4, 150)[clusters]
+        judge = np.where(slips, rng.choice(3, 150)[clusters], truth)
+        labels = np.where(test, -1, truth)
+        got = class_shares(judge, labels, test, ("a", "b", "c"), clusters=clusters)
+        flat = class_shares(judge, labels, test, ("a", "b", "c"))
+        covered += (got.low <= theta) & (theta <= got.high)
+        ignoring += (flat.low <= theta) & (theta <= flat.high)
+    assert (covered / runs >= floor(runs)).all()
+    assert (ignoring / runs < 0.9).all()
+
+
+@pytest.mark.parametrize("runs", RUNS)
 @pytest.mark.parametrize("method", ["conditional", "misclassification"])
 def test_labels_picked_by_verdict(method: str, runs: int) -> None:
     rng = np.random.default_rng(6)

@@ -121,7 +121,7 @@ def estimate(
         rng=seed,
     )
     if as_json:
-        for text in result.warnings:
+        for text in getattr(result, "all_warnings", result.warnings):
             remark(f"warning: {text}")
     deliver(result, as_json=as_json, output=output, view=estimate_view(result))
     if plot is not None:

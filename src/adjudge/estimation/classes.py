@@ -4,30 +4,39 @@ from __future__ import annotations
 
 import numpy as np
 
+from adjudge._validation import BoolArray, IntArray, one_of
 from adjudge.errors import ArgumentError
 from adjudge.estimation.inputs import Rows
-from adjudge.estimation.methods import choose, run
+from adjudge.estimation.methods import INTERVALS, choose, independence, run
 from adjudge.estimation.multiclass import ASSUMPTION, class_shares
 from adjudge.estimation.outcome import clip
 from adjudge.estimation.pooling import POOLING
 from adjudge.estimation.sample import Sample
 from adjudge.results.estimation import ClassEstimate, ClassRate, GroupedEstimate
 
+Number = tuple[float | None, float | None, float | None]
+_ONE_CLASS = (
+    "report the profile interval of one class, which holds its level: --positive NAME "
+    "--interval profile"
+)
 
-def check_classes(
-    method: str, interval: str, compare: object, cluster: object, strata: object
-) -> None:
+
+def check_classes(rows: Rows, method: str, interval: str, compare: object) -> None:
     """Refuse options that only 0/1 verdicts have."""
-    remedy = "is for 0/1 verdicts; name the class that counts as 1: --positive NAME (positive=)"
+    one_of(interval, INTERVALS, "interval")
     for name, value, bad in (
         ("interval", interval, interval == "profile"),
         ("method", method, method == "conditional"),
         ("compare", compare, compare is not None),
-        ("cluster", "given", cluster is not None),
-        ("strata", "given", strata is not None),
+        ("strata", f"{len(rows.strata_names)} strata", rows.strata is not None),
     ):
         if bad:
-            raise ArgumentError(name, value, remedy)
+            raise ArgumentError(
+                name,
+                value,
+                f"is for one class against the rest; these rows hold {', '.join(rows.names)}: name "
+                "the one that counts as 1, --positive NAME (positive=)",
+            )
 
 
 def estimate_classes(
@@ -77,27 +86,19 @@ def _class_estimate(
     seen = np.bincount(verdicts[test], minlength=len(names)) / max(n, 1)
     known = labels >= 0
     per_class = np.bincount(labels[known], minlength=len(names))
-    found = class_shares(verdicts, labels, test, names, confidence_level=level)
-    numbers: list[tuple[float | None, float | None, float | None]]
+    found = class_shares(
+        verdicts, labels, test, names, clusters=rows.clusters, confidence_level=level
+    )
     warnings, reason, assumption = found.warnings, found.reason, ASSUMPTION
-    if method == "misclassification":
-        if found.shares is None or found.low is None or found.high is None:
-            numbers = [(None, None, None)] * len(names)
-        else:
-            numbers = [
-                (clip(s), float(lo), float(hi))
-                for s, lo, hi in zip(found.shares, found.low, found.high, strict=True)
-            ]
-    else:
-        numbers, warnings, reason = [], (), None
-        for code in range(len(names)):
-            human = np.where(known, labels == code, -1).astype(np.int64)
-            one = Sample((verdicts == code).astype(np.float64), human, test, known)
-            got, _, assumption = run(one, method, confidence_level=level)
-            reason = reason or got.reason
-            numbers.append(
-                (None if got.estimate is None else clip(got.estimate), got.low, got.high)
-            )
+    numbers: list[Number] = [(None, None, None)] * len(names)
+    condition = found.condition_number
+    if method != "misclassification" or (found.shares is not None and len(names) == 2):
+        # Two classes are one class against the rest: the interval of Eq. 6 itself.
+        numbers, warnings, reason, assumption = _one_by_one(rows, labels, test, method, level)
+        condition = None
+    elif found.shares is not None and found.low is not None and found.high is not None:
+        ends = zip(found.shares, found.low, found.high, strict=True)
+        numbers = [(clip(share), float(low), float(high)) for share, low, high in ends]
     recall = [None] * len(names) if found.confusion is None else np.diag(found.confusion).tolist()
     return ClassEstimate(
         method=method,
@@ -118,13 +119,35 @@ def _class_estimate(
         confusion=None
         if found.confusion is None
         else tuple(tuple(row) for row in found.confusion.tolist()),
-        condition_number=found.condition_number,
+        condition_number=condition,
         reason=reason,
         n_test=n,
         n_calibration=int(known.sum()),
         group=group,
-        assumptions=(assumption, "rows are independent of each other"),
+        assumptions=(assumption, independence(rows.clusters is not None)),
         why=why,
         warnings=warnings,
         dropped=dropped,
     )
+
+
+def _one_by_one(
+    rows: Rows, labels: IntArray, test: BoolArray, method: str, level: float
+) -> tuple[list[Number], tuple[str, ...], str | None, str]:
+    """Each class against the rest: numbers, warnings, the first reason for none, the assumption."""
+    known = labels >= 0
+    remedy = "label more rows" if rows.clusters is not None else _ONE_CLASS
+    numbers: list[Number] = []
+    warnings: dict[str, None] = {}
+    reason, assumption = None, ""
+    for code, name in enumerate(rows.names):
+        human = np.where(known, labels == code, -1).astype(np.int64)
+        judge = (rows.verdicts == code).astype(np.float64)
+        one = Sample(judge, human, test, known, clusters=rows.clusters)
+        got, _, assumption = run(one, method, confidence_level=level)
+        if got.reason is not None:
+            reason = reason or f"{name}: {got.reason}"
+        warnings |= dict.fromkeys((*got.warnings, *(f"{text}; {remedy}" for text in got.doubts)))
+        estimate = None if got.estimate is None else clip(got.estimate)
+        numbers.append((estimate, got.low, got.high))
+    return numbers, tuple(warnings), reason, assumption

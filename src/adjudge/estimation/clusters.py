@@ -13,7 +13,7 @@ import numpy as np
 from scipy import stats
 
 from adjudge._stats import normal_quantile
-from adjudge._validation import FloatArray, IntArray
+from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.estimation.sample import Sample
 
 TOO_FEW = (
@@ -55,16 +55,23 @@ def spread(
     return Spread(math.sqrt(together / alone), critical)
 
 
+def holding(clusters: IntArray, rows: BoolArray) -> int:
+    """How many clusters hold some of these rows."""
+    return int(np.count_nonzero(np.bincount(clusters[rows])))
+
+
 def active_clusters(sample: Sample) -> int | None:
     """Clusters that hold labelled rows, or test rows where those are fewer; None without any."""
     if sample.clusters is None:
         return None
-    holding = [len(np.unique(sample.clusters[rows])) for rows in (sample.labelled, sample.test)]
-    return min(holding)
+    return min(holding(sample.clusters, rows) for rows in (sample.labelled, sample.test))
 
 
 def few_clusters(active: int | None) -> tuple[str, ...]:
     """A warning when the clusters are too few for Student's approximation."""
     if active is None or active >= 20:
         return ()
-    return (f"only {active} clusters hold labels or test rows: the interval is approximate",)
+    return (
+        "fewer than 20 clusters hold labels, or test rows: the interval is approximate; label rows "
+        "of more clusters",
+    )

@@ -77,7 +77,10 @@ def conditional(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     few = min(size for size, share in ((size1, p), (size0, 1 - p)) if share > 0)
     warnings = few_clusters(active)
     if few < 10:
-        warnings += (f"only {few:.0f} labels behind one verdict: the interval is approximate",)
+        warnings += (
+            "fewer than 10 labels behind one verdict: the interval is approximate; label more rows "
+            "of that verdict",
+        )
     return around(theta, p * a1 + (1 - p) * a0, half, plain, influence, warnings)
 
 

@@ -101,7 +101,7 @@ def estimate(
         positive=positive,
     )
     if rows.scale == "classes":
-        check_classes(method, interval, compare, cluster, strata)
+        check_classes(rows, method, interval, compare)
         return estimate_classes(rows, method, labels_are_random, by, pool, level)
     sample = rows.sample
     if sample is None:
@@ -247,6 +247,7 @@ def _difference(
     found = paired_difference(raw_a, raw_b, used)
     shared, total = _shared(rows, sample, codes)
     warnings = list(_pool_warnings(rows, sample, pool, 0)[0])
+    warnings += [f"{one.group}: {text}" for one in (first, second) for text in one.warnings]
     if sample.clusters is None:
         warnings.append(
             "no cluster column: rows of the two are taken as independent; name the prompt's column "

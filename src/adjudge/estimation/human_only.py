@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from adjudge._stats import binomial_interval
-from adjudge.estimation.clusters import TOO_FEW, spread
+from adjudge.estimation.clusters import TOO_FEW, holding, spread
 from adjudge.estimation.naive import variance_floor
 from adjudge.estimation.outcome import Outcome, around, refusal
 from adjudge.estimation.sample import Sample
@@ -36,7 +36,7 @@ def human_only(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
         low, high = binomial_interval(int(z.sum()), sample.m, confidence_level)
         half = (high - low) / 2
         return Outcome(mean, low, high, se, influence, (low + high) / 2, half)
-    active = len(np.unique(sample.clusters[sample.labelled]))
+    active = holding(sample.clusters, sample.labelled)
     if active < 2:
         return refusal(TOO_FEW)
     widened = spread(influence, sample.clusters, active, confidence_level)

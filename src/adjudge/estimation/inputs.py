@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from adjudge._stats import cluster_codes
 from adjudge._validation import IntArray
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation.joining import with_labels
@@ -38,10 +37,10 @@ class Rows:
     names: tuple[str, ...]
     groups: IntArray | None
     group_names: tuple[str, ...]
+    strata: IntArray | None
     strata_names: tuple[str, ...]
-    clustered: bool
+    clusters: IntArray | None
     dropped: dict[str, int]
-    warnings: list[str] = field(default_factory=list)
 
 
 def read_rows(
@@ -60,8 +59,11 @@ def read_rows(
 ) -> Rows:
     """Rows from a table (path, polars, pandas, dict) or from the arrays `judge` and `human`."""
     frame, name = _frame(data, judge, human, judge_column, human_column)
+    dropped: dict[str, int] = {}
     if labels is not None:
-        frame = with_labels(frame, labels, human_column=human_column)
+        frame, lost = with_labels(frame, labels, human_column=human_column)
+        if lost:
+            dropped["label of an id that no row has"] = lost
     extra: dict[str, ArrayLike | None] = {"__probability": sampling_probability}
     columns: dict[str, str | None] = {}
     for option, given in (("by", by), ("cluster", cluster), ("strata", strata)):
@@ -78,7 +80,6 @@ def read_rows(
         if wanted is not None:
             _require(frame, wanted, name, option)
     verdict, label = (_tidy(frame.get_column(c), name, c) for c in (judge_column, human_column))
-    dropped: dict[str, int] = {}
     keep = verdict.is_not_null()
     for option, grouping in columns.items():
         if grouping is not None:
@@ -95,23 +96,20 @@ def read_rows(
     if rows.height == 0:
         raise DataError(name, "no row has a judge verdict", column=judge_column)
     if positive is not None:
-        if positive not in verdict.to_list() and positive not in label.to_list():
-            raise ArgumentError("positive", positive, f"no row has it in {judge_column}")
+        said, people_say = _same_words(verdict, label, name, judge_column)
+        if positive not in said | people_say:
+            raise ArgumentError("positive", positive, f"choose one of {_some(said | people_say)}")
         verdict, label = (
             (s == positive).cast(pl.Int64).cast(pl.String).alias(s.name) for s in (verdict, label)
         )
-    codes = {
-        option: cluster_codes(_tidy(rows.get_column(column), name, column).to_list())[0]
+    coded = {
+        option: _coded(_tidy(rows.get_column(column), name, column))
+        for option, column in columns.items()
         if column is not None
-        else None
-        for option, column in columns.items()
     }
-    named = {
-        option: tuple(dict.fromkeys(_tidy(rows.get_column(column), name, column).to_list()))
-        if column is not None and option != "cluster"
-        else ()
-        for option, column in columns.items()
-    }
+    groups, group_names = coded.get("by", (None, ()))
+    strata_codes, strata_names = coded.get("strata", (None, ()))
+    clusters, _ = coded.get("cluster", (None, ()))
     scale = _scale(verdict, label, name, judge_column, keep.arg_true().to_numpy())
     sample, verdicts, known = None, np.empty(0, np.int64), np.empty(0, np.int64)
     names: tuple[str, ...] = ()
@@ -129,8 +127,8 @@ def read_rows(
             verdict.cast(pl.Float64).to_numpy(),
             label.cast(pl.Float64).to_list(),
             sampling_probability=chance.to_list() if chance.null_count() < len(chance) else None,
-            clusters=codes["cluster"],
-            strata=codes["strata"],
+            clusters=clusters,
+            strata=strata_codes,
         )
     return Rows(
         frame=rows,
@@ -139,10 +137,11 @@ def read_rows(
         verdicts=verdicts,
         labels=known,
         names=names,
-        groups=codes["by"],
-        group_names=named["by"],
-        strata_names=named["strata"],
-        clustered=columns["cluster"] is not None,
+        groups=groups,
+        group_names=group_names,
+        strata=strata_codes,
+        strata_names=strata_names,
+        clusters=clusters,
         dropped=dropped,
     )
 
@@ -194,11 +193,20 @@ def _tidy(values: pl.Series, name: str, column: str) -> pl.Series:
         raise DataError(name, "holds lists or objects", row=1, column=column)
     if values.dtype.is_float():
         values = values.fill_nan(None)
+        if (values == values.round()).all() and (values.abs() < 2**53).all():
+            values = values.cast(pl.Int64)
     text = values.cast(pl.String).str.strip_chars()
     lower = text.str.to_lowercase()
     if values.dtype == pl.Boolean or lower.drop_nulls().is_in(["true", "false"]).all():
         text = lower.replace(_TRUTH)
     return pl.select(pl.when(text != "").then(text)).to_series().alias(column)
+
+
+def _coded(values: pl.Series) -> tuple[IntArray, tuple[str, ...]]:
+    """Codes from 0 in order of first appearance, and the names they stand for."""
+    names = values.unique(maintain_order=True)
+    codes = values.replace_strict(names, np.arange(len(names)), return_dtype=pl.Int64)
+    return codes.to_numpy(), tuple(names.to_list())
 
 
 def _how_sampled(
@@ -207,7 +215,20 @@ def _how_sampled(
     """Labels with those picked by doubt taken away, and sampling probabilities of planned ones."""
     nothing = pl.Series("sampling_probability", [None] * frame.height, dtype=pl.Float64)
     column = "__probability" if "__probability" in frame.columns else "sampling_probability"
-    given = frame.get_column(column).cast(pl.Float64) if column in frame.columns else nothing
+    given = nothing
+    if column in frame.columns:
+        text = _tidy(frame.get_column(column), name, column)
+        given = text.cast(pl.Float64, strict=False)
+        bad = text.is_not_null() & (given.is_null() | (given <= 0) | (given > 1))
+        if bad.any():
+            at = int(bad.arg_true()[0])
+            raise DataError(
+                name,
+                f"{text[at]!r} is not a probability",
+                row=at + 1,
+                column="sampling_probability",
+                remedy="give a number above 0 and at most 1, or nothing",
+            )
     if "sampled_by" not in frame.columns:
         return label, given
     how = _tidy(frame.get_column("sampled_by"), name, "sampled_by")
@@ -268,7 +289,8 @@ def _scale(
 def _classes(
     verdict: pl.Series, label: pl.Series, name: str, column: str
 ) -> tuple[tuple[str, ...], IntArray, IntArray]:
-    names: Sequence[str] = sorted(set(verdict.to_list()) | set(label.drop_nulls().to_list()))
+    said, known = _same_words(verdict, label, name, column)
+    names: Sequence[str] = sorted(said | known)
     if len(names) > MOST_CLASSES:
         raise DataError(
             name,
@@ -280,3 +302,23 @@ def _classes(
     verdicts = np.array([code[v] for v in verdict.to_list()], dtype=np.int64)
     labels = np.array([-1 if v is None else code[v] for v in label.to_list()], dtype=np.int64)
     return tuple(names), verdicts, labels
+
+
+def _same_words(
+    verdict: pl.Series, label: pl.Series, name: str, column: str
+) -> tuple[set[str], set[str]]:
+    """The values of both; refused where none is common, as with yes and no against 1 and 0."""
+    said, known = (set(s.drop_nulls().unique().to_list()) for s in (verdict, label))
+    if min(len(said), len(known)) > 1 and not said & known:
+        raise DataError(
+            name,
+            f"the judge says {_some(said)}, people say {_some(known)}: no value in common",
+            column=column,
+            remedy="write verdicts and labels in the same words",
+        )
+    return said, known
+
+
+def _some(values: set[str]) -> str:
+    shown = sorted(values)
+    return ", ".join(shown[:12]) + (", ..." if len(shown) > 12 else "")

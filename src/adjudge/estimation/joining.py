@@ -10,15 +10,19 @@ from adjudge.io.tables import TableLike, read_table, source_name
 _CARRIED = ("sampled_by", "sampling_probability")
 
 
-def with_labels(frame: pl.DataFrame, labels: TableLike, *, human_column: str) -> pl.DataFrame:
-    """The rows with labels from `labels` by id; its `human_column`, `human` or `label` is read.
+def with_labels(
+    frame: pl.DataFrame, labels: TableLike, *, human_column: str
+) -> tuple[pl.DataFrame, int]:
+    """The rows with labels from `labels` by id, and how many labels belong to no row.
 
-    A label there replaces the row's own; `sampled_by` and `sampling_probability` come along. An id
-    labelled twice is refused: decide between raters first.
+    Its `human_column`, `human` or `label` is read. A label there replaces the row's own;
+    `sampled_by` and `sampling_probability` come along. An id labelled twice is refused: decide
+    between raters first. So is a file of which no id is known here.
 
     >>> rows = pl.DataFrame({"id": ["a", "b"], "judge": [1, 0]})
-    >>> with_labels(rows, {"id": ["b"], "label": [0]}, human_column="human")["human"].to_list()
-    [None, 0]
+    >>> joined, lost = with_labels(rows, {"id": ["b"], "label": [0]}, human_column="human")
+    >>> joined["human"].to_list(), lost
+    ([None, 0], 0)
     """
     name = source_name(labels)
     given = read_table(labels)
@@ -43,6 +47,14 @@ def with_labels(frame: pl.DataFrame, labels: TableLike, *, human_column: str) ->
             remedy="keep one label per id",
         )
     rows = frame.with_columns(pl.col("id").cast(pl.String))
+    found = given.get_column("id").is_in(rows.get_column("id").to_list())
+    if given.height and not found.any():
+        raise DataError(
+            name,
+            f"{given['id'][0]!r} and all the others are ids of no row here",
+            column="id",
+            remedy="give labels of these rows",
+        )
     for wanted in (human_column, *carried):
         if wanted not in rows.columns:
             rows = rows.with_columns(pl.lit(None).alias(wanted))
@@ -58,4 +70,4 @@ def with_labels(frame: pl.DataFrame, labels: TableLike, *, human_column: str) ->
             for c in carried
         ),
     )
-    return filled.select(rows.columns)
+    return filled.select(rows.columns), int((~found).sum())

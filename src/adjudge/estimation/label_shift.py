@@ -7,6 +7,7 @@ import math
 import numpy as np
 from scipy import stats
 
+from adjudge.estimation.clusters import active_clusters
 from adjudge.estimation.sample import Sample
 from adjudge.results.estimation import LabelShift
 
@@ -34,6 +35,9 @@ def label_shift(sample: Sample, *, level: float = LEVEL) -> LabelShift | None:
     p_value = _p_value(sample, gap)
     shown = (
         f"the judge says 1 on {labelled.mean():.1%} of labelled and {test.mean():.1%} of test rows"
+        if sample.scale == "binary"
+        else f"the judge's mean probability is {labelled.mean():.3f} on labelled and "
+        f"{test.mean():.3f} on test rows"
     )
     if p_value is None:
         text = f"{shown}; too few rows to test whether they differ"
@@ -65,8 +69,8 @@ def _p_value(sample: Sample, gap: float) -> float | None:
         influence = np.where(sample.labelled, (x - labelled.mean()) / sample.m, 0.0)
         influence -= np.where(sample.test, (x - test.mean()) / sample.n, 0.0)
         sums = np.bincount(sample.clusters, weights=influence)
-        active = min(len(np.unique(sample.clusters[s])) for s in (sample.labelled, sample.test))
-        if active < 2:
+        active = active_clusters(sample)
+        if active is None or active < 2:
             return None
         se = math.sqrt(active / (active - 1) * float(sums @ sums))
         if se == 0:

@@ -85,13 +85,21 @@ def check_combination(sample: Sample, method: str, interval: str) -> None:
     if soft and method == "conditional":
         raise ArgumentError("method", method, "needs verdicts of 0 and 1, not probabilities")
     if sample.strata is not None and method != "misclassification":
-        raise ArgumentError("strata", "given", "only misclassification is computed by stratum")
+        raise ArgumentError(
+            "method", method, "leave --strata (strata=) out: only misclassification has strata"
+        )
     if sample.strata is not None and sample.planned:
-        raise ArgumentError("strata", "given", "labels picked by plan cannot be stratified again")
+        raise ArgumentError(
+            "method",
+            method,
+            "leave --strata (strata=) out: labels picked by plan cannot be stratified again",
+        )
     if interval != "profile":
         return
     if method != "misclassification":
-        raise ArgumentError("interval", interval, "is for method misclassification alone")
+        raise ArgumentError(
+            "interval", interval, f"is for method misclassification; the method here is {method}"
+        )
     for present, what in (
         (soft, "probabilities (it needs verdicts of 0 and 1)"),
         (sample.clusters is not None, "clusters (it takes rows as independent)"),
@@ -174,9 +182,13 @@ def describe(
     simple, _, _ = run(sample, "naive", confidence_level=confidence_level)
     shift = label_shift(sample, level=LEVEL / checks)
     ruled_out = shift.rules_out if shift is not None else ()
-    told = (*warnings, *got.warnings)
+    remedy = _PROFILE if beside and _has_profile(sample) else "label more rows"
+    told = (*warnings, *got.warnings, *(f"{text}; {remedy}" for text in got.doubts))
     if method in ruled_out:
-        told += (f"the check for label shift rules {method} out: its assumption does not hold",)
+        told += (
+            f"the check for label shift rules {method} out: its assumption does not hold; use "
+            "method misclassification",
+        )
     judged = _judge_quality(sample, confidence_level)
     result = Estimate(
         method=method,
@@ -197,7 +209,7 @@ def describe(
         judge_scale=sample.scale,
         group=group,
         why=why,
-        assumptions=(assumption, _independence(sample)),
+        assumptions=(assumption, independence(sample.clusters is not None)),
         label_shift=shift,
         alternatives=_beside(sample, method, ruled_out, confidence_level) if beside else (),
         warnings=told,
@@ -205,6 +217,16 @@ def describe(
         seed=rng if isinstance(rng, int) else None,
     )
     return result, got
+
+
+#: What helps where Eq. 6 falls short.
+_PROFILE = "report the profile interval, which holds its level: --interval profile"
+
+
+def _has_profile(sample: Sample) -> bool:
+    """Whether the profile interval is made for such rows."""
+    plain = sample.clusters is None and sample.strata is None and not sample.planned
+    return plain and sample.scale == "binary"
 
 
 def _judge_quality(sample: Sample, confidence_level: float) -> dict[str, float | None]:
@@ -230,8 +252,9 @@ def _judge_quality(sample: Sample, confidence_level: float) -> dict[str, float |
     return nothing
 
 
-def _independence(sample: Sample) -> str:
-    if sample.clusters is None:
+def independence(clustered: bool) -> str:
+    """What is assumed of the rows among each other."""
+    if not clustered:
         return "rows are independent of each other (else name what they share: --cluster, cluster=)"
     return "clusters are independent of each other; rows within one need not be"
 

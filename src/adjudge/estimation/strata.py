@@ -43,7 +43,7 @@ def stratified(
     theta = centre = variance = 0.0
     rates, shares = [], []
     influence = np.zeros_like(sample.judge)
-    refused, warnings, unused = [], [], []
+    refused, warnings, doubts, unused = [], [], [], []
     z = normal_quantile(confidence_level)
     wider = normal_quantile(1 - (1 - confidence_level) / max(len(names), 1)) / z
     flat = Sample(sample.judge, sample.human, sample.test, sample.labelled, strata=sample.strata)
@@ -74,6 +74,7 @@ def stratified(
             influence += share * got.influence
         influence[part.test] += got.estimate / sample.n
         warnings += [f"stratum {name}: {text}" for text in got.warnings]
+        doubts += [f"stratum {name}: {text}" for text in got.doubts]
     if refused:
         return refusal(
             f"{len(refused)} of {len(names)} strata have no estimate ({'; '.join(refused)}); merge "
@@ -90,4 +91,4 @@ def stratified(
     if unused:
         warnings.append(f"strata without test rows, their labels unused: {', '.join(unused)}")
     told = (*warnings, *few_clusters(active))
-    return settled(around(theta, centre, half, se, influence, told))
+    return settled(around(theta, centre, half, se, influence, told, tuple(doubts)))

@@ -42,8 +42,8 @@ def weighted_misclassification(sample: Sample, *, confidence_level: float = 0.95
         return refusal(lacking)
     if sample.weights is None or bool(np.isnan(sample.weights[sample.labelled]).any()):
         return refusal(
-            "some labelled rows carry no sampling probability; give one for each (1 for rows that "
-            "were all labelled), or use method conditional"
+            "some labelled rows carry no sampling probability, such as labels from before the "
+            "plan; use method conditional, which needs none for labels drawn at random"
         )
     fit = corrected_influence(sample)
     if fit.edge <= 0:
@@ -63,6 +63,9 @@ def weighted_misclassification(sample: Sample, *, confidence_level: float = 0.95
     warnings = few_clusters(active)
     fewest = min(int(sample.positive.sum()), int(sample.negative.sum()))
     if fewest < 20:
-        warnings += (f"{fewest} labels in one class: the weighted interval is approximate",)
+        warnings += (
+            "fewer than 20 labels in one class: the weighted interval is approximate; label more "
+            "rows",
+        )
     got = around(fit.theta, fit.theta, widened.critical * se, se, fit.influence, warnings)
     return settled(got)

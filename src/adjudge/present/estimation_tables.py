@@ -66,7 +66,7 @@ def _group_table(result: GroupedEstimate, groups: Sequence[Estimate], width: int
         "group": [safe(one.group) for one in groups],
         "naive": [number(one.naive) for one in groups],
         "rate": [number(one.estimate) for one in groups],
-        "interval": [_range(one.low, one.high) for one in groups],
+        "interval": [_range(one.low, one.high) + (" !" * bool(one.warnings)) for one in groups],
         "sens/spec": [
             f"{number(one.sensitivity, 2)}/{number(one.specificity, 2)}" for one in groups
         ],
@@ -80,6 +80,8 @@ def _group_table(result: GroupedEstimate, groups: Sequence[Estimate], width: int
         del columns[name]
         left_out.append(name)
     notes = [] if "labels" in left_out else ["labels: positive/negative"]
+    if any(one.warnings for one in groups):
+        notes.append("!: read the warning")
     if left_out:
         notes.append(f"no room here for {', '.join(reversed(left_out))}: see --json")
     made = table(
@@ -92,6 +94,8 @@ def _group_table(result: GroupedEstimate, groups: Sequence[Estimate], width: int
     )
     for column in made.columns[1:]:
         column.no_wrap = True
+        if str(column.header) == "interval":
+            column.justify = "left"
     return made
 
 
@@ -106,27 +110,17 @@ def _groups(result: GroupedEstimate, width: int | None) -> list[RenderableType]:
     binary = [one for one in result.groups if isinstance(one, Estimate)]
     if binary:
         parts.append(_group_table(result, binary, width or Console().width))
-    parts += [
-        "\n".join((f"{one.group}:", *one.lines()))
-        for one in result.groups
-        if isinstance(one, ClassEstimate)
-    ]
+    parts += ["\n".join(one.shares()) for one in result.groups if isinstance(one, ClassEstimate)]
     told = [f"{one.group}: {one.reason}" for one in binary if one.estimate is None]
-    told += [f"warning: {text}" for text in result.warnings]
-    flagged: dict[str, list[str]] = {}
-    for one in binary:
-        for text in one.warnings:
-            flagged.setdefault(text, []).append(str(one.group))
-    told += [f"warning ({', '.join(names)}): {text}" for text, names in flagged.items()]
+    told += [f"warning: {text}" for text in result.all_warnings]
     shifted = [one.group for one in binary if one.label_shift and one.label_shift.rules_out]
     if shifted:
         told.append(
             f"label shift in {', '.join(map(str, shifted))}: human-only, difference, conditional "
             "and ppi++ are ruled out there"
         )
-    if binary:
-        told.append(f"method: {binary[0].why}")
-        told += [f"assumes: {text}" for text in binary[0].assumptions]
+    told.append(f"method: {result.groups[0].why}")
+    told += [f"assumes: {text}" for text in result.groups[0].assumptions]
     told += [f"set aside: {count} rows, {reason}" for reason, count in result.dropped.items()]
     return [*parts, *told]
 

@@ -167,14 +167,23 @@ class GroupedEstimate(Result):
         """Groups without a number."""
         return tuple(str(one.group) for one in self.groups if not one.estimated)
 
+    @property
+    def all_warnings(self) -> tuple[str, ...]:
+        """Warnings of the whole, then those of single groups, each once with the groups named."""
+        flagged: dict[str, list[str]] = {}
+        for one in self.groups:
+            for text in one.warnings:
+                flagged.setdefault(text, []).append(str(one.group))
+        told = (f"{', '.join(names)}: {text}" for text, names in flagged.items())
+        return (*self.warnings, *told)
+
     def lines(self) -> list[str]:
         told = []
         for one in self.groups:
-            heads = one.lines()
-            told += [heads[0]] if isinstance(one, Estimate) else [f"{one.group}", *heads]
+            told += [one.lines()[0]] if isinstance(one, Estimate) else one.shares()
         if self.refused:
             told.append(f"no estimate for {len(self.refused)} of {len(self.groups)} groups")
-        told += [f"warning: {text}" for text in self.warnings]
+        told += [f"warning: {text}" for text in self.all_warnings]
         return told + _counted(self.dropped)
 
 
@@ -219,8 +228,11 @@ class ClassEstimate(Result):
         """Whether every class has a number."""
         return all(one.estimate is not None for one in self.classes)
 
-    def lines(self) -> list[str]:
-        told = [f"no {self.method} estimate: {self.reason}"] if self.reason else []
+    def shares(self) -> list[str]:
+        """One line for each class, under the group's name."""
+        told = [f"{self.group}:"] if self.group is not None else []
+        if self.reason:
+            told.append(f"no {self.method} estimate: {self.reason}")
         for one in self.classes:
             share = "no estimate" if one.estimate is None else f"{one.estimate:.3f}"
             told.append(
@@ -229,8 +241,10 @@ class ClassEstimate(Result):
             )
         if self.condition_number is not None:
             told.append(f"condition number of the confusion matrix {self.condition_number:.2f}")
-        told.append(f"{self.n_test} test rows; {self.n_calibration} human labels")
-        told.append(f"method: {self.why}")
+        return [*told, f"{self.n_test} test rows; {self.n_calibration} human labels"]
+
+    def lines(self) -> list[str]:
+        told = [*self.shares(), f"method: {self.why}"]
         told += [f"assumes: {text}" for text in self.assumptions]
         told += [f"warning: {text}" for text in self.warnings]
         return told + _counted(self.dropped)
@@ -282,11 +296,11 @@ class RateDifference(Result):
             told.append(f"naive difference {self.naive:+.3f}")
         told += [one.lines()[0] for one in (self.estimate_a, self.estimate_b)]
         if self.standard_error is not None and self.unpaired_standard_error is not None:
-            told.append(
-                f"standard error {self.standard_error:.4f}; "
-                f"{self.unpaired_standard_error:.4f} if the pairing were ignored "
+            paired = (
+                f"; {self.unpaired_standard_error:.4f} if the pairing were ignored "
                 f"({self.shared_clusters} of {self.clusters} clusters hold rows of both)"
             )
+            told.append(f"standard error {self.standard_error:.4f}{paired * bool(self.clusters)}")
         told += [f"assumes: {text}" for text in self.assumptions]
         told += [f"warning: {text}" for text in self.warnings]
         return told + _counted(self.dropped)

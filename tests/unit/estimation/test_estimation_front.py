@@ -243,6 +243,7 @@ def test_three_classes_and_two_equal_the_binary_case() -> None:
     share = {one.label: one for one in two.classes}
     binary = estimate(judge=judge, human=human, positive="A")
     assert share["A"].estimate == pytest.approx(binary.estimate, abs=1e-12)
+    assert (share["A"].low, share["A"].high) == (binary.low, binary.high)  # Eq. 6 in both
     assert share["A"].estimate + share["B"].estimate == pytest.approx(1)
     assert binary.estimate == pytest.approx(0.25 / 0.6, abs=1e-12)
     three = estimate(
@@ -253,7 +254,7 @@ def test_three_classes_and_two_equal_the_binary_case() -> None:
     assert three.condition_number == pytest.approx(1)
     never = estimate(judge=["A", "B"] * 50, human=["A", "B", "tie", None] * 25)
     assert not never.estimated
-    assert "no usable inverse" in never.reason
+    assert "never says tie" in never.reason
 
 
 def test_probabilities() -> None:
@@ -282,8 +283,8 @@ def test_probabilities() -> None:
         ({"confidence_level": 1.0}, "strictly between"),
         ({"pool": True}, r"name their column: --by model \(by=\)"),
         ({"compare": ("a", "b")}, r"--by model \(by=\)"),
-        ({"method": "ppi++", "interval": "profile"}, "misclassification alone"),
-        ({"strata": [0] * 1200, "method": "ppi++"}, "by stratum"),
+        ({"method": "ppi++", "interval": "profile"}, "the method here is ppi"),
+        ({"strata": [0] * 1200, "method": "ppi++"}, "only misclassification has strata"),
         ({"cluster": [0] * 1200, "interval": "profile"}, "independent"),
         ({"cluster": [0] * 3}, "one value for each of the 1200 rows"),
     ],
@@ -313,3 +314,88 @@ def test_the_result_reads_aloud() -> None:
     told = str(paper())
     for piece in ("rate 0.417", "naive judge rate 0.550", "sensitivity 0.900", "assumes:"):
         assert piece in told
+
+
+def test_the_doubts_of_a_group_are_told_with_what_to_do() -> None:
+    weak = BinaryModel(rate=0.5, specificity=0.6, sensitivity=0.9)
+    rows = binary_rows({"a": weak, "b": weak, "c": weak}, prompts=300, labels=75, rng=4)
+    grouped = estimate(rows, by="model")
+    doubted = [one.group for one in grouped.groups if one.warnings]
+    assert doubted
+    told = "\n".join(grouped.lines())
+    assert "report the profile interval, which holds its level: --interval profile" in told
+    assert len(grouped.all_warnings) == len(set(grouped.all_warnings))
+    assert all(any(name in text for text in grouped.all_warnings) for name in doubted)
+    profile = estimate(rows, by="model", interval="profile")
+    assert profile.all_warnings == ()
+    # Clusters and differences have no profile interval: nobody is sent there to be refused.
+    clustered = estimate(rows, by="model", cluster="prompt_id")
+    apart = estimate(rows, by="model", compare=("a", "b"))
+    for result in (clustered, apart):
+        text = "\n".join(result.lines())
+        assert "can cover less than it says" in text
+        assert "--interval profile" not in text
+
+
+def test_a_difference_tells_when_its_method_is_ruled_out() -> None:
+    one = BinaryModel(rate=0.5, specificity=0.9, sensitivity=0.9)
+    rows = binary_rows({"a": one, "b": one}, prompts=800, labels=600, rng=4)
+    shifted = rows.with_columns(
+        human=pl.when((pl.col("human") == 1) | (pl.col("id").str.ends_with("1"))).then("human")
+    )
+    got = estimate(shifted, by="model", compare=("a", "b"), method="ppi++")
+    assert any("a: the check for label shift rules ppi++ out" in text for text in got.warnings)
+
+
+def test_labels_of_unknown_rows_are_counted_or_refused() -> None:
+    rows = pl.DataFrame(
+        {"id": [f"r{i}" for i in range(1200)], "judge": JUDGE, "human": [None] * 1200},
+        schema_overrides={"human": pl.Int64},
+    )
+    labels = pl.DataFrame(
+        {"id": [f"r{i}" for i in range(1000, 1200)] + ["x"], "label": [*HUMAN[1000:], 1]}
+    )
+    got = estimate(rows, labels=labels)
+    assert got.estimate == pytest.approx(0.25 / 0.6)
+    assert got.dropped == {"label of an id that no row has": 1}
+    with pytest.raises(DataError, match="ids of no row here; give labels of these rows"):
+        estimate(rows, labels=labels.tail(1))
+
+
+def test_verdicts_and_labels_in_different_words_are_refused() -> None:
+    judge, human = ["yes", "no"] * 20, ["1", "0"] * 10 + [None] * 20
+    for options in ({}, {"positive": "yes"}):
+        with pytest.raises(DataError, match="says no, yes, people say 0, 1: no value in common"):
+            estimate(judge=judge, human=human, **options)
+    # pandas turns whole numbers with gaps into floats: 2.0 is the class 2.
+    frame = pd.DataFrame({"judge": [1, 2, 3] * 30, "human": [1, 2, 3] * 20 + [None] * 30})
+    assert [one.label for one in estimate(frame).classes] == ["1", "2", "3"]
+
+
+def test_a_sampling_probability_that_is_none_names_its_row() -> None:
+    frame = {"judge": [1, 0, 1], "human": [1, 0, None], "sampled_by": ["plan", "plan", None]}
+    for bad in ("x", "1.5", "0"):
+        with pytest.raises(DataError, match="row 2, column sampling_probability"):
+            estimate({**frame, "sampling_probability": ["0.5", bad, None]})
+
+
+def test_clusters_of_classes_widen_and_are_counted() -> None:
+    rng = np.random.default_rng(7)
+    truth = rng.choice(3, 400, p=[0.5, 0.3, 0.2])
+    confusion = np.array([[0.8, 0.1, 0.2], [0.1, 0.8, 0.2], [0.1, 0.1, 0.6]])
+    said = np.array([rng.choice(3, p=confusion[:, b]) for b in truth])
+    names = np.array(["A", "B", "tie"])
+    judge = names[said].tolist()
+    human = [str(names[b]) if i < 200 else None for i, b in enumerate(truth)]
+    once = estimate(judge=judge, human=human)
+    alone = estimate(judge=judge, human=human, cluster=list(range(400)))
+    # Every row four times over, the copies in one cluster: no new information.
+    copied = estimate(judge=judge * 4, human=human * 4, cluster=list(range(400)) * 4)
+    for one, same, more in zip(once.classes, alone.classes, copied.classes, strict=True):
+        assert one.estimate == pytest.approx(same.estimate) == pytest.approx(more.estimate)
+        assert same.high - same.low == pytest.approx(one.high - one.low, rel=0.02)
+        assert more.high - more.low == pytest.approx(one.high - one.low, rel=0.06)
+    assert "clusters are independent" in copied.assumptions[1]
+    few = estimate(judge=judge, human=human, cluster=[i // 200 for i in range(400)])
+    assert not few.estimated
+    assert "fewer than two clusters" in few.reason
