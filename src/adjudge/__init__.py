@@ -18,6 +18,7 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "diagnose_scores",
         "diagnose_transitivity",
         "family_bias",
+        "family_scores",
         "position_bias",
         "reliability",
         "score_set_rows",

@@ -8,6 +8,7 @@ from adjudge.diagnosis import diagnose_bias as diagnose_bias
 from adjudge.diagnosis import diagnose_scores as diagnose_scores
 from adjudge.diagnosis import diagnose_transitivity as diagnose_transitivity
 from adjudge.diagnosis import family_bias as family_bias
+from adjudge.diagnosis import family_scores as family_scores
 from adjudge.diagnosis import position_bias as position_bias
 from adjudge.diagnosis import reliability as reliability
 from adjudge.diagnosis import score_set_rows as score_set_rows
@@ -95,6 +96,7 @@ __all__ = [
     "estimate",
     "evaluate",
     "family_bias",
+    "family_scores",
     "fdr_select",
     "fit_temperature",
     "join_labels",

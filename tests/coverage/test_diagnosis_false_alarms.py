@@ -18,6 +18,7 @@ from adjudge.diagnosis import (
     agreement,
     diagnose_transitivity,
     family_bias,
+    family_scores,
     position_bias,
     reliability,
     verbosity_bias,
@@ -77,6 +78,13 @@ def family(rng: np.random.Generator) -> bool:
     ).biased
 
 
+def family_points(rng: np.random.Generator) -> bool:
+    # The judge likes single models, whoever made them: no liking for the family.
+    model = np.repeat(np.arange(15), 20)
+    gap = rng.normal(0, 0.3, 15)[model] + rng.normal(0, 1, 300)
+    return family_scores(gap, model.tolist(), model < 4).biased
+
+
 def chance_agreement(rng: np.random.Generator) -> bool:
     prompts = _alike(rng, 25, 4)
     judge, human = (rng.integers(0, 2, 25)[prompts] ^ (rng.random(100) < 0.2) for _ in range(2))
@@ -119,6 +127,7 @@ FAST: list[Trial] = [
     verbosity,
     verbosity_excess,
     family,
+    family_points,
     chance_agreement,
     over_confidence,
     calibration,

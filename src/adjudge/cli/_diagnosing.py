@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from adjudge.cli._common import bad_finding, remark
-from adjudge.errors import ArgumentError
+from adjudge.errors import ArgumentError, DataError
 
 ColumnOption = Annotated[
     list[str] | None,
@@ -24,6 +26,25 @@ FailAboveOption = Annotated[
         help="VALUE or NAME=VALUE: leave with exit code 2 if a group is above it.",
     ),
 ]
+FamiliesOption = Annotated[
+    Path | None,
+    typer.Option(help='JSON object {"model name": "family"} for names that do not tell.'),
+]
+
+
+def read_families(path: Path | None) -> dict[str, str] | None:
+    """The family of each model named in a JSON file."""
+    if path is None:
+        return None
+    try:
+        given = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataError(path, "no such file", remedy="check the path") from None
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise DataError(path, f"not a JSON file ({error})") from None
+    if not isinstance(given, dict) or not all(isinstance(v, str) for v in given.values()):
+        raise ArgumentError("--families", str(path), 'write {"model name": "family"}')
+    return {str(model): family for model, family in given.items()}
 
 
 def column_map(given: Sequence[str] | None, **named: str | None) -> dict[str, str] | None:

@@ -19,11 +19,12 @@ from adjudge.cli._common import (
 from adjudge.cli._diagnosing import (
     ColumnOption,
     FailAboveOption,
+    FamiliesOption,
     column_map,
     enforce,
+    read_families,
     thresholds,
 )
-from adjudge.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
     from adjudge.results.bias import JudgeBias
@@ -50,7 +51,8 @@ def bias(
         Path,
         typer.Argument(
             help="id, judge, p_fwd and p_rev or p_a (or verdict_fwd and verdict_rev); label, "
-            "response_a, response_b, model_a, model_b, score_a, score_b if there are.",
+            "response_a, response_b, model_a, model_b, score_a, score_b if there are. Or battles, "
+            "as rank takes them.",
             show_default=False,
         ),
     ],
@@ -58,6 +60,9 @@ def bias(
         Path | None, typer.Option(help="Pairs with the texts and models, joined by id.")
     ] = None,
     labels: Annotated[Path | None, typer.Option(help="Human labels, joined by id.")] = None,
+    judge: Annotated[
+        str | None, typer.Option(help="Name of the judge, where the file does not say.")
+    ] = None,
     cluster: Annotated[
         str | None,
         typer.Option(
@@ -72,9 +77,7 @@ def bias(
         float | None,
         typer.Option(help="How near a tie is, for verbosity.", show_default="0.1, scores 0.3"),
     ] = None,
-    families: Annotated[
-        Path | None, typer.Option(help='JSON object {"model name": "family"} for unknown names.')
-    ] = None,
+    families: FamiliesOption = None,
     column: ColumnOption = None,
     fail_above: FailAboveOption = None,
     output: OutputOption = None,
@@ -97,10 +100,11 @@ def bias(
         pairs=pairs,
         labels=labels,
         columns=column_map(column),
+        judge=judge,
         cluster=cluster,
         by=by,
         near_tie=near_tie,
-        families=None if families is None else _families(families),
+        families=read_families(families),
         rng=seed,
     )
     deliver(result, as_json=as_json, output=output, view=bias_view(result))
@@ -109,8 +113,8 @@ def bias(
         from adjudge.present.theme import save_figure
 
         remark(f"wrote {save_figure(bias_figure(result), plot)}")
-    enforce(limits, [(named(judge.judge, None), _measures(judge)) for judge in result.judges])
-    if not any(judge.findings() for judge in result.judges):
+    enforce(limits, [(named(one.judge, None), _measures(one)) for one in result.judges])
+    if not any(one.findings() for one in result.judges):
         bad_finding()
 
 
@@ -126,17 +130,3 @@ def _measures(judge: JudgeBias) -> dict[str, float | None]:
         "over_confidence": None if r is None else r.over_confidence,
         "contradictions": None if judge.contradictions is None else judge.contradictions.share,
     }
-
-
-def _families(path: Path) -> dict[str, str]:
-    import json
-
-    try:
-        given = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise DataError(path, "no such file", remedy="check the path") from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise DataError(path, f"not a JSON file ({error})") from None
-    if not isinstance(given, dict) or not all(isinstance(v, str) for v in given.values()):
-        raise ArgumentError("--families", str(path), 'write {"model name": "family"}')
-    return {str(model): family for model, family in given.items()}

@@ -20,8 +20,10 @@ from adjudge.cli._diagnosing import (
     ColumnOption,
     DocColumnOption,
     FailAboveOption,
+    FamiliesOption,
     column_map,
     enforce,
+    read_families,
     thresholds,
 )
 from adjudge.errors import ArgumentError
@@ -78,6 +80,7 @@ def scores(
     ] = "sizes",
     doc_column: DocColumnOption = None,
     model_column: Annotated[str | None, typer.Option(help="Your name of the column model.")] = None,
+    families: FamiliesOption = None,
     column: ColumnOption = None,
     fail_above: FailAboveOption = None,
     output: OutputOption = None,
@@ -111,6 +114,7 @@ def scores(
         weigh=weigh,
         splits=splits,
         columns=columns,
+        families=read_families(families),
         rng=seed,
     )
     deliver(result, as_json=as_json, output=output, view=scores_view(result))

@@ -7,6 +7,7 @@ from adjudge.diagnosis.bias import diagnose_bias
 from adjudge.diagnosis.contradictions import contradictions
 from adjudge.diagnosis.cycles import count_cycles, cyclic_triples
 from adjudge.diagnosis.family import family_bias, family_of
+from adjudge.diagnosis.family_scores import family_scores
 from adjudge.diagnosis.position import position_bias
 from adjudge.diagnosis.reliability import reliability
 from adjudge.diagnosis.score_sets import PredictedSets, ScoreSets, advise
@@ -27,6 +28,7 @@ __all__ = [
     "diagnose_transitivity",
     "family_bias",
     "family_of",
+    "family_scores",
     "ordinal_nonconformity",
     "position_bias",
     "reliability",

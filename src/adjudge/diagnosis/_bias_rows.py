@@ -9,20 +9,35 @@ import polars as pl
 
 from adjudge.diagnosis._frames import judge_names
 from adjudge.diagnosis.verbosity import LABEL_VALUES
-from adjudge.errors import DataError
-from adjudge.io import join_labels, read_judgments, read_labels, read_pairs, read_table
+from adjudge.errors import ArgumentError, DataError
+from adjudge.io import (
+    PUBLIC_FORMATS,
+    join_labels,
+    open_battles,
+    read_battles,
+    read_judgments,
+    read_labels,
+    read_pairs,
+    read_table,
+    sniff,
+)
 from adjudge.io.tables import TableLike, source_name
 
+#: Where battles keep the judge's verdict, and how they spell it and people's.
+_VERDICTS = ("verdict", "judge_winner", "judge_pref", "judge_verdict")
+_WINNERS = {"model_a": "A", "model_b": "B", "tie (bothbad)": "tie"}
 _FROM_PAIRS = ("response_a", "response_b", "model_a", "model_b", "label", "prompt_id")
 
 
 @dataclass(frozen=True)
 class BiasRows:
-    """The rows; `graded` when they carry probabilities, not bare verdicts or scores."""
+    """The rows; `graded` when they carry probabilities, `by_score` when scores are all there is."""
 
     frame: pl.DataFrame
     name: str
     graded: bool
+    by_score: bool
+    dropped: Mapping[str, int]
 
 
 def bias_rows(
@@ -31,10 +46,18 @@ def bias_rows(
     pairs: TableLike | None = None,
     labels: TableLike | None = None,
     columns: Mapping[str, str] | None = None,
+    judge: str | None = None,
 ) -> BiasRows:
-    """Read judgments, or verdicts or scores taken as such, and join what else is given."""
+    """Read judgments, battles, or verdicts or scores taken as such, and join what else is given."""
     name = source_name(source)
+    battles, dropped = _battles(source, columns or {})
+    if battles is not None:
+        source = battles
     table = read_table(source)
+    if judge is not None:
+        if "judge" in table.columns:
+            raise ArgumentError("judge", judge, "leave it out: the file names its judges")
+        source = table = table.with_columns(pl.lit(judge).alias("judge"))
     here = set(table.columns) | set(columns or {})
     graded = "p_a" in here or {"p_fwd", "p_rev"} <= here
     if graded and "id" in here:
@@ -55,7 +78,28 @@ def bias_rows(
         if f"length_{side}" not in frame.columns and f"response_{side}" in frame.columns:
             length = pl.col(f"response_{side}").cast(pl.String).str.len_chars()
             frame = frame.with_columns(length.alias(f"length_{side}"))
-    return BiasRows(frame, name, graded)
+    by_score = not graded and not {"verdict_fwd", "verdict"} & here
+    return BiasRows(frame, name, graded, by_score, dropped)
+
+
+def _battles(
+    source: TableLike, columns: Mapping[str, str]
+) -> tuple[pl.DataFrame | None, Mapping[str, int]]:
+    """Battles as judgments: people's winner as label, the judge's as verdict; None for others."""
+    kind = sniff(source) or ""
+    if kind == "battles":
+        frame, dropped = read_battles(source), {}
+    elif kind in PUBLIC_FORMATS and set(PUBLIC_FORMATS[kind].gives) == {"battles"}:
+        opened = open_battles(source)
+        frame, dropped = opened.frame, dict(opened.dropped)
+    else:
+        return None, {}
+    said = {"label": "winner", "verdict": next((c for c in _VERDICTS if c in frame.columns), None)}
+    return frame.with_columns(
+        pl.col(theirs).cast(pl.String).replace(_WINNERS).alias(ours)
+        for ours, theirs in said.items()
+        if theirs is not None and ours not in columns
+    ), dropped
 
 
 def _renamed(table: pl.DataFrame, columns: Mapping[str, str], name: str) -> pl.DataFrame:

@@ -34,6 +34,7 @@ class ScoreRows:
 
     judge: str
     key: NDArray[np.object_]
+    model: NDArray[np.object_]
     document: IntArray
     criterion: NDArray[np.object_]
     score: FloatArray
@@ -92,6 +93,7 @@ def split_by_judge(
             ScoreRows(
                 judge=str(judge),
                 key=np.array(part["_key"].to_list(), dtype=object),
+                model=np.array(part["model"].to_list(), dtype=object),
                 document=documents[rows],
                 criterion=np.array(part["criterion"].to_list(), dtype=object),
                 score=score,

@@ -11,10 +11,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from adjudge._validation import FloatArray, Seed, open_unit
-from adjudge.diagnosis._bias_rows import bias_rows
+from adjudge.diagnosis._bias_rows import BiasRows, bias_rows
 from adjudge.diagnosis.agreement import agreement
 from adjudge.diagnosis.contradictions import contradictions
 from adjudge.diagnosis.family import family_bias, family_of
+from adjudge.diagnosis.family_scores import family_scores
 from adjudge.diagnosis.position import position_bias
 from adjudge.diagnosis.reliability import reliability
 from adjudge.diagnosis.verbosity import LABEL_VALUES, verbosity_bias
@@ -25,6 +26,7 @@ from adjudge.results.bias import (
     BiasReport,
     Contradictions,
     FamilyBias,
+    FamilyScores,
     JudgeBias,
     PositionBias,
     Reliability,
@@ -53,6 +55,7 @@ def diagnose_bias(
     pairs: TableLike | None = None,
     labels: TableLike | None = None,
     columns: Mapping[str, str] | None = None,
+    judge: str | None = None,
     cluster: str | None = None,
     by: str | None = None,
     near_tie: float | None = None,
@@ -63,11 +66,12 @@ def diagnose_bias(
     """Position, verbosity, family, agreement, reliability and contradictions, per judge.
 
     `source` is a frame or a path of judgments: id, judge, p_fwd and p_rev or p_a (all about
-    response_a), or verdicts in both orders as verdict_fwd and verdict_rev. What else is there
-    decides what can be measured: label (agreement, reliability), response_a and response_b or
-    length_a and length_b (verbosity), model_a and model_b (family), score_a and score_b
-    (contradictions). `pairs` and `labels` add such columns by id. What could not be measured is
-    named in `not_measured`, with the reason.
+    response_a), or verdicts in both orders as verdict_fwd and verdict_rev; or of battles, as `rank`
+    takes them, where people's winner is the label. What else is there decides what can be measured:
+    label (agreement, reliability), response_a and response_b or length_a and length_b (verbosity),
+    model_a and model_b (family), score_a and score_b (contradictions; with several judges, family
+    in points). `pairs` and `labels` add such columns by id, `judge` names the judge of a file that
+    does not. What could not be measured is named in `not_measured`, with the reason.
 
     `cluster` names the column whose rows are alike (default prompt_id where there is one, else
     each pair by itself). `by` groups the position bias. `near_tie` is how close to a tie the judge
@@ -79,23 +83,27 @@ def diagnose_bias(
     (1.0, 1.0)
     """
     open_unit(confidence_level, "confidence_level")
-    rows = bias_rows(source, pairs=pairs, labels=labels, columns=columns)
-    frame, name = rows.frame, rows.name
+    rows = bias_rows(source, pairs=pairs, labels=labels, columns=columns, judge=judge)
+    frame = rows.frame
     if cluster is None:
         cluster = "prompt_id" if "prompt_id" in frame.columns else "id"
     for column in (cluster, by):
         if column is not None and column not in frame.columns:
-            raise DataError(name, "is not there", column=column, remedy="name a column of the file")
+            raise DataError(
+                rows.name, "is not there", column=column, remedy="name a column of the file"
+            )
     if frame[cluster].null_count():
-        raise DataError(name, "is empty in some row", column=cluster, remedy="fill it in every row")
+        raise DataError(
+            rows.name, "is empty in some row", column=cluster, remedy="fill it in every row"
+        )
     options = _Options(near_tie, families, by, confidence_level, rng)
     judges = [
-        _measure(part, frame, str(judge), cluster, options, graded=rows.graded)
-        for (judge,), part in sorted(frame.partition_by("judge", as_dict=True).items())
+        _measure(part, rows, str(name), cluster, options)
+        for (name,), part in sorted(frame.partition_by("judge", as_dict=True).items())
     ]
     whole = judges[0]
     if len(judges) > 1:
-        whole = _measure(frame, frame, None, cluster, options, graded=rows.graded)
+        whole = _measure(frame, rows, None, cluster, options)
     return BiasReport(
         rows=frame.height,
         clusters=frame[cluster].n_unique(),
@@ -108,6 +116,8 @@ def diagnose_bias(
         contradictions=whole.contradictions,
         not_measured=whole.not_measured,
         judges=tuple(judges),
+        family_scores=whole.family_scores,
+        dropped=rows.dropped,
         confidence_level=confidence_level,
         seed=rng if isinstance(rng, int) else None,
         assumptions=_ASSUMPTIONS,
@@ -115,13 +125,7 @@ def diagnose_bias(
 
 
 def _measure(
-    part: pl.DataFrame,
-    everyone: pl.DataFrame,
-    judge: str | None,
-    cluster: str,
-    options: _Options,
-    *,
-    graded: bool,
+    part: pl.DataFrame, rows: BiasRows, judge: str | None, cluster: str, options: _Options
 ) -> JudgeBias:
     clusters = np.array(part[cluster].to_list(), dtype=object)
     missing: dict[str, str] = {}
@@ -129,11 +133,12 @@ def _measure(
         judge=judge,
         rows=part.height,
         position=_position(part, clusters, options, missing),
-        verbosity=_verbosity(part, clusters, options, missing, graded=graded),
-        family=_family(part, everyone, judge, clusters, options, missing),
+        verbosity=_verbosity(part, clusters, options, missing, graded=rows.graded),
+        family=_family(part, rows.frame, judge, clusters, options, missing),
+        family_scores=_family_scores(part, rows.frame, judge, options, missing),
         agreement=_agreement(part, clusters, options, missing),
-        reliability=_reliability(part, clusters, options, missing, graded=graded),
-        contradictions=_contradictions(part, clusters, options, missing),
+        reliability=_reliability(part, clusters, options, missing, graded=rows.graded),
+        contradictions=_contradictions(part, clusters, options, missing, rows.by_score),
         not_measured=missing,
     )
 
@@ -212,7 +217,7 @@ def _family(
         return None
     own = family_of(judge, options.families)
     if own is None:
-        missing["family"] = f"the family of {judge} is not known: name it with --families"
+        missing["family"] = f"the family of {judge} is not known: give --judge or --families"
         return None
     sides = [
         [model is not None and family_of(model, options.families) == own for model in part[column]]
@@ -241,6 +246,47 @@ def _family(
         family=own,
         reference_name=name,
         clusters=clusters,
+        confidence_level=options.confidence_level,
+    )
+
+
+def _family_scores(
+    part: pl.DataFrame,
+    everyone: pl.DataFrame,
+    judge: str | None,
+    options: _Options,
+    missing: dict[str, str],
+) -> FamilyScores | None:
+    """Scores of single answers beside the other judges' median; silent where nobody scored."""
+    if judge is None or not _has(part, "score_a", "score_b", "model_a", "model_b"):
+        return None
+    own = family_of(judge, options.families)
+    if own is None:
+        return None
+    answers = pl.concat(
+        everyone.select(
+            "id",
+            "judge",
+            pl.lit(side).alias("side"),
+            pl.col(f"model_{side}").cast(pl.String).alias("model"),
+            pl.col(f"score_{side}").cast(pl.Float64).alias("score"),
+        )
+        for side in ("a", "b")
+    )
+    mine = answers.filter(pl.col("judge") == judge)
+    others = answers.filter(pl.col("judge") != judge).group_by("id", "side")
+    held = mine.join(
+        others.agg(pl.col("score").median().alias("others")), on=["id", "side"], how="left"
+    )
+    if held["others"].null_count() == held.height:
+        missing["family_scores"] = "no other judge scored the same answers"
+        return None
+    return family_scores(
+        (held["score"] - held["others"]).fill_null(np.nan).to_numpy(),
+        held["model"].to_list(),
+        [m is not None and family_of(m, options.families) == own for m in held["model"]],
+        judge=judge,
+        family=own,
         confidence_level=options.confidence_level,
     )
 
@@ -296,9 +342,13 @@ def _reliability(
 
 
 def _contradictions(
-    part: pl.DataFrame, clusters: NDArray[Any], options: _Options, missing: dict[str, str]
+    part: pl.DataFrame,
+    clusters: NDArray[Any],
+    options: _Options,
+    missing: dict[str, str],
+    by_score: bool,
 ) -> Contradictions | None:
-    if not _has(part, "score_a", "score_b", "verdict"):
+    if by_score or not _has(part, "score_a", "score_b", "verdict"):
         missing["contradictions"] = "needs verdicts beside score_a and score_b"
         return None
     return contradictions(

@@ -14,12 +14,15 @@ from adjudge.diagnosis._score_evaluation import evaluate_method, random_half
 from adjudge.diagnosis._score_rows import ScoreRows, split_by_judge, usable_rows
 from adjudge.diagnosis._widths import spearman, width_agreement
 from adjudge.diagnosis.agreement import agreement
+from adjudge.diagnosis.family import family_of
+from adjudge.diagnosis.family_scores import family_scores
 from adjudge.diagnosis.score_findings import assumptions, findings
 from adjudge.diagnosis.score_sets import checked_scale
 from adjudge.diagnosis.targets import TARGETS
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import read_scores
 from adjudge.io.tables import TableLike, source_name
+from adjudge.results.bias import FamilyScores
 from adjudge.results.diagnosis import (
     HumanAgreement,
     PooledWidth,
@@ -44,6 +47,7 @@ def diagnose_scores(
     weigh: str = "documents",
     splits: int = 20,
     columns: Mapping[str, str] | None = None,
+    families: Mapping[str, str] | None = None,
     confidence_level: float = 0.95,
     rng: Seed = 0,
 ) -> ScoreDiagnosis:
@@ -55,7 +59,8 @@ def diagnose_scores(
     criterion (and group); "adaptive", per criterion from score_probs. Each is calibrated on a
     random half of the documents and tested on the other half, `splits` times; coverage and size
     are means over documents of the means over their rows. Widths, advice and the error at each
-    width use the quantile of all labelled documents.
+    width use the quantile of all labelled documents. Where models of the judge's own family are
+    among those scored (known by name, or by `families`), `family` says whether it favours them.
 
     >>> rows = {"doc_id": [str(d) for d in range(40)], "judge_score": [3, 4] * 20,
     ...         "human_score": [3, 4] * 20}
@@ -104,20 +109,52 @@ def diagnose_scores(
     main = _MAIN if _MAIN in levels else levels[0]
     human = _human_agreement(judges, confidence_level)
     pooled = _pooled(judges, levels)
+    family = _family(judges, families, confidence_level)
     return ScoreDiagnosis(
         groups=tuple(groups),
         agreement=_between_judges(judges, main, confidence_level),
         pooled=pooled,
         human_agreement=human,
+        family=family,
         scale=limits,
         target=target,
         weigh=weigh,
         splits=splits,
         seed=rng if isinstance(rng, int) else None,
         dropped=dropped,
-        findings=tuple(findings(judges, groups, pooled, documents, limits, main)),
+        findings=(
+            *findings(judges, groups, pooled, documents, limits, main),
+            *(f"{found.judge} {found.finding}" for found in family),
+        ),
         assumptions=assumptions(weigh, target),
     )
+
+
+def _family(
+    judges: Sequence[ScoreRows], families: Mapping[str, str] | None, confidence_level: float
+) -> tuple[FamilyScores, ...]:
+    """Each judge's scores of its own family beside people's, where it scored any."""
+    found = []
+    for rows in judges:
+        maker = family_of(rows.judge, families)
+        own = [
+            maker is not None and model is not None and family_of(model, families) == maker
+            for model in rows.model
+        ]
+        if not any(own):
+            continue
+        found.append(
+            family_scores(
+                rows.score - np.nanmean(rows.ratings, axis=1),
+                rows.model.tolist(),
+                own,
+                judge=rows.judge,
+                family=maker,
+                reference_name="people",
+                confidence_level=confidence_level,
+            )
+        )
+    return tuple(found)
 
 
 def _human_agreement(

@@ -135,8 +135,8 @@ def _bias_rows(judge: JudgeBias) -> Iterable[tuple[str, ...]]:
         unbiased: str,
         n: int,
     ) -> tuple[str, ...]:
-        who = named(judge.judge, None)
-        return who, measure, number(value), interval(low, high), unbiased, number(n)
+        span = "–" if low is None or high is None else interval(low, high)
+        return named(judge.judge, None), measure, number(value), span, unbiased, number(n)
 
     if (p := judge.position) is not None:
         yield row("first slot", p.first_share, p.low, p.high, "0.5", p.n)
@@ -145,6 +145,8 @@ def _bias_rows(judge: JudgeBias) -> Iterable[tuple[str, ...]]:
         yield row("longer, near-tied", v.longer_share, v.low, v.high, "0.5", v.n)
     if (f := judge.family) is not None:
         yield row("own family, excess", f.excess, f.low, f.high, "0", f.n)
+    if (s := judge.family_scores) is not None:
+        yield row("own family, points", s.excess, s.low, s.high, "0", s.n)
     if (a := judge.agreement) is not None:
         yield row("agrees with people", a.raw, a.raw_low, a.raw_high, "–", a.n)
         yield row("kappa", a.kappa, a.kappa_low, a.kappa_high, "–", a.n)

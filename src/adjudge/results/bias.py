@@ -106,6 +106,35 @@ class FamilyBias(Result):
 
 
 @dataclass(frozen=True, kw_only=True)
+class FamilyScores(Result):
+    """How much higher the judge scores its own family than the reference does, in points.
+
+    `own_deviation` and `other_deviation` are the mean deviations from the reference of the models
+    of its family and of the others; `excess` is their difference, with an interval over models.
+    """
+
+    kind: ClassVar[str] = "family-scores"
+    judge: str | None
+    family: str | None
+    reference: str
+    n: int
+    own_models: int
+    other_models: int
+    own_deviation: float | None
+    other_deviation: float | None
+    excess: float | None
+    low: float | None
+    high: float | None
+    biased: bool
+    dropped: Mapping[str, int]
+    confidence_level: float
+    finding: str
+
+    def lines(self) -> list[str]:
+        return [self.finding]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Ceiling:
     """How well people agree with one another on the rows that several of them saw.
 
@@ -229,12 +258,14 @@ class JudgeBias:
     reliability: Reliability | None
     contradictions: Contradictions | None
     not_measured: Mapping[str, str]
+    family_scores: FamilyScores | None = None
 
     def findings(self) -> list[str]:
         parts = (
             self.position,
             self.verbosity,
             self.family,
+            self.family_scores,
             self.agreement,
             self.reliability,
             self.contradictions,
@@ -261,6 +292,8 @@ class BiasReport(Result):
     confidence_level: float
     seed: int | None
     assumptions: tuple[str, ...]
+    family_scores: FamilyScores | None = None
+    dropped: Mapping[str, int] = field(default_factory=dict)
 
     def lines(self) -> list[str]:
         told: list[str] = []
@@ -268,4 +301,5 @@ class BiasReport(Result):
             told.append(f"{judge.judge or 'the judge'}, {judge.rows:,} rows")
             told += [f"  {finding}" for finding in judge.findings()]
             told += [f"  {name} not measured: {why}" for name, why in judge.not_measured.items()]
+        told += [f"left out: {n:,} rows, {reason}" for reason, n in self.dropped.items()]
         return [*told, *self.assumptions]

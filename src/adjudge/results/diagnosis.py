@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from adjudge.results.base import Result
-from adjudge.results.bias import Agreement
+from adjudge.results.bias import Agreement, FamilyScores
 
 
 def share(value: float | None, digits: int = 1) -> str:
@@ -232,6 +232,7 @@ class ScoreDiagnosis(Result):
     dropped: Mapping[str, int]
     findings: tuple[str, ...]
     assumptions: tuple[str, ...]
+    family: tuple[FamilyScores, ...] = ()
 
     def lines(self) -> list[str]:
         told = list(self.findings)

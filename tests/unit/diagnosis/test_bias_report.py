@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from adjudge.diagnosis import diagnose_bias
-from adjudge.errors import DataError
+from adjudge.errors import ArgumentError, DataError
 from adjudge.results.base import plain
 
 RNG = np.random.default_rng(3)
@@ -40,7 +40,8 @@ def test_everything_is_measured_where_everything_is_there() -> None:
     report = diagnose_bias(_frame())
     assert report.clustered_by == "prompt_id"
     assert report.clusters == N // 4
-    assert not report.not_measured
+    # One judge's points need another's to be held against.
+    assert set(report.not_measured) == {"family_scores"}
     told = report.to_dict()
     assert set(told["position"]) >= {"first_share", "low", "high", "flip_share"}
     assert all(told[name] is not None for name in ("verbosity", "agreement", "reliability"))
@@ -106,8 +107,7 @@ def test_bare_scores_give_verdicts_and_near_ties_in_score() -> None:
     assert report.verbosity is not None
     assert report.verbosity.near_tie == 1.0
     assert report.agreement is not None
-    assert report.contradictions is not None
-    assert report.contradictions.share == 0.0
+    assert report.contradictions is None
 
 
 def test_pairs_and_labels_join_by_id() -> None:
@@ -144,3 +144,94 @@ def test_what_cannot_be_used_is_refused() -> None:
         diagnose_bias(_frame(), cluster="nowhere")
     with pytest.raises(DataError, match="'maybe' is not known"):
         diagnose_bias({"id": ["a"], "verdict_fwd": ["maybe"], "verdict_rev": ["A"]})
+
+
+def test_battles_are_judgments_with_peoples_winner_as_label() -> None:
+    battles = {
+        "model_a": ["gpt-4", "llama-2", "gpt-3.5", "claude-1"] * 30,
+        "model_b": ["llama-2", "gpt-4", "claude-1", "llama-2"] * 30,
+        "winner": ["model_b", "model_b", "tie", "model_a"] * 30,
+        "gpt4_says": ["A", "B", "A", "A"] * 30,
+        "prompt_id": [f"prompt-{k}" for k in range(120)],
+    }
+    report = diagnose_bias(battles, judge="gpt-4-0613", columns={"verdict": "gpt4_says"})
+    # On the 90 battles of OpenAI against others the judge always names OpenAI; people give it
+    # nothing, everything and one half.
+    assert report.family is not None
+    assert (report.family.n, report.family.family) == (90, "OpenAI")
+    assert report.family.excess == pytest.approx(1 - 1.5 / 3)
+    assert report.agreement is not None
+    assert report.agreement.raw == pytest.approx(2 / 3)
+    with pytest.raises(ArgumentError, match="names its judges"):
+        diagnose_bias({**battles, "judge": ["x"] * 120}, judge="y")
+
+
+def test_the_released_scores_of_soft_elo_are_read_as_battles() -> None:
+    rows = [
+        {
+            "row_id": f"r{k}",
+            "model_a": "gpt-4o",
+            "model_b": "gemma-2",
+            "human_pref": 0.0,
+            "judge_pref": 0.0,
+            "scores_a": "{'clarity': 9.0}",
+            "scores_b": f"{{'clarity': {9.5 if k < 5 else 5.0}}}",
+        }
+        for k in range(20)
+    ]
+    report = diagnose_bias(rows, judge="qwen3-32b")
+    assert report.contradictions is not None
+    assert (report.contradictions.n, report.contradictions.share) == (20, 0.25)
+    assert report.agreement is not None
+    assert report.agreement.raw == 1.0
+
+
+def test_scores_alone_cannot_contradict_themselves() -> None:
+    scored = {
+        "model_a": ["x", "y"],
+        "model_b": ["y", "x"],
+        "winner": ["tie", "model_a"],
+        "score_a": [1.0, 2.0],
+        "score_b": [2.0, 1.0],
+    }
+    report = diagnose_bias(scored)
+    assert report.contradictions is None
+    assert "contradictions" in report.not_measured
+
+
+def test_points_for_the_own_family_are_held_against_the_other_judges() -> None:
+    draw = np.random.default_rng(5)
+    models = ["gpt-4", "gpt-4o", "gpt-3.5", "llama-3", "claude-3", "qwen-2", "yi-34b"]
+    rows = []
+    for k in range(280):
+        a, b = draw.choice(len(models), 2, replace=False)
+        quality = {side: 5 + draw.normal() for side in "ab"}
+        for judge in ("gpt-5", "llama-4", "mistral-large"):
+            liking = {
+                side: 0.5 if judge == "gpt-5" and models[m] in models[:3] else 0.0
+                for side, m in (("a", a), ("b", b))
+            }
+            rows.append(
+                {
+                    "id": f"battle-{k}",
+                    "judge": judge,
+                    "model_a": models[a],
+                    "model_b": models[b],
+                    "winner": None if k else "tie",
+                    **{f"score_{s}": quality[s] + liking[s] + draw.normal(0, 0.2) for s in "ab"},
+                }
+            )
+    report = diagnose_bias(rows)
+    found = {one.judge: one.family_scores for one in report.judges}
+    own = found["gpt-5"]
+    assert own is not None
+    assert (own.own_models, own.other_models, own.biased) == (3, 4, True)
+    assert own.low is not None
+    assert own.high is not None
+    assert own.low <= 0.5 <= own.high
+    assert own.excess == pytest.approx(0.5, abs=0.1)
+    fair = found["llama-4"]
+    assert fair is not None
+    # One model of its own: no interval, and that is said.
+    assert (fair.own_models, fair.low, fair.biased) == (1, None, False)
+    assert "carries no interval" in fair.finding

@@ -161,3 +161,22 @@ def test_the_sizes_of_several_judges_fit_eighty_columns() -> None:
     shown = [line for line in told.splitlines() if line.strip().startswith("consistency")]
     assert len(shown) == 4
     assert all(line.count("%") == 4 for line in shown)
+
+
+def test_points_for_the_own_family_are_held_against_people() -> None:
+    names = dict(zip(sorted(DRAWN["model"].unique()), ("x", "x", "x", "y", "y", "y"), strict=True))
+    fair = diagnose_scores(DRAWN, splits=1, families={"one": "x", **names})
+    assert [found.judge for found in fair.family] == ["one"]
+    lifted = pl.col("model").replace_strict(names) == "x"
+    partial = DRAWN.with_columns(
+        judge_score=pl.when(lifted & (pl.col("judge") == "one"))
+        .then((pl.col("judge_score") + 1).clip(1, 5))
+        .otherwise(pl.col("judge_score"))
+    )
+    [found] = diagnose_scores(partial, splits=1, families={"one": "x", **names}).family
+    assert found.reference == "people"
+    assert (found.own_models, found.other_models, found.biased) == (3, 3, True)
+    assert fair.family[0].excess is not None
+    assert found.excess is not None
+    assert 0.4 < found.excess - fair.family[0].excess <= 1
+    assert diagnose_scores(DRAWN, splits=1).family == ()
