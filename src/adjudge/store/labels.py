@@ -60,14 +60,15 @@ class LabelBook:
         self.path = Path(path)
         self._lock = threading.Lock()
         SQLiteStore(self.path).close()  # makes the file, or brings an older one up to date
+        self._db = sqlite3.connect(
+            self.path, timeout=30, isolation_level=None, check_same_thread=False
+        )
         try:
-            self._db = sqlite3.connect(
-                self.path, timeout=30, isolation_level=None, check_same_thread=False
-            )
             self._db.execute("PRAGMA journal_mode = WAL")
             # A label that was confirmed on the screen survives a power cut.
             self._db.execute("PRAGMA synchronous = FULL")
         except sqlite3.Error as error:
+            self._db.close()
             raise StoreError(f"{path}: cannot keep labels here ({error})") from None
 
     def close(self) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,8 +21,9 @@ IDS = [pair.id for pair in PAIRS]
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> LabelBook:
-    return LabelBook(tmp_path / "adjudge.db")
+def book(tmp_path: Path) -> Iterator[LabelBook]:
+    with closing(LabelBook(tmp_path / "adjudge.db")) as opened:
+        yield opened
 
 
 def click(round_: LabellingRound, rater: str, side: str, nonce: str | None = None) -> str:
@@ -97,11 +100,12 @@ def test_a_skip_is_answered_and_no_label(book: LabelBook) -> None:
 def test_another_process_finds_everything(book: LabelBook, tmp_path: Path) -> None:
     round_ = LabellingRound(PAIRS, random_queue(IDS, seed=0), book)
     done = [click(round_, "ann", "left") for _ in range(5)]
-    again = LabellingRound(PAIRS, random_queue(IDS, seed=0), LabelBook(tmp_path / "adjudge.db"))
-    shown = again.next("ann")
-    assert shown is not None
-    assert shown.pair.id not in done
-    assert again.progress("ann").labels == 5
+    with closing(LabelBook(tmp_path / "adjudge.db")) as same_file:
+        again = LabellingRound(PAIRS, random_queue(IDS, seed=0), same_file)
+        shown = again.next("ann")
+        assert shown is not None
+        assert shown.pair.id not in done
+        assert again.progress("ann").labels == 5
 
 
 def test_two_raters_see_the_same_pairs_or_share_them_out(book: LabelBook) -> None:
@@ -170,6 +174,6 @@ def test_history_is_kept(book: LabelBook, tmp_path: Path) -> None:
     round_ = LabellingRound(PAIRS, random_queue(IDS, seed=0), book)
     click(round_, "ann", "left")
     round_.undo(rater="ann", nonce="undo-0001")
-    with sqlite3.connect(tmp_path / "adjudge.db") as db:
+    with closing(sqlite3.connect(tmp_path / "adjudge.db")) as db:
         actions = [row[0] for row in db.execute("SELECT action FROM label_events ORDER BY event")]
     assert actions == ["label", "undo"]

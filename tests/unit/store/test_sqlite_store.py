@@ -278,7 +278,9 @@ def test_a_store_in_memory_is_forgotten() -> None:
     store.save([call("k")])
     assert set(store.lookup(["k"])) == {"k"}
     store.close()
-    assert open_store(None).lookup(["k"]) == {}
+    another = open_store(None)
+    assert another.lookup(["k"]) == {}
+    another.close()
 
 
 OPEN_AND_CLAIM = """
