@@ -8,8 +8,10 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -248,7 +250,7 @@ def test_a_question_that_waited_while_the_judge_was_closed_opens_no_connection(
     async def run() -> list[Reply | BaseException]:
         await judge.start()
         late = [asyncio.create_task(judge.ask(letter(str(i)))) for i in range(2)]
-        while not judge_server.log():
+        while not judge_server.log():  # noqa: ASYNC110 - the server is another process
             await asyncio.sleep(0.01)
         await judge.close()
         return await asyncio.gather(*late, return_exceptions=True)
@@ -382,3 +384,28 @@ def test_judged_text_stays_inside_one_string_of_the_request(judge_server: Any, t
         assert body["messages"][0] == plain["messages"][0]
     expected = protocol.questions(wild)[0].messages[1].text
     assert first["messages"][1]["content"] == expected
+
+
+def test_every_request_takes_its_turn_retries_too(judge_server: Any) -> None:
+    from adjudge.judges.judging import judge_pairs
+
+    judge_server.script("503", "500", "ok")
+    pairs = [replace(PAIR, id=str(i), prompt=f"{i}+{i}?") for i in range(4)]
+    done = judge_pairs(pairs, judge=backend(judge_server), store=None, rpm=60 * 40)
+    assert done.summary.statuses == {"ok": 4}
+    sent = [entry["at"] for entry in judge_server.log()]
+    assert len(sent) == 24
+    assert max(sent) - min(sent) >= 0.9 * 23 / 40  # the network may bunch two of them a little
+
+
+def test_a_stopped_run_does_not_wait_for_turns_that_nobody_takes(judge_server: Any) -> None:
+    from adjudge.judges.judging import judge_pairs
+    from adjudge.judges.stopping import Stop
+
+    stop = Stop()
+    pairs = [replace(PAIR, id=str(i), prompt=f"{i}+{i}?") for i in range(20)]
+    began = time.monotonic()
+    threading.Timer(1.0, stop.interrupt).start()
+    done = judge_pairs(pairs, judge=backend(judge_server), store=None, rpm=6, stop=stop)
+    assert time.monotonic() - began < 5
+    assert (done.summary.stopped, len(judge_server.log())) == ("interrupted", 1)

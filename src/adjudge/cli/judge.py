@@ -38,7 +38,7 @@ def judge(
         str,
         typer.Option(
             "--judge",
-            help="openai:MODEL, anthropic:MODEL, llamacpp:smollm2, llamacpp:FILE.gguf, "
+            help="openai:MODEL, anthropic:MODEL, llamacpp:smollm2, llamacpp:FILE.gguf[?context=N], "
             "replay:FILE, simulated:accuracy=0.8,position_bias=0.1,noise=0.5,seed=1 ...",
             show_default=False,
         ),
@@ -63,7 +63,9 @@ def judge(
     concurrency: Annotated[
         int | None, typer.Option(min=1, help="Calls under way at once.", show_default="the judge's")
     ] = None,
-    rpm: Annotated[float | None, typer.Option(help="At most so many calls a minute.")] = None,
+    rpm: Annotated[
+        float | None, typer.Option(help="At most so many requests a minute, retries too.")
+    ] = None,
     timeout: Annotated[
         float | None, typer.Option(help="Seconds to wait for one answer of a server.")
     ] = None,

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from adjudge.judges.pace import Pace
 from adjudge.records import Item, Judgment, Order, Pair, Score, Status
 
 Role = Literal["system", "user", "assistant"]
@@ -142,6 +143,15 @@ class KnowsSubject(Protocol):
 
     async def ask_about(self, subject: Pair | Item, question: Question) -> Reply:
         """One question about a subject that the backend is told of."""
+        ...
+
+
+@runtime_checkable
+class KeepsPace(Protocol):
+    """A backend that may send several requests for one question: retries, and what it learns."""
+
+    def keep_pace(self, pace: Pace | None) -> None:
+        """Take a turn of `pace` before every request; None: send at once."""
         ...
 
 

@@ -186,8 +186,9 @@ async def judge_pairs_async(
 async def _one_by_one(
     judge: Judge, thread: StoreThread, since: int, settings: dict[str, Any], subjects: Subjects
 ) -> None:
-    await judge.backend.start()
     try:
+        # Inside: what a start that fails half-way took is freed too.
+        await judge.backend.start()
         await Runner(judge, thread, since=since, **settings).run(subjects)
     finally:
         await judge.backend.close()

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from adjudge.judges.fingerprint import question_hash
-from adjudge.judges.interface import Judge, KnowsSubject, Question, Reply
+from adjudge.judges.interface import Judge, KeepsPace, KnowsSubject, Question, Reply
+from adjudge.judges.pace import NotSentError, Pace
 from adjudge.judges.prices import Price
 from adjudge.judges.progress import Progress, Tally
 from adjudge.judges.redact import Secrets
@@ -91,22 +92,6 @@ def kept_call(
     )
 
 
-class Pace:
-    """At most so many starts a minute, evenly spaced."""
-
-    def __init__(self, per_minute: float) -> None:
-        self._gap = 60.0 / per_minute
-        self._next = 0.0
-
-    async def turn(self) -> None:
-        """Wait for the next start."""
-        now = time.monotonic()
-        at = max(now, self._next)
-        self._next = at + self._gap
-        if at > now:
-            await asyncio.sleep(at - now)
-
-
 class Runner:
     """One pass of asking. Make one per run."""
 
@@ -133,7 +118,11 @@ class Runner:
         self._concurrency = concurrency
         self._retry = retry
         self._since = since
-        self._pace = Pace(rpm) if rpm is not None else None
+        self._pace = Pace(rpm, stop) if rpm is not None else None
+        if isinstance(self._backend, KeepsPace):
+            # One call may take several requests: who sends them takes the turns.
+            self._backend.keep_pace(self._pace)
+            self._pace = None
         self._max_cost = max_cost
         self._reserved = 0.0
         self._progress = progress
@@ -230,8 +219,6 @@ class Runner:
         try:
             if self._pace is not None:
                 await self._pace.turn()
-                if self._stop.requested:
-                    return
             self._tally.in_flight += 1
             try:
                 if self._knowing is not None:
@@ -250,6 +237,8 @@ class Runner:
                 )
             finally:
                 self._tally.in_flight -= 1
+        except NotSentError:
+            return
         finally:
             self._reserved -= reserved
         self._tally.add(reply.status, reply.prompt_tokens, reply.completion_tokens)

@@ -47,7 +47,7 @@ BACKENDS: Mapping[str, Entry] = {
         "anthropic:claude-haiku-4-5",
     ),
     "llamacpp": Entry(
-        _BACKENDS + "llamacpp", "LlamaCppBackend", (), "llamacpp:smollm2", "embedded"
+        _BACKENDS + "llamacpp", "LlamaCppBackend.parse", (), "llamacpp:smollm2", "embedded"
     ),
     "transformers": Entry(
         _BACKENDS + "transformers",

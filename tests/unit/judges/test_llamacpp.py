@@ -6,12 +6,13 @@ import asyncio
 import http.client
 import json
 import math
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from adjudge.errors import BackendMissingError, JudgeRefusedError
+from adjudge.errors import ArgumentError, BackendMissingError, JudgeRefusedError
 from adjudge.judges.backends.llamacpp import LlamaCppBackend
 from adjudge.judges.interface import Choice, Data, Likelihood, Message, Question, Reply, Text
 from adjudge.judges.protocols.preference import Preference
@@ -217,6 +218,31 @@ def test_no_more_context_is_used_than_the_model_was_trained_for(embedded_weights
         return backend._context_given
 
     assert asyncio.run(given()) == 8192
+
+
+def test_a_text_that_does_not_fit_says_how_much_would(backend):
+    reply = ask(backend, Choice(("A", "B")), Data("word " * 600))
+    assert "--judge 'llamacpp:smollm2?context=N', at most 8192" in reply.error
+    larger = LlamaCppBackend.parse("smollm2?context=4096")
+    assert (larger.identity()["context"], larger.name) == (4096, "llamacpp:smollm2")
+
+
+@pytest.mark.parametrize("asked", ["smollm2?context=", "smollm2?context=0", "x.gguf?context=8k"])
+def test_a_context_that_is_no_number_is_refused(asked):
+    with pytest.raises(ArgumentError, match=r"write a number of tokens, such as llamacpp:FILE"):
+        LlamaCppBackend.parse(asked)
+
+
+def test_a_closed_judge_is_not_opened_again_by_a_late_question(embedded_weights):
+    async def late() -> None:
+        backend = LlamaCppBackend("smollm2", context=512, threads=1)
+        await backend.start()
+        await backend.close()
+        with pytest.raises(RuntimeError, match="ask before start"):
+            await backend.ask(Question((Message("user", ("x",)),), Choice(("A", "B"))))
+
+    asyncio.run(late())
+    assert not [t for t in threading.enumerate() if t.name.startswith("llamacpp_1")]
 
 
 def test_a_broken_file_is_one_line(tmp_path):

@@ -29,6 +29,7 @@ from yarl import URL
 from adjudge._validation import count, positive
 from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
 from adjudge.judges.backends._limiter import Limiter
+from adjudge.judges.pace import Pace
 
 RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 #: Signs that the server has too much to do; other trouble says nothing about the load.
@@ -165,6 +166,7 @@ class Server:
         self.max_attempts = count(max_attempts, "max_attempts", least=1)
         self.first_pause_s = positive(first_pause_s, "first_pause_s")
         self.reached = False
+        self.pace: Pace | None = None
         self._headers = dict(headers)
         self._session: aiohttp.ClientSession | None = None
         self._urls: dict[str, URL] = {}
@@ -208,8 +210,10 @@ class Server:
         limiter, most = self.limiter, attempts or self.max_attempts
         for attempt in range(1, most + 1):
             cuts = await limiter.enter()
-            began = time.perf_counter()
             try:
+                if self.pace is not None:
+                    await self.pace.turn(first=attempt == 1)
+                began = time.perf_counter()
                 outcome = await self._attempt(method, path, expect_json, largest, request)
             finally:
                 limiter.leave()

@@ -9,6 +9,7 @@ from adjudge.errors import JudgeError
 from adjudge.judges.backends._http import Exchange, Server, key_from
 from adjudge.judges.backends._replies import Rejections, as_chat, failed, shapeless, whole
 from adjudge.judges.interface import Message, Question, Reply, Text
+from adjudge.judges.pace import Pace
 
 DEFAULT_BASE_URL = "https://api.anthropic.com/v1"
 API_VERSION = "2023-06-01"
@@ -62,6 +63,9 @@ class AnthropicBackend:
 
     async def close(self) -> None:
         await self.server.close()
+
+    def keep_pace(self, pace: Pace | None) -> None:
+        self.server.pace = pace
 
     async def ask(self, question: Question) -> Reply:
         exchange = await self.server.post_json("/messages", self.request_body(question))

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from adjudge.errors import BackendMissingError, JudgeRefusedError
+from adjudge.errors import ArgumentError, BackendMissingError, JudgeRefusedError
 from adjudge.judges.interface import Choice, Data, Likelihood, Question, Reply, Text
 from adjudge.judges.segments import ChatSegments
 from adjudge.judges.weights import file_sha256, resolve
@@ -70,12 +70,23 @@ class LlamaCppBackend:
         self._key = secrets.token_urlsafe(32)
         self._server: Any = None
         self._port: int | None = None
-        self._context_given = context
+        self._context_given = self._trained = context
         self._segments = ChatSegments(self._render, model=self.name)
         self._own_tokens: dict[tuple[str, bool], list[int]] = {}
         self._option_ids: dict[tuple[str, ...], tuple[int, ...]] = {}
         # One thread: one slot, and the engine frees the GIL while it works.
         self._worker: ThreadPoolExecutor | None = None
+
+    @classmethod
+    def parse(cls, model: str) -> LlamaCppBackend:
+        """From what stands after "llamacpp:" on the command line: a name or FILE[?context=N]."""
+        path, asked, context = model.partition("?context=")
+        if not asked:
+            return cls(model)
+        if not context.isdecimal() or int(context) == 0:
+            remedy = "write a number of tokens, such as llamacpp:FILE.gguf?context=32768"
+            raise ArgumentError("judge", f"llamacpp:{model}", remedy)
+        return cls(path, context=int(context))
 
     def identity(self) -> Mapping[str, Any]:
         """Backend, weights, engine, and the settings that could move a number."""
@@ -95,6 +106,8 @@ class LlamaCppBackend:
 
     async def start(self) -> None:
         """Load the weights."""
+        if self._worker is None:
+            self._worker = ThreadPoolExecutor(1, thread_name_prefix="llamacpp")
         await self._in_thread(self._load)
 
     async def ask(self, question: Question) -> Reply:
@@ -111,7 +124,7 @@ class LlamaCppBackend:
 
     async def _in_thread(self, work: Callable[[], Answer]) -> Answer:
         if self._worker is None:
-            self._worker = ThreadPoolExecutor(1, thread_name_prefix="llamacpp")
+            raise RuntimeError("ask before start: await backend.start() first")
         return await asyncio.get_running_loop().run_in_executor(self._worker, work)
 
     # --- everything below runs in the one thread -----------------------------------------------
@@ -147,14 +160,13 @@ class LlamaCppBackend:
         given = self._fetch("/props", None)["default_generation_settings"]["n_ctx"]
         # llama.cpp reads on beyond what the model was trained for; the numbers would be noise.
         trained = self._fetch("/v1/models", None)["data"][0]["meta"]["n_ctx_train"]
-        self._context_given = min(int(given), int(trained))
+        self._trained = int(trained)
+        self._context_given = min(int(given), self._trained)
 
     def _unload(self) -> None:
         self._server = None  # the last reference: the engine joins its threads and closes the port
 
     def _answer(self, question: Question) -> Reply:
-        if self._server is None:
-            raise RuntimeError("ask before start: await backend.start() first")
         started = time.perf_counter()
         want = question.want
         try:
@@ -300,9 +312,13 @@ class LlamaCppBackend:
 
     def _must_fit(self, tokens: int) -> None:
         if tokens > self._context_given:
+            remedy = (
+                f"ask for more with --judge '{self.name}?context=N', at most {self._trained}"
+                if self._context_given < self._trained
+                else "the model was trained for no more; leave the row out or take another model"
+            )
             raise _CannotAnswerError(
-                f"{tokens} tokens do not fit into the context of {self._context_given}; "
-                "shorten the text, or give LlamaCppBackend a larger one if the model has it"
+                f"{tokens} tokens do not fit into the context of {self._context_given}; {remedy}"
             )
 
     # --- tokens ---------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ from adjudge.judges.backends._replies import (
     whole,
 )
 from adjudge.judges.interface import Choice, Question, Reply, Text
+from adjudge.judges.pace import Pace
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 TOP_LOGPROBS = 20
@@ -103,6 +104,9 @@ class OpenAIBackend:
 
     async def close(self) -> None:
         await self.server.close()
+
+    def keep_pace(self, pace: Pace | None) -> None:
+        self.server.pace = pace
 
     async def ask(self, question: Question) -> Reply:
         while True:
