@@ -31,7 +31,9 @@ def rate(
     width: Annotated[
         float | None, typer.Option(help="Wanted width of the interval.", min=0, max=1)
     ] = None,
-    labels: Annotated[int | None, typer.Option(help="Or: a budget of labels.", min=2)] = None,
+    labels: Annotated[
+        int | None, typer.Option(help="Or: a budget, those of TABLE included.", min=2)
+    ] = None,
     judge_rate: Annotated[
         float | None,
         typer.Option(help="Share of rows the judge calls 1; from TABLE where given.", min=0, max=1),

@@ -10,8 +10,9 @@ from adjudge.estimation.misclassification import (
     corrected_variance,
 )
 from adjudge.estimation.pilot import plan_from_table, rows_to_label
-from adjudge.estimation.planning import plan_rate, proposition_61
+from adjudge.estimation.planning import plan_rate
 from adjudge.estimation.profile import profile_interval
+from adjudge.estimation.variances import proposition_61
 
 __all__ = [
     "Allocation",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from adjudge._validation import Seed, count, generator, one_of
+from adjudge._validation import BoolArray, FloatArray, Seed, count, generator, one_of
 from adjudge.errors import ArgumentError
+from adjudge.estimation.inputs import tidy
 
 DRAWS = ("random", "verdict")
 
@@ -38,10 +39,8 @@ def draw_rows(
     stream = generator(rng)
     if "id" not in frame.columns:
         frame = frame.with_columns(id=pl.int_range(1, pl.len() + 1).cast(pl.String))
-    human = frame.get_column(human_column).cast(pl.String).str.strip_chars()
-    unlabelled = (human.is_null() | (human == "") | (human == "NaN")).to_numpy()
-    judged = frame.get_column(judge_column).is_not_null().to_numpy()
-    open_rows = np.flatnonzero(unlabelled & judged)
+    verdict, unlabelled = verdicts_and_gaps(frame, judge_column, human_column)
+    open_rows = np.flatnonzero(unlabelled & ~np.isnan(verdict))
     if open_rows.size == 0:
         raise ArgumentError("frame", "no unlabelled rows", "give rows that are not labelled yet")
     if draw == "random":
@@ -51,7 +50,6 @@ def draw_rows(
     else:
         if verdict_sizes is None:
             raise ArgumentError("verdict_sizes", None, "give the labels per verdict")
-        verdict = frame.get_column(judge_column).cast(pl.Float64).to_numpy()
         parts, chances = [], []
         for value, wanted in enumerate(verdict_sizes):
             pool = open_rows[verdict[open_rows] == value]
@@ -64,3 +62,11 @@ def draw_rows(
     return frame[chosen].with_columns(
         sampled_by=pl.lit(how), sampling_probability=pl.Series(chance)
     )
+
+
+def verdicts_and_gaps(
+    frame: pl.DataFrame, judge_column: str, human_column: str
+) -> tuple[FloatArray, BoolArray]:
+    """The verdicts as numbers (NaN where there is none), and which rows have no human label."""
+    verdict, human = (tidy(frame.get_column(c), "rows", c) for c in (judge_column, human_column))
+    return verdict.cast(pl.Float64).to_numpy(), human.is_null().to_numpy()

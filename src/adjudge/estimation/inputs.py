@@ -79,11 +79,11 @@ def read_rows(
     for option, wanted in sought.items():
         if wanted is not None:
             _require(frame, wanted, name, option)
-    verdict, label = (_tidy(frame.get_column(c), name, c) for c in (judge_column, human_column))
+    verdict, label = (tidy(frame.get_column(c), name, c) for c in (judge_column, human_column))
     keep = verdict.is_not_null()
     for option, grouping in columns.items():
         if grouping is not None:
-            empty = keep & _tidy(frame.get_column(grouping), name, grouping).is_null()
+            empty = keep & tidy(frame.get_column(grouping), name, grouping).is_null()
             if empty.any():
                 dropped[f"no {option} value"] = int(empty.sum())
                 keep &= ~empty
@@ -103,7 +103,7 @@ def read_rows(
             (s == positive).cast(pl.Int64).cast(pl.String).alias(s.name) for s in (verdict, label)
         )
     coded = {
-        option: _coded(_tidy(rows.get_column(column), name, column))
+        option: _coded(tidy(rows.get_column(column), name, column))
         for option, column in columns.items()
         if column is not None
     }
@@ -187,7 +187,7 @@ def _require(frame: pl.DataFrame, column: str, name: str, option: str) -> None:
         )
 
 
-def _tidy(values: pl.Series, name: str, column: str) -> pl.Series:
+def tidy(values: pl.Series, name: str, column: str) -> pl.Series:
     """The column as stripped text; empty, null and NaN are null, true and false are 1 and 0."""
     if values.dtype.is_nested():
         raise DataError(name, "holds lists or objects", row=1, column=column)
@@ -217,7 +217,7 @@ def _how_sampled(
     column = "__probability" if "__probability" in frame.columns else "sampling_probability"
     given = nothing
     if column in frame.columns:
-        text = _tidy(frame.get_column(column), name, column)
+        text = tidy(frame.get_column(column), name, column)
         given = text.cast(pl.Float64, strict=False)
         bad = text.is_not_null() & (given.is_null() | (given <= 0) | (given > 1))
         if bad.any():
@@ -231,7 +231,7 @@ def _how_sampled(
             )
     if "sampled_by" not in frame.columns:
         return label, given
-    how = _tidy(frame.get_column("sampled_by"), name, "sampled_by")
+    how = tidy(frame.get_column("sampled_by"), name, "sampled_by")
     known = label.is_not_null()
     strange = known & how.is_not_null() & ~how.is_in(_SAMPLED_BY)
     if strange.any():

@@ -9,7 +9,7 @@ import polars as pl
 from adjudge._validation import Seed
 from adjudge.errors import ArgumentError
 from adjudge.estimation.counts import counts_of
-from adjudge.estimation.drawing import draw_rows
+from adjudge.estimation.drawing import draw_rows, verdicts_and_gaps
 from adjudge.estimation.inputs import read_rows
 from adjudge.estimation.planning import plan_rate
 from adjudge.io.tables import TableLike, read_table
@@ -95,10 +95,10 @@ def rows_to_label(
     human_column: str = "human",
     rng: Seed = 0,
 ) -> pl.DataFrame:
-    """Rows of the table to label for `plan`, drawn as `draw_rows` does.
+    """Rows of the table to label for `plan`, drawn as `draw_rows` does; labels there count.
 
     At random: the number expected to fill both classes and a fifth more; label from the top and
-    stop when both are full.
+    stop when both are full. By verdict: what each verdict still lacks.
     """
     if data is None:
         raise ArgumentError("table", None, "give the judged rows to draw from")
@@ -107,12 +107,22 @@ def rows_to_label(
         frame = frame.with_columns(pl.lit(None).alias(human_column))
     if plan.labels is None or plan.verdict_m0 is None or plan.verdict_m1 is None:
         raise ArgumentError("plan", "infeasible", "plan for a width that can be reached first")
-    needed = plan.expected_draws or plan.labels
+    verdict, unlabelled = verdicts_and_gaps(frame, judge_column, human_column)
+    there = [int((verdict[~unlabelled] == value).sum()) for value in (0, 1)]
+    sizes = (max(plan.verdict_m0 - there[0], 0), max(plan.verdict_m1 - there[1], 0))
+    needed = plan.labels if plan.expected_draws is None else plan.expected_draws
+    size = math.ceil(needed * _SPARE) if draw == "random" else sum(sizes)
+    if size == 0:
+        raise ArgumentError(
+            "plan",
+            f"{plan.labels} labels in all",
+            "the labels in the table are enough for it; ask for a smaller --width or more --labels",
+        )
     return draw_rows(
         frame,
-        math.ceil(needed * _SPARE) if draw == "random" else plan.labels,
+        size,
         draw=draw,
-        verdict_sizes=(plan.verdict_m0, plan.verdict_m1),
+        verdict_sizes=sizes,
         judge_column=judge_column,
         human_column=human_column,
         rng=rng,

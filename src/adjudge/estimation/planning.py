@@ -11,7 +11,14 @@ from adjudge._stats import normal_quantile
 from adjudge._validation import count, open_unit, positive
 from adjudge.errors import ArgumentError
 from adjudge.estimation.allocation import Allocation, optimal_split, split
-from adjudge.estimation.misclassification import corrected_interval, corrected_variance
+from adjudge.estimation.misclassification import corrected_interval
+from adjudge.estimation.variances import (
+    by_verdict,
+    conditional_variance,
+    ppi_variance,
+    proposition_61,
+    variance_ratio,
+)
 from adjudge.results.estimation import NextLabels, RatePlan
 
 PILOT = 10
@@ -33,12 +40,13 @@ def plan_rate(
 ) -> RatePlan:
     """Plan human labels for a corrected rate: either for a target `width` or for a budget `labels`.
 
+    All numbers of labels are in all, those already there (`have`, of class 0 and 1) included;
+    `expected_draws` is how many more random rows people would look at to fill both classes.
     Widths are those of Eq. 6 at the expected counts, as in the paper's Figure 3. The split is
     Algorithm 1's (pilot 10 a class); `optimal_m0`, `optimal_m1` minimise Eq. 9 instead. Whether the
     judge helps compares variances with random labels: Eq. 9 with m theta and m (1 - theta) labels
     against theta (1 - theta)/m, for the judge at hand; Proposition 6.1 says the same for q0 = q1
-    and endless test rows. `have` are the labels of class 0 and 1 already there; `next_labels` says
-    what `step` more would buy.
+    and endless test rows. `next_labels` says what `step` more would buy.
 
     Guesses go in, guesses come out: with judge quality taken from a small pilot the plan is as
     uncertain as that pilot.
@@ -88,7 +96,7 @@ def plan_rate(
     shown = m if m is not None else max(sum(have), 200)
     shares = by_class(shown)
     optimal = optimal_split(shown, theta=theta, q0=q0, q1=q1)
-    ratio = _variance_ratio(p, q0, q1, theta, n_test, shown)
+    ratio = variance_ratio(p, q0, q1, theta, n_test, shown)
     region = proposition_61((q0 + q1) / 2)
     verdict = by_verdict(shown, p=p, q0=q0, q1=q1, theta=theta)
     human_width = _human_width(theta, shown, level)
@@ -103,15 +111,23 @@ def plan_rate(
     def fewest(width_of: Callable[[int], float]) -> int | None:
         return None if width is None else _fewest(width_of, width)
 
-    helps = ratio <= 1
+    people_need = fewest(lambda size: _human_width(theta, size, level))
+    ppi_needs = fewest(lambda size: 2 * z * math.sqrt(ppi_variance(p, q1, theta, n_test, size)))
+    draws = None if m is None else _draws(shares, theta, have)
+    if width is None:
+        advice = (
+            f"{shown} labels drawn at random give an expected width of {ppi_width:.3f} with ppi++ "
+            f"(estimate --labels-are-random), {human_width:.3f} people alone; split by class and "
+            f"corrected (misclassification), {plan_width:.3f}"
+        )
+    else:
+        advice = _for_width(width, m, draws, ppi_needs, people_need, sum(have), n_test, reason)
     return RatePlan(
         m0=None if m is None else shares.m0,
         m1=None if m is None else shares.m1,
         expected_width=None if m is None else plan_width,
         human_only_width=None if m is None else human_width,
-        recommendation=_recommendation(
-            m, plan_width, human_width, verdict_width, ppi_width, helps, reason
-        ),
+        recommendation=advice,
         target_width=width,
         confidence_level=level,
         rate=theta,
@@ -123,16 +139,16 @@ def plan_rate(
         optimal_m0=None if m is None else optimal.m0,
         optimal_m1=None if m is None else optimal.m1,
         optimal_width=None if m is None else expected(*optimal),
-        expected_draws=None if m is None else _draws(shares, theta),
+        expected_draws=draws,
         random_m=m,
         random_width=None if m is None else expected(shown - random_m1, random_m1),
         ppi_width=None if m is None else ppi_width,
-        human_only_labels=fewest(lambda size: _human_width(theta, size, level)),
-        ppi_labels=fewest(lambda size: 2 * z * math.sqrt(ppi_variance(p, q1, theta, n_test, size))),
+        human_only_labels=people_need,
+        ppi_labels=ppi_needs,
         verdict_m0=None if m is None else verdict.m0,
         verdict_m1=None if m is None else verdict.m1,
         verdict_width=None if m is None else verdict_width,
-        judge_helps=helps,
+        judge_helps=ratio <= 1,
         variance_ratio=ratio,
         proposition_61=region,
         proposition_61_says=region is not None and region[0] <= theta <= region[1],
@@ -143,7 +159,7 @@ def plan_rate(
             f"the judge says 1 on {p:.1%} of test rows, with sensitivity {q1:.3f} and specificity "
             f"{q0:.3f}; the plan is as good as these three",
         ),
-        warnings=_edges(theta, shares),
+        warnings=_edges(theta, shares, draws, n_test),
     )
 
 
@@ -195,67 +211,6 @@ HOW_TO_DRAW = (
 )
 
 
-def proposition_61(q: float) -> tuple[float, float] | None:
-    """Rates for which the judge beats people alone, q0 = q1 = q and endless test rows (Prop. 6.1).
-
-    None below q = 1/2 + 1/(2 sqrt 2), where it never does.
-
-    >>> proposition_61(0.9)[0].__round__(4)
-    0.1693
-    >>> proposition_61(0.85) is None
-    True
-    """
-    if q <= 0.5:
-        return None
-    inner = 0.5 - 1 / (4 * (2 * q - 1) ** 2)
-    if inner < 0:
-        return None
-    half = math.sqrt(inner)
-    return 0.5 - half, 0.5 + half
-
-
-def by_verdict(m: int, *, p: float, q0: float, q1: float, theta: float) -> Allocation:
-    """Labels per verdict (m0: verdict 0, m1: verdict 1) that minimise the conditional variance.
-
-    Neyman's rule: share of the verdict times the spread of the human label within it.
-    """
-    r1, r0 = _human_rates(p, q0, q1, theta)
-    a1, a0 = p * math.sqrt(r1 * (1 - r1)), (1 - p) * math.sqrt(r0 * (1 - r0))
-    share = a1 / (a1 + a0) if a1 + a0 > 0 else p
-    m1 = min(max(round(m * share), 1), m - 1)
-    return Allocation(m - m1, m1)
-
-
-def conditional_variance(
-    p: float, q0: float, q1: float, theta: float, n: int, m0: int, m1: int
-) -> float:
-    """Variance of the conditional estimator with m_v labels of verdict v."""
-    r1, r0 = _human_rates(p, q0, q1, theta)
-    a1, a0 = (r1 * m1 + 1) / (m1 + 2), (r0 * m0 + 1) / (m0 + 2)
-    return (
-        (r1 - r0) ** 2 * p * (1 - p) / n
-        + p**2 * a1 * (1 - a1) / (m1 + 2)
-        + (1 - p) ** 2 * a0 * (1 - a0) / (m0 + 2)
-    )
-
-
-def ppi_variance(p: float, q1: float, theta: float, n: int, m: int) -> float:
-    """Variance of ppi++ at its best weight: theta (1-theta)/m (1 - rho^2 n/(n+m))."""
-    spread = theta * (1 - theta)
-    if spread == 0 or p in (0, 1):
-        return spread / m
-    correlation = theta * (q1 - p) / math.sqrt(spread * p * (1 - p))
-    return spread / m * (1 - min(correlation**2, 1.0) * n / (n + m))
-
-
-def _human_rates(p: float, q0: float, q1: float, theta: float) -> tuple[float, float]:
-    """People's rate given verdict 1 and given verdict 0, by Bayes."""
-    one = theta * q1 + (1 - theta) * (1 - q0)
-    r1 = theta * q1 / one if one > 0 else 0.0
-    r0 = theta * (1 - q1) / (1 - one) if one < 1 else 0.0
-    return min(r1, 1.0), min(r0, 1.0)
-
-
 def _shares(
     judge_rate: float, specificity: float, sensitivity: float
 ) -> tuple[float, float, float]:
@@ -293,20 +248,12 @@ def _human_width(theta: float, m: int, level: float) -> float:
     return _capped(2 * z * math.sqrt(share * (1 - share) / (m + 4)))
 
 
-def _variance_ratio(p: float, q0: float, q1: float, theta: float, n: int, m: int) -> float:
-    """Var(corrected)/Var(people alone), both with m random labels; large where people never err."""
-    m1 = min(max(m * theta, 1.0), m - 1.0)
-    corrected = float(corrected_variance(p, q0, q1, n, m - m1, m1))
-    alone = max(theta * (1 - theta), 1 / (m + 2) * (1 - 1 / (m + 2))) / m
-    return corrected / alone
-
-
-def _draws(quota: Allocation, theta: float) -> int | None:
-    """About how many random rows fill both quotas; None when a class does not occur."""
-    needs = ((quota.m1, theta), (quota.m0, 1 - theta))
+def _draws(quota: Allocation, theta: float, have: tuple[int, int]) -> int | None:
+    """About how many more random rows fill both quotas; None when a class does not occur."""
+    needs = ((quota.m1 - have[1], theta), (quota.m0 - have[0], 1 - theta))
     if any(size > 0 and share <= 0 for size, share in needs):
         return None
-    return math.ceil(max(size / share for size, share in needs if size > 0))
+    return math.ceil(max((size / share for size, share in needs if size > 0), default=0))
 
 
 def _next(
@@ -335,41 +282,58 @@ def _next(
     )
 
 
-def _recommendation(
+def _for_width(
+    width: float,
     m: int | None,
-    by_class: float,
-    human: float,
-    verdict: float,
-    ppi: float,
-    helps: bool,
+    draws: int | None,
+    ppi_needs: int | None,
+    people_need: int | None,
+    have: int,
+    n_test: int,
     reason: str | None,
 ) -> str:
-    if m is None:
-        return f"infeasible: {reason}"
-    told = f"{m} labels split by class give an expected width of {by_class:.3f}"
-    if not helps:
-        told += (
-            f"; as random labels people alone would do better than correcting this judge "
-            f"({human:.3f}): label at random and use ppi++ ({ppi:.3f}) or human-only"
+    """What the width costs in labels, cheapest way first."""
+    told = [] if m is not None else [f"infeasible by correcting: {reason}"]
+    if ppi_needs is not None and ppi_needs <= n_test + have:
+        more = f" ({have:,} are there, {max(ppi_needs - have, 0):,} more)" if have else ""
+        told.append(
+            f"width {width:g} takes {ppi_needs:,} labels drawn at random{more}, used with ppi++ "
+            "(estimate --labels-are-random)"
         )
-    elif verdict < by_class:
-        told += f"; picked by verdict and used with conditional they would give {verdict:.3f}"
-    else:
-        told += f", people alone {human:.3f}: the judge helps"
-    return told
+    if m is not None:
+        filled = (
+            "of which one does not occur"
+            if draws is None
+            else f"about {draws:,} {'more ' * bool(have)}random draws"
+            if draws
+            else "which the labels there fill"
+        )
+        told.append(
+            "correcting the judge (misclassification), which stays right where labelled rows are "
+            f"not such a sample, takes {m:,} split by class, {filled}"
+        )
+    if people_need is not None:
+        told.append(f"people alone take {people_need:,}")
+    return "; ".join(told)
 
 
-def _edges(theta: float, shares: Allocation) -> tuple[str, ...]:
+def _edges(theta: float, shares: Allocation, draws: int | None, n_test: int) -> tuple[str, ...]:
     if theta in (0.0, 1.0):
         return (
             f"the corrected rate is at the edge ({theta:g}): widths there are cut at the edge and "
             "say little; a class that does not occur cannot be labelled",
         )
-    if min(shares) < 20:
-        return (
-            "fewer than 20 labels in a class: estimate with interval profile (--interval profile)",
+    told = []
+    if draws is not None and draws > n_test:
+        told.append(
+            f"filling both classes takes about {draws:,} random draws and there are {n_test:,} "
+            "rows: the split cannot be filled here; judge more rows, or label at random"
         )
-    return ()
+    if min(shares) < 20:
+        told.append(
+            "fewer than 20 labels in a class: estimate with interval profile (--interval profile)"
+        )
+    return tuple(told)
 
 
 def _capped(width: float) -> float:

@@ -131,7 +131,7 @@ def plan_view(plan: RatePlan) -> list[RenderableType]:
     if plan.reason is not None and plan.reason not in plan.recommendation:
         parts.append(plan.reason)
     if plan.m0 is not None:
-        draws = "never" if plan.expected_draws is None else f"about {plan.expected_draws:,}"
+        draws = "never" if plan.expected_draws is None else f"{plan.expected_draws:,} draws"
         parts.append(
             table(
                 ("how the labels are drawn", "labels", "width", "then use"),
@@ -170,7 +170,7 @@ def plan_view(plan: RatePlan) -> list[RenderableType]:
                     ),
                 ],
                 title=f"expected width of a {100 * plan.confidence_level:g} % interval with "
-                f"{plan.labels} labels of {plan.n_test:,} rows",
+                f"{plan.labels} labels in all and {plan.n_test:,} test rows",
             )
         )
     if plan.next_labels:
@@ -197,10 +197,6 @@ def plan_view(plan: RatePlan) -> list[RenderableType]:
             f"Proposition 6.1 (q0 = q1 = {(plan.sensitivity + plan.specificity) / 2:.3f}, endless "
             f"test rows): the judge {shown}"
         )
-    if plan.human_only_labels is not None:
-        told.append(f"people alone need {plan.human_only_labels:,} labels for the width asked for")
-    if plan.ppi_labels is not None:
-        told.append(f"ppi++ needs {plan.ppi_labels:,} random labels for it")
     told += [f"how to draw: {text}" for text in plan.how_to_draw]
     told += [f"assumes: {text}" for text in plan.assumptions]
     return [*parts, *told, *(f"warning: {text}" for text in plan.warnings)]

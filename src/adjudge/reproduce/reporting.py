@@ -14,7 +14,7 @@ from adjudge._stats import normal_quantile
 from adjudge._validation import FloatArray, count, open_unit
 from adjudge.estimation.allocation import split_arrays
 from adjudge.estimation.misclassification import corrected_interval, corrected_rate
-from adjudge.estimation.planning import proposition_61
+from adjudge.estimation.variances import proposition_61
 from adjudge.results.reporting import (
     Claim,
     LengthCurve,

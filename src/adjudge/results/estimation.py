@@ -368,7 +368,7 @@ class RatePlan(Result):
             told.append(
                 f"split by class (Algorithm 1): {self.m1} labels of human class 1 and {self.m0} of "
                 f"class 0, expected width {self.expected_width:.3f}; about {self.expected_draws} "
-                "random draws fill both"
+                "more random draws fill both"
             )
         if self.random_width is not None:
             told.append(

@@ -126,12 +126,12 @@ def test_a_pool_that_cannot_be_right_leaves_with_2(
 def test_plan_writes_rows_that_estimate_takes_back(
     rows: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["plan", "rate", str(rows), "--labels", "200", "--write-ids", "next.csv"]
+    words = ["plan", "rate", str(rows), "--labels", "600", "--write-ids", "next.csv"]
     assert run([*words, "--draw", "verdict", "--json", "--plot", "plan.png"]) == 0
     plan = printed(capsys)
     assert {"m0", "m1", "expected_width", "human_only_width", "recommendation"} <= set(plan)
     drawn = pl.read_csv("next.csv", infer_schema_length=None)
-    assert drawn.height == 200
+    assert drawn.height == 200  # 400 are there
     assert set(drawn["sampled_by"]) == {"plan"}
     # People label the drawn rows; nothing else is labelled.
     truth = binary_rows(MODELS, prompts=800, labels=400, rng=1).select("id", "truth")

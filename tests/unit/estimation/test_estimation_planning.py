@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import polars as pl
 import pytest
 
 from adjudge.errors import ArgumentError
-from adjudge.estimation import corrected_interval, draw_rows, plan_rate, proposition_61
-from adjudge.estimation.planning import conditional_variance, ppi_variance
+from adjudge.estimation import (
+    corrected_interval,
+    draw_rows,
+    plan_from_table,
+    plan_rate,
+    proposition_61,
+    rows_to_label,
+)
+from adjudge.estimation.variances import conditional_variance, ppi_variance
 
 PAPER = {"judge_rate": 0.55, "sensitivity": 0.9, "specificity": 0.7, "n_test": 1000}
 
@@ -28,6 +37,41 @@ def test_too_few_test_rows_make_a_width_infeasible() -> None:
     assert plan.m0 is plan.m1 is plan.expected_width is None
     assert plan.recommendation.startswith("infeasible")
     assert "judge more rows" in plan.reason
+
+
+def test_the_cheapest_way_comes_first_and_labels_there_count() -> None:
+    pilot = {"judge": [1] * 90 + [0] * 30 + [1] * 30 + [1, 0] * 1500}
+    pilot["human"] = [1] * 90 + [0] * 60 + [None] * 3000  # sensitivity 1, specificity 1/2
+    plan = plan_from_table(pilot, width=0.12)
+    assert plan.ppi_labels < plan.human_only_labels < plan.labels
+    more = max(plan.ppi_labels - 150, 0)
+    said = f"width 0.12 takes {plan.ppi_labels} labels drawn at random (150 are there, {more} more)"
+    assert plan.recommendation.startswith(said)
+    assert plan.expected_draws == max(
+        math.ceil((plan.m1 - 90) / plan.rate) if plan.m1 > 90 else 0,
+        math.ceil((plan.m0 - 60) / (1 - plan.rate)) if plan.m0 > 60 else 0,
+    )
+    drawn = rows_to_label(pilot, plan)
+    assert drawn.height == math.ceil(1.2 * plan.expected_draws)
+    by_verdict = rows_to_label(pilot, plan, draw="verdict")
+    assert by_verdict.group_by("judge").len().sort("judge")["len"].to_list() == [
+        plan.verdict_m0 - 30,
+        plan.verdict_m1 - 120,
+    ]
+    with pytest.raises(ArgumentError, match="labels in the table are enough"):
+        rows_to_label(pilot, plan_from_table(pilot, labels=20))
+
+
+def test_rows_are_drawn_from_verdicts_in_words_of_truth() -> None:
+    rows = {"judge": ["true", "false"] * 100, "human": ["true", "false"] * 20 + [None] * 160}
+    plan = plan_from_table(rows, labels=100)
+    assert rows_to_label(rows, plan, draw="verdict").height == 60
+
+
+def test_a_quota_that_the_rows_cannot_fill_is_warned_of() -> None:
+    plan = plan_rate(judge_rate=0.1, sensitivity=0.9, specificity=0.92, n_test=300, labels=280)
+    assert plan.expected_draws > 300
+    assert any("cannot be filled here" in text for text in plan.warnings)
 
 
 def test_a_coin_cannot_be_planned_for() -> None:
