@@ -59,15 +59,30 @@ def tail(k, errors, alpha):
     return sum(comb(k, i) * a**i * (1 - a) ** (k - i) for i in range(errors + 1))
 
 
+def pac_starts(n, alpha, delta):
+    """k, 4k, 16k, ...: as many as fit, k the fewest rows that pass with one share of delta."""
+    ranks = []
+    for shares in range(1, n + 1):
+        share = Fraction(delta) / shares
+        first = next((k for k in range(1, n + 1) if tail(k, 0, alpha) <= share), n + 1)
+        if first * 4 ** (shares - 1) > n:
+            break
+        ranks = [first * 4**i for i in range(shares)]
+    return ranks
+
+
 def pac_oracle(scores, errors, alpha, delta):
-    best = None
+    """Every distinct score in turn: a start adds its share of delta, a failure takes all."""
+    ranks, best, level, done = pac_starts(len(scores), alpha, delta), None, Fraction(0), 0
     for candidate in sorted(set(scores)):
         inside = [e for s, e in zip(scores, errors, strict=True) if s <= candidate]
-        if tail(len(inside), 0, alpha) > Fraction(delta):
-            continue
-        if tail(len(inside), sum(inside), alpha) > Fraction(delta):
-            break
-        best = candidate
+        begun = [rank for rank in ranks if done < rank <= len(inside)]
+        done = len(inside)
+        level += sum(Fraction(delta) / len(ranks) for _ in begun)
+        if level and tail(len(inside), sum(inside), alpha) <= level:
+            best = candidate
+        else:
+            level = Fraction(0)
     return named(scores, best)
 
 

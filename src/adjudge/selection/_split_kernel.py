@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.selection.exact import at_most
 from adjudge.selection.heuristic import heuristic_accept
-from adjudge.selection.pac import allowed_table, fewest_rows
+from adjudge.selection.pac import allowed_table, starts
 
 Counts = NDArray[np.signedinteger]
 Outcome = tuple[IntArray, IntArray, IntArray]
@@ -44,7 +44,6 @@ class Prepared:
     mute: BoolArray
     before: IntArray
     after: IntArray
-    block_ends: IntArray
     block_end: IntArray
     wrong_before: IntArray
     mute_before: IntArray
@@ -72,7 +71,6 @@ class Prepared:
             mute=mute,
             before=np.append(starts[has_error], n),
             after=ends[has_error],
-            block_ends=ends,
             block_end=np.repeat(ends, ends - starts),
             wrong_before=np.concatenate(([0], np.cumsum(wrong))),
             mute_before=np.concatenate(([0], np.cumsum(mute))),
@@ -119,11 +117,11 @@ class _Tally:
         rows, n = np.arange(len(cut)), len(self.prepared.order)
         k = np.where(cut < 0, 0, self.k[rows, cut])
         everything = (k == self.n_calibration) & (cut >= 0)
-        end = np.where(k == 0, 0, self.prepared.block_end[self._column_of(k)])
+        end = np.where(k == 0, 0, self.prepared.block_end[self.column_of(k)])
         last = len(self.prepared.before) - 1
         return self._outcome(np.where(everything, last, cut), np.where(everything, n, end))
 
-    def _column_of(self, k: IntArray) -> IntArray:
+    def column_of(self, k: IntArray) -> IntArray:
         """The column of the k-th calibration row of each split, by bisection in all at once."""
         rows = np.arange(len(k))
         low, high = np.zeros(len(k), np.int64), np.full(len(k), len(self.prepared.order) - 1)
@@ -174,7 +172,7 @@ def run_methods(
             elif method == "heuristic":
                 results.append(_heuristic(prepared, calibrates, tested, tally, alpha))
             elif method == "pac":
-                cut = _pac(prepared, calibrates, tally, alpha, delta)
+                cut = _pac(prepared, tally, alpha, delta)
                 results.append(tally.below_threshold(cut))
             elif method == "fdr":
                 # The batch decides: all test rows before the cut, whoever calibrated there.
@@ -252,42 +250,42 @@ def _heuristic(
     return accepted, wrong, tally.n_tested.astype(np.int64)
 
 
-def _pac(
-    prepared: Prepared, calibrates: BoolArray, tally: _Tally, alpha: Fraction, delta: Fraction
-) -> IntArray:
-    """The cut before the first error block that fails, once the first test of all has passed."""
-    start, most = fewest_rows(alpha, delta), int(tally.n_calibration.max())
-    if start > most:
-        return np.full(len(calibrates), -1)
-    allowed = allowed_table(most, alpha, delta)
-    begins, passed = _first_test(prepared, calibrates, start, allowed)
+def _pac(prepared: Prepared, tally: _Tally, alpha: Fraction, delta: Fraction) -> IntArray:
+    """The cut at which the last run of passed tests ends in each split; -1 where none passed."""
+    n, rows = int(tally.n_calibration[0]), np.arange(len(tally.k))
+    ranks = starts(n, alpha, delta)
+    ends = [prepared.block_end[tally.column_of(np.full(len(rows), rank))] for rank in ranks]
     # The errors with a block are those before the next one: the counts of the following cut.
     k, errors = _at(tally.running, prepared.after), tally.errors[:, 1:]
-    failed = (errors > allowed[k]) & (k > begins[:, None])
-    last = len(prepared.before) - 1
-    if last == 0:
-        return np.where(passed, 0, -1)
-    stop = np.where(failed.any(axis=1), np.argmax(failed, axis=1), last)
-    return np.where(passed, stop, -1)
-
-
-def _first_test(
-    prepared: Prepared, calibrates: BoolArray, start: int, allowed: IntArray
-) -> tuple[IntArray, BoolArray]:
-    """How many rows the first test of each split accepts, and whether it passes."""
-    ends = prepared.block_ends
-    width = 4 * start
-    while True:
-        looked = ends[: max(1, int(np.searchsorted(ends, width, side="right")))]
-        columns = int(looked[-1])
-        k = np.cumsum(calibrates[:, :columns], axis=1, dtype=np.int32)[:, looked - 1]
-        reached = k >= start
-        if reached[:, -1].all() or columns == len(prepared.order):
-            break
-        width *= 4
-    at, rows = np.argmax(reached, axis=1), np.arange(len(k))
-    begins = k[rows, at]
-    wrong = np.cumsum(calibrates[:, :columns] & prepared.wrong[:columns], axis=1, dtype=np.int32)[
-        rows, looked[at] - 1
-    ]
-    return begins.astype(np.int64), reached.any(axis=1) & (wrong <= allowed[begins])
+    shares, cut = np.zeros(len(rows), np.int64), np.full(len(rows), -1)
+    for at, end in enumerate(ends):
+        last = at + 1 == len(ends)
+        most = n if last else int(tally.running[rows, ends[at + 1] - 1].max())
+        first = np.searchsorted(prepared.before, end)
+        until = (
+            np.full(len(rows), len(prepared.after))
+            if last
+            else np.searchsorted(prepared.after, ends[at + 1])
+        )
+        shares += 1
+        for held in np.unique(shares):
+            own = np.flatnonzero(shares == held)
+            if not last:
+                # Two starts in one tie block are one test with both shares.
+                own = own[end[own] < ends[at + 1][own]]
+            if len(own) == 0:
+                continue
+            allowed = allowed_table(most, alpha, delta * int(held) / len(ends))
+            begins = tally.running[own, end[own] - 1]
+            passed = tally.errors[own, first[own]] <= allowed[begins]
+            low, high = int(first[own].min()), int(until[own].max())
+            column = np.arange(low, high)
+            inside = (column >= first[own, None]) & (column < until[own, None])
+            failed = inside & (
+                errors[own, low:high] > allowed[np.where(inside, k[own, low:high], 0)]
+            )
+            broken = failed.any(axis=1)
+            stop = np.where(broken, low + failed.argmax(axis=1) if low < high else 0, until[own])
+            cut[own[passed]] = stop[passed]
+            shares[own[~passed | broken]] = 0
+    return cut

@@ -57,25 +57,30 @@ class SortedScores:
                 return int(passing[-1])
         return 0
 
-    def first_failure(self, test: Test, *, beyond: int) -> int:
-        """Rows accepted by the blocks before the first error block that fails `test`.
+    def first_failure(
+        self, test: Test, *, beyond: int, until: int | None = None
+    ) -> tuple[int, bool]:
+        """Rows accepted before the first error block that fails `test`, and whether one did.
 
-        Blocks that end within the first `beyond` rows are not tested. All rows if none fails.
+        Blocks that end within the first `beyond` rows are not tested, nor are the block that ends
+        at row `until` and those after it.
         """
-        n, total = len(self.scores), len(self.wrong)
-        for start in range(0, total, _BUCKET * _BUCKET):
+        low = int(np.searchsorted(self.wrong, self.scores[beyond - 1], side="right"))
+        high, rest = len(self.wrong), len(self.scores)
+        if until is not None:
+            edge = self.scores[until - 1]
+            high = int(np.searchsorted(self.wrong, edge, side="left"))
+            rest = int(np.searchsorted(self.scores, edge, side="left"))
+        for start in range(low, high, _BUCKET * _BUCKET):
             # Clear buckets first: all of their errors against the fewest of their rows.
-            starts = np.arange(start, min(start + _BUCKET * _BUCKET, total), _BUCKET)
-            ends = np.minimum(starts + _BUCKET, total)
-            first_rows = np.maximum(self._rows_with(starts), beyond)
-            for at in np.flatnonzero(~test(ends, first_rows)):
+            starts = np.arange(start, min(start + _BUCKET * _BUCKET, high), _BUCKET)
+            ends = np.minimum(starts + _BUCKET, high)
+            for at in np.flatnonzero(~test(ends, self._rows_with(starts))):
                 errors = np.arange(starts[at], ends[at])
-                rows = self._rows_with(errors)
-                tested = rows > beyond
-                failed = np.flatnonzero(~test(errors[tested] + 1, rows[tested]))
+                failed = np.flatnonzero(~test(errors + 1, self._rows_with(errors)))
                 if len(failed):
-                    return int(self._rows_before(errors[tested][failed[:1]])[0])
-        return n
+                    return int(self._rows_before(errors[failed[:1]])[0]), True
+        return rest, False
 
     def _rows_before(self, error: IntArray) -> IntArray:
         return np.searchsorted(self.scores, self.wrong[error], side="left").astype(np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,27 +22,30 @@ from adjudge.selection.blocks import SortedScores, sort_scores
 _RATIONAL_UP_TO = 4000
 #: Steps along the table of allowed errors before tail and mass are computed afresh.
 _WALK = 1024
+#: Each run of tests begins at this many times the rank of the one before.
+_APART = 4
 
 
 def pac_threshold(
     scores: ArrayLike, errors: ArrayLike, *, alpha: float | Fraction, delta: float | Fraction = 0.1
 ) -> Threshold:
-    """The loosest threshold that an unbroken run of exact binomial tests allows.
+    """The loosest threshold that a run of exact binomial tests allows.
 
-    The distinct scores are tested from strict to loose, from the first that accepts enough rows
-    to pass at all, (1 - alpha)^k <= delta. With E errors among k accepted rows a score passes if
+    The distinct scores are tested from strict to loose. With E errors among k accepted rows a
+    score passes at level L if
 
-        P(Binomial(k, alpha) <= E) <= delta;
+        P(Binomial(k, alpha) <= E) <= L,
 
-    the first that fails ends the run (fixed-sequence testing, Bauer 1991), so delta is spent once.
+    and the first that fails ends the run. One error among the surest rows would end it for good,
+    so runs begin at several ranks (`starts`), each with an equal share of delta; a run that is
+    still unbroken at the next one takes its share along (the fallback procedure of Wiens 2003).
 
     Where the guarantee stops: with probability at least 1 - delta over calibration sets of
-    independent rows, P(error | accepted) <= alpha for new rows of the same kind. The proof needs
-    rows beyond the point where the error rate among the accepted first exceeds alpha to be wrong
-    at least alpha of the time themselves, which every score that ranks doubt at all fulfils, and
-    an uninformative one too. For other shapes the candidates being observed scores costs at most
-    the last row's own luck; tests/coverage measures it on adversarial ones. It says nothing about
-    the share of errors in one particular batch.
+    independent rows, P(error | accepted) <= alpha for new rows of the same kind. Without ties the
+    proof (docs/guarantees.md) holds for every relation of score and error; with ties it asks that
+    rows beyond the point where the error rate among the accepted first exceeds alpha are wrong at
+    least alpha of the time, and tests/coverage tries others. It says nothing about the share of
+    errors in one particular batch.
 
     >>> pac_threshold([0.1] * 22, [0] * 22, alpha=0.1).accepts
     'all'
@@ -52,36 +55,61 @@ def pac_threshold(
     level, failure = exact_level(alpha), exact_level(delta, "delta")
     ordered = sort_scores(*paired(scores, errors))
     return threshold_at(
-        ordered, _run_of_tests(ordered, level, failure), method="pac", alpha=level, delta=failure
+        ordered, _runs_of_tests(ordered, level, failure), method="pac", alpha=level, delta=failure
     )
 
 
-def _run_of_tests(ordered: SortedScores, alpha: Fraction, delta: Fraction) -> int:
-    """How many rows the run of passed tests accepts."""
-    n, start = len(ordered.scores), fewest_rows(alpha, delta)
-    if start > n:
-        return 0
-    rows, wrong = ordered.accepted(float(ordered.scores[start - 1]))
-    if not _passes(np.array([wrong]), np.array([rows]), alpha, delta)[0]:
-        return 0
-    return ordered.first_failure(
-        lambda errors, accepted: _passes(errors, accepted, alpha, delta), beyond=rows
-    )
+def starts(n: int, alpha: Fraction, delta: Fraction) -> list[int]:
+    """The ranks at which a run of tests begins: k, 4k, 16k, ... up to n, whatever the errors are.
+
+    k is the smallest that can pass with its share of delta, one share for each start.
+
+    >>> tenth = Fraction(1, 10)
+    >>> starts(100, tenth, tenth), starts(522, tenth, tenth), starts(3000, tenth, tenth)
+    ([22], [29, 116], [36, 144, 576, 2304])
+    """
+    found: list[int] = []
+    while True:
+        shares = len(found) + 1
+        first = fewest_rows(alpha, delta / shares)
+        if first * _APART ** (shares - 1) > n:
+            return found
+        found = [first * _APART**i for i in range(shares)]
 
 
-def _passes(errors: IntArray, rows: IntArray, alpha: Fraction, delta: Fraction) -> BoolArray:
-    """P(Binomial(rows, alpha) <= errors) <= delta, elementwise."""
-    level, failure = float(alpha), float(delta)
+def _runs_of_tests(ordered: SortedScores, alpha: Fraction, delta: Fraction) -> int:
+    """How many rows the last test that passed accepts."""
+    ranks = starts(len(ordered.scores), alpha, delta)
+    blocks = [ordered.accepted(float(ordered.scores[rank - 1])) for rank in ranks]
+    accepted, level = 0, Fraction(0)
+    for at, (rows, wrong) in enumerate(blocks):
+        level += delta / len(blocks)
+        following = blocks[at + 1][0] if at + 1 < len(blocks) else None
+        if following == rows:
+            continue
+        test = partial(_passes, alpha=alpha, level=level)
+        if not test(np.array([wrong]), np.array([rows]))[0]:
+            level = Fraction(0)
+            continue
+        accepted, broken = ordered.first_failure(test, beyond=rows, until=following)
+        if broken:
+            level = Fraction(0)
+    return accepted
+
+
+def _passes(errors: IntArray, rows: IntArray, alpha: Fraction, level: Fraction) -> BoolArray:
+    """P(Binomial(rows, alpha) <= errors) <= level, elementwise."""
+    rate, failure = float(alpha), float(level)
     # Chernoff: the tail is at most exp(-k KL(E/k, alpha)). Cheap, and clears nearly all tests of
     # a large sample, so that the exact tail is left for the few that are not clear.
     seen = errors / rows
-    gap = rel_entr(seen, level) + rel_entr(1 - seen, 1 - level)
-    passed = (seen < level) & (rows * gap > 1e-6 - math.log(failure))
+    gap = rel_entr(seen, rate) + rel_entr(1 - seen, 1 - rate)
+    passed = (seen < rate) & (rows * gap > 1e-6 - math.log(failure))
     unclear = np.flatnonzero(~passed)
-    tail = binomial_lower_tail(errors[unclear], rows[unclear], level)
+    tail = binomial_lower_tail(errors[unclear], rows[unclear], rate)
     passed[unclear] = tail <= failure
     for i in unclear[np.abs(tail - failure) <= 1e-9 * failure]:
-        passed[i] = _tail_passes(int(errors[i]), int(rows[i]), alpha, delta)
+        passed[i] = _tail_passes(int(errors[i]), int(rows[i]), alpha, level)
     return passed
 
 
@@ -110,7 +138,7 @@ def allowed_errors(rows: IntArray, alpha: Fraction, delta: Fraction) -> IntArray
     return allowed_table(int(rows.max(initial=0)), alpha, delta)[rows]
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)
 def allowed_table(most: int, alpha: Fraction, delta: Fraction) -> IntArray:
     """The allowed errors among 0, 1, ..., `most` rows, by walking along the boundary.
 

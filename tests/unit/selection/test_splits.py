@@ -53,7 +53,8 @@ def one_by_one(s, e, sure, verdict, clusters, alphas, n_splits, seed):
 @pytest.mark.parametrize("clustered", [False, True])
 def test_every_method_on_every_split(seed, grid, clustered):
     rng = np.random.default_rng([seed, grid])
-    n = int(rng.integers(40, 160))
+    # The last is large enough for pac to begin at several ranks.
+    n = int(rng.integers(40, 160)) if seed < 5 else 900
     s = rng.integers(0, grid, n) / grid
     e = (rng.random(n) < 0.05 + 0.3 * s).astype(int)
     verdict = rng.random(n) < 0.95

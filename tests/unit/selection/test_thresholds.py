@@ -20,7 +20,7 @@ from adjudge.selection import (
     weighted_fdr_select,
 )
 from adjudge.selection.exact import at_most
-from adjudge.selection.pac import allowed_errors, fewest_rows
+from adjudge.selection.pac import allowed_errors, fewest_rows, starts
 
 
 def test_the_boundary_is_inclusive_and_exact():
@@ -99,11 +99,32 @@ def test_a_tail_equal_to_delta_passes():
 
 
 def test_pac_stops_at_the_first_failure_though_looser_ones_would_pass():
-    # 22 rows fail with an error; 500 right ones behind them do not reopen the run.
-    scores = np.arange(522.0)
-    errors = np.r_[np.ones(3), np.zeros(519)].astype(int)
+    # 22 rows fail with an error; 78 right ones behind them do not reopen the run.
+    scores = np.arange(100.0)
+    errors = np.r_[np.ones(3), np.zeros(97)].astype(int)
+    assert starts(100, Fraction(1, 10), Fraction(1, 10)) == [22]
     assert pac_threshold(scores, errors, alpha=0.1).accepts == "none"
-    assert scope_threshold(scores, errors, alpha=0.1).accepts == "all"
+
+
+def test_pac_begins_again_at_the_next_start():
+    assert starts(522, Fraction(1, 10), Fraction(1, 10)) == [29, 116]
+    scores = np.arange(522.0)
+    at_29 = np.r_[np.ones(3), np.zeros(519)].astype(int)
+    assert pac_threshold(scores, at_29, alpha=0.1).accepts == "all"
+    # Failed at 29 and at 116: all 522 rows would pass and are not asked.
+    at_both = np.r_[np.ones(12), np.zeros(510)].astype(int)
+    assert pac_threshold(scores, at_both, alpha=0.1).accepts == "none"
+
+
+def test_pac_takes_an_unbroken_share_along():
+    # From rank 116 on: 117 rows may hold 6 errors at level 0.05, and 7 at 0.1.
+    both, one = Fraction(1, 10), Fraction(1, 20)
+    assert [int(allowed_errors(np.array([117]), both, x)[0]) for x in (one, both)] == [6, 7]
+    errors = np.zeros(522, dtype=int)
+    errors[[60, 75, 90, 103, 108, 115, 116]] = 1
+    assert pac_threshold(np.arange(522.0), errors, alpha=0.1).accepts == "all"
+    errors[[0, 60]] = 1, 0
+    assert pac_threshold(np.arange(522.0), errors, alpha=0.1).n_accepted == 116
 
 
 def test_heuristic_is_inclusive_at_one_minus_alpha():
