@@ -64,10 +64,18 @@ def policy_view(policy: Policy) -> list[RenderableType]:
             )
         )
     if policy.jury is not None:
-        alone = [(name, percent(value, 1)) for name, value in policy.jury.coverage_alone.items()]
-        jury = (f"jury ({policy.jury.method})", percent(policy.jury.coverage, 1))
+        weights = dict(zip(policy.jury.judges, policy.jury.weights, strict=True))
+        alone = [
+            (name, f"{weights[name]:.3f}", percent(value, 1))
+            for name, value in policy.jury.coverage_alone.items()
+        ]
+        jury = (f"jury ({policy.jury.method})", "", percent(policy.jury.coverage, 1))
         parts.append(
-            table(("judge", "coverage"), [*alone, jury], title="with and without the jury")
+            table(
+                ("judge", "weight of its log odds", "coverage"),
+                [*alone, jury],
+                title="each judge alone, and the jury",
+            )
         )
     parts += [
         f"{other.guarantee} promises: {other.promise}\n"

@@ -101,6 +101,11 @@ def cautions(
             f"{len(rules)} judges or protocols in the file: each has its own rule; which of them "
             "to use may not be chosen by these labels (pick with --judge, combine with --jury)"
         )
+    if JURY in {entry.judge for entry in made}:
+        told.append(
+            "the coverage of each judge alone is for comparison: taking the best of them by these "
+            "labels would be a choice that other labels would have to calibrate"
+        )
     if guarantee == "pac" and len(made) > 1:
         told.append(
             f"pac spends delta {float(delta):g} / {len(made)} on each rule: all hold at once"

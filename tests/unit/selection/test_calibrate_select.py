@@ -370,7 +370,7 @@ def several(n=240):
     return pl.concat([f.with_columns(label=truth) for f in frames])
 
 
-def test_a_mean_jury_averages_and_can_select():
+def test_a_mean_jury_averages_log_odds_and_can_select():
     frame = several()
     policy = calibrate(frame, alpha=0.3, jury="mean")
     assert policy.jury is not None
@@ -378,8 +378,9 @@ def test_a_mean_jury_averages_and_can_select():
     assert set(policy.jury.coverage_alone) == {"a", "b", "c"}
     assert policy.n_calibration == 240
     done = select(frame.drop("label"), policy)
-    mean = frame.group_by("id").agg(((pl.col("p_fwd") + pl.col("p_rev")) / 2).mean()).sort("id")
-    assert done.rows.sort("id")["p_a"].to_numpy() == pytest.approx(mean["p_fwd"].to_numpy())
+    p = (pl.col("p_fwd") + pl.col("p_rev")) / 2
+    odds = frame.group_by("id").agg((p / (1 - p)).log().mean()).sort("id")["p_fwd"].to_numpy()
+    assert done.rows.sort("id")["p_a"].to_numpy() == pytest.approx(1 / (1 + np.exp(-odds)))
     assert done.rows["judge"].unique().to_list() == ["jury"]
 
 

@@ -11,7 +11,6 @@ import pytest
 from adjudge._stats import expected_calibration_error
 from adjudge.errors import ArgumentError, DataError
 from adjudge.selection import evaluate, ids_to_label, plan_selection
-from adjudge.selection.jury import Jury, calibrate_jury, mean_jury
 from adjudge.simulate.selective import two_order_judge
 from adjudge.uncertainty import random_orders
 
@@ -135,37 +134,3 @@ def test_ids_to_label_are_random_and_new():
     assert chosen["sampled_by"].unique().to_list() == ["random"]
     with pytest.raises(ArgumentError, match="only 30"):
         ids_to_label(frame, 31)
-
-
-# --- juries ----------------------------------------------------------------------------------
-
-
-def test_a_jury_mirrors_a_swapped_pair_exactly():
-    rng = np.random.default_rng(1)
-    p = rng.random((80, 4)).round(3)
-    label = (rng.random(80) < p[:, 0]).astype(int)
-    jury = calibrate_jury(p, label)
-    assert (jury.predict(1 - p) == 1 - jury.predict(p)).all()
-    swapped = calibrate_jury(1 - p, 1 - label)
-    assert swapped.weights == pytest.approx(jury.weights, abs=1e-9)
-
-
-def test_a_jury_with_sure_members_stays_finite():
-    p = np.array([[0.0, 1.0], [1.0, 1.0], [0.5, 0.5], [0.0, 0.0]] * 5)
-    jury = calibrate_jury(p, [1, 1, 0, 0] * 5)
-    assert np.isfinite(jury.weights).all()
-    assert np.isfinite(jury.predict(p)).all()
-
-
-def test_few_labels_leave_the_mean_of_the_log_odds():
-    jury = calibrate_jury([[0.6, 0.7, 0.8]], [1], l2=1e6)
-    assert jury.weights == pytest.approx(np.full(3, 1 / 3), abs=1e-4)
-
-
-def test_jury_refusals():
-    with pytest.raises(ArgumentError, match="one column for each of 2"):
-        mean_jury(2).predict([[0.5]])
-    with pytest.raises(ArgumentError, match="rows are pairs"):
-        Jury("mean", np.ones(1)).predict([0.5])
-    with pytest.raises(ArgumentError, match="one label for each"):
-        calibrate_jury([[0.5, 0.5]], [1, 0])
