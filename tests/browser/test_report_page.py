@@ -80,3 +80,33 @@ def test_dark_pictures_have_light_ink(report: Path, context: BrowserContext) -> 
             )
         )
     assert colours[0] != colours[1]
+
+
+def test_on_paper_nothing_is_cut_off_or_folded(report: Path, context: BrowserContext) -> None:
+    page = context.new_page()
+    page.set_viewport_size({"width": 690, "height": 1000})  # A4 between Chromium's margins
+    page.emulate_media(media="print", color_scheme="dark")
+    page.goto(report.as_uri())
+    for selector in (".wide", ".drawing", ".text"):
+        wider = page.locator(selector).evaluate_all(
+            "(found) => found.filter((e) => e.scrollWidth > e.clientWidth + 1).length"
+        )
+        assert wider == 0, selector
+    folded = page.locator("details")
+    assert folded.count() >= 1
+    for table in folded.locator("table").all():
+        box = table.bounding_box()
+        assert box is not None
+        assert box["height"] > 20
+    ink = page.locator("body").evaluate("(e) => getComputedStyle(e).color")
+    assert ink == "rgb(0, 0, 0)"
+
+
+def test_what_scrolls_can_be_reached_by_keyboard(report: Path, context: BrowserContext) -> None:
+    page = context.new_page()
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(report.as_uri())
+    unreachable = page.locator(".wide, .drawing, .text").evaluate_all(
+        "(found) => found.filter((e) => e.tabIndex < 0).length"
+    )
+    assert unreachable == 0

@@ -38,7 +38,11 @@ def demo(
         weights = KNOWN["smollm2"]
         remark(f"fetching {weights.description}, {weights.size / 1e6:.0f} MB, once ...")
     if not as_json:
-        show(Text.assemble(("adjudge demo", "bold"), f"  {judge}, everything kept in {out}/"))
+        show(
+            Text.assemble(("adjudge demo", "bold"), f"  {judge}, everything kept in {out}/"),
+            "163 pairs of answers, one right and one wrong. The judge says which is better;\n"
+            "adjudge says what its verdicts are worth.",
+        )
     told = run_demo(
         out,
         judge=judge,

@@ -25,13 +25,17 @@ def report(
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
     """Make one report of everything in a folder: numbers first, then pictures, then settings."""
-    from adjudge.present.report import render_report, write_report
+    from adjudge._validation import one_of
+    from adjudge.present.report import FORMATS, collect, render_report, write_report
 
-    chosen = "json" if as_json else fmt
+    chosen = one_of("json" if as_json else fmt, FORMATS, "format")
+    found = collect(folder)
+    for name, why in found.passed_over.items():
+        remark(f"not in the report: {name} ({why})")
     if output is None and chosen == "html":
         output = folder / "report.html"
     if output is None:
-        typer.echo(render_report(folder, fmt=chosen, title=title), nl=False)
+        typer.echo(render_report(found, fmt=chosen, title=title), nl=False)
         return
-    written = write_report(folder, output, fmt=chosen, title=title)
+    written = write_report(found, output, fmt=chosen, title=title)
     remark(f"wrote {written}")

@@ -61,7 +61,9 @@ class DemoContext:
     def say(self, finding: str) -> None:
         """Print one sentence that a person should remember, and keep it."""
         self.findings.append(finding)
-        self.show(fill(finding, 96, initial_indent="   ", subsequent_indent="   "))
+        bound = finding.replace(" %", "\N{NO-BREAK SPACE}%")  # a number keeps its unit on its line
+        told = fill(bound, 96, initial_indent="   ", subsequent_indent="   ")
+        self.show(told.replace("\N{NO-BREAK SPACE}", " "))
 
     def keep(self, result: Result, name: str) -> None:
         """Write a result into the demo's folder, where `adjudge report` finds it."""

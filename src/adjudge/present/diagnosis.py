@@ -171,7 +171,10 @@ def _positions(axes: Axes, judges: Sequence[JudgeBias]) -> None:
     axes.grid(axis="y", visible=False)
     axes.set_xlabel("● first answer picked    ○ verdict flips with the order    (%)")
     leaning = sum(judge.position is not None and judge.position.biased for judge in judges)
-    axes.set_title(f"{leaning} of {len(judges)} judges lean to a slot")
+    if len(judges) == 1:
+        axes.set_title("The judge leans to a slot" if leaning else "No lean to a slot shows")
+    else:
+        axes.set_title(f"{leaning} of {len(judges)} judges lean to a slot")
 
 
 def _reliabilities(axes: Axes, judges: Sequence[JudgeBias]) -> None:
@@ -189,10 +192,14 @@ def _reliabilities(axes: Axes, judges: Sequence[JudgeBias]) -> None:
     axes.set_ylabel("right, %")
     axes.set_ylim(top=102)
     axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    over = sum(
-        judge.reliability is not None and (judge.reliability.low or 0) > 0 for judge in judges
-    )
-    axes.set_title(f"{over} of {len(judges)} judges are over-confident")
+    measured = [judge.reliability for judge in judges if judge.reliability is not None]
+    over = sum((entry.low or 0) > 0 for entry in measured)
+    under = sum((entry.high or 0) < 0 for entry in measured)
+    if len(judges) == 1:
+        how = "over-confident" if over else "under-confident" if under else "not clearly off"
+        axes.set_title(f"The judge's confidence is {how}")
+    else:
+        axes.set_title(f"{over} of {len(judges)} judges are over-confident")
 
 
 def unique(names: Iterable[str | None]) -> list[str | None]:

@@ -51,10 +51,22 @@ def evaluation_figure(evaluation: Evaluation, *, judge: str | None = None) -> Fi
 def evaluation_pictures(evaluation: Evaluation) -> list[tuple[Figure, str]]:
     """The four panels as figures of their own, each with a caption."""
     parts = (
-        (draw_risk, "Error share among the accepted, mean and one standard deviation over splits"),
-        (draw_coverage, "Share of verdicts accepted over splits"),
-        (draw_reliability, "How often a verdict is right at each confidence; size: rows"),
-        (draw_risk_coverage, "Error share among the accepted as the threshold loosens"),
+        (
+            draw_risk,
+            "Use a method whose line stays below the dashed one: its mean error share over splits "
+            "is within alpha. The band is one standard deviation.",
+        ),
+        (draw_coverage, "Choose the smallest alpha at which enough verdicts are accepted."),
+        (
+            draw_reliability,
+            "Where dots lie below the diagonal, do not take the confidence at its word; the larger "
+            "the dot, the more rows.",
+        ),
+        (
+            draw_risk_coverage,
+            "Look how far the curve stays below the error share you allow; calibrate before you "
+            "promise it.",
+        ),
     )
     pictures = []
     for draw, caption in parts:

@@ -83,10 +83,13 @@ def test_a_second_run_asks_nothing_and_says_the_same(told):
         assert summary["reused"] == summary["subjects"] * 2
 
 
-def test_selection_is_checked_on_labels_it_never_saw(told):
+def test_the_policy_uses_all_labels_and_is_checked_on_halves_it_never_saw(told):
     policy = json.loads((told.folder / "policy.json").read_text())
-    selection = json.loads((told.folder / "selection.json").read_text())
-    assert policy["n_calibration"] + selection["n"] == 163
+    evaluation = json.loads((told.folder / "evaluation.json").read_text())
+    assert policy["n_calibration"] == 163
+    assert evaluation["n_splits"] == 1000
+    printed = " ".join(" ".join(str(part) for part in told.shown).split())
+    assert f"scope accepts {policy['n_accepted']} verdicts" in printed
 
 
 def test_without_weights_and_network_it_offers_the_simulated_judge(tmp_path, monkeypatch, capsys):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+from html import escape
 from pathlib import Path
 
 import polars as pl
@@ -15,7 +17,8 @@ from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation import estimate
 from adjudge.io import read_result, write_result, write_rows
 from adjudge.judges.judging import judge_pairs
-from adjudge.present.report import build_document, render_report
+from adjudge.present.report import build_document, collect, render_report
+from adjudge.present.report.document import PairBlock
 from adjudge.ranking import rank
 from adjudge.selection import calibrate, select
 from adjudge.simulate.battles import simulate_battles
@@ -105,6 +108,38 @@ def test_what_cannot_be_reported_is_refused(tmp_path: Path, folder: Path) -> Non
 def test_the_verb_writes_the_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["report", str(folder), "-o", "out.html"]) == 0
     assert Path("out.html").stat().st_size > 10_000
+    told = capsys.readouterr().err
+    assert "not in the report: notes.json (" in told
+    assert "kind 'shopping list' is not known" in told
     assert run(["report", str(folder), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["kind"] == "report"
     assert run(["report", "nowhere"]) == 1
+
+
+def test_the_contents_are_the_answer_in_short(folder: Path) -> None:
+    html = render_report(folder)
+    contents = html[html.index("<nav") : html.index("</nav>")]
+    for section in build_document(folder).sections:
+        assert escape(section.finding) in contents
+
+
+def test_doubtful_pairs_are_those_of_the_judge_the_policy_is_for(
+    folder: Path, tmp_path: Path
+) -> None:
+    for name in ("pairs.jsonl", "judgments.jsonl", "policy.json"):
+        shutil.copy(folder / name, tmp_path)
+    ids = pl.read_ndjson(tmp_path / "pairs.jsonl").select("id")
+    other = ids.with_columns(
+        judge=pl.lit("x"), protocol=pl.lit("another way"), status=pl.lit("ok"), p_a=0.5
+    )
+    write_rows(other, tmp_path / "others.jsonl")
+    assert not collect(tmp_path).passed_over
+    (section,) = (s for s in build_document(tmp_path).sections if s.key == "selection")
+    notes = [block.note for block in section.blocks if isinstance(block, PairBlock)]
+    assert len(notes) == 10
+    assert all("(preference) says " in note and "; people say " in note for note in notes)
+    (tmp_path / "policy.json").unlink()
+    shutil.copy(folder / "selection.json", tmp_path)
+    (section,) = (s for s in build_document(tmp_path).sections if s.key == "selection")
+    notes = [block.note for block in section.blocks if isinstance(block, PairBlock)]
+    assert all("(another way) says neither: " in note and "people" not in note for note in notes)

@@ -18,9 +18,10 @@ def run(context: DemoContext) -> None:
     for protocol, rows in context.judgments.items():
         report = diagnose_bias(rows, rng=context.seed)
         context.keep(report, f"bias_{protocol}")
-        parts = (report.position, report.reliability)
+        # How sure a judge is says nothing where its verdicts do not: told of the main one alone.
+        parts = (report.position, report.reliability if protocol == context.main else None)
         for part in parts:
             if part is not None:
-                context.say(f"By {protocol}: {part.finding}")
+                context.say(f"By {protocol}: {part.finding}.")
         if protocol == context.main:
             context.picture(bias_figure(report), "bias")

@@ -47,8 +47,8 @@ def run(context: DemoContext) -> None:
         return
     held = "holds" if result.low <= truth <= result.high else "misses"
     context.say(
-        f"A judge that errs pulls every win rate towards a half. With {_LABELS} labels beside it "
-        f"the corrected interval {held} the truth ({result.method})."
+        f"A judge that errs pulls every win rate towards a half. With {_LABELS} labels beside it, "
+        f"the interval corrected by {result.method} {held} the truth."
     )
 
 

@@ -24,7 +24,7 @@ def run(context: DemoContext) -> None:
     judged = rank(rows, method="soft-elo", rng=context.seed)
     truth = rank(rows, method="bt", rng=context.seed)
     context.keep(judged, "leaderboard")
-    known = {row.model: row.elo for row in truth.models}
+    known = {row.model: row.elo for row in truth.models if row.elo is not None}
     context.show(
         table(
             (
@@ -54,4 +54,14 @@ def run(context: DemoContext) -> None:
         f"From {judged.n_battles} battles the judge finds {found}. Read the rank range, not the "
         "rank."
     )
+    outside = sum(
+        row.low is not None and row.high is not None and not row.low <= known[row.model] <= row.high
+        for row in judged.models
+        if row.model in known
+    )
+    if outside:
+        context.say(
+            f"{outside} of {len(order)} true Elos lie outside: these intervals speak of the noise "
+            "in the battles, not of the judge's own errors. adjudge rank --evaluate measures those."
+        )
     context.picture(leaderboard_figure(judged), "leaderboard")

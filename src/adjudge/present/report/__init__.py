@@ -35,27 +35,29 @@ _SECTIONS = (
     appendix_section,
 )
 
-__all__ = ["FORMATS", "build_document", "render_report", "write_report"]
+__all__ = ["FORMATS", "build_document", "collect", "render_report", "write_report"]
 
 
-def build_document(folder: str | Path, *, title: str | None = None) -> Document:
+def build_document(folder: str | Path | Collected, *, title: str | None = None) -> Document:
     """The report of a folder, before it has a format."""
-    found = collect(folder)
+    found = _collected(folder)
     sections = tuple(made for section in _SECTIONS if (made := section(found)) is not None)
     return Document(title=title or "Judge report", subtitle=_subtitle(found), sections=sections)
 
 
-def render_report(folder: str | Path, *, fmt: str = "html", title: str | None = None) -> str:
+def render_report(
+    folder: str | Path | Collected, *, fmt: str = "html", title: str | None = None
+) -> str:
     """The report as text in one of the formats: html, md or json."""
     one_of(fmt, FORMATS, "format")
     if fmt == "json":
-        return _as_json(collect(folder))
+        return _as_json(_collected(folder))
     document = build_document(folder, title=title)
     return render_html(document) if fmt == "html" else render_markdown(document)
 
 
 def write_report(
-    folder: str | Path,
+    folder: str | Path | Collected,
     path: str | Path,
     *,
     fmt: str = "html",
@@ -66,6 +68,10 @@ def write_report(
     with replacing(path) as partial:
         partial.write_text(text, encoding="utf-8")
     return Path(path)
+
+
+def _collected(folder: str | Path | Collected) -> Collected:
+    return folder if isinstance(folder, Collected) else collect(folder)
 
 
 def _subtitle(found: Collected) -> str:

@@ -23,12 +23,17 @@ from adjudge.present.tables import safe
 #: The file needs nothing but itself; this makes the browser hold it to that.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'"
 
+_SENTENCE = 40
+
 
 def render_html(document: Document) -> str:
     """The whole page."""
     style = (files("adjudge.present.report") / "report.css").read_text(encoding="utf-8")
+    # The contents are the answer in short: every section's finding, in a line of its own.
     contents = "".join(
-        f'<li><a href="#{escape(s.key)}">{_text(s.title)}</a></li>' for s in document.sections
+        f'<li class="{s.tone}"><a href="#{escape(s.key)}">{_text(s.title)}</a> '
+        f"<span>{_text(s.finding)}</span></li>"
+        for s in document.sections
     )
     body = "\n".join(_section(section) for section in document.sections)
     return f"""<!doctype html>
@@ -44,7 +49,7 @@ def render_html(document: Document) -> str:
 </head>
 <body>
 <header><h1>{_text(document.title)}</h1><p>{_text(document.subtitle)}</p>
-<nav aria-label="Sections"><ul>{contents}</ul></nav></header>
+<nav aria-label="In short"><ul>{contents}</ul></nav></header>
 <main>
 {body}
 </main>
@@ -92,7 +97,7 @@ def _block(block: Block, prefix: str) -> str:
         case Picture():
             drawn = inline_svg(block.figure, prefix=prefix, label=block.caption)
             caption = f"<figcaption>{_text(block.caption)}</figcaption>"
-            return f"<figure>{drawn}{caption}</figure>"
+            return f'<figure><div class="drawing" tabindex="0">{drawn}</div>{caption}</figure>'
         case PairBlock():
             return _pair(block)
 
@@ -102,14 +107,13 @@ def _table(block: TableBlock) -> str:
 
     def row(cells: tuple[str, ...], tag: str) -> str:
         made = "".join(
-            f"<{tag}{'' if i < words else ' class=num'}>{_text(cell)}</{tag}>"
-            for i, cell in enumerate(cells)
+            f"<{tag}{_kind(cell, i < words)}>{_text(cell)}</{tag}>" for i, cell in enumerate(cells)
         )
         return f"<tr>{made}</tr>"
 
     body = "".join(row(cells, "td") for cells in block.rows)
     table = (
-        f'<div class="wide"><table><thead>{row(block.columns, "th")}</thead>'
+        f'<div class="wide" tabindex="0"><table><thead>{row(block.columns, "th")}</thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
     if block.folded:
@@ -117,14 +121,22 @@ def _table(block: TableBlock) -> str:
     return (f'<p class="caption">{_text(block.caption)}</p>' if block.caption else "") + table
 
 
+def _kind(cell: str, words: bool) -> str:
+    """The class of a cell: numbers stand right, sentences keep room to be read."""
+    if not words:
+        return " class=num"
+    return " class=sentence" if len(cell) > _SENTENCE else ""
+
+
 def _pair(block: PairBlock) -> str:
     sides = "".join(
-        f'<div><h3>{_text(title)}</h3><div class="text">{_text(body)}</div></div>'
+        f"<div><h3>{_text(title)}</h3>"
+        f'<div class="text" dir="auto" tabindex="0">{_text(body)}</div></div>'
         for title, body in ((block.left_title, block.left), (block.right_title, block.right))
     )
     return (
         f'<article class="pair"><p class="caption"><b>{_text(block.id)}</b> {_text(block.note)}</p>'
-        f'<blockquote class="text">{_text(block.prompt)}</blockquote>'
+        f'<blockquote class="text" dir="auto" tabindex="0">{_text(block.prompt)}</blockquote>'
         f'<div class="sides">{sides}</div></article>'
     )
 

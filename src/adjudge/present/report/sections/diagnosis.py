@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import fields
+
 from adjudge.present.diagnosis import bias_figure, cycles_figure
 from adjudge.present.diagnosis_scores import score_figure
 from adjudge.present.report.collect import Collected
@@ -12,6 +15,8 @@ from adjudge.present.tables import counted, number, percent
 from adjudge.results.bias import BiasReport, JudgeBias
 from adjudge.results.diagnosis import ScoreDiagnosis, Transitivity, TransitivityGroup
 
+_TOLD = 2
+
 
 def diagnosis_section(found: Collected) -> Section | None:
     """Every diagnosis of the folder."""
@@ -20,16 +25,15 @@ def diagnosis_section(found: Collected) -> Section | None:
     if not (biases or cycles or scores):
         return None
     blocks: list[Block] = []
-    troubles: list[str] = []
-    for _, report in biases:
-        troubles += [trouble for judge in report.judges for trouble in _troubles(judge)]
-    troubles = list(dict.fromkeys(troubles))
+    troubles = _troubles([judge for _, report in biases for judge in report.judges])
     named = more_than_one(biases, cycles, scores)
     blocks += under_names(biases, _bias, named=named)
     blocks += under_names(cycles, _transitivity, named=named)
     blocks += under_names(scores, _scores, named=named)
     if troubles:
-        finding = f"{counted(len(troubles), 'bias', 'biases')} found: {troubles[0]}."
+        rest = len(troubles) - _TOLD
+        finding = f"{counted(len(troubles), 'bias', 'biases')} found: {'; '.join(troubles[:_TOLD])}"
+        finding += f"; and {rest} more." if rest > 0 else "."
         action = "Ask in both orders, calibrate before you trust, and correct before you report."
     else:
         finding = "No bias shows beyond chance in what could be measured."
@@ -44,9 +48,15 @@ def diagnosis_section(found: Collected) -> Section | None:
     )
 
 
-def _troubles(judge: JudgeBias) -> list[str]:
-    parts = (judge.position, judge.verbosity, judge.family, judge.reliability)
-    return [f"{_name(judge)} {part.finding}" for part in parts if part is not None and part.biased]
+def _troubles(judges: Sequence[JudgeBias]) -> list[str]:
+    """What was found biased, by kind of bias in the order of its fields: position comes first."""
+    told = [
+        f"{_name(judge)} {part.finding}"
+        for field in fields(JudgeBias)
+        for judge in judges
+        if getattr(part := getattr(judge, field.name), "biased", False)
+    ]
+    return list(dict.fromkeys(told))
 
 
 def _name(judge: JudgeBias) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 
 from adjudge.present.report.collect import Collected
 from adjudge.present.report.document import (
     Block,
+    Heading,
     Number,
     Numbers,
     PairBlock,
@@ -182,10 +185,9 @@ def _evaluation_blocks(evaluation: Evaluation) -> list[Block]:
 def _doubtful(found: Collected) -> list[Block]:
     if found.pairs is None or not found.judgments:
         return []
-    wanted = ["id", "judge", "protocol", "uncertainty", "p_a", "verdict"]
-    rows = pl.concat([frame.select(wanted) for frame in found.judgments], how="vertical_relaxed")
     doubt = (
-        rows.drop_nulls("uncertainty")
+        _doubts(found)
+        .drop_nulls("uncertainty")
         .join(found.pairs, on="id", how="inner")
         .sort("uncertainty", descending=True, maintain_order=True)
         .unique("id", keep="first", maintain_order=True)
@@ -199,13 +201,39 @@ def _doubtful(found: Collected) -> list[Block]:
             left=row["response_a"],
             right_title="Answer B",
             right=row["response_b"],
-            note=f"{row['judge']} ({row['protocol']}): p(A) = {row['p_a']:.3f}, "
-            f"doubt {row['uncertainty']:.3f}",
+            note=_doubt_told(row),
         )
         for row in doubt.to_dicts()
     ]
     if blocks:
+        told = counted(len(blocks), "most doubtful pair", "most doubtful pairs")
         blocks.insert(
-            0, Words(lines=(f"The {len(blocks)} most doubtful pairs, most doubtful first:",))
+            0,
+            Heading(text=f"The {told}, most doubtful first: let people decide these"),
         )
     return blocks
+
+
+def _doubts(found: Collected) -> pl.DataFrame:
+    """All judgments; where there are policies, those of the judges and protocols they hold."""
+    wanted = ["id", "judge", "protocol", "uncertainty", "p_a", "verdict", "label"]
+    rows = pl.concat(
+        [frame.select([c for c in wanted if c in frame.columns]) for frame in found.judgments],
+        how="diagonal_relaxed",
+    )
+    groups = [group for policy in found.of(Policy) for group in policy.groups]
+    held = pl.DataFrame(
+        [(group.judge, group.protocol) for group in groups],
+        schema={"judge": pl.String, "protocol": pl.String},
+        orient="row",
+    )
+    # Doubt asked in another way is on another scale. A jury has rows of its members alone.
+    own = rows.join(held, on=["judge", "protocol"], how="semi", maintain_order="left")
+    return own if own.height else rows
+
+
+def _doubt_told(row: dict[str, Any]) -> str:
+    told = f"{row['judge']} ({row['protocol']}) says {row['verdict'] or 'neither'}: "
+    told += f"p(A) = {row['p_a']:.3f}, doubt {row['uncertainty']:.3f}"
+    label = row.get("label")
+    return told if label is None else f"{told}; people say {label}"
