@@ -15,7 +15,14 @@ from adjudge.ranking.bootstrap import resampled_wins
 from adjudge.ranking.bradley_terry import bradley_terry
 from adjudge.ranking.components import structure
 from adjudge.ranking.counts import Battles, battles_per_model, target_battles, wins_table
-from adjudge.ranking.leaderboard import component_names, elo_rows, elo_spread, score_rows
+from adjudge.ranking.leaderboard import (
+    component_names,
+    component_ranges,
+    elo_rows,
+    elo_spread,
+    normal_draws,
+    score_rows,
+)
 from adjudge.ranking.mfas import least_reversals
 from adjudge.ranking.online_elo import online_elo
 from adjudge.ranking.prediction_powered import prediction_powered
@@ -174,7 +181,7 @@ def _online_board(
     )
 
 
-def powered_board(battles: Battles, request: Request) -> Leaderboard:
+def powered_board(battles: Battles, request: Request, draw: np.random.Generator) -> Leaderboard:
     """Votes on a random part of the battles, the judge on all."""
     if battles.verdict is None or battles.human is None:
         raise ArgumentError(
@@ -192,6 +199,13 @@ def powered_board(battles: Battles, request: Request) -> Leaderboard:
     rows: tuple[ModelRow, ...] = score_rows(
         battles.names, elo, n_battles, shape.component, low=elo - reach, high=elo + reach, se=se
     )
+    best, worst = component_ranges(
+        found.theta,
+        normal_draws(found.theta, found.covariance, request.replicates, draw),
+        shape.component,
+        confidence_level=request.level,
+    )
+    at = {name: k for k, name in enumerate(battles.names)}
     dropped = dict(battles.dropped)
     if len(judged) < len(battles):
         dropped["no verdict"] = len(battles) - len(judged)
@@ -200,7 +214,16 @@ def powered_board(battles: Battles, request: Request) -> Leaderboard:
         beta=None,
         beta_se=None,
         l2=request.l2 or DEFAULT_L2,
-        models=tuple(replace(row, elo=row.score, score=None) for row in rows),
+        models=tuple(
+            replace(
+                row,
+                elo=row.score,
+                score=None,
+                rank_low=int(best[at[row.model]]),
+                rank_high=int(worst[at[row.model]]),
+            )
+            for row in rows
+        ),
         components=component_names(battles.names, shape.component, n_battles),
         warnings=(*battles.warnings, *shape.warnings),
         dropped=dropped,

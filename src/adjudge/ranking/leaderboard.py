@@ -8,7 +8,7 @@ import numpy as np
 
 from adjudge._bradley_terry import ELO_PER_UNIT
 from adjudge._stats import normal_quantile
-from adjudge._validation import FloatArray, IntArray, Seed, one_of
+from adjudge._validation import FloatArray, IntArray, Seed, generator, one_of
 from adjudge.ranking.bootstrap import bootstrap_strengths
 from adjudge.ranking.bradley_terry import Fit, elo_standard_errors, perfect_record_bounds
 from adjudge.ranking.counts import battles_per_model
@@ -47,7 +47,8 @@ def elo_spread(
 
     Not percentiles: sparse battles push estimates away from the mean, resamples push them further,
     and percentiles count that twice (30 models of 40 battles each, 95 %: 0.94 against 0.97). Rank
-    ranges come from the bootstrap only. With few prompts neither holds its level.
+    ranges come from the bootstrap, or from normal draws with the sandwich's covariance. With few
+    prompts neither holds its level.
     """
     one_of(interval, INTERVALS, "interval")
     n = len(fit.names)
@@ -56,15 +57,16 @@ def elo_spread(
     if interval == "none":
         nothing = np.full(n, np.nan)
         return Spread(nothing, nothing, nothing, np.zeros(n, dtype=bool), None, None)
-    rank_low = rank_high = None
     if interval == "sandwich":
-        se = elo_standard_errors(sandwich(fit, a, b, target, clusters=clusters))
+        covariance = sandwich(fit, a, b, target, clusters=clusters)
+        se = elo_standard_errors(covariance)
+        drawn = normal_draws(fit.theta, covariance, replicates, rng)
     else:
         drawn = bootstrap_strengths(
             fit, a, b, target, replicates=replicates, rng=rng, clusters=clusters
         )
         se = ELO_PER_UNIT * drawn.std(axis=0, ddof=1)
-        rank_low, rank_high = _ranges(fit, drawn, inverse, swept, confidence_level)
+    rank_low, rank_high = _ranges(fit, drawn, inverse, swept, confidence_level)
     reach = normal_quantile(confidence_level) * se
     low, high = fit.elo - reach, fit.elo + reach
     # A clean sweep looks certain to resampling and to the sandwich alike.
@@ -77,6 +79,14 @@ def elo_spread(
     return Spread(se, low, high, swept, rank_low, rank_high)
 
 
+def normal_draws(
+    theta: FloatArray, covariance: FloatArray, replicates: int, rng: Seed
+) -> FloatArray:
+    """(replicates, n) strengths as far from the estimate as their covariance says."""
+    drawn = generator(rng).multivariate_normal(theta, covariance, replicates, method="eigh")
+    return np.asarray(drawn, dtype=np.float64)
+
+
 def _ranges(
     fit: Fit,
     drawn: FloatArray,
@@ -84,19 +94,35 @@ def _ranges(
     swept: np.ndarray[tuple[int], np.dtype[np.bool_]],
     confidence_level: float,
 ) -> tuple[IntArray, IntArray]:
-    n = len(fit.names)
     own = np.diag(inverse)
     least = np.sqrt(np.maximum(own[:, None] + own[None, :] - 2 * inverse, 0.0))
     least = np.where(swept[:, None] | swept[None, :], least, 0.0)
-    best, worst = np.ones(n, dtype=np.int64), np.ones(n, dtype=np.int64)
-    component = fit.structure.component
+    return component_ranges(
+        fit.theta,
+        drawn,
+        fit.structure.component,
+        confidence_level=confidence_level,
+        least_se=least,
+    )
+
+
+def component_ranges(
+    theta: FloatArray,
+    drawn: FloatArray,
+    component: IntArray,
+    *,
+    confidence_level: float,
+    least_se: FloatArray | None = None,
+) -> tuple[IntArray, IntArray]:
+    """Best and worst rank of each model within its component (see `rank_ranges`)."""
+    best, worst = np.ones_like(component), np.ones_like(component)
     for number in np.unique(component):
         inside = np.flatnonzero(component == number)
         best[inside], worst[inside] = rank_ranges(
-            fit.theta[inside],
+            theta[inside],
             drawn[:, inside],
             confidence_level=confidence_level,
-            least_se=least[np.ix_(inside, inside)],
+            least_se=None if least_se is None else least_se[np.ix_(inside, inside)],
         )
     return best, worst
 

@@ -13,10 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.special import expit
 
 from adjudge._bradley_terry import DEFAULT_L2, fit_strengths
-from adjudge._validation import BoolArray, FloatArray, IntArray, positive, same_length
+from adjudge._validation import BoolArray, FloatArray, positive, same_length
 from adjudge.errors import ArgumentError
 from adjudge.ranking.bradley_terry import elo_standard_errors
 from adjudge.ranking.counts import Battles, wins_table
@@ -50,9 +51,9 @@ def prediction_powered(
     """Fit with human targets where there are any (NaN elsewhere) and judge targets everywhere.
 
     `weight` is lambda; None tunes it for the smallest total variance of theta, within [0, 1].
-    Covariance: H^-1 (Cov(g_human - lambda g_judge)/n + lambda^2 Cov(g_judge)/N) H^-1, by prompt
-    where `battles.prompts` is given. Right for many labelled battles that were drawn at random
-    from all: not for votes that people chose to give on battles they found interesting.
+    Covariance: H^-1 (Cov(g_human - lambda g_judge)/n + lambda^2 Cov(g_judge)/N) H^-1, summed by
+    prompt where `battles.prompts` is given. Right for many labelled battles that were drawn at
+    random from all: not for votes that people chose to give on battles they found interesting.
     """
     l2 = positive(l2, "l2")
     same_length(battles=battles.a, human=human, judge=judge)
@@ -77,54 +78,74 @@ def prediction_powered(
         # As counts of n battles, so that the penalty weighs what it weighs on the votes alone.
         return fit_strengths(n * (table_human + use * (table_rest - table_judge)), l2=l2)
 
-    def spread(theta: FloatArray, use: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def inverse_information(theta: FloatArray, use: float) -> FloatArray:
         mixed = table_human + use * (table_rest - table_judge)
         p = expit(theta[:, None] - theta[None, :])
         pairs = (mixed + mixed.T) * p * (1 - p)
         np.fill_diagonal(pairs, 0.0)
         information = np.diag(pairs.sum(axis=1) + 2 * l2 / n) - pairs
         centre = np.full((k, k), 1 / k)
-        inverse = np.linalg.inv(information + centre) - centre
-        return inverse, *_gradients(battles, theta, human, judge, labelled)
+        return np.asarray(np.linalg.inv(information + centre) - centre)
 
     use = weight
     if use is None:
         theta = fit(0.0)
-        inverse, g_human, g_judge = spread(theta, 0.0)
-        g_judge = g_judge - g_judge.mean(axis=0)
-        cross = inverse @ (g_human.T @ g_judge) @ inverse
-        own = inverse @ (g_judge.T @ g_judge) @ inverse
-        bottom = (1 + n / m) * float(np.trace(own)) if m else 0.0
-        use = float(np.clip(np.trace(cross) / bottom, 0.0, 1.0)) if bottom > 0 else 0.0
+        inverse = inverse_information(theta, 0.0)
+        _, cross, own = _scatters(battles, theta, human, judge, labelled, rest)
+        bottom = float(np.trace(inverse @ own @ inverse))
+        best = -float(np.trace(inverse @ cross @ inverse)) / bottom if bottom > 0 else 0.0
+        use = float(np.clip(best, 0.0, 1.0))
     theta = fit(use)
-    inverse, g_human, g_judge = spread(theta, use)
-    # Centred by hand: at lambda > 0 the two halves' means cancel only in sum.
-    first = _scatter(g_human - use * g_judge) / n**2
-    meat = first
-    if m and use:
-        _, g_rest = _gradients(battles, theta, human, judge, rest)
-        meat = meat + use**2 * _scatter(g_rest) / m**2
+    inverse = inverse_information(theta, use)
+    alone, cross, own = _scatters(battles, theta, human, judge, labelled, rest)
+    meat = alone + use * (cross + cross.T) + use**2 * own
     return PredictionPowered(theta, inverse @ meat @ inverse, use, n, m)
 
 
-def _gradients(
-    battles: Battles, theta: FloatArray, human: FloatArray, judge: FloatArray, rows: BoolArray
-) -> tuple[FloatArray, FloatArray]:
-    """Gradients per cluster of the human and the judge target."""
-    a, b = battles.a[rows], battles.b[rows]
+def _scatters(
+    battles: Battles,
+    theta: FloatArray,
+    human: FloatArray,
+    judge: FloatArray,
+    labelled: BoolArray,
+    rest: BoolArray,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Covariance of the gradient at lambda = 0, lambda and lambda squared: its three parts.
+
+    The gradient is u + lambda v with u = sum_labelled g_human / n and v = sum_rest g_judge / m -
+    sum_labelled g_judge / n, each summed by prompt: a prompt with battles in both halves ties them
+    together. Both halves are centred on their own means, which cancel only in sum.
+    """
+    judged = np.flatnonzero(labelled | rest)
+    prompts = judged if battles.prompts is None else battles.prompts[judged]
+    present, code = np.unique(prompts, return_inverse=True)
+    groups = len(present)
+    a, b = battles.a[judged], battles.b[judged]
     p = expit(theta[a] - theta[b])
-    codes: IntArray | None = None
-    if battles.prompts is not None:
-        _, codes = np.unique(battles.prompts[rows], return_inverse=True)
-    made = []
-    for target in (human, judge):
-        y = np.nan_to_num(target[rows], nan=0.5)
-        made.append(score_matrix(a, b, y - p, battles.n_models, codes).toarray())
-    return made[0], made[1]
+    half = labelled[judged], rest[judged]
+    sizes = [max(1, int(rows.sum())) for rows in half]
 
+    def part(target: FloatArray, rows: BoolArray, size: int) -> csr_array:
+        residual = (target[judged] - p)[rows] / size
+        return score_matrix(a[rows], b[rows], residual, battles.n_models, code[rows], groups)
 
-def _scatter(gradients: FloatArray) -> FloatArray:
-    centred = gradients - gradients.mean(axis=0)
-    groups = len(centred)
+    u = part(human, half[0], sizes[0])
+    v_labelled, v_rest = (part(judge, *of) for of in zip(half, sizes, strict=True))
+    v = v_rest - v_labelled
+    nothing = np.zeros(battles.n_models)
+    # Means per row of each half, and how many rows of each half a prompt has.
+    mean_u = np.column_stack([u.sum(axis=0) / sizes[0], nothing])
+    mean_v = np.column_stack([-v_labelled.sum(axis=0) / sizes[0], v_rest.sum(axis=0) / sizes[1]])
+    count = np.column_stack([np.bincount(code[rows], minlength=groups) for rows in half])
     inflate = groups / (groups - 1) if groups > 1 else 1.0
-    return np.asarray(inflate * (centred.T @ centred))
+
+    def product(x: csr_array, mean_x: FloatArray, y: csr_array, mean_y: FloatArray) -> FloatArray:
+        """(x - count mean_x')' (y - count mean_y'), without ever being dense in prompts."""
+        raw = (x.T @ y).toarray() - (x.T @ count) @ mean_y.T - mean_x @ (y.T @ count).T
+        return np.asarray(inflate * (raw + mean_x @ (count.T @ count) @ mean_y.T))
+
+    return (
+        product(u, mean_u, u, mean_u),
+        product(u, mean_u, v, mean_v),
+        product(v, mean_v, v, mean_v),
+    )

@@ -140,7 +140,7 @@ def rank(
 
 def _ranked(battles: Battles, request: Request, draw: np.random.Generator) -> Leaderboard:
     if request.method == "prediction-powered":
-        return powered_board(battles, request)
+        return powered_board(battles, request, draw)
     target = make_target(
         battles,
         request.method,

@@ -16,10 +16,11 @@ def score_matrix(
     residual: FloatArray,
     n: int,
     clusters: IntArray | None = None,
+    groups: int | None = None,
 ) -> csr_array:
     """Each cluster's gradient of the log-likelihood: residuals put at +a and -b, then summed."""
     rows = np.arange(len(a)) if clusters is None else clusters
-    height = int(rows.max()) + 1 if len(rows) else 0
+    height = groups if groups is not None else int(rows.max()) + 1 if len(rows) else 0
     return csr_array(
         (
             np.concatenate([residual, -residual]),
