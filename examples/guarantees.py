@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from fractions import Fraction
 
 import numpy as np
 
 from adjudge.selection import fdr_select, one_row_per_cluster, pac_threshold, scope_threshold
+from adjudge.selection.jury import calibrate_jury, mean_jury
+from adjudge.selection.pac import allowed_errors
 from adjudge.simulate.selective import (
     ScoredWorld,
     clustered,
@@ -18,8 +21,10 @@ from adjudge.simulate.selective import (
     heavily_tied,
     informative,
     sawtooth,
+    several_judges,
     uninformative,
 )
+from adjudge.uncertainty import preference_entropy
 
 ALPHA, DELTA, BATCH = 0.10, 0.10, 200
 
@@ -152,6 +157,61 @@ def prompt_changed(repeats: int) -> None:
     print(f"   same prompt: mean share {np.mean(before):.3f}; new prompt: {np.mean(after):.3f}")
 
 
+def one_start(s: np.ndarray, e: np.ndarray) -> float:
+    """Coverage of pac if its run of tests could begin at the fewest rows of all alone."""
+    wrong = np.cumsum(e[np.argsort(s)])
+    allowed = allowed_errors(np.arange(1, len(s) + 1), Fraction(1, 10), Fraction(1, 10))
+    tested = allowed >= 0
+    failed = np.flatnonzero((wrong > allowed) & tested)
+    run = int(failed[0]) if len(failed) else len(s)
+    return run / len(s) if tested[: max(run, 1)].any() and run else 0.0
+
+
+def several_starts(repeats: int) -> None:
+    """What pac accepts when its run of tests may begin at one rank or at several."""
+    print("\n7. pac: coverage with a run of tests from one rank, and from several.")
+    print("   world                 200 labels: one  several   1,000 labels: one  several")
+    worlds = (
+        informative(0.5), informative(0.3), uninformative(0.05), confidently_wrong(),
+        ScoredWorld("surest 1 % bad", (0.5,) + (0.02,) * 59 + (0.3,) * 40),
+    )  # fmt: skip
+    for world in worlds:
+        told = []
+        for n in (200, 1000):
+            rng = np.random.default_rng(7)
+            drawn = [world.draw(n, rng) for _ in range(repeats)]
+            told.append(np.mean([one_start(s, e) for s, e in drawn]))
+            told.append(np.mean([pac_threshold(s, e, alpha=ALPHA).coverage for s, e in drawn]))
+        name = world.name if world.rates != informative(0.3).rates else "informative, better"
+        print(f"   {name:20}  {told[0]:15.2f}  {told[1]:7.2f}   {told[2]:17.2f}  {told[3]:7.2f}")
+
+
+def juries(repeats: int) -> None:
+    """Five judges of 400 pairs: each alone, their mean, and a jury that learned from 60 labels."""
+    print("\n8. Juries: share accepted by scope at alpha 0.15, 400 labels in all.")
+    rng, shares = np.random.default_rng(8), []
+    for _ in range(max(repeats // 10, 1)):
+        p, prefers_a = several_judges(400, rng=rng)
+        chosen = int(np.argmax(((p[:60] > 0.5) == prefers_a[:60, None]).mean(axis=0)))
+        learned = calibrate_jury(p[:60], prefers_a[:60]).predict(p[60:])
+        shares.append(
+            [half_accepted(p[:, j], prefers_a) for j in range(p.shape[1])]
+            + [half_accepted(p[60:, chosen], prefers_a[60:])]
+            + [half_accepted(mean_jury(p.shape[1]).predict(p), prefers_a)]
+            + [half_accepted(learned, prefers_a[60:])]
+        )
+    *alone, chosen_judge, mean, logistic = np.mean(shares, axis=0)
+    print("   each judge alone: " + ", ".join(f"{x:.2f}" for x in alone))
+    print(f"   the judge that was best on 60 labels: {chosen_judge:.2f}")
+    print(f"   jury, mean: {mean:.2f}; logistic from the same 60 labels: {logistic:.2f}")
+
+
+def half_accepted(p: np.ndarray, prefers_a: np.ndarray) -> float:
+    """The share of one half that scope accepts after calibrating on the other."""
+    s, e, half = preference_entropy(p), ((p > 0.5) != prefers_a).astype(int), len(p) // 2
+    return float(scope_threshold(s[:half], e[:half], alpha=0.15).accept(s[half:]).mean())
+
+
 def main(repeats: int = 2000) -> None:
     """Print everything."""
     ratio_is_not_bounded(repeats)
@@ -160,6 +220,8 @@ def main(repeats: int = 2000) -> None:
     prompts_repeat(repeats)
     floats_decide_wrongly(repeats)
     prompt_changed(repeats)
+    several_starts(repeats)
+    juries(repeats)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ does there is a closed form, so that a rule's promise can be compared with the t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -130,3 +131,28 @@ def two_order_judge(
         "p_fwd": forward.tolist(),
         "p_rev": reverse.tolist(),
     }
+
+
+def several_judges(
+    n: int,
+    *,
+    skills: Sequence[float] = (1.0, 0.9, 0.8, 0.6, 0.0),
+    scales: Sequence[float] = (1.0, 6.0, 2.5, 6.0, 1.0),
+    rng: Seed = 0,
+) -> tuple[FloatArray, IntArray]:
+    """p_a of several judges of the same pairs (a column each), and whether people prefer A.
+
+    Judge j sees `skills[j]` times the true margin under noise, part of which all judges share, and
+    blows its log odds up by `scales[j]`: over-confidence. Six decimals are kept.
+
+    >>> p, prefers_a = several_judges(4, rng=0)
+    >>> p.shape, set(prefers_a) <= {0, 1}
+    ((4, 5), True)
+    """
+    gen = generator(rng)
+    margin = 1.2 * gen.normal(size=count(n, "n", least=1))
+    noise = 0.5 * gen.normal(size=(n, 1)) + 0.9 * gen.normal(size=(n, len(skills)))
+    odds = np.multiply.outer(margin, np.asarray(skills)) + noise
+    p = 1 / (1 + np.exp(-odds * np.asarray(scales)))
+    people = gen.random(n) < 1 / (1 + np.exp(-2.5 * margin))
+    return np.round(p, 6), people.astype(np.int64)

@@ -9,20 +9,8 @@ from scipy.optimize import minimize
 from adjudge.errors import ArgumentError
 from adjudge.selection.jury import calibrate_jury, mean_jury
 from adjudge.selection.scope import scope_threshold
+from adjudge.simulate.selective import several_judges
 from adjudge.uncertainty import preference_entropy
-
-
-def court(n, rng, *, scales=(1, 6, 2.5, 6, 1), skills=(1.0, 0.9, 0.8, 0.6, 0.0)):
-    """p of several judges about the same pairs, and whether people prefer A.
-
-    Judges differ in skill and in how over-confident they are, share some of their noise, and keep
-    six decimals. The last one knows nothing.
-    """
-    margin, shared = 1.2 * rng.normal(size=n), rng.normal(size=n)
-    own = rng.normal(size=(n, len(skills)))
-    odds = np.multiply.outer(margin, skills) + 0.5 * shared[:, None] + 0.9 * own
-    p = 1 / (1 + np.exp(-odds * np.array(scales)))
-    return p.round(6), (rng.random(n) < 1 / (1 + np.exp(-2.5 * margin))).astype(int)
 
 
 def accepted(p, prefers_a, alpha=0.15):
@@ -46,7 +34,7 @@ def test_swapping_a_and_b_mirrors_the_jury_exactly():
 def test_the_surer_of_two_sure_pairs_stays_the_surer():
     # An over-confident judge is above 0.998 for most pairs; the order among those is its doubt.
     p = np.array([[0.999, 0.6], [0.9999, 0.6], [0.99999, 0.6]])
-    for jury in (mean_jury(2), calibrate_jury(*court(60, np.random.default_rng(2), scales=(6, 1),
+    for jury in (mean_jury(2), calibrate_jury(*several_judges(60, rng=2, scales=(6, 1),
                                                      skills=(1.0, 0.5)))):  # fmt: skip
         assert (np.diff(jury.predict(p)) > 0).all()
 
@@ -60,7 +48,7 @@ def test_certain_probabilities_are_finite():
 
 
 def test_a_judge_is_ignored_but_never_turned_round():
-    p, y = court(80, np.random.default_rng(3))
+    p, y = several_judges(80, rng=3)
     against = np.column_stack([p, 1 - y * 0.8 - 0.1])
     weights = calibrate_jury(against, y).weights
     assert weights[-1] == 0
@@ -69,7 +57,7 @@ def test_a_judge_is_ignored_but_never_turned_round():
 
 
 def test_weights_are_those_of_a_slow_solver():
-    p, y = court(60, np.random.default_rng(4))
+    p, y = several_judges(60, rng=4)
     p = p.clip(1e-5, 1 - 1e-5)
     x = np.log(p / (1 - p))
 
@@ -93,7 +81,7 @@ def test_a_jury_is_worth_sixty_labels_where_no_judge_stands_out():
     rng = np.random.default_rng(5)
     juries, alone, wrong = [], [], []
     for _ in range(150):
-        p, y = court(400, rng)
+        p, y = several_judges(400, rng=rng)
         p_jury = calibrate_jury(p[:60], y[:60]).predict(p[60:])
         share, risk = accepted(p_jury, y[60:])
         juries.append(share)
