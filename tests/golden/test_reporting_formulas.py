@@ -135,3 +135,26 @@ def test_the_optimal_split_is_the_best_of_all_splits() -> None:
         m1 = np.arange(1, 200)
         best = m1[np.argmin(corrected_variance(p, q0, q1, 10**9, 200 - m1, m1))]
         assert abs(optimal_split(200, theta=theta, q0=q0, q1=q1).m1 - best) <= 1
+
+
+def test_blocks_change_nothing_and_sizes_may_vary_by_data_set() -> None:
+    rng = np.random.default_rng(3)
+    shape = (3, 12_001)
+    m0, m1 = rng.integers(1, 200, shape[1]), rng.integers(1, 200, (3, 1))
+    p, q0, q1 = rng.random(shape), rng.random(shape[1]), rng.random((3, 1))
+    whole = corrected_interval(p, q0, q1, 500, m0, m1, confidence_level=0.9)
+    assert [part.shape for part in whole] == [shape] * 3
+    for i, j in zip(rng.integers(0, 3, 200), rng.integers(0, shape[1], 200), strict=True):
+        row = corrected_interval(
+            p[i, j], q0[j], q1[i, 0], 500, m0[j], m1[i, 0], confidence_level=0.9
+        )
+        assert [float(part) for part in row] == [float(part[i, j]) for part in whole]
+
+
+def test_a_coin_is_one_in_floats_too() -> None:
+    for m0, m1 in product(range(1, 31), repeat=2):
+        c0, c1 = np.meshgrid(np.arange(m0 + 1), np.arange(m1 + 1))
+        raw = c0 * m1 + c1 * m0 > m0 * m1
+        adjusted = (c0 + 1) * (m1 + 2) + (c1 + 1) * (m0 + 2) > (m0 + 2) * (m1 + 2)
+        got = corrected_interval(0.5, c0 / m0, c1 / m1, 100, m0, m1).informative
+        assert np.array_equal(got, raw & adjusted)
