@@ -168,7 +168,7 @@ def _grouped(
 ) -> GroupedEstimate:
     groups = tuple(
         describe(
-            _group_sample(sample, rows, code, pool),
+            _group_sample(sample, rows, code, pool).compact(),
             method,
             why,
             confidence_level=level,

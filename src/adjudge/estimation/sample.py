@@ -73,6 +73,24 @@ class Sample:
         calibrating = rows if calibration is None else calibration
         return replace(self, test=self.test & rows, labelled=self.labelled & calibrating)
 
+    def compact(self) -> Sample:
+        """Without the rows that neither test nor calibrate; probabilities are left as they are.
+
+        The probabilities of one group may happen to be 0 and 1, and would pass for verdicts.
+        """
+        if self.scale == "probability":
+            return self
+        used = self.test | self.labelled
+        return Sample(
+            self.judge[used],
+            self.human[used],
+            self.test[used],
+            self.labelled[used],
+            None if self.weights is None else self.weights[used],
+            None if self.clusters is None else self.clusters[used],
+            None if self.strata is None else self.strata[used],
+        )
+
 
 def make_sample(
     judge: ArrayLike,

@@ -399,3 +399,20 @@ def test_clusters_of_classes_widen_and_are_counted() -> None:
     few = estimate(judge=judge, human=human, cluster=[i // 200 for i in range(400)])
     assert not few.estimated
     assert "fewer than two clusters" in few.reason
+
+
+def test_a_group_is_estimated_as_if_it_came_alone() -> None:
+    """Also where its probabilities happen to be 0 and 1: they are not verdicts."""
+    rng = np.random.default_rng(11)
+    group = np.repeat(["a", "b"], 300)
+    truth = rng.random(600) < 0.5
+    judge = np.where(rng.random(600) < 0.8, truth, ~truth).astype(float)
+    human = [int(t) if i % 3 == 0 else None for i, t in enumerate(truth)]
+    for cluster in (None, [i // 2 for i in range(600)]):
+        grouped = estimate(judge=judge, human=human, by=group, cluster=cluster)
+        alone = estimate(judge=judge[300:], human=human[300:], cluster=cluster and cluster[300:])
+        both = grouped.groups[1]
+        assert (both.low, both.high) == pytest.approx((alone.low, alone.high), abs=1e-12)
+    judge[:300] = np.where(judge[:300] == 1, 0.9, 0.2)
+    soft = estimate(judge=judge, human=human, by=group)
+    assert {one.judge_scale for one in soft.groups} == {"probability"}
