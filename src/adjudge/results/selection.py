@@ -156,6 +156,11 @@ class PolicyGroup:
         """How a table calls it."""
         return self.judge if self.group is None else f"{self.judge} / {self.group}"
 
+    @property
+    def covers(self) -> tuple[str | None, ...]:
+        """The values of the grouping column it is for: small groups thrown together are several."""
+        return self.members or (self.group,)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Alternative:

@@ -65,15 +65,17 @@ def select(
     [True, False]
     """
     rules = policy if isinstance(policy, Policy) else read_policy(policy)
-    everything = judged(judgments, judge=judge, protocol=protocol)
-    warnings = check_judge(rules, everything, store=store)
     dropped: Counter[str] = Counter()
-    usable = measured(everything, dropped)
+    everything = judged(judgments, dropped, judge=judge, protocol=protocol)
+    warnings = check_judge(rules, everything, store=store)
+    unmeasured: Counter[str] = Counter()
+    usable = measured(everything, unmeasured)
     if rules.jury is not None:
         jury = Jury(rules.jury.method, np.asarray(rules.jury.weights))
         usable = unseated_rows(usable, jury, rules.jury.judges, Counter())
         everything = _with_incomplete(everything, usable)
-        dropped = Counter({_INCOMPLETE: everything.height - usable.height})
+        unmeasured = Counter({_INCOMPLETE: everything.height - usable.height})
+    dropped += unmeasured
     for column, option in ((rules.by, "by"), (rules.weights_column, "weights")):
         if column is not None and column not in usable.columns:
             raise ArgumentError("judgments", column, f"the policy needs this column ({option})")
@@ -89,10 +91,10 @@ def select(
     rows = everything.join(
         verdicts, on=["id", "judge", "protocol"], how="left", maintain_order="left"
     )
-    unmeasured = pl.format("status {}", "status") if rules.jury is None else pl.lit(_INCOMPLETE)
+    why = pl.format("status {}", "status") if rules.jury is None else pl.lit(_INCOMPLETE)
     rows = rows.with_columns(
         accepted=pl.col("accepted").fill_null(False),
-        reason=pl.coalesce("reason", pl.when(pl.col("accepted").is_null()).then(unmeasured)),
+        reason=pl.coalesce("reason", pl.when(pl.col("accepted").is_null()).then(why)),
     )
     n, kept = rows.height, int(rows.get_column("accepted").sum())
     summary = Selection(
@@ -108,7 +110,7 @@ def select(
         not_promised=rules.not_promised,
         assumptions=rules.assumptions,
         warnings=tuple(warnings),
-        dropped={why: count for why, count in dropped.items() if count},
+        dropped={reason: count for reason, count in dropped.items() if count},
     )
     others = [name for name in rows.columns if name not in (*_COLUMNS, "reason")]
     return Selected(summary=summary, rows=rows.select([*_COLUMNS, "reason", *others]))
@@ -171,7 +173,7 @@ def _apply(
 def _place(policy: Policy, rows: pl.DataFrame) -> IntArray:
     where: dict[tuple[str, str | None, str | None], int] = {}
     for number, group in enumerate(policy.groups):
-        for name in group.members or (group.group,):
+        for name in group.covers:
             where[group.judge, group.protocol, name] = number
     names = [None] * rows.height if policy.by is None else rows.get_column(policy.by).to_list()
     keys = zip(rows["judge"].to_list(), rows["protocol"].to_list(), names, strict=True)

@@ -35,7 +35,14 @@ class PairIn(BaseModel):
     response_a: TextField
     response_b: TextField
     id: Annotated[str, Field(max_length=200)] = "request"
-    group: Annotated[str, Field(max_length=200)] | None = None
+    group: Annotated[
+        str | None,
+        Field(
+            max_length=200,
+            description="The pair's value of the column that the policy was calibrated by, if any. "
+            "A value without labels is an abstention.",
+        ),
+    ] = None
 
 
 class BatchIn(BaseModel):
@@ -55,6 +62,9 @@ class RulingOut(BaseModel):
     uncertainty: float | None
     status: str
     reason: str | None
+    group: Annotated[
+        str | None, Field(description="The policy's rule that decided; small groups share one.")
+    ]
     guarantee: str
     policy_id: str
 
@@ -202,6 +212,7 @@ def _out(ruling: Ruling, service: JudgeService) -> RulingOut:
         uncertainty=judgment.uncertainty,
         status=judgment.status,
         reason=ruling.reason,
+        group=ruling.group,
         guarantee=service.policy.guarantee,
         policy_id=service.policy_id,
     )
@@ -223,12 +234,13 @@ def _policy(service: JudgeService) -> PolicyOut:
         by=policy.by,
         groups=[
             {
-                "group": name,
+                "group": group.group,
+                "values": [value for value in group.covers if value is not None],
                 "accepts": group.accepts,
                 "threshold": group.threshold,
                 "n_calibration": group.n_calibration,
                 "coverage": group.coverage,
             }
-            for name, group in service.groups.items()
+            for group in service.rules
         ],
     )

@@ -16,11 +16,12 @@ from adjudge.results.selection import Policy, PolicyGroup
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ruling:
-    """What the service says of one pair. `reason` says why it was not accepted."""
+    """What the service says of one pair; `group` names the rule, `reason` why it abstains."""
 
     judgment: Judgment
     accepted: bool
     reason: str | None
+    group: str | None
 
 
 class JudgeService:
@@ -31,7 +32,8 @@ class JudgeService:
         self.judge = judge
         self.policy = policy
         self.policy_id = hashlib.sha256(policy.to_json(indent=None).encode()).hexdigest()[:16]
-        self.groups = matching_groups(policy, judge)
+        self.rules = matching_rules(policy, judge)
+        self._by_group = {name: rule for rule in self.rules for name in rule.covers}
         self._knowing = judge.backend if isinstance(judge.backend, KnowsSubject) else None
         self._slots = asyncio.Semaphore(concurrency or judge.backend.concurrency)
 
@@ -43,20 +45,17 @@ class JudgeService:
         """Free what `start` took."""
         await self.judge.backend.close()
 
-    def group_for(self, name: str | None) -> PolicyGroup:
-        """The rule for a request; a policy made by group needs the group's name."""
+    def rule_for(self, group: str | None) -> PolicyGroup | None:
+        """The rule for a request's group; None where no label was of that group."""
         if self.policy.by is None:
-            return self.groups[None]
-        if name is None:
+            return self._by_group.get(None)  # one rule for every pair, whatever its group
+        if group is None:
             raise ArgumentError("group", None, f"this policy holds by {self.policy.by}: name it")
-        if name not in self.groups:
-            known = ", ".join(sorted(str(group) for group in self.groups))
-            raise ArgumentError("group", name, f"the policy knows {known}")
-        return self.groups[name]
+        return self._by_group.get(group)
 
     async def rule(self, pair: Pair, *, group: str | None = None) -> Ruling:
         """Ask in every order the protocol needs, then accept or abstain."""
-        rule = self.group_for(group)
+        rule = self.rule_for(group)
         protocol = self.judge.protocol
         questions = protocol.questions(pair)
         replies = await asyncio.gather(*(self._ask(pair, question) for question in questions))
@@ -78,20 +77,25 @@ class JudgeService:
             return await self.judge.backend.ask(question)
 
 
-def decide(judgment: Judgment, rule: PolicyGroup) -> Ruling:
-    """Accept when the doubt is at most the threshold; never without a verdict."""
+def decide(judgment: Judgment, rule: PolicyGroup | None) -> Ruling:
+    """Accept when the doubt is at most the threshold; never without a verdict or a rule."""
+    reason = _reason_to_abstain(judgment, rule)
+    group = None if rule is None else rule.group
+    return Ruling(judgment=judgment, accepted=reason is None, reason=reason, group=group)
+
+
+def _reason_to_abstain(judgment: Judgment, rule: PolicyGroup | None) -> str | None:
     if judgment.status not in MEASURED or judgment.uncertainty is None:
-        reason = f"no measurement: {judgment.status}"
-        return Ruling(judgment=judgment, accepted=False, reason=reason)
+        return f"no measurement: {judgment.status}"
     if judgment.verdict is None:
-        return Ruling(judgment=judgment, accepted=False, reason="no verdict: both sides are even")
+        return "no verdict: both sides are even"
+    if rule is None:
+        return "no label of this group took part in calibration"
     if rule.accepts == "all":
-        return Ruling(judgment=judgment, accepted=True, reason=None)
+        return None
     if rule.threshold is None:
-        return Ruling(judgment=judgment, accepted=False, reason="the policy accepts nothing")
-    accepted = judgment.uncertainty <= rule.threshold
-    above = None if accepted else "uncertainty above the threshold"
-    return Ruling(judgment=judgment, accepted=accepted, reason=above)
+        return "the policy accepts nothing"
+    return None if judgment.uncertainty <= rule.threshold else "uncertainty above the threshold"
 
 
 def check_servable(policy: Policy) -> None:
@@ -105,11 +109,11 @@ def check_servable(policy: Policy) -> None:
         raise InputError("a jury's policy needs several judges; serve takes one")
 
 
-def matching_groups(policy: Policy, judge: Judge) -> dict[str | None, PolicyGroup]:
+def matching_rules(policy: Policy, judge: Judge) -> list[PolicyGroup]:
     """The policy's rules for this judge, or a refusal that says which part differs."""
     own = [group for group in policy.groups if group.judge_fingerprint == judge.fingerprint]
     if own:
-        return {group.group: group for group in own}
+        return own
     for group in policy.groups:
         if group.fingerprint_parts is not None:
             differs = differing_parts(dict(group.fingerprint_parts), judge.fingerprint_parts)
@@ -132,4 +136,4 @@ def matching_groups(policy: Policy, judge: Judge) -> dict[str | None, PolicyGrou
             f"{judge.protocol.name}; calibrate on judgments of this one",
             differs=("judge",),
         )
-    return {group.group: group for group in named}
+    return named

@@ -13,10 +13,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from serving import JUDGE, served, write_policy
 
-from adjudge.selection import read_policy
+from adjudge.io import write_result
+from adjudge.selection import calibrate, read_policy
 
 PAIR = {"prompt": "What is 1 + 1?", "response_a": "2", "response_b": "3"}
 
@@ -77,6 +79,47 @@ def test_the_policy_is_told_with_what_it_does_not_promise(port: int) -> None:
     assert told["promise"]
     assert told["not_promised"]
     assert told["assumptions"]
+
+
+def test_a_group_is_decided_by_its_rule_and_a_small_one_by_the_shared_rule(tmp_path: Path) -> None:
+    write_policy(tmp_path)
+    judged = pl.read_ndjson(tmp_path / "judgments.jsonl").with_row_index("n")
+    language = pl.when(pl.col("n") < 4).then(pl.lit("la")).when(pl.col("n") < 9)
+    by_language = judged.with_columns(language=language.then(pl.lit("he")).otherwise(pl.lit("en")))
+    made = calibrate(by_language.drop("n"), alpha=0.1, by="language", small_groups="pool", seed=0)
+    policy = write_result(made, tmp_path / "by.json")
+    with served(policy) as port:
+        _, told = ask(port, "/v1/policy")
+        assert [(g["group"], g["values"]) for g in told["groups"]] == [
+            ("en", ["en"]),
+            ("(small groups)", ["la", "he"]),
+        ]
+        rules = {}
+        for language_sent in ("en", "la", "he", "xx"):
+            pairs = [{**PAIR, "prompt": f"{i}?", "group": language_sent} for i in range(40)]
+            status, told = ask(port, "/v1/judge/batch", {"pairs": pairs})
+            assert status == 200
+            rules[language_sent] = {ruling["group"] for ruling in told["rulings"]}
+        assert rules == {
+            "en": {"en"},
+            "la": {"(small groups)"},
+            "he": {"(small groups)"},
+            "xx": {None},
+        }
+        assert not any(ruling["accepted"] for ruling in told["rulings"])
+        assert "no label of this group took part in calibration" in {
+            ruling["reason"] for ruling in told["rulings"]
+        }
+        status, told = ask(port, "/v1/judge", PAIR)
+        assert (status, told["detail"]) == (
+            422, "group = None: this policy holds by language: name it"
+        )  # fmt: skip
+
+
+def test_a_policy_without_groups_has_one_rule_for_all(port: int) -> None:
+    status, told = ask(port, "/v1/judge", {**PAIR, "group": "en"})
+    assert (status, told) == ask(port, "/v1/judge", PAIR)
+    assert told["group"] is None
 
 
 def test_metrics_count_what_was_ruled(port: int) -> None:
