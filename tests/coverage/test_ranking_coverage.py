@@ -32,6 +32,7 @@ from adjudge.ranking import (
 )
 from adjudge.ranking.bradley_terry import elo_standard_errors
 from adjudge.ranking.counts import wins_table
+from adjudge.ranking.evaluation import group_temperatures
 from adjudge.ranking.leaderboard import elo_spread
 from adjudge.ranking.soft_elo import fixed_rule, soft_rule
 from adjudge.simulate.battles import simulate_battles
@@ -358,6 +359,34 @@ def temperature_coverage(seed: int) -> float:
     assert found.beta is not None
     assert found.beta_se is not None
     return float(abs(found.beta - 0.5) <= 1.96 * found.beta_se)
+
+
+def groups_differ(slopes: tuple[float, ...], seed: int) -> float:
+    """1 when the advice about groups whose betas are `slopes` is not to pool."""
+    draw = np.random.default_rng(seed)
+    size = 150 * len(slopes)
+    code = draw.integers(0, len(slopes), size)
+    s = draw.normal(0, 2, size)
+    human = (draw.random(size) < 1 / (1 + np.exp(-np.array(slopes)[code] * s))).astype(float)
+    battles = Battles(
+        names=("x", "y"),
+        a=np.zeros(size, dtype=np.int64),
+        b=np.ones(size, dtype=np.int64),
+        human=human,
+        score=s,
+        groups=tuple(str(k) for k in range(len(slopes))),
+        group_codes=code,
+    )
+    _, advice = group_temperatures(battles)
+    assert advice is not None
+    return float("will do" not in advice)
+
+
+def test_pooling_is_advised_unless_groups_differ() -> None:
+    alike, _ = over_worlds(lambda seed: groups_differ((0.5,) * 4, seed), 100)
+    assert alike <= 0.05 + BAND * math.sqrt(0.05 * 0.95 / 100)
+    apart, _ = over_worlds(lambda seed: groups_differ((0.2, 0.2, 0.8, 0.8), seed), 20)
+    assert apart == 1.0
 
 
 def test_temperature_standard_error() -> None:

@@ -28,14 +28,13 @@ from adjudge.ranking.soft_elo import (
     smoothed_targets,
     soft_rule,
 )
-from adjudge.ranking.temperature import fit_temperature, mean_log_likelihood
+from adjudge.ranking.temperature import fit_temperature
 from adjudge.results.ranking import (
     BudgetRow,
     GroupRow,
     HeldOutRow,
     Leaderboard,
     LooRow,
-    Temperature,
 )
 
 #: The constants of Table 8.
@@ -183,40 +182,35 @@ def sample_efficiency(
     return tuple(rows)
 
 
-def group_temperatures(
-    battles: Battles, pooled: Temperature | None
-) -> tuple[tuple[GroupRow, ...], str | None]:
+def group_temperatures(battles: Battles) -> tuple[tuple[GroupRow, ...], str | None]:
     """Each group's own beta, and whether one pooled beta will do.
 
-    Likelihood ratio test of one beta against one per group. Sparse groups overfit (appendix E): a
-    group of its own is advised only with 500 votes or more.
+    Cochran's test of equal betas, sum (beta_g - mean)^2 / se_g^2 against chi-square, with standard
+    errors by prompt where there are prompts. Sparse groups overfit (appendix E): a group of its own
+    is advised only with 500 votes or more.
     """
     if battles.score is None or battles.human is None or battles.groups is None:
         return (), None
-    if pooled is None:
-        pooled = fit_temperature(battles.score, battles.human)
     rows = []
-    gain, used, large = 0.0, 0, []
     for k, name in enumerate(battles.groups):
         inside = battles.group_codes == k
-        s, y = battles.score[inside], battles.human[inside]
-        found = fit_temperature(s, y)
+        found = fit_temperature(
+            battles.score[inside],
+            battles.human[inside],
+            clusters=None if battles.prompts is None else battles.prompts[inside],
+        )
         rows.append(
             GroupRow(group=name, n_votes=found.n_battles, beta=found.beta, beta_se=found.beta_se)
         )
-        if found.beta is None or pooled.beta is None:
-            continue
-        own = mean_log_likelihood(s, y, found.beta)
-        shared = mean_log_likelihood(s, y, pooled.beta)
-        gain += 2 * found.n_battles * (own - shared)
-        used += 1
-        if found.n_battles >= _FEWEST_VOTES_OWN_BETA:
-            large.append(name)
-    if used < 2:
+    known = [(row.beta, row.beta_se) for row in rows if row.beta is not None and row.beta_se]
+    if len(known) < 2:
         return tuple(rows), "one pooled beta: fewer than two groups have a beta of their own"
-    p = float(stats.chi2.sf(max(gain, 0.0), used - 1))
+    beta, se = np.array(known, dtype=np.float64).T
+    mean = np.average(beta, weights=se**-2)
+    p = float(stats.chi2.sf((((beta - mean) / se) ** 2).sum(), len(known) - 1))
     if p >= 0.05:
         return tuple(rows), f"one pooled beta will do: groups do not differ (p = {p:.2f})"
+    large = [row.group for row in rows if row.n_votes >= _FEWEST_VOTES_OWN_BETA]
     if not large:
         return tuple(rows), (
             f"groups differ (p = {p:.3f}), but none has {_FEWEST_VOTES_OWN_BETA} votes: keep the "

@@ -131,7 +131,7 @@ def rank(
     if against is not None:
         board = replace(board, agreement=_agreement(found, request, against, draw))
     if group is not None:
-        rows, advice = group_temperatures(found, board.temperature)
+        rows, advice = group_temperatures(found)
         board = replace(board, groups=rows, pooling=advice)
     if evaluate:
         board = evaluate_methods(board, found, l2=float(l2), alpha=alpha, splits=splits, rng=draw)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, log_expit
+from scipy.special import expit
 
 from adjudge._stats import (
     binomial_interval,
@@ -323,10 +323,3 @@ def _warnings(
             "have no signal to use; compare with hard-elo and smoothed by --evaluate"
         )
     return tuple(found)
-
-
-def mean_log_likelihood(score: FloatArray, human: FloatArray, beta: float) -> float:
-    """Mean log-likelihood of people's preferences under sigma(beta s), ties left out."""
-    decided = np.isfinite(score) & ((human == 0) | (human == 1))
-    t = (score * (2 * human - 1))[decided]
-    return float(np.mean(log_expit(beta * t)))
