@@ -154,14 +154,8 @@ def _groups(result: GroupedEstimate) -> list[Block]:
         rows=rows,
         caption="One confusion matrix for all" if result.pooled else "A confusion matrix for each",
     )
-    told = (
-        *result.warnings,
-        *(
-            f"{one.group}: {text}"
-            for one in result.groups
-            for text in ((one.reason,) if one.reason else one.warnings)
-        ),
-    )
+    refused = (f"{one.group}: {one.reason}" for one in result.groups if one.reason)
+    told = (*result.all_warnings, *refused)
     warned = [Words(lines=told, tone="bad")] if told else []
     picture = drawn(
         lambda: estimate_figure(result), "Compare intervals; a difference inside them is not one."
