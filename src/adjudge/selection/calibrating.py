@@ -84,9 +84,8 @@ def calibrate(
     count(seed, "seed")
     _refuse_combinations(guarantee, weights, pooled, by, jury)
     dropped: Counter[str] = Counter()
-    frame = labelled(
-        judged(judgments, judge=judge, protocol=protocol), labels, ties=ties, dropped=dropped
-    )
+    frame = judged(judgments, dropped, judge=judge, protocol=protocol)
+    frame = labelled(frame, labels, ties=ties, dropped=dropped)
     if by is not None:
         frame = with_column(frame, by, "by")
         frame = _drop_null(frame, by, f"no {by}", dropped)

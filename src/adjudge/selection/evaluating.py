@@ -58,9 +58,8 @@ def evaluate(
         one_of(method, METHODS, "methods")
     count(n_splits, "n_splits", least=1)
     dropped: Counter[str] = Counter()
-    frame = labelled(
-        judged(judgments, judge=judge, protocol=protocol), labels, ties=ties, dropped=dropped
-    )
+    frame = judged(judgments, dropped, judge=judge, protocol=protocol)
+    frame = labelled(frame, labels, ties=ties, dropped=dropped)
     column = cluster_column(frame, cluster)
     qualities, risks, curves = [], [], []
     for rows in frame.partition_by(["judge", "protocol"], maintain_order=True):

@@ -60,9 +60,8 @@ def plan_selection(
     least_gain = open_unit(gain, "gain")
     count(repeats, "repeats", least=2)
     dropped: Counter[str] = Counter()
-    frame = labelled(
-        judged(judgments, judge=judge, protocol=protocol), labels, ties=ties, dropped=dropped
-    )
+    frame = judged(judgments, dropped, judge=judge, protocol=protocol)
+    frame = labelled(frame, labels, ties=ties, dropped=dropped)
     column = cluster_column(frame, cluster)
     made = entries(frame, by=None, cluster=column, weights=None, seed=seed)
     if len(made) > 1:
@@ -115,7 +114,7 @@ def ids_to_label(
     [('y', 'random')]
     """
     count(n, "n", least=1)
-    frame = judged(judgments)
+    frame = judged(judgments, Counter())
     if labels is not None:
         frame = join_labels(frame, labels).frame
     column = cluster_column(frame, cluster)

@@ -8,7 +8,7 @@ import polars as pl
 
 from adjudge._validation import one_of
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import join_labels, read_judgments
+from adjudge.io import join_labels, open_judgments
 from adjudge.io.tables import FRAME_NAME, TableLike
 from adjudge.records import MEASURED
 
@@ -16,10 +16,16 @@ TIES = ("drop", "error")
 
 
 def judged(
-    judgments: TableLike, *, judge: str | None = None, protocol: str | None = None
+    judgments: TableLike,
+    dropped: Counter[str],
+    *,
+    judge: str | None = None,
+    protocol: str | None = None,
 ) -> pl.DataFrame:
-    """Checked judgments, of one judge or protocol where asked."""
-    frame = read_judgments(judgments)
+    """Checked judgments, native or as published, of one judge or protocol where asked."""
+    opened = open_judgments(judgments)
+    dropped.update(opened.dropped)
+    frame = opened.frame
     for column, wanted in (("judge", judge), ("protocol", protocol)):
         if wanted is None:
             continue

@@ -478,3 +478,21 @@ def test_nothing_accepted_has_no_share_of_errors_and_one_is_singular():
     told = "".join(str(c) for c in policy_view(policy)[0].columns[4].cells)
     assert told.count("–") == 3
     assert "0.0 %" not in told
+
+
+# --- public data sets ------------------------------------------------------------------------
+
+
+def test_published_judgments_are_read_as_they_are():
+    rows = [
+        {
+            "instruction": f"question {i}",
+            "outputs": ["yes", "no"],
+            "preferences": {"human": 1},
+            "probs": [0.9, 0.05],
+        }
+        for i in range(40)
+    ]
+    policy = calibrate(rows, alpha=0.1)
+    assert (policy.n_calibration, policy.accepts) == (40, "all")
+    assert select(rows, policy).summary.n_accepted == 40
