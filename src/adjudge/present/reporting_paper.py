@@ -25,15 +25,12 @@ from adjudge.results.reporting import ReportingReproduction, Simulated
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import RenderableType
+    from rich.table import Table
 
 
 _SETTING_COLUMNS = (
     *("figure", "m", "q0", "q1", "coverage", "Algorithm 1", "naive"),
     *("length, equal", "Algorithm 1"),
-)
-_PROTOCOL_COLUMNS = (
-    *("model", "rows", "rate", "bias naive", "bias", "coverage", "length", "no estimate"),
-    "paper",
 )
 
 
@@ -238,28 +235,39 @@ def reporting_view(found: ReportingReproduction) -> list[RenderableType]:
             )
         )
     if found.protocol:
-        parts.append(
-            table(
-                _PROTOCOL_COLUMNS,
-                [
-                    (
-                        row.model,
-                        number(row.rows),
-                        number(row.rate),
-                        f"{row.bias_naive:+.3f}",
-                        "–" if row.bias_corrected is None else f"{row.bias_corrected:+.3f}",
-                        percent(row.coverage),
-                        number(row.length),
-                        number(row.refused),
-                        ""
-                        if row.paper_coverage is None
-                        else f"{percent(row.paper_coverage)}, {number(row.paper_length)}",
-                    )
-                    for row in found.protocol
-                ],
-                title=f"section 8.2: {found.splits} splits; no estimate: splits of {found.splits}",
-            )
-        )
+        parts.append(_protocol(found))
     parts += [f"note: {text}" for text in found.notes]
     parts += [f"set aside: {size} rows, {why}" for why, size in found.dropped.items()]
     return parts
+
+
+def _protocol(found: ReportingReproduction) -> Table:
+    """Section 8.2 on the user's rows; the paper's figures only where it has these models."""
+    columns = ["model", "rows", "rate", "naive", "bias", "covers", "length", "refused"]
+    known = any(row.paper_coverage is not None for row in found.protocol)
+    made = table(
+        (*columns, "paper") if known else columns,
+        [
+            (
+                row.model,
+                number(row.rows),
+                number(row.rate),
+                f"{row.bias_naive:+.3f}",
+                "–" if row.bias_corrected is None else f"{row.bias_corrected:+.3f}",
+                percent(row.coverage),
+                number(row.length),
+                number(row.refused),
+                *(
+                    (f"{percent(row.paper_coverage)}, {number(row.paper_length)}",)
+                    if row.paper_coverage is not None
+                    else ("",) * known
+                ),
+            )
+            for row in found.protocol
+        ],
+        title=f"section 8.2, {found.splits} splits (naive, bias: mean error of the judge's own and "
+        "of the corrected rate; refused: splits without an estimate)",
+    )
+    for column in made.columns[1:]:
+        column.no_wrap = True
+    return made
