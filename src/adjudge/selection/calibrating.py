@@ -85,9 +85,10 @@ def calibrate(
     _refuse_combinations(guarantee, weights, pooled, by, jury)
     dropped: Counter[str] = Counter()
     frame = judged(judgments, dropped, judge=judge, protocol=protocol)
-    frame = labelled(frame, labels, ties=ties, dropped=dropped)
     if by is not None:
         frame = with_column(frame, by, "by")
+    frame = labelled(frame, labels, ties=ties, dropped=dropped)
+    if by is not None:
         frame = _drop_null(frame, by, f"no {by}", dropped)
     if weights is not None:
         frame = _with_weights(frame, weights)
@@ -198,11 +199,12 @@ def _batch(entry: Entry, seen: Indication, least: int) -> PolicyGroup:
 
 
 def _pooled(made: Sequence[Entry], alpha: Fraction, seed: int) -> list[PolicyGroup]:
-    decided, least = [], fewest_labels("fdr", alpha, alpha)
-    for entry in made:
-        own = [e for e in made if (e.judge, e.protocol) == (entry.judge, entry.protocol)]
-        decided.append(_batch(entry, indicate_pooled(own, alpha, seed), least))
-    return decided
+    least = fewest_labels("fdr", alpha, alpha)
+    seen: dict[int, Indication] = {}
+    for rule in dict.fromkeys((entry.judge, entry.protocol) for entry in made):
+        own = [at for at, entry in enumerate(made) if (entry.judge, entry.protocol) == rule]
+        seen.update(zip(own, indicate_pooled([made[at] for at in own], alpha, seed), strict=True))
+    return [_batch(entry, seen[at], least) for at, entry in enumerate(made)]
 
 
 def _group(

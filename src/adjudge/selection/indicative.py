@@ -47,30 +47,35 @@ def indicate(entry: Entry, alpha: Fraction, seed: int) -> Indication:
     return Indication(float(np.mean(shares)), float(np.mean(risks)))
 
 
-def indicate_pooled(groups: Sequence[Entry], alpha: Fraction, seed: int) -> Indication:
-    """The same with one Benjamini-Hochberg over all groups; each group is halved."""
+def indicate_pooled(groups: Sequence[Entry], alpha: Fraction, seed: int) -> list[Indication]:
+    """The same with one Benjamini-Hochberg over all groups; each group is halved and told apart."""
     rng = np.random.default_rng(seed)
     scores = np.concatenate([entry.scores for entry in groups])
     errors = np.concatenate([entry.errors for entry in groups])
     verdict = np.concatenate([entry.has_verdict for entry in groups])
     codes = np.repeat(np.arange(len(groups)), [len(entry) for entry in groups])
-    shares, risks = [], []
-    for _ in range(HALF_SPLITS):
+    sizes = np.bincount(codes)
+    first = np.concatenate(([0], np.cumsum(sizes)[:-1]))
+    shares, risks = np.zeros((HALF_SPLITS, len(groups))), np.zeros((HALF_SPLITS, len(groups)))
+    for split in range(HALF_SPLITS):
         place = np.lexsort((rng.random(len(codes)), codes))
         rank = np.empty(len(codes), dtype=np.int64)
         rank[place] = np.arange(len(codes))
-        sizes = np.bincount(codes)
-        first = np.concatenate(([0], np.cumsum(sizes)[:-1]))
         own = rank - first[codes] < sizes[codes] // 2
         if not own.any():
-            return Indication(0.0, 0.0)
+            break
         chosen = pooled_fdr_select(
             scores[own], errors[own], codes[own], scores[~own], codes[~own], alpha=alpha
         )
         accepted = chosen.accepted & verdict[~own]
-        shares.append(accepted.mean())
-        risks.append(_risk(accepted, errors[~own]))
-    return Indication(float(np.mean(shares)), float(np.mean(risks)))
+        for group in range(len(groups)):
+            here = codes[~own] == group
+            shares[split, group] = accepted[here].mean()
+            risks[split, group] = _risk(accepted[here], errors[~own][here])
+    return [
+        Indication(float(share), float(risk))
+        for share, risk in zip(shares.mean(axis=0), risks.mean(axis=0), strict=True)
+    ]
 
 
 def _select(entry: Entry, own: IntArray, new: IntArray, alpha: Fraction) -> BatchSelection:

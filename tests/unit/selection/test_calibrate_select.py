@@ -480,6 +480,30 @@ def test_nothing_accepted_has_no_share_of_errors_and_one_is_singular():
     assert "0.0 %" not in told
 
 
+# --- pooled groups ---------------------------------------------------------------------------
+
+
+def test_pooled_groups_are_told_apart():
+    # One Benjamini-Hochberg over both groups; what it accepts in each is not the same.
+    rng = np.random.default_rng(3)
+    sure = np.r_[np.full(150, 0.97), rng.uniform(0.5, 0.6, 150)]
+    frame = pl.DataFrame(
+        {
+            "id": np.arange(300).astype(str),
+            "p_a": sure,
+            "label": np.where(
+                rng.random(300) < np.r_[np.full(150, 0.97), np.full(150, 0.5)], "A", "B"
+            ),
+            "kind": ["easy"] * 150 + ["hard"] * 150,
+        }
+    )
+    policy = calibrate(frame, alpha=0.1, guarantee="fdr", by="kind", pooled=True)
+    shares = {group.group: group.coverage for group in policy.groups}
+    assert shares["easy"] > 0.95
+    assert shares["hard"] < 0.1
+    assert policy.n_accepted == sum(group.n_accepted for group in policy.groups)
+
+
 # --- public data sets ------------------------------------------------------------------------
 
 
