@@ -83,7 +83,7 @@ def estimate(
         str | None, typer.Option(help="A confusion matrix for each value of this column.")
     ] = None,
     positive: Annotated[
-        str | None, typer.Option(help="For class names: the one whose rate is wanted.")
+        str | None, typer.Option(help="For labels in words: the one whose rate is wanted.")
     ] = None,
     confidence_level: Annotated[float, typer.Option(help="Of every interval.")] = 0.95,
     fail_below: Annotated[

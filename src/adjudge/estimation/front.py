@@ -70,7 +70,8 @@ def estimate(
         confidence_level: Of all intervals.
         judge_column: The verdicts' column.
         human_column: The labels' column.
-        positive: For text verdicts: the one that counts as 1.
+        positive: For labels in words: the one that counts as 1. Verdicts may be in the same words,
+            or probabilities of that one.
         rng: Seed of the profile interval and of the permutation test under `pool`.
 
     Returns:

@@ -96,12 +96,7 @@ def read_rows(
     if rows.height == 0:
         raise DataError(name, "no row has a judge verdict", column=judge_column)
     if positive is not None:
-        said, people_say = _same_words(verdict, label, name, judge_column)
-        if positive not in said | people_say:
-            raise ArgumentError("positive", positive, f"choose one of {_some(said | people_say)}")
-        verdict, label = (
-            (s == positive).cast(pl.Int64).cast(pl.String).alias(s.name) for s in (verdict, label)
-        )
+        verdict, label = _against_the_rest(verdict, label, positive, name, judge_column)
     coded = {
         option: _coded(tidy(rows.get_column(column), name, column))
         for option, column in columns.items()
@@ -304,21 +299,49 @@ def _classes(
     return tuple(names), verdicts, labels
 
 
+def _against_the_rest(
+    verdict: pl.Series, label: pl.Series, positive: str, name: str, column: str
+) -> tuple[pl.Series, pl.Series]:
+    """Both as 1 for `positive` and 0 for all else; numbers in [0, 1] beside labels in words stay.
+
+    They are the probability of `positive`, as p_a is that of label A.
+    """
+    said, known = (set(s.drop_nulls().unique().to_list()) for s in (verdict, label))
+    if positive not in said | known:
+        raise ArgumentError("positive", positive, f"choose one of {_some(said | known)}")
+    ones = [(s == positive).cast(pl.Int64).cast(pl.String).alias(s.name) for s in (verdict, label)]
+    if positive in known and not said & known and _shares(verdict):
+        return verdict, ones[1]
+    _same_words(verdict, label, name, column)
+    return ones[0], ones[1]
+
+
+def _shares(values: pl.Series) -> bool:
+    """Whether all are numbers in [0, 1]."""
+    numbers = values.cast(pl.Float64, strict=False)
+    return numbers.null_count() == values.null_count() and bool(numbers.is_between(0, 1).all())
+
+
 def _same_words(
     verdict: pl.Series, label: pl.Series, name: str, column: str
 ) -> tuple[set[str], set[str]]:
     """The values of both; refused where none is common, as with yes and no against 1 and 0."""
     said, known = (set(s.drop_nulls().unique().to_list()) for s in (verdict, label))
     if min(len(said), len(known)) > 1 and not said & known:
+        remedy = "write verdicts and labels in the same words"
+        if _shares(verdict):
+            remedy += (
+                ", or name the label that verdicts of 1 stand for: --positive NAME (positive=)"
+            )
         raise DataError(
             name,
             f"the judge says {_some(said)}, people say {_some(known)}: no value in common",
             column=column,
-            remedy="write verdicts and labels in the same words",
+            remedy=remedy,
         )
     return said, known
 
 
 def _some(values: set[str]) -> str:
     shown = sorted(values)
-    return ", ".join(shown[:12]) + (", ..." if len(shown) > 12 else "")
+    return ", ".join(shown[:5]) + (", ..." if len(shown) > 5 else "")

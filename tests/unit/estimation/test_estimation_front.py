@@ -416,3 +416,18 @@ def test_a_group_is_estimated_as_if_it_came_alone() -> None:
     judge[:300] = np.where(judge[:300] == 1, 0.9, 0.2)
     soft = estimate(judge=judge, human=human, by=group)
     assert {one.judge_scale for one in soft.groups} == {"probability"}
+
+
+def test_probabilities_of_a_label_in_words() -> None:
+    """What `adjudge judge` writes: p_a, and labels A, B or tie."""
+    rng = np.random.default_rng(12)
+    truth = rng.choice(["A", "B", "tie"], 900, p=[0.5, 0.3, 0.2])
+    p_a = np.clip(rng.normal(np.where(truth == "A", 0.7, 0.4), 0.15), 0, 1)
+    label = [str(t) if i < 300 else None for i, t in enumerate(truth)]
+    got = estimate(
+        {"p_a": p_a, "label": label}, judge_column="p_a", human_column="label", positive="A"
+    )
+    same = estimate(judge=p_a, human=[None if t is None else int(t == "A") for t in label])
+    assert (got.estimate, got.low, got.high) == (same.estimate, same.low, same.high)
+    with pytest.raises(DataError, match="verdicts of 1 stand for: --positive NAME"):
+        estimate({"p_a": p_a, "label": label}, judge_column="p_a", human_column="label")
