@@ -28,7 +28,9 @@ class Difference(NamedTuple):
     reason: str | None
 
 
-def paired_difference(a: Outcome, b: Outcome, sample: Sample) -> Difference:
+def paired_difference(
+    a: Outcome, b: Outcome, sample: Sample, *, names: tuple[str, str] = ("the first", "the second")
+) -> Difference:
     """Difference of two outcomes on one set of rows (their `influence` arrays line up with it).
 
     Var(A - B) = sum over clusters of (S_A - S_B)^2. Its ratio to Var(A) + Var(B) scales the two
@@ -37,9 +39,9 @@ def paired_difference(a: Outcome, b: Outcome, sample: Sample) -> Difference:
     calibration rows that serve both models are shared. A normal (with clusters Student) interval:
     with few labels per model it is approximate, as are its two parts.
     """
-    for name, one in (("first", a), ("second", b)):
+    for name, one in zip(names, (a, b), strict=True):
         if one.estimate is None:
-            return Difference(None, None, None, None, None, f"the {name} has none: {one.reason}")
+            return Difference(None, None, None, None, None, f"{name} has no rate: {one.reason}")
     if (
         a.estimate is None
         or b.estimate is None

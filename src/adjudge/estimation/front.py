@@ -245,7 +245,7 @@ def _difference(
     (first, raw_a), (second, raw_b) = sides
     either = np.asarray((rows.groups == codes[0]) | (rows.groups == codes[1]))
     used = sample.restricted(either, calibration=np.ones_like(either) if pool else None)
-    found = paired_difference(raw_a, raw_b, used)
+    found = paired_difference(raw_a, raw_b, used, names=compare)
     shared, total = _shared(rows, sample, codes)
     warnings = list(_pool_warnings(rows, sample, pool, 0)[0])
     warnings += [f"{one.group}: {text}" for one in (first, second) for text in one.warnings]

@@ -73,12 +73,14 @@ def _group_table(result: GroupedEstimate, groups: Sequence[Estimate], width: int
         "labels": [f"{one.n_calibration_positive}/{one.n_calibration_negative}" for one in groups],
         "rows": [number(one.n_test) for one in groups],
     }
+    if all(one.sensitivity is None and one.specificity is None for one in groups):
+        del columns["sens/spec"]
     left_out = []
     for name in _FIRST_TO_GO:
         if _wide(columns) <= width:
             break
-        del columns[name]
-        left_out.append(name)
+        if columns.pop(name, None) is not None:
+            left_out.append(name)
     notes = [] if "labels" in left_out else ["labels: positive/negative"]
     if any(one.warnings for one in groups):
         notes.append("!: read the warning")
