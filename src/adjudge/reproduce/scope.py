@@ -7,7 +7,6 @@ a judge), and the paper's figures are printed beside yours.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,15 @@ import polars as pl
 
 from adjudge._validation import count
 from adjudge.errors import ArgumentError
-from adjudge.io import read_judgments, read_pairs, read_table
-from adjudge.io.tables import TableLike, as_frame
+from adjudge.io import (
+    PUBLIC_FORMATS,
+    open_judgments,
+    read_judgments,
+    read_pairs,
+    read_public,
+    sniff,
+)
+from adjudge.io.tables import TableLike
 from adjudge.judges import judge_pairs
 from adjudge.results.evaluation import PublishedRisk, ReproducedSet, ScopeReproduction
 from adjudge.selection import evaluate
@@ -80,8 +86,8 @@ def reproduce_scope(
 
     `data` maps a name (mt-bench, rewardbench, chatbot-arena or your own) to judgments with
     labels, or to pairs with labels that `judge` is then asked about (`asking`: what `judge_pairs`
-    takes, a store for example). The simulator always runs, so that the protocol can be seen to
-    work without any data: its figures are no paper's.
+    takes, a store for example), in our format or as published. The simulator always runs, so that
+    the protocol can be seen to work without any data: its figures are no paper's.
 
     >>> done = reproduce_scope(n=200, n_splits=20)
     >>> [(one.dataset, one.n_sampled) for one in done.datasets]
@@ -90,8 +96,8 @@ def reproduce_scope(
     count(n, "n", least=20)
     sets = [_simulated(n, n_splits, seed)]
     for name, source in (data or {}).items():
-        frame = _judgments(name, source, judge, n, seed, asking)
-        sets.append(_reproduce(name, frame, n, n_splits, seed))
+        frame, available = _judgments(name, source, judge, n, seed, asking)
+        sets.append(_reproduce(name, frame, available, n, n_splits, seed))
     return ScopeReproduction(
         n_wanted=n,
         n_splits=n_splits,
@@ -118,35 +124,49 @@ def published_for(dataset: str, judge: str) -> list[PublishedRisk]:
 
 def _simulated(n: int, n_splits: int, seed: int) -> ReproducedSet:
     frame = read_judgments(two_order_judge(n, rng=seed))
-    return _reproduce(SIMULATOR, frame.with_columns(judge=pl.lit("simulated")), n, n_splits, seed)
+    frame = frame.with_columns(judge=pl.lit("simulated"))
+    return _reproduce(SIMULATOR, frame, n, n, n_splits, seed)
 
 
 def _judgments(
     name: str, source: TableLike, judge: str | None, n: int, seed: int, asking: Mapping[str, Any]
-) -> pl.DataFrame:
-    table = read_table(source) if isinstance(source, (str, Path)) else as_frame(source)
-    if {"p_a", "p_fwd"} & set(table.columns):
-        return read_judgments(source)
+) -> tuple[pl.DataFrame, int]:
+    """Decided rows, of a judge that was asked about a sample of them if need be; how many items."""
+    found = sniff(source)
+    public = PUBLIC_FORMATS.get(found or "")
+    if found == "judgments" or (
+        judge is None and public is not None and "judgments" in public.gives
+    ):
+        decided = _decided(name, open_judgments(source).frame)
+        return decided, decided.get_column("id").n_unique()
     if judge is None:
         raise ArgumentError(
             "data", name, "holds pairs, not judgments: also give a --judge to ask about them"
         )
-    pairs = read_pairs(source)
-    chosen = _sample(pairs.filter(pl.col("label").is_in(["A", "B"])), n, seed)
-    return read_judgments(judge_pairs(chosen, judge=judge, **asking).judgments)
+    if public is None:
+        pairs = read_pairs(source)
+    else:
+        pairs = read_public(source, found, kind="pairs", seed=seed).frame
+    decided = _decided(name, pairs)
+    asked = judge_pairs(_sample(decided, n, seed), judge=judge, **asking)
+    return read_judgments(asked.judgments), decided.height
 
 
-def _reproduce(name: str, frame: pl.DataFrame, n: int, n_splits: int, seed: int) -> ReproducedSet:
+def _decided(name: str, frame: pl.DataFrame) -> pl.DataFrame:
     if "label" not in frame.columns:
         raise ArgumentError("data", name, "has no human labels in a column called label")
-    decided = frame.filter(pl.col("label").is_in(["A", "B"]))
-    ids = decided.select("id").unique(maintain_order=True)
-    kept = _sample(ids, n, seed)
-    rows = decided.join(kept, on="id", how="semi", maintain_order="left")
+    return frame.filter(pl.col("label").is_in(["A", "B"]))
+
+
+def _reproduce(
+    name: str, frame: pl.DataFrame, available: int, n: int, n_splits: int, seed: int
+) -> ReproducedSet:
+    kept = _sample(frame.select("id").unique(maintain_order=True), n, seed)
+    rows = frame.join(kept, on="id", how="semi", maintain_order="left")
     # The paper splits by item; repeated prompts are not held together.
     seen = evaluate(rows, n_splits=n_splits, cluster=None, seed=seed)
     return ReproducedSet(
-        dataset=name, n_available=ids.height, n_sampled=kept.height, evaluation=seen
+        dataset=name, n_available=available, n_sampled=kept.height, evaluation=seen
     )
 
 

@@ -54,3 +54,26 @@ def test_unlabelled_judgments_are_refused():
     frame = pl.DataFrame(two_order_judge(30, rng=0)).drop("label")
     with pytest.raises(ArgumentError, match="no human labels"):
         reproduce_scope({"mine": frame}, n=20, n_splits=5)
+
+
+def test_a_published_data_set_is_sampled_and_judged():
+    rows = [
+        {"id": i, "prompt": f"q{i}", "chosen": "good", "rejected": "bad", "chosen_model": "x",
+         "rejected_model": "y", "subset": "z"}
+        for i in range(60)
+    ]  # fmt: skip
+    own = reproduce_scope(
+        {"rewardbench": rows}, judge="simulated:accuracy=0.9,seed=1", n=40, n_splits=5, store=None
+    ).datasets[1]
+    assert (own.n_available, own.n_sampled) == (60, 40)
+
+
+def test_published_judgments_need_no_judge():
+    rows = [
+        {"instruction": f"q{i}", "outputs": ["a", "b"], "preferences": {"human": 1 + i % 2},
+         "probs": [0.9, 0.1]}
+        for i in range(50)
+    ]  # fmt: skip
+    own = reproduce_scope({"chatbot-arena": rows}, n=40, n_splits=5).datasets[1]
+    assert (own.n_available, own.n_sampled) == (50, 40)
+    assert own.evaluation.signals[0].signal == "trust-or-escalate"
