@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -45,6 +46,9 @@ def serve(
             ws="none",
         )
         shown = f"[{host}]" if ":" in host else host
+        # What is loaded by now stays: collections during requests need not walk through it.
+        gc.collect()
+        gc.freeze()
         ready(f"http://{shown}:{taken}/")
         with _outliving_signals():
             uvicorn.Server(config).run(sockets=[bound])

@@ -12,9 +12,8 @@ import hmac
 import ipaddress
 import json
 from dataclasses import dataclass
-from typing import Any
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from adjudge.errors import ArgumentError
@@ -24,15 +23,15 @@ CONTENT_SECURITY_POLICY = (
     "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
 )
-_HEADERS = {
-    "content-security-policy": CONTENT_SECURITY_POLICY,
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "cache-control": "no-store",
-}
+_HEADERS = (
+    (b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+)
 #: A body up to so many times the limit is read and thrown away before it is refused: a client that
 #: is still sending would otherwise see a broken connection instead of the reason.
 _DRAINED = 4
@@ -141,13 +140,14 @@ class Guard:
             nonlocal begun
             if message["type"] == "http.response.start":
                 begun = True
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers.setdefault(name, value)
+                given = message.get("headers", ())
+                named = {name.lower() for name, _ in given}
+                message["headers"] = [*given, *(own for own in _HEADERS if own[0] not in named)]
             await send(message)
 
         try:
-            body = await asyncio.wait_for(self._body(receive), self.limits.body_seconds)
+            async with asyncio.timeout(self.limits.body_seconds):
+                body = await self._body(receive)
         except _TooLargeError:
             await _answer(send, 413, self._too_large)
             return
@@ -157,10 +157,8 @@ class Guard:
         except _GoneError:
             return
         try:
-            replay = _replay(body, receive)
-            await asyncio.wait_for(
-                self.app(scope, replay, guarded_send), self.limits.answer_seconds
-            )
+            async with asyncio.timeout(self.limits.answer_seconds):
+                await self.app(scope, _replay(body, receive), guarded_send)
         except TimeoutError:
             if not begun:
                 await _answer(send, 504, "no answer within the time limit")
@@ -211,8 +209,8 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 async def _answer(send: Send, status: int, detail: str) -> None:
     body: bytes = json.dumps({"detail": detail}).encode()
-    headers: list[Any] = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
-    headers += [
+    headers = [
+        *_HEADERS,
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),
     ]

@@ -66,6 +66,8 @@ class JudgeService:
 
     async def rule_many(self, pairs: Sequence[Pair], groups: Sequence[str | None]) -> list[Ruling]:
         """Several pairs at once, in their order."""
+        if len(pairs) == 1:  # the usual request, without a task of its own
+            return [await self.rule(pairs[0], group=groups[0])]
         return await asyncio.gather(
             *(self.rule(pair, group=group) for pair, group in zip(pairs, groups, strict=True))
         )
