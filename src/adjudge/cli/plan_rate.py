@@ -51,6 +51,9 @@ def rate(
     ] = None,
     judge_column: Annotated[str, typer.Option(help="The verdicts' column, 0/1.")] = "judge",
     human_column: Annotated[str, typer.Option(help="The labels' column.")] = "human",
+    positive: Annotated[
+        str | None, typer.Option(help="For verdicts in words: the one whose rate is wanted.")
+    ] = None,
     step: Annotated[int, typer.Option(help="What this many more labels would buy.", min=1)] = 50,
     confidence_level: Annotated[float, typer.Option(help="Of the interval planned for.")] = 0.95,
     write_ids: Annotated[
@@ -83,6 +86,7 @@ def rate(
         n_test=n_test,
         judge_column=judge_column,
         human_column=human_column,
+        positive=positive,
         step=step,
         confidence_level=confidence_level,
     )
@@ -105,6 +109,7 @@ def rate(
             draw=draw,
             judge_column=judge_column,
             human_column=human_column,
+            positive=positive,
             rng=seed,
         )
         write_rows(rows, write_ids)

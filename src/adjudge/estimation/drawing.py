@@ -20,6 +20,7 @@ def draw_rows(
     verdict_sizes: tuple[int, int] | None = None,
     judge_column: str = "judge",
     human_column: str = "human",
+    positive: str | None = None,
     rng: Seed = 0,
 ) -> pl.DataFrame:
     """Unlabelled rows to label next, in random order, with `sampled_by` and `sampling_probability`.
@@ -39,7 +40,7 @@ def draw_rows(
     stream = generator(rng)
     if "id" not in frame.columns:
         frame = frame.with_columns(id=pl.int_range(1, pl.len() + 1).cast(pl.String))
-    verdict, unlabelled = verdicts_and_gaps(frame, judge_column, human_column)
+    verdict, unlabelled = verdicts_and_gaps(frame, judge_column, human_column, positive)
     open_rows = np.flatnonzero(unlabelled & ~np.isnan(verdict))
     if open_rows.size == 0:
         raise ArgumentError("frame", "no unlabelled rows", "give rows that are not labelled yet")
@@ -65,8 +66,9 @@ def draw_rows(
 
 
 def verdicts_and_gaps(
-    frame: pl.DataFrame, judge_column: str, human_column: str
+    frame: pl.DataFrame, judge_column: str, human_column: str, positive: str | None = None
 ) -> tuple[FloatArray, BoolArray]:
     """The verdicts as numbers (NaN where there is none), and which rows have no human label."""
     verdict, human = (tidy(frame.get_column(c), "rows", c) for c in (judge_column, human_column))
-    return verdict.cast(pl.Float64).to_numpy(), human.is_null().to_numpy()
+    number = verdict if positive is None else (verdict == positive).cast(pl.Int64)
+    return number.cast(pl.Float64).to_numpy(), human.is_null().to_numpy()

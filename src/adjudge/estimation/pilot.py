@@ -30,6 +30,7 @@ def plan_from_table(
     n_test: int | None = None,
     judge_column: str = "judge",
     human_column: str = "human",
+    positive: str | None = None,
     step: int = 50,
     confidence_level: float = 0.95,
 ) -> RatePlan:
@@ -45,10 +46,16 @@ def plan_from_table(
     """
     have = (0, 0)
     if data is not None:
-        rows = read_rows(data, judge_column=judge_column, human_column=human_column)
+        frame = _with_human(read_table(data), human_column)
+        rows = read_rows(
+            frame, judge_column=judge_column, human_column=human_column, positive=positive
+        )
         if rows.sample is None or rows.scale != "binary":
             raise ArgumentError(
-                "judge_column", judge_column, "give verdicts of 0 and 1 to plan for"
+                "judge_column",
+                judge_column,
+                "give verdicts of 0 and 1, or the class that counts as 1: --positive NAME "
+                "(positive=)",
             )
         counts = counts_of(rows.sample)
         have = (counts.m0, counts.m1)
@@ -93,6 +100,7 @@ def rows_to_label(
     draw: str = "random",
     judge_column: str = "judge",
     human_column: str = "human",
+    positive: str | None = None,
     rng: Seed = 0,
 ) -> pl.DataFrame:
     """Rows of the table to label for `plan`, drawn as `draw_rows` does; labels there count.
@@ -102,12 +110,10 @@ def rows_to_label(
     """
     if data is None:
         raise ArgumentError("table", None, "give the judged rows to draw from")
-    frame = read_table(data)
-    if human_column not in frame.columns:
-        frame = frame.with_columns(pl.lit(None).alias(human_column))
+    frame = _with_human(read_table(data), human_column)
     if plan.labels is None or plan.verdict_m0 is None or plan.verdict_m1 is None:
         raise ArgumentError("plan", "infeasible", "plan for a width that can be reached first")
-    verdict, unlabelled = verdicts_and_gaps(frame, judge_column, human_column)
+    verdict, unlabelled = verdicts_and_gaps(frame, judge_column, human_column, positive)
     there = [int((verdict[~unlabelled] == value).sum()) for value in (0, 1)]
     sizes = (max(plan.verdict_m0 - there[0], 0), max(plan.verdict_m1 - there[1], 0))
     needed = plan.labels if plan.expected_draws is None else plan.expected_draws
@@ -125,5 +131,13 @@ def rows_to_label(
         verdict_sizes=sizes,
         judge_column=judge_column,
         human_column=human_column,
+        positive=positive,
         rng=rng,
     )
+
+
+def _with_human(frame: pl.DataFrame, human_column: str) -> pl.DataFrame:
+    """The rows with a column for labels, empty where the table has none yet."""
+    if human_column in frame.columns:
+        return frame
+    return frame.with_columns(pl.lit(None, dtype=pl.String).alias(human_column))

@@ -143,3 +143,15 @@ def test_drawn_rows_are_unlabelled_and_carry_their_probability() -> None:
     assert set(verdict["sampled_by"]) == {"plan"}
     with pytest.raises(ArgumentError, match="not labelled yet"):
         draw_rows(frame.head(10), 5)
+
+
+def test_a_plan_for_verdicts_in_words_and_a_table_without_labels() -> None:
+    words = {"judge": ["A", "B", "A", None] * 60}
+    guess = {"sensitivity": 0.8, "specificity": 0.8}
+    plan = plan_from_table(words, labels=60, positive="A", **guess)
+    assert plan.judge_rate == pytest.approx(2 / 3)
+    drawn = rows_to_label(words, plan, draw="verdict", positive="A")
+    sizes = dict(drawn.group_by("judge").len().iter_rows())
+    assert sizes == {"A": plan.verdict_m1, "B": plan.verdict_m0}
+    with pytest.raises(ArgumentError, match="--positive NAME"):
+        plan_from_table(words, labels=60, **guess)
