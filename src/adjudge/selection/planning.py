@@ -10,7 +10,7 @@ import polars as pl
 
 from adjudge._validation import BoolArray, IntArray, count, exact_level, one_of, open_unit
 from adjudge.errors import ArgumentError
-from adjudge.io import join_labels
+from adjudge.io import join_labels, open_labels
 from adjudge.io.tables import TableLike
 from adjudge.results.evaluation import PlanPoint, SelectionPlan
 from adjudge.selection.clusters import one_row_per_cluster
@@ -116,7 +116,7 @@ def ids_to_label(
     count(n, "n", least=1)
     frame = judged(judgments, Counter())
     if labels is not None:
-        frame = join_labels(frame, labels).frame
+        frame = join_labels(frame, open_labels(labels).frame).frame
     column = cluster_column(frame, cluster)
     if "label" not in frame.columns:
         frame = frame.with_columns(label=pl.lit(None, pl.String))

@@ -8,7 +8,7 @@ import polars as pl
 
 from adjudge._validation import one_of
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import join_labels, open_judgments
+from adjudge.io import join_labels, open_judgments, open_labels
 from adjudge.io.tables import FRAME_NAME, TableLike
 from adjudge.records import MEASURED
 
@@ -49,10 +49,17 @@ def labelled(
     """
     one_of(ties, TIES, "ties")
     if labels is not None:
-        joined = join_labels(frame, labels)
+        opened = open_labels(labels)
+        joined = join_labels(frame, opened.frame)
         frame = joined.frame
-        if joined.split:
-            dropped["raters without a majority"] += joined.split
+        for why, rows in (
+            *opened.dropped.items(),
+            ("raters without a majority", joined.split),
+            ("label whose id no row has", joined.unused),
+            ("label in the judgments, replaced by the one in the labels file", joined.replaced),
+        ):
+            if rows:
+                dropped[why] += rows
     if "label" not in frame.columns:
         raise DataError(
             FRAME_NAME,

@@ -480,6 +480,22 @@ def test_nothing_accepted_has_no_share_of_errors_and_one_is_singular():
     assert "0.0 %" not in told
 
 
+# --- labels from their own file --------------------------------------------------------------
+
+
+def test_every_label_of_the_file_is_accounted_for():
+    frame = pl.DataFrame(
+        {"id": [f"{i}" for i in range(30)], "p_a": [0.9] * 30, "label": ["B"] * 30}
+    )
+    given = pl.DataFrame({"id": [f"{i}" for i in range(32)] + ["0"], "label": ["A"] * 32 + ["B"]})
+    policy = calibrate(frame, labels=given, alpha=0.1)
+    assert policy.dropped == {
+        "raters without a majority": 1,
+        "label whose id no row has": 2,
+        "label in the judgments, replaced by the one in the labels file": 29,
+    }
+
+
 # --- pooled groups ---------------------------------------------------------------------------
 
 
