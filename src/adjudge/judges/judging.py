@@ -289,6 +289,7 @@ def _summary(
         first_slot_orders=counts.orders,
         agreement=counts.agreed / counts.labelled if counts.labelled else None,
         agreement_rows=counts.labelled,
+        undecided=counts.undecided,
         prompt_tokens=tally.prompt_tokens,
         completion_tokens=tally.completion_tokens,
         calls_without_tokens=tally.untold_tokens,

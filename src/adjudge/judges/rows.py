@@ -68,6 +68,7 @@ class RowTally:
     orders: int = 0
     agreed: int = 0
     labelled: int = 0
+    undecided: int = 0
     cost: float = 0.0
 
     def add(self, row: Row) -> None:
@@ -82,6 +83,7 @@ class RowTally:
                 lean = sign * (p - 0.5)
                 self.first_slot += 1.0 if lean > 0 else 0.5 if lean == 0 else 0.0
                 self.orders += 1
+        self.undecided += row.get("p_a") is not None and row["verdict"] is None
         if row.get("verdict") is not None and row.get("label") in ("A", "B"):
             self.labelled += 1
             self.agreed += row["verdict"] == row["label"]

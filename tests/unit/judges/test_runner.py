@@ -187,6 +187,15 @@ def test_calls_are_paced() -> None:
     assert time.monotonic() - began >= 11 / 50
 
 
+def test_rows_without_a_winner_are_told() -> None:
+    def alike(question: Question, n: int) -> Reply:
+        return Reply(status="ok", logprobs={"A": -0.7, "B": -0.7})
+
+    summary = judge_pairs(PAIRS[:3], judge=Scripted(alike), store=None).summary
+    assert (summary.undecided, summary.agreement) == (3, None)
+    assert "no verdict in 3 of 3 rows with a number: neither answer is ahead" in summary.lines()
+
+
 def test_failed_calls_are_kept_and_asked_again_the_next_time_only() -> None:
     def sometimes(question: Question, n: int) -> Reply | None:
         return Reply(status="error", error="timed out", raw="half a re") if n % 4 == 0 else None

