@@ -8,33 +8,15 @@ import numpy as np
 
 from adjudge._validation import Seed, one_of
 from adjudge.errors import ArgumentError
-from adjudge.estimation import (
-    conditional as conditional_,
-)
-from adjudge.estimation import (
-    difference as difference_,
-)
-from adjudge.estimation import (
-    human_only as human_only_,
-)
-from adjudge.estimation import (
-    misclassification as misclassification_,
-)
-from adjudge.estimation import (
-    naive as naive_,
-)
-from adjudge.estimation import (
-    ppi as ppi_,
-)
-from adjudge.estimation import (
-    soft as soft_,
-)
-from adjudge.estimation import (
-    strata as strata_,
-)
-from adjudge.estimation import (
-    weighted as weighted_,
-)
+from adjudge.estimation import conditional as conditional_
+from adjudge.estimation import difference as difference_
+from adjudge.estimation import human_only as human_only_
+from adjudge.estimation import misclassification as misclassification_
+from adjudge.estimation import naive as naive_
+from adjudge.estimation import ppi as ppi_
+from adjudge.estimation import soft as soft_
+from adjudge.estimation import strata as strata_
+from adjudge.estimation import weighted as weighted_
 from adjudge.estimation.counts import counts_of, exact_share
 from adjudge.estimation.influence import corrected_influence
 from adjudge.estimation.label_shift import LEVEL, NEEDS_RANDOM_LABELS, label_shift
