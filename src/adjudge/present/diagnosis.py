@@ -9,7 +9,7 @@ import numpy as np
 
 from adjudge.errors import ArgumentError
 from adjudge.present.tables import safe
-from adjudge.present.theme import ACCENT, INK, MUTED, SERIES, WARM, new_figure, themed
+from adjudge.present.theme import ACCENT, INK, MUTED, SERIES, new_figure, themed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -133,73 +133,170 @@ def _cycle_legend(figure: Figure, judges: Sequence[str | None]) -> None:
     figure.legend(handles=marks, loc="outside lower center", ncols=min(4, len(marks)), fontsize=8.5)
 
 
+#: A bias and its distance from the unbiased value, with its interval, in points of 100.
+_Departure = tuple[str, float, float | None, float | None]
+_BIASES = {"first slot": SERIES[0], "longer answer": SERIES[1], "own family": SERIES[2]}
+
+
 def bias_figure(result: BiasReport) -> Figure:
-    """First-slot share and flips per judge with intervals; reliability curves beside them."""
-    judges = [judge for judge in result.judges if judge.position is not None]
+    """Every bias of every judge as its distance from an unbiased judge; calibration beside it."""
+    judges = [(judge, departures) for judge in result.judges if (departures := _departures(judge))]
     sure = [judge for judge in result.judges if judge.reliability is not None]
     if not judges and not sure:
-        raise ArgumentError("plot", "neither position nor reliability measured", "nothing to draw")
+        raise ArgumentError("plot", "no bias could be measured", "see what is named as missing")
     panels = int(bool(judges)) + int(bool(sure))
+    rows = max(len(sure), sum(len(found) for _, found in judges))
     with themed():
-        figure = new_figure(
-            4.9 * panels + 2.2 * bool(sure), max(3.4, 2.1 + 0.42 * len(result.judges))
-        )
+        figure = new_figure(1.2 + 4.9 * panels, max(3.6, 1.9 + 0.27 * rows + 0.12 * len(judges)))
         drawn = list(figure.subplots(1, panels, squeeze=False)[0])
         if judges:
-            _positions(drawn.pop(0), judges)
-        if sure:
-            _reliabilities(drawn.pop(0), sure)
+            _biases(drawn.pop(0), judges)
+        if len(sure) == 1:
+            _reliability(drawn.pop(0), sure[0])
+        elif sure:
+            _confidences(drawn.pop(0), sure)
+        several = {name for _, found in judges for name, *_ in found} if len(judges) > 1 else set()
+        _bias_legend(figure, several, confidence=len(sure) > 1)
     return figure
 
 
-def _positions(axes: Axes, judges: Sequence[JudgeBias]) -> None:
-    places = np.arange(len(judges))[::-1]
-    for place, judge in zip(places, judges, strict=True):
-        found = judge.position
-        if found is None:
-            continue
-        if found.low is not None and found.high is not None:
-            axes.plot([100 * found.low, 100 * found.high], [place] * 2, color=ACCENT, lw=2.2)
-        axes.scatter(100 * found.first_share, place, color=ACCENT, s=46, zorder=3)
-        axes.scatter(
-            100 * found.flip_share, place, facecolor="white", edgecolor=WARM, s=40, lw=1.6, zorder=3
+def _departures(judge: JudgeBias) -> list[_Departure]:
+    found: list[tuple[str, float | None, float | None, float | None, float]] = []
+    if (p := judge.position) is not None:
+        found.append(("first slot", p.first_share, p.low, p.high, 0.5))
+    if (v := judge.verbosity) is not None:
+        found.append(("longer answer", v.longer_share, v.low, v.high, 0.5))
+    if (f := judge.family) is not None:
+        found.append(("own family", f.excess, f.low, f.high, 0.0))
+    return [
+        (
+            name,
+            100 * (value - fair),
+            None if low is None else 100 * (low - fair),
+            None if high is None else 100 * (high - fair),
         )
-    axes.axvline(50, color=MUTED, linestyle="--", linewidth=1.2)
-    axes.set_yticks(places, [shown(judge.judge) for judge in judges])
-    axes.set_ylim(-0.7, len(judges) - 0.3)
-    axes.set_xlim(-2, 102)
+        for name, value, low, high, fair in found
+        if value is not None
+    ]
+
+
+def _biases(axes: Axes, judges: Sequence[tuple[JudgeBias, list[_Departure]]]) -> None:
+    alone = len(judges) == 1
+    axes.axvline(0, color=MUTED, linestyle="--", linewidth=1.2)
+    ticks: list[tuple[float, str]] = []
+    at, reach = 0.0, 10.0
+    for judge, found in judges:
+        first = at
+        for name, value, low, high in found:
+            colour = _BIASES[name]
+            if low is not None and high is not None:
+                axes.plot([low, high], [at, at], color=colour, lw=2.2, alpha=0.6)
+                reach = max(reach, abs(low), abs(high))
+            face = colour if _clearly(low, high) else "white"
+            axes.scatter(value, at, s=42, zorder=3, facecolor=face, edgecolor=colour, linewidth=1.6)
+            reach = max(reach, abs(value))
+            if alone:
+                ticks.append((at, name))
+            at += 1
+        if not alone:
+            flips = judge.position and f"\nflips {100 * judge.position.flip_share:.0f} %"
+            ticks.append(((first + at - 1) / 2, shown(judge.judge) + (flips or "")))
+        at += 0.6
+    axes.set_yticks([place for place, _ in ticks], [text for _, text in ticks])
+    axes.set_ylim(at - 0.6, -1.0)
+    axes.set_xlim(-1.08 * reach, 1.08 * reach)
     axes.grid(axis="y", visible=False)
-    axes.set_xlabel("● first answer picked    ○ verdict flips with the order    (%)")
-    leaning = sum(judge.position is not None and judge.position.biased for judge in judges)
-    if len(judges) == 1:
-        axes.set_title("The judge leans to a slot" if leaning else "No lean to a slot shows")
-    else:
-        axes.set_title(f"{leaning} of {len(judges)} judges lean to a slot")
+    axes.set_xlabel("points from an unbiased judge (filled: clearly off)")
+    axes.set_title(_bias_title(judges))
 
 
-def _reliabilities(axes: Axes, judges: Sequence[JudgeBias]) -> None:
+def _clearly(low: float | None, high: float | None) -> bool:
+    return low is not None and high is not None and not low <= 0 <= high
+
+
+def _bias_legend(figure: Figure, biases: set[str], *, confidence: bool) -> None:
+    from matplotlib.lines import Line2D
+
+    marks = [
+        Line2D([], [], marker="o", linestyle="", color=colour, label=name)
+        for name, colour in _BIASES.items()
+        if name in biases
+    ]
+    if confidence:
+        marks.append(Line2D([], [], marker="s", linestyle="", color=INK, label="right"))
+        marks.append(
+            Line2D([], [], marker="s", linestyle="", color=INK, mfc="white", label="confidence")
+        )
+    if marks:
+        figure.legend(handles=marks, loc="outside lower center", ncols=len(marks), fontsize=8.5)
+
+
+def _bias_title(judges: Sequence[tuple[JudgeBias, list[_Departure]]]) -> str:
+    off = [[name for name, _, low, high in found if _clearly(low, high)] for _, found in judges]
+    if len(judges) > 1:
+        return f"{sum(map(bool, off))} of {len(judges)} judges show a bias"
+    [judge], [names] = [judge for judge, _ in judges], off
+    who = shown(judge.judge) or "The judge"
+    if not names:
+        return f"{who}: no bias shows"
+    return f"{who} is moved by: " + ", ".join(names)
+
+
+def _reliability(axes: Axes, judge: JudgeBias) -> None:
+    """One judge's reliability curve, with intervals."""
+    found = judge.reliability
+    if found is None:
+        return
     axes.plot([50, 100], [50, 100], color=MUTED, linestyle="--", linewidth=1.2)
-    for at, judge in enumerate(judges):
-        found = judge.reliability
-        if found is None:
-            continue
-        colour = SERIES[at % len(SERIES)]
-        x = [100 * entry.confidence for entry in found.curve]
-        y = [100 * entry.accuracy for entry in found.curve]
-        label = f"{shown(judge.judge)}, ECE {found.ece_equal_mass:.2f}"
-        axes.plot(x, y, color=colour, marker="o", ms=3.5, linewidth=1.3, label=label)
+    for entry in found.curve:
+        if entry.accuracy_low is not None and entry.accuracy_high is not None:
+            ends = [100 * entry.accuracy_low, 100 * entry.accuracy_high]
+            axes.plot([100 * entry.confidence] * 2, ends, color=ACCENT, lw=1.4, alpha=0.6)
+    axes.plot(
+        [100 * entry.confidence for entry in found.curve],
+        [100 * entry.accuracy for entry in found.curve],
+        color=ACCENT,
+        marker="o",
+        ms=4.5,
+        linewidth=1.3,
+    )
     axes.set_xlabel("confidence, %")
     axes.set_ylabel("right, %")
     axes.set_ylim(top=102)
-    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    measured = [judge.reliability for judge in judges if judge.reliability is not None]
-    over = sum((entry.low or 0) > 0 for entry in measured)
-    under = sum((entry.high or 0) < 0 for entry in measured)
-    if len(judges) == 1:
-        how = "over-confident" if over else "under-confident" if under else "not clearly off"
-        axes.set_title(f"The judge's confidence is {how}")
-    else:
-        axes.set_title(f"{over} of {len(judges)} judges are over-confident")
+    over, under = (found.low or 0) > 0, (found.high or 0) < 0
+    how = "over-confident" if over else "under-confident" if under else "not clearly off"
+    axes.set_title(f"Confidence: {how} (ECE {found.ece_equal_mass:.2f})")
+
+
+def _confidences(axes: Axes, judges: Sequence[JudgeBias]) -> None:
+    """How sure each judge is on average, beside how often it is right."""
+    over = 0
+    for place, judge in enumerate(judges):
+        found = judge.reliability
+        if found is None:
+            continue
+        over += (found.low or 0) > 0
+        right, sure = 100 * found.accuracy, 100 * found.mean_confidence
+        axes.plot([right, sure], [place, place], color=MUTED, lw=1.2, zorder=1)
+        if found.accuracy_low is not None and found.accuracy_high is not None:
+            ends = [100 * found.accuracy_low, 100 * found.accuracy_high]
+            axes.plot(ends, [place, place], color=INK, lw=2.6, alpha=0.3)
+        axes.scatter(right, place, s=46, marker="s", color=INK, zorder=3)
+        axes.scatter(
+            *(sure, place), s=42, marker="s", zorder=3, facecolor="white", edgecolor=INK, lw=1.6
+        )
+    axes.set_yticks(
+        range(len(judges)),
+        [
+            f"{shown(judge.judge)}\nECE {judge.reliability.ece_equal_mass:.2f}"
+            for judge in judges
+            if judge.reliability is not None
+        ],
+    )
+    axes.set_ylim(len(judges) - 0.4, -0.6)
+    axes.grid(axis="y", visible=False)
+    axes.set_xlabel("mean over the judge's verdicts, %")
+    axes.set_title(f"{over} of {len(judges)} judges are over-confident")
 
 
 def unique(names: Iterable[str | None]) -> list[str | None]:

@@ -10,7 +10,7 @@ import numpy as np
 from adjudge.errors import ArgumentError
 from adjudge.present.tables import safe
 from adjudge.present.theme import ACCENT, GRID, INK, MUTED, SERIES, WARM, new_figure, themed
-from adjudge.results.ranking import HeldOutRow, Leaderboard
+from adjudge.results.ranking import HeldOutRow, Leaderboard, ModelRow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +23,7 @@ _MOST_ROWS = 70
 
 def leaderboard_figure(board: Leaderboard) -> Figure:
     """Models from the top down, each with its interval; open ends end in an arrow."""
-    rows = board.models[:_MOST_ROWS]
+    rows = _rows(board)
     if not rows:
         raise ArgumentError("plot", board.method, "there is no leaderboard to draw")
     with themed():
@@ -32,6 +32,16 @@ def leaderboard_figure(board: Leaderboard) -> Figure:
         _leaderboard(axes, board)
         axes.set_title(_headline(board))
     return figure
+
+
+def _rows(board: Leaderboard) -> tuple[ModelRow, ...]:
+    """What fits: the top of a board, or around the new models where there are any."""
+    new = [row.rank for row in board.models if row.origin == "new"]
+    if not new or len(board.models) <= _MOST_ROWS:
+        return board.models[:_MOST_ROWS]
+    nearest = sorted(board.models, key=lambda row: min(abs(row.rank - rank) for rank in new))
+    kept = {row.model for row in nearest[:_MOST_ROWS]}
+    return tuple(row for row in board.models if row.model in kept)
 
 
 def _headline(board: Leaderboard) -> str:
@@ -49,11 +59,11 @@ def _headline(board: Leaderboard) -> str:
         return f"{_short(first.model)} leads by {board.method}"
     if rivals <= 1:
         return f"{_short(first.model)} leads, beyond doubt"
-    return f"{rivals} models may be first"
+    return f"{rivals} of {len(board.models)} models may be first"
 
 
 def _leaderboard(axes: Axes, board: Leaderboard) -> None:
-    rows = board.models[:_MOST_ROWS]
+    rows = _rows(board)
     has_elo = any(row.elo is not None for row in rows)
     values = [(row.elo if has_elo else row.score) or 0.0 for row in rows]
     ends = [v for row in rows for v in (row.low, row.high) if v is not None]
@@ -72,6 +82,9 @@ def _leaderboard(axes: Axes, board: Leaderboard) -> None:
                     axes.plot(where, at, marker, color=colour, ms=5)
     axes.set_yticks(range(len(rows)), [f"{_short(row.model)}  {row.rank}" for row in rows])
     axes.tick_params(axis="y", length=0, labelsize=8 if len(rows) > 25 else 9)
+    for label, row in zip(axes.get_yticklabels(), rows, strict=True):
+        if row.origin == "new":
+            label.set(color=WARM, fontweight="bold")
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.grid(visible=False, axis="y")
     breaks = [k for k in range(1, len(rows)) if rows[k].component != rows[k - 1].component]
@@ -80,6 +93,8 @@ def _leaderboard(axes: Axes, board: Leaderboard) -> None:
     level = "" if board.confidence_level is None else f"{100 * board.confidence_level:g} % "
     unit = "Elo" if has_elo else {"win-rate": "win rate"}.get(board.method, "score")
     told = f"{unit}, {level}{board.interval} interval" if board.interval != "none" else unit
+    if any(row.origin == "anchor" for row in rows):
+        told += "; grey: people's Elo of the anchors"
     if breaks:
         told += "; groups parted by a line are not on one scale"
     axes.set_xlabel(told)

@@ -20,6 +20,7 @@ from adjudge.ranking.leaderboard import (
     component_ranges,
     elo_rows,
     elo_spread,
+    enough_clusters,
     normal_draws,
     score_rows,
 )
@@ -199,12 +200,15 @@ def powered_board(battles: Battles, request: Request, draw: np.random.Generator)
     rows: tuple[ModelRow, ...] = score_rows(
         battles.names, elo, n_battles, shape.component, low=elo - reach, high=elo + reach, se=se
     )
-    best, worst = component_ranges(
-        found.theta,
-        normal_draws(found.theta, found.covariance, request.replicates, draw),
-        shape.component,
-        confidence_level=request.level,
-    )
+    best = worst = None
+    prompts = len(judged) if judged.prompts is None else len(np.unique(judged.prompts))
+    if enough_clusters(prompts, battles.n_models):
+        best, worst = component_ranges(
+            found.theta,
+            normal_draws(found.theta, found.covariance, request.replicates, draw),
+            shape.component,
+            confidence_level=request.level,
+        )
     at = {name: k for k, name in enumerate(battles.names)}
     dropped = dict(battles.dropped)
     if len(judged) < len(battles):
@@ -219,8 +223,8 @@ def powered_board(battles: Battles, request: Request, draw: np.random.Generator)
                 row,
                 elo=row.score,
                 score=None,
-                rank_low=int(best[at[row.model]]),
-                rank_high=int(worst[at[row.model]]),
+                rank_low=None if best is None else int(best[at[row.model]]),
+                rank_high=None if worst is None else int(worst[at[row.model]]),
             )
             for row in rows
         ),

@@ -47,8 +47,9 @@ def elo_spread(
 
     Not percentiles: sparse battles push estimates away from the mean, resamples push them further,
     and percentiles count that twice (30 models of 40 battles each, 95 %: 0.94 against 0.97). Rank
-    ranges come from the bootstrap, or from normal draws with the sandwich's covariance. With few
-    prompts neither holds its level.
+    ranges come from the bootstrap, or from normal draws with the sandwich's covariance: that one
+    is singular with fewer clusters than models and would call some differences certain, so it
+    takes twice as many. With few prompts neither holds its level.
     """
     one_of(interval, INTERVALS, "interval")
     n = len(fit.names)
@@ -60,13 +61,17 @@ def elo_spread(
     if interval == "sandwich":
         covariance = sandwich(fit, a, b, target, clusters=clusters)
         se = elo_standard_errors(covariance)
-        drawn = normal_draws(fit.theta, covariance, replicates, rng)
+        drawn = None
+        if enough_clusters(len(a) if clusters is None else len(np.unique(clusters)), n):
+            drawn = normal_draws(fit.theta, covariance, replicates, rng)
     else:
         drawn = bootstrap_strengths(
             fit, a, b, target, replicates=replicates, rng=rng, clusters=clusters
         )
         se = ELO_PER_UNIT * drawn.std(axis=0, ddof=1)
-    rank_low, rank_high = _ranges(fit, drawn, inverse, swept, confidence_level)
+    rank_low = rank_high = None
+    if drawn is not None:
+        rank_low, rank_high = _ranges(fit, drawn, inverse, swept, confidence_level)
     reach = normal_quantile(confidence_level) * se
     low, high = fit.elo - reach, fit.elo + reach
     # A clean sweep looks certain to resampling and to the sandwich alike.
@@ -77,6 +82,11 @@ def elo_spread(
         fit.structure.lost_all, bound_high, np.where(fit.structure.won_all, np.nan, high)
     )
     return Spread(se, low, high, swept, rank_low, rank_high)
+
+
+def enough_clusters(clusters: int, models: int) -> bool:
+    """Whether a sandwich covariance can tell every difference from nothing."""
+    return clusters >= 2 * models
 
 
 def normal_draws(

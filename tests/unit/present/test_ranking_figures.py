@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 
 import pytest
+from rich.console import Console
 
 from adjudge.errors import ArgumentError
 from adjudge.present.ranking import FIGURES, leaderboard_figure
 from adjudge.present.ranking_tables import leaderboard_view
 from adjudge.present.theme import save_figure
 from adjudge.ranking import rank
-from adjudge.results.ranking import Leaderboard
+from adjudge.results.ranking import Leaderboard, ModelRow
 from adjudge.simulate.battles import simulate_battles
 
 
@@ -64,3 +66,43 @@ def test_orders_without_elo_are_drawn_and_told(method: str) -> None:
     made = rank(frame, method=method, replicates=20)
     save_figure(leaderboard_figure(made), f"{method}.png")
     assert leaderboard_view(made)
+
+
+def test_a_new_model_is_shown_and_told_wherever_it_stands() -> None:
+    row = ModelRow(
+        model="known",
+        elo=1500.0,
+        low=None,
+        high=None,
+        se=None,
+        n_battles=0,
+        rank=1,
+        origin="anchor",
+    )
+    known = tuple(replace(row, model=f"known-{k}", elo=2000.0 - k, rank=k + 1) for k in range(120))
+    new = replace(
+        row, model="newcomer", elo=1870.0, low=1860.0, high=1880.0, rank=121, origin="new"
+    )
+    board = Leaderboard(
+        method="soft-elo",
+        beta=None,
+        beta_se=None,
+        l2=0.01,
+        models=(*known, new),
+        components=(),
+        warnings=(),
+        dropped={},
+        n_battles=10,
+        outcome="",
+        interval="conformal",
+        confidence_level=0.9,
+    )
+    axes = leaderboard_figure(board).axes[0]
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert len(labels) == 70
+    assert labels[-1].startswith("newcomer")
+    assert "newcomer: 1870 on people's scale" in axes.get_title(loc="left")
+    console = Console(file=io.StringIO(), width=80)
+    console.print(*leaderboard_view(board))
+    assert isinstance(console.file, io.StringIO)
+    assert "newcomer" in console.file.getvalue()

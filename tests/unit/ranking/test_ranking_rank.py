@@ -262,3 +262,22 @@ def test_half_the_penalty_is_the_released_code(frame: pl.DataFrame) -> None:
     assert one.models[0].elo is not None
     assert half.models[0].elo is not None
     assert one.models[0].elo < half.models[0].elo
+
+
+def test_ranks_by_the_sandwich_need_more_clusters_than_models(frame: pl.DataFrame) -> None:
+    many = rank(frame, interval="sandwich")
+    assert all(row.rank_low is not None and row.rank_high is not None for row in many.models)
+    assert all((row.rank_low or 0) <= row.rank <= (row.rank_high or 0) for row in many.models)
+    # A covariance from 6 prompts is singular: some differences would look certain.
+    few = rank(
+        frame.with_columns(topic=pl.int_range(pl.len()) % 6), interval="sandwich", cluster="topic"
+    )
+    assert all(row.rank_low is None for row in few.models)
+
+
+def test_votes_helped_by_a_judge_have_rank_ranges(frame: pl.DataFrame) -> None:
+    board = rank(frame, method="prediction-powered")
+    assert all(
+        row.rank_low is not None and row.rank_low <= row.rank <= (row.rank_high or 0)
+        for row in board.models
+    )
