@@ -14,7 +14,7 @@ import polars as pl
 
 from adjudge._validation import count, exact_level, one_of
 from adjudge.errors import ArgumentError
-from adjudge.io.tables import TableLike
+from adjudge.io.tables import TableLike, source_name
 from adjudge.results.selection import (
     Accepts,
     Alternative,
@@ -87,7 +87,7 @@ def calibrate(
     frame = judged(judgments, dropped, judge=judge, protocol=protocol)
     if by is not None:
         frame = with_column(frame, by, "by")
-    frame = labelled(frame, labels, ties=ties, dropped=dropped)
+    frame = labelled(frame, labels, ties=ties, dropped=dropped, name=source_name(judgments))
     if by is not None:
         frame = _drop_null(frame, by, f"no {by}", dropped)
     if weights is not None:
@@ -253,7 +253,7 @@ def _with_note(
         note = (
             f"refused: {counted(len(entry), 'label')}, and {guarantee} at alpha "
             f"{float(alpha):g} needs {least} without an error before it can accept; "
-            "label more, or pool small groups"
+            + ("label more" if entry.group is None else "label more, or pool small groups")
         )
     elif not group.feasible:
         note = (

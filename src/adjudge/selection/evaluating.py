@@ -11,7 +11,7 @@ import numpy as np
 from adjudge._stats import auprc, auroc, expected_calibration_error, reliability_bins
 from adjudge._validation import FloatArray, IntArray, count, exact_level, one_of
 from adjudge.errors import ArgumentError
-from adjudge.io.tables import TableLike
+from adjudge.io.tables import TableLike, source_name
 from adjudge.results.evaluation import Curve, Evaluation, MethodRisk, SignalQuality
 from adjudge.selection.rows import cluster_column, judged, labelled
 from adjudge.selection.signals import Signal, signals_of
@@ -59,7 +59,7 @@ def evaluate(
     count(n_splits, "n_splits", least=1)
     dropped: Counter[str] = Counter()
     frame = judged(judgments, dropped, judge=judge, protocol=protocol)
-    frame = labelled(frame, labels, ties=ties, dropped=dropped)
+    frame = labelled(frame, labels, ties=ties, dropped=dropped, name=source_name(judgments))
     column = cluster_column(frame, cluster)
     qualities, risks, curves = [], [], []
     for rows in frame.partition_by(["judge", "protocol"], maintain_order=True):

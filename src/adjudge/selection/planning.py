@@ -11,7 +11,7 @@ import polars as pl
 from adjudge._validation import BoolArray, IntArray, count, exact_level, one_of, open_unit
 from adjudge.errors import ArgumentError
 from adjudge.io import join_labels, open_labels
-from adjudge.io.tables import TableLike
+from adjudge.io.tables import TableLike, source_name
 from adjudge.results.evaluation import PlanPoint, SelectionPlan
 from adjudge.selection.clusters import one_row_per_cluster
 from adjudge.selection.fdr import fdr_select
@@ -61,7 +61,7 @@ def plan_selection(
     count(repeats, "repeats", least=2)
     dropped: Counter[str] = Counter()
     frame = judged(judgments, dropped, judge=judge, protocol=protocol)
-    frame = labelled(frame, labels, ties=ties, dropped=dropped)
+    frame = labelled(frame, labels, ties=ties, dropped=dropped, name=source_name(judgments))
     column = cluster_column(frame, cluster)
     made = entries(frame, by=None, cluster=column, weights=None, seed=seed)
     if len(made) > 1:

@@ -9,7 +9,7 @@ import polars as pl
 from adjudge._validation import one_of
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import join_labels, open_judgments, open_labels
-from adjudge.io.tables import FRAME_NAME, TableLike
+from adjudge.io.tables import TableLike
 from adjudge.records import MEASURED
 
 TIES = ("drop", "error")
@@ -37,7 +37,7 @@ def judged(
 
 
 def labelled(
-    frame: pl.DataFrame, labels: TableLike | None, *, ties: str, dropped: Counter[str]
+    frame: pl.DataFrame, labels: TableLike | None, *, ties: str, dropped: Counter[str], name: str
 ) -> pl.DataFrame:
     """Measured rows with a human label, and their `error`; the others counted in `dropped`.
 
@@ -62,13 +62,13 @@ def labelled(
                 dropped[why] += rows
     if "label" not in frame.columns:
         raise DataError(
-            FRAME_NAME,
+            name,
             "has no human labels",
             column="label",
             remedy="add a label column (A, B or tie), or give a labels file with --labels",
         )
     if "sampled_by" in frame.columns:
-        frame = _without_doubt(frame, dropped)
+        frame = _without_doubt(frame, dropped, name)
     frame = without(frame, pl.col("label").is_null(), "no label", dropped)
     frame = measured(frame, dropped)
     if ties == "drop":
@@ -76,14 +76,14 @@ def labelled(
     if frame.height == 0:
         told = ", ".join(f"{n} {why}" for why, n in dropped.items()) or "no rows at all"
         raise DataError(
-            FRAME_NAME, f"no labelled verdict is left ({told})", remedy="label some pairs first"
+            name, f"no labelled verdict is left ({told})", remedy="label some pairs first"
         )
     right = pl.col("verdict").eq_missing(pl.col("label"))
     # Sorted, so that everything random depends on the seed and not on the order of the file.
     return frame.with_columns(error=(~right).cast(pl.Int64)).sort("judge", "protocol", "id")
 
 
-def _without_doubt(frame: pl.DataFrame, dropped: Counter[str]) -> pl.DataFrame:
+def _without_doubt(frame: pl.DataFrame, dropped: Counter[str], name: str) -> pl.DataFrame:
     has_label = pl.col("label").is_not_null()
     by_doubt = has_label & (pl.col("sampled_by") == "doubt").fill_null(False)
     doubted = frame.filter(by_doubt)
@@ -92,7 +92,7 @@ def _without_doubt(frame: pl.DataFrame, dropped: Counter[str]) -> pl.DataFrame:
     others = frame.filter(has_label & ~by_doubt)
     if others.height == 0 or others.get_column("sampled_by").null_count():
         raise DataError(
-            FRAME_NAME,
+            name,
             f"{doubted.height} labels were sampled by doubt (id {doubted['id'][0]!r} first)",
             column="sampled_by",
             remedy="calibrate on labels drawn at random, each marked sampled_by random or plan",

@@ -536,3 +536,10 @@ def test_published_judgments_are_read_as_they_are():
     policy = calibrate(rows, alpha=0.1)
     assert (policy.n_calibration, policy.accepts) == (40, "all")
     assert select(rows, policy).summary.n_accepted == 40
+
+
+def test_an_error_names_the_file(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("id,p_a\n1,0.9\n")
+    with pytest.raises(DataError, match=r"mine\.csv.*no human labels"):
+        calibrate(path)
