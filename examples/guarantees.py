@@ -11,8 +11,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from adjudge.selection import fdr_select, one_row_per_cluster, pac_threshold, scope_threshold
-from adjudge.selection.jury import calibrate_jury, mean_jury
+from adjudge.selection import (
+    calibrate_jury,
+    fdr_select,
+    mean_jury,
+    one_row_per_cluster,
+    pac_threshold,
+    scope_threshold,
+)
 from adjudge.selection.pac import allowed_errors
 from adjudge.simulate.selective import (
     ScoredWorld,

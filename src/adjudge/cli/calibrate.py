@@ -63,7 +63,8 @@ def calibrate(
     judge: Annotated[str | None, typer.Option(help="Only this judge's rows.")] = None,
     protocol: Annotated[str | None, typer.Option(help="Only this protocol's rows.")] = None,
     jury: Annotated[
-        str | None, typer.Option(help="Combine all judges of the file: mean or logistic.")
+        str | None,
+        typer.Option(help="All judges of the file as one: mean or logistic weights of log odds."),
     ] = None,
     jury_share: Annotated[
         float, typer.Option(help="Share of the labels a logistic jury learns from.")
