@@ -161,8 +161,8 @@ async def judge_pairs_async(
         assert survey.first is not None  # noqa: S101  (a survey without a row raises)
         tally.total = survey.subjects * len(made.protocol.questions(survey.first))
         thread = StoreThread(lambda: open_store(store))
-        await thread.open()
         try:
+            await thread.open()
             await _remember(thread, made)
             since = await thread.do(lambda opened: opened.latest_call_id())
             with _signals(stop, handle_signals):

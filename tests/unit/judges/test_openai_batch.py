@@ -232,3 +232,18 @@ def test_a_server_without_batches_says_so(judge_server: Any, tmp_path: Path) -> 
 
     with pytest.raises(JudgeRefusedError, match="the upload: HTTP 404"):
         asyncio.run(run())
+
+
+def test_a_start_that_fails_leaves_the_folder_to_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+
+    async def enter() -> None:
+        async with OpenAIBatches(OpenAIBackend("m"), tmp_path):
+            raise AssertionError("there is no key to start with")
+
+    for _ in range(2):
+        with pytest.raises(JudgeError, match="OPENAI_API_KEY is not set") as kept:
+            asyncio.run(enter())
+        assert kept.tb is not None  # the traceback would keep an open lock alive

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 from adjudge.errors import ArgumentError, DataError, JudgeRefusedError
-from adjudge.judges import judge_pairs, judge_pairs_async, plan_judging
+from adjudge.judges import judge_pairs, judge_pairs_async, judging, plan_judging
 from adjudge.judges.interface import Choice, Question, Reply
 from adjudge.judges.prices import Price
 from adjudge.judges.progress import Progress
@@ -291,6 +291,49 @@ def test_a_polite_stop_finishes_what_is_in_flight_and_writes_no_rows() -> None:
     judge_pairs(PAIRS, judge=again, store="s.db")
     assert sum((judge.asked + again.asked).values()) == 120
     assert set((judge.asked + again.asked).values()) == {1}
+
+
+def test_a_run_that_is_cancelled_while_the_store_opens_closes_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    opening = judging.open_store
+
+    def slowly(path: Any) -> Any:
+        time.sleep(0.2)
+        return opening(path)
+
+    monkeypatch.setattr(judging, "open_store", slowly)
+
+    async def cancelled() -> None:
+        run = asyncio.create_task(judge_pairs_async(PAIRS, judge=Scripted(), store="s.db"))
+        await asyncio.sleep(0.1)
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+
+    asyncio.run(cancelled())
+    assert "adjudge-store" not in {thread.name for thread in threading.enumerate()}
+
+
+@pytest.mark.parametrize("broken", ["start", "ask"])
+def test_a_judge_that_breaks_is_closed(broken: str) -> None:
+    class Breaking(Scripted):
+        closed = 0
+
+        async def start(self) -> None:
+            if broken == "start":
+                raise JudgeRefusedError("not today")
+
+        async def close(self) -> None:
+            self.closed += 1
+
+    def refuse(question: Question, n: int) -> Reply:
+        raise JudgeRefusedError("not today")
+
+    judge = Breaking(refuse)
+    with pytest.raises(JudgeRefusedError, match="not today"):
+        judge_pairs(PAIRS, judge=judge, store=None)
+    assert judge.closed == 1
 
 
 def test_a_second_interrupt_stops_at_once() -> None:

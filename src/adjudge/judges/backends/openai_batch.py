@@ -82,7 +82,11 @@ class OpenAIBatches:
 
     async def __aenter__(self) -> Self:
         self._lock = _locked(self._folder)
-        await self._backend.start()
+        try:
+            await self._backend.start()
+        except BaseException:
+            await self.__aexit__()
+            raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
