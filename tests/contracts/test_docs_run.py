@@ -1,4 +1,4 @@
-"""What the documentation shows is run: Python blocks, and every `adjudge` line in order."""
+"""What the documentation shows is run, in order, and the output it shows is what is printed."""
 
 from __future__ import annotations
 
@@ -51,6 +51,23 @@ def test_what_a_page_shows_runs(
                 if words[:1] == ["adjudge"] and "demo" not in words:
                     code = run(words[1:])
                     assert code in FINE, f"{line}\n{capsys.readouterr().err}"
+        elif language == "console":
+            for command, shown in shown_output(text):
+                capsys.readouterr()
+                assert run(shlex.split(command)[1:]) in FINE
+                printed = {" ".join(line.split()) for line in capsys.readouterr().out.splitlines()}
+                assert [line for line in shown if line not in printed] == [], command
+
+
+def shown_output(text: str) -> list[tuple[str, list[str]]]:
+    """Every command of a console block, with the lines shown below it; dots stand for others."""
+    told: list[tuple[str, list[str]]] = []
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            told.append((line.removeprefix("$ "), []))
+        elif line.strip() != "...":
+            told[-1][1].append(" ".join(line.split()))
+    return told
 
 
 def test_links_between_pages_lead_somewhere() -> None:

@@ -30,6 +30,9 @@ def label(
         Path | None,
         typer.Option("--output", "-o", help="Write the labels here when the page is closed."),
     ] = None,
+    summary: Annotated[
+        Path | None, typer.Option(help="Write the summary here as JSON, for `adjudge report`.")
+    ] = None,
     store: Annotated[Path, typer.Option(help="Where every click is kept.")] = Path("adjudge.db"),
     plan: Annotated[
         Path | None, typer.Option(help="Label the rows of `adjudge plan --write-ids FILE`.")
@@ -101,7 +104,7 @@ def label(
         if output is not None:
             write_rows(labels_frame(book, plan=plan), output)
             remark(f"wrote {output}")
-        deliver(summarise(book, subjects), as_json=as_json, output=None)
+        deliver(summarise(book, subjects), as_json=as_json, output=summary)
     finally:
         book.close()
 
@@ -130,5 +133,7 @@ def _queue(
         return queue.planned_queue(queue.planned_rows(plan), known=ids)
     if abstentions is not None:
         doubtful = queue.abstained_ids(abstentions)
+        if not doubtful:
+            remark(f"{abstentions} holds no abstention: every pair is drawn at random")
         return queue.doubt_queue(ids, doubtful, seed=seed, random_share=random_share)
     return queue.random_queue(ids, seed=seed)

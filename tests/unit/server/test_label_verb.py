@@ -38,8 +38,10 @@ def test_labels_go_in_and_come_out_in_every_format(suffix: str) -> None:
 
 
 def test_the_summary_counts_and_compares(capsys: pytest.CaptureFixture[str]) -> None:
-    run(["label", "pairs.jsonl", "--import", "labels.csv", "--export-only", "--json"])
+    run(["label", "pairs.jsonl", "--import", "labels.csv", "--export-only", "--json",
+         "--summary", "labelling.json"])  # fmt: skip
     told = json.loads(capsys.readouterr().out)
+    assert json.loads(Path("labelling.json").read_text()) == told
     assert told["kind"] == "labelling"
     assert (told["n_labels"], told["pairs_labelled"], told["pairs"]) == (4, 2, 6)
     assert told["agreement"][0]["raw"] == 0.5
@@ -52,6 +54,14 @@ def test_a_plan_lends_its_probabilities_to_the_labels() -> None:
     assert dict(zip(frame["id"], frame["sampling_probability"], strict=True)) == {
         "p0": 0.25, "p1": 0.5,
     }  # fmt: skip
+
+
+def test_without_abstentions_it_says_that_pairs_are_random(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("selected.csv").write_text("id,accepted,uncertainty\np0,true,0.1\n")
+    run(["label", "pairs.jsonl", "--abstentions", "selected.csv", "--export-only"])
+    assert "selected.csv holds no abstention: every pair is drawn" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
