@@ -42,6 +42,7 @@ def leaderboard_view(board: Leaderboard) -> list[RenderableType]:
         parts.append(table(("group", "votes", "beta", "se"), rows, title="Temperature by group"))
     if board.pooling:
         parts.append(board.pooling)
+    parts += [f"note: {text}" for text in board.assumptions]
     parts += [f"warning: {text}" for text in board.warnings]
     if board.dropped:
         parts.append("dropped: " + ", ".join(f"{k} {v:,}" for k, v in board.dropped.items()))
@@ -78,7 +79,7 @@ def _board(board: Leaderboard) -> RenderableType:
 
 
 def _placed(board: Leaderboard) -> list[RenderableType]:
-    """New models first, then the known ones they stand among, then what the interval promises."""
+    """New models first, then the known ones they stand among."""
     new = [row for row in board.models if row.origin == "new"]
     level = 100 * (board.confidence_level or 0)
     answer = table(
@@ -107,7 +108,7 @@ def _placed(board: Leaderboard) -> list[RenderableType]:
         ],
         title="Among people's Elo of the anchors, whose mean is 1500",
     )
-    return [answer, around, *(f"assumes: {text}" for text in board.assumptions)]
+    return [answer, around]
 
 
 def _ranks(row: ModelRow) -> str:

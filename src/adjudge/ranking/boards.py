@@ -182,6 +182,21 @@ def _online_board(
     )
 
 
+def _not_random(judged: Battles, n_battles: IntArray) -> tuple[str, ...]:
+    """Say so when votes cannot be a random part: a model that should have some has none."""
+    has_vote = np.isfinite(np.asarray(judged.human))
+    votes = battles_per_model(judged.a[has_vote], judged.b[has_vote], judged.n_models)
+    # With ten votes expected, none happens by chance less than once in 20,000 models.
+    without = np.flatnonzero((votes == 0) & (n_battles * has_vote.mean() >= 10))
+    if not len(without):
+        return ()
+    shown = ", ".join(judged.names[k] for k in without[:3])
+    return (
+        f"votes are no random part of the battles: {len(without)} models have none where ten or "
+        f"more are expected ({shown}); the intervals need a random part",
+    )
+
+
 def powered_board(battles: Battles, request: Request, draw: np.random.Generator) -> Leaderboard:
     """Votes on a random part of the battles, the judge on all."""
     if battles.verdict is None or battles.human is None:
@@ -191,10 +206,16 @@ def powered_board(battles: Battles, request: Request, draw: np.random.Generator)
     found = prediction_powered(battles, battles.human, battles.verdict, l2=request.l2 or DEFAULT_L2)
     judged = battles.take(np.isfinite(battles.verdict))
     n_battles = battles_per_model(judged.a, judged.b, judged.n_models)
+    remarks = _not_random(judged, n_battles)
     voted, votes = target_battles(
         battles, np.where(np.isfinite(battles.verdict), battles.human, np.nan)
     )
     shape = structure(wins_table(voted.a, voted.b, votes, voted.n_models), battles.names)
+    unseen = (battles_per_model(voted.a, voted.b, voted.n_models) == 0) & (n_battles > 0)
+    if unseen.any():
+        # Without one vote nothing ties a model to people's scale, and its variance looks like none.
+        n_battles = np.where(unseen, 0, n_battles)
+        remarks += (f"{int(unseen.sum())} models have no vote and are not ranked",)
     elo, se = to_elo(found.theta), found.se
     reach = normal_quantile(request.level) * se
     rows: tuple[ModelRow, ...] = score_rows(
@@ -229,7 +250,7 @@ def powered_board(battles: Battles, request: Request, draw: np.random.Generator)
             for row in rows
         ),
         components=component_names(battles.names, shape.component, n_battles),
-        warnings=(*battles.warnings, *shape.warnings),
+        warnings=(*battles.warnings, *shape.warnings, *remarks),
         dropped=dropped,
         n_battles=len(judged),
         outcome=f"{found.n_labelled:,} votes, judge used with weight {found.weight:.2f}",

@@ -77,7 +77,7 @@ def test_save_and_use_anchors(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     told = capsys.readouterr().out
     assert told.index("new model") < told.index("model-14") < told.index("Among people's Elo")
     assert "of 15" in told
-    assert "assumes: " in told
+    assert "note: new models" in told
     for option in (["--l2", "1"], ["--confidence-level", "0.95"], ["--evaluate"]):
         assert run(["rank", str(new), "--anchors", str(anchors), *option]) == 1
         assert option[0] in capsys.readouterr().err

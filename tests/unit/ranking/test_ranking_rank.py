@@ -281,3 +281,23 @@ def test_votes_helped_by_a_judge_have_rank_ranges(frame: pl.DataFrame) -> None:
         row.rank_low is not None and row.rank_low <= row.rank <= (row.rank_high or 0)
         for row in board.models
     )
+
+
+def test_votes_that_skip_a_model_are_no_random_part(frame: pl.DataFrame) -> None:
+    draw = np.random.default_rng(0)
+    kept = pl.Series(draw.random(frame.height) < 0.5)
+    part = frame.with_columns(human_pref=pl.when(kept).then("human_pref"))
+    random = rank(part, method="prediction-powered")
+    assert not any("random part" in text for text in random.warnings)
+    name = random.models[0].model
+    skipped = part.with_columns(
+        human_pref=pl.when((pl.col("model_a") != name) & (pl.col("model_b") != name)).then(
+            "human_pref"
+        )
+    )
+    board = rank(skipped, method="prediction-powered")
+    assert any("no random part" in text and name in text for text in board.warnings)
+    # Nothing ties it to people's scale: no row, rather than an interval of no width.
+    assert any("1 models have no vote" in text for text in board.warnings)
+    assert name not in {row.model for row in board.models}
+    assert all(row.se is not None and row.se > 0 for row in board.models)
