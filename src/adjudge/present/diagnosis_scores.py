@@ -10,7 +10,17 @@ import numpy as np
 from adjudge._validation import one_of
 from adjudge.errors import ArgumentError
 from adjudge.present.diagnosis import shown, unique
-from adjudge.present.theme import ACCENT, GRID, INK, MUTED, SERIES, WARM, new_figure, themed
+from adjudge.present.theme import (
+    ACCENT,
+    GRID,
+    INK,
+    MUTED,
+    ON_TINT,
+    SERIES,
+    WARM,
+    new_figure,
+    themed,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,7 +70,13 @@ def sizes_figure(result: ScoreDiagnosis, alpha: float) -> Figure:
         for g in groups:
             row, column = judges.index(g.judge), criteria.index(g.criterion)
             axes.text(
-                column, row - 0.1, f"{g.mean_size:.2f}", ha="center", va="center", fontsize=11
+                column,
+                row - 0.1,
+                f"{g.mean_size:.2f}",
+                ha="center",
+                va="center",
+                fontsize=11,
+                color=ON_TINT,
             )
             short = g.coverage < 1 - alpha
             axes.text(
@@ -70,7 +86,7 @@ def sizes_figure(result: ScoreDiagnosis, alpha: float) -> Figure:
                 ha="center",
                 va="center",
                 fontsize=7.5,
-                color=INK,
+                color=ON_TINT,
                 fontweight="bold" if short else "normal",
             )
         axes.set_xticks(range(len(criteria)), [shown(c) for c in criteria])
@@ -174,6 +190,7 @@ def agreement_figure(result: ScoreDiagnosis, alpha: float) -> Figure:
                     ha="center",
                     va="center",
                     fontsize=8,
+                    color=INK if np.isnan(value) else ON_TINT,
                 )
             apart = grid[~np.eye(len(judges), dtype=bool)]
             known = apart[~np.isnan(apart)]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK = "#1f2933"
+ON_TINT = "#1f2932"  # ink on a coloured cell: the cell stays light where the page turns dark
 MUTED = "#7b8794"
 GRID = "#e4e7eb"
 ACCENT = "#0b6e99"  # what the picture is about

@@ -19,6 +19,8 @@ from adjudge.io import read_result, write_result, write_rows
 from adjudge.judges.judging import judge_pairs
 from adjudge.present.report import build_document, collect, render_report
 from adjudge.present.report.document import PairBlock
+from adjudge.present.report.svg import inline_svg
+from adjudge.present.theme import ON_TINT, new_figure, themed
 from adjudge.ranking import rank
 from adjudge.selection import calibrate, select
 from adjudge.simulate.battles import simulate_battles
@@ -143,3 +145,23 @@ def test_doubtful_pairs_are_those_of_the_judge_the_policy_is_for(
     (section,) = (s for s in build_document(tmp_path).sections if s.key == "selection")
     notes = [block.note for block in section.blocks if isinstance(block, PairBlock)]
     assert all("(another way) says neither: " in note and "people" not in note for note in notes)
+
+
+def test_a_few_rates_are_told_in_the_finding_and_many_are_counted(tmp_path: Path) -> None:
+    verdicts = {"judge": [1, 1, 0, 1, 0, 1] * 240, "human": [1, 1, 0, 0, 0, None] * 240}
+    for models, told in ((2, "Corrected rates by model: m0 "), (6, "for 6 of 6 values of model")):
+        model = [f"m{i * models // 1440}" for i in range(1440)]
+        rates = estimate(pl.DataFrame({**verdicts, "model": model}), by="model")
+        write_result(rates, tmp_path / "rates.json")
+        assert told in build_document(tmp_path).sections[0].finding
+
+
+def test_ink_on_a_coloured_cell_does_not_turn_light(tmp_path: Path) -> None:
+    with themed():
+        figure = new_figure()
+        axes = figure.subplots()
+        axes.axis("off")
+        axes.text(0.5, 0.5, "3.85", color=ON_TINT)
+    drawn = inline_svg(figure, prefix="x", label="cell")
+    assert ON_TINT in drawn
+    assert "--ink" not in drawn

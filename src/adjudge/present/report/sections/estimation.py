@@ -24,6 +24,9 @@ from adjudge.results.estimation import (
     RatePlan,
 )
 
+#: So many rates fit into a sentence; more are counted, and stand in the table.
+_TOLD_GROUPS = 4
+
 
 def estimation_section(found: Collected) -> Section | None:
     """Corrected rates, differences and the plan for the next labels."""
@@ -115,8 +118,16 @@ def _single(one: Estimate) -> list[Block]:
 
 
 def _said_groups(result: GroupedEstimate) -> tuple[str, str, Tone]:
+    told = [
+        f"{one.group} {number(one.estimate)} {_range(one.low, one.high)}"
+        for one in result.groups
+        if isinstance(one, Estimate) and one.estimated
+    ]
     got = len(result.groups) - len(result.refused)
-    finding = f"Corrected rates for {got} of {len(result.groups)} values of {result.by}."
+    if got == len(told) and 0 < got <= _TOLD_GROUPS:
+        finding = f"Corrected rates by {result.by}: {', '.join(told)}."
+    else:
+        finding = f"Corrected rates for {got} of {len(result.groups)} values of {result.by}."
     if result.refused:
         return finding, "Label more rows of: " + ", ".join(result.refused) + ".", "bad"
     return finding, "Compare intervals, not points.", "plain"
