@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Collection, Iterator, Mapping
@@ -35,11 +36,14 @@ class NamedRows:
     rows: Iterator[Record]
 
 
-def read_table(source: TableLike, *, text: Collection[str] | None = ()) -> pl.DataFrame:
+def read_table(
+    source: TableLike, *, text: Collection[str] | None = (), without: Collection[str] = ()
+) -> pl.DataFrame:
     """The rows of a file, whatever of the known kinds it is; gzip is seen through.
 
     CSV columns become whole numbers, numbers or booleans only where every value is written as
-    one: `007` stays text. `text` names columns that stay text in any case (None: all of them).
+    one: `007` stays text. `text` names columns that stay text in any case (None: all of them),
+    `without` columns nobody will look at: a Parquet file is read without unpacking them.
     A missing or empty file, broken UTF-8, a broken JSON line, a ragged row and a line above
     64 MiB raise DataError with the row, counted from 1 without the header.
     """
@@ -47,7 +51,7 @@ def read_table(source: TableLike, *, text: Collection[str] | None = ()) -> pl.Da
         return as_frame(source)
     with opened(source) as found:
         if found.kind == "parquet":
-            frame = _parquet(found)
+            frame = _parquet(found, without)
         elif found.kind == "csv":
             frame = _typed(pl.concat(list(csv_blocks(found))), text)
         else:
@@ -148,9 +152,12 @@ def _from_columns(columns: Mapping[str, Any]) -> pl.DataFrame:
         raise DataError(FRAME_NAME, "columns differ in length", remedy=lengths) from None
 
 
-def _parquet(found: Source) -> pl.DataFrame:
+def _parquet(found: Source, without: Collection[str]) -> pl.DataFrame:
+    data = found.everything()
     try:
-        return pl.read_parquet(found.everything())
+        names = pl.read_parquet_schema(io.BytesIO(data)) if without else None
+        wanted = None if names is None else [name for name in names if name not in without]
+        return pl.read_parquet(data, columns=wanted)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise _broken_parquet(found, error) from None
 

@@ -156,9 +156,9 @@ def _columns(
         names = dict.fromkeys(name for row in rows for name in row if name not in gone)
         where = source_name(source)
         return [column_series(n, [row.get(n) for row in rows], where) for n in names], rows
-    frame = read_table(source, text=gone)
-    wanted = gone if kind in ("pairs", "items") else found.used
-    chosen = frame.select(name for name in frame.columns if name in wanted)
+    unread = frozenset() if kind in ("pairs", "items") else found.texts
+    frame = read_table(source, text=gone, without=unread)
+    chosen = frame.select(name for name in frame.columns if name in gone - unread)
     return [frame[name] for name in frame.columns if name not in gone], quick_rows(chosen)
 
 
