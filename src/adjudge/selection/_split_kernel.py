@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -252,38 +253,30 @@ def _heuristic(
 
 def _pac(prepared: Prepared, tally: _Tally, alpha: Fraction, delta: Fraction) -> IntArray:
     """The cut at which the last run of passed tests ends in each split; -1 where none passed."""
-    n, rows = int(tally.n_calibration[0]), np.arange(len(tally.k))
-    ranks = starts(n, alpha, delta)
+    rows, columns = np.arange(len(tally.k)), len(prepared.order)
+    # Every split has as many calibration rows, so that runs begin at the same ranks in all.
+    ranks = starts(int(tally.n_calibration[0]), alpha, delta)
     ends = [prepared.block_end[tally.column_of(np.full(len(rows), rank))] for rank in ranks]
+    ends.append(np.full(len(rows), columns + 1))
     # The errors with a block are those before the next one: the counts of the following cut.
     k, errors = _at(tally.running, prepared.after), tally.errors[:, 1:]
     shares, cut = np.zeros(len(rows), np.int64), np.full(len(rows), -1)
-    for at, end in enumerate(ends):
-        last = at + 1 == len(ends)
-        most = n if last else int(tally.running[rows, ends[at + 1] - 1].max())
+    for end, following in pairwise(ends):
+        most = int(tally.running[rows, np.minimum(following, columns) - 1].max())
         first = np.searchsorted(prepared.before, end)
-        until = (
-            np.full(len(rows), len(prepared.after))
-            if last
-            else np.searchsorted(prepared.after, ends[at + 1])
-        )
+        until = np.searchsorted(prepared.after, following)
         shares += 1
-        for held in np.unique(shares):
-            own = np.flatnonzero(shares == held)
-            if not last:
-                # Two starts in one tie block are one test with both shares.
-                own = own[end[own] < ends[at + 1][own]]
-            if len(own) == 0:
-                continue
-            allowed = allowed_table(most, alpha, delta * int(held) / len(ends))
-            begins = tally.running[own, end[own] - 1]
-            passed = tally.errors[own, first[own]] <= allowed[begins]
+        # Two starts in one tie block are one test with both shares.
+        tested = end < following
+        for held in np.unique(shares[tested]):
+            own = np.flatnonzero(tested & (shares == held))
+            allowed = allowed_table(most, alpha, delta * int(held) / len(ranks))
+            passed = tally.errors[own, first[own]] <= allowed[tally.running[own, end[own] - 1]]
             low, high = int(first[own].min()), int(until[own].max())
             column = np.arange(low, high)
             inside = (column >= first[own, None]) & (column < until[own, None])
-            failed = inside & (
-                errors[own, low:high] > allowed[np.where(inside, k[own, low:high], 0)]
-            )
+            rows_with = np.where(inside, k[own, low:high], 0)
+            failed = inside & (errors[own, low:high] > allowed[rows_with])
             broken = failed.any(axis=1)
             stop = np.where(broken, low + failed.argmax(axis=1) if low < high else 0, until[own])
             cut[own[passed]] = stop[passed]
