@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from adjudge._bradley_terry import DEFAULT_L2
 from adjudge._validation import Seed, count, generator
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import read_table
@@ -25,7 +24,6 @@ def plan_battles(
     rule: str = "coverage",
     judged: Any = None,
     verdict: str | None = None,
-    l2: float = DEFAULT_L2,
     rng: Seed = 0,
 ) -> BattlePlan:
     """Choose up to `budget` rows of `pool` (pairs or battles with model_a and model_b).
@@ -67,9 +65,7 @@ def plan_battles(
     rows = np.flatnonzero(usable)
     if not len(rows):
         raise ArgumentError("pool", "no battle left", "give battles that are not judged yet")
-    chosen = rows[
-        next_battles(a[rows], b[rows], n, budget=budget, rule=rule, wins=wins, l2=l2, rng=draw)
-    ]
+    chosen = rows[next_battles(a[rows], b[rows], n, budget=budget, rule=rule, wins=wins, rng=draw)]
     seen = battles_per_model(a[chosen], b[chosen], n)
     if wins is not None:
         seen = seen + np.round((wins + wins.T).sum(axis=1)).astype(np.int64)

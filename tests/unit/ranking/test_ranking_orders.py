@@ -11,6 +11,7 @@ import pytest
 
 from adjudge.errors import ArgumentError
 from adjudge.ranking import (
+    bradley_terry,
     copeland,
     least_reversals,
     next_battles,
@@ -22,7 +23,8 @@ from adjudge.ranking import (
     schulze,
     win_rate,
 )
-from adjudge.ranking.counts import Battles
+from adjudge.ranking.counts import Battles, wins_table
+from adjudge.ranking.sampling import _Information
 
 
 def hidden_order(n: int, follow: float, seed: int) -> Any:
@@ -189,25 +191,46 @@ def test_coverage_sampling_evens_out_an_uneven_pool() -> None:
     assert np.ptp(uneven) > 100
 
 
-def test_information_sampling_gains_more_than_chance() -> None:
-    draw = np.random.default_rng(1)
-    n = 8
-    a = draw.integers(0, n, 4000)
-    b = (a + draw.integers(1, n, 4000)) % n
-    strength = np.linspace(-3, 3, n)
-    wins = 4 / (1 + np.exp(strength[None, :] - strength[:, None]))
-    np.fill_diagonal(wins, 0)
+def squared_error(rule: str | None, seed: int, judged: int = 30, budget: int = 300) -> float:
+    """Mean squared error of strengths after more battles, chosen by `rule` or by chance."""
+    draw = np.random.default_rng(seed)
+    n, size = 12, 3000
+    truth = draw.normal(0, 1.5, n)
+    truth -= truth.mean()
+    often = np.repeat([6.0, 1.0], [4, 8])
+    a = draw.choice(n, size, p=often / often.sum())
+    b = (a + draw.integers(1, n, size)) % n
+    y = (draw.random(size) < 1 / (1 + np.exp(truth[b] - truth[a]))).astype(float)
+    wins = wins_table(a[:judged], b[:judged], y[:judged], n)
+    rest = np.arange(judged, size)
+    chosen = draw.permutation(rest)[:budget]
+    if rule is not None:
+        chosen = rest[
+            next_battles(a[rest], b[rest], n, budget=budget, rule=rule, wins=wins, rng=draw)
+        ]
+    used = np.concatenate([np.arange(judged), chosen])
+    fitted = bradley_terry(wins_table(a[used], b[used], y[used], n)).theta
+    return float(((fitted - truth) ** 2).mean())
 
-    def log_det(rows: Any) -> float:
-        p = 1 / (1 + np.exp(strength[b[rows]] - strength[a[rows]]))
-        x = np.zeros((len(rows), n))
-        x[np.arange(len(rows)), a[rows]] = 1
-        x[np.arange(len(rows)), b[rows]] = -1
-        return float(np.linalg.slogdet((x * (p * (1 - p))[:, None]).T @ x + 0.1 * np.eye(n))[1])
 
-    chosen = next_battles(a, b, n, budget=150, rule="information", wins=wins, rng=0)
-    by_chance = max(log_det(draw.choice(4000, 150, replace=False)) for _ in range(20))
-    assert log_det(chosen) > by_chance
+def test_battles_chosen_by_information_leave_less_error_than_chance() -> None:
+    chance = np.array([squared_error(None, seed) for seed in range(100)])
+    chosen = np.array([squared_error("information", seed) for seed in range(100)])
+    saved = chance - chosen
+    assert saved.mean() > 2 * saved.std(ddof=1) / np.sqrt(len(saved))
+
+
+def test_kept_up_variances_are_those_of_the_design() -> None:
+    pair = np.array([1, 2, 5])
+    pick = _Information(pair, 3, np.zeros((3, 3)), None)
+    for at in (0, 2, 2, 1):
+        pick.took(at)
+    d = np.zeros((4, 3))
+    for row, at in enumerate((0, 2, 2, 1)):
+        d[row, pair[at] // 3], d[row, pair[at] % 3] = 1, -1
+    direct = np.linalg.inv(0.5 * np.eye(3) + (d * pick.weight[[0, 2, 2, 1], None]).T @ d)
+    np.testing.assert_allclose(pick.covariance, direct, atol=1e-12)
+    np.testing.assert_allclose(pick.squared, direct @ direct, atol=1e-12)
 
 
 def test_a_budget_above_the_pool_takes_it_all() -> None:
