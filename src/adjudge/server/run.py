@@ -49,20 +49,36 @@ def serve(
         # What is loaded by now stays: collections during requests need not walk through it.
         gc.collect()
         gc.freeze()
-        ready(f"http://{shown}:{taken}/")
-        with _outliving_signals():
-            uvicorn.Server(config).run(sockets=[bound])
+        server = _Server(config, ready=lambda: ready(f"http://{shown}:{taken}/"))
+        with _stopping(server):
+            server.run(sockets=[bound])
+
+
+class _Server(uvicorn.Server):
+    """Tells that it is ready once it answers requests and signals, and no sooner."""
+
+    def __init__(self, config: uvicorn.Config, *, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
 
 
 @contextmanager
-def _outliving_signals() -> Iterator[None]:
-    """Let the caller go on after the server has stopped on a signal.
+def _stopping(server: uvicorn.Server) -> Iterator[None]:
+    """Let SIGINT and SIGTERM stop the server, and the caller go on after it.
 
-    uvicorn shuts down on SIGINT and SIGTERM and then raises them once more for whoever stood there
-    before; with nobody there they would end the process before the labels are written.
+    uvicorn shuts down on a signal and then raises it once more for whoever stood there before; with
+    nobody there it would end the process before the labels are written.
     """
-    stopping = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, lambda *_: None) for number in stopping}
+
+    def stop(*_: object) -> None:
+        server.should_exit = True
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
