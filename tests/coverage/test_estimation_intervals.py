@@ -11,6 +11,8 @@ import pytest
 from scipy.stats import binom
 
 from adjudge.estimation import corrected_interval, corrected_rate
+from adjudge.estimation.counts import Counts
+from adjudge.estimation.misclassification import doubts
 from adjudge.estimation.profile import Tallies, p_values
 from adjudge.simulate.binary import draw_counts
 
@@ -131,3 +133,32 @@ def test_equation_6_is_known_to_fail_where_the_warning_says() -> None:
     low, high, informative = corrected_interval(drawn.k / 1000, q0, q1, 1000, 100, 10)
     covered = ((low <= 0.9) & (high >= 0.9))[informative].mean()
     assert covered < 0.92
+
+
+@pytest.mark.parametrize(("q0", "q1"), [(0.6, 0.6), (0.65, 0.75), (0.8, 0.8), (0.95, 0.95)])
+@pytest.mark.parametrize(
+    ("m0", "m1"), [(10, 10), (20, 20), (100, 15), (30, 100), (100, 100), (500, 100), (500, 500)]
+)
+def test_where_equation_6_covers_less_most_samples_are_warned(
+    q0: float, q1: float, m0: int, m1: int
+) -> None:
+    drawn = draw_counts(RATES, q0, q1, n=2000, m0=m0, m1=m1, replications=10_000, rng=6)
+    low, high, informative = corrected_interval(
+        drawn.k / 2000, drawn.c0 / m0, drawn.c1 / m1, 2000, m0, m1, confidence_level=LEVEL
+    )
+    rates = RATES[:, None]
+    covered = [float(hit[seen].mean()) for hit, seen in zip(
+        (low <= rates) & (rates <= high), informative, strict=True
+    )]  # fmt: skip
+    # The labels alone make the warning, so one rate's samples will do.
+    samples = [
+        Counts(k=int(k), n=2000, c0=int(c0), m0=m0, c1=int(c1), m1=m1)
+        for k, c0, c1 in zip(
+            drawn.k[10, :2000], drawn.c0[10, :2000], drawn.c1[10, :2000], strict=True
+        )
+    ]
+    warned = np.mean([bool(doubts(sample)) for sample in samples if sample.informative])
+    if min(covered) < floor(10_000):
+        assert warned > 0.5, covered
+    if min(m0, m1) >= 100 and q0 + q1 > 1.5:
+        assert warned < 0.01

@@ -217,9 +217,9 @@ def doubts(counts: Counts) -> tuple[str, ...]:
     q0, q1 = (counts.c0 + 1) / (counts.m0 + 2), (counts.c1 + 1) / (counts.m1 + 2)
     noise = math.sqrt(q0 * (1 - q0) / (counts.m0 + 2) + q1 * (1 - q1) / (counts.m1 + 2))
     fewer, more = sorted((counts.m0, counts.m1))
-    if q0 + q1 - 1 < 3 * noise:
+    if q0 + q1 - 1 < 4 * noise:
         return (
-            "the judge's edge over a coin is within three standard errors of zero: the interval of "
+            "the judge's edge over a coin is within four standard errors of zero: the interval of "
             "Eq. 6 can cover less than it says (measured: 0.90 at 95 %)",
         )
     if fewer < 20 or more > 5 * fewer:
