@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields
 
@@ -25,7 +26,7 @@ def diagnosis_section(found: Collected) -> Section | None:
     if not (biases or cycles or scores):
         return None
     blocks: list[Block] = []
-    troubles = _troubles([judge for _, report in biases for judge in report.judges])
+    troubles = _troubles(biases)
     named = more_than_one(biases, cycles, scores)
     blocks += under_names(biases, _bias, named=named)
     blocks += under_names(cycles, _transitivity, named=named)
@@ -48,12 +49,19 @@ def diagnosis_section(found: Collected) -> Section | None:
     )
 
 
-def _troubles(judges: Sequence[JudgeBias]) -> list[str]:
+def _troubles(reports: Sequence[tuple[str, BiasReport]]) -> list[str]:
     """What was found biased, by kind of bias in the order of its fields: position comes first."""
+    judges = [(file, judge) for file, report in reports for judge in report.judges]
+    files = Counter(_name(judge) for _, judge in judges)
+
+    def who(file: str, judge: JudgeBias) -> str:
+        # A judge in two files was asked in two ways: what is true of one may not be of the other.
+        return _name(judge) + (f" ({file})" if files[_name(judge)] > 1 else "")
+
     told = [
-        f"{_name(judge)} {part.finding}"
+        f"{who(file, judge)} {part.finding}"
         for field in fields(JudgeBias)
-        for judge in judges
+        for file, judge in judges
         if getattr(part := getattr(judge, field.name), "biased", False)
     ]
     return list(dict.fromkeys(told))
