@@ -20,8 +20,8 @@ from adjudge.simulate.scores import simulate_scores
 from adjudge.simulate.tournaments import simulate_tournaments
 
 
-def write_examples(folder: Path) -> None:
-    """pairs.jsonl, new_pairs.jsonl, answers.csv, tournaments.csv, scores.csv, battles.csv."""
+def write_examples(folder: Path) -> list[str]:
+    """One file for each format; the names of the files."""
     pairs = [
         {
             "id": pair.id,
@@ -32,8 +32,6 @@ def write_examples(folder: Path) -> None:
         }
         for pair in simulate_pairs(1000, rng=1)
     ]
-    write_rows(pl.DataFrame(pairs[:500]), folder / "pairs.jsonl")
-    write_rows(pl.DataFrame(pairs[500:]).drop("label"), folder / "new_pairs.jsonl")
     answers = binary_rows(
         {
             "small": BinaryModel(rate=0.55, specificity=0.7, sensitivity=0.9),
@@ -43,16 +41,20 @@ def write_examples(folder: Path) -> None:
         labels=240,
         rng=1,
     )
-    write_rows(answers.drop("truth"), folder / "answers.csv")
-    write_rows(
-        simulate_tournaments(documents=40, models=7, rng=1).frame, folder / "tournaments.csv"
-    )
-    write_rows(simulate_scores(documents=40, models=8, rng=1).frame, folder / "scores.jsonl")
-    write_rows(simulate_battles(models=24, battles=6000, rng=1).frame, folder / "battles.csv")
+    files = {
+        "pairs.jsonl": pl.DataFrame(pairs[:500]),
+        "new_pairs.jsonl": pl.DataFrame(pairs[500:]).drop("label"),
+        "answers.csv": answers.drop("truth"),
+        "tournaments.csv": simulate_tournaments(documents=40, models=7, rng=1).frame,
+        "scores.jsonl": simulate_scores(documents=40, models=8, rng=1).frame,
+        "battles.csv": simulate_battles(models=24, battles=6000, rng=1).frame,
+    }
+    for name, frame in files.items():
+        write_rows(frame, folder / name)
+    return list(files)
 
 
 if __name__ == "__main__":
     target = Path(sys.argv[1] if len(sys.argv) > 1 else "examples-out")
     target.mkdir(parents=True, exist_ok=True)
-    write_examples(target)
-    print(f"wrote {', '.join(sorted(path.name for path in target.iterdir()))} into {target}")
+    print(f"wrote {', '.join(write_examples(target))} into {target}")
