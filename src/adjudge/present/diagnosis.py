@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adjudge.errors import ArgumentError
-from adjudge.present.tables import safe
+from adjudge.present.tables import clipped
 from adjudge.present.theme import ACCENT, INK, MUTED, SERIES, new_figure, themed
 
 if TYPE_CHECKING:
@@ -305,6 +305,5 @@ def unique(names: Iterable[str | None]) -> list[str | None]:
 
 
 def shown(name: str | None) -> str:
-    """A name as an axis shows it, harmless and not too long."""
-    text = safe(name) if name not in (None, "unnamed") else ""
-    return (text if len(text) <= 28 else text[:27] + "…").replace("$", r"\$")
+    """A judge or criterion as an axis shows it; nothing where it has no name."""
+    return clipped(name) if name not in (None, "unnamed") else ""

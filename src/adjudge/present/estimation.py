@@ -9,7 +9,7 @@ import numpy as np
 
 from adjudge._validation import FloatArray
 from adjudge.errors import ArgumentError
-from adjudge.present.tables import safe
+from adjudge.present.tables import clipped
 from adjudge.present.theme import ACCENT, GOOD, INK, MUTED, SERIES, WARM, new_figure, themed
 from adjudge.results.base import Result
 from adjudge.results.estimation import (
@@ -60,7 +60,7 @@ def _groups(result: GroupedEstimate, truth: Mapping[str, float] | None) -> Figur
         known = None if truth is None else truth.get(str(one.group))
         if known is not None:
             axes.plot([known, known], [at - 0.38, at + 0.38], color=INK, linewidth=1.6, zorder=4)
-    axes.set_yticks(range(len(rows)), [_short(one.group) for one in rows])
+    axes.set_yticks(range(len(rows)), [clipped(one.group) for one in rows])
     axes.set_ylim(-0.6, len(rows) - 0.4)
     _rate_axis(axes, f"rate, with {100 * result.confidence_level:g} % intervals")
     entries = [("judge alone", WARM, "o"), ("corrected", ACCENT, "s")]
@@ -144,7 +144,7 @@ def _difference(result: RateDifference) -> Figure:
     for at, one in enumerate((result.estimate_b, result.estimate_a)):
         _bar(top, at + 0.13, one.naive, one.naive_low, one.naive_high, WARM, "o")
         _bar(top, at - 0.13, one.estimate, one.low, one.high, ACCENT, "s")
-    top.set_yticks([0, 1], [_short(result.b), _short(result.a)])
+    top.set_yticks([0, 1], [clipped(result.b), clipped(result.a)])
     top.set_ylim(-0.6, 1.6)
     _rate_axis(top, "")
     _legend(top, [("judge alone", WARM, "o"), ("corrected", ACCENT, "s")], False)
@@ -158,7 +158,7 @@ def _difference(result: RateDifference) -> Figure:
     bottom.set_yticks([0], ["difference"])
     bottom.grid(visible=False, axis="y")
     bottom.tick_params(axis="y", length=0)
-    bottom.set_xlabel(f"{_short(result.a)} minus {_short(result.b)}")
+    bottom.set_xlabel(f"{clipped(result.a)} minus {clipped(result.b)}")
     if result.estimate is None or result.low is None or result.high is None:
         title = "No corrected difference"
     elif result.low > 0 or result.high < 0:
@@ -182,7 +182,7 @@ def _classes(result: ClassEstimate, truth: Mapping[str, float] | None) -> Figure
             known = truth[one.label]
             axes.plot([known, known], [at - 0.38, at + 0.38], color=INK, linewidth=1.6)
     axes.set_yticks(
-        range(len(result.classes)), [_short(one.label) for one in reversed(result.classes)]
+        range(len(result.classes)), [clipped(one.label) for one in reversed(result.classes)]
     )
     axes.set_ylim(-0.6, len(result.classes) - 0.4)
     _rate_axis(axes, f"share of the class, with {100 * result.confidence_level:g} % intervals")
@@ -313,8 +313,3 @@ def _legend(axes: Axes, entries: Sequence[tuple[str, str, str]], truth: bool) ->
     figure = axes.get_figure(root=True)
     if figure is not None:
         figure.legend(handles=handles, loc="outside lower right", fontsize=8.5, ncols=len(handles))
-
-
-def _short(name: object, most: int = 28) -> str:
-    text = safe(name)
-    return text if len(text) <= most else text[: most - 1] + "…"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adjudge.errors import ArgumentError
-from adjudge.present.tables import safe
+from adjudge.present.tables import clipped
 from adjudge.present.theme import ACCENT, GRID, INK, MUTED, SERIES, WARM, new_figure, themed
 from adjudge.results.ranking import HeldOutRow, Leaderboard, ModelRow
 
@@ -391,10 +391,8 @@ def _single(
     return figure
 
 
-def _short(name: str, most: int = 40) -> str:
-    # Two dollar signs in a name would be read as mathematics.
-    name = safe(name).replace("$", r"\$")
-    return name if len(name) <= most else name[: most - 1] + "…"
+def _short(name: str) -> str:
+    return clipped(name, 40)
 
 
 FIGURES.update(

@@ -21,6 +21,16 @@ def safe(text: object) -> str:
     return _CONTROL.sub(lambda found: found.group().encode("unicode_escape").decode(), str(text))
 
 
+def clipped(text: object, most: int = 28) -> str:
+    """A name as an axis shows it: harmless, and not too long.
+
+    >>> clipped("a judge with a name that has no end")
+    'a judge with a name that ha…'
+    """
+    name = safe(text)
+    return name if len(name) <= most else name[: most - 1] + "…"
+
+
 def number(value: float | int | None, digits: int = 3) -> str:
     """A number for a cell; a dash where there is none.
 

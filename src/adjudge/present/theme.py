@@ -37,6 +37,7 @@ _STYLE: dict[str, Any] = {
     "savefig.bbox": "tight",
     "font.family": "sans-serif",
     "font.size": 10,
+    "text.parse_math": False,  # names come from data: $5 to $10 is no formula
     "text.color": INK,
     "axes.edgecolor": MUTED,
     "axes.labelcolor": INK,

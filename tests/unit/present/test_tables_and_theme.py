@@ -60,3 +60,15 @@ def test_a_name_in_another_script_draws_without_a_warning(tmp_path: Path) -> Non
     figure = new_figure()
     figure.add_subplot().set_title("日本語 😀")
     assert save_figure(figure, tmp_path / "x.png").is_file()
+
+
+def test_dollars_in_a_name_are_not_read_as_a_formula(tmp_path: Path) -> None:
+    with themed():
+        figure = new_figure()
+        axes = figure.add_subplot()
+        axes.set_title("$5 to $10")
+        axes.set_yticks([0], ["$_$"])
+        axes.plot([0], [0], label="$^$")
+        axes.legend()
+    assert save_figure(figure, tmp_path / "x.svg").is_file()
+    assert "$5 to $10" in (tmp_path / "x.svg").read_text()
