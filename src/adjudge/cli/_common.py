@@ -51,8 +51,8 @@ def remarks() -> Console:
 
 
 def remark(message: object) -> None:
-    """One line to standard error; markup in `message` stays text."""
-    remarks().print(Text(safe(message)))
+    """One line to standard error, whatever is in `message`: markup and line ends stay text."""
+    remarks().print(Text(safe(message).replace("\n", r"\n")))
 
 
 def show(*parts: RenderableType) -> None:

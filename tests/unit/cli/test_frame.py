@@ -42,6 +42,13 @@ def test_a_verb_typed_wrong_is_answered_with_the_right_one(
     assert capsys.readouterr().err.strip().endswith("Did you mean 'judge'; see adjudge --help")
 
 
+def test_an_error_that_quotes_line_ends_is_still_one_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["rank", "no such\nfile\r\n.csv"]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     "arguments",
     [["rank", "absent.jsonl"], ["evaluate", "absent.jsonl"], ["diagnose", "bias", "absent.jsonl"]],
