@@ -33,7 +33,7 @@ def scope_view(
                 for p in done.published
                 if not named or p.dataset in named
             ],
-            title="what the paper's text gives",
+            title="what the paper's text and a summary of it give",
             text_columns=3,
         )
     )
@@ -43,12 +43,19 @@ def scope_view(
 def scope_figure(done: ScopeReproduction) -> Figure:
     """Figures 2 and 3: risk and coverage against alpha, one row of panels per data set."""
     with themed():
-        figure = new_figure(12.0, 4.4 * len(done.datasets))
+        figure = new_figure(14.0, 4.6 * len(done.datasets))
         axes = figure.subplots(len(done.datasets), 2, squeeze=False)
         for row, one in enumerate(done.datasets):
-            draw_risk(axes[row, 0], one.evaluation)
-            draw_coverage(axes[row, 1], one.evaluation)
-            axes[row, 1].set_title(f"{one.dataset}, {one.n_sampled:,} items")
+            risk, coverage = axes[row]
+            draw_risk(risk, one.evaluation)
+            draw_coverage(coverage, one.evaluation)
+            risk.set_title(f"{one.dataset}, {one.n_sampled:,} items\n{risk.get_title(loc='left')}")
+            # Both panels have the same lines; beside them a legend hides none.
+            for panel in (risk, coverage):
+                panel.get_legend().remove()
+            coverage.legend(
+                *risk.get_legend_handles_labels(), loc="center left", bbox_to_anchor=(1.0, 0.5)
+            )
     return figure
 
 

@@ -108,8 +108,9 @@ def draw_risk(axes: Axes, evaluation: Evaluation, *, judge: str | None = None) -
             zorder=4 if name == "scope" else 3,
         )
         if several or name in _BOUNDED:
-            # A mean over splits scatters: above is above by more than two standard errors.
-            slack = 2 * spread / np.sqrt(evaluation.n_splits)
+            # A mean over splits scatters, and some fifteen are looked at: above is above by more
+            # than three standard errors.
+            slack = 3 * spread / np.sqrt(evaluation.n_splits)
             over += [name] * int((risk > alphas + slack).any())
     told = ", ".join(dict.fromkeys(over))
     kept = "scope keeps" if several else "scope, fdr and pac keep"
