@@ -123,7 +123,8 @@ def test_a_signal_finishes_what_is_in_flight_and_says_how_to_go_on(
 
 def test_two_processes_on_one_store_share_the_work(judge_server: Any, tmp_path: Path) -> None:
     pairs = write_pairs(tmp_path / "pairs.jsonl", 400)
-    judge_server.script("ok", latency_s=0.005, keep_log=False)
+    # Slow enough for the process that starts later to find something left.
+    judge_server.script("ok", latency_s=0.1, keep_log=False)
     store = tmp_path / "shared.db"
     runs = [start(judge_server, pairs, store, tmp_path / f"{n}.jsonl") for n in range(2)]
     told = [finish(run) for run in runs]

@@ -38,14 +38,14 @@ def tournaments(draw: st.DrawFn, most: int = 9) -> np.ndarray:
 
 
 @given(tournaments())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_counts_equal_brute_force(wins: np.ndarray) -> None:
     found = count_cycles(wins)
     assert (found.cycles, found.triples) == _brute(wins)
 
 
 @given(tournaments())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_cycles_named_are_the_cycles_there_are(wins: np.ndarray) -> None:
     named = cyclic_triples(wins)
     assert len(named) == len({frozenset(triple) for triple in named}) == count_cycles(wins).cycles
@@ -53,7 +53,7 @@ def test_the_cycles_named_are_the_cycles_there_are(wins: np.ndarray) -> None:
 
 
 @given(tournaments(6), tournaments(6), st.randoms(use_true_random=False))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_rows_in_any_order_and_orientation_give_the_same_counts(
     one: np.ndarray, two: np.ndarray, random: object
 ) -> None:

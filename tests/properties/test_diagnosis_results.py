@@ -35,7 +35,7 @@ def _ordered(low: float | None, value: float | None, high: float | None) -> bool
 
 
 @given(st.data())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_position(data: st.DataObject) -> None:
     n = data.draw(length)
     forward, reverse = (data.draw(st.lists(chance, min_size=n, max_size=n)) for _ in range(2))
@@ -60,7 +60,7 @@ def test_position(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_verbosity_family_contradictions(data: st.DataObject) -> None:
     n = data.draw(length)
 
@@ -95,7 +95,7 @@ def test_verbosity_family_contradictions(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_agreement(data: st.DataObject) -> None:
     n, raters = data.draw(length), data.draw(st.integers(1, 3))
     values = st.one_of(st.none(), st.integers(1, 5))
@@ -115,7 +115,7 @@ def test_agreement(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_reliability(data: st.DataObject) -> None:
     n = data.draw(length)
     sure = data.draw(st.lists(st.floats(0.5, 1), min_size=n, max_size=n))
@@ -129,7 +129,7 @@ def test_reliability(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_the_document_quantile_is_the_smallest_that_reaches_its_level(data: st.DataObject) -> None:
     n = data.draw(length)
     scores = np.array(data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n)), dtype=float)
@@ -150,7 +150,7 @@ def test_the_document_quantile_is_the_smallest_that_reaches_its_level(data: st.D
 
 
 @given(st.lists(st.lists(st.integers(0, 9), min_size=5, max_size=5), min_size=1, max_size=8))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_adaptive_sets_are_intervals_around_the_likeliest_score(counts: list[list[int]]) -> None:
     probs = np.array([[c + 0.01 for c in row] for row in counts])
     probs /= probs.sum(axis=1, keepdims=True)
@@ -164,7 +164,7 @@ def test_adaptive_sets_are_intervals_around_the_likeliest_score(counts: list[lis
 
 
 @given(st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_scores_of_any_shape(data: st.DataObject) -> None:
     n = data.draw(st.integers(1, 30))
     optional = st.one_of(st.none(), st.sampled_from([1.0, 2.0, 2.5, 3.0, 5.0]))
@@ -192,7 +192,7 @@ def test_scores_of_any_shape(data: st.DataObject) -> None:
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=30))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_a_smaller_alpha_never_gives_smaller_sets(human: list[int]) -> None:
     judge, documents = [3] * len(human), list(range(len(human)))
     sizes = [

@@ -32,7 +32,7 @@ def honest(result: Estimate) -> None:
         assert one.estimate is None or 0 <= one.low <= one.high <= 1
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(rows, st.sampled_from(METHODS), st.booleans(), st.sampled_from([0.5, 0.95, 0.999]))
 def test_any_rows_any_method(given_rows, method: str, clustered: bool, level: float) -> None:
     judge, human, group = zip(*given_rows, strict=True)
@@ -47,7 +47,7 @@ def test_any_rows_any_method(given_rows, method: str, clustered: bool, level: fl
     honest(result)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(rows, st.booleans())
 def test_any_groups_and_strata(given_rows, pool: bool) -> None:
     judge, human, group = (list(c) for c in zip(*given_rows, strict=True))
@@ -63,7 +63,7 @@ def test_any_groups_and_strata(given_rows, pool: bool) -> None:
         assert difference.estimate is None or -1 <= difference.low <= difference.high <= 1
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     st.lists(st.tuples(st.floats(0, 1, allow_subnormal=False), label), min_size=1, max_size=30),
     st.sampled_from(["misclassification", "ppi++", "difference", "naive", "human-only"]),
@@ -73,7 +73,7 @@ def test_any_probabilities(given_rows, method: str) -> None:
     honest(estimate(judge=list(judge), human=list(human), method=method))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     st.lists(
         st.tuples(st.sampled_from(["A", "B", "tie"]), st.sampled_from(["A", "B", "tie", None])),
@@ -91,7 +91,7 @@ def test_any_classes(given_rows) -> None:
         assert one.estimate is None or 0 <= one.low <= one.high <= 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(
         st.tuples(verdict, label, st.sampled_from([None, 0.01, 0.5, 1.0])), min_size=1, max_size=40
@@ -106,7 +106,7 @@ def test_any_plan(given_rows, method: str) -> None:
 counted = st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(counted, counted, counted)
 def test_any_counts_have_a_profile_interval(test, negative, positive) -> None:
     counts = Counts(

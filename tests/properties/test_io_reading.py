@@ -50,7 +50,7 @@ READERS = (
     read_scores,
     read_tournaments,
 )
-COMMON = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+COMMON = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 
 #: Names that the readers know, so that random tables get past the first check.
 NAMES = st.sampled_from(

@@ -60,7 +60,7 @@ def generic(a: Any, b: Any, y: Any, w: Any, n: int, l2: float) -> Any:
     return theta
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(drawn_battles(), st.sampled_from([0.01, 0.005, 1.0]))
 def test_newton_is_the_generic_optimum(battles: Any, l2: float) -> None:
     a, b, y, w, n = battles
@@ -68,7 +68,7 @@ def test_newton_is_the_generic_optimum(battles: Any, l2: float) -> None:
     np.testing.assert_allclose(theta, generic(a, b, y, w, n, l2), atol=1e-8, rtol=0)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(drawn_battles(), st.randoms(use_true_random=False))
 def test_names_order_and_sides_do_not_matter(battles: Any, random: Any) -> None:
     a, b, y, w, n = battles
@@ -87,7 +87,7 @@ def test_names_order_and_sides_do_not_matter(battles: Any, random: Any) -> None:
     np.testing.assert_allclose(fit_strengths(wins.T), -theta, atol=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(drawn_battles())
 def test_every_fit_is_finite_and_centred(battles: Any) -> None:
     a, b, y, w, n = battles
@@ -99,7 +99,7 @@ def test_every_fit_is_finite_and_centred(battles: Any) -> None:
     assert np.isfinite(fit.inverse_information()).all()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     arrays(np.float64, 5, elements=st.floats(0, 40)),
     arrays(np.float64, 5, elements=st.floats(-4, 4)),

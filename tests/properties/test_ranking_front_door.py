@@ -45,7 +45,7 @@ def one_line(error: Exception) -> None:
     assert "\n" not in str(error)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(frames(), st.sampled_from(("auto", *METHODS)), st.booleans(), st.booleans())
 def test_rank(frame: pl.DataFrame, method: str, evaluate: bool, quick: bool) -> None:
     interval = "none" if quick else "bootstrap"
@@ -61,7 +61,7 @@ def test_rank(frame: pl.DataFrame, method: str, evaluate: bool, quick: bool) -> 
     assert board.models or any("no leaderboard" in text for text in board.warnings)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(frames(), frames())
 def test_anchors(old: pl.DataFrame, new: pl.DataFrame) -> None:
     try:
@@ -75,7 +75,7 @@ def test_anchors(old: pl.DataFrame, new: pl.DataFrame) -> None:
     json.loads(board.to_json())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(
         st.tuples(st.floats(-50, 50), st.sampled_from([0.0, 0.5, 1.0, float("nan")])), max_size=30

@@ -23,7 +23,7 @@ ROW = st.fixed_dictionaries(
         "w": st.sampled_from((0.5, 1.0, 3.0)),
     }
 )
-SETTINGS = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SETTINGS = settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 
 
 def frame_of(rows):
@@ -102,7 +102,7 @@ def test_evaluate(rows, ties):
         assert 0 <= row.share_above <= 1
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(ROW, min_size=10, max_size=60))
 def test_plan(rows):
     plan = result_or_line(lambda: plan_selection(frame_of(rows), alpha=0.3, repeats=3))

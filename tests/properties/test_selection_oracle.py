@@ -115,7 +115,7 @@ def rows(draw, least=1, most=80):
     return scores.tolist(), errors.tolist()
 
 
-EXAMPLES = settings(max_examples=150, deadline=None)
+EXAMPLES = settings(max_examples=150)
 
 
 @EXAMPLES
@@ -132,7 +132,7 @@ def test_naive_is_the_oracles(data, alpha):
     assert (found.accepts, found.threshold) == naive_oracle(*data, alpha)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(rows(most=60), st.sampled_from(ALPHAS), st.sampled_from(("0.05", "0.1", "0.5")))
 def test_pac_is_the_oracles(data, alpha, delta):
     found = pac_threshold(*data, alpha=float(alpha), delta=float(delta))
@@ -195,7 +195,7 @@ def all_decisions(scores, errors, new, alpha):
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(rows(least=20), rows(most=30), st.sampled_from((0.1, 0.25)), st.integers(0, 10**6))
 def test_row_order_does_not_matter(data, new, alpha, seed):
     order = np.random.default_rng(seed).permutation(len(data[0]))
@@ -203,7 +203,7 @@ def test_row_order_does_not_matter(data, new, alpha, seed):
     assert all_decisions(*data, new[0], alpha) == all_decisions(*shuffled, new[0], alpha)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(rows(least=20), rows(most=30), st.sampled_from((0.1, 0.25)))
 def test_a_monotone_transform_of_the_scores_does_not_matter(data, new, alpha):
     def transform(x):
@@ -214,7 +214,7 @@ def test_a_monotone_transform_of_the_scores_does_not_matter(data, new, alpha):
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=60), st.integers(0, 10**6))
 def test_swapping_a_and_b_does_not_matter(p, seed):
     p_a = np.array(p)
@@ -229,7 +229,7 @@ def test_swapping_a_and_b_does_not_matter(p, seed):
     ) == (all_decisions(preference_entropy(again), errors, preference_entropy(again), 0.25))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(rows(), rows(most=40), st.sampled_from(ALPHAS), st.integers(1, 5))
 def test_equal_weights_are_no_weights(data, new, alpha, weight):
     plain = fdr_select(*data, new[0], alpha=float(alpha))
@@ -239,7 +239,7 @@ def test_equal_weights_are_no_weights(data, new, alpha, weight):
     assert weighted.accepted.tolist() == plain.accepted.tolist()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(rows(), rows(most=40), st.sampled_from(ALPHAS))
 def test_one_group_pooled_is_plain_fdr(data, new, alpha):
     plain = fdr_select(*data, new[0], alpha=float(alpha))
@@ -272,7 +272,7 @@ def weighted_oracle(scores, errors, weights, new, new_weights, alpha):
     return [j in first and support[j] <= size for j in range(m)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(rows(most=40), rows(most=12), st.sampled_from(ALPHAS), st.integers(0, 10**6))
 def test_weighted_selection_is_its_definition(data, new, alpha, seed):
     rng = np.random.default_rng(seed)

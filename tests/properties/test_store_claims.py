@@ -101,12 +101,12 @@ class Owners(RuleBasedStateMachine):
 
 
 TestOwners = Owners.TestCase
-TestOwners.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestOwners.settings = settings(max_examples=40, stateful_step_count=25)
 
 texts = st.text(max_size=40)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(
         st.builds(

@@ -297,17 +297,20 @@ def test_a_run_that_is_cancelled_while_the_store_opens_closes_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     opening = judging.open_store
+    begun, go_on = threading.Event(), threading.Event()
 
     def slowly(path: Any) -> Any:
-        time.sleep(0.2)
+        begun.set()
+        assert go_on.wait(30)
         return opening(path)
 
     monkeypatch.setattr(judging, "open_store", slowly)
 
     async def cancelled() -> None:
         run = asyncio.create_task(judge_pairs_async(PAIRS, judge=Scripted(), store="s.db"))
-        await asyncio.sleep(0.1)
+        assert await asyncio.to_thread(begun.wait, 30)
         run.cancel()
+        asyncio.get_running_loop().call_later(0.05, go_on.set)
         with pytest.raises(asyncio.CancelledError):
             await run
 
