@@ -20,6 +20,7 @@ from adjudge.reproduce.diagnosis import (
     EXTREMES,
     JUDGES,
     SETS,
+    WIDTH_AGREEMENT,
     crowd_as_judge,
     published_sets,
     reproduce_diagnosis,
@@ -48,6 +49,31 @@ def test_every_published_cell_meets_its_level() -> None:
     assert all(cell.coverage >= 1 - cell.alpha for cell in cells)
     assert {cell.criterion for cell in cells} == set(CRITERIA)
     assert set(SETS) == set(JUDGES)
+
+
+def test_means_of_table_4_are_those_printed_below_it() -> None:
+    printed = {"coherence": 0.10, "consistency": 0.32, "fluency": 0.38, "relevance": 0.36}
+    for criterion, pairs in WIDTH_AGREEMENT.items():
+        assert len(pairs) == 6
+        assert np.mean(pairs) == pytest.approx(printed[criterion], abs=0.0051)
+
+
+def test_tables_3_and_4_stand_beside_ours(done: DiagnosisRun) -> None:
+    paper = {s.criterion: s for s in done.summary.published_signals}
+    assert paper["consistency"].error == pytest.approx(0.2875)
+    assert paper["fluency"].error is None
+    ours = {(s.data, s.method, s.criterion): s for s in done.summary.signals}
+    own = done.scores["simulator"]
+    errors = [
+        g.spearman
+        for g in own.groups
+        if (g.method, g.criterion, g.alpha) == ("adaptive", "fluency", 0.1)
+    ]
+    assert len(errors) == 4
+    assert ours["simulator", "adaptive", "fluency"].error == pytest.approx(np.mean(errors))
+    assert ours["simulator", "adaptive", "fluency"].agreement is not None
+    # One judge has no other to agree with.
+    assert ours["SummEval, crowd", "per-criterion", "fluency"].agreement is None
 
 
 def test_the_published_share_of_documents_is_what_noise_of_that_rate_shows(
@@ -109,7 +135,14 @@ def test_the_view_names_every_data_set(done: DiagnosisRun) -> None:
     console = Console(width=120, record=True, file=io.StringIO())
     console.print(*reproduction_view(done.summary))
     printed = console.export_text()
-    for text in ("Table 5 as published", "SummEval, crowd", "simulator, rows", "by chance"):
+    for text in (
+        "Table 3",
+        "Table 4",
+        "Table 5 as published",
+        "SummEval, crowd",
+        "simulator, rows",
+        "by chance",
+    ):
         assert text in printed
 
 

@@ -13,11 +13,15 @@ from adjudge.present.theme import save_figure
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from adjudge.results.diagnosis_reproduction import DiagnosisReproduction, DiagnosisRun
+    from adjudge.results.diagnosis_reproduction import (
+        DiagnosisReproduction,
+        DiagnosisRun,
+        WidthSignal,
+    )
 
 
 def reproduction_view(done: DiagnosisReproduction) -> list[RenderableType]:
-    """Tables 1, 5 and 6, published beside ours, then what follows from them."""
+    """Tables 1 and 3 to 6, published beside ours, then what follows from them."""
     cycles = table(
         ["judge, criterion", "rate", "ours", "docs hit", "ours", "by chance", "max", "ours"],
         (
@@ -54,7 +58,37 @@ def reproduction_view(done: DiagnosisReproduction) -> list[RenderableType]:
                     [(f"{s.judge}, {s.criterion}", s.alpha, s.coverage, s.mean_size) for s in own],
                 )
             )
+    error = {(s.data, s.method, s.criterion): s.error for s in _signals(done)}
+    agreement = {(s.data, s.method, s.criterion): s.agreement for s in _signals(done)}
+    parts.append(_by_criterion("Table 3, alpha 0.1: width against error, mean of judges", error))
+    parts.append(_by_criterion("Table 4, alpha 0.1: two judges' widths, mean of pairs", agreement))
     return [*parts, "\n".join(done.lines())]
+
+
+def _signals(done: DiagnosisReproduction) -> tuple[WidthSignal, ...]:
+    return (*done.published_signals, *done.signals)
+
+
+def _by_criterion(title: str, cells: dict[tuple[str, str, str], float | None]) -> RenderableType:
+    """Spearman correlations: a line for the paper and each data set, a column per criterion."""
+    criteria = list(dict.fromkeys(criterion for _, _, criterion in cells))
+    lines = dict.fromkeys((data, method) for data, method, _ in cells)
+    return table(
+        ["Spearman", *criteria],
+        (
+            (
+                data if data == "paper" else f"{data}, {method}",
+                *(_signed(cells.get((data, method, criterion))) for criterion in criteria),
+            )
+            for data, method in lines
+            if any(cells.get((data, method, criterion)) is not None for criterion in criteria)
+        ),
+        title=title,
+    )
+
+
+def _signed(value: float | None) -> str:
+    return "–" if value is None else f"{value:+.2f}"
 
 
 def _sets(title: str, cells: list[tuple[str, float, float, float]]) -> RenderableType:

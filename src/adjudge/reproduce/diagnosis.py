@@ -7,6 +7,7 @@ with the data. A file of LLM judges' scores on SummEval can be given beside it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -25,6 +26,7 @@ from adjudge.results.diagnosis_reproduction import (
     ReproducedCycles,
     ReproducedSets,
     ReproducedWidth,
+    WidthSignal,
 )
 from adjudge.simulate.scores import simulate_scores
 from adjudge.simulate.tournaments import simulate_tournaments
@@ -77,7 +79,17 @@ SETS = {
         ((1.000, 4.37), (0.928, 3.17), (0.919, 2.96), (0.919, 2.96)),
     ),
 }
+#: Table 3: Spearman of width and error at alpha 0.10, each judge; the paper has two criteria.
+WIDTH_ERROR = {"coherence": (-0.03, 0.14, -0.02, 0.18), "consistency": (0.08, 0.65, 0.17, 0.25)}
+#: Table 4: Spearman of two judges' widths, each pair.
+WIDTH_AGREEMENT = {
+    "coherence": (0.12, 0.27, 0.31, -0.08, 0.08, -0.09),
+    "consistency": (0.22, 0.38, 0.32, 0.17, 0.56, 0.24),
+    "fluency": (0.45, 0.23, 0.81, 0.21, 0.23, 0.33),
+    "relevance": (0.28, 0.70, 0.29, 0.20, 0.25, 0.44),
+}
 NOTES = (
+    "Table 2 is not reproduced: it takes the paper's own pairwise answers, which are not published",
     "the paper's caption of Table 1 has every median at 0; the table itself has 1.8 % twice",
     "published judges are other models than those tried here: compare patterns, not cells",
     "the paper calibrates row by row; rows of one document are alike, so documents are weighed "
@@ -96,7 +108,7 @@ def reproduce_diagnosis(
     splits: int = 20,
     seed: int = 0,
 ) -> DiagnosisRun:
-    """Tables 1, 3, 5 and 6 and the width claims, on whatever is given and on the simulator.
+    """Tables 1 and 3 to 6 and the width claims, on whatever is given and on the simulator.
 
     `summeval` is the release's model_annotations.aligned.jsonl; `scores` a scores file of judges
     on it. With `paper_size` SummEval is cut to 30 documents and 8 systems as in the paper.
@@ -152,6 +164,19 @@ def reproduce_diagnosis(
                 for entry in found.pooled
                 if entry.alpha == 0.1 and entry.method != "constant"
             ),
+            signals=tuple(
+                signal for data, found in sets.items() for signal in width_signals(data, found)
+            ),
+            published_signals=tuple(
+                WidthSignal(
+                    data="paper",
+                    method="per-criterion",
+                    criterion=criterion,
+                    error=_mean(WIDTH_ERROR.get(criterion, ())),
+                    agreement=_mean(WIDTH_AGREEMENT[criterion]),
+                )
+                for criterion in CRITERIA
+            ),
             published_pooled_width=POOLED_WIDTH,
             notes=NOTES,
             seed=seed,
@@ -171,6 +196,34 @@ def published_sets() -> tuple[PublishedSets, ...]:
         for criterion, cells in zip(CRITERIA, by_criterion, strict=True)
         for alpha, cell in zip(ALPHAS, cells, strict=True)
     )
+
+
+def width_signals(data: str, found: ScoreDiagnosis) -> list[WidthSignal]:
+    """Tables 3 and 4 of one diagnosis: means over judges, and over pairs of them."""
+    groups = [g for g in found.groups if g.alpha == 0.1 and g.method != "constant"]
+    return [
+        WidthSignal(
+            data=data,
+            method=method,
+            criterion=criterion or "",
+            error=_mean(
+                [g.spearman for g in groups if (g.method, g.criterion) == (method, criterion)]
+            ),
+            agreement=_mean(
+                [
+                    pair.spearman
+                    for pair in found.agreement
+                    if (pair.method, pair.criterion, pair.alpha) == (method, criterion, 0.1)
+                ]
+            ),
+        )
+        for method, criterion in dict.fromkeys((g.method, g.criterion) for g in groups)
+    ]
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
 
 
 def crowd_as_judge(summeval: TableLike, *, paper_size: bool) -> pl.DataFrame:

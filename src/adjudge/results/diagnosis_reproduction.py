@@ -69,6 +69,21 @@ class ReproducedWidth:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WidthSignal:
+    """Tables 3 and 4 for one criterion at alpha 0.10: what the width of a set says.
+
+    `error` is the Spearman correlation of width and error, mean over judges; `agreement` that of
+    the widths of two judges, mean over pairs of judges.
+    """
+
+    data: str
+    method: str
+    criterion: str
+    error: float | None
+    agreement: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class DiagnosisReproduction(Result):
     """The tables of the diagnosis paper, published and ours."""
 
@@ -77,6 +92,8 @@ class DiagnosisReproduction(Result):
     published_sets: tuple[PublishedSets, ...]
     sets: tuple[ReproducedSets, ...]
     widths: tuple[ReproducedWidth, ...]
+    signals: tuple[WidthSignal, ...]
+    published_signals: tuple[WidthSignal, ...]
     published_pooled_width: float
     notes: tuple[str, ...]
     seed: int
