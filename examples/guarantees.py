@@ -19,7 +19,7 @@ from adjudge.selection import (
     pac_threshold,
     scope_threshold,
 )
-from adjudge.selection.pac import allowed_errors
+from adjudge.selection.pac import allowed_table
 from adjudge.simulate.selective import (
     ScoredWorld,
     clustered,
@@ -166,7 +166,7 @@ def prompt_changed(repeats: int) -> None:
 def one_start(s: np.ndarray, e: np.ndarray) -> float:
     """Coverage of pac if its run of tests could begin at the fewest rows of all alone."""
     wrong = np.cumsum(e[np.argsort(s)])
-    allowed = allowed_errors(np.arange(1, len(s) + 1), Fraction(1, 10), Fraction(1, 10))
+    allowed = allowed_table(len(s), Fraction(1, 10), Fraction(1, 10))[1:]
     tested = allowed >= 0
     failed = np.flatnonzero((wrong > allowed) & tested)
     run = int(failed[0]) if len(failed) else len(s)

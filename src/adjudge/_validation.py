@@ -110,9 +110,9 @@ def probabilities(values: ArrayLike, name: str, *, allow_empty: bool = False) ->
     return floats
 
 
-def zero_one(values: ArrayLike, name: str, *, allow_empty: bool = False) -> IntArray:
+def zero_one(values: ArrayLike, name: str) -> IntArray:
     """A one-dimensional array of 0 and 1 (or False and True)."""
-    floats = finite(values, name, allow_empty=allow_empty)
+    floats = finite(values, name)
     bad = (floats != 0) & (floats != 1)
     if bad.any():
         at = int(np.flatnonzero(bad)[0])

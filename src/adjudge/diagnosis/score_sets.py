@@ -19,7 +19,6 @@ from adjudge.errors import ArgumentError
 
 Method = Literal["constant", "adaptive"]
 Weigh = Literal["documents", "rows"]
-ADVICE = ("trust", "look", "human")
 
 
 @dataclass(frozen=True)

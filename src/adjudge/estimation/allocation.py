@@ -70,10 +70,10 @@ def split_arrays(
     return budget - m1, m1
 
 
-def optimal_split(budget: int, *, theta: float, q0: float, q1: float, least: int = 1) -> Allocation:
+def optimal_split(budget: int, *, theta: float, q0: float, q1: float) -> Allocation:
     """The split that minimises Eq. 9: m0/m1 = (1-theta) sqrt(q0(1-q0)) / (theta sqrt(q1(1-q1))).
 
-    Without the approximation of Proposition 5.2. Each class gets `least` labels at least.
+    Without the approximation of Proposition 5.2. Each class gets one label at least.
 
     >>> optimal_split(200, theta=0.5, q0=0.7, q1=0.9)
     Allocation(m0=121, m1=79)
@@ -81,10 +81,9 @@ def optimal_split(budget: int, *, theta: float, q0: float, q1: float, least: int
     for name, value in (("theta", theta), ("q0", q0), ("q1", q1)):
         if not 0 <= value <= 1:
             raise ArgumentError(name, value, "give a share in [0, 1]")
-    if count(budget, "budget") < 2 * least:
-        raise ArgumentError("budget", budget, f"give at least {2 * least} labels")
+    count(budget, "budget", least=2)
     a0 = (1 - theta) * math.sqrt(q0 * (1 - q0))
     a1 = theta * math.sqrt(q1 * (1 - q1))
     share = a1 / (a0 + a1) if a0 + a1 > 0 else 0.5
-    m1 = min(max(round(budget * share), least), budget - least)
+    m1 = min(max(round(budget * share), 1), budget - 1)
     return Allocation(budget - m1, m1)

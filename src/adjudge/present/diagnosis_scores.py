@@ -36,9 +36,7 @@ _COLOURS = {
 }
 
 
-def score_figure(
-    result: ScoreDiagnosis, name: str = "sizes", *, alpha: float | None = None
-) -> Figure:
+def score_figure(result: ScoreDiagnosis, name: str = "sizes") -> Figure:
     """One of the pictures of score sets: sizes, width, agreement or coverage."""
     drawers: dict[str, Callable[[ScoreDiagnosis, float], Figure]] = {
         "sizes": sizes_figure,
@@ -48,7 +46,7 @@ def score_figure(
     }
     one_of(name, tuple(drawers), "figure")
     levels = sorted({g.alpha for g in result.groups})
-    level = alpha if alpha is not None else 0.1 if 0.1 in levels else levels[0]
+    level = 0.1 if 0.1 in levels else levels[0]
     return drawers[name](result, level)
 
 

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-def estimate_view(result: Result, *, width: int | None = None) -> list[RenderableType]:
-    """What `adjudge estimate` prints for a person; `width` is the terminal's unless given."""
+def estimate_view(result: Result) -> list[RenderableType]:
+    """What `adjudge estimate` prints for a person."""
     if isinstance(result, GroupedEstimate):
-        return _groups(result, width)
+        return _groups(result)
     if isinstance(result, Estimate):
         return _single(result)
     return [str(result)]
@@ -107,11 +107,11 @@ def _wide(columns: Mapping[str, Sequence[str]]) -> int:
     return sum(cells) + 3 * (len(columns) - 1) + 2
 
 
-def _groups(result: GroupedEstimate, width: int | None) -> list[RenderableType]:
+def _groups(result: GroupedEstimate) -> list[RenderableType]:
     parts: list[RenderableType] = []
     binary = [one for one in result.groups if isinstance(one, Estimate)]
     if binary:
-        parts.append(_group_table(result, binary, width or Console().width))
+        parts.append(_group_table(result, binary, Console().width))
     parts += ["\n".join(one.shares()) for one in result.groups if isinstance(one, ClassEstimate)]
     told = [f"{one.group}: {one.reason}" for one in binary if one.estimate is None]
     told += [f"warning: {text}" for text in result.all_warnings]

@@ -8,12 +8,11 @@ import numpy as np
 from scipy import stats
 
 from adjudge._bradley_terry import DEFAULT_L2
-from adjudge._validation import FloatArray, Seed, count, exact_level, generator, positive
+from adjudge._validation import FloatArray, Seed, exact_level, generator, positive
 from adjudge.errors import ArgumentError
 from adjudge.ranking.conformal import held_out_intervals, split_conformal
 from adjudge.ranking.counts import Battles
 from adjudge.ranking.leave_one_out import (
-    DEFAULT_REPLICATES,
     HeldOut,
     Residuals,
     hold_out_each,
@@ -41,6 +40,7 @@ from adjudge.results.ranking import (
 SMOOTHING_GRID = (0.55, 0.65, 0.75, 0.85, 0.95)
 #: Judged battles per model at which the error is measured, as far as there are battles.
 BUDGETS = (5, 10, 20, 50, 100, 200)
+_BUDGET_DRAWS = 5
 _FEWEST_VOTES_OWN_BETA = 500
 
 
@@ -51,8 +51,6 @@ def evaluate_methods(
     l2: float = DEFAULT_L2,
     alpha: float = 0.1,
     splits: int = 5,
-    replicates: int = DEFAULT_REPLICATES,
-    budget_draws: int = 5,
     rng: Seed = 0,
 ) -> Leaderboard:
     """The board with `loo`, `conformal`, `held_out` and `budgets` filled in.
@@ -70,9 +68,7 @@ def evaluate_methods(
     rows, intervals = [], []
     details: list[HeldOutRow] = []
     for rule in evaluation_rules(battles):
-        found = residuals(
-            hold_out_each(battles, rule, l2=l2, replicates=replicates, rng=draw), human
-        )
+        found = residuals(hold_out_each(battles, rule, l2=l2, rng=draw), human)
         rows.append(loo_row(found, rng=draw))
         intervals.append(split_conformal(found, alpha=alpha, splits=splits, rng=draw))
         if rule.name in ("hard-elo", "soft-elo", "smoothed"):
@@ -82,7 +78,7 @@ def evaluate_methods(
         loo=tuple(rows),
         conformal=tuple(intervals),
         held_out=tuple(details),
-        budgets=sample_efficiency(battles, human, l2=l2, draws=budget_draws, rng=draw),
+        budgets=sample_efficiency(battles, human, l2=l2, rng=draw),
     )
 
 
@@ -146,7 +142,6 @@ def sample_efficiency(
     human: HeldOut,
     *,
     l2: float = DEFAULT_L2,
-    draws: int = 5,
     rng: Seed = 0,
 ) -> tuple[BudgetRow, ...]:
     """Held-out error on random parts of the battles, against people's Elo from all of them.
@@ -155,14 +150,11 @@ def sample_efficiency(
     votes. A budget that leaves no model to compare is left out.
     """
     draw = generator(rng)
-    draws = count(draws, "draws")
     n = battles.n_models
     rows = []
     for budget in (b for b in BUDGETS if b * n < len(battles)):
-        if not draws:
-            break
         errors: dict[str, list[float]] = {}
-        for _ in range(draws):
+        for _ in range(_BUDGET_DRAWS):
             part = battles.take(draw.choice(len(battles), budget * n, replace=False))
             for rule in judge_rules(part):
                 found = residuals(hold_out_each(part, rule, l2=l2, replicates=0), human)

@@ -32,7 +32,6 @@ class PredictionPowered:
     covariance: FloatArray
     weight: float
     n_labelled: int
-    n_unlabelled: int
 
     @property
     def se(self) -> FloatArray:
@@ -46,11 +45,10 @@ def prediction_powered(
     judge: FloatArray,
     *,
     l2: float = DEFAULT_L2,
-    weight: float | None = None,
 ) -> PredictionPowered:
     """Fit with human targets where there are any (NaN elsewhere) and judge targets everywhere.
 
-    `weight` is lambda; None tunes it for the smallest total variance of theta, within [0, 1].
+    lambda is tuned for the smallest total variance of theta, within [0, 1].
     Covariance: H^-1 (Cov(g_human - lambda g_judge)/n + lambda^2 Cov(g_judge)/N) H^-1, summed by
     prompt where `battles.prompts` is given. Right for many labelled battles that were drawn at
     random from all: not for votes that people chose to give on battles they found interesting.
@@ -63,16 +61,12 @@ def prediction_powered(
     n, m = int(labelled.sum()), int(rest.sum())
     if n < 2:
         raise ArgumentError("human", f"{n} votes on judged battles", "give at least two")
-    if weight is not None and not 0 <= weight <= 1:
-        raise ArgumentError("weight", weight, "give a number from 0 to 1, or leave it out")
     k = battles.n_models
     table_human = wins_table(battles.a[labelled], battles.b[labelled], human[labelled], k) / n
     table_judge = wins_table(battles.a[labelled], battles.b[labelled], judge[labelled], k) / n
     table_rest = np.zeros((k, k))
     if m:
         table_rest = wins_table(battles.a[rest], battles.b[rest], judge[rest], k) / m
-    elif weight is None:
-        weight = 0.0
 
     def fit(use: float) -> FloatArray:
         # As counts of n battles, so that the penalty weighs what it weighs on the votes alone.
@@ -87,8 +81,8 @@ def prediction_powered(
         centre = np.full((k, k), 1 / k)
         return np.asarray(np.linalg.inv(information + centre) - centre)
 
-    use = weight
-    if use is None:
+    use = 0.0
+    if m:
         theta = fit(0.0)
         inverse = inverse_information(theta, 0.0)
         _, cross, own = _scatters(battles, theta, human, judge, labelled, rest)
@@ -99,7 +93,7 @@ def prediction_powered(
     inverse = inverse_information(theta, use)
     alone, cross, own = _scatters(battles, theta, human, judge, labelled, rest)
     meat = alone + use * (cross + cross.T) + use**2 * own
-    return PredictionPowered(theta, inverse @ meat @ inverse, use, n, m)
+    return PredictionPowered(theta, inverse @ meat @ inverse, use, n)
 
 
 def _scatters(

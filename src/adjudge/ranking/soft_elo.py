@@ -91,17 +91,17 @@ def fixed_rule(name: str, battles: Battles, target: FloatArray) -> Rule:
     )
 
 
-def soft_rule(battles: Battles, name: str = "soft-elo") -> Rule:
+def soft_rule(battles: Battles) -> Rule:
     """sigma(beta_m s), beta_m fitted without model m's battles."""
     if battles.score is None or battles.human is None:
-        raise ArgumentError("method", name, "give battles with judge scores and human votes")
+        raise ArgumentError("method", "soft-elo", "give battles with judge scores and human votes")
     n = battles.n_models
     beta = fold_temperatures(battles.score, battles.human, battles.a, battles.b, n)
     rows = np.flatnonzero(np.isfinite(battles.score))
     a, b, s = battles.a[rows], battles.b[rows], battles.score[rows]
     tables = soft_tables(a, b, s, n)
     return Rule(
-        name=name,
+        name="soft-elo",
         rows=rows,
         targets=lambda m: np.asarray(expit(beta[m] * s)),
         tables=lambda folds: tables(beta[folds]),
@@ -134,10 +134,11 @@ def soft_tables(
     return tables
 
 
-def smoothed_rule(battles: Battles, name: str = "smoothed") -> Rule:
+def smoothed_rule(battles: Battles) -> Rule:
     """Smoothing whose constant is the agreement share without model m's battles."""
     if battles.verdict is None or battles.human is None:
-        raise ArgumentError("method", name, "give battles with judge verdicts and human votes")
+        remedy = "give battles with judge verdicts and human votes"
+        raise ArgumentError("method", "smoothed", remedy)
     n = battles.n_models
     both = decided_by_both(battles.verdict, battles.human)
     agree = (battles.verdict == battles.human)[both]
@@ -161,7 +162,7 @@ def smoothed_rule(battles: Battles, name: str = "smoothed") -> Rule:
         return half + stretch * (hard - half)
 
     return Rule(
-        name=name,
+        name="smoothed",
         rows=rows,
         targets=lambda m: 0.5 + (2 * constant[m] - 1) * (v - 0.5),
         tables=tables,

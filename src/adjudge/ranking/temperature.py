@@ -25,6 +25,7 @@ from adjudge.errors import ArgumentError
 from adjudge.results.ranking import AgreementBin, ReliabilityBin, Temperature
 
 _MAX_STEPS = 200
+_AGREEMENT_BINS = 6
 #: Steps of four: 4^20 is about 1e12.
 _DOUBLINGS = 20
 #: Score differences below this are nothing; above its inverse, no scores.
@@ -258,11 +259,11 @@ def _agreement_slope(strength: FloatArray, agree: IntArray) -> tuple[float | Non
 
 
 def _agreement_table(
-    strength: FloatArray, agree: IntArray, beta: float, bins: int = 6
+    strength: FloatArray, agree: IntArray, beta: float
 ) -> tuple[AgreementBin, ...]:
     if not len(agree):
         return ()
-    edges = np.unique(np.quantile(strength, np.linspace(0, 1, bins + 1)))
+    edges = np.unique(np.quantile(strength, np.linspace(0, 1, _AGREEMENT_BINS + 1)))
     which = np.clip(np.searchsorted(edges[1:-1], strength, side="left"), 0, max(0, len(edges) - 2))
     table = []
     for k in range(max(1, len(edges) - 1)):

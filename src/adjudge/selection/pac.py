@@ -129,24 +129,19 @@ def fewest_rows(alpha: Fraction, delta: Fraction) -> int:
     return k
 
 
-def allowed_errors(rows: IntArray, alpha: Fraction, delta: Fraction) -> IntArray:
-    """The most errors E among k rows with P(Binomial(k, alpha) <= E) <= delta; -1 for none.
-
-    >>> allowed_errors(np.array([21, 22, 38, 52]), Fraction(1, 10), Fraction(1, 10))
-    array([-1,  0,  1,  2])
-    """
-    return allowed_table(int(rows.max(initial=0)), alpha, delta)[rows]
-
-
 @lru_cache(maxsize=64)
 def allowed_table(most: int, alpha: Fraction, delta: Fraction) -> IntArray:
-    """The allowed errors among 0, 1, ..., `most` rows, by walking along the boundary.
+    """The most errors E with P(Binomial(k, alpha) <= E) <= delta, for k = 0, 1, ..., `most`.
 
-    One more row allows one more error or none, since with T(k, E) the tail and f(k, E) the mass,
+    -1 where not even 0 passes. Found by walking along the boundary:
+    one more row allows one more error or none, since with T(k, E) the tail and f(k, E) the mass,
 
         T(k + 1, E) = T(k, E) - alpha f(k, E),    T(k, E + 1) = T(k, E) + f(k, E + 1),
 
     so each row costs a few products. Where rounding could matter, the test itself decides.
+
+    >>> allowed_table(52, Fraction(1, 10), Fraction(1, 10))[[21, 22, 38, 52]]
+    array([-1,  0,  1,  2])
     """
     allowed = np.full(most + 1, -1, dtype=np.int64)
     level, failure = float(alpha), float(delta)

@@ -97,15 +97,13 @@ MIGRATIONS: tuple[Migration, ...] = (
 )
 
 
-def pending(
-    applied: Sequence[str], place: str | Path, *, known: Sequence[Migration] = MIGRATIONS
-) -> tuple[Migration, ...]:
+def pending(applied: Sequence[str], place: str | Path) -> tuple[Migration, ...]:
     """The steps still to take, given those a store has taken.
 
     >>> [step.name for step in pending(["0001_judges_and_calls"], "old.db")]
     ['0002_owners_and_claims', '0003_label_events']
     """
-    names = [step.name for step in known]
+    names = [step.name for step in MIGRATIONS]
     unknown = [name for name in applied if name not in names]
     if unknown:
         raise StoreVersionError(
@@ -114,4 +112,4 @@ def pending(
         )
     if list(applied) != names[: len(applied)]:
         raise StoreError(f"{place}: its migrations are out of order; restore it from a backup")
-    return tuple(known[len(applied) :])
+    return MIGRATIONS[len(applied) :]

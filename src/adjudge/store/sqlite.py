@@ -24,7 +24,7 @@ from adjudge.store.keys import canonical_json
 from adjudge.store.migrations import LEDGER, pending
 from adjudge.store.owners import Owner, state_of
 
-BUSY_S = 60.0
+_BUSY_S = 60.0
 T = TypeVar("T")
 
 _WRITTEN = (
@@ -42,7 +42,7 @@ _CHUNKS = (128, 32, 8, 1)
 class SQLiteStore:
     """One owner's connection to a store file (":memory:" for one that is not kept)."""
 
-    def __init__(self, path: str | Path, *, busy_s: float = BUSY_S) -> None:
+    def __init__(self, path: str | Path) -> None:
         self.path = str(path)
         self.owner = Owner.here()
         self._in_transaction = False
@@ -51,13 +51,13 @@ class SQLiteStore:
                 Path(path).expanduser().parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(
                 str(Path(path).expanduser()) if self.path != ":memory:" else self.path,
-                timeout=busy_s,
+                timeout=_BUSY_S,
                 isolation_level=None,
             )
         except (OSError, sqlite3.Error) as error:
             raise StoreError(f"{self.path}: cannot be opened ({error}); check the path") from None
         try:
-            self._prepare(busy_s)
+            self._prepare()
             self._migrate()
             self.heartbeat()
         except sqlite3.Error as error:
@@ -186,9 +186,9 @@ class SQLiteStore:
         finally:
             self._db.close()
 
-    def _prepare(self, busy_s: float) -> None:
+    def _prepare(self) -> None:
         """Settings of the connection. Turning WAL on does not wait for the lock by itself."""
-        until = time.monotonic() + busy_s
+        until = time.monotonic() + _BUSY_S
         while True:
             try:
                 mode = self._db.execute("PRAGMA journal_mode = WAL").fetchone()[0]

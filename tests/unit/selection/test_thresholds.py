@@ -20,7 +20,7 @@ from adjudge.selection import (
     weighted_fdr_select,
 )
 from adjudge.selection.exact import at_most
-from adjudge.selection.pac import allowed_errors, fewest_rows, starts
+from adjudge.selection.pac import allowed_table, fewest_rows, starts
 
 
 def test_the_boundary_is_inclusive_and_exact():
@@ -66,9 +66,9 @@ def test_comparisons_beyond_64_bits_stay_exact():
 @pytest.mark.parametrize("delta", ["0.05", "0.1", "0.5"])
 def test_allowed_errors_are_the_most_that_pass(alpha, delta):
     a, d = Fraction(alpha), Fraction(delta)
-    rows = np.arange(0, 90)
-    allowed = allowed_errors(rows, a, d)
-    for k, most in zip(rows.tolist(), allowed.tolist(), strict=True):
+    allowed = allowed_table(89, a, d)
+    assert len(allowed) == 90
+    for k, most in enumerate(allowed.tolist()):
         tail, passing = Fraction(0), -1
         for errors in range(k):
             tail += comb(k, errors) * a**errors * (1 - a) ** (k - errors)
@@ -84,7 +84,7 @@ def test_allowed_errors_are_the_most_that_pass(alpha, delta):
 def test_allowed_errors_among_many_rows_pass_and_one_more_would_not(alpha, delta):
     a, d = Fraction(alpha), Fraction(delta)
     rows = np.random.default_rng(5).integers(20_000, 150_000, size=200)
-    allowed = allowed_errors(rows, a, d)
+    allowed = allowed_table(int(rows.max()), a, d)[rows]
     assert (allowed >= 0).all()
     assert (stats.binom.cdf(allowed, rows, float(a)) <= float(d)).all()
     assert (stats.binom.cdf(allowed + 1, rows, float(a)) > float(d)).all()
@@ -93,9 +93,7 @@ def test_allowed_errors_among_many_rows_pass_and_one_more_would_not(alpha, delta
 def test_a_tail_equal_to_delta_passes():
     # P(Binomial(k, 1/2) <= (k - 1) / 2) is exactly one half for odd k.
     for k in (1, 21, 1001):
-        errors = np.zeros(k, dtype=int)
-        errors[: (k - 1) // 2] = 1
-        assert allowed_errors(np.array([k]), Fraction(1, 2), Fraction(1, 2))[0] == (k - 1) // 2
+        assert allowed_table(k, Fraction(1, 2), Fraction(1, 2))[k] == (k - 1) // 2
 
 
 def test_pac_stops_at_the_first_failure_though_looser_ones_would_pass():
@@ -119,7 +117,7 @@ def test_pac_begins_again_at_the_next_start():
 def test_pac_takes_an_unbroken_share_along():
     # From rank 116 on: 117 rows may hold 6 errors at level 0.05, and 7 at 0.1.
     both, one = Fraction(1, 10), Fraction(1, 20)
-    assert [int(allowed_errors(np.array([117]), both, x)[0]) for x in (one, both)] == [6, 7]
+    assert [int(allowed_table(117, both, x)[117]) for x in (one, both)] == [6, 7]
     errors = np.zeros(522, dtype=int)
     errors[[60, 75, 90, 103, 108, 115, 116]] = 1
     assert pac_threshold(np.arange(522.0), errors, alpha=0.1).accepts == "all"
