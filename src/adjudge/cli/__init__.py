@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from adjudge.cli._common import EXIT_FAILED, remark
-from adjudge.errors import AdjudgeError
+from adjudge.errors import AdjudgeError, ArgumentError
 
 #: The verbs in the order `adjudge --help` lists them; each names a module with `register(app)`.
 VERBS: tuple[str, ...] = (
@@ -31,6 +32,9 @@ VERBS: tuple[str, ...] = (
     "models",
 )
 
+#: The options whose file a verb writes anew; every other path of a verb is read or added to.
+_WRITTEN = ("output", "plot", "summary", "write_ids", "write_rows", "write_sets", "save_anchors")
+
 #: typer carries its own click and exports only this leaf of the exception tree.
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 _CLI_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
@@ -41,6 +45,22 @@ class _InOurOrder(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         return [verb for verb in VERBS if verb in self.commands]
+
+
+class _Careful(TyperCommand):
+    """A verb that writes over no file it was given to read, and gives each result its own file."""
+
+    def invoke(self, ctx: Any) -> Any:
+        given = {name: path for name, path in ctx.params.items() if isinstance(path, Path)}
+        given.pop("import_labels", None)  # labels may go out where they came from
+        for name in [name for name in _WRITTEN if name in given]:
+            written = given.pop(name)
+            for other, path in given.items():
+                if os.path.realpath(path) == os.path.realpath(written) != os.devnull:
+                    raise ArgumentError(
+                        name, str(written), f"give another file: this one is {other} already"
+                    )
+        return super().invoke(ctx)
 
 
 def _print_version(wanted: bool) -> None:
@@ -78,6 +98,10 @@ def build() -> typer.Typer:
     app.callback(help=app.info.help)(_root)
     for verb in VERBS:
         import_module(f"adjudge.cli.{verb}").register(app)
+    groups = [group.typer_instance for group in app.registered_groups]
+    for verbs in (app, *filter(None, groups)):
+        for command in verbs.registered_commands:
+            command.cls = _Careful
     return app
 
 

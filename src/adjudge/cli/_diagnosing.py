@@ -40,7 +40,7 @@ def read_families(path: Path | None) -> dict[str, str] | None:
         given = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise DataError(path, "no such file", remedy="check the path") from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(path, f"not a JSON file ({error})") from None
     if not isinstance(given, dict) or not all(isinstance(v, str) for v in given.values()):
         raise ArgumentError("--families", str(path), 'write {"model name": "family"}')

@@ -195,7 +195,7 @@ def _object(text: str | None) -> dict[str, Any] | None:
         return None
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
         raise ArgumentError("extra_body", text, "give a JSON object")

@@ -15,17 +15,22 @@ def replacing(path: str | Path) -> Iterator[Path]:
     """A temporary path beside `path`, renamed onto it when the block ends well.
 
     The file and its folder are synced first, so that a power cut leaves the old or the new one.
+    A link stays one: what it names is replaced. A device or a pipe is written to, never replaced.
     """
     path = Path(path)
     if path.is_dir():
         raise DataError(path, "is a folder", remedy="name a file in it")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    target = Path(os.path.realpath(path))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
         yield partial
         with partial.open("rb") as written:
             os.fsync(written.fileno())
-        partial.replace(path)
+        partial.replace(target)
     except OSError as error:
         partial.unlink(missing_ok=True)
         # The user knows the file that was asked for, not the temporary one beside it.
@@ -35,7 +40,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
-    folder = os.open(path.parent, os.O_RDONLY)
+    folder = os.open(target.parent, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:

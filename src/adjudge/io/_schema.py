@@ -259,7 +259,7 @@ def _not_numbers(value: str | None) -> bool:
         return False
     try:
         items: Any = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return True
     return not isinstance(items, list) or any(
         isinstance(item, bool) or not isinstance(item, (int, float)) for item in items

@@ -31,7 +31,7 @@ def read_result(path: str | Path, made: type[Result] = Result) -> Result:
         loaded = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise DataError(path, "no such file", remedy="check the path") from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(
             path, f"not a JSON file ({error})", remedy="give a file that adjudge wrote with -o"
         ) from None

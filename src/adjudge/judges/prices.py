@@ -108,7 +108,7 @@ def read_prices(path: str | Path) -> dict[str, Price]:
 def _from_json(path: str | Path, text: str) -> list[tuple[int, str, Any]]:
     try:
         loaded = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(path, f"not valid JSON ({error})") from None
     return [(row, str(model), entry) for row, (model, entry) in enumerate(loaded.items(), 1)]
 

@@ -110,11 +110,11 @@ def check_picture(path: str | Path) -> Path:
 
 def save_figure(figure: Figure, path: str | Path) -> Path:
     """Save as .png, .svg or .pdf, by a rename, so that a half-written picture is never seen."""
+    from adjudge.io._atomic import replacing
+
     path = check_picture(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial{path.suffix}")
-    metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower())
-    with themed():
-        figure.savefig(partial, metadata=metadata)
-    partial.replace(path)
+    suffix = path.suffix.lower()
+    metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
+    with replacing(path) as partial, themed():
+        figure.savefig(partial, format=suffix[1:], metadata=metadata)
     return path

@@ -65,6 +65,25 @@ def test_a_picture_that_cannot_be_saved_is_refused_before_the_work(
     assert "end the name in .png, .svg or .pdf" in told.err
 
 
+def test_no_verb_writes_over_what_it_reads_or_over_another_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    battles = tmp_path / "battles.csv"
+    battles.write_text("model_a,model_b,winner\nx,y,model_a\n")
+    (tmp_path / "link.csv").symlink_to(battles)
+    for arguments in (
+        ["rank", str(battles), "-o", str(tmp_path / "link.csv")],
+        ["rank", str(battles), "-o", str(tmp_path / "x.png"), "--plot", str(tmp_path / "x.png")],
+        ["plan", "battles", str(battles), "--budget", "1", "--write-rows", str(battles)],
+    ):
+        assert run(arguments) == 1
+        told = capsys.readouterr()
+        assert told.out == ""
+        assert "give another file: this one is" in told.err
+    assert battles.read_text() == "model_a,model_b,winner\nx,y,model_a\n"
+    assert not (tmp_path / "x.png").exists()
+
+
 def test_a_reader_that_has_enough_ends_the_program_quietly(tmp_path: Path) -> None:
     battles = tmp_path / "battles.csv"
     rows = [f"m{n},m{n + 1},model_a\nm{n + 1},m{n},model_a\n" for n in range(3)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import tracemalloc
 from pathlib import Path
 
@@ -232,6 +233,23 @@ def test_a_folder_is_no_place_for_a_result(tmp_path: Path) -> None:
     for place in (tmp_path, Path()):
         with pytest.raises(DataError, match="is a folder; name a file in it"), replacing(place):
             pass
+
+
+def test_a_pipe_is_written_to_and_a_link_stays_a_link(tmp_path: Path) -> None:
+    pipe, link, target = tmp_path / "pipe", tmp_path / "link", tmp_path / "target"
+    os.mkfifo(pipe)
+    link.symlink_to(target)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        for place in (pipe, link):
+            with replacing(place) as partial:
+                partial.write_text("told")
+        assert os.read(reader, 10) == b"told"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    assert link.is_symlink()
+    assert target.read_text() == "told"
 
 
 def test_an_error_while_writing_names_the_file_that_was_asked_for(tmp_path: Path) -> None:
