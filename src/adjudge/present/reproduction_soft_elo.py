@@ -10,7 +10,11 @@ from rich.console import RenderableType
 
 from adjudge.present.tables import number, percent, table
 from adjudge.present.theme import ACCENT, INK, MUTED, WARM, new_figure, save_figure, themed
-from adjudge.results.ranking_reproduction import SoftEloReproduction, SoftEloRow
+from adjudge.results.ranking_reproduction import (
+    FamilyResiduals,
+    SoftEloReproduction,
+    SoftEloRow,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,11 +30,14 @@ def reproduction_view(result: SoftEloReproduction) -> list[RenderableType]:
         _errors(result, settings),
         _intervals(result),
         _smoothing(result),
+        _quarters(result),
     ]
+    if any(row.hard_family is not None for row in result.rows):
+        parts.append(_families(result))
     if result.languages:
         parts.append(_languages(result))
     for row in result.rows:
-        parts += [f"warning, {row.corpus} {row.judge}: {text}" for text in row.warnings]
+        parts += [f"warning, {row.judge}, {row.corpus}: {text}" for text in row.warnings]
     return [*parts, *(f"note: {text}" for text in result.notes)]
 
 
@@ -130,10 +137,50 @@ def _smoothing(result: SoftEloReproduction) -> RenderableType:
     return _table(title, ("judge", *constants, "chosen"), rows)
 
 
-def _languages(result: SoftEloReproduction) -> RenderableType:
+def _quarters(result: SoftEloReproduction) -> RenderableType:
+    rows = [
+        (name, _steps(row.hard_quarters), _steps(row.soft_quarters))
+        for name, row in _corpus_rows(result)
+    ]
+    if result.published_quarters:
+        hard, soft = (_steps(result.published_quarters[method]) for method in ("hard", "soft"))
+        rows.append(("paper, mean of judges", hard, soft))
+    title = "Judge minus people in Elo, weakest quarter of models to strongest, Figure 14"
+    return table(("judge", "hard", "soft"), rows, title=title)
+
+
+def _families(result: SoftEloReproduction) -> RenderableType:
     rows = [
         (
-            f"{row.language} {row.corpus}",
+            name,
+            f"{row.hard_family.own_models} {row.hard_family.family}",
+            _family(row.hard_family),
+            _family(row.soft_family),
+        )
+        for name, row in _corpus_rows(result)
+        if row.hard_family is not None
+    ]
+    title = "Judge minus people in Elo, own family's models minus the others, Figure 13b"
+    return table(("judge", "own models", "hard", "soft"), rows, title=title)
+
+
+def _steps(values: tuple[float, ...]) -> str:
+    return " ".join(f"{value:+.0f}" for value in values) or "–"
+
+
+def _family(found: FamilyResiduals | None) -> str:
+    if found is None:
+        return "–"
+    if found.low is None or found.high is None:
+        return f"{found.excess:+.0f}"
+    return f"{found.excess:+.0f} [{found.low:+.0f}, {found.high:+.0f}]"
+
+
+def _languages(result: SoftEloReproduction) -> RenderableType:
+    several = len({row.corpus for row in result.languages}) > 1
+    rows = [
+        (
+            f"{row.language} {row.corpus}" if several else row.language,
             [
                 number(row.battles),
                 number(row.hard_mae, 1),
@@ -167,19 +214,22 @@ def error_figure(result: SoftEloReproduction) -> Figure:
             axes.plot([soft, hard], [at, at], color=MUTED, lw=1.2, zorder=1)
             axes.plot(hard, at, "o", color=WARM, ms=7, label="Hard-Elo" if at == 0 else None)
             axes.plot(soft, at, "o", color=ACCENT, ms=7, label="Soft-Elo" if at == 0 else None)
-            for value in (row.published_hard_mae, row.published_soft_mae):
+            for value, colour in ((row.published_hard_mae, WARM), (row.published_soft_mae, ACCENT)):
                 if value is not None:
-                    axes.plot(value, at, "o", mfc="none", mec=INK, ms=11, mew=1)
+                    axes.plot(value, at, "o", mfc="none", mec=colour, ms=11, mew=1.5)
         if any(row.published_hard_mae is not None for row in rows):
             axes.plot([], [], "o", mfc="none", mec=INK, ms=11, mew=1, label="paper")
-        axes.set_yticks(range(len(rows)), [f"{row.judge}, {row.corpus}" for row in rows])
+        several = len({row.corpus for row in rows}) > 1
+        names = [f"{row.judge}, {row.corpus}" if several else row.judge for row in rows]
+        axes.set_yticks(range(len(rows)), names)
         axes.grid(visible=False, axis="y")
         axes.set_xlim(left=0)
         axes.set_ylim(-0.6, len(rows) - 0.4)
         axes.set_xlabel("held-out error, Elo")
         gains = [1 - (row.soft_mae or 0.0) / row.hard_mae for row in rows if row.hard_mae]
-        told = f"Soft targets cut the held-out error by {100 * float(np.mean(gains)):.0f} %"
-        axes.set_title(told if gains else "Held-out error")
+        gain = 100 * float(np.mean(gains)) if gains else 0.0
+        told = f"Soft targets {'cut' if gain >= 0 else 'raise'} the held-out error by"
+        axes.set_title(f"{told} {abs(gain):.0f} %" if gains else "Held-out error")
         figure.legend(loc="outside lower center", ncols=3)
     return figure
 

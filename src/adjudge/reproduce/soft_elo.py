@@ -15,6 +15,7 @@ import numpy as np
 
 from adjudge._bradley_terry import DEFAULT_L2, fit_strengths, to_elo
 from adjudge._validation import FloatArray, count, exact_level, generator, positive
+from adjudge.diagnosis import family_of, family_scores
 from adjudge.errors import DataError
 from adjudge.ranking import (
     Battles,
@@ -30,11 +31,18 @@ from adjudge.ranking import (
     soft_targets,
     split_conformal,
 )
+from adjudge.ranking.conformal import models_needed
 from adjudge.ranking.counts import target_battles, wins_table
+from adjudge.ranking.evaluation import loo_row
 from adjudge.ranking.leave_one_out import Residuals
 from adjudge.reproduce import soft_elo_published as published
 from adjudge.results.ranking import ConformalRow
-from adjudge.results.ranking_reproduction import LanguageRow, SoftEloReproduction, SoftEloRow
+from adjudge.results.ranking_reproduction import (
+    FamilyResiduals,
+    LanguageRow,
+    SoftEloReproduction,
+    SoftEloRow,
+)
 
 #: Languages with fewer prompts than this are left out of Table 6.
 FEWEST_PROMPTS = 50
@@ -78,6 +86,9 @@ def reproduce_soft_elo(
         replicates=replicates,
         seed=seed,
         notes=published.NOTES,
+        published_quarters=published.QUARTERS
+        if any(row.corpus == "lmarena100k" for row in rows)
+        else {},
     )
 
 
@@ -151,10 +162,47 @@ def _row(
             if name.startswith("smoothed ")
         },
         chosen_smoothing_mae=held["smoothed"].mae,
-        warnings=temperature.warnings,
+        hard_quarters=loo_row(hard).residual_by_quarter,
+        soft_quarters=loo_row(soft).residual_by_quarter if soft is not None else (),
+        hard_family=family_residuals(judge, hard),
+        soft_family=family_residuals(judge, soft) if soft is not None else None,
+        warnings=(*temperature.warnings, *_unbounded(hard_interval)),
         **_published(corpus, judge),
     )
     return row, temperature.beta
+
+
+def family_residuals(judge: str, found: Residuals) -> FamilyResiduals | None:
+    """Appendix F.1 in Elo: None where the judge's family is not known or has no model here."""
+    own = family_of(judge)
+    if own is None:
+        return None
+    mine = [family_of(name) == own for name in found.names]
+    seen = family_scores(found.values, found.names, mine, family=own)
+    if seen.excess is None:
+        return None
+    return FamilyResiduals(
+        family=own,
+        own_models=seen.own_models,
+        other_models=seen.other_models,
+        excess=seen.excess,
+        low=seen.low,
+        high=seen.high,
+    )
+
+
+def _unbounded(row: ConformalRow) -> tuple[str, ...]:
+    """Why there is no width."""
+    if not row.unbounded:
+        return ()
+    needed = models_needed(row.alpha)
+    if row.n_calibration >= needed:
+        return (
+            "the interval is unbounded: the battles of too many models leave no standard error",
+        )
+    return (
+        f"the interval is unbounded: {row.n_calibration} models calibrate, and it takes {needed}",
+    )
 
 
 def _published(corpus: str, judge: str) -> dict[str, Any]:

@@ -102,6 +102,9 @@ SMOOTHING: dict[str, dict[str, float]] = {
     }.items()
 }
 
+#: Appendix F.2 (Figure 14), LMArena 100K: mean residual by quarter of strength, mean of judges.
+QUARTERS = {"hard": (-61.0, -12.0, 36.0, 40.0), "soft": (12.0, 8.0, 4.0, -24.0)}
+
 #: File names of the release, without "annotations_" and ".csv", to the paper's names.
 JUDGES: dict[str, str] = {
     "deepseek_v3_2": "DeepSeek-V3.2",
@@ -119,6 +122,8 @@ CORPORA = ("lmarena100k", "lmarena140k", "comparia")
 NOTES = (
     "Table 8 contradicts its text: the mean error at c = 0.75 is 26.9 in the table, 17.0 in words; "
     "c = 0.95 is 57.6 against 36.3. The protocol is reproduced, not the sentence",
+    "section 5.2 has the change of Spearman from -0.009 to +0.014; Table 2, taken here, from "
+    "-0.011 to +0.012",
     "Eq. 1 has the penalty 0.01 |theta|^2; the released code halves it (--l2 0.005 is that)",
     "where the conformal quantile does not exist the released code takes the largest score; here "
     "the interval is unbounded",

@@ -10,10 +10,26 @@ from adjudge.results.base import Result
 
 
 @dataclass(frozen=True, kw_only=True)
+class FamilyResiduals:
+    """Mean residual in Elo of the judge's own family minus that of the others (appendix F.1).
+
+    The interval is Welch's over models; None where a side has one model.
+    """
+
+    family: str
+    own_models: int
+    other_models: int
+    excess: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class SoftEloRow:
     """One judge on one corpus. Fields named `published_*` are the paper's; None where it has none.
 
-    `smoothed` maps each constant of Table 8 to its error.
+    `smoothed` maps each constant of Table 8 to its error. `*_quarters` are mean residuals, judge
+    minus people, from the weakest quarter of models to the strongest.
     """
 
     corpus: str
@@ -34,6 +50,10 @@ class SoftEloRow:
     soft_coverage: float | None
     smoothed: Mapping[str, float | None] = field(default_factory=dict)
     chosen_smoothing_mae: float | None = None
+    hard_quarters: tuple[float, ...] = ()
+    soft_quarters: tuple[float, ...] = ()
+    hard_family: FamilyResiduals | None = None
+    soft_family: FamilyResiduals | None = None
     warnings: tuple[str, ...] = ()
     published_mean_score: float | None = None
     published_kappa: float | None = None
@@ -70,7 +90,10 @@ class LanguageRow:
 
 @dataclass(frozen=True, kw_only=True)
 class SoftEloReproduction(Result):
-    """The Soft-Elo paper's protocol on the released files, its tables beside ours."""
+    """The Soft-Elo paper's protocol on the released files, its tables beside ours.
+
+    `published_quarters` are means over the paper's judges on LMArena 100K, where that is here.
+    """
 
     kind: ClassVar[str] = "reproduce-soft-elo"
 
@@ -82,6 +105,7 @@ class SoftEloReproduction(Result):
     replicates: int
     seed: int
     notes: tuple[str, ...]
+    published_quarters: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     def lines(self) -> list[str]:
         """In words."""

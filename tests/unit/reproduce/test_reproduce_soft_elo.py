@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
+from rich.console import Console
 
 from adjudge.cli import run
 from adjudge.errors import DataError
@@ -61,6 +64,59 @@ def test_rows_carry_the_papers_figures(tmp_path: Path) -> None:
     assert reproduction_view(result)
     assert error_figure(result) is not None
     assert "paper: 27.5" in str(result)
+
+
+def test_residuals_by_strength_and_family(tmp_path: Path) -> None:
+    """Appendix F: what `rank` says of the quarters, and own family minus others."""
+    path = tmp_path / "lmarena100k" / "annotations_gemma4_e4b.csv"
+    frame = write_release(path, 0)
+    names = {name: f"gemma-{name}" for name in sorted(set(frame["model_a"]))[:6]}
+    release = pl.read_csv(path)
+    release.with_columns(pl.col("model_a", "model_b").replace(names)).write_csv(path)
+    result = reproduce_soft_elo(tmp_path)
+    [row] = result.rows
+    board = rank(frame, evaluate=True, interval="none")
+    by_method = {found.method: found for found in board.loo}
+    assert row.hard_quarters == pytest.approx(by_method["hard-elo"].residual_by_quarter, abs=1e-6)
+    assert row.soft_quarters == pytest.approx(by_method["soft-elo"].residual_by_quarter, abs=1e-6)
+    own: dict[bool, list[float]] = {True: [], False: []}
+    for found in board.held_out:
+        if found.method == "soft-elo":
+            own[found.model in names].append(found.residual)
+    family = row.soft_family
+    assert family is not None
+    assert (family.family, family.own_models, family.other_models) == ("Google", 6, 16)
+    expected = sum(own[True]) / 6 - sum(own[False]) / 16
+    assert family.excess == pytest.approx(expected, abs=1e-6)
+    assert family.low is not None
+    assert family.low < family.excess
+    assert result.published_quarters["soft"] == (12.0, 8.0, 4.0, -24.0)
+    shown = Console(width=80, record=True, file=io.StringIO())
+    shown.print(*reproduction_view(result))
+    printed = shown.export_text()
+    assert "-61 -12 +36 +40" in printed
+    assert "6 Google" in printed
+
+
+def test_the_picture_says_what_happened(tmp_path: Path) -> None:
+    write_release(tmp_path / "lmarena100k" / "annotations_qwen3_32b.csv", 0)
+    result = reproduce_soft_elo(tmp_path)
+    [row] = result.rows
+    worse = replace(result, rows=(replace(row, hard_mae=10.0, soft_mae=15.0),))
+    axes = error_figure(worse).axes[0]
+    assert axes.get_title(loc="left") == "Soft targets raise the held-out error by 50 %"
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["Qwen3-32B"]
+    # The paper's rings have the colours of the methods they belong to.
+    dots = [line for line in axes.lines if len(line.get_xdata()) == 1]
+    drawn = {float(line.get_xdata()[0]): line.get_markeredgecolor() for line in dots}
+    assert drawn[27.5] == drawn[10.0] != drawn[16.7]
+
+
+def test_an_unbounded_interval_says_why(tmp_path: Path) -> None:
+    write_release(tmp_path / "annotations_mine.csv", 0)
+    [row] = reproduce_soft_elo(tmp_path, alpha=0.05).rows
+    assert row.hard_width is None
+    assert row.warnings[-1].endswith("11 models calibrate, and it takes 19")
 
 
 def test_published_tables_agree_with_themselves() -> None:
