@@ -120,22 +120,30 @@ def selection_view(selection: Selection) -> list[RenderableType]:
     return [*parts, str(selection)]
 
 
+SIGNAL_COLUMNS = ("judge", "signal", "rows", "accuracy", "ECE", "AUROC", "AUPRC")
+
+
+def signal_rows(evaluation: Evaluation) -> list[tuple[str, ...]]:
+    """The cells under SIGNAL_COLUMNS: how good each judge's signals of doubt are."""
+    return [
+        (
+            judge_name(evaluation, (s.judge, s.protocol)),
+            s.signal,
+            number(s.n),
+            number(s.accuracy),
+            number(s.ece),
+            number(s.auroc),
+            number(s.auprc),
+        )
+        for s in evaluation.signals
+    ]
+
+
 def evaluation_view(evaluation: Evaluation) -> list[RenderableType]:
     """The paper's Table 1 and Table 3 for these judgments."""
     quality = table(
-        ("judge", "signal", "rows", "accuracy", "ECE", "AUROC", "AUPRC"),
-        [
-            (
-                judge_name(evaluation, (s.judge, s.protocol)),
-                s.signal,
-                number(s.n),
-                number(s.accuracy),
-                number(s.ece),
-                number(s.auroc),
-                number(s.auprc),
-            )
-            for s in evaluation.signals
-        ],
+        SIGNAL_COLUMNS,
+        signal_rows(evaluation),
         title="how good each signal of doubt is (right verdicts are positives)",
         text_columns=2,
     )

@@ -36,19 +36,7 @@ def fdr_select(
     s, e = paired(scores, errors)
     t = finite(new_scores, "new_scores", allow_empty=True)
     ranks = error_ranks(np.sort(s[e == 1]), t)
-    size = np.full(len(t), len(s) + 1, dtype=np.int64)
-    accepted = np.zeros(len(t), dtype=np.bool_)
-    accepted[benjamini_hochberg(ranks, size, level)] = True
-    return BatchSelection(
-        method="fdr",
-        alpha=float(level),
-        n_calibration=len(s),
-        n_errors=int(e.sum()),
-        n=len(t),
-        n_accepted=int(accepted.sum()),
-        p_values=ranks / (len(s) + 1),
-        accepted=accepted,
-    )
+    return _selected(ranks, np.full(len(t), len(s) + 1, dtype=np.int64), e, level)
 
 
 def pooled_fdr_select(
@@ -84,14 +72,21 @@ def pooled_fdr_select(
         here, there = own == name, new == name
         ranks[there] = error_ranks(np.sort(s[here & (e == 1)]), t[there])
         sizes[there] = int(here.sum()) + 1
-    accepted = np.zeros(len(t), dtype=np.bool_)
-    accepted[benjamini_hochberg(ranks, sizes, level)] = True
+    return _selected(ranks, sizes, e, level)
+
+
+def _selected(
+    ranks: IntArray, sizes: IntArray, errors: IntArray, alpha: Fraction
+) -> BatchSelection:
+    """The batch that Benjamini-Hochberg accepts, from p-values ranks / sizes."""
+    accepted = np.zeros(len(ranks), dtype=np.bool_)
+    accepted[benjamini_hochberg(ranks, sizes, alpha)] = True
     return BatchSelection(
         method="fdr",
-        alpha=float(level),
-        n_calibration=len(s),
-        n_errors=int(e.sum()),
-        n=len(t),
+        alpha=float(alpha),
+        n_calibration=len(errors),
+        n_errors=int(errors.sum()),
+        n=len(ranks),
         n_accepted=int(accepted.sum()),
         p_values=ranks / sizes,
         accepted=accepted,

@@ -12,7 +12,7 @@ from adjudge.diagnosis import diagnose_bias
 from adjudge.estimation import estimate
 from adjudge.io import write_result
 from adjudge.present.report import render_report, write_report
-from adjudge.selection import calibrate, plan_selection, select
+from adjudge.selection import calibrate, evaluate, plan_selection, select
 
 
 def _judgments(*, right: float, name: str, n: int = 200) -> pl.DataFrame:
@@ -96,3 +96,12 @@ def test_a_promise_is_told_once(folder: Path, tmp_path: Path) -> None:
 def test_the_names_are_headings_of_the_page(folder: Path, tmp_path: Path) -> None:
     page = write_report(folder, tmp_path / "report.html").read_text(encoding="utf-8")
     assert "<h3>a-coin.json</h3>" in page
+
+
+def test_signals_of_one_judge_asked_in_two_ways_are_told_apart(tmp_path: Path) -> None:
+    rows = _judgments(right=0.8, name="one")
+    both = pl.concat([rows, rows.with_columns(protocol=pl.lit("verbalized"))])
+    write_result(evaluate(both, n_splits=5), tmp_path / "evaluation.json")
+    page = render_report(tmp_path, fmt="md")
+    assert "one (preference)" in page
+    assert "one (verbalized)" in page

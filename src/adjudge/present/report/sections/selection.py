@@ -20,6 +20,7 @@ from adjudge.present.report.document import (
 )
 from adjudge.present.report.sections.several import more_than_one, together, under_names
 from adjudge.present.selection import evaluation_pictures
+from adjudge.present.selection_tables import SIGNAL_COLUMNS, signal_rows
 from adjudge.present.tables import counted, number, percent
 from adjudge.results.evaluation import Evaluation
 from adjudge.results.selection import Policy, Selection
@@ -158,19 +159,8 @@ def _policy_blocks(policy: Policy) -> list[Block]:
 def _evaluation_blocks(evaluation: Evaluation) -> list[Block]:
     blocks: list[Block] = [
         TableBlock(
-            columns=("judge", "signal", "rows", "accuracy", "ECE", "AUROC", "AUPRC"),
-            rows=tuple(
-                (
-                    s.judge,
-                    s.signal,
-                    number(s.n),
-                    number(s.accuracy),
-                    number(s.ece),
-                    number(s.auroc),
-                    number(s.auprc),
-                )
-                for s in evaluation.signals
-            ),
+            columns=SIGNAL_COLUMNS,
+            rows=tuple(signal_rows(evaluation)),
             caption="How good each signal of doubt is on labelled rows",
             text_columns=2,
         )
