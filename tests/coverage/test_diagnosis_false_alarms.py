@@ -85,6 +85,13 @@ def family_points(rng: np.random.Generator) -> bool:
     return family_scores(gap, model.tolist(), model < 4).biased
 
 
+def family_points_of_two(rng: np.random.Generator) -> bool:
+    # Two models spread little by chance too often for Welch's interval alone.
+    model = np.repeat(np.arange(22), 20)
+    gap = rng.normal(0, 0.3, 22)[model] + rng.normal(0, 1, 440)
+    return family_scores(gap, model.tolist(), model < 2).biased
+
+
 def chance_agreement(rng: np.random.Generator) -> bool:
     prompts = _alike(rng, 25, 4)
     judge, human = (rng.integers(0, 2, 25)[prompts] ^ (rng.random(100) < 0.2) for _ in range(2))
@@ -128,6 +135,7 @@ FAST: list[Trial] = [
     verbosity_excess,
     family,
     family_points,
+    family_points_of_two,
     chance_agreement,
     over_confidence,
     calibration,

@@ -33,10 +33,14 @@ def family_scores(
     """Mean deviation of the models of the judge's family minus that of the others.
 
     `deviation` is judge minus reference for one answer of `model` (NaN where either is missing),
-    `own` whether that model is of the judge's family. Every model weighs the same, and the Welch
-    interval is over models, not rows: a judge may like one model for reasons that are not its
-    maker, and rows without number cannot tell that from a liking for the family. With fewer than
-    two models on either side there is no interval.
+    `own` whether that model is of the judge's family. Every model weighs the same, and the interval
+    is over models, not rows: a judge may like one model for reasons that are not its maker, and
+    rows without number cannot tell that from a liking for the family. With fewer than two models on
+    either side there is no interval.
+
+    The interval is the wider of Welch's and Student's with one pooled variance. Welch's alone calls
+    12 % of fair judges biased at 95 % with two models against twenty, whose spread is then small by
+    chance too often; the pooled one fails where the judge's own models spread more than others do.
 
     >>> found = family_scores([1.0, 0.8, 0.1, -0.1], ["gpt-4", "gpt-3.5", "llama", "qwen"],
     ...                       [True, True, False, False], family="OpenAI")
@@ -56,7 +60,7 @@ def family_scores(
     interval: Interval = (None, None)
     if len(ours) and len(others):
         excess = float(ours.mean() - others.mean())
-        interval = _welch(ours, others, excess, confidence_level)
+        interval = _over_models(ours, others, excess, confidence_level)
     low, high = interval
     reasons = {
         "no model named": int((~named).sum()),
@@ -87,17 +91,23 @@ def _model_means(gap: FloatArray, names: Any) -> FloatArray:
     return np.asarray(np.bincount(code, weights=gap) / np.bincount(code), dtype=np.float64)
 
 
-def _welch(ours: FloatArray, others: FloatArray, excess: float, level: float) -> Interval:
+def _over_models(ours: FloatArray, others: FloatArray, excess: float, level: float) -> Interval:
     if len(ours) < 2 or len(others) < 2:
         return None, None
     parts = [float(side.var(ddof=1)) / len(side) for side in (ours, others)]
     total = sum(parts)
     if total == 0:
         return None, None
-    freedom = total**2 / sum(
+    welch = total**2 / sum(
         part**2 / (len(side) - 1) for part, side in zip(parts, (ours, others), strict=True)
     )
-    reach = float(stats.t.isf((1 - level) / 2, freedom)) * math.sqrt(total)
+    both = len(ours) + len(others) - 2
+    squares = sum(float(side.var()) * len(side) for side in (ours, others))
+    pooled = squares / both * (1 / len(ours) + 1 / len(others))
+    reach = max(
+        float(stats.t.isf((1 - level) / 2, freedom)) * math.sqrt(variance)
+        for freedom, variance in ((welch, total), (both, pooled))
+    )
     return excess - reach, excess + reach
 
 
