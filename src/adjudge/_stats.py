@@ -40,7 +40,7 @@ def conformal_quantile(scores: FloatArray, alpha: Fraction) -> float | None:
 # --- exact binomial --------------------------------------------------------------------------
 
 
-def binomial_interval(successes: int, n: int, confidence_level: float) -> tuple[float, float]:
+def binomial_interval(successes: float, n: int, confidence_level: float) -> tuple[float, float]:
     """Clopper-Pearson interval; [0, 1] when n = 0.
 
     >>> low, high = binomial_interval(0, 10, 0.95)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from adjudge._stats import normal_quantile
+from adjudge._stats import binomial_interval, normal_quantile
 from adjudge._validation import count, open_unit, positive
 from adjudge.errors import ArgumentError
 from adjudge.estimation.allocation import Allocation, optimal_split, split
@@ -42,7 +42,9 @@ def plan_rate(
 
     All numbers of labels are in all, those already there (`have`, of class 0 and 1) included;
     `expected_draws` is how many more random rows people would look at to fill both classes.
-    Widths are those of Eq. 6 at the expected counts, as in the paper's Figure 3. The split is
+    Widths are those of Eq. 6 at the expected counts, as in the paper's Figure 3, with all `n_test`
+    rows left to the judge; where labels drawn out of them would make it wider, a warning says how
+    wide. The widths of ppi++ count labels as drawn out of these rows. The split is
     Algorithm 1's (pilot 10 a class); `optimal_m0`, `optimal_m1` minimise Eq. 9 instead. Whether the
     judge helps compares variances with random labels: Eq. 9 with m theta and m (1 - theta) labels
     against theta (1 - theta)/m, for the judge at hand; Proposition 6.1 says the same for q0 = q1
@@ -68,8 +70,8 @@ def plan_rate(
         return _people_alone(p, q0, q1, n_test, width, labels, have, level)
     theta = min(max((p + q0 - 1) / (q0 + q1 - 1), 0.0), 1.0)
 
-    def expected(m0: float, m1: float) -> float:
-        low, high, _ = corrected_interval(p, q0, q1, n_test, m0, m1, confidence_level=level)
+    def expected(m0: float, m1: float, rows: int = n_test) -> float:
+        low, high, _ = corrected_interval(p, q0, q1, rows, m0, m1, confidence_level=level)
         return float(high - low)
 
     def by_class(m: int) -> Allocation:
@@ -104,7 +106,12 @@ def plan_rate(
     verdict_width = _capped(
         2 * z * math.sqrt(conditional_variance(p, q0, q1, theta, n_test, *verdict))
     )
-    ppi_width = _capped(2 * z * math.sqrt(ppi_variance(p, q1, theta, n_test, shown)))
+
+    def by_ppi(size: int) -> float:
+        left = max(n_test + sum(have) - size, 0)
+        return _capped(2 * z * math.sqrt(ppi_variance(p, q1, theta, left, size)))
+
+    ppi_width = by_ppi(shown)
     random_m1 = min(max(round(shown * theta), 1), shown - 1)
     plan_width = expected(*shares)
 
@@ -112,8 +119,12 @@ def plan_rate(
         return None if width is None else _fewest(width_of, width)
 
     people_need = fewest(lambda size: _human_width(theta, size, level))
-    ppi_needs = fewest(lambda size: 2 * z * math.sqrt(ppi_variance(p, q1, theta, n_test, size)))
+    ppi_needs = fewest(by_ppi)
     draws = None if m is None else _draws(shares, theta, have)
+    after = plan_width
+    if draws is not None and draws < n_test:
+        kept = have[0] + draws * (1 - theta), have[1] + draws * theta
+        after = expected(max(kept[0], shares.m0), max(kept[1], shares.m1), n_test - draws)
     if width is None:
         advice = (
             f"{shown} labels drawn at random give an expected width of {ppi_width:.3f} with ppi++ "
@@ -159,7 +170,7 @@ def plan_rate(
             f"the judge says 1 on {p:.1%} of test rows, with sensitivity {q1:.3f} and specificity "
             f"{q0:.3f}; the plan is as good as these three",
         ),
-        warnings=_edges(theta, shares, draws, n_test),
+        warnings=_edges(theta, shares, draws, n_test, plan_width, after),
     )
 
 
@@ -242,10 +253,9 @@ def _fewest(width_of: Callable[[int], float], target: float) -> int | None:
 
 
 def _human_width(theta: float, m: int, level: float) -> float:
-    """Width of people alone, with two successes and two failures added so that 0 and 1 count."""
-    z = normal_quantile(level)
-    share = (m * theta + 2) / (m + 4)
-    return _capped(2 * z * math.sqrt(share * (1 - share) / (m + 4)))
+    """Width of people alone: Clopper and Pearson's at the expected count, as human-only gives."""
+    low, high = binomial_interval(m * theta, m, level)
+    return high - low
 
 
 def _draws(quota: Allocation, theta: float, have: tuple[int, int]) -> int | None:
@@ -294,7 +304,7 @@ def _for_width(
 ) -> str:
     """What the width costs in labels, cheapest way first."""
     told = [] if m is not None else [f"infeasible by correcting: {reason}"]
-    if ppi_needs is not None and ppi_needs <= n_test + have:
+    if ppi_needs is not None and ppi_needs < n_test + have:
         more = f" ({have:,} are there, {max(ppi_needs - have, 0):,} more)" if have else ""
         told.append(
             f"width {width:g} takes {ppi_needs:,} labels drawn at random{more}, used with ppi++ "
@@ -317,7 +327,9 @@ def _for_width(
     return "; ".join(told)
 
 
-def _edges(theta: float, shares: Allocation, draws: int | None, n_test: int) -> tuple[str, ...]:
+def _edges(
+    theta: float, shares: Allocation, draws: int | None, n_test: int, width: float, after: float
+) -> tuple[str, ...]:
     if theta in (0.0, 1.0):
         return (
             f"the corrected rate is at the edge ({theta:g}): widths there are cut at the edge and "
@@ -328,6 +340,12 @@ def _edges(theta: float, shares: Allocation, draws: int | None, n_test: int) -> 
         told.append(
             f"filling both classes takes about {draws:,} random draws and there are {n_test:,} "
             "rows: the split cannot be filled here; judge more rows, or label at random"
+        )
+    elif after > 1.05 * width:
+        told.append(
+            f"{draws:,} labels drawn out of these {n_test:,} rows leave fewer to the judge: "
+            f"correcting it then gives a width near {after:.3f}, not {width:.3f}; judge more rows, "
+            "or use ppi++"
         )
     if min(shares) < 20:
         told.append(

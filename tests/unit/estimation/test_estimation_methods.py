@@ -13,10 +13,12 @@ from adjudge.estimation import Counts, corrected_variance, profile_interval
 from adjudge.estimation.clusters import spread
 from adjudge.estimation.conditional import conditional
 from adjudge.estimation.counts import counts_of
+from adjudge.estimation.difference import difference
 from adjudge.estimation.influence import corrected_influence
 from adjudge.estimation.label_shift import label_shift
 from adjudge.estimation.misclassification import misclassification
 from adjudge.estimation.multiclass import class_shares
+from adjudge.estimation.ppi import ppi
 from adjudge.estimation.profile import Tallies, best_fit, likelihood_ratio
 from adjudge.estimation.sample import Sample, make_sample
 from adjudge.estimation.soft import soft
@@ -237,3 +239,11 @@ def test_the_shift_test_for_probabilities_is_welchs() -> None:
     got = label_shift(make_sample(x, [1, 0] * 15 + [None] * 60))
     expected = ttest_ind(x[:30], x[30:], equal_var=False).pvalue
     assert got.p_value == pytest.approx(expected, rel=1e-10)
+
+
+def test_ppi_says_when_the_rarer_class_is_too_rare_for_a_normal_interval() -> None:
+    """100 labels, 5 % of class 1: the 95 % interval holds the rate 0.89 of the time."""
+    assert ppi(draw(m=120, theta=0.6)).warnings == ()
+    for method in (ppi, difference):
+        [told] = method(draw(m=100, theta=0.05)).warnings
+        assert "labels of the rarer class: the normal interval covers less" in told

@@ -8,10 +8,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from adjudge._stats import binomial_interval
 from adjudge.errors import ArgumentError
 from adjudge.estimation import (
     corrected_interval,
     draw_rows,
+    estimate,
     plan_from_table,
     plan_rate,
     proposition_61,
@@ -74,11 +76,35 @@ def test_a_quota_that_the_rows_cannot_fill_is_warned_of() -> None:
     assert any("cannot be filled here" in text for text in plan.warnings)
 
 
+def test_the_widths_come_out_when_labels_are_drawn_from_the_judged_rows() -> None:
+    rng = np.random.default_rng(0)
+    n, theta, q0, q1, m = 1000, 0.5, 0.85, 0.9, 600
+    p = theta * q1 + (1 - theta) * (1 - q0)
+    plan = plan_rate(judge_rate=p, specificity=q0, sensitivity=q1, n_test=n, labels=m)
+    truth = rng.random((60, n)) < theta
+    judge = np.where(rng.random((60, n)) < np.where(truth, q1, q0), truth, ~truth)
+
+    def mean_width(method: str, labels: int) -> float:
+        found = (
+            estimate(judge=x, human=[*z[:labels], *[None] * (n - labels)], method=method)
+            for x, z in zip(judge.astype(int).tolist(), truth.astype(int).tolist(), strict=True)
+        )
+        return float(np.mean([one.high - one.low for one in found]))
+
+    assert mean_width("ppi++", m) == pytest.approx(plan.ppi_width, rel=0.02)
+    assert mean_width("human-only", m) == pytest.approx(plan.human_only_width, rel=0.01)
+    [told] = [text for text in plan.warnings if "leave fewer to the judge" in text]
+    promised = float(told.partition("a width near ")[2].partition(",")[0])
+    assert promised > 1.05 * plan.expected_width
+    assert mean_width("misclassification", plan.expected_draws) == pytest.approx(promised, rel=0.02)
+
+
 def test_a_coin_cannot_be_planned_for() -> None:
     plan = plan_rate(judge_rate=0.5, sensitivity=0.5, specificity=0.5, n_test=100, labels=50)
     assert plan.m0 is plan.expected_width is None
     assert "no better than a coin" in plan.reason
-    assert plan.human_only_width == pytest.approx(0.267, abs=0.001)
+    low, high = binomial_interval(25, 50, 0.95)
+    assert plan.human_only_width == pytest.approx(high - low)
     plan.to_json()
 
 
