@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from adjudge.present import reporting_paper
+from adjudge.present.theme import themed
 from adjudge.reproduce.reporting import length_curve, reproduce_reporting
+from adjudge.reproduce.reporting_protocol import arena_protocol
 
 
 @pytest.fixture(scope="module")
@@ -61,3 +63,31 @@ def test_every_figure_of_the_paper_is_drawn(found, tmp_path, monkeypatch) -> Non
         panels = drawn[f"figure{number}"].axes
         assert len(panels) == 3
         assert all(panel.get_xlabel() == "true rate" for panel in panels)
+
+
+def test_figure_7_counts_every_model_and_says_how_many_splits_spoke() -> None:
+    rng = np.random.default_rng(0)
+    models = [f"m{k:02d}" for k in range(30)]
+    human = {m: (rng.random(60) < 0.5).astype(int) for m in models}
+    judge = {m: np.where(rng.random(60) < 0.9, human[m], 1 - human[m]) for m in models}
+    human["m29"][:] = 1
+    rows = [
+        {"model": m, "human": int(h), "judge": int(j)}
+        for m in models
+        for h, j in zip(human[m], judge[m], strict=True)
+    ]
+    done = arena_protocol(rows, splits=20)
+    with themed():
+        axes = reporting_paper.protocol_figure(done).axes[0]
+    better = sum(
+        abs(row.bias_corrected) < abs(row.bias_naive)
+        for row in done.protocol
+        if row.bias_corrected is not None
+    )
+    title = f"Correction brings {better} of 29 models closer to the human rate"
+    assert axes.get_title(loc="left") == f"{title}\n1 more without an estimate"
+    assert axes.get_xlabel().endswith("the 24 models with most rows")
+    labels = [tick.get_text() for tick in axes.get_yticklabels()]
+    assert len(labels) == 24
+    for label, row in zip(labels, done.protocol, strict=False):
+        assert label == (f"{row.model} ({20 - row.refused} splits)" if row.refused else row.model)

@@ -268,7 +268,7 @@ def coverage_panels(
     middle.plot(rates, coverage_naive, "o-", color=WARM, markersize=3)
     middle.plot(rates, coverage, "s-", color=ACCENT, markersize=3)
     middle.set_ylim(-0.03, 1.03)
-    middle.set_ylabel("coverage")
+    middle.set_ylabel(f"coverage of the {100 * confidence_level:g} % interval")
     right.plot(rates, equal, "s--", color=ACCENT, markersize=3, label="equal split")
     right.plot(rates, adaptive, "s-", color=GOOD, markersize=3, label="Algorithm 1")
     right.set_ylim(bottom=0)

@@ -34,6 +34,10 @@ _SETTING_COLUMNS = (
 )
 
 
+#: Figure 7 shows as many models, those with most rows.
+_MOST_BARS = 24
+
+
 def save_figures(found: ReportingReproduction, folder: Path) -> list[Path]:
     """Figures 3 to 6 and 9 to 16 as PNG, and the protocol's where it was run."""
     drawn: dict[str, Figure] = {}
@@ -63,7 +67,7 @@ def length_figure(found: ReportingReproduction) -> Figure:
     axes.set_xlabel("labels in all")
     axes.set_ylabel(f"length of the {100 * level:g} % interval")
     axes.legend(title="Algorithm 1 (dashed: equal split)", fontsize=8.5, title_fontsize=8.5)
-    axes.set_title("Which labels matters as well as how many (q0 = 0.7, q1 = 0.9)")
+    axes.set_title("Labels placed by Algorithm 1 buy a shorter interval (q0 = 0.7, q1 = 0.9)")
     return figure
 
 
@@ -180,7 +184,8 @@ def _panels(axes: np.ndarray, one: Simulated, level: float) -> None:
 
 def protocol_figure(found: ReportingReproduction) -> Figure:
     """Figure 7: bias per model, judge alone and corrected."""
-    rows = [row for row in found.protocol if row.bias_corrected is not None][:24]
+    estimated = [row for row in found.protocol if row.bias_corrected is not None]
+    rows, splits = estimated[:_MOST_BARS], found.splits or 0
     figure = new_figure(7.6, 1.6 + 0.36 * len(rows))
     axes = figure.subplots()
     at = np.arange(len(rows))[::-1]
@@ -189,12 +194,26 @@ def protocol_figure(found: ReportingReproduction) -> Figure:
     axes.barh(
         at - 0.18, [row.bias_corrected or 0 for row in rows], 0.34, color=ACCENT, label="corrected"
     )
-    axes.set_yticks(at, [row.model for row in rows])
+    # A mean over the few splits that gave an estimate is not one over all of them.
+    axes.set_yticks(
+        at,
+        [
+            f"{row.model} ({splits - row.refused} splits)" if row.refused else row.model
+            for row in rows
+        ],
+    )
     axes.grid(visible=False, axis="y")
-    axes.set_xlabel(f"mean bias of the rate over {found.splits} splits")
+    axes.set_ylim(-0.7, len(rows) - 0.3)
+    refused = ", or as many as gave an estimate" if any(row.refused for row in rows) else ""
+    few = f"\nthe {len(rows)} models with most rows" if len(rows) < len(estimated) else ""
+    axes.set_xlabel(f"mean bias of the rate over {splits} splits{refused}{few}")
     figure.legend(loc="outside lower right", ncols=2, fontsize=8.5)
-    better = sum(abs(row.bias_corrected or 0) < abs(row.bias_naive) for row in rows)
-    axes.set_title(f"Correction brings {better} of {len(rows)} models closer to the human rate")
+    better = sum(abs(row.bias_corrected or 0) < abs(row.bias_naive) for row in estimated)
+    none = len(found.protocol) - len(estimated)
+    axes.set_title(
+        f"Correction brings {better} of {len(estimated)} models closer to the human rate"
+        + (f"\n{none} more without an estimate" if none else "")
+    )
     return figure
 
 
@@ -237,7 +256,7 @@ def reporting_view(found: ReportingReproduction) -> list[RenderableType]:
     if found.protocol:
         parts.append(_protocol(found))
     parts += [f"note: {text}" for text in found.notes]
-    parts += [f"set aside: {size} rows, {why}" for why, size in found.dropped.items()]
+    parts += [f"set aside: {size:,} rows, {why}" for why, size in found.dropped.items()]
     return parts
 
 
