@@ -44,7 +44,7 @@ def ask(backend: LlamaCppBackend, want: Choice | Likelihood | Text, *parts: str 
 
 def raw_logprobs(backend: LlamaCppBackend, tokens: list[int]) -> dict[int, float]:
     """The whole softmax after `tokens`, without bias, in one fresh request: the independent way."""
-    done = backend._server.handle_completions(
+    done = backend._server.engine.handle_completions(
         {
             "prompt": tokens,
             "n_predict": 1,
@@ -85,7 +85,7 @@ def test_five_digits_have_the_odds_of_the_raw_logprobs(backend):
 def test_likelihood_is_the_mean_of_fresh_conditional_logprobs(backend, text):
     question = Question((Message("user", (Data("Where?"),)),), Likelihood(Data(text)))
     reply = asyncio.run(backend.ask(question))
-    tokens = backend._tokenize(text, special=False)
+    tokens = backend._server.tokenize(text, special=False)
     prompt = backend.prompt_tokens(question)
     expected = [
         raw_logprobs(backend, prompt + tokens[:position])[token]
@@ -113,8 +113,10 @@ def test_hostile_responses_leave_the_prompt_s_structure_as_it_is(backend, hostil
 
     special = set(range(17))  # <|endoftext|>, <|im_start|>, ... of this vocabulary
     honest = tokens("x")
-    (place,) = [i for i, t in enumerate(honest) if t == backend._tokenize("x", special=False)[0]]
-    data = backend._tokenize(hostile, special=False)
+    (place,) = [
+        i for i, t in enumerate(honest) if t == backend._server.tokenize("x", special=False)[0]
+    ]
+    data = backend._server.tokenize(hostile, special=False)
     assert tokens(hostile) == honest[:place] + data + honest[place + 1 :]
     assert not special & set(data)
     count = [t for t in tokens(hostile) if t in special]
@@ -124,15 +126,15 @@ def test_hostile_responses_leave_the_prompt_s_structure_as_it_is(backend, hostil
 def test_the_prompt_is_what_the_engine_s_own_chat_endpoint_reads(backend):
     messages = (Message("system", ("Be brief.",)), Message("user", ("Name a colour.",)))
     ours = backend.prompt_tokens(Question(messages, Text(1)))
-    done = backend._server.handle_chat_completions(
+    done = backend._server.engine.handle_chat_completions(
         {
             "messages": [{"role": m.role, "content": m.text} for m in messages],
             "max_tokens": 1,
         }
     )
     assert len(ours) == done["usage"]["prompt_tokens"]
-    whole = backend._render([{"role": m.role, "content": m.text} for m in messages])
-    assert ours == backend._tokenize(whole, special=True, begin=True)
+    whole = backend._server.render([{"role": m.role, "content": m.text} for m in messages])
+    assert ours == backend._server.tokenize(whole, special=True, begin=True)
 
 
 def test_text_is_written_and_greedy_text_repeats(backend):
@@ -192,16 +194,16 @@ def test_identity_names_weights_and_engine_and_no_secret(backend):
     assert identity["weights_sha256"].startswith("b179c952")
     assert identity["engine"].startswith("xllamacpp ")
     assert identity["reuse_prefix"] is False
-    assert backend._key not in json.dumps(dict(identity))
+    assert backend._server.key not in json.dumps(dict(identity))
 
 
 def test_the_port_is_on_loopback_and_locked(backend):
-    address = backend._server.listening_address
+    address = backend._server.engine.listening_address
     assert address.startswith("http://127.0.0.1:")
     for method, path, key, status in (
         ("GET", "/props", "guess", 401),
         ("POST", "/tokenize", "guess", 401),
-        ("GET", "/slots", backend._key, 501),
+        ("GET", "/slots", backend._server.key, 501),
     ):
         connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=10)
         body = '{"content": "x"}' if method == "POST" else None
@@ -215,7 +217,7 @@ def test_no_more_context_is_used_than_the_model_was_trained_for(embedded_weights
         backend = LlamaCppBackend("smollm2", context=20_000, threads=1)
         await backend.start()
         await backend.close()
-        return backend._context_given
+        return backend._server.context
 
     assert asyncio.run(given()) == 8192
 

@@ -7,20 +7,17 @@ gives the same number whatever was asked before it.
 from __future__ import annotations
 
 import asyncio
-import http.client
 import json
 import math
-import os
-import secrets
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
-from adjudge.errors import ArgumentError, BackendMissingError, JudgeRefusedError
+from adjudge.errors import ArgumentError, JudgeRefusedError
+from adjudge.judges.backends._llama_server import CannotAnswerError, LlamaServer, llama_package
 from adjudge.judges.interface import Choice, Data, Likelihood, Question, Reply, Text
 from adjudge.judges.segments import ChatSegments
 from adjudge.judges.weights import resolve, weights_sha256
@@ -45,9 +42,6 @@ class LlamaCppBackend:
     token ids would do the same in one request, but llama.cpp's grammars refuse tokens that hold
     part of a character, which is most text outside ASCII.)
     *Text being judged* is tokenised with special tokens off, see `judges.segments`.
-
-    llama.cpp tokenises over HTTP only, so it opens a port: on the loopback address, behind a
-    random key that never leaves this object, without the slots endpoint (which shows prompts).
     """
 
     wants: frozenset[type] = frozenset({Choice, Likelihood, Text})
@@ -65,13 +59,11 @@ class LlamaCppBackend:
         self._model = model
         self._path = resolve(model)
         self._context = context
-        self._threads = threads
         self._reuse_prefix = reuse_prefix
-        self._key = secrets.token_urlsafe(32)
-        self._server: Any = None
-        self._port: int | None = None
-        self._context_given = self._trained = context
-        self._segments = ChatSegments(self._render, model=self.name)
+        self._server = LlamaServer(
+            self.name, self._path, context=context, threads=threads, reuse_prefix=reuse_prefix
+        )
+        self._segments = ChatSegments(self._server.render, model=self.name)
         self._own_tokens: dict[tuple[str, bool], list[int]] = {}
         self._option_ids: dict[tuple[str, ...], tuple[int, ...]] = {}
         # One thread: one slot, and the engine frees the GIL while it works.
@@ -94,7 +86,7 @@ class LlamaCppBackend:
             "backend": "llamacpp",
             "model": Path(self._path).name,
             "weights_sha256": self._sha256,
-            "engine": f"xllamacpp {_engine().__version__}",
+            "engine": f"xllamacpp {llama_package().__version__}",
             "context": self._context,
             "reuse_prefix": self._reuse_prefix,
             "slots": 1,
@@ -108,7 +100,7 @@ class LlamaCppBackend:
         """Load the weights."""
         if self._worker is None:
             self._worker = ThreadPoolExecutor(1, thread_name_prefix="llamacpp")
-        await self._in_thread(self._load)
+        await self._in_thread(self._server.load)
 
     async def ask(self, question: Question) -> Reply:
         """One question, one reply; too long a question is an error row, never cut."""
@@ -118,7 +110,7 @@ class LlamaCppBackend:
         """Free the weights and close the port."""
         if self._worker is None:
             return
-        await self._in_thread(self._unload)
+        await self._in_thread(self._server.unload)
         self._worker.shutdown(wait=False)
         self._worker = None
 
@@ -128,43 +120,6 @@ class LlamaCppBackend:
         return await asyncio.get_running_loop().run_in_executor(self._worker, work)
 
     # --- everything below runs in the one thread -----------------------------------------------
-
-    def _load(self) -> None:
-        if self._server is not None:
-            return
-        engine = _engine()
-        params = engine.CommonParams()
-        params.model.path = str(self._path)
-        params.n_ctx = self._context
-        params.n_parallel = 1
-        params.offline = True
-        params.hostnames = ["127.0.0.1"]
-        params.api_keys = [self._key]
-        params.endpoint_slots = False
-        params.endpoint_metrics = False
-        params.ui = False
-        params.ctx_shift = False  # the start of a long text would be dropped without a word
-        params.cache_ram_mib = 0  # finished prompts would pile up in memory
-        params.verbosity = -1
-        if self._threads is not None:
-            params.cpuparams.n_threads = self._threads
-            params.cpuparams_batch.n_threads = self._threads
-        try:
-            self._server = engine.Server(params)
-        except RuntimeError as error:
-            raise BackendMissingError(
-                f"{self.name}: llama.cpp {engine.__version__} cannot load {self._path.name}; "
-                "check that the GGUF file is whole and fits into memory"
-            ) from error
-        self._port = urlsplit(self._server.listening_address).port
-        given = self._fetch("/props", None)["default_generation_settings"]["n_ctx"]
-        # llama.cpp reads on beyond what the model was trained for; the numbers would be noise.
-        trained = self._fetch("/v1/models", None)["data"][0]["meta"]["n_ctx_train"]
-        self._trained = int(trained)
-        self._context_given = min(int(given), self._trained)
-
-    def _unload(self) -> None:
-        self._server = None  # the last reference: the engine joins its threads and closes the port
 
     def _answer(self, question: Question) -> Reply:
         started = time.perf_counter()
@@ -177,15 +132,15 @@ class LlamaCppBackend:
                 reply = self._score(prompt, want)
             else:
                 reply = self._write(prompt, want, seed=question.repeat)
-        except _CannotAnswerError as error:
+        except CannotAnswerError as error:
             reply = {"status": "error", "error": str(error)}
         return Reply(**{"latency_s": time.perf_counter() - started, **reply})
 
     def _choose(self, prompt: list[int], want: Choice) -> dict[str, Any]:
         ids = self._options(want.options)
-        self._must_fit(len(prompt) + 1)
+        self._server.must_fit(len(prompt) + 1)
         for bias in _BIASES:
-            done = self._complete(
+            done = self._server.complete(
                 prompt,
                 n_predict=1,
                 n_probs=len(ids),
@@ -207,16 +162,16 @@ class LlamaCppBackend:
                     "raw": json.dumps({"option_ids": ids, "bias": bias, "probs": shares}),
                     **_usage(done),
                 }
-        raise _CannotAnswerError(
+        raise CannotAnswerError(
             f"options {', '.join(want.options)} are more than {_BIASES[-1]:g} nats below the "
             "model's favourite token; ask in another way"
         )
 
     def _score(self, prompt: list[int], want: Likelihood) -> dict[str, Any]:
-        ids = self._tokenize(want.continuation.text, special=False)
+        ids = self._server.tokenize(want.continuation.text, special=False)
         if not ids:
-            raise _CannotAnswerError("the response is empty: there is no token to score")
-        self._must_fit(len(prompt) + len(ids))
+            raise CannotAnswerError("the response is empty: there is no token to score")
+        self._server.must_fit(len(prompt) + len(ids))
         logprobs: list[float] = []
         for position, token in enumerate(ids):
             read = prompt + ids[:position]
@@ -224,7 +179,7 @@ class LlamaCppBackend:
             if logprob is None:
                 logprob = self._withheld(read, token)
             if logprob is None or not math.isfinite(logprob):
-                raise _CannotAnswerError(
+                raise CannotAnswerError(
                     f"llama.cpp gave no probability for token {position + 1} of {len(ids)} of the "
                     "response; its likelihood was not measured"
                 )
@@ -240,7 +195,7 @@ class LlamaCppBackend:
 
     def _forced(self, read: list[int], token: int, *, fresh: bool) -> float | None:
         """log P(token | read): the token is forced, what is reported is the softmax before that."""
-        done = self._complete(
+        done = self._server.complete(
             read,
             n_predict=1,
             n_probs=1,
@@ -266,7 +221,7 @@ class LlamaCppBackend:
         anchor = self._forced(read, letter, fresh=False)
         if anchor is None or letter == token:
             return None
-        done = self._complete(
+        done = self._server.complete(
             read,
             n_predict=1,
             n_probs=2,
@@ -282,12 +237,12 @@ class LlamaCppBackend:
         return anchor + math.log(seen[token] / seen[letter]) + _BIASES[0]
 
     def _write(self, prompt: list[int], want: Text, *, seed: int) -> dict[str, Any]:
-        self._must_fit(len(prompt) + want.max_tokens)
+        self._server.must_fit(len(prompt) + want.max_tokens)
         options: dict[str, Any] = {"temperature": want.temperature, "n_predict": want.max_tokens}
         if want.json_schema is not None:
             options["json_schema"] = dict(want.json_schema)
         # Repeats differ by their seed, and the same repeat is the same text on every machine run.
-        done = self._complete(prompt, seed=seed, **options)
+        done = self._server.complete(prompt, seed=seed, **options)
         choice = done["choices"][0]
         return {
             "status": "ok",
@@ -296,31 +251,6 @@ class LlamaCppBackend:
             **_usage(done),
         }
 
-    def _complete(self, prompt: list[int], **options: Any) -> dict[str, Any]:
-        request = {
-            "prompt": prompt,
-            "temperature": 1.0,
-            "samplers": ["temperature"],
-            "seed": 0,
-            "cache_prompt": self._reuse_prefix,
-            **options,
-        }
-        done: dict[str, Any] = self._server.handle_completions(request)
-        if "error" in done:
-            raise _CannotAnswerError(f"llama.cpp: {done['error'].get('message', done['error'])}")
-        return done
-
-    def _must_fit(self, tokens: int) -> None:
-        if tokens > self._context_given:
-            remedy = (
-                f"ask for more with --judge '{self.name}?context=N', at most {self._trained}"
-                if self._context_given < self._trained
-                else "the model was trained for no more; leave the row out or take another model"
-            )
-            raise _CannotAnswerError(
-                f"{tokens} tokens do not fit into the context of {self._context_given}; {remedy}"
-            )
-
     # --- tokens ---------------------------------------------------------------------------------
 
     def prompt_tokens(self, question: Question) -> list[int]:
@@ -328,17 +258,19 @@ class LlamaCppBackend:
         tokens: list[int] = []
         for position, piece in enumerate(self._segments(question.messages)):
             if isinstance(piece, Data):
-                tokens += self._tokenize(piece.text, special=False)
+                tokens += self._server.tokenize(piece.text, special=False)
                 continue
             key = (piece, position == 0)
             if key not in self._own_tokens:
-                self._own_tokens[key] = self._tokenize(piece, special=True, begin=position == 0)
+                self._own_tokens[key] = self._server.tokenize(
+                    piece, special=True, begin=position == 0
+                )
             tokens += self._own_tokens[key]
         return tokens
 
     def _options(self, options: tuple[str, ...]) -> tuple[int, ...]:
         if options not in self._option_ids:
-            ids = [self._tokenize(option, special=False) for option in options]
+            ids = [self._server.tokenize(option, special=False) for option in options]
             long = [option for option, tokens in zip(options, ids, strict=True) if len(tokens) != 1]
             if long:
                 raise JudgeRefusedError(
@@ -347,51 +279,6 @@ class LlamaCppBackend:
                 )
             self._option_ids[options] = tuple(tokens[0] for tokens in ids)
         return self._option_ids[options]
-
-    def _tokenize(self, text: str, *, special: bool, begin: bool = False) -> list[int]:
-        body = {"content": text, "parse_special": special, "add_special": begin}
-        return list(self._fetch("/tokenize", body)["tokens"])
-
-    def _render(self, turns: list[dict[str, str]]) -> str:
-        return str(self._fetch("/apply-template", {"messages": turns})["prompt"])
-
-    def _fetch(self, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
-        try:
-            payload = None if body is None else json.dumps(body, ensure_ascii=False).encode()
-        except UnicodeEncodeError:
-            raise _CannotAnswerError("the text holds half a character (a lone surrogate)") from None
-        headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
-        # A connection each: the engine drops idle ones after seconds, between two slow answers.
-        connection = http.client.HTTPConnection("127.0.0.1", self._port)
-        try:
-            connection.request("GET" if body is None else "POST", path, payload, headers)
-            response = connection.getresponse()
-            answer = json.loads(response.read())
-        finally:
-            connection.close()
-        if response.status != 200:
-            said = answer.get("error", {}).get("message", f"status {response.status}")
-            raise JudgeRefusedError(f"{self.name}: {path.strip('/')}: {said}")
-        return dict(answer)
-
-
-class _CannotAnswerError(Exception):
-    """This question has no answer, the next one may: becomes a row with status `error`."""
-
-
-def _engine() -> Any:
-    # OpenMP threads that spin while they wait make answers thirty times slower on busy cores;
-    # threads that sleep at once halve the speed of idle ones. A short spin gives most of both.
-    if "OMP_WAIT_POLICY" not in os.environ:
-        os.environ["OMP_WAIT_POLICY"] = "passive"
-        os.environ.setdefault("GOMP_SPINCOUNT", "3000")
-    try:
-        import xllamacpp
-    except ImportError as error:
-        raise BackendMissingError(
-            "the package xllamacpp is not installed; run: pip install 'adjudge[embedded]'"
-        ) from error
-    return xllamacpp
 
 
 def _log_shares(shares: list[float]) -> list[float]:
