@@ -139,3 +139,19 @@ def test_nothing_to_split_is_said():
         split_risks([0.1], [0])
     with pytest.raises(ArgumentError, match="methods"):
         split_risks([0.1, 0.2], [0, 1], methods=["conformal"])
+
+
+def test_many_rows_do_not_wrap_around():
+    # 45,000 tested rows make products of counts beyond 32 bits.
+    rng = np.random.default_rng(7)
+    s = rng.integers(0, 500, 90_000) / 500
+    e = (rng.random(len(s)) < 0.02 + 0.3 * s**3).astype(int)
+    for half in random_halves(len(s), 1, 3):
+        own = half.calibrates[0]
+    for method, alpha in (("fdr", 0.05), ("scope", 0.0512347), ("naive", 1e-12)):
+        found = split_risks(s, e, alphas=[alpha], methods=[method], n_splits=1, rng=3)[0]
+        if method == "fdr":
+            accepted = fdr_select(s[own], e[own], s[~own], alpha=alpha).accepted
+        else:
+            accepted = RULES[method](s[own], e[own], alpha=alpha).accept(s[~own])
+        assert found.accepted.tolist() == [accepted.sum()]
