@@ -1,23 +1,28 @@
-"""Figures of the ranking room. Hard-Elo is warm, Soft-Elo the accent colour, throughout."""
+"""The leaderboard in a picture, and the names of all pictures of the ranking room."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from adjudge.errors import ArgumentError
+from adjudge.present.ranking_evaluation import (
+    budget_figure,
+    evaluation_figure,
+    held_out_figure,
+    interval_figure,
+    reliability_figure,
+    residual_figure,
+    width_figure,
+)
 from adjudge.present.tables import clipped
-from adjudge.present.theme import ACCENT, GRID, INK, MUTED, SERIES, WARM, new_figure, themed
-from adjudge.results.ranking import HeldOutRow, Leaderboard, ModelRow
+from adjudge.present.theme import ACCENT, INK, MUTED, WARM, new_figure, themed
+from adjudge.results.ranking import Leaderboard, ModelRow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_COLOUR = {"hard-elo": WARM, "soft-elo": ACCENT, "smoothed": SERIES[2]}
-_NAME = {"hard-elo": "Hard-Elo", "soft-elo": "Soft-Elo", "smoothed": "smoothed"}
 _MOST_ROWS = 70
 
 
@@ -100,310 +105,17 @@ def _leaderboard(axes: Axes, board: Leaderboard) -> None:
     axes.set_xlabel(told)
 
 
-def held_out_figure(board: Leaderboard) -> Figure:
-    """Held-out Elo against people's, an arrow from hard to soft for each model."""
-    return _single(board, _held_out, _held_out_title(board), 5.6, 5.2)
-
-
-def _held_out_title(board: Leaderboard) -> str:
-    errors = {row.method: row.mae for row in board.loo}
-    hard, soft = errors.get("hard-elo"), errors.get("soft-elo")
-    if hard is None or soft is None:
-        return "Left-out models against people"
-    return f"Held-out error {hard:.0f} → {soft:.0f} Elo"
-
-
-def _held_out(axes: Axes, board: Leaderboard) -> None:
-    hard = {row.model: row for row in board.held_out if row.method == "hard-elo"}
-    soft = {row.model: row for row in board.held_out if row.method == "soft-elo"}
-    shown = {"hard-elo": hard} | ({"soft-elo": soft} if soft else {})
-    x_ends = _ends([row.human_elo for row in hard.values()])
-    y_ends = _ends([row.elo for rows in shown.values() for row in rows.values()])
-    diagonal = [min(x_ends[0], y_ends[0]), max(x_ends[1], y_ends[1])]
-    axes.plot(diagonal, diagonal, color=INK, lw=1, ls="--", zorder=1)
-    for name in hard.keys() & soft.keys():
-        x = hard[name].human_elo
-        axes.annotate(
-            "",
-            xy=(x, soft[name].elo),
-            xytext=(x, hard[name].elo),
-            arrowprops={
-                "arrowstyle": "->",
-                "color": MUTED,
-                "alpha": 0.6,
-                "lw": 1.0,
-                "shrinkA": 3,
-                "shrinkB": 3,
-            },
-        )
-    for method, rows in shown.items():
-        axes.plot(
-            [row.human_elo for row in rows.values()],
-            [row.elo for row in rows.values()],
-            "o",
-            color=_COLOUR[method],
-            ms=4.5,
-            label=_NAME[method],
-        )
-    axes.set_xlim(*x_ends)
-    axes.set_ylim(*y_ends)
-    axes.set_xlabel("people's Elo (dashed: equal)")
-    axes.set_ylabel("judge's Elo, model left out")
-    axes.legend(loc="upper left")
-
-
-def _ends(values: list[float]) -> tuple[float, float]:
-    margin = 0.06 * (max(values) - min(values)) or 10.0
-    return min(values) - margin, max(values) + margin
-
-
-def residual_figure(board: Leaderboard) -> Figure:
-    """Signed residual by quarter of strength: a ramp is a stretched ruler."""
-    return _single(board, _ramp, _ramp_title(board), 5.6, 4.0)
-
-
-def _ramp_title(board: Leaderboard) -> str:
-    ramps = {
-        row.method: row.residual_by_quarter[3] - row.residual_by_quarter[0]
-        for row in board.loo
-        if len(row.residual_by_quarter) == 4
-    }
-    if "hard-elo" not in ramps:
-        return "Residual by strength"
-    told = f"Hard targets stretch the ruler by {ramps['hard-elo']:+.0f} Elo"
-    return told if "soft-elo" not in ramps else f"{told}, soft by {ramps['soft-elo']:+.0f}"
-
-
-def _ramp(axes: Axes, board: Leaderboard) -> None:
-    axes.axhline(0, color=MUTED, lw=1)
-    for row in board.loo:
-        if row.method not in _COLOUR or not row.residual_by_quarter:
-            continue
-        axes.plot(
-            range(4),
-            row.residual_by_quarter,
-            "o-",
-            color=_COLOUR[row.method],
-            label=_NAME[row.method],
-        )
-    axes.set_xticks(range(4), ["weakest\nquarter", "second", "third", "strongest\nquarter"])
-    axes.set_xlim(-0.3, 3.3)
-    axes.set_ylabel("judge − people, Elo")
-    axes.legend(loc="best")
-
-
-def reliability_figure(board: Leaderboard) -> Figure:
-    """How often people take the judge's side, against sigma(beta |s|)."""
-    found = board.temperature
-    ece = "" if found is None or found.ece is None else f" (error {found.ece:.3f})"
-    return _single(board, _reliability, f"Calibration of σ(β|s|){ece}", 5.0, 4.6)
-
-
-def _reliability(axes: Axes, board: Leaderboard) -> None:
-    found = board.temperature
-    if found is None or not found.reliability:
-        raise ArgumentError("figure", "reliability", "it needs soft-elo with human votes")
-    predicted = np.array([row.predicted for row in found.reliability])
-    observed = np.array([row.observed for row in found.reliability])
-    n = np.array([row.n for row in found.reliability])
-    error = np.sqrt(observed * (1 - observed) / n)
-    low = min(0.5, float((observed - error).min())) - 0.02
-    axes.plot([low, 1], [low, 1], color=MUTED, lw=1, ls="--")
-    axes.errorbar(predicted, observed, yerr=error, fmt="o-", color=ACCENT, ms=5, lw=1.6, capsize=2)
-    axes.set_xlim(low, 1.02)
-    axes.set_ylim(low, 1.02)
-    axes.set_xlabel("predicted: σ(β|s|)")
-    axes.set_ylabel("share of votes for the judge's side")
-
-
-def width_figure(board: Leaderboard) -> Figure:
-    """Interval width as quantile x standard error, on curves of equal width (appendix I)."""
-    return _single(board, _widths, _width_title(board), 5.6, 4.4)
-
-
-def _width_title(board: Leaderboard) -> str:
-    widths = {row.method: row.median_width for row in board.conformal}
-    hard, soft = widths.get("hard-elo"), widths.get("soft-elo")
-    if hard is None or soft is None:
-        return "Width = 2 x quantile x standard error"
-    return f"Interval width {hard:.0f} → {soft:.0f} Elo"
-
-
-def _widths(axes: Axes, board: Leaderboard) -> None:
-    points = {
-        row.method: (row.quantile, row.median_se)
-        for row in board.conformal
-        if row.method in _COLOUR and row.quantile is not None and row.median_se is not None
-    }
-    if not points:
-        needed = board.conformal[0].models_needed if board.conformal else None
-        told = "too few models" if needed is None else f"it takes {needed} calibration models"
-        raise ArgumentError("figure", "widths", f"intervals are unbounded here: {told}")
-    right = 1.35 * max(q for q, _ in points.values())
-    top = 1.45 * max(se for _, se in points.values())
-    x = np.linspace(0.02 * right, right, 200)
-    for width in _round_steps(2 * right * top):
-        y = width / (2 * x)
-        inside = y <= top
-        axes.plot(x[inside], y[inside], color=GRID, lw=1)
-        if inside.any():
-            # Labelled where the curve leaves the picture on the right.
-            axes.text(
-                right, width / (2 * right), f" {width:g}", color=MUTED, fontsize=8, va="center"
-            )
-    if {"hard-elo", "soft-elo"} <= points.keys():
-        axes.annotate(
-            "",
-            xy=points["soft-elo"],
-            xytext=points["hard-elo"],
-            arrowprops={"arrowstyle": "->", "color": MUTED, "lw": 1.4, "shrinkA": 7, "shrinkB": 7},
-        )
-    for method, (q, se) in points.items():
-        axes.plot(q, se, "o", color=_COLOUR[method], ms=9, label=_NAME[method])
-    axes.set_xlim(0, right)
-    axes.set_ylim(0, top)
-    axes.set_xlabel("conformal quantile (grey: equal width, in Elo)")
-    axes.set_ylabel("median standard error, Elo")
-    axes.legend(loc="upper left")
-    axes.grid(visible=False)
-
-
-def _round_steps(largest: float) -> list[float]:
-    steps = [base * 10**power for power in range(5) for base in (1.0, 2.0, 5.0)]
-    return [step for step in steps if largest / 40 <= step <= 0.6 * largest]
-
-
-def budget_figure(board: Leaderboard) -> Figure:
-    """Held-out error against judged battles per model."""
-    return _single(board, _budgets, "Fewer battles do with soft targets", 5.6, 4.0)
-
-
-def _budgets(axes: Axes, board: Leaderboard) -> None:
-    if not board.budgets:
-        raise ArgumentError("figure", "budgets", "it needs more than five battles per model")
-    for method in ("hard-elo", "soft-elo"):
-        rows = [row for row in board.budgets if row.method == method]
-        if not rows:
-            continue
-        x = np.array([row.per_model for row in rows])
-        y = np.array([row.mae for row in rows])
-        sd = np.array([row.mae_sd or 0.0 for row in rows])
-        axes.fill_between(x, y - sd, y + sd, color=_COLOUR[method], alpha=0.15, lw=0)
-        axes.plot(x, y, "o-", color=_COLOUR[method], label=_NAME[method])
-    axes.set_xscale("log")
-    ticks = sorted({row.per_model for row in board.budgets})
-    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes.minorticks_off()
-    axes.set_ylim(bottom=0)
-    axes.set_xlabel("judged battles per model")
-    axes.set_ylabel("held-out error, Elo")
-    axes.legend(loc="upper right")
-
-
-def interval_figure(board: Leaderboard) -> Figure:
-    """Each left-out model's conformal interval around people's Elo, hard behind soft."""
-    return _single(board, _intervals, _interval_title(board), 7.6, 4.4)
-
-
-def _interval_title(board: Leaderboard) -> str:
-    method = "soft-elo" if any(r.method == "soft-elo" for r in board.held_out) else "hard-elo"
-    rows = [row for row in board.held_out if row.method == method and row.covered is not None]
-    if not rows:
-        return "Too few models for an interval"
-    inside = sum(bool(row.covered) for row in rows)
-    return f"{_NAME[method]} intervals hold {inside} of {len(rows)} left-out models"
-
-
-def _intervals(axes: Axes, board: Leaderboard) -> None:
-    by_method: dict[str, list[HeldOutRow]] = {}
-    for row in board.held_out:
-        by_method.setdefault(row.method, []).append(row)
-    order = sorted(by_method.get("hard-elo", []), key=lambda row: row.human_elo)
-    place = {row.model: k for k, row in enumerate(order)}
-    for method, width, alpha in (("hard-elo", 5.0, 0.25), ("soft-elo", 2.2, 0.9)):
-        rows = [row for row in by_method.get(method, []) if row.model in place]
-        for row in rows:
-            if row.low is None or row.high is None:
-                continue
-            ends = [row.low - row.human_elo, row.high - row.human_elo]
-            axes.plot(
-                [place[row.model]] * 2,
-                ends,
-                color=_COLOUR[method],
-                lw=width,
-                alpha=alpha,
-                solid_capstyle="butt",
-            )
-        axes.plot([], [], color=_COLOUR[method], lw=width, alpha=alpha, label=_NAME[method])
-    axes.axhline(0, color=INK, lw=1)
-    axes.set_xlabel("models, weakest to strongest on people's scale")
-    axes.set_ylabel("interval − people's Elo")
-    axes.set_xlim(-1, len(order))
-    axes.legend(loc="best", ncols=2)
-
-
-FIGURES: dict[str, Callable[[Leaderboard], Figure]] = {}
-
-
-def evaluation_figure(board: Leaderboard) -> Figure:
-    """What --evaluate measured, six pictures in one; a panel without data is left out."""
-    panels: list[tuple[str, Callable[[Axes, Leaderboard], None]]] = [
-        (_held_out_title(board), _held_out),
-        (_ramp_title(board), _ramp),
-    ]
-    if board.temperature is not None and board.temperature.reliability:
-        panels.append(("Calibration of σ(β|s|)", _reliability))
-    if any(row.quantile is not None for row in board.conformal):
-        panels += [(_width_title(board), _widths), (_interval_title(board), _intervals)]
-    if board.budgets:
-        panels.append(("Fewer battles do with soft targets", _budgets))
-    _need_evaluation(board)
-    columns = 2 if len(panels) in (2, 4) else 3
-    lines = -(-len(panels) // columns)
-    with themed():
-        figure = new_figure(4.9 * columns, 4.3 * lines)
-        for at, (title, draw) in enumerate(panels):
-            axes = figure.add_subplot(lines, columns, at + 1)
-            draw(axes, board)
-            axes.set_title(title, fontsize=10)
-    return figure
-
-
-def _need_evaluation(board: Leaderboard) -> None:
-    if not board.held_out:
-        raise ArgumentError("figure", "evaluation", "run with --evaluate, on battles with votes")
-
-
-def _single(
-    board: Leaderboard,
-    draw: Callable[[Axes, Leaderboard], None],
-    title: str,
-    width: float,
-    height: float,
-) -> Figure:
-    if draw is not _reliability:
-        _need_evaluation(board)
-    with themed():
-        figure = new_figure(width, height)
-        axes = figure.add_subplot()
-        draw(axes, board)
-        axes.set_title(title)
-    return figure
-
-
 def _short(name: str) -> str:
     return clipped(name, 40)
 
 
-FIGURES.update(
-    {
-        "leaderboard": leaderboard_figure,
-        "evaluation": evaluation_figure,
-        "held-out": held_out_figure,
-        "residuals": residual_figure,
-        "reliability": reliability_figure,
-        "widths": width_figure,
-        "intervals": interval_figure,
-        "budgets": budget_figure,
-    }
-)
+FIGURES: dict[str, Callable[[Leaderboard], Figure]] = {
+    "leaderboard": leaderboard_figure,
+    "evaluation": evaluation_figure,
+    "held-out": held_out_figure,
+    "residuals": residual_figure,
+    "reliability": reliability_figure,
+    "widths": width_figure,
+    "intervals": interval_figure,
+    "budgets": budget_figure,
+}

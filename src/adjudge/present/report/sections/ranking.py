@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from adjudge.present.ranking import evaluation_figure, leaderboard_figure
+from adjudge.present.ranking import leaderboard_figure
+from adjudge.present.ranking_evaluation import evaluation_figure
 from adjudge.present.report.collect import Collected
 from adjudge.present.report.document import Block, Section, TableBlock, Words
 from adjudge.present.report.sections.pictures import drawn
