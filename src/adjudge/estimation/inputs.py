@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -64,32 +64,14 @@ def read_rows(
         frame, lost = with_labels(frame, labels, human_column=human_column)
         if lost:
             dropped["label of an id that no row has"] = lost
-    extra: dict[str, ArrayLike | None] = {"__probability": sampling_probability}
-    columns: dict[str, str | None] = {}
-    for option, given in (("by", by), ("cluster", cluster), ("strata", strata)):
-        if given is None or isinstance(given, str):
-            columns[option] = given
-        else:
-            columns[option] = f"__{option}"
-            extra[f"__{option}"] = given
-    for column, values in extra.items():
-        if values is not None:
-            frame = _with_array(frame, column, values)
+    if sampling_probability is not None:
+        frame = _with_array(frame, "__probability", sampling_probability)
+    frame, columns = _groupings(frame, by=by, cluster=cluster, strata=strata)
     sought = {"judge-column": judge_column, "human-column": human_column, **columns}
     for option, wanted in sought.items():
-        if wanted is not None:
-            _require(frame, wanted, name, option)
+        _require(frame, wanted, name, option)
     verdict, label = (tidy(frame.get_column(c), name, c) for c in (judge_column, human_column))
-    keep = verdict.is_not_null()
-    for option, grouping in columns.items():
-        if grouping is not None:
-            empty = keep & tidy(frame.get_column(grouping), name, grouping).is_null()
-            if empty.any():
-                dropped[f"no {option} value"] = int(empty.sum())
-                keep &= ~empty
-    unjudged = int(verdict.is_null().sum())
-    if unjudged:
-        dropped["no judge verdict"] = unjudged
+    keep = _complete(frame, verdict, columns, name, dropped)
     label, chance = _how_sampled(frame, label, name, dropped)
     verdict, label, chance = verdict.filter(keep), label.filter(keep), chance.filter(keep)
     rows = frame.filter(keep)
@@ -100,7 +82,6 @@ def read_rows(
     coded = {
         option: _coded(tidy(rows.get_column(column), name, column))
         for option, column in columns.items()
-        if column is not None
     }
     groups, group_names = coded.get("by", (None, ()))
     strata_codes, strata_names = coded.get("strata", (None, ()))
@@ -156,6 +137,40 @@ def _frame(
         raise ArgumentError("judge, human", None, "give both arrays, or a table")
     frame = _with_array(None, judge_column, judge)
     return _with_array(frame, human_column, human), "<arrays>"
+
+
+def _groupings(
+    frame: pl.DataFrame, **given: str | ArrayLike | None
+) -> tuple[pl.DataFrame, dict[str, str]]:
+    """The column of each option that was given; an array is put beside the table as one."""
+    columns: dict[str, str] = {}
+    for option, value in given.items():
+        if isinstance(value, str):
+            columns[option] = value
+        elif value is not None:
+            columns[option] = f"__{option}"
+            frame = _with_array(frame, columns[option], value)
+    return frame, columns
+
+
+def _complete(
+    frame: pl.DataFrame,
+    verdict: pl.Series,
+    columns: Mapping[str, str],
+    name: str,
+    dropped: dict[str, int],
+) -> pl.Series:
+    """Which rows have a verdict and a value in every column; the others are counted."""
+    keep = verdict.is_not_null()
+    for option, column in columns.items():
+        empty = keep & tidy(frame.get_column(column), name, column).is_null()
+        if empty.any():
+            dropped[f"no {option} value"] = int(empty.sum())
+            keep &= ~empty
+    unjudged = int(verdict.is_null().sum())
+    if unjudged:
+        dropped["no judge verdict"] = unjudged
+    return keep
 
 
 def _with_array(frame: pl.DataFrame | None, column: str, values: ArrayLike) -> pl.DataFrame:
