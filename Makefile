@@ -36,7 +36,7 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
-test: lint types  ## what CI runs first: under five minutes on two cores
+test: lint types  ## what CI runs first
 	$(BIN)/pytest -n 2 --dist loadfile -m "not montecarlo" src tests
 
 coverage: $(VENV)/.dev  ## the full Monte Carlo behind every guarantee

@@ -1,11 +1,14 @@
-"""docs/files.md names every format and what it becomes."""
+"""docs/files.md names every column that is read, every format and what it becomes."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import ModuleType
 
-from adjudge.io import PUBLIC_FORMATS
+import pytest
+
+from adjudge.io import PUBLIC_FORMATS, battles, items, judgments, labels, pairs, scores, tournaments
 
 PAGE = (Path(__file__).parents[3] / "docs" / "files.md").read_text(encoding="utf-8")
 
@@ -18,3 +21,14 @@ def test_the_page_lists_every_public_format_and_what_it_gives() -> None:
         for name, known in PUBLIC_FORMATS.items()
     }
     assert told == gives
+
+
+@pytest.mark.parametrize(
+    "room",
+    [battles, items, judgments, labels, pairs, scores, tournaments],
+    ids=lambda m: m.__name__,
+)
+def test_the_page_names_every_column_that_is_read(room: ModuleType) -> None:
+    kind = room.__name__.rsplit(".", 1)[-1]
+    (row,) = re.findall(rf"^\| {kind} \| (.+) \|$", PAGE.split("## Public")[0], re.M)
+    assert {column.name for column in room.LAYOUT} <= set(re.findall(r"\w+", row))
