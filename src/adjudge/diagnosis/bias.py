@@ -39,6 +39,9 @@ _ASSUMPTIONS = (
     "biases expect k/20 false alarms",
 )
 
+#: Score differences, response_a minus response_b, with response_a shown first and second.
+_BOTH_SCORES = ("score_diff_ab", "score_diff_ba")
+
 
 @dataclass(frozen=True)
 class _Options:
@@ -70,12 +73,14 @@ def diagnose_bias(
     takes them, where people's winner is the label. What else is there decides what can be measured:
     label (agreement, reliability), response_a and response_b or length_a and length_b (verbosity),
     model_a and model_b (family), score_a and score_b (contradictions; with several judges, family
-    in points). `pairs` and `labels` add such columns by id, `judge` names the judge of a file that
-    does not. What could not be measured is named in `not_measured`, with the reason.
+    in points), score_diff_ab and score_diff_ba (position, in points too). `pairs` and `labels` add
+    such columns by id, `judge` names the judge of a file that does not. What could not be measured
+    is named in `not_measured`, with the reason.
 
     `cluster` names the column whose rows are alike (default prompt_id where there is one, else
     each pair by itself). `by` groups the position bias. `near_tie` is how close to a tie the judge
-    must be for verbosity: 0.1 in probability, or 0.3 in score where scores are all there is.
+    must be for verbosity: 0.1 in probability, or 0.3 in score where the judge gave scores alone
+    (a rubric's p_a is its score).
 
     >>> always_first = {"id": list("abcdefgh"), "p_fwd": [1.0] * 8, "p_rev": [0.0] * 8}
     >>> report = diagnose_bias(always_first)
@@ -156,12 +161,21 @@ def _position(
     part: pl.DataFrame, clusters: NDArray[Any], options: _Options, missing: dict[str, str]
 ) -> PositionBias | None:
     forward, reverse = _numbers(part, "p_fwd"), _numbers(part, "p_rev")
+    ahead = behind = None
+    if _has(part, *_BOTH_SCORES):
+        # The rubric protocol scores both answers in both orders; each order's higher score is its
+        # verdict.
+        ahead, behind = (_numbers(part, column) for column in _BOTH_SCORES)
+        forward = np.where(np.isnan(forward), (np.sign(ahead) + 1) / 2, forward)
+        reverse = np.where(np.isnan(reverse), (np.sign(behind) + 1) / 2, reverse)
     if np.isnan(forward + reverse).all():
         missing["position"] = "no pair was asked in both orders (p_fwd and p_rev)"
         return None
     return position_bias(
         forward,
         reverse,
+        gap_fwd=ahead,
+        gap_rev=behind,
         clusters=clusters,
         groups=None if options.by is None else part[options.by].cast(pl.String).to_list(),
         confidence_level=options.confidence_level,
@@ -181,7 +195,8 @@ def _verbosity(
         return None
     known = part["length_a"].is_not_null() & part["length_b"].is_not_null()
     kept, index = part.filter(known), known.to_numpy()
-    by_score = not graded and _has(part, "score_a", "score_b")
+    # A rubric's p_a is its score difference on another scale: near-tied is said in points.
+    by_score = _has(part, "score_a", "score_b") and (not graded or _has(part, *_BOTH_SCORES))
     if not graded and not by_score:
         missing["verbosity"] = "verdicts alone do not say where the judge is near-tied"
         return None

@@ -24,6 +24,8 @@ def position_bias(
     p_fwd: ArrayLike,
     p_rev: ArrayLike,
     *,
+    gap_fwd: ArrayLike | None = None,
+    gap_rev: ArrayLike | None = None,
     clusters: ArrayLike | Sequence[Any] | None = None,
     groups: ArrayLike | Sequence[Any] | None = None,
     confidence_level: float = 0.95,
@@ -38,6 +40,10 @@ def position_bias(
     >>> found = position_bias([0.9, 0.8, 0.7, 0.9], [0.2, 0.1, 0.3, 0.8])
     >>> found.first_share, found.flip_share
     (0.875, 0.75)
+
+    `gap_fwd` and `gap_rev` are score differences, response_a minus response_b, in the same two
+    orders. Their mean half difference is what standing first is worth in points (Soft-Elo paper,
+    F.1), with a clustered t interval within the largest difference seen.
 
     The interval is the wider of two: a t interval with the cluster-robust error, and an exact one
     on the direction of the pairs whose verdict flips, which is where all the evidence lies. Slots
@@ -69,6 +75,11 @@ def position_bias(
     first_share = 0.5 + float(lean.mean())
     flip_share = float(flip_rows.mean()) if len(flip_rows) else 0.0
     biased = low is not None and high is not None and not low <= 0.5 <= high
+    advantage, reach = _advantage(gap_fwd, gap_rev, codes, confidence_level)
+    finding = _finding(first_share, low, high, flip_share, int(both.sum()))
+    if advantage is not None and reach[0] is not None and reach[1] is not None:
+        finding += f"; standing first is worth {advantage:+.2f} points of score"
+        finding += f" [{reach[0]:+.2f}, {reach[1]:+.2f}]"
     return PositionBias(
         n=int(both.sum()),
         clusters=count,
@@ -85,8 +96,28 @@ def position_bias(
         dropped={reason: found for reason, found in reasons.items() if found},
         by_group=_by_group(groups, both, lean, own, flips, decided, confidence_level),
         confidence_level=confidence_level,
-        finding=_finding(first_share, low, high, flip_share, int(both.sum())),
+        finding=finding,
+        first_advantage=advantage,
+        advantage_low=reach[0],
+        advantage_high=reach[1],
     )
+
+
+def _advantage(
+    gap_fwd: ArrayLike | None, gap_rev: ArrayLike | None, codes: IntArray, level: float
+) -> tuple[float | None, Interval]:
+    """Mean of (forward - reverse) / 2 over pairs scored in both orders, and its interval."""
+    if gap_fwd is None or gap_rev is None:
+        return None, (None, None)
+    forward, reverse = (np.asarray(gap, dtype=np.float64) for gap in (gap_fwd, gap_rev))
+    same_length(rows=codes, gap_fwd=forward, gap_rev=reverse)
+    known = np.isfinite(forward) & np.isfinite(reverse)
+    if not known.any():
+        return None, (None, None)
+    worth = (forward - reverse)[known] / 2
+    most = float(np.abs([forward[known], reverse[known]]).max())
+    own, groups = recode(codes[known])
+    return float(worth.mean()), mean_interval(worth, own, groups, level, bounds=(-most, most))
 
 
 def optional_probabilities(values: ArrayLike, name: str) -> FloatArray:

@@ -140,6 +140,9 @@ def _bias_rows(judge: JudgeBias) -> Iterable[tuple[str, ...]]:
 
     if (p := judge.position) is not None:
         yield row("first slot", p.first_share, p.low, p.high, "0.5", p.n)
+        if p.first_advantage is not None:
+            ends = p.advantage_low, p.advantage_high
+            yield row("first slot, points", p.first_advantage, *ends, "0", p.n)
         yield row("order flips", p.flip_share, p.flip_low, p.flip_high, "0", p.n)
     if (v := judge.verbosity) is not None:
         yield row("longer, near-tied", v.longer_share, v.low, v.high, "0.5", v.n)

@@ -30,7 +30,8 @@ class PositionBias(Result):
     """How often the answer shown first is picked, over both orders of every pair.
 
     `flip_share` is the share of pairs with a verdict in both orders whose verdict changes with the
-    order; `first_probability` the mean probability given to the first slot.
+    order; `first_probability` the mean probability given to the first slot. `first_advantage` is
+    the mean score of the first slot minus that of the second; None without scores in both orders.
     """
 
     kind: ClassVar[str] = "position"
@@ -50,6 +51,9 @@ class PositionBias(Result):
     by_group: tuple[PositionGroup, ...]
     confidence_level: float
     finding: str
+    first_advantage: float | None = None
+    advantage_low: float | None = None
+    advantage_high: float | None = None
 
     def lines(self) -> list[str]:
         return [self.finding]

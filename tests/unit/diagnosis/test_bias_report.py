@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy import stats
 
-from adjudge.diagnosis import diagnose_bias
+from adjudge.diagnosis import diagnose_bias, position_bias
 from adjudge.errors import ArgumentError, DataError
 from adjudge.results.base import plain
 
@@ -235,3 +236,71 @@ def test_points_for_the_own_family_are_held_against_the_other_judges() -> None:
     # One model of its own: no interval, and that is said.
     assert (fair.own_models, fair.low, fair.biased) == (1, None, False)
     assert "carries no interval" in fair.finding
+
+
+def _rubric(lift: float, n: int = 200) -> pl.DataFrame:
+    """Judgments as the rubric protocol writes them: the first slot is given `lift` points."""
+    rng = np.random.default_rng(11)
+    quality = rng.normal(0, 1.5, n)
+    ahead, behind = (quality + shift + rng.normal(0, 0.5, n) for shift in (lift, -lift))
+    s = (ahead + behind) / 2
+    return pl.DataFrame(
+        {
+            "id": [f"pair-{k}" for k in range(n)],
+            "judge": ["qwen"] * n,
+            "protocol": ["rubric"] * n,
+            "p_a": np.where(ahead * behind < 0, 0.5, 0.5 + s / 18),
+            "score_a": 5 + s / 2,
+            "score_b": 5 - s / 2,
+            "score_diff_ab": ahead,
+            "score_diff_ba": behind,
+            "length_a": rng.integers(10, 500, n),
+            "length_b": rng.integers(501, 900, n),
+        }
+    )
+
+
+def test_a_rubric_in_both_orders_shows_position_in_verdicts_and_points() -> None:
+    frame = _rubric(0.5)
+    report = diagnose_bias(frame)
+    found = report.position
+    assert found is not None
+    ahead, behind = frame["score_diff_ab"].to_numpy(), frame["score_diff_ba"].to_numpy()
+    assert found.first_share == pytest.approx(((ahead > 0).mean() + (behind < 0).mean()) / 2)
+    assert found.flip_share == pytest.approx(((ahead > 0) != (behind > 0)).mean())
+    assert found.first_advantage == pytest.approx((ahead - behind).mean() / 2)
+    assert found.advantage_low is not None
+    assert found.advantage_high is not None
+    assert 0 < found.advantage_low < 0.5 < found.advantage_high
+    assert "standing first is worth +0.5" in found.finding
+    # Near-tied in points, as in the paper; 0.1 of a rubric's p_a would be 1.8 points.
+    assert report.verbosity is not None
+    assert report.verbosity.near_tie == 0.3
+    assert report.verbosity.n == int((np.abs(ahead + behind) / 2 <= 0.3).sum())
+    json.dumps(plain(report), allow_nan=False)
+
+
+def test_one_order_without_scores_has_no_advantage_and_equal_ones_an_end() -> None:
+    assert diagnose_bias(_frame()).position.first_advantage is None
+    same = _rubric(0.0).with_columns(score_diff_ba=pl.col("score_diff_ab"))
+    found = diagnose_bias(same).position
+    assert (found.first_share, found.first_advantage, found.flip_share) == (0.5, 0.0, 0.0)
+    assert found.advantage_low < 0 < found.advantage_high
+
+
+def test_the_interval_of_the_advantage_holds_its_level() -> None:
+    """Prompts of five like pairs, no advantage: at most one alarm in twenty, within chance."""
+    rng = np.random.default_rng(5)
+    rounds, prompts, per = 600, 30, 5
+    alarms = 0
+    clusters = np.repeat(np.arange(prompts), per)
+    for _ in range(rounds):
+        shared = rng.normal(0, 0.6, prompts)[clusters]
+        noise = shared + rng.normal(0, 0.4, prompts * per)
+        quality = rng.normal(0, 1, prompts * per)
+        ahead, behind = quality + noise, quality - noise
+        found = position_bias(
+            ahead > 0, behind > 0, gap_fwd=ahead, gap_rev=behind, clusters=clusters
+        )
+        alarms += not found.advantage_low <= 0 <= found.advantage_high
+    assert alarms <= stats.binom.ppf(0.9999, rounds, 0.05)
