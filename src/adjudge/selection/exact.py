@@ -34,8 +34,8 @@ def at_most(part: IntArray, whole: IntArray, ratio: Fraction) -> BoolArray:
     decided = np.asarray(left <= right)
     close = np.abs(left - right) <= 1e-9 * np.maximum(np.abs(left), np.abs(right))
     for at in zip(*np.nonzero(close), strict=True):
-        wide = np.broadcast_to(whole, decided.shape)
-        decided[at] = int(np.broadcast_to(part, decided.shape)[at]) * q <= int(wide[at]) * p
+        one, all_of_it = (np.broadcast_to(counts, decided.shape)[at] for counts in (part, whole))
+        decided[at] = int(one) * q <= int(all_of_it) * p
     return decided
 
 
