@@ -6,7 +6,7 @@ leaving out a prompt at a time gives an interval at the price of a subtraction.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -25,6 +25,7 @@ from adjudge.diagnosis._intervals import (
 from adjudge.errors import ArgumentError
 from adjudge.results.bias import Agreement, Ceiling
 
+Statistic = Callable[[FloatArray], FloatArray]
 LEVELS = ("nominal", "ordinal", "interval")
 _MOST_VALUES = 200
 
@@ -120,7 +121,7 @@ def _columns(judge: Any, human: Any) -> tuple[list[Any], list[Any], int]:
     return said, told, widths.pop() if widths else 1
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -190,7 +191,11 @@ def _alpha(tables: FloatArray, *, level: str, points: FloatArray | None) -> Floa
 
 
 def _estimate(
-    statistic: Any, tables: FloatArray, raw: float, raw_range: Interval, confidence_level: float
+    statistic: Statistic,
+    tables: FloatArray,
+    raw: float,
+    raw_range: Interval,
+    confidence_level: float,
 ) -> tuple[float | None, Interval]:
     whole = float(statistic(tables.sum(axis=0)[None])[0])
     if not np.isfinite(whole):
@@ -209,8 +214,8 @@ def _ceiling(
     theirs: IntArray,
     raw_rows: FloatArray,
     codes: IntArray,
-    kappa_of: Any,
-    alpha_of: Any,
+    kappa_of: Statistic,
+    alpha_of: Statistic,
     size: int,
     confidence_level: float,
 ) -> Ceiling | None:

@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adjudge._validation import FloatArray, finite, open_unit, positive, same_length
+from adjudge._validation import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    finite,
+    open_unit,
+    positive,
+    same_length,
+)
 from adjudge.diagnosis._intervals import (
     Interval,
     codes_of,
@@ -105,11 +113,11 @@ def _margins(margin: ArrayLike) -> FloatArray:
 
 def _people(
     labels: Sequence[Any] | None,
-    close: Any,
+    close: BoolArray,
     a: FloatArray,
     b: FloatArray,
     longer: FloatArray,
-    codes: Any,
+    codes: IntArray,
     confidence_level: float,
 ) -> tuple[float | None, float | None, Interval, int]:
     if labels is None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adjudge._validation import FloatArray
 from adjudge.errors import ArgumentError
 from adjudge.present.tables import clipped
 from adjudge.present.theme import ACCENT, INK, MUTED, SERIES, new_figure, themed
@@ -84,7 +85,7 @@ def cycles_figure(result: Transitivity) -> Figure:
     return figure
 
 
-def _violin(axes: Axes, place: float, rates: Any, colour: str) -> None:
+def _violin(axes: Axes, place: float, rates: FloatArray, colour: str) -> None:
     percent = 100 * rates
     if len(percent) > 1 and np.ptp(percent) > 0:
         parts: Any = axes.violinplot([percent], [place], widths=0.8, showextrema=False)

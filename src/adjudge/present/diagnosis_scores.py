@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from adjudge.present.theme import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
     from adjudge.results.diagnosis import ScoreDiagnosis, ScoreSetGroup
@@ -292,13 +293,13 @@ def _method_legend(
     figure.legend(handles=marks, loc="outside lower center", ncols=len(marks), fontsize=8.5)
 
 
-def _trust_map() -> Any:
+def _trust_map() -> Colormap:
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("trust", ["#8fc7a8", "#f4efe1", "#eda383"])
 
 
-def _agree_map() -> Any:
+def _agree_map() -> Colormap:
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("agree", ["#9ab7d9", "#f7f7f7", "#eda383"])

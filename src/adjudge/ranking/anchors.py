@@ -18,6 +18,7 @@ from adjudge._bradley_terry import DEFAULT_L2, connected_groups, fit_strengths, 
 from adjudge._validation import FloatArray, Seed, generator, one_of, positive
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import read_result
+from adjudge.io.tables import TableLike
 from adjudge.ranking.counts import Battles, battles_per_model, target_battles, wins_table
 from adjudge.ranking.evaluation import verdicts_of
 from adjudge.ranking.frames import battles_from_frame, load_battles
@@ -42,7 +43,7 @@ METHODS = ("soft-elo", "hard-elo", "smoothed")
 
 
 def make_anchors(
-    battles: Any,
+    battles: TableLike,
     *,
     method: str = "auto",
     fmt: str | None = None,

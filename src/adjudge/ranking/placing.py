@@ -21,6 +21,7 @@ from scipy import stats
 from adjudge._bradley_terry import fit_against_anchors, to_elo
 from adjudge._validation import FloatArray, Seed, count, exact_level, generator
 from adjudge.errors import DataError, PolicyMismatchError
+from adjudge.io.tables import TableLike
 from adjudge.ranking.anchors import read_anchors
 from adjudge.ranking.conformal import EloQuantile, elo_quantile
 from adjudge.ranking.counts import Battles
@@ -40,7 +41,7 @@ _FEW_BATTLES = 30
 
 
 def place(
-    battles: Any,
+    battles: TableLike,
     anchors: str | Path | Anchors | Mapping[str, Any],
     *,
     alpha: float = 0.1,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,6 +10,7 @@ import polars as pl
 from adjudge._bradley_terry import DEFAULT_L2
 from adjudge._validation import Seed, count, generator, non_negative, one_of, open_unit
 from adjudge.errors import ArgumentError, DataError
+from adjudge.io.tables import TableLike
 from adjudge.ranking.agreement import cohen_kappa, ranking_agreement
 from adjudge.ranking.boards import (
     ELO_METHODS,
@@ -41,7 +41,7 @@ METHODS = (
 
 
 def rank(
-    battles: Any,
+    battles: TableLike,
     *,
     method: str = "auto",
     fmt: str | None = None,

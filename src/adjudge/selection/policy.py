@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -127,5 +127,5 @@ def _check_group(group: PolicyGroup, name: str) -> None:
         )
 
 
-def _short(names: Any) -> str:
+def _short(names: Iterable[object]) -> str:
     return ", ".join(str(name)[:12] for name in names)
