@@ -338,6 +338,9 @@ def _reliability(
     if not graded:
         missing["reliability"] = "verdicts without probabilities carry no confidence"
         return None
+    if _has(part, *_BOTH_SCORES):
+        missing["reliability"] = "a rubric's p_a is a score difference, no probability: see rank"
+        return None
     if not _has(part, "label"):
         missing["reliability"] = "no label: add label, or give --labels"
         return None

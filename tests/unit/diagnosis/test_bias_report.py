@@ -278,6 +278,10 @@ def test_a_rubric_in_both_orders_shows_position_in_verdicts_and_points() -> None
     assert report.verbosity.near_tie == 0.3
     assert report.verbosity.n == int((np.abs(ahead + behind) / 2 <= 0.3).sum())
     json.dumps(plain(report), allow_nan=False)
+    # 1/2 + s/18 is no probability, labels or not.
+    labelled = diagnose_bias(frame.with_columns(label=pl.lit("A")))
+    assert labelled.reliability is None
+    assert "no probability" in labelled.not_measured["reliability"]
 
 
 def test_one_order_without_scores_has_no_advantage_and_equal_ones_an_end() -> None:
