@@ -28,8 +28,8 @@ def at_most(part: IntArray, whole: IntArray, ratio: Fraction) -> BoolArray:
     largest = max(_reach(part) * q, _reach(whole) * p, p, q)
     if largest < _SAFE:
         # Counts may come in 32 bits, where numpy's products would wrap around without a word.
-        wide = np.int32 if largest < 2**31 else np.int64
-        return np.asarray(np.multiply(part, q, dtype=wide) <= np.multiply(whole, p, dtype=wide))
+        bits = np.int32 if largest < 2**31 else np.int64
+        return np.asarray(np.multiply(part, q, dtype=bits) <= np.multiply(whole, p, dtype=bits))
     left, right = part * 1.0, whole * float(ratio)
     decided = np.asarray(left <= right)
     close = np.abs(left - right) <= 1e-9 * np.maximum(np.abs(left), np.abs(right))
