@@ -28,7 +28,8 @@ def test_every_figure_has_a_title_and_labelled_axes(name: str, board: Leaderboar
     figure = FIGURES[name](board)
     for axes in figure.axes:
         assert axes.get_title(loc="left")
-        assert axes.get_xlabel() or axes.get_xticklabels()
+        in_words = any(tick.get_text()[:1].isalpha() for tick in axes.get_xticklabels())
+        assert axes.get_xlabel() or in_words
     save_figure(figure, f"{name}.png")
 
 
