@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from adjudge.results.base import Result
 
-EXIT_DONE, EXIT_FAILED, EXIT_BAD_FINDING = 0, 1, 2
+EXIT_FAILED, EXIT_BAD_FINDING = 1, 2
 
 
 def _checked_picture(plot: Path | None) -> Path | None:
