@@ -117,7 +117,6 @@ def scores(
         families=read_families(families),
         rng=seed,
     )
-    deliver(result, as_json=as_json, output=output, view=scores_view(result))
     if write_sets is not None:
         from adjudge.io import write_rows
 
@@ -132,6 +131,7 @@ def scores(
             columns=columns,
         )
         remark(f"wrote {write_rows(rows, write_sets)}: {rows.height:,} rows")
+    deliver(result, as_json=as_json, output=output, view=scores_view(result))
     if plot is not None:
         from adjudge.present.diagnosis_scores import score_figure
         from adjudge.present.theme import save_figure

@@ -75,9 +75,6 @@ def selection(
         repeats=repeats,
         seed=seed,
     )
-    deliver(plan, as_json=as_json, output=output, view=plan_view(plan))
-    if plot is not None:
-        remark(f"wrote {save_figure(plan_figure(plan), plot)}")
     if write_ids is not None:
         wanted = (plan.recommended or plan.points[-1].n) - plan.n_labelled
         if wanted <= 0:
@@ -86,6 +83,9 @@ def selection(
             chosen = ids_to_label(judgments, wanted, labels=labels, cluster=cluster, seed=seed)
             write_rows(chosen, write_ids)
             remark(f"wrote {chosen.height} ids to {write_ids}")
+    deliver(plan, as_json=as_json, output=output, view=plan_view(plan))
+    if plot is not None:
+        remark(f"wrote {save_figure(plan_figure(plan), plot)}")
     if plan.points[-1].coverage < gain:
         remark(f"no number of labels shown accepts {gain:g} of the verdicts at alpha {alpha:g}")
         bad_finding()

@@ -21,7 +21,7 @@ from adjudge.io import (
     read_table,
     sniff,
 )
-from adjudge.io.tables import TableLike, source_name
+from adjudge.io.tables import TableLike, as_text, source_name
 
 #: Where battles keep the judge's verdict, and how they spell it and people's.
 _VERDICTS = ("verdict", "judge_winner", "judge_pref", "judge_verdict")
@@ -76,7 +76,7 @@ def bias_rows(
         frame = _with_labels(frame, labels)
     for side in ("a", "b"):
         if f"length_{side}" not in frame.columns and f"response_{side}" in frame.columns:
-            length = pl.col(f"response_{side}").cast(pl.String).str.len_chars()
+            length = as_text(frame[f"response_{side}"]).str.len_chars()
             frame = frame.with_columns(length.alias(f"length_{side}"))
     by_score = not graded and not {"verdict_fwd", "verdict"} & here
     return BiasRows(frame, name, graded, by_score, dropped)
@@ -134,7 +134,7 @@ def _from_verdicts(table: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def _answer(table: pl.DataFrame, column: str, name: str) -> pl.Series:
-    given = table[column].cast(pl.String)
+    given = as_text(table[column])
     unknown = given.is_not_null() & ~given.is_in(list(LABEL_VALUES)).fill_null(True)
     if unknown.any():
         at = int(unknown.arg_true()[0])

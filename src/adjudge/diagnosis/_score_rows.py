@@ -15,6 +15,7 @@ from adjudge.diagnosis.adaptive import ordinal_nonconformity
 from adjudge.diagnosis.score_sets import residuals
 from adjudge.diagnosis.targets import Target, human_target, round_half_up
 from adjudge.errors import ArgumentError, DataError
+from adjudge.io.tables import as_text
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def _plans(
     if several:
         plans["per-criterion"] = Plan(values, criterion)
     if by is not None:
-        pairs: list[object] = list(zip(part["criterion"], part[by], strict=True))
+        pairs: list[object] = list(zip(part["criterion"], as_text(part[by]), strict=True))
         plans["per-group"] = Plan(values, cluster_codes(pairs)[0])
     if "score_probs" in part.columns and part["score_probs"].null_count() == 0:
         size = int(part["score_probs"].list.len()[0])

@@ -20,7 +20,7 @@ from adjudge.diagnosis.position import position_bias
 from adjudge.diagnosis.reliability import reliability
 from adjudge.diagnosis.verbosity import LABEL_VALUES, verbosity_bias
 from adjudge.errors import DataError
-from adjudge.io.tables import TableLike
+from adjudge.io.tables import TableLike, as_text
 from adjudge.results.bias import (
     Agreement,
     BiasReport,
@@ -132,7 +132,7 @@ def diagnose_bias(
 def _measure(
     part: pl.DataFrame, rows: BiasRows, judge: str | None, cluster: str, options: _Options
 ) -> JudgeBias:
-    clusters = np.array(part[cluster].to_list(), dtype=object)
+    clusters = np.array(as_text(part[cluster]).to_list(), dtype=object)
     missing: dict[str, str] = {}
     return JudgeBias(
         judge=judge,
@@ -177,7 +177,7 @@ def _position(
         gap_fwd=ahead,
         gap_rev=behind,
         clusters=clusters,
-        groups=None if options.by is None else part[options.by].cast(pl.String).to_list(),
+        groups=None if options.by is None else as_text(part[options.by]).to_list(),
         confidence_level=options.confidence_level,
     )
 

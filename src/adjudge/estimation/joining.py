@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from adjudge.errors import DataError
-from adjudge.io.tables import TableLike, read_table, source_name
+from adjudge.io.tables import TableLike, as_text, read_table, source_name
 
 _CARRIED = ("sampled_by", "sampling_probability")
 
@@ -32,10 +32,10 @@ def with_labels(
             raise DataError(name, "is missing", column=missing, remedy="labels join by id")
     if "id" not in frame.columns:
         raise DataError("rows", "is missing", column="id", remedy="labels join by id")
+    if given.schema[str(column)].is_nested():
+        raise DataError(name, "holds lists or objects", column=column, remedy="give one label each")
     carried = [c for c in _CARRIED if c in given.columns]
-    given = given.select(
-        pl.col("id").cast(pl.String), pl.col(str(column)).alias("__label"), *carried
-    )
+    given = given.select(as_text(given["id"]), pl.col(str(column)).alias("__label"), *carried)
     given = given.filter(pl.col("__label").is_not_null())
     twice = given.get_column("id").is_duplicated()
     if twice.any():
@@ -46,7 +46,7 @@ def with_labels(
             column="id",
             remedy="keep one label per id",
         )
-    rows = frame.with_columns(pl.col("id").cast(pl.String))
+    rows = frame.with_columns(as_text(frame["id"]))
     found = given.get_column("id").is_in(rows.get_column("id").to_list())
     if given.height and not found.any():
         raise DataError(

@@ -122,7 +122,36 @@ def as_frame(source: TableLike) -> pl.DataFrame:
         frame = _from_pandas(source)
     if frame.height == 0:
         raise DataError(FRAME_NAME, "has no rows", remedy="give at least one row")
-    return frame
+    return _plain(frame)
+
+
+def _plain(frame: pl.DataFrame) -> pl.DataFrame:
+    """Bytes (in hexadecimal where they are no UTF-8), categories and spans of time as text."""
+    odd = (pl.Binary, pl.Categorical, pl.Duration, pl.Enum)
+    columns = [column for column in frame if column.dtype in odd]
+    return frame.with_columns(map(_without_kind, columns)) if columns else frame
+
+
+def _without_kind(column: pl.Series) -> pl.Series:
+    if column.dtype == pl.Duration:
+        return column.dt.to_string()
+    try:
+        return column.cast(pl.String)
+    except pl.exceptions.PolarsError:
+        return column.bin.encode("hex")
+
+
+def as_text(values: pl.Series) -> pl.Series:
+    """A column as text, whatever plain values it holds; lists and objects are refused.
+
+    >>> as_text(pl.Series("language", [1, None])).to_list()
+    ['1', None]
+    """
+    if values.dtype.is_nested():
+        raise ArgumentError(
+            "column", values.name, "it holds lists or objects: name one of text or numbers"
+        )
+    return values.cast(pl.String)
 
 
 def _from_pandas(source: Any) -> pl.DataFrame:
@@ -157,7 +186,7 @@ def _parquet(found: Source, without: Collection[str]) -> pl.DataFrame:
     try:
         names = pl.read_parquet_schema(io.BytesIO(data)) if without else None
         wanted = None if names is None else [name for name in names if name not in without]
-        return pl.read_parquet(data, columns=wanted)
+        return _plain(pl.read_parquet(data, columns=wanted))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise _broken_parquet(found, error) from None
 
@@ -171,7 +200,7 @@ def _parquet_rows(found: Source) -> Iterator[Record]:
             rows = pl.scan_parquet(data).slice(start, _PARQUET_ROWS).collect()
             if rows.height == 0:
                 break
-            yield from rows.iter_rows(named=True)
+            yield from _plain(rows).iter_rows(named=True)
             start += rows.height
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise _broken_parquet(found, error) from None

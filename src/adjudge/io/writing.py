@@ -8,7 +8,7 @@ from typing import IO, cast
 
 import polars as pl
 
-from adjudge.errors import ArgumentError
+from adjudge.errors import ArgumentError, DataError
 from adjudge.io._atomic import replacing
 from adjudge.io.tables import TableLike, as_frame
 
@@ -28,6 +28,8 @@ def write_rows(frame: TableLike, path: str | Path) -> Path:
         )
     rows = frame if isinstance(frame, pl.DataFrame) else as_frame(frame)
     _refuse_nan(rows)
+    if suffix != ".parquet":
+        _refuse_bytes(rows, path)
     with replacing(path) as partial, partial.open("wb") as raw:
         if packed:
             # No name and no time in the header: the same rows give the same bytes.
@@ -60,6 +62,13 @@ def _as_json(values: pl.Series) -> pl.Series:
     wrapped = values.to_frame("x").select(pl.struct("x").struct.json_encode()).to_series()
     inner = wrapped.str.slice(5).str.head(-1)  # {"x":...}
     return pl.select(pl.when(values.is_not_null()).then(inner)).to_series().alias(values.name)
+
+
+def _refuse_bytes(rows: pl.DataFrame, path: Path) -> None:
+    """Pictures and the like, alone or inside a list or an object: text has no place for them."""
+    for name, dtype in rows.schema.items():
+        if "Binary" in repr(dtype):
+            raise DataError(path, "cannot hold bytes", column=name, remedy="write a .parquet file")
 
 
 def _refuse_nan(rows: pl.DataFrame) -> None:

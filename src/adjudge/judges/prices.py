@@ -114,7 +114,10 @@ def _from_json(path: str | Path, text: str) -> list[tuple[int, str, Any]]:
 
 
 def _from_csv(path: str | Path, text: str) -> list[tuple[int, str, Any]]:
-    rows = list(csv.DictReader(io.StringIO(text)))
+    try:
+        rows = list(csv.DictReader(io.StringIO(text)))
+    except csv.Error:
+        rows = []
     if not rows or not {"model", "prompt", "completion"} <= rows[0].keys():
         raise DataError(
             path,

@@ -9,7 +9,8 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -64,7 +65,23 @@ class RowWriter:
         """Append rows."""
         for row in rows:
             self.columns.update(dict.fromkeys(row))
-            self._lines.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
+            self._lines.write(_line(row) + "\n")
+
+
+def _line(row: Row) -> str:
+    """A row as JSON. What it carries along may hold dates (text here) and NaN (empty here)."""
+    try:
+        return json.dumps(row, ensure_ascii=False, allow_nan=False, default=str)
+    except ValueError:
+        return json.dumps(_finite(row), ensure_ascii=False, allow_nan=False, default=str)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    if isinstance(value, Mapping):
+        return {key: _finite(inner) for key, inner in value.items()}
+    return [_finite(inner) for inner in value] if isinstance(value, list) else value
 
 
 @contextmanager

@@ -15,6 +15,7 @@ import polars as pl
 
 from adjudge._validation import FloatArray, IntArray
 from adjudge.errors import ArgumentError
+from adjudge.io.tables import as_text
 
 #: How outcomes are written in the wild, all about model_a.
 OUTCOMES: Mapping[str, float] = {
@@ -156,7 +157,7 @@ def _series(values: Iterable[Any]) -> pl.Series:
 
 
 def _text(names: pl.Series) -> pl.Series:
-    return names.rename("name").cast(pl.String)
+    return as_text(names).rename("name")
 
 
 def outcome_targets(outcome: pl.Series, column: str) -> FloatArray:
@@ -172,7 +173,7 @@ def outcome_targets(outcome: pl.Series, column: str) -> FloatArray:
                 column, "other numbers", "write A, B, tie or model_a's share: 1, 0.5, 0"
             )
         return np.asarray(shares)
-    words, at = _dictionary(outcome.cast(pl.String))
+    words, at = _dictionary(as_text(outcome))
     meaning = np.full(len(words) + 1, np.nan)
     for k, word in enumerate(words):
         key = word.strip().lower()

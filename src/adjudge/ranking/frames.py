@@ -19,6 +19,7 @@ import polars as pl
 from adjudge._validation import FloatArray
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import PUBLIC_FORMATS, open_battles, read_battles, read_table, sniff
+from adjudge.io.tables import as_text
 from adjudge.ranking.counts import Battles, code_names, outcome_targets
 
 #: Probabilities nearer to 0 or 1 than this are moved there: their log-odds would be infinite.
@@ -41,7 +42,7 @@ def load_battles(
     frame = read_table(source, text=_TEXT)
     if {"winner", "human_pref"} & set(frame.columns):
         return read_battles(source if isinstance(source, (str, Path)) else frame), {}
-    votes = pl.col("label").cast(pl.String) if "label" in frame.columns else pl.lit(None, pl.String)
+    votes = as_text(frame["label"]) if "label" in frame.columns else pl.lit(None, pl.String)
     return read_battles(frame.with_columns(human_pref=votes)), {}
 
 
@@ -90,7 +91,7 @@ def battles_from_frame(
         prompts = _codes(frame, cluster, "cluster")
     groups, group_codes = None, None
     if group is not None:
-        values = frame[group].cast(pl.String) if group in frame.columns else None
+        values = as_text(frame[group]) if group in frame.columns else None
         if values is None:
             raise ArgumentError("group", group, "columns here: " + ", ".join(frame.columns[:12]))
         levels = sorted(values.drop_nulls().unique().to_list())
@@ -126,7 +127,7 @@ def default_cluster(frame: pl.DataFrame) -> str | None:
 def _codes(frame: pl.DataFrame, column: str, name: str) -> Any:
     if column not in frame.columns:
         raise ArgumentError(name, column, "columns here: " + ", ".join(frame.columns[:12]))
-    values = frame[column]
+    values = as_text(frame[column])
     if values.null_count():
         raise ArgumentError(name, column, "fill its empty rows, or leave clusters out")
     levels = values.unique(maintain_order=True)

@@ -10,6 +10,7 @@ import polars as pl
 from adjudge._validation import Seed, count, generator
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import read_table
+from adjudge.io.tables import as_text
 from adjudge.ranking.counts import battles_per_model, code_names, target_battles, wins_table
 from adjudge.ranking.frames import battles_from_frame, load_battles
 from adjudge.ranking.sampling import next_battles
@@ -46,8 +47,8 @@ def plan_battles(
     extra_a = done["model_a"] if done is not None else pl.Series("model_a", [], dtype=pl.String)
     extra_b = done["model_b"] if done is not None else pl.Series("model_b", [], dtype=pl.String)
     names, a, b = code_names(
-        pl.concat([frame["model_a"].cast(pl.String), extra_a.cast(pl.String)]),
-        pl.concat([frame["model_b"].cast(pl.String), extra_b.cast(pl.String)]),
+        pl.concat([as_text(frame["model_a"]), as_text(extra_a)]),
+        pl.concat([as_text(frame["model_b"]), as_text(extra_b)]),
     )
     n, size = len(names), frame.height
     wins = None

@@ -14,7 +14,7 @@ import polars as pl
 
 from adjudge._validation import count, exact_level, one_of
 from adjudge.errors import ArgumentError
-from adjudge.io.tables import TableLike, source_name
+from adjudge.io.tables import TableLike, as_text, source_name
 from adjudge.results.selection import (
     Accepts,
     Alternative,
@@ -350,7 +350,7 @@ def _refuse_combinations(
 def _with_weights(frame: pl.DataFrame, column: str) -> pl.DataFrame:
     if column not in frame.columns:
         raise ArgumentError("weights", column, "choose a column: " + ", ".join(frame.columns))
-    numbers = frame.get_column(column).cast(pl.Float64, strict=False)
+    numbers = as_text(frame.get_column(column)).cast(pl.Float64, strict=False)
     bad = (~(numbers.is_finite() & (numbers > 0))).fill_null(True)
     if bad.any():
         at = int(bad.arg_true()[0])

@@ -9,7 +9,7 @@ import polars as pl
 from adjudge._validation import one_of
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import join_labels, open_judgments, open_labels
-from adjudge.io.tables import TableLike
+from adjudge.io.tables import TableLike, as_text
 from adjudge.records import MEASURED
 
 TIES = ("drop", "error")
@@ -112,7 +112,7 @@ def with_column(frame: pl.DataFrame, column: str, option: str) -> pl.DataFrame:
     """The frame with `column` as text, or an error that names the columns there are."""
     if column not in frame.columns:
         raise ArgumentError(option, column, "choose a column: " + ", ".join(frame.columns))
-    return frame.with_columns(pl.col(column).cast(pl.String))
+    return frame.with_columns(as_text(frame.get_column(column)))
 
 
 def cluster_column(frame: pl.DataFrame, cluster: str | None) -> str | None:

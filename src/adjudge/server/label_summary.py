@@ -11,7 +11,7 @@ import polars as pl
 from adjudge._stats import binomial_interval
 from adjudge.diagnosis.agreement import agreement
 from adjudge.io import read_table
-from adjudge.io.tables import TableLike
+from adjudge.io.tables import TableLike, as_text
 from adjudge.records import Label, Pair
 from adjudge.results.labelling import LabellingSummary, RaterAgreement, RaterSummary
 from adjudge.store.labels import LabelBook, Standing
@@ -43,7 +43,7 @@ def labels_frame(book: LabelBook, *, plan: TableLike | None = None) -> pl.DataFr
     drawn = None if plan is None else read_table(plan)
     if drawn is None or "sampling_probability" not in drawn.columns:
         return frame
-    chances = drawn.select(pl.col("id").cast(pl.String), "sampling_probability").unique("id")
+    chances = drawn.select(as_text(drawn["id"]), "sampling_probability").unique("id")
     return frame.join(chances, on="id", how="left", maintain_order="left")
 
 

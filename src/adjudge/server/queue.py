@@ -18,7 +18,7 @@ import polars as pl
 from adjudge._validation import count, generator
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import read_table
-from adjudge.io.tables import TableLike, source_name
+from adjudge.io.tables import TableLike, as_text, source_name
 from adjudge.records import SampledBy
 
 
@@ -46,7 +46,7 @@ def planned_rows(source: TableLike) -> list[tuple[str, SampledBy]]:
         raise DataError(source_name(source), "is missing", column="id", remedy="give a plan file")
     if "sampled_by" not in frame.columns:
         frame = frame.with_columns(sampled_by=pl.lit("plan"))
-    rows = frame.select(pl.col("id").cast(pl.String), pl.col("sampled_by").fill_null("plan"))
+    rows = frame.select(as_text(frame["id"]), as_text(frame["sampled_by"]).fill_null("plan"))
     return [(name, _sampled(how)) for name, how in rows.iter_rows()]
 
 
@@ -63,7 +63,7 @@ def abstained_ids(source: TableLike) -> list[str]:
             )
     refused = frame.filter(~pl.col("accepted").cast(pl.Boolean))
     order = refused.sort("uncertainty", descending=True, nulls_last=False, maintain_order=True)
-    return list(dict.fromkeys(order.get_column("id").cast(pl.String).to_list()))
+    return list(dict.fromkeys(as_text(order["id"]).to_list()))
 
 
 def _sampled(how: str) -> SampledBy:

@@ -96,7 +96,8 @@ class ReplayBackend:
                 p = p_a if p_a is None or order == "ab" else 1 - p_a
                 both.append(((name, order, "", 0), self._reply(p, status, record, row)))
             return both
-        key = (name, record.get("order"), str(record.get("slot") or ""), self._repeat(record, row))
+        repeat = self._whole(record, "repeat", row) or 0
+        key = (name, record.get("order"), str(record.get("slot") or ""), repeat)
         status = record.get("status") or "ok"
         return [(key, self._reply(self._number(record, "p", row), status, record, row))]
 
@@ -116,7 +117,7 @@ class ReplayBackend:
             return reply
         logprobs = record.get("logprobs")
         if isinstance(logprobs, str):
-            logprobs = json.loads(logprobs)
+            logprobs = self._object(logprobs, row)
         if logprobs is None and p is not None:
             logprobs = {"A": _log(p), "B": _log(1 - p)}
         text, mean = record.get("text"), record.get("mean_logprob")
@@ -126,8 +127,8 @@ class ReplayBackend:
             "logprobs": logprobs,
             "text": text,
             "mean_logprob": None if mean is None else float(mean),
-            "prompt_tokens": record.get("prompt_tokens"),
-            "completion_tokens": record.get("completion_tokens"),
+            "prompt_tokens": self._whole(record, "prompt_tokens", row),
+            "completion_tokens": self._whole(record, "completion_tokens", row),
         }
 
     def _number(self, record: Mapping[str, Any], column: str, row: int) -> float | None:
@@ -148,12 +149,21 @@ class ReplayBackend:
             )
         return p
 
-    def _repeat(self, record: Mapping[str, Any], row: int) -> int:
+    def _whole(self, record: Mapping[str, Any], column: str, row: int) -> int | None:
+        value = record.get(column)
         try:
-            return int(record.get("repeat") or 0)
-        except (TypeError, ValueError):
+            return None if value is None or value == "" else int(value)
+        except (TypeError, ValueError, OverflowError):
             raise DataError(
-                self.path, "is not a whole number", row=row, column="repeat", remedy="count from 0"
+                self.path, "is not a whole number", row=row, column=column, remedy="count from 0"
+            ) from None
+
+    def _object(self, text: str, row: int) -> Any:
+        try:
+            return json.loads(text) if text else None
+        except (ValueError, RecursionError):
+            raise DataError(
+                self.path, "is not JSON", row=row, column="logprobs", remedy='write {"A": -0.1}'
             ) from None
 
 
