@@ -109,7 +109,8 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line and leave with its exit code."""
     code = run(sys.argv[1:] if arguments is None else arguments)
     try:
-        sys.stdout.flush()
+        if sys.stdout is not None:  # a caller may have closed it
+            sys.stdout.flush()
     except BrokenPipeError:
         _read_no_further()
         code = EXIT_FAILED

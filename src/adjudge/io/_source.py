@@ -89,6 +89,8 @@ def opened(path: str | Path) -> Iterator[Source]:
     except OSError as error:
         raise DataError(path, f"cannot be opened ({error.strerror})") from None
     with raw:
+        if not raw.seekable():
+            raise DataError(path, "is a pipe, read but once", remedy="write it into a file first")
         start = raw.read(2)
         raw.seek(0)
         packed = start == _GZIP

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import adjudge
-from adjudge.cli import VERBS, build, run
+from adjudge.cli import VERBS, build, main, run
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -103,6 +103,22 @@ def test_a_reader_that_has_enough_ends_the_program_quietly(tmp_path: Path) -> No
         assert "Traceback" not in told
         assert "Broken pipe" not in told
         assert "BrokenPipe" not in told
+
+
+def test_an_output_that_was_closed_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)  # as `adjudge ... >&-` leaves it
+    with pytest.raises(SystemExit) as left:
+        main(["--version"])
+    assert left.value.code in (0, 1)
+
+
+def test_a_pipe_as_input_is_refused_in_one_line() -> None:
+    piped = subprocess.run(
+        [sys.executable, "-m", "adjudge", "rank", "/dev/stdin"], input=b"a,b\n", capture_output=True
+    )
+    assert piped.returncode == 1
+    told = "adjudge: /dev/stdin: is a pipe, read but once; write it into a file first\n"
+    assert piped.stderr.decode() == told
 
 
 def test_every_command_and_option_explains_itself() -> None:
