@@ -38,6 +38,8 @@ _WRITTEN = ("output", "plot", "summary", "write_ids", "write_rows", "write_sets"
 #: typer carries its own click and exports only this leaf of the exception tree.
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 _CLI_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
+#: What typer makes of Ctrl-C before it comes here.
+_INTERRUPTED = 130
 
 
 class _InOurOrder(TyperGroup):
@@ -141,6 +143,9 @@ def run(arguments: list[str]) -> int:
         remark(f"adjudge: {place}{error.strerror or error}; check the path and its permissions")
         return EXIT_FAILED
     except (KeyboardInterrupt, typer.Abort):
+        remark("adjudge: stopped")
+        return EXIT_FAILED
+    if code == _INTERRUPTED:
         remark("adjudge: stopped")
         return EXIT_FAILED
     return code if isinstance(code, int) else 0

@@ -112,6 +112,17 @@ def test_an_output_that_was_closed_is_no_traceback(monkeypatch: pytest.MonkeyPat
     assert left.value.code in (0, 1)
 
 
+def test_control_c_is_one_line_and_exit_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("adjudge.ranking.rank", interrupted)
+    assert run(["rank", "battles.csv"]) == 1
+    assert capsys.readouterr().err == "adjudge: stopped\n"
+
+
 def test_a_pipe_as_input_is_refused_in_one_line() -> None:
     piped = subprocess.run(
         [sys.executable, "-m", "adjudge", "rank", "/dev/stdin"], input=b"a,b\n", capture_output=True

@@ -137,7 +137,7 @@ class ReplayBackend:
             return None
         try:
             p = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             p = math.nan
         if not 0 <= p <= 1:
             raise DataError(
