@@ -68,6 +68,9 @@ class LlamaServer:
                 f"{self.name}: llama.cpp {package.__version__} cannot load {self._path.name}; "
                 "check that the GGUF file is whole and fits into memory"
             ) from error
+        # Told to stop before its loop runs, the engine would start all the same and be waited for
+        # without end. One answer shows that the loop runs.
+        self.engine.handle_completions({"prompt": [0], "n_predict": 1, "cache_prompt": False})
         self._port = urlsplit(self.engine.listening_address).port
         given = self._fetch("/props", None)["default_generation_settings"]["n_ctx"]
         # llama.cpp reads on beyond what the model was trained for; the numbers would be noise.
