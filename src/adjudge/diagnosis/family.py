@@ -132,9 +132,13 @@ def _finding(
     low, high = interval
     if low is None or high is None:
         return told + "; one prompt alone carries no interval"
-    told += f" [{100 * low:+.1f}, {100 * high:+.1f}]"
+    return f"{told} [{100 * low:+.1f}, {100 * high:+.1f}]: {leaning(low, high)}"
+
+
+def leaning(low: float, high: float) -> str:
+    """What an interval of the excess for the judge's own family says."""
     if low > 0:
-        return told + ": it favours its own family"
+        return "it favours its own family"
     if high < 0:
-        return told + ": it is harder on its own family"
-    return told + ": no family bias shown"
+        return "it is harder on its own family"
+    return "no family bias shown"

@@ -17,6 +17,7 @@ from scipy import stats
 
 from adjudge._validation import FloatArray, open_unit, same_length
 from adjudge.diagnosis._intervals import Interval
+from adjudge.diagnosis.family import leaning
 from adjudge.results.bias import FamilyScores
 
 
@@ -127,9 +128,4 @@ def _finding(
     low, high = interval
     if low is None or high is None:
         return told + "; one model alone, or no spread, carries no interval"
-    told += f" [{low:+.2f}, {high:+.2f}]"
-    if low > 0:
-        return told + ": it favours its own family"
-    if high < 0:
-        return told + ": it is harder on its own family"
-    return told + ": no family bias shown"
+    return f"{told} [{low:+.2f}, {high:+.2f}]: {leaning(low, high)}"

@@ -143,6 +143,16 @@ def refuse_where(
         raise DataError(name, problem, row=at + 1, column=column, remedy=remedy)
 
 
+def refuse_values(
+    values: pl.Series, bad: pl.Series, name: str, column: str, problem: str, remedy: str
+) -> None:
+    """Refuse the first of the values that is `bad`; "{}" in `problem` stands for it."""
+    if bad.any():
+        at = first_true(bad.fill_null(False))
+        told = problem.format(shown(values[at]))
+        raise DataError(name, told, row=at + 1, column=column, remedy=remedy)
+
+
 def first_true(flags: pl.Series) -> int:
     """The index of the first True."""
     return int(flags.arg_true()[0])
@@ -167,10 +177,14 @@ def _coerced(values: pl.Series, column: Column, name: str) -> pl.Series:
     elif column.kind == "numbers":
         values = _numbers(values, column, name)
     if column.filled and values.null_count():
-        _refuse(name, column, values.is_null(), values, "is empty", "fill it in every row")
+        refuse_values(
+            values, values.is_null(), name, column.name, "is empty", "fill it in every row"
+        )
     if column.choices is not None:
         unknown = ~values.is_in(column.choices).fill_null(True)
-        _refuse(name, column, unknown, values, "{} is not known", "use " + _or(column.choices))
+        refuse_values(
+            values, unknown, name, column.name, "{} is not known", "use " + _or(column.choices)
+        )
     return values
 
 
@@ -183,7 +197,9 @@ def _text(values: pl.Series, column: Column, name: str) -> pl.Series:
         )
     if values.dtype.is_float():
         wrong = ~values.is_finite().fill_null(True)
-        _refuse(name, column, wrong, values, "{} is no text", "leave it empty where it is missing")
+        refuse_values(
+            values, wrong, name, column.name, "{} is no text", "leave it empty where it is missing"
+        )
         filled = values.fill_null(0)
         if ((filled == filled.round()) & (filled.abs() < 2**53)).all():
             # Whole numbers with gaps come from pandas as floats: 7, not "7.0".
@@ -198,22 +214,29 @@ def _number(values: pl.Series, column: Column, name: str) -> pl.Series:
         trimmed = values.str.strip_chars()
         given = trimmed.is_not_null() & (trimmed != "")
         numbers = trimmed.cast(pl.Float64, strict=False)
-        _refuse(
-            name, column, given & numbers.is_null(), values, "{} is not a number", "give numbers"
+        refuse_values(
+            values,
+            given & numbers.is_null(),
+            name,
+            column.name,
+            "{} is not a number",
+            "give numbers",
         )
     else:
         numbers = values.cast(pl.Float64)
     wrong = ~numbers.is_finite().fill_null(True)
     remedy = "leave it empty where nothing was measured"
-    _refuse(name, column, wrong, numbers, "{} is not a finite number", remedy)
+    refuse_values(numbers, wrong, name, column.name, "{} is not a finite number", remedy)
     if column.low is not None or column.high is not None:
         low = float("-inf") if column.low is None else column.low
         high = float("inf") if column.high is None else column.high
         outside = ~numbers.is_between(low, high).fill_null(True)
-        _refuse(name, column, outside, numbers, "{} is out of range", _range(column))
+        refuse_values(numbers, outside, name, column.name, "{} is out of range", _range(column))
     if column.kind == "whole":
         broken = (numbers != numbers.round()).fill_null(False)
-        _refuse(name, column, broken, numbers, "{} is not a whole number", "give whole numbers")
+        refuse_values(
+            numbers, broken, name, column.name, "{} is not a whole number", "give whole numbers"
+        )
         return numbers.cast(pl.Int64)
     return numbers
 
@@ -225,7 +248,9 @@ def _numbers(values: pl.Series, column: Column, name: str) -> pl.Series:
             values = values.str.json_decode(pl.List(pl.Float64))
         except pl.exceptions.PolarsError:
             bad = pl.Series([_not_numbers(value) for value in values])
-            _refuse(name, column, bad, values, "{} is not a list of numbers", "write [0.1, 0.9]")
+            refuse_values(
+                values, bad, name, column.name, "{} is not a list of numbers", "write [0.1, 0.9]"
+            )
             raise DataError(name, "holds no lists of numbers", column=column.name) from None
     if values.dtype == pl.Null:
         return values.cast(pl.List(pl.Float64))
@@ -248,9 +273,13 @@ def _numbers(values: pl.Series, column: Column, name: str) -> pl.Series:
         fine = lists.list.eval(
             inner.is_not_null() & inner.is_finite() & inner.is_between(low, high)
         ).list.all()
-        _refuse(name, column, ~fine.fill_null(True), lists, "{} holds a bad value", _range(column))
+        refuse_values(
+            lists, ~fine.fill_null(True), name, column.name, "{} holds a bad value", _range(column)
+        )
         empty = (lists.list.len() == 0).fill_null(False)
-        _refuse(name, column, empty, lists, "{} is an empty list", "leave it empty instead")
+        refuse_values(
+            lists, empty, name, column.name, "{} is an empty list", "leave it empty instead"
+        )
     return lists
 
 
@@ -264,15 +293,6 @@ def _not_numbers(value: str | None) -> bool:
     return not isinstance(items, list) or any(
         isinstance(item, bool) or not isinstance(item, (int, float)) for item in items
     )
-
-
-def _refuse(
-    name: str, column: Column, bad: pl.Series, values: pl.Series, problem: str, remedy: str
-) -> None:
-    if bad.any():
-        at = first_true(bad.fill_null(False))
-        told = problem.format(shown(values[at]))
-        raise DataError(name, told, row=at + 1, column=column.name, remedy=remedy)
 
 
 def _range(column: Column) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from adjudge.errors import DataError
-from adjudge.io._schema import Column, checked, load, missing, refuse_where, shown
+from adjudge.io._schema import Column, checked, load, missing, refuse_values, refuse_where, shown
 from adjudge.io.tables import TableLike
 
 WINNERS = ("model_a", "model_b", "tie", "tie (bothbad)")
@@ -105,15 +105,8 @@ def _with_winner(frame: pl.DataFrame, name: str) -> pl.DataFrame:
             )
     winner = given.replace_strict(known, default=None, return_dtype=pl.String)
     bad = given.is_not_null() & winner.is_null()
-    if bad.any():
-        at = int(bad.arg_true()[0])
-        raise DataError(
-            name,
-            f"{shown(given[at])} is not known",
-            row=at + 1,
-            column="human_pref",
-            remedy="use A, B or tie, or the share for model_a: 1, 0.5 or 0",
-        )
+    remedy = "use A, B or tie, or the share for model_a: 1, 0.5 or 0"
+    refuse_values(given, bad, name, "human_pref", "{} is not known", remedy)
     return frame.with_columns(winner=winner)
 
 

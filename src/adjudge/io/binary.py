@@ -6,7 +6,7 @@ import polars as pl
 
 from adjudge.errors import DataError
 from adjudge.io._formats import refuse_other
-from adjudge.io._schema import Column, checked, missing, renamed, shown
+from adjudge.io._schema import Column, checked, missing, refuse_values, renamed
 from adjudge.io.tables import TableLike, read_table, source_name
 
 _TRUTH = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}
@@ -33,14 +33,8 @@ def read_binary(
             raise missing(frame, column, name, "binary", f"name the right one with {option}")
     frame = renamed(frame, {"judge": judge_column, "human": human_column}, name)
     judge, human = (_zero_one(frame.get_column(c), c, name) for c in ("judge", "human"))
-    if judge.null_count():
-        raise DataError(
-            name,
-            "is empty",
-            row=int(judge.is_null().arg_true()[0]) + 1,
-            column=judge_column,
-            remedy="leave out rows the judge did not answer, and report how many",
-        )
+    remedy = "leave out rows the judge did not answer, and report how many"
+    refuse_values(judge, judge.is_null(), name, judge_column, "is empty", remedy)
     frame = frame.with_columns(judge=judge, human=human)
     if "id" not in frame.columns:
         frame = frame.with_columns(id=pl.int_range(1, pl.len() + 1).cast(pl.String))
@@ -58,13 +52,5 @@ def _zero_one(values: pl.Series, column: str, name: str) -> pl.Series:
     text = pl.select(pl.when(text != "").then(text)).to_series()
     numbers = text.replace_strict(_TRUTH, default=None, return_dtype=pl.Int64)
     bad = text.is_not_null() & numbers.is_null()
-    if bad.any():
-        at = int(bad.arg_true()[0])
-        raise DataError(
-            name,
-            f"{shown(values[at])} is neither 0 nor 1",
-            row=at + 1,
-            column=column,
-            remedy="give 0 or 1",
-        )
+    refuse_values(values, bad, name, column, "{} is neither 0 nor 1", "give 0 or 1")
     return numbers.alias(column)

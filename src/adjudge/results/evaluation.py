@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from adjudge.results.base import Result
-from adjudge.results.selection import counted
+from adjudge.results.selection import counted, dropped_lines
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,12 +82,7 @@ class Evaluation(Result):
             for s in self.signals
         ]
         told += [f"note: {line}" for line in (*self.assumptions, *self.warnings)]
-        told += [
-            f"dropped {counted(count, 'row')}: {why}"
-            for why, count in self.dropped.items()
-            if count
-        ]
-        return told
+        return told + dropped_lines(self.dropped)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,12 +134,7 @@ class SelectionPlan(Result):
                 f"{self.gain:g} coverage"
             )
         told += [f"assumes: {line}" for line in self.assumptions]
-        told += [
-            f"dropped {counted(count, 'row')}: {why}"
-            for why, count in self.dropped.items()
-            if count
-        ]
-        return told
+        return told + dropped_lines(self.dropped)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -48,6 +48,11 @@ def counted(n: int, noun: str) -> str:
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
+def dropped_lines(dropped: Mapping[str, int]) -> list[str]:
+    """Rows that were left out, a line for each reason."""
+    return [f"dropped {counted(count, 'row')}: {why}" for why, count in dropped.items() if count]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Threshold(Result):
     """One deployable rule: accept every verdict whose uncertainty is at most `threshold`.
@@ -241,12 +246,7 @@ class Policy(Result):
         told += [f"assumes: {line}" for line in self.assumptions]
         told += [f"note: {line}" for line in self.warnings]
         told += [f"{g.name}: {g.note}" for g in self.groups if g.note]
-        told += [
-            f"dropped {counted(count, 'row')}: {why}"
-            for why, count in self.dropped.items()
-            if count
-        ]
-        return told
+        return told + dropped_lines(self.dropped)
 
     def _rule(self) -> str:
         if self.accepts == "all":
