@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +9,7 @@ from typing import Annotated
 import typer
 
 from adjudge.cli._common import bad_finding, remark
-from adjudge.errors import ArgumentError, DataError
+from adjudge.errors import ArgumentError
 
 ColumnOption = Annotated[
     list[str] | None,
@@ -36,12 +35,9 @@ def read_families(path: Path | None) -> dict[str, str] | None:
     """The family of each model named in a JSON file."""
     if path is None:
         return None
-    try:
-        given = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise DataError(path, "no such file", remedy="check the path") from None
-    except (ValueError, RecursionError) as error:
-        raise DataError(path, f"not a JSON file ({error})") from None
+    from adjudge.io.results import read_json
+
+    given = read_json(path)
     if not isinstance(given, dict) or not all(isinstance(v, str) for v in given.values()):
         raise ArgumentError("--families", str(path), 'write {"model name": "family"}')
     return {str(model): family for model, family in given.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TypeVar, overload
+from typing import Any, TypeVar, overload
 
 from adjudge.errors import DataError
 from adjudge.io._atomic import replacing
@@ -27,12 +27,15 @@ def read_result(path: str | Path) -> Result: ...
 def read_result(path: str | Path, made: type[R]) -> R: ...
 def read_result(path: str | Path, made: type[Result] = Result) -> Result:
     """The result in a file, checked field by field; of class `made` where one is asked for."""
+    loaded = read_json(path, remedy="give a file that adjudge wrote with -o")
+    return from_dict(loaded, made, source=path)
+
+
+def read_json(path: str | Path, *, remedy: str | None = None) -> Any:
+    """What a JSON file holds; `remedy` says what to give instead of a file that is none."""
     try:
-        loaded = json.loads(Path(path).read_text(encoding="utf-8"))
+        return json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise DataError(path, "no such file", remedy="check the path") from None
     except (ValueError, RecursionError) as error:
-        raise DataError(
-            path, f"not a JSON file ({error})", remedy="give a file that adjudge wrote with -o"
-        ) from None
-    return from_dict(loaded, made, source=path)
+        raise DataError(path, f"not a JSON file ({error})", remedy=remedy) from None
