@@ -14,7 +14,7 @@ SOURCE = Path(adjudge.__file__).parent
 #: Floors of the house, top first. A room may import from its own room and from floors above.
 FLOORS: tuple[frozenset[str], ...] = (
     frozenset({"errors"}),
-    frozenset({"records", "_validation"}),
+    frozenset({"records", "_validation", "plugins"}),
     frozenset({"results", "_stats", "_bradley_terry"}),
     frozenset({"uncertainty", "simulate"}),
     frozenset({"io"}),

@@ -1,0 +1,90 @@
+"""Open doors: objects found by name, our own and those that installed packages bring.
+
+A package adds a backend, protocol, format or store by an entry point in the group of that name::
+
+    [project.entry-points."adjudge.backends"]
+    echo = "my_package:EchoBackend"
+
+Our own are listed in a `Registry` as one line each and imported when they are asked for. Ours win:
+a package cannot replace `openai` by its own object of that name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Generic, TypeVar, cast
+
+from adjudge.errors import ArgumentError, BackendMissingError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    """Where one of our own objects lives ("module:attribute"), and the extra it needs."""
+
+    target: str
+    extra: str | None = None
+
+
+class Registry(Generic[T]):
+    """Objects of one sort by name.
+
+    `noun` is the argument that users type ("protocol"); `group` the entry point group.
+
+    >>> numbers = {"fraction": Builtin("fractions:Fraction")}
+    >>> shapes = Registry[type]("shape", "example.shapes", numbers)
+    >>> shapes.load("fraction").__name__
+    'Fraction'
+    >>> "circle" in shapes
+    False
+    """
+
+    def __init__(self, noun: str, group: str, builtins: Mapping[str, Builtin]) -> None:
+        self.noun = noun
+        self.group = group
+        self._builtins = dict(builtins)
+        self._loaded: dict[str, T] = {}
+
+    @cached_property
+    def _plugins(self) -> dict[str, EntryPoint]:
+        return {entry.name: entry for entry in entry_points(group=self.group)}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._builtins or name in self._plugins
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._builtins
+        yield from (name for name in sorted(self._plugins) if name not in self._builtins)
+
+    def load(self, name: str) -> T:
+        """The object of that name; an unknown name is refused with all that are known."""
+        if name not in self._loaded:
+            if name not in self:
+                raise ArgumentError(self.noun, name, "choose one of " + ", ".join(self))
+            self._loaded[name] = self._import(name)
+        return self._loaded[name]
+
+    def _import(self, name: str) -> T:
+        builtin = self._builtins.get(name)
+        try:
+            if builtin is None:
+                return cast(T, self._plugins[name].load())
+            module, _, path = builtin.target.partition(":")
+            thing: object = import_module(module)
+            for part in path.split("."):
+                thing = getattr(thing, part)
+            return cast(T, thing)
+        except (ImportError, AttributeError) as error:
+            if builtin is None:
+                owner = self._plugins[name].dist
+                remedy = f"repair or remove the package {owner.name if owner else name}"
+            elif builtin.extra:
+                remedy = f"run: pip install 'adjudge[{builtin.extra}]'"
+            else:
+                remedy = "reinstall adjudge"
+            raise BackendMissingError(f"{self.noun} {name}: {error}; {remedy}") from error
