@@ -7,7 +7,7 @@ pass of `bincount`. Targets are about model_a: 1 it won, 0 it lost, one half a t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,8 @@ class Battles:
     `human` and `verdict` are targets of people and of the judge, `score` the judge's score
     difference (positive favours model_a), `other` the targets of a second opinion to compare with;
     NaN where a battle has none. `prompts` are cluster codes, `groups` the values of a grouping
-    column.
+    column. `source` says which columns the score came from, `named` which verdict column the user
+    named; `judges` and `fingerprints` are the values that the rows carry.
     """
 
     names: tuple[str, ...]
@@ -49,7 +50,11 @@ class Battles:
     prompts: IntArray | None = None
     groups: tuple[str, ...] | None = None
     group_codes: IntArray | None = None
-    dropped: dict[str, int] = field(default_factory=dict)
+    source: str | None = None
+    named: str | None = None
+    judges: tuple[str, ...] = ()
+    fingerprints: tuple[str, ...] = ()
+    dropped: Mapping[str, int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
     @property
@@ -66,8 +71,8 @@ class Battles:
         def of(values: Any) -> Any:
             return None if values is None else values[rows]
 
-        return Battles(
-            names=self.names,
+        return replace(
+            self,
             a=self.a[rows],
             b=self.b[rows],
             human=of(self.human),
@@ -75,10 +80,7 @@ class Battles:
             score=of(self.score),
             other=of(self.other),
             prompts=of(self.prompts),
-            groups=self.groups,
             group_codes=of(self.group_codes),
-            dropped=self.dropped,
-            warnings=self.warnings,
         )
 
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from adjudge.present.views import View
+from adjudge.present.views._reproduction_soft_elo import view_soft_elo
 from adjudge.results.base import Result
+from adjudge.results.ranking_reproduction import SoftEloReproduction
 
 TITLE = "The papers, reproduced"
-VIEWS: Mapping[type[Result], View] = {}
+VIEWS: Mapping[type[Result], View] = {
+    SoftEloReproduction: view_soft_elo,
+}
