@@ -176,5 +176,5 @@ def _read_no_further() -> None:
 
 
 def _message(error: Exception) -> str:
-    told: str = error.format_message()  # type: ignore[attr-defined]  # every click error has it
-    return told.strip().rstrip(".?")
+    message: str = error.format_message()  # type: ignore[attr-defined]  # every click error has it
+    return message.strip().rstrip(".?")
