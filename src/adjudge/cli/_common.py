@@ -16,12 +16,13 @@ from rich.console import Console
 from rich.text import Text
 
 from adjudge.errors import BackendMissingError
-from adjudge.present.tables import safe
+from adjudge.present.text import safe
 from adjudge.present.theme import check_picture
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from adjudge.present.blocks import Block
     from adjudge.results.base import Result
 
 EXIT_FAILED, EXIT_BAD_FINDING = 1, 2
@@ -55,11 +56,20 @@ def remark(message: object) -> None:
     remarks().print(Text(safe(message).replace("\n", r"\n")))
 
 
-def show(*parts: RenderableType) -> None:
+def show(*parts: RenderableType | Block) -> None:
     """Print for a person, to standard output. Plain strings are text, never markup."""
+    from adjudge.present.blocks import Block
+    from adjudge.present.render.terminal import render_terminal
+
     console = Console(highlight=False, soft_wrap=True)
     for part in parts:
-        console.print(Text(safe(part)) if isinstance(part, str) else part)
+        if isinstance(part, str):
+            console.print(Text(safe(part)))
+        elif isinstance(part, Block):
+            for renderable in render_terminal([part]):
+                console.print(renderable)
+        else:
+            console.print(part)
 
 
 def deliver(
@@ -67,18 +77,27 @@ def deliver(
     *,
     as_json: bool,
     output: Path | None,
+    plot: Path | None = None,
+    figure: str | None = None,
     view: Sequence[RenderableType] | None = None,
 ) -> None:
-    """Write a result to `output` if asked, then print it: as JSON, or for a person."""
+    """Write a result and its picture where asked, then print it: as JSON, or for a person.
+
+    Files come first, so that a reader who closes the pipe loses nothing.
+    """
     from adjudge.io import write_result
+    from adjudge.present.views import blocks_of
 
     if output is not None:
         write_result(result, output)
         remark(f"wrote {output}")
+    if plot is not None:
+        result.plot(plot, figure=figure)
+        remark(f"wrote {plot}")
     if as_json:
         typer.echo(result.to_json())
     else:
-        show(*(view if view is not None else [str(result)]))
+        show(*(view if view is not None else blocks_of(result)))
 
 
 def require_extra(extra: str, *modules: str) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from adjudge.present.report.document import PairBlock
+from adjudge.present.report.svg import inline_svg
 
 from adjudge.cli import run
 from adjudge.diagnosis import diagnose_bias
@@ -18,8 +20,6 @@ from adjudge.estimation import estimate
 from adjudge.io import read_result, write_result, write_rows
 from adjudge.judges.judging import judge_pairs
 from adjudge.present.report import build_document, collect, render_report
-from adjudge.present.report.document import PairBlock
-from adjudge.present.report.svg import inline_svg
 from adjudge.present.theme import ON_TINT, new_figure, themed
 from adjudge.ranking import rank
 from adjudge.selection import calibrate, select
