@@ -20,7 +20,10 @@ JUDGE = "simulated:accuracy=0.85,position_bias=0.05,noise=0.3,seed=1"
 def write_policy(folder: Path, **options: object) -> Path:
     """Judge 400 simulated pairs and calibrate on them."""
     judged = judge_pairs(
-        simulate_pairs(400, rng=1), judge=JUDGE, output=folder / "judgments.jsonl", store=":memory:"
+        simulate_pairs(400, seed=1),
+        judge=JUDGE,
+        output=folder / "judgments.jsonl",
+        store=":memory:",
     )
     assert judged is not None
     policy = calibrate(folder / "judgments.jsonl", **{"alpha": 0.1, **options})  # type: ignore[arg-type]

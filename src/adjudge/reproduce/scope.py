@@ -126,7 +126,7 @@ def published_for(dataset: str, judge: str) -> list[PublishedRisk]:
 
 
 def _simulated(n: int, n_splits: int, seed: int) -> ReproducedSet:
-    frame = read_judgments(two_order_judge(n, rng=seed))
+    frame = read_judgments(two_order_judge(n, seed=seed))
     frame = frame.with_columns(judge=pl.lit("simulated"))
     return _reproduce(SIMULATOR, frame, n, n, n_splits, seed)
 
