@@ -41,9 +41,9 @@ def served(policy: Path, *options: str, judge: str = JUDGE) -> Iterator[int]:
     try:
         assert process.stderr is not None
         line = process.stderr.readline()
-        found = re.search(r":(\d+)/", line)
-        assert found is not None, line + process.stderr.read()
-        yield int(found.group(1))
+        port = re.search(r":(\d+)/", line)
+        assert port is not None, line + process.stderr.read()
+        yield int(port.group(1))
     finally:
         process.kill()
         process.communicate()
