@@ -20,6 +20,7 @@ from adjudge.io import (
     Row,
     Table,
     UnusableRow,
+    iter_rows,
     kinds_of,
     open_battles,
     open_items,
@@ -35,11 +36,13 @@ from adjudge.io import (
     read_labels,
     read_pairs,
     read_public,
+    read_result,
     read_scores,
     read_table,
     read_tournaments,
     refuse_values,
     sniff,
+    tables,
     write_result,
     write_rows,
 )
@@ -114,8 +117,6 @@ def test_a_stream_is_read_once_per_iteration_and_not_to_be_recognised() -> None:
 
 
 def test_result_files_are_counted_too(tmp_path: Path) -> None:
-    from adjudge.io import read_result
-
     path = write_result(ModelList(folder="f", models=()), tmp_path / "r.json")
     with count_parses() as parses:
         read_result(path)
@@ -125,24 +126,18 @@ def test_result_files_are_counted_too(tmp_path: Path) -> None:
 def test_text_columns_of_a_csv_table_are_as_they_are_written(tmp_path: Path) -> None:
     """A reader decides which columns are text; a Table has not yet turned 1.0 into a number."""
     path = tmp_path / "battles.csv"
-    path.write_text("id,model_a,model_b,winner,weight\n007,1.0,2.50,tie,1.0\n008,1.0,true,tie,2\n")
+    path.write_text("id,model_a,model_b,winner,weight\n007,1.0,2.50,tie,3.0\n008,1.0,true,tie,4\n")
     table = open_table(path)
     assert table.frame.schema["model_a"] == pl.Float64
-    assert table.frame["weight"].to_list() == [1.0, 2.0]
+    assert table.frame["weight"].to_list() == [3.0, 4.0]
     for battles in (read_battles(path), read_battles(table), open_battles(table).frame):
         assert battles["model_a"].to_list() == ["1.0", "1.0"]
         assert battles["model_b"].to_list() == ["2.50", "true"]
-        assert battles["weight"].to_list() == [1.0, 2.0]
+        assert battles["weight"].to_list() == [3.0, 4.0]
     mapped = read_battles(table, columns={"model_b": "weight"})
-    assert mapped["model_b"].to_list() == ["1.0", "2"]
+    assert mapped["model_b"].to_list() == ["3.0", "4"]
     assert read_table(table, text=None).dtypes == [pl.String] * 5
-    assert list(open_pairs_rows(table)) == list(open_pairs_rows(path))
-
-
-def open_pairs_rows(source: Any) -> Iterator[dict[str, Any]]:
-    from adjudge.io import iter_rows
-
-    return iter_rows(source)
+    assert list(iter_rows(table)) == list(iter_rows(path))
 
 
 def test_errors_of_a_table_name_its_file(tmp_path: Path) -> None:
@@ -159,8 +154,6 @@ def test_a_table_of_another_kind_is_refused_by_name() -> None:
 
 
 def test_a_frame_of_records_is_converted_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from adjudge.io import tables
-
     calls = []
 
     def counting(rows: list[Any], name: str) -> pl.DataFrame:
@@ -175,7 +168,7 @@ def test_a_frame_of_records_is_converted_once(monkeypatch: pytest.MonkeyPatch) -
 
 def test_tables_compare_without_an_error() -> None:
     table = open_table({"id": ["x"]})
-    assert table == table  # noqa: PLR0124
+    assert table == table
     assert table != replace(table)
 
 
