@@ -103,7 +103,7 @@ def rank(
         float | None,
         typer.Option(help="With --evaluate: exit code 2 if the mean held-out error is above."),
     ] = None,
-    format_: Annotated[
+    format: Annotated[
         str | None,
         typer.Option("--format", help="Name of a public format, where it cannot be detected."),
     ] = None,
@@ -138,7 +138,7 @@ def rank(
     # Prepared once, for the board and for the anchors.
     prepared = ranking.prepare_battles(
         battles,
-        format=format_ or from_,
+        format=format or from_,
         baseline=baseline,
         human=human,
         verdict=verdict,
