@@ -57,6 +57,7 @@ def test_a_new_model_lands_on_peoples_scale(
     assert set(placed) == {"model-12", "model-13"}
     assert len(board.models) == 14
     assert board.interval == "conformal"
+    assert board.covers_judge_error
     for row in placed.values():
         assert row.low is not None
         assert row.high is not None

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from adjudge.errors import ArgumentError, DataError
-from adjudge.ranking import METHODS, rank
+from adjudge.ranking import METHODS, make_anchors, prepare_battles, rank
 from adjudge.simulate.battles import simulate_battles
 
 
@@ -305,3 +305,46 @@ def test_votes_that_skip_a_model_are_no_random_sample(frame: pl.DataFrame) -> No
     assert any("1 models have no vote" in text for text in board.warnings)
     assert name not in {row.model for row in board.models}
     assert all(row.se is not None and row.se > 0 for row in board.models)
+
+
+def test_battles_prepared_once_serve_the_board_and_the_anchors(frame: pl.DataFrame) -> None:
+    repeated = frame.with_columns(prompt_id=(pl.int_range(pl.len()) // 2).cast(pl.String))
+    options: dict[str, Any] = {"evaluate": True, "replicates": 20, "seed": 3}
+    prepared = prepare_battles(repeated, by="language", against="votes")
+    assert rank(prepared, **options) == rank(repeated, by="language", against="votes", **options)
+    # Anchors count battles one by one, whatever the board resamples together.
+    assert make_anchors(prepared, seed=5) == make_anchors(repeated, seed=5)
+    for option in ({"human": "human_pref"}, {"cluster": "language"}, {"by": "language"}):
+        with pytest.raises(ArgumentError, match=f"{next(iter(option))}.*prepare_battles"):
+            rank(prepared, **option)
+
+
+def test_what_intervals_cover_is_part_of_the_result(frame: pl.DataFrame) -> None:
+    def covers(**options: Any) -> bool:
+        return rank(frame, replicates=2, **options).covers_judge_error
+
+    assert covers(method="bt")
+    assert covers(method="prediction-powered")
+    assert not covers(method="soft-elo")
+    assert not covers(method="hard-elo")
+    # A column of verdicts that is called votes is still a judge's.
+    renamed = frame.with_columns(votes=pl.col("human_pref"))
+    board = rank(renamed, method="bt", verdict="votes", interval="none")
+    assert (board.outcome, board.covers_judge_error) == ("votes", False)
+
+
+def test_votes_helped_by_a_judge_have_nothing_to_correlate(frame: pl.DataFrame) -> None:
+    with pytest.raises(ArgumentError, match="against = 'votes': leave it out"):
+        rank(frame, method="prediction-powered", against="votes")
+    with pytest.raises(ArgumentError, match="against = 'votes': give votes"):
+        rank(frame.drop("human_pref"), method="hard-elo", against="votes")
+
+
+def test_a_board_without_intervals_claims_none(frame: pl.DataFrame) -> None:
+    few = frame.with_columns(prompt_id=(pl.int_range(pl.len()) % 5).cast(pl.String))
+    for options in ({"method": "copeland"}, {"method": "soft-elo", "interval": "none"}):
+        board = rank(few, **options)
+        assert (board.interval, board.replicates) == ("none", None)
+        assert not any("interval" in text for text in (*board.warnings, *board.assumptions))
+    warned = rank(few, method="soft-elo", replicates=20)
+    assert any("only 5 prompts" in text for text in warned.warnings)
