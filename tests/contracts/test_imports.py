@@ -20,6 +20,7 @@ FLOORS: tuple[frozenset[str], ...] = (
     frozenset({"io"}),
     frozenset({"store"}),
     frozenset({"judges"}),
+    frozenset({"rows"}),
     frozenset({"selection", "estimation", "diagnosis", "ranking"}),
     frozenset({"present"}),
     frozenset({"reproduce", "demo"}),
