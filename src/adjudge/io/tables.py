@@ -1,6 +1,7 @@
 """Tables of any shape we know, told apart by content: JSON lines, JSON array, CSV, TSV, Parquet.
 
-`read_table` gives a frame; `iter_rows` gives records one by one in bounded memory.
+`read_table` gives a frame, `iter_rows` records one by one in bounded memory, and `parse_table` a
+`Table`: the rows of a file that was parsed once, which every reader takes in place of a path.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ import io
 import json
 import sys
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +26,27 @@ from adjudge.io._source import Source, opened
 FRAME_NAME = "<frame>"
 _PARQUET_ROWS = 4096
 
-#: A path, a polars frame or a pandas frame (or a list of dicts, or a dict of columns).
+#: A path, a Table, a polars or pandas frame, a list of dicts or a dict of columns.
 TableLike = Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Table:
+    """Rows that were parsed once, and where they came from."""
+
+    frame: pl.DataFrame
+    #: The path as it was given, for errors.
+    name: str = FRAME_NAME
+    #: What the rows were checked to be: pairs, battles, judgments ...; None: as in the file.
+    kind: str | None = None
+    #: The format they were read with, native or public; of unchecked rows, what they look like.
+    format: str | None = None
+    #: Rows of the file (or games in them) that could not be used, by reason.
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    #: What a reader of a converted data set should know.
+    notes: tuple[str, ...] = ()
+    #: Of unchecked CSV, the fields as they are written: which of them are text, a reader decides.
+    fields: pl.DataFrame | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +55,13 @@ class NamedRows:
 
     name: str
     rows: Iterator[Record]
+
+
+@contextmanager
+def parse_file(path: str | Path) -> Iterator[Source]:
+    """A file about to be read to its end. Every full reading passes here, so that tests count."""
+    with opened(path) as file:
+        yield file
 
 
 def read_table(
@@ -47,36 +75,69 @@ def read_table(
     A missing or empty file, broken UTF-8, a broken JSON line, a ragged row and a line above
     64 MiB raise DataError with the row, counted from 1 without the header.
     """
+    if isinstance(source, Table) and source.fields is not None:
+        kept = source.fields.columns if text is None else text
+        return source.frame.with_columns(c for c in source.fields if c.name in kept)
     if not isinstance(source, (str, Path)):
         return as_frame(source)
-    with opened(source) as found:
-        if found.kind == "parquet":
-            frame = _parquet(found, without)
-        elif found.kind == "csv":
-            frame = _typed(pl.concat(list(csv_blocks(found))), text)
+    rows, untyped = _parse(source, without)
+    return _typed(rows, text) if untyped else rows
+
+
+def parse_table(source: TableLike) -> Table:
+    """All rows of a file or frame, unchecked; a Table as it is."""
+    if isinstance(source, Table):
+        return source
+    if not isinstance(source, (str, Path)):
+        return Table(frame=as_frame(source))
+    rows, untyped = _parse(source)
+    if not untyped:
+        return Table(frame=rows, name=str(source))
+    return Table(frame=_typed(rows, ()), name=str(source), fields=rows)
+
+
+def _parse(path: str | Path, without: Collection[str] = ()) -> tuple[pl.DataFrame, bool]:
+    """All rows, and whether they are CSV fields, whose types are still open."""
+    with parse_file(path) as file:
+        if file.kind == "parquet":
+            rows = _parquet(file, without)
+        elif file.kind == "csv":
+            rows = pl.concat(list(csv_blocks(file)))
         else:
-            frame = json_frame(found)
-    if frame.height == 0 or frame.width == 0:
-        raise DataError(source, "has no rows", remedy="give a file with at least one row")
-    return frame
+            rows = json_frame(file)
+    if rows.height == 0 or rows.width == 0:
+        raise DataError(path, "has no rows", remedy="give a file with at least one row")
+    return rows, file.kind == "csv"
 
 
 def iter_rows(source: TableLike) -> Iterator[Record]:
     """The rows as dicts, one at a time, in bounded memory; CSV fields stay text."""
-    if isinstance(source, NamedRows):
+    if isinstance(source, (str, Path)):
+        with parse_file(source) as file:
+            yield from _records(file)
+    elif isinstance(source, NamedRows):
         yield from source.rows
-        return
+    else:
+        fields = source.fields if isinstance(source, Table) else None
+        yield from (as_frame(source) if fields is None else fields).iter_rows(named=True)
+
+
+def first_row(source: TableLike) -> Record | None:
+    """The first row alone: of a file its beginning is read and no more."""
     if not isinstance(source, (str, Path)):
-        yield from as_frame(source).iter_rows(named=True)
-        return
-    with opened(source) as found:
-        if found.kind == "parquet":
-            yield from _parquet_rows(found)
-        elif found.kind == "csv":
-            for block in csv_blocks(found, block=STREAM_BLOCK):
-                yield from block.iter_rows(named=True)
-        else:
-            yield from json_records(found)
+        return next(iter_rows(source), None)
+    with opened(source) as file:
+        return next(_records(file), None)
+
+
+def _records(file: Source) -> Iterator[Record]:
+    if file.kind == "parquet":
+        yield from _parquet_rows(file)
+    elif file.kind == "csv":
+        for block in csv_blocks(file, block=STREAM_BLOCK):
+            yield from block.iter_rows(named=True)
+    else:
+        yield from json_records(file)
 
 
 def quick_rows(frame: pl.DataFrame) -> Iterator[Record]:
@@ -98,13 +159,15 @@ def is_json(path: str | Path) -> bool:
 
 def source_name(source: TableLike) -> str:
     """The path as given, or the name of an in-memory frame, for errors."""
-    if isinstance(source, NamedRows):
+    if isinstance(source, (Table, NamedRows)):
         return source.name
     return str(source) if isinstance(source, (str, Path)) else FRAME_NAME
 
 
 def as_frame(source: TableLike) -> pl.DataFrame:
     """A polars frame from polars, pandas, a dict of columns or a list of dicts."""
+    if isinstance(source, Table):
+        return source.frame
     if isinstance(source, pl.DataFrame):
         frame = source
     elif isinstance(source, pl.LazyFrame):

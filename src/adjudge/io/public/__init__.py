@@ -34,6 +34,7 @@ from adjudge.io.public._convert import Context, Format, Kind, LeftOut, Opened, R
 from adjudge.io.scores import check_human_scores
 from adjudge.io.tables import (
     TableLike,
+    first_row,
     is_json,
     iter_rows,
     quick_rows,
@@ -78,7 +79,7 @@ def sniff(source: TableLike) -> str | None:
     >>> sniff([{"input": "Say hi.", "output_1": "hi", "output_2": "bye", "label": 1}])
     'llmbar'
     """
-    first = next(iter_rows(source), None)
+    first = first_row(source)
     found = looks_like(first) if first is not None else None
     return None if found is None else found.name
 
@@ -198,7 +199,7 @@ def _merges(found: Format, kind: Kind) -> Callable[..., Iterator[Record]] | None
 def _refuse_other(source: TableLike, name: str) -> None:
     """Refuse a file whose first row is not of the format that was named."""
     signature = _SIGNATURE[name]
-    first = next(iter_rows(source), None)
+    first = first_row(source)
     if first is None or signature.fits(first):
         return
     where = source_name(source)
