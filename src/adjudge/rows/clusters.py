@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 
 from adjudge._stats import cluster_codes
 from adjudge._validation import IntArray, Seed, generator
-from adjudge.rows.columns import text_column
+from adjudge.io.tables import as_text
+from adjudge.rows.columns import code_column, text_column
 
 #: The column that clusters rows where nobody names one.
 DEFAULT_CLUSTER = "prompt_id"
@@ -42,6 +43,21 @@ def cluster_column(
     named = frame.filter(pl.col(DEFAULT_CLUSTER).is_not_null())
     repeats = named.select(*within, DEFAULT_CLUSTER).is_duplicated().any()
     return DEFAULT_CLUSTER if repeats else None
+
+
+def code_clusters(values: pl.Series, rows: pl.Series | None = None) -> IntArray:
+    """The column as codes 0..G-1 in order of first appearance, by the rule of `cluster_codes`.
+
+    >>> code_clusters(pl.Series(["p", None, "p", None])).tolist()
+    [0, 1, 0, 2]
+    """
+    names = pl.Series(range(len(values))) if rows is None else rows
+    keys = pl.select(
+        pl.when(values.is_null())
+        .then(pl.concat_str(pl.lit("row "), names.cast(pl.String)))
+        .otherwise(pl.concat_str(pl.lit("cluster "), as_text(values)))
+    )
+    return code_column(keys.to_series())[0]
 
 
 def one_row_per_cluster(clusters: ArrayLike | Sequence[object], *, seed: Seed = 0) -> IntArray:

@@ -18,6 +18,7 @@ from typing import Any
 import polars as pl
 
 from adjudge.errors import PolicyMismatchError, StoreError
+from adjudge.io.tables import as_text
 from adjudge.judges.fingerprint import differing_parts
 
 Parts = Mapping[str, Mapping[str, Any]]
@@ -88,7 +89,7 @@ def identities(frame: pl.DataFrame) -> list[Identity]:
     columns = [c for c in ("judge", "protocol", "judge_fingerprint") if c in frame.columns]
     if not columns:
         return [Identity()]
-    seen = frame.select(pl.col(columns).cast(pl.String)).unique().sort(columns)
+    seen = frame.select(as_text(frame[c]) for c in columns).unique().sort(columns)
     return [
         Identity(row.get("judge"), row.get("protocol"), row.get("judge_fingerprint"))
         for row in seen.to_dicts()

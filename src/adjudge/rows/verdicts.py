@@ -1,105 +1,131 @@
-"""Judgments as the bias diagnoses need them, with pairs and labels joined by id."""
+"""Verdicts on pairs, as the bias diagnoses need them: texts, models and labels joined by id."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
-from adjudge.diagnosis._frames import judge_names
-from adjudge.diagnosis.verbosity import LABEL_VALUES
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import (
     PUBLIC_FORMATS,
-    join_labels,
     open_battles,
     read_battles,
     read_judgments,
-    read_labels,
     read_pairs,
-    read_table,
     sniff,
 )
-from adjudge.io.tables import TableLike, as_text, source_name
+from adjudge.io.tables import Table, TableLike, as_text, parse_table, source_name
+from adjudge.rows.clusters import cluster_column, code_clusters
+from adjudge.rows.dropped import merge_dropped
+from adjudge.rows.identity import judge_names
+from adjudge.rows.labels import join_labels
+from adjudge.rows.outcomes import VERDICTS
 
-#: Where battles keep the judge's verdict, and how they spell it and people's.
-_VERDICTS = ("verdict", "judge_winner", "judge_pref", "judge_verdict")
+#: Labels and verdicts as how much of a win they are for response_a.
+LABEL_VALUES = {"A": 1.0, "B": 0.0, "tie": 0.5}
+#: How battles spell them.
 _WINNERS = {"model_a": "A", "model_b": "B", "tie (bothbad)": "tie"}
 _FROM_PAIRS = ("response_a", "response_b", "model_a", "model_b", "label", "prompt_id")
 
 
-@dataclass(frozen=True)
-class BiasRows:
-    """The rows; `graded` when they carry probabilities, `by_score` when scores are all there is."""
+#: The column of cluster codes in prepared rows.
+CLUSTER = "__cluster"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdicts:
+    """Judgments of pairs; `graded`: with probabilities, `by_score`: scores are all there is.
+
+    `cluster` is the column whose rows are alike, and the frame has its codes in `CLUSTER`.
+    """
 
     frame: pl.DataFrame
     name: str
     graded: bool
     by_score: bool
+    cluster: str
     dropped: Mapping[str, int]
 
 
-def bias_rows(
+def prepare_verdicts(
     source: TableLike,
     *,
     pairs: TableLike | None = None,
     labels: TableLike | None = None,
     columns: Mapping[str, str] | None = None,
     judge: str | None = None,
-) -> BiasRows:
-    """Read judgments, battles, or verdicts or scores taken as such, and join what else is given."""
-    name = source_name(source)
-    battles, dropped = _battles(source, columns or {})
-    if battles is not None:
-        source = battles
-    table = read_table(source)
+    cluster: str | None = "auto",
+) -> Verdicts:
+    """Read judgments, battles, or verdicts or scores taken as such, and join what else is given.
+
+    `cluster` as everywhere; without one each pair is a cluster, whichever judges saw it. With
+    several raters in `labels` the column `labels` has what each of them said.
+
+    >>> rows = prepare_verdicts({"verdict_fwd": ["A"], "verdict_rev": ["B"]})
+    >>> rows.frame.select("id", "p_fwd", "p_rev").row(0), rows.graded, rows.cluster
+    (('1', 1.0, 0.0), False, 'id')
+    """
+    wanted = dict(columns or {})
+    table = _read(source, wanted)
     if judge is not None:
-        if "judge" in table.columns:
+        if "judge" in table.frame.columns:
             raise ArgumentError("judge", judge, "leave it out: the file names its judges")
-        source = table = table.with_columns(pl.lit(judge).alias("judge"))
-    here = set(table.columns) | set(columns or {})
+        table = replace(table, frame=table.frame.with_columns(judge=pl.lit(judge)))
+    here = set(table.frame.columns) | set(wanted)
     graded = "p_a" in here or {"p_fwd", "p_rev"} <= here
     if graded and "id" in here:
-        frame = read_judgments(source, columns=columns)
+        frame = read_judgments(table, columns=columns)
     else:
-        table = _renamed(table, columns or {}, name)
-        if "id" not in table.columns:
-            table = table.with_row_index("id", offset=1).with_columns(pl.col("id").cast(pl.String))
-        frame = read_judgments(table if graded else _from_verdicts(table, name))
+        rows = _renamed(table.frame, wanted, table.name)
+        if "id" not in rows.columns:
+            rows = rows.with_row_index("id", offset=1).with_columns(pl.col("id").cast(pl.String))
+        rows = rows if graded else _from_verdicts(rows, table.name)
+        frame = read_judgments(Table(frame=rows, name=table.name))
     frame = judge_names(frame)
     if pairs is not None:
         known = read_pairs(pairs)
         new = [c for c in _FROM_PAIRS if c in known.columns and c not in frame.columns]
         frame = frame.join(known.select("id", *new), on="id", how="left", maintain_order="left")
+    dropped = table.dropped
     if labels is not None:
-        frame = _with_labels(frame, labels)
+        joined = join_labels(frame, labels)
+        frame, dropped = joined.frame, merge_dropped(dropped, joined.dropped)
     for side in ("a", "b"):
         if f"length_{side}" not in frame.columns and f"response_{side}" in frame.columns:
             length = as_text(frame[f"response_{side}"]).str.len_chars()
             frame = frame.with_columns(length.alias(f"length_{side}"))
-    by_score = not graded and not {"verdict_fwd", "verdict"} & here
-    return BiasRows(frame, name, graded, by_score, dropped)
+    column = cluster_column(frame, cluster) or "id"
+    codes = code_clusters(frame[column], frame["id"])
+    return Verdicts(
+        frame=frame.with_columns(pl.Series(CLUSTER, codes)),
+        name=table.name,
+        graded=graded,
+        by_score=not graded and not {"verdict_fwd", "verdict"} & here,
+        cluster=column,
+        dropped=dropped,
+    )
 
 
-def _battles(
-    source: TableLike, columns: Mapping[str, str]
-) -> tuple[pl.DataFrame | None, Mapping[str, int]]:
-    """Battles as judgments: people's winner as label, the judge's as verdict; None for others."""
-    kind = sniff(source) or ""
+def _read(source: TableLike, columns: Mapping[str, str]) -> Table:
+    """The rows as they are; of battles people's winner as label, the judge's as verdict."""
+    kind, name = sniff(source) or "", source_name(source)
     if kind == "battles":
-        frame, dropped = read_battles(source), {}
+        battles = Table(frame=read_battles(source), name=name)
     elif kind in PUBLIC_FORMATS and set(PUBLIC_FORMATS[kind].gives) == {"battles"}:
         opened = open_battles(source)
-        frame, dropped = opened.frame, dict(opened.dropped)
+        battles = Table(frame=opened.frame, name=name, dropped=opened.dropped)
     else:
-        return None, {}
-    said = {"label": "winner", "verdict": next((c for c in _VERDICTS if c in frame.columns), None)}
-    return frame.with_columns(
+        return parse_table(source)
+    frame = battles.frame
+    said = {"label": "winner", "verdict": next((c for c in VERDICTS if c in frame.columns), None)}
+    frame = frame.with_columns(
         pl.col(theirs).cast(pl.String).replace(_WINNERS).alias(ours)
         for ours, theirs in said.items()
         if theirs is not None and ours not in columns
-    ), dropped
+    )
+    return replace(battles, frame=frame)
 
 
 def _renamed(table: pl.DataFrame, columns: Mapping[str, str], name: str) -> pl.DataFrame:
@@ -143,14 +169,6 @@ def _answer(table: pl.DataFrame, column: str, name: str) -> pl.Series:
             f"{given[at]!r} is not known",
             row=at + 1,
             column=column,
-            remedy="use A, B or tie, about the responses, whichever stood first",
+            remedy="use A, B or tie, about the responses, whichever was shown first",
         )
     return given.replace_strict(LABEL_VALUES, default=None, return_dtype=pl.Float64)
-
-
-def _with_labels(frame: pl.DataFrame, labels: TableLike) -> pl.DataFrame:
-    """The majority label, and `labels`, what each rater said, for the human ceiling."""
-    given = read_labels(labels).filter(pl.col("label").is_not_null())
-    joined = join_labels(frame, given).frame
-    said = given.group_by("id", maintain_order=True).agg(pl.col("label").alias("labels"))
-    return joined.join(said, on="id", how="left", maintain_order="left")

@@ -1,8 +1,11 @@
-"""One tournament per document from a judge's verdicts, repeats and both orders combined."""
+"""Tournaments: who beat whom on each document by a judge's verdicts; prepared once.
+
+Repeats and both orders are combined into one edge for each pair of models.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,6 +13,10 @@ import numpy as np
 import polars as pl
 
 from adjudge._validation import BoolArray, FloatArray, IntArray, one_of
+from adjudge.io import read_tournaments
+from adjudge.io.tables import TableLike, source_name
+from adjudge.rows.dropped import merge_dropped
+from adjudge.rows.identity import judge_names
 
 Combine = Literal["mean", "unanimous"]
 #: Means of thirds and fifths that ought to be one half may miss it by a rounding error.
@@ -48,6 +55,46 @@ class Tournaments:
         beats[j[won < 0], i[won < 0]] = True
         sure[i, j], sure[j, i] = share, 1 - share
         return beats, sure
+
+
+@dataclass(frozen=True, kw_only=True)
+class TournamentRows:
+    """The tournaments of a file: one entry for each judge and criterion."""
+
+    tournaments: tuple[Tournaments, ...]
+    name: str
+    #: Rows of the file.
+    rows: int
+    dropped: Mapping[str, int]
+
+
+def prepare_tournaments(
+    source: TableLike,
+    *,
+    columns: Mapping[str, str] | None = None,
+    combine: Combine = "mean",
+) -> TournamentRows:
+    """Read the verdicts of a file once and make its tournaments; judges told apart by protocol.
+
+    A row without a verdict is counted in `dropped`; its edge is missing unless it was asked again.
+
+    >>> rows = {"doc_id": ["d", "d"], "model_a": ["x", "y"], "model_b": ["y", "z"],
+    ...         "verdict": ["A", None]}
+    >>> done = prepare_tournaments(rows)
+    >>> done.tournaments[0].models, done.tournaments[0].winner.tolist(), list(done.dropped.values())
+    (('x', 'y', 'z'), [1], [1])
+    """
+    frame = judge_names(read_tournaments(source, columns=columns))
+    answers = [name for name in ("verdict", "p_a") if name in frame.columns]
+    empty = frame.filter(pl.all_horizontal(pl.col(answers).is_null())).height
+    return TournamentRows(
+        tournaments=tuple(build_tournaments(frame, combine=combine)),
+        name=source_name(source),
+        rows=frame.height,
+        dropped=merge_dropped(
+            {"no verdict (the edge is missing unless it was asked again)": empty}
+        ),
+    )
 
 
 def build_tournaments(frame: pl.DataFrame, *, combine: Combine = "mean") -> list[Tournaments]:
@@ -118,16 +165,16 @@ def _grouped(rows: pl.DataFrame, edges: pl.DataFrame, *, unanimous: bool) -> Ite
             .agg(pl.col("model").n_unique().alias("entrants"))
         )
         counted = numbered.join(entrants, on="doc_id", maintain_order="left")["entrants"]
-        found = (
+        played = (
             by_group.get(key, edges.clear())
             .join(numbered, on="doc_id")
             .join(named.rename({"model": "low", "model_at": "i"}), on="low")
             .join(named.rename({"model": "high", "model_at": "j"}), on="high")
             .sort("document_at", "i", "j")
         )
-        share = found["share"].to_numpy().astype(np.float64)
+        share = played["share"].to_numpy().astype(np.float64)
         if unanimous:
-            winner = found["all_won"].to_numpy().astype(np.int64) - found["all_lost"].to_numpy()
+            winner = played["all_won"].to_numpy().astype(np.int64) - played["all_lost"].to_numpy()
         else:
             winner = np.where(np.abs(share - 0.5) <= _EVEN, 0, np.sign(share - 0.5))
         yield Tournaments(
@@ -135,11 +182,11 @@ def _grouped(rows: pl.DataFrame, edges: pl.DataFrame, *, unanimous: bool) -> Ite
             criterion=None if key[1] is None else str(key[1]),
             documents=tuple(documents),
             models=tuple(models),
-            document=found["document_at"].to_numpy().astype(np.int64),
-            first=found["i"].to_numpy().astype(np.int64),
-            second=found["j"].to_numpy().astype(np.int64),
+            document=played["document_at"].to_numpy().astype(np.int64),
+            first=played["i"].to_numpy().astype(np.int64),
+            second=played["j"].to_numpy().astype(np.int64),
             win_share=share,
-            asked=found["asked"].to_numpy().astype(np.int64),
+            asked=played["asked"].to_numpy().astype(np.int64),
             winner=winner.astype(np.int64),
             entrants=counted.to_numpy().astype(np.int64),
         )
