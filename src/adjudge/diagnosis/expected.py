@@ -17,7 +17,7 @@ from scipy.special import expit
 from adjudge._bradley_terry import fit_strengths
 from adjudge._validation import BoolArray, FloatArray, IntArray, Seed, count, generator
 from adjudge.diagnosis.cycles import batch_cycles
-from adjudge.diagnosis.tournaments import Tournaments
+from adjudge.rows.tournaments import Tournaments
 
 #: Bytes held at once while redrawing.
 _CHUNK = 128 * 2**20

@@ -15,7 +15,6 @@ import polars as pl
 
 from adjudge._validation import count
 from adjudge.diagnosis import count_cycles, diagnose_scores, diagnose_transitivity
-from adjudge.diagnosis.tournaments import build_tournaments
 from adjudge.io import read_public
 from adjudge.io.tables import TableLike
 from adjudge.results.diagnosis import ScoreDiagnosis, Transitivity
@@ -28,6 +27,7 @@ from adjudge.results.diagnosis_reproduction import (
     ReproducedWidth,
     WidthSignal,
 )
+from adjudge.rows.tournaments import build_tournaments
 from adjudge.simulate.scores import simulate_scores
 from adjudge.simulate.tournaments import simulate_tournaments
 

@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from adjudge.diagnosis import diagnose_transitivity
-from adjudge.diagnosis.tournaments import build_tournaments
 from adjudge.io import read_tournaments
 from adjudge.results.base import plain
+from adjudge.rows.tournaments import build_tournaments
 from adjudge.simulate.tournaments import simulate_tournaments
 
 
