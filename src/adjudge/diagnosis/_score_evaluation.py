@@ -16,6 +16,9 @@ from adjudge.diagnosis.score_sets import advise, quantiles
 from adjudge.diagnosis.targets import Target
 from adjudge.results.diagnosis import ScoreSetGroup, WidthBin
 
+#: The size of every row's set, by level.
+Widths = dict[Fraction, IntArray]
+
 
 def random_half(documents: int, random: np.random.Generator) -> BoolArray:
     """Which documents calibrate: a random half, the smaller one when the number is odd."""
@@ -33,12 +36,12 @@ def evaluate_method(
     scale: tuple[int, int],
     weigh: str,
     confidence_level: float,
-) -> list[ScoreSetGroup]:
-    """One group per criterion and level.
+) -> tuple[list[ScoreSetGroup], Widths]:
+    """One group per criterion and level, and the size of every row's set at each level.
 
-    Fills `rows.widths` with the sizes at the quantile of all documents: one number for many rows,
-    which a row's own label cannot move by more than its document's weight. Two halves would have
-    two quantiles, and judges would seem to agree on nothing but the half a document fell into.
+    The sizes are those at the quantile of all documents: one number for many rows, which a row's
+    own label cannot move by more than its document's weight. Two halves would have two quantiles,
+    and judges would seem to agree on nothing but the half a document fell into.
     """
     criteria = rows.criteria
     among = [rows.criterion == criterion for criterion in criteria]
@@ -62,15 +65,17 @@ def evaluate_method(
                     rank[c, a, s] = np.nan if found is None else found
     everything = np.ones(len(halves[0]), dtype=bool)
     final = _limits(rows, method, everything, levels, scale=scale, weigh=weigh)
-    for level, limit in zip(levels, final, strict=True):
-        inside = rows.plans[method].values <= limit[:, None]
-        rows.widths[method, level] = np.asarray(inside.sum(axis=1), dtype=np.int64)
+    values = rows.plans[method].values
+    sizes: Widths = {
+        level: np.asarray((values <= limit[:, None]).sum(axis=1), dtype=np.int64)
+        for level, limit in zip(levels, final, strict=True)
+    }
     groups = []
     for c, own in enumerate(among):
         for a, level in enumerate(levels):
             if np.isnan(coverage[c, a]).all():
                 continue
-            widths = rows.widths[method, level][own]
+            widths = sizes[level][own]
             advice = advise(widths, scale=scale)
             reached = np.unique(final[a][own])
             ranks = rank[c, a][~np.isnan(rank[c, a])]
@@ -99,7 +104,7 @@ def evaluate_method(
                     ),
                 )
             )
-    return groups
+    return groups, sizes
 
 
 def _limits(

@@ -9,9 +9,8 @@ from itertools import combinations
 import numpy as np
 
 from adjudge._validation import Seed, count, exact_level, generator, one_of, open_unit
-from adjudge.diagnosis._frames import judge_names
-from adjudge.diagnosis._score_evaluation import evaluate_method, random_half
-from adjudge.diagnosis._score_rows import ScoreRows, split_by_judge, usable_rows
+from adjudge.diagnosis._score_evaluation import Widths, evaluate_method, random_half
+from adjudge.diagnosis._score_rows import ScoreRows, split_by_judge
 from adjudge.diagnosis._widths import spearman, width_agreement
 from adjudge.diagnosis.agreement import agreement
 from adjudge.diagnosis.family import family_of
@@ -20,8 +19,7 @@ from adjudge.diagnosis.score_findings import assumptions, findings
 from adjudge.diagnosis.score_sets import checked_scale
 from adjudge.diagnosis.targets import TARGETS
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import read_scores
-from adjudge.io.tables import TableLike, source_name
+from adjudge.io.tables import TableLike
 from adjudge.results.bias import FamilyScores
 from adjudge.results.diagnosis import (
     HumanAgreement,
@@ -30,6 +28,7 @@ from adjudge.results.diagnosis import (
     ScoreSetGroup,
     WidthAgreement,
 )
+from adjudge.rows.scores import Scores, prepare_scores, scored_by_both
 
 ALPHAS = (0.05, 0.10, 0.15, 0.20)
 #: The level at which judges' widths are compared, as in the paper.
@@ -37,7 +36,7 @@ _MAIN = Fraction(1, 10)
 
 
 def diagnose_scores(
-    source: TableLike,
+    source: TableLike | Scores,
     *,
     alphas: Sequence[float | str] = ALPHAS,
     scale: tuple[int, int] = (1, 5),
@@ -79,25 +78,22 @@ def diagnose_scores(
     one_of(weigh, ("documents", "rows"), "weigh")
     count(splits, "splits", least=1)
     open_unit(confidence_level, "confidence_level")
-    name = source_name(source)
-    frame = judge_names(read_scores(source, raters=raters, columns=columns))
-    if "human_scores" not in frame.columns:
-        raise DataError(
-            name, "has no human scores", remedy="add human_score, or name the raters' columns"
-        )
-    if by is not None and by not in frame.columns:
-        raise DataError(name, "is not there", column=by, remedy="name a column to group by")
-    frame, dropped = usable_rows(frame, name)
+    given = prepare_scores(source, raters=raters, columns=columns)
+    if by is not None and by not in given.frame.columns:
+        raise DataError(given.name, "is not there", column=by, remedy="name a column to group by")
+    labelled = scored_by_both(given)
+    frame = labelled.frame
     documents = frame["doc_id"].n_unique()
     if documents < 2:
-        raise DataError(name, "has one labelled document", remedy="label at least two")
+        raise DataError(given.name, "has one labelled document", remedy="label at least two")
     judges = split_by_judge(frame, scale=limits, target=target, by=by)
     random = generator(rng)
     halves = [random_half(documents, random) for _ in range(splits)]
     groups: list[ScoreSetGroup] = []
+    widths: dict[tuple[str, str], Widths] = {}
     for rows in judges:
         for method in rows.plans:
-            groups += evaluate_method(
+            evaluated, widths[rows.judge, method] = evaluate_method(
                 rows,
                 method,
                 levels,
@@ -106,13 +102,14 @@ def diagnose_scores(
                 weigh=weigh,
                 confidence_level=confidence_level,
             )
+            groups += evaluated
     main = _MAIN if _MAIN in levels else levels[0]
     human = _human_agreement(judges, confidence_level)
-    pooled = _pooled(judges, levels)
+    pooled = _pooled(judges, widths, levels)
     family = _family(judges, families, confidence_level)
     return ScoreDiagnosis(
         groups=tuple(groups),
-        agreement=_between_judges(judges, main, confidence_level),
+        agreement=_between_judges(judges, widths, main, confidence_level),
         pooled=pooled,
         human_agreement=human,
         family=family,
@@ -121,7 +118,7 @@ def diagnose_scores(
         weigh=weigh,
         splits=splits,
         seed=rng if isinstance(rng, int) else None,
-        dropped=dropped,
+        dropped=labelled.dropped,
         findings=(
             *findings(judges, groups, pooled, documents, limits, main),
             *(f"{found.judge} {found.finding}" for found in family),
@@ -181,7 +178,10 @@ def _human_agreement(
 
 
 def _between_judges(
-    judges: Sequence[ScoreRows], level: Fraction, confidence_level: float
+    judges: Sequence[ScoreRows],
+    widths: Mapping[tuple[str, str], Widths],
+    level: Fraction,
+    confidence_level: float,
 ) -> tuple[WidthAgreement, ...]:
     """Rows that two judges both scored, matched by document, model and criterion."""
     found = []
@@ -195,8 +195,8 @@ def _between_judges(
                     continue
                 a, b = (np.array(side) for side in zip(*both, strict=True))
                 value, interval = width_agreement(
-                    first.widths[method, level][a],
-                    second.widths[method, level][b],
+                    widths[first.judge, method][level][a],
+                    widths[second.judge, method][level][b],
                     first.document[a],
                     confidence_level,
                 )
@@ -216,16 +216,20 @@ def _between_judges(
     return tuple(found)
 
 
-def _pooled(judges: Sequence[ScoreRows], levels: Sequence[Fraction]) -> tuple[PooledWidth, ...]:
+def _pooled(
+    judges: Sequence[ScoreRows],
+    widths: Mapping[tuple[str, str], Widths],
+    levels: Sequence[Fraction],
+) -> tuple[PooledWidth, ...]:
     """Width against error over everything, and the mean of what is left within one criterion."""
     found = []
     for method in dict.fromkeys(plan for rows in judges for plan in rows.plans):
         having = [rows for rows in judges if method in rows.plans]
         for level in levels:
-            width = np.concatenate([rows.widths[method, level] for rows in having])
+            width = np.concatenate([widths[rows.judge, method][level] for rows in having])
             error = np.concatenate([rows.error for rows in having])
             inner = [
-                spearman(rows.widths[method, level][own], rows.error[own])
+                spearman(widths[rows.judge, method][level][own], rows.error[own])
                 for rows in having
                 for criterion in rows.criteria
                 for own in (rows.criterion == criterion,)
