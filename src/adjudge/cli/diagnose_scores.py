@@ -97,6 +97,7 @@ def scores(
     from adjudge.diagnosis.scores import ALPHAS
     from adjudge.present.diagnosis_tables import scores_view
     from adjudge.results.diagnosis import named
+    from adjudge.rows.scores import prepare_scores
 
     limits = thresholds(fail_above, known=MEASURES, default="mean_size")
     if figure not in FIGURES:
@@ -104,16 +105,15 @@ def scores(
     alphas = alpha or [str(level) for level in ALPHAS]
     columns = column_map(column, doc_id=doc_column, model=model_column)
     named_raters = [name.strip() for name in raters.split(",")] if raters else None
+    prepared = prepare_scores(file, raters=named_raters, columns=columns)
     result = diagnose_scores(
-        file,
+        prepared,
         alphas=alphas,
         scale=_scale(scale),
         target=target,
-        raters=named_raters,
         by=by,
         weigh=weigh,
         splits=splits,
-        columns=columns,
         families=read_families(families),
         rng=seed,
     )
@@ -121,14 +121,12 @@ def scores(
         from adjudge.io import write_rows
 
         rows = score_set_rows(
-            file,
+            prepared,
             alpha=alphas[0],
             method=method,
             scale=_scale(scale),
             target=target,
-            raters=named_raters,
             weigh=weigh,
-            columns=columns,
         )
         remark(f"wrote {write_rows(rows, write_sets)}: {rows.height:,} rows")
     deliver(result, as_json=as_json, output=output, view=scores_view(result))
