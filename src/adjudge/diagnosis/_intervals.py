@@ -19,18 +19,13 @@ Interval = tuple[float | None, float | None]
 
 
 def codes_of(clusters: ArrayLike | Sequence[Any] | None, n: int) -> tuple[IntArray, int]:
-    """Cluster codes of n rows and the number of clusters; each row its own when none are given."""
+    """Cluster codes of n rows and the number of clusters; each row its own where none is given."""
     if clusters is None:
         return np.arange(n, dtype=np.int64), n
     keys = np.asarray(clusters, dtype=object)
     if keys.ndim != 1:
         raise ArgumentError("clusters", f"shape {keys.shape}", "give one name per row")
     same_length(rows=range(n), clusters=keys)
-    missing = [at for at, key in enumerate(keys) if key is None or key != key]
-    if missing:
-        raise ArgumentError(
-            f"clusters[{missing[0]}]", keys[missing[0]], "name the cluster of every row"
-        )
     return cluster_codes(keys)
 
 

@@ -24,6 +24,7 @@ from adjudge.diagnosis._intervals import (
 )
 from adjudge.errors import ArgumentError
 from adjudge.results.bias import Agreement, Ceiling
+from adjudge.rows.agreement import kappa_of_tables
 
 Statistic = Callable[[FloatArray], FloatArray]
 LEVELS = ("nominal", "ordinal", "interval")
@@ -72,7 +73,7 @@ def agreement(
     own, groups = recode(codes[kept])
     pairs, raw_rows = _judge_tables(mine, theirs, own, groups, len(values))
     points = np.array(values, dtype=np.float64) if level == "interval" else None
-    kappa_of = partial(_kappa, weighted=level != "nominal", points=points)
+    kappa_of = partial(kappa_of_tables, points=_places(level, points, len(values)))
     alpha_of = partial(_alpha, level=level, points=points)
     raw = float(raw_rows.mean())
     raw_range = share_interval(raw_rows, own, groups, confidence_level)
@@ -158,16 +159,11 @@ def _judge_tables(
     return tables, np.clip(agree.astype(np.float64), 0.0, 1.0).round(12)
 
 
-def _kappa(tables: FloatArray, *, weighted: bool, points: FloatArray | None) -> FloatArray:
-    size = tables.shape[1]
-    at = np.arange(size, dtype=np.float64) if points is None else points
-    distance = (at[:, None] - at[None, :]) ** 2 if weighted else 1 - np.eye(size)
-    total = tables.sum(axis=(1, 2))
-    chance = tables.sum(axis=2)[:, :, None] * tables.sum(axis=1)[:, None, :]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        expected = (chance * distance).sum(axis=(1, 2)) / total**2
-        observed = (tables * distance).sum(axis=(1, 2)) / total
-        return np.asarray(1 - observed / np.where(expected > 1e-12, expected, np.nan))
+def _places(level: str, points: FloatArray | None, size: int) -> FloatArray | None:
+    """Where the values lie for a weighted kappa; None: all as far apart as any."""
+    if level == "nominal":
+        return None
+    return np.arange(size, dtype=np.float64) if points is None else points
 
 
 def _alpha(tables: FloatArray, *, level: str, points: FloatArray | None) -> FloatArray:
