@@ -6,15 +6,11 @@ from collections.abc import Mapping
 from math import comb
 
 import numpy as np
-import polars as pl
 
 from adjudge._validation import Seed, count, open_unit
-from adjudge.diagnosis._frames import judge_names
 from adjudge.diagnosis._intervals import mean_interval, share_interval
 from adjudge.diagnosis.cycles import count_cycles, cyclic_triples
 from adjudge.diagnosis.expected import ExpectedCycles, expected_cycles
-from adjudge.diagnosis.tournaments import Combine, Tournaments, build_tournaments
-from adjudge.io import read_tournaments
 from adjudge.io.tables import TableLike
 from adjudge.results.diagnosis import (
     CycleCount,
@@ -24,6 +20,7 @@ from adjudge.results.diagnosis import (
     WorstDocument,
     share,
 )
+from adjudge.rows.tournaments import Combine, Tournaments, prepare_tournaments
 
 _ASSUMPTIONS = (
     "rate = 3-cycles / decisive triples of a document; ties and missing edges are in no triple",
@@ -63,11 +60,10 @@ def diagnose_transitivity(
     count(replicates, "replicates", least=1)
     count(worst, "worst")
     open_unit(confidence_level, "confidence_level")
-    frame = judge_names(read_tournaments(source, columns=columns))
-    dropped = _dropped(frame)
+    rows = prepare_tournaments(source, columns=columns, combine=combine)
     groups: list[TransitivityGroup] = []
     suspects: list[WorstDocument] = []
-    for tournaments in build_tournaments(frame, combine=combine):
+    for tournaments in rows.tournaments:
         counts = [
             count_cycles(tournaments.matrix(number)[0])
             for number in range(len(tournaments.documents))
@@ -80,18 +76,12 @@ def diagnose_transitivity(
         groups=tuple(groups),
         worst=tuple(suspects[:worst]),
         combine=combine,
-        rows=frame.height,
-        dropped=dropped,
+        rows=rows.rows,
+        dropped=rows.dropped,
         replicates=replicates,
         seed=rng if isinstance(rng, int) else None,
         assumptions=_ASSUMPTIONS,
     )
-
-
-def _dropped(frame: pl.DataFrame) -> dict[str, int]:
-    answers = [name for name in ("verdict", "p_a") if name in frame.columns]
-    empty = frame.filter(pl.all_horizontal(pl.col(answers).is_null())).height
-    return {"no verdict (the edge is missing unless it was asked again)": empty} if empty else {}
 
 
 def _group(
