@@ -71,6 +71,7 @@ def normal_quantile(confidence_level: float) -> float:
 #: Marks the key of a row that has no cluster; no cluster of a file can be called so.
 _ALONE = object()
 
+
 def cluster_codes(
     clusters: NDArray[np.generic] | Sequence[object], rows: Sequence[object] | None = None
 ) -> tuple[IntArray, int]:

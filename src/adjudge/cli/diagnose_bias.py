@@ -67,7 +67,7 @@ def bias(
         str | None,
         typer.Option(
             help="Column whose rows are alike.",
-            show_default="prompt_id where there is one, else id",
+            show_default="prompt_id where it repeats, else id",
         ),
     ] = None,
     by: Annotated[

@@ -11,15 +11,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from adjudge._validation import FloatArray, Seed, open_unit
-from adjudge.diagnosis._bias_rows import BiasRows, bias_rows
 from adjudge.diagnosis.agreement import agreement
 from adjudge.diagnosis.contradictions import contradictions
 from adjudge.diagnosis.family import family_bias, family_of
 from adjudge.diagnosis.family_scores import family_scores
 from adjudge.diagnosis.position import position_bias
 from adjudge.diagnosis.reliability import reliability
-from adjudge.diagnosis.verbosity import LABEL_VALUES, verbosity_bias
-from adjudge.errors import DataError
+from adjudge.diagnosis.verbosity import verbosity_bias
 from adjudge.io.tables import TableLike, as_text
 from adjudge.results.bias import (
     Agreement,
@@ -32,6 +30,8 @@ from adjudge.results.bias import (
     Reliability,
     VerbosityBias,
 )
+from adjudge.rows.columns import text_column
+from adjudge.rows.verdicts import CLUSTER, LABEL_VALUES, Verdicts, prepare_verdicts
 
 _ASSUMPTIONS = (
     "intervals are clustered: rows of one cluster may be alike, clusters are independent",
@@ -77,10 +77,10 @@ def diagnose_bias(
     such columns by id, `judge` names the judge of a file that does not. What could not be measured
     is named in `not_measured`, with the reason.
 
-    `cluster` names the column whose rows are alike (default prompt_id where there is one, else
-    each pair by itself). `by` groups the position bias. `near_tie` is how close to a tie the judge
-    must be for verbosity: 0.1 in probability, or 0.3 in score where the judge gave scores alone
-    (a rubric's p_a is its score).
+    `cluster` names the column whose rows are alike (default prompt_id where it repeats, else
+    each pair by itself; a row without a cluster is one of its own). `by` groups the position bias.
+    `near_tie` is how close to a tie the judge must be for verbosity: 0.1 in probability, or 0.3 in
+    score where the judge gave scores alone (a rubric's p_a is its score).
 
     >>> always_first = {"id": list("abcdefgh"), "p_fwd": [1.0] * 8, "p_rev": [0.0] * 8}
     >>> report = diagnose_bias(always_first)
@@ -88,31 +88,29 @@ def diagnose_bias(
     (1.0, 1.0)
     """
     open_unit(confidence_level, "confidence_level")
-    rows = bias_rows(source, pairs=pairs, labels=labels, columns=columns, judge=judge)
+    rows = prepare_verdicts(
+        source,
+        pairs=pairs,
+        labels=labels,
+        columns=columns,
+        judge=judge,
+        cluster="auto" if cluster is None else cluster,
+    )
     frame = rows.frame
-    if cluster is None:
-        cluster = "prompt_id" if "prompt_id" in frame.columns else "id"
-    for column in (cluster, by):
-        if column is not None and column not in frame.columns:
-            raise DataError(
-                rows.name, "is not there", column=column, remedy="name a column of the file"
-            )
-    if frame[cluster].null_count():
-        raise DataError(
-            rows.name, "is empty in some row", column=cluster, remedy="fill it in every row"
-        )
+    if by is not None:
+        text_column(frame, by, "by")
     options = _Options(near_tie, families, by, confidence_level, rng)
     judges = [
-        _measure(part, rows, str(name), cluster, options)
+        _measure(part, rows, str(name), options)
         for (name,), part in sorted(frame.partition_by("judge", as_dict=True).items())
     ]
     whole = judges[0]
     if len(judges) > 1:
-        whole = _measure(frame, rows, None, cluster, options)
+        whole = _measure(frame, rows, None, options)
     return BiasReport(
         rows=frame.height,
-        clusters=frame[cluster].n_unique(),
-        clustered_by=cluster,
+        clusters=frame[CLUSTER].n_unique(),
+        clustered_by=rows.cluster,
         position=whole.position,
         verbosity=whole.verbosity,
         family=whole.family,
@@ -129,10 +127,8 @@ def diagnose_bias(
     )
 
 
-def _measure(
-    part: pl.DataFrame, rows: BiasRows, judge: str | None, cluster: str, options: _Options
-) -> JudgeBias:
-    clusters = np.array(as_text(part[cluster]).to_list(), dtype=object)
+def _measure(part: pl.DataFrame, rows: Verdicts, judge: str | None, options: _Options) -> JudgeBias:
+    clusters = part[CLUSTER].to_numpy()
     missing: dict[str, str] = {}
     return JudgeBias(
         judge=judge,

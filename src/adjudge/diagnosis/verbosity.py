@@ -29,9 +29,7 @@ from adjudge.diagnosis._intervals import (
     share_interval,
 )
 from adjudge.results.bias import VerbosityBias
-
-#: Labels as how much of a win they are for response_a.
-LABEL_VALUES = {"A": 1.0, "B": 0.0, "tie": 0.5}
+from adjudge.rows.verdicts import LABEL_VALUES
 
 
 def verbosity_bias(

@@ -141,10 +141,21 @@ def test_pandas_gives_the_same_answer() -> None:
 def test_what_cannot_be_used_is_refused() -> None:
     with pytest.raises(DataError, match="has no judgment"):
         diagnose_bias({"id": ["a"], "prompt_id": ["p"]})
-    with pytest.raises(DataError, match="column nowhere"):
+    with pytest.raises(ArgumentError, match="cluster = 'nowhere': choose a column: id, judge"):
         diagnose_bias(_frame(), cluster="nowhere")
+    with pytest.raises(ArgumentError, match="by = 'nowhere': choose a column"):
+        diagnose_bias(_frame(), by="nowhere")
     with pytest.raises(DataError, match="'maybe' is not known"):
         diagnose_bias({"id": ["a"], "verdict_fwd": ["maybe"], "verdict_rev": ["A"]})
+
+
+def test_a_pair_without_a_prompt_is_a_cluster_of_its_own_whichever_judges_saw_it() -> None:
+    one = _frame()
+    gaps = one.with_columns(prompt_id=pl.when(pl.int_range(N) >= 8).then("prompt_id"))
+    report = diagnose_bias(pl.concat([gaps, gaps.with_columns(judge=pl.lit("claude-3-opus"))]))
+    assert report.clustered_by == "prompt_id"
+    assert report.clusters == 8 + gaps["prompt_id"].drop_nulls().n_unique()
+    assert report.rows == 2 * N
 
 
 def test_battles_are_judgments_with_peoples_winner_as_label() -> None:
