@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import polars as pl
 
 from adjudge._bradley_terry import DEFAULT_L2
-from adjudge._validation import Seed, count, generator, non_negative, one_of, open_unit
-from adjudge.errors import ArgumentError, DataError
+from adjudge._validation import FloatArray, Seed, count, generator, non_negative, one_of, open_unit
+from adjudge.errors import DataError
 from adjudge.io.tables import TableLike
-from adjudge.ranking.agreement import cohen_kappa, ranking_agreement
+from adjudge.ranking.agreement import ranking_agreement
 from adjudge.ranking.boards import (
     ELO_METHODS,
     Request,
@@ -19,12 +18,13 @@ from adjudge.ranking.boards import (
     order_board,
     powered_board,
 )
-from adjudge.ranking.counts import Battles, target_battles, wins_table
+from adjudge.ranking.counts import target_battles, wins_table
 from adjudge.ranking.evaluation import evaluate_methods, group_temperatures
-from adjudge.ranking.frames import battles_from_frame, default_cluster, load_battles
 from adjudge.ranking.leaderboard import INTERVALS
 from adjudge.ranking.targets import choose_method, make_target
 from adjudge.results.ranking import Leaderboard, RankAgreement
+from adjudge.rows.agreement import cohen_kappa
+from adjudge.rows.battles import Battles, prepare_battles
 
 METHODS = (
     "soft-elo",
@@ -41,7 +41,7 @@ METHODS = (
 
 
 def rank(
-    battles: TableLike,
+    battles: TableLike | Battles,
     *,
     method: str = "auto",
     fmt: str | None = None,
@@ -66,8 +66,9 @@ def rank(
 ) -> Leaderboard:
     """Rank models by their battles.
 
-    `battles` is a path or a frame (polars, pandas) in the battles format, or a public data set
-    that io knows (`fmt`, `baseline`: as `adjudge.io.open_battles`). `method`:
+    `battles` is a path or a frame (polars, pandas) in the battles format, a public data set that
+    io knows (`fmt`, `baseline`: as `adjudge.io.open_battles`), or what `prepare_battles` made of
+    either. `method`:
 
     * `soft-elo` Bradley-Terry on sigma(beta s), beta fitted to people's votes (or given);
     * `hard-elo` on the judge's verdicts; `smoothed` on verdicts pulled to `smoothing` (chosen by
@@ -86,31 +87,31 @@ def rank(
     ...       "winner": ["model_a", "tie", "tie"]}, interval="none").models[0].model
     'x'
     """
-    frame, unread = load_battles(battles, fmt, baseline=baseline)
+    found = prepare_battles(
+        battles,
+        format=fmt,
+        baseline=baseline,
+        human=human,
+        verdict=verdict,
+        score=score,
+        cluster=cluster,
+        by=group,
+        against=against,
+    )
     if method != "auto":
         one_of(method, METHODS, "method")
     one_of(interval, INTERVALS, "interval")
     non_negative(l2, "l2")
     level = open_unit(confidence_level, "confidence_level")
     count(replicates, "replicates", least=2)
-    column = default_cluster(frame) if cluster == "auto" else cluster
-    found, source = battles_from_frame(
-        frame,
-        human=human,
-        verdict=verdict,
-        score=score,
-        other=None if against == "votes" else against,
-        cluster=column,
-        group=group,
-    )
     if not len(found):
         raise DataError("battles", "has no battle left", remedy="give battles of two models")
     if method == "auto":
-        method = choose_method(found, source, verdict)
+        method = choose_method(found, found.source, found.named)
     request = Request(
         method=method,
-        source=source,
-        named=verdict,
+        source=found.source,
+        named=found.named,
         beta=beta,
         smoothing=smoothing,
         l2=float(l2),
@@ -125,12 +126,11 @@ def rank(
     board = replace(
         board,
         kappa=_kappa(found),
-        dropped={**unread, **board.dropped},
-        judge_fingerprint=single_value(frame, "judge_fingerprint"),
+        judge_fingerprint=found.fingerprints[0] if len(found.fingerprints) == 1 else None,
     )
-    if against is not None:
-        board = replace(board, agreement=_agreement(found, request, against, draw))
-    if group is not None:
+    if found.other is not None:
+        board = replace(board, agreement=_agreement(found, found.other, request, draw))
+    if found.groups is not None:
         rows, advice = group_temperatures(found)
         board = replace(board, groups=rows, pooling=advice)
     if evaluate:
@@ -191,12 +191,9 @@ def _ranked(battles: Battles, request: Request, draw: np.random.Generator) -> Le
 
 
 def _agreement(
-    battles: Battles, request: Request, against: str, draw: np.random.Generator
+    battles: Battles, other: FloatArray, request: Request, draw: np.random.Generator
 ) -> RankAgreement | None:
     """The board's targets and another opinion's, ranked on the same battles."""
-    other = battles.human if against == "votes" else battles.other
-    if other is None:
-        raise ArgumentError("against", against, "give a column of outcomes, or votes in the file")
     method = request.method if request.method in ELO_METHODS else "bt"
     target = make_target(
         battles,
@@ -223,11 +220,3 @@ def _kappa(battles: Battles) -> float | None:
     if battles.human is None or battles.verdict is None:
         return None
     return cohen_kappa(battles.verdict, battles.human)
-
-
-def single_value(frame: pl.DataFrame, column: str) -> str | None:
-    """The one value of a column, or None when it is absent, empty or mixed."""
-    if column not in frame.columns:
-        return None
-    values = frame[column].drop_nulls().unique().to_list()
-    return str(values[0]) if len(values) == 1 else None
