@@ -8,20 +8,19 @@ standard error. `adjudge.ranking.placing` uses them.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from adjudge._bradley_terry import DEFAULT_L2, connected_groups, fit_strengths, to_elo
 from adjudge._validation import FloatArray, Seed, generator, one_of, positive
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import read_result
 from adjudge.io.tables import TableLike
-from adjudge.ranking.counts import Battles, battles_per_model, target_battles, wins_table
+from adjudge.ranking.counts import battles_per_model, target_battles, wins_table
 from adjudge.ranking.evaluation import verdicts_of
-from adjudge.ranking.frames import battles_from_frame, load_battles
 from adjudge.ranking.leave_one_out import (
     DEFAULT_REPLICATES,
     hold_out_each,
@@ -38,12 +37,13 @@ from adjudge.ranking.soft_elo import (
 from adjudge.ranking.targets import choose_method, make_target
 from adjudge.results.load import from_dict
 from adjudge.results.ranking import AnchorRow, Anchors
+from adjudge.rows.battles import Battles, prepare_battles
 
 METHODS = ("soft-elo", "hard-elo", "smoothed")
 
 
 def make_anchors(
-    battles: TableLike,
+    battles: TableLike | Battles,
     *,
     method: str = "auto",
     fmt: str | None = None,
@@ -62,18 +62,20 @@ def make_anchors(
     """
     from adjudge import __version__
 
-    frame, unread = load_battles(battles, fmt, baseline=baseline)
+    prepared = prepare_battles(
+        battles, format=fmt, baseline=baseline, human=human, verdict=verdict, score=score
+    )
+    found = replace(prepared, prompts=None)  # anchors are made from single battles
     l2 = positive(l2, "l2")
     draw = generator(rng)
-    found, source = battles_from_frame(frame, human=human, verdict=verdict, score=score)
     if found.human is None:
         raise ArgumentError(
             "battles", "no human votes", "anchors need battles that people voted on"
         )
     if method == "auto":
-        method = choose_method(found, source, verdict)
+        method = choose_method(found, found.source, found.named)
     one_of(method, METHODS, "method")
-    target = make_target(found, method, source=source, named=verdict, smoothing=smoothing)
+    target = make_target(found, method, source=found.source, named=found.named, smoothing=smoothing)
     if target.values is None:
         raise ArgumentError("method", method, str(target.reason))
     used, y = target_battles(found, target.values)
@@ -113,13 +115,13 @@ def make_anchors(
             )
             for k, name in enumerate(used.names)
         ),
-        judge=_single(frame, "judge"),
-        judge_fingerprint=_single(frame, "judge_fingerprint"),
-        score_source=source or "",
+        judge=_only(found.judges, "judge"),
+        judge_fingerprint=_only(found.fingerprints, "judge_fingerprint"),
+        score_source=found.source or "",
         score_quantiles=tuple(float(q) for q in np.quantile(scores, np.linspace(0, 1, 101))),
         n_battles=len(used),
         warnings=tuple(warnings),
-        dropped={**unread, **found.dropped},
+        dropped=found.dropped,
         adjudge_version=__version__,
     )
 
@@ -172,10 +174,7 @@ def _at(values: FloatArray, k: int | None) -> float | None:
     return None if k is None or not np.isfinite(values[k]) else float(values[k])
 
 
-def _single(frame: pl.DataFrame, column: str) -> str | None:
-    if column not in frame.columns:
-        return None
-    values = frame[column].drop_nulls().unique().to_list()
+def _only(values: tuple[str, ...], column: str) -> str | None:
     if len(values) > 1:
         raise DataError(
             "battles",
@@ -183,4 +182,4 @@ def _single(frame: pl.DataFrame, column: str) -> str | None:
             column=column,
             remedy="make anchors for one judge at a time",
         )
-    return str(values[0]) if values else None
+    return values[0] if values else None
