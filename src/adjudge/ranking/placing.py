@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
-from scipy import stats
 
 from adjudge._bradley_terry import fit_against_anchors, to_elo
 from adjudge._validation import FloatArray, Seed, count, exact_level, generator
@@ -24,24 +22,21 @@ from adjudge.errors import DataError, PolicyMismatchError
 from adjudge.io.tables import TableLike
 from adjudge.ranking.anchors import read_anchors
 from adjudge.ranking.conformal import EloQuantile, elo_quantile
-from adjudge.ranking.counts import Battles
 from adjudge.ranking.evaluation import verdicts_of
-from adjudge.ranking.frames import battles_from_frame, load_battles
 from adjudge.ranking.leave_one_out import anchored_standard_error
 from adjudge.ranking.rank_ranges import ranks
 from adjudge.ranking.soft_elo import smoothed_targets, soft_targets
 from adjudge.results.ranking import Anchors, Leaderboard, ModelRow
+from adjudge.rows.battles import Battles, prepare_battles
+from adjudge.rows.drift import drift_from_quantiles
+from adjudge.rows.identity import Identity, match_judge
 
-#: A Kolmogorov-Smirnov distance of |s| above this, beyond what chance makes, is remarked on.
-_FAR = 0.2
-#: Chance stays below this over sqrt(n) in 95 of 100 samples (Kolmogorov's distribution).
-_CHANCE = 1.36
 #: Battles below which the resampled standard error is itself a guess.
 _FEW_BATTLES = 30
 
 
 def place(
-    battles: TableLike,
+    battles: TableLike | Battles,
     anchors: str | Path | Anchors | Mapping[str, Any],
     *,
     alpha: float = 0.1,
@@ -69,12 +64,11 @@ def place(
     level = exact_level(alpha)
     draw = generator(rng)
     replicates = kept.replicates if replicates is None else count(replicates, "replicates", least=2)
-    frame, unread = load_battles(battles, fmt, baseline=baseline)
-    warnings = _same_judge(frame, kept)
-    found, source = battles_from_frame(frame, verdict=verdict, score=score)
-    if source != kept.score_source:
+    found = prepare_battles(battles, format=fmt, baseline=baseline, verdict=verdict, score=score)
+    warnings = _same_judge(found, kept)
+    if found.source != kept.score_source:
         raise PolicyMismatchError(
-            f"scores here are {source or 'missing'}, the anchors were made from "
+            f"scores here are {found.source or 'missing'}, the anchors were made from "
             f"{kept.score_source}; give the same columns",
             differs=("score_source",),
         )
@@ -92,7 +86,7 @@ def place(
     position = {name: k for k, name in enumerate(anchor_names)}
     code = np.array([position.get(name, -1) for name in found.names], dtype=np.int64)
     a_known, b_known = code[found.a] >= 0, code[found.b] >= 0
-    dropped = {**unread, **found.dropped}
+    dropped = dict(found.dropped)
     _drop(dropped, "both models are anchors", int((a_known & b_known).sum()))
     _drop(dropped, "neither model is an anchor", int((~a_known & ~b_known).sum()))
     target = _target(found, kept)
@@ -209,29 +203,21 @@ def _quantile(kept: Anchors, level: Fraction) -> EloQuantile:
     )
 
 
-def _same_judge(frame: pl.DataFrame, kept: Anchors) -> list[str]:
-    """Refuse another judge; warn where nobody can tell."""
-    for part, ours in (("judge_fingerprint", kept.judge_fingerprint), ("judge", kept.judge)):
-        theirs = frame[part].drop_nulls().unique().to_list() if part in frame.columns else []
-        if ours is not None and theirs:
-            if [str(value) for value in theirs] != [ours]:
-                raise PolicyMismatchError(
-                    f"battles judged by {', '.join(map(str, theirs[:3]))}, anchors by {ours}: make "
-                    "anchors for this judge",
-                    differs=(part,),
-                )
-            return [] if part == "judge_fingerprint" else ["judges compared by name alone"]
-    return ["nothing says which judge scored these battles: it must be the anchors' judge"]
+def _same_judge(found: Battles, kept: Anchors) -> list[str]:
+    """Refuse another judge; say where only names, or nothing, could be compared."""
+    known = [Identity(judge=kept.judge, fingerprint=kept.judge_fingerprint)]
+    matches = [
+        match_judge(known, given, made="the anchors file", remedy="make anchors for this judge")
+        for given in found.identities
+    ]
+    return list(dict.fromkeys(match.remark for match in matches if match.remark is not None))
 
 
 def _drift(found: Battles, kept: Anchors) -> list[str]:
-    if found.score is None or len(kept.score_quantiles) < 2:
+    if found.score is None or not kept.score_quantiles:
         return []
     here = np.abs(found.score[np.isfinite(found.score)])
-    if len(here) < _FEW_BATTLES:
-        return []
-    distance = float(stats.ks_2samp(here, np.array(kept.score_quantiles)).statistic)
-    if distance <= _FAR + _CHANCE / math.sqrt(len(here)):
+    if not drift_from_quantiles(kept.score_quantiles, here).flagged:
         return []
     return [
         f"score differences here are unlike the anchors' (median |s| {np.median(here):.2f}, was "
