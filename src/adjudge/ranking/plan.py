@@ -11,11 +11,12 @@ from adjudge._validation import Seed, count, generator
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import read_table
 from adjudge.io.tables import as_text
-from adjudge.ranking.counts import battles_per_model, code_names, target_battles, wins_table
-from adjudge.ranking.frames import battles_from_frame, load_battles
+from adjudge.ranking.counts import battles_per_model, target_battles, wins_table
 from adjudge.ranking.sampling import next_battles
 from adjudge.ranking.targets import choose_method, make_target
 from adjudge.results.ranking import BattlePlan
+from adjudge.rows.battles import code_battles, read_battle_table
+from adjudge.rows.outcomes import code_names
 
 
 def plan_battles(
@@ -43,7 +44,7 @@ def plan_battles(
     draw = generator(rng)
     done: pl.DataFrame | None = None
     if judged is not None:
-        done, _ = load_battles(judged)
+        done = read_battle_table(judged).frame
     extra_a = done["model_a"] if done is not None else pl.Series("model_a", [], dtype=pl.String)
     extra_b = done["model_b"] if done is not None else pl.Series("model_b", [], dtype=pl.String)
     names, a, b = code_names(
@@ -93,9 +94,12 @@ def plan_battles(
 
 def _judged_wins(done: pl.DataFrame, names: tuple[str, ...], verdict: str | None) -> Any:
     """Wins of the judged battles, by the best target they offer, in the pool's numbering."""
-    battles, source = battles_from_frame(done, verdict=verdict)
+    battles = code_battles(done, verdict=verdict)
     target = make_target(
-        battles, choose_method(battles, source, verdict), source=source, named=verdict
+        battles,
+        choose_method(battles, battles.source, verdict),
+        source=battles.source,
+        named=verdict,
     )
     values = target.values
     if values is None:
