@@ -14,7 +14,7 @@ from adjudge.errors import ArgumentError
 from adjudge.ranking.bootstrap import resampled_wins
 from adjudge.ranking.bradley_terry import bradley_terry
 from adjudge.ranking.components import structure
-from adjudge.ranking.counts import Battles, battles_per_model, target_battles, wins_table
+from adjudge.ranking.counts import battles_per_model, target_battles, wins_table
 from adjudge.ranking.leaderboard import (
     component_names,
     component_ranges,
@@ -29,6 +29,7 @@ from adjudge.ranking.online_elo import online_elo
 from adjudge.ranking.prediction_powered import prediction_powered
 from adjudge.ranking.tournaments import copeland, schulze, win_rate
 from adjudge.results.ranking import Leaderboard, ModelRow
+from adjudge.rows.battles import Battles
 
 ELO_METHODS = ("soft-elo", "hard-elo", "smoothed", "bt")
 

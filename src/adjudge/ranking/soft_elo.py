@@ -16,8 +16,9 @@ from scipy.special import expit
 
 from adjudge._validation import BoolArray, FloatArray, IntArray, positive
 from adjudge.errors import ArgumentError
-from adjudge.ranking.counts import Battles, wins_table
+from adjudge.ranking.counts import wins_table
 from adjudge.ranking.temperature import fold_temperatures
+from adjudge.rows.battles import Battles
 
 
 def soft_targets(score: ArrayLike, beta: float) -> FloatArray:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from adjudge._validation import FloatArray
 from adjudge.errors import ArgumentError
-from adjudge.ranking.counts import Battles
 from adjudge.ranking.soft_elo import agreement_share, smoothed_targets, soft_targets
 from adjudge.ranking.temperature import fit_temperature
 from adjudge.results.ranking import Temperature
+from adjudge.rows.battles import Battles
 
 #: Methods that rank by what the judge said, never by votes.
 OF_JUDGE = ("soft-elo", "hard-elo", "smoothed", "prediction-powered")
