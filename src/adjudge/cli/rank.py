@@ -130,40 +130,35 @@ def rank(
     from adjudge.errors import ArgumentError
     from adjudge.io import write_result
     from adjudge.present.ranking_tables import leaderboard_view
+    from adjudge.rows.battles import prepare_battles
 
     if anchors is not None:
         _only_placing(context)
     if fail_above is not None and not evaluate:
         raise ArgumentError("--fail-above", fail_above, "add --evaluate")
+    prepared = prepare_battles(
+        battles,
+        format=from_,
+        baseline=baseline,
+        human=human,
+        verdict=verdict,
+        score=score,
+        cluster=cluster,
+        by=by,
+        against=against,
+    )
     if anchors is not None:
-        board = ranking.place(
-            battles,
-            anchors,
-            alpha=alpha,
-            fmt=from_,
-            baseline=baseline,
-            verdict=verdict,
-            score=score,
-            rng=seed,
-        )
+        board = ranking.place(prepared, anchors, alpha=alpha, rng=seed)
     else:
         board = ranking.rank(
-            battles,
+            prepared,
             method=method,
-            fmt=from_,
-            baseline=baseline,
-            human=human,
-            verdict=verdict,
-            score=score,
             beta=beta,
             smoothing=smoothing,
             l2=l2,
             interval=interval,
             confidence_level=confidence_level,
             replicates=replicates,
-            cluster=None if cluster == "none" else cluster,
-            group=by,
-            against=against,
             evaluate=evaluate,
             alpha=alpha,
             splits=splits,
@@ -171,18 +166,7 @@ def rank(
             rng=seed,
         )
     if save_anchors is not None:
-        kept = ranking.make_anchors(
-            battles,
-            method=method,
-            fmt=from_,
-            baseline=baseline,
-            human=human,
-            verdict=verdict,
-            score=score,
-            smoothing=smoothing,
-            l2=l2,
-            rng=seed,
-        )
+        kept = ranking.make_anchors(prepared, method=method, smoothing=smoothing, l2=l2, rng=seed)
         write_result(kept, save_anchors)
         remark(f"wrote {save_anchors}: {kept.lines()[0]}")
     deliver(board, as_json=as_json, output=output, view=leaderboard_view(board))
