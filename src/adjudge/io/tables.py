@@ -1,6 +1,6 @@
-"""Tables of any shape we know, told apart by content: JSON lines, JSON array, CSV, TSV, Parquet.
+"""Tables of any shape we know, recognised by content: JSON lines, JSON array, CSV, TSV, Parquet.
 
-`read_table` gives a frame, `iter_rows` records one by one in bounded memory, and `parse_table` a
+`read_table` gives a frame, `iter_rows` records one by one in bounded memory, and `open_table` a
 `Table`: the rows of a file that was parsed once, which every reader takes in place of a path.
 """
 
@@ -18,9 +18,9 @@ from typing import Any
 import polars as pl
 
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io._csv import STREAM_BLOCK, csv_blocks
-from adjudge.io._json import Record, column_series, json_frame, json_records, records_frame
-from adjudge.io._source import Source, opened
+from adjudge.io.csv_files import STREAM_BLOCK, csv_blocks, type_columns
+from adjudge.io.files import File, open_file
+from adjudge.io.json_files import Record, column_series, json_frame, json_records, records_frame
 
 #: How an in-memory frame is called in errors.
 FRAME_NAME = "<frame>"
@@ -58,16 +58,16 @@ class NamedRows:
 
 
 @contextmanager
-def parse_file(path: str | Path) -> Iterator[Source]:
+def parse_file(path: str | Path) -> Iterator[File]:
     """A file about to be read to its end. Every full reading passes here, so that tests count."""
-    with opened(path) as file:
+    with open_file(path) as file:
         yield file
 
 
 def read_table(
     source: TableLike, *, text: Collection[str] | None = (), without: Collection[str] = ()
 ) -> pl.DataFrame:
-    """The rows of a file, whatever of the known kinds it is; gzip is seen through.
+    """The rows of a file, whatever of the known kinds it is; gzip is unpacked.
 
     CSV columns become whole numbers, numbers or booleans only where every value is written as
     one: `007` stays text. `text` names columns that stay text in any case (None: all of them),
@@ -81,7 +81,7 @@ def read_table(
     if not isinstance(source, (str, Path)):
         return as_frame(source)
     rows, untyped = _parse(source, without)
-    return _typed(rows, text) if untyped else rows
+    return type_columns(rows, text) if untyped and text is not None else rows
 
 
 def parse_table(source: TableLike) -> Table:
@@ -93,21 +93,21 @@ def parse_table(source: TableLike) -> Table:
     rows, untyped = _parse(source)
     if not untyped:
         return Table(frame=rows, name=str(source))
-    return Table(frame=_typed(rows, ()), name=str(source), fields=rows)
+    return Table(frame=type_columns(rows, ()), name=str(source), fields=rows)
 
 
 def _parse(path: str | Path, without: Collection[str] = ()) -> tuple[pl.DataFrame, bool]:
     """All rows, and whether they are CSV fields, whose types are still open."""
     with parse_file(path) as file:
-        if file.kind == "parquet":
+        if file.container == "parquet":
             rows = _parquet(file, without)
-        elif file.kind == "csv":
+        elif file.container == "csv":
             rows = pl.concat(list(csv_blocks(file)))
         else:
             rows = json_frame(file)
     if rows.height == 0 or rows.width == 0:
         raise DataError(path, "has no rows", remedy="give a file with at least one row")
-    return rows, file.kind == "csv"
+    return rows, file.container == "csv"
 
 
 def iter_rows(source: TableLike) -> Iterator[Record]:
@@ -126,14 +126,14 @@ def first_row(source: TableLike) -> Record | None:
     """The first row alone: of a file its beginning is read and no more."""
     if not isinstance(source, (str, Path)):
         return next(iter_rows(source), None)
-    with opened(source) as file:
+    with open_file(source) as file:
         return next(_records(file), None)
 
 
-def _records(file: Source) -> Iterator[Record]:
-    if file.kind == "parquet":
+def _records(file: File) -> Iterator[Record]:
+    if file.container == "parquet":
         yield from _parquet_rows(file)
-    elif file.kind == "csv":
+    elif file.container == "csv":
         for block in csv_blocks(file, block=STREAM_BLOCK):
             yield from block.iter_rows(named=True)
     else:
@@ -153,8 +153,8 @@ def quick_rows(frame: pl.DataFrame) -> Iterator[Record]:
 
 def is_json(path: str | Path) -> bool:
     """Whether a file holds JSON lines or a JSON array."""
-    with opened(path) as found:
-        return found.kind in ("json_lines", "json_array")
+    with open_file(path) as file:
+        return file.container in ("json_lines", "json_array")
 
 
 def source_name(source: TableLike) -> str:
@@ -192,10 +192,10 @@ def _plain(frame: pl.DataFrame) -> pl.DataFrame:
     """Bytes (in hexadecimal where they are no UTF-8), categories and spans of time as text."""
     odd = (pl.Binary, pl.Categorical, pl.Duration, pl.Enum)
     columns = [column for column in frame if column.dtype in odd]
-    return frame.with_columns(map(_without_kind, columns)) if columns else frame
+    return frame.with_columns(map(_as_plain_text, columns)) if columns else frame
 
 
-def _without_kind(column: pl.Series) -> pl.Series:
+def _as_plain_text(column: pl.Series) -> pl.Series:
     if column.dtype == pl.Duration:
         return column.dt.to_string()
     try:
@@ -244,20 +244,20 @@ def _from_columns(columns: Mapping[str, Any]) -> pl.DataFrame:
         raise DataError(FRAME_NAME, "columns differ in length", remedy=lengths) from None
 
 
-def _parquet(found: Source, without: Collection[str]) -> pl.DataFrame:
-    data = found.everything()
+def _parquet(file: File, without: Collection[str]) -> pl.DataFrame:
+    data = file.everything()
     try:
         names = pl.read_parquet_schema(io.BytesIO(data)) if without else None
         wanted = None if names is None else [name for name in names if name not in without]
         return _plain(pl.read_parquet(data, columns=wanted))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        raise _broken_parquet(found, error) from None
+        raise _broken_parquet(file, error) from None
 
 
-def _parquet_rows(found: Source) -> Iterator[Record]:
+def _parquet_rows(file: File) -> Iterator[Record]:
     # Parquet is read by slices, so it needs a file that can be sought: gzip is unpacked whole.
     start = 0
-    data: Path | bytes = found.everything() if found.packed else found.path
+    data: Path | bytes = file.everything() if file.packed else file.path
     try:
         while True:
             rows = pl.scan_parquet(data).slice(start, _PARQUET_ROWS).collect()
@@ -266,36 +266,11 @@ def _parquet_rows(found: Source) -> Iterator[Record]:
             yield from _plain(rows).iter_rows(named=True)
             start += rows.height
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        raise _broken_parquet(found, error) from None
+        raise _broken_parquet(file, error) from None
 
 
-def _broken_parquet(found: Source, error: BaseException) -> DataError:
-    told = str(error).strip().splitlines() or [type(error).__name__]
+def _broken_parquet(file: File, error: BaseException) -> DataError:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
     return DataError(
-        found.path, f"is not a whole Parquet file ({told[0]})", remedy="write or copy it again"
+        file.path, f"is not a whole Parquet file ({lines[0]})", remedy="write or copy it again"
     )
-
-
-def _typed(frame: pl.DataFrame, text: Collection[str] | None) -> pl.DataFrame:
-    if text is None:
-        return frame
-    return frame.with_columns(
-        _lossless(frame.get_column(name)) for name in frame.columns if name not in text
-    )
-
-
-def _lossless(column: pl.Series) -> pl.Series:
-    """The column as numbers where each field is plainly one, else as it is."""
-    if column.null_count() == column.len():
-        return column
-    whole = column.cast(pl.Int64, strict=False)
-    if (whole.cast(pl.String) == column).all() and whole.null_count() == column.null_count():
-        return whole
-    plain = column.str.contains(r"^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$")
-    if plain.all():
-        number = column.cast(pl.Float64, strict=False)
-        if number.null_count() == column.null_count() and not number.is_infinite().any():
-            return number
-    if column.is_in(["true", "false", "True", "False"]).all():
-        return column.str.to_lowercase() == "true"
-    return column

@@ -46,7 +46,7 @@ def make_anchors(
     battles: TableLike | Battles,
     *,
     method: str = "auto",
-    fmt: str | None = None,
+    format: str | None = None,
     baseline: str | None = None,
     human: str | None = None,
     verdict: str | None = None,
@@ -63,7 +63,7 @@ def make_anchors(
     from adjudge import __version__
 
     prepared = prepare_battles(
-        battles, format=fmt, baseline=baseline, human=human, verdict=verdict, score=score
+        battles, format=format, baseline=baseline, human=human, verdict=verdict, score=score
     )
     found = replace(prepared, prompts=None)  # anchors are made from single battles
     l2 = positive(l2, "l2")

@@ -40,7 +40,7 @@ def place(
     anchors: str | Path | Anchors | Mapping[str, Any],
     *,
     alpha: float = 0.1,
-    fmt: str | None = None,
+    format: str | None = None,
     baseline: str | None = None,
     verdict: str | None = None,
     score: str | None = None,
@@ -64,7 +64,7 @@ def place(
     level = exact_level(alpha)
     draw = generator(rng)
     replicates = kept.replicates if replicates is None else count(replicates, "replicates", least=2)
-    found = prepare_battles(battles, format=fmt, baseline=baseline, verdict=verdict, score=score)
+    found = prepare_battles(battles, format=format, baseline=baseline, verdict=verdict, score=score)
     warnings = _same_judge(found, kept)
     if found.source != kept.score_source:
         raise PolicyMismatchError(

@@ -9,13 +9,13 @@ import polars as pl
 
 from adjudge._validation import Seed, count, generator
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import read_table
+from adjudge.io import open_battles, read_table
 from adjudge.io.tables import as_text
 from adjudge.ranking.counts import battles_per_model, target_battles, wins_table
 from adjudge.ranking.sampling import next_battles
 from adjudge.ranking.targets import choose_method, make_target
 from adjudge.results.ranking import BattlePlan
-from adjudge.rows.battles import code_battles, read_battle_table
+from adjudge.rows.battles import code_battles
 from adjudge.rows.outcomes import code_names
 
 
@@ -44,7 +44,7 @@ def plan_battles(
     draw = generator(rng)
     done: pl.DataFrame | None = None
     if judged is not None:
-        done = read_battle_table(judged).frame
+        done = open_battles(judged, votes_required=False).frame
     extra_a = done["model_a"] if done is not None else pl.Series("model_a", [], dtype=pl.String)
     extra_b = done["model_b"] if done is not None else pl.Series("model_b", [], dtype=pl.String)
     names, a, b = code_names(

@@ -44,7 +44,7 @@ def rank(
     battles: TableLike | Battles,
     *,
     method: str = "auto",
-    fmt: str | None = None,
+    format: str | None = None,
     baseline: str | None = None,
     human: str | None = None,
     verdict: str | None = None,
@@ -67,7 +67,7 @@ def rank(
     """Rank models by their battles.
 
     `battles` is a path or a frame (polars, pandas) in the battles format, a public data set that
-    io knows (`fmt`, `baseline`: as `adjudge.io.open_battles`), or what `prepare_battles` made of
+    io knows (`format`, `baseline`: as `adjudge.io.open_battles`), or what `prepare_battles` made of
     either. `method`:
 
     * `soft-elo` Bradley-Terry on sigma(beta s), beta fitted to people's votes (or given);
@@ -89,7 +89,7 @@ def rank(
     """
     found = prepare_battles(
         battles,
-        format=fmt,
+        format=format,
         baseline=baseline,
         human=human,
         verdict=verdict,

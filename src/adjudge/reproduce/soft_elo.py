@@ -17,6 +17,7 @@ from adjudge._bradley_terry import DEFAULT_L2, fit_strengths, to_elo
 from adjudge._validation import FloatArray, count, exact_level, generator, positive
 from adjudge.diagnosis import family_of, family_scores
 from adjudge.errors import DataError
+from adjudge.io import open_battles
 from adjudge.ranking import (
     evaluation_rules,
     fit_temperature,
@@ -40,7 +41,7 @@ from adjudge.results.ranking_reproduction import (
     SoftEloRow,
 )
 from adjudge.rows.agreement import cohen_kappa
-from adjudge.rows.battles import Battles, code_battles, read_battle_table
+from adjudge.rows.battles import Battles, code_battles
 
 #: Languages with fewer prompts than this are left out of Table 6.
 FEWEST_PROMPTS = 50
@@ -65,7 +66,7 @@ def reproduce_soft_elo(
     count(replicates, "replicates", least=2)
     rows, found_languages = [], []
     for path in _files(Path(source)):
-        frame = read_battle_table(path).frame
+        frame = open_battles(path, votes_required=False).frame
         battles = code_battles(frame, by="language" if "language" in frame.columns else None)
         corpus, judge = _names(path)
         row, beta = _row(battles, corpus, judge, l2, alpha, splits, replicates, seed)

@@ -10,8 +10,8 @@ import polars as pl
 
 from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import PUBLIC_FORMATS, open_battles, read_battles, sniff
-from adjudge.io.tables import Table, TableLike, as_text, parse_table, read_table, source_name
+from adjudge.io import open_battles
+from adjudge.io.tables import TableLike
 from adjudge.rows.clusters import cluster_column, code_clusters
 from adjudge.rows.columns import text_column
 from adjudge.rows.dropped import merge_dropped
@@ -126,7 +126,7 @@ def prepare_battles(
             if value is not None:
                 raise ArgumentError(option, value, "give it to prepare_battles")
         return battles
-    table = read_battle_table(battles, format, baseline=baseline)
+    table = open_battles(battles, format, baseline=baseline, votes_required=False)
     return code_battles(
         table.frame,
         human=human,
@@ -137,26 +137,6 @@ def prepare_battles(
         against=against,
         unread=table.dropped,
     )
-
-
-def read_battle_table(
-    source: TableLike, format: str | None = None, *, baseline: str | None = None
-) -> Table:
-    """Battles from a path or a frame, native or public, and what reading left out.
-
-    People's votes may be missing; a `label` column (as judgments have) counts as votes.
-    """
-    name = source_name(source)
-    if format not in (None, "battles") or sniff(source) in PUBLIC_FORMATS:
-        opened = open_battles(source, format, baseline=baseline)
-        return Table(frame=opened.frame, name=name, kind="battles", dropped=opened.dropped)
-    table = parse_table(source)
-    if not {"winner", "human_pref"} & set(table.frame.columns):
-        votes = pl.lit(None, pl.String)
-        if "label" in table.frame.columns:
-            votes = pl.lit(as_text(read_table(table, text=("label",))["label"]))
-        table = replace(table, frame=table.frame.with_columns(human_pref=votes))
-    return Table(frame=read_battles(table), name=name, kind="battles")
 
 
 def code_battles(

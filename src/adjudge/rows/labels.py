@@ -49,19 +49,6 @@ class LabelJoin:
     #: Everything that was left out, by reason; what reading the labels left out as well.
     dropped: dict[str, int]
 
-    def lines(self) -> list[str]:
-        """The counts in words."""
-        lines = [f"labels: {self.matched:,} rows matched, {self.unmatched:,} without a label"]
-        if self.duplicates:
-            lines.append(f"{self.duplicates:,} further labels of ids that had one (majority taken)")
-        if self.split:
-            lines.append(f"{self.split:,} ids without a majority of raters: left without a label")
-        if self.unused:
-            lines.append(f"{self.unused:,} labelled ids are not among the rows")
-        if self.replaced:
-            lines.append(f"{self.replaced:,} rows had another label, replaced by the labels file")
-        return lines
-
 
 def join_labels(
     frame: pl.DataFrame, labels: TableLike, *, raters: Raters = "majority"

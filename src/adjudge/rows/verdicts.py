@@ -9,14 +9,13 @@ import polars as pl
 
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import (
-    PUBLIC_FORMATS,
+    kinds_of,
     open_battles,
-    read_battles,
     read_judgments,
     read_pairs,
     sniff,
 )
-from adjudge.io.tables import Table, TableLike, as_text, parse_table, source_name
+from adjudge.io.tables import Table, TableLike, as_text, parse_table
 from adjudge.rows.clusters import cluster_column, code_clusters
 from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.identity import judge_names
@@ -110,14 +109,9 @@ def prepare_verdicts(
 
 def _read(source: TableLike, columns: Mapping[str, str]) -> Table:
     """The rows as they are; of battles people's winner as label, the judge's as verdict."""
-    kind, name = sniff(source) or "", source_name(source)
-    if kind == "battles":
-        battles = Table(frame=read_battles(source), name=name)
-    elif kind in PUBLIC_FORMATS and set(PUBLIC_FORMATS[kind].gives) == {"battles"}:
-        opened = open_battles(source)
-        battles = Table(frame=opened.frame, name=name, dropped=opened.dropped)
-    else:
+    if kinds_of(sniff(source)) != {"battles"}:
         return parse_table(source)
+    battles = open_battles(source)
     frame = battles.frame
     said = {"label": "winner", "verdict": next((c for c in VERDICTS if c in frame.columns), None)}
     frame = frame.with_columns(
