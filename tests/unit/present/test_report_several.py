@@ -80,7 +80,7 @@ def test_findings_about_bias_name_their_judge(folder: Path) -> None:
 
 
 def test_a_result_without_a_section_is_told_in_its_own_words(folder: Path) -> None:
-    assert "### plan.json (selection\\_plan)" in render_report(folder, fmt="md")
+    assert "### plan.json (plan\\_selection)" in render_report(folder, fmt="md")
 
 
 def test_a_promise_is_told_once(folder: Path, tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_the_names_are_headings_of_the_page(folder: Path, tmp_path: Path) -> Non
 def test_signals_of_one_judge_asked_in_two_ways_are_told_apart(tmp_path: Path) -> None:
     rows = _judgments(right=0.8, name="one")
     both = pl.concat([rows, rows.with_columns(protocol=pl.lit("verbalized"))])
-    write_result(evaluate(both, n_splits=5), tmp_path / "evaluation.json")
+    write_result(evaluate(both, splits=5), tmp_path / "evaluation.json")
     page = render_report(tmp_path, fmt="md")
     assert "one (preference)" in page
     assert "one (verbalized)" in page
