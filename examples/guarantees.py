@@ -19,7 +19,7 @@ from adjudge.selection import (
     pac_threshold,
     scope_threshold,
 )
-from adjudge.selection.pac import allowed_table
+from adjudge.selection.guarantees.pac import allowed_table
 from adjudge.simulate.selective import (
     ScoredWorld,
     clustered,

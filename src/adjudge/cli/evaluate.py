@@ -68,7 +68,7 @@ def evaluate(
         ties=ties,
         alphas=alpha or ALPHAS,
         delta=delta,
-        n_splits=splits,
+        splits=splits,
         cluster=cluster,
         seed=seed,
     )

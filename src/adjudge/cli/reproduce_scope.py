@@ -50,7 +50,7 @@ def scope(
             raise ArgumentError("--data", given, "write it as NAME=FILE")
         files[name] = Path(path)
     done = reproduce_scope(
-        dict(files), judge=judge, n=sample, n_splits=splits, seed=seed, store=store
+        dict(files), judge=judge, n=sample, splits=splits, seed=seed, store=store
     )
     deliver(done, as_json=as_json, output=output, view=scope_view(done, published_for))
     if plot is not None:

@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adjudge._validation import FloatArray
 from adjudge.errors import ArgumentError
 from adjudge.present.theme import ACCENT, GOOD, INK, MUTED, SERIES, WARM, new_figure, themed
 from adjudge.results.evaluation import Curve, Evaluation, MethodRisk, SelectionPlan
 from adjudge.results.selection import Policy
-from adjudge.selection.splits import METHODS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Which signal each method runs on, as in the paper, where the file has both orders.
-PAPER_SIGNAL = {"vanilla": "single_order", "heuristic": "single_order", "naive": "single_order"}
-_METHOD_COLOURS = {
-    "scope": ACCENT,
-    "fdr": SERIES[2],
-    "pac": GOOD,
-    "naive": SERIES[4],
-    "heuristic": WARM,
-    "vanilla": SERIES[6],
-}
-_BOUNDED = ("scope", "fdr", "pac")
+#: The signal of the paper's baselines, where the file has both orders.
+_SINGLE = "single_order"
+#: Colours of guarantees and of baselines, in the order of the evaluation.
+_GUARANTEES = (ACCENT, SERIES[2], GOOD, SERIES[5], SERIES[7])
+_BASELINES = (SERIES[6], WARM, SERIES[4])
 _MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+
+@dataclass(frozen=True)
+class _Line:
+    """One line of a panel; `banded` has its standard deviation drawn, `bounded` promises."""
+
+    name: str
+    rows: list[MethodRisk]
+    colour: str
+    banded: bool
+    bounded: bool
 
 
 # --- evaluate --------------------------------------------------------------------------------
@@ -36,7 +43,8 @@ _MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 def evaluation_figure(evaluation: Evaluation, *, judge: str | None = None) -> Figure:
     """Four panels: risk and coverage against alpha, reliability, risk against coverage.
 
-    One judge: a line per method. Several: a line per judge for scope, unless `judge` picks one.
+    One judge: a line per method. Several: a line per judge for the first guarantee (scope),
+    unless `judge` picks one.
     """
     with themed():
         figure = new_figure(12.0, 8.6)
@@ -81,7 +89,6 @@ def draw_risk(axes: Axes, evaluation: Evaluation, *, judge: str | None = None) -
     """Mean error share against alpha, with the diagonal and a band of one standard deviation."""
     top = max(evaluation.alphas)
     lines = _lines(evaluation, judge)
-    several = lines[0][0] not in _METHOD_COLOURS
     axes.plot(
         [0, top * 1.08],
         [0, top * 1.08],
@@ -90,33 +97,23 @@ def draw_risk(axes: Axes, evaluation: Evaluation, *, judge: str | None = None) -
         linewidth=1.2,
         label="error share = alpha",
     )
-    over = []
-    for at, (name, rows, colour) in enumerate(lines):
-        alphas = np.array([row.alpha for row in rows])
-        risk, spread = np.array([row.risk for row in rows]), np.array([row.risk_sd for row in rows])
-        if several or name == "scope":
+    several = sum(line.banded for line in lines) > 1
+    for at, line in enumerate(lines):
+        alphas, risk, spread = _risks(line)
+        if line.banded:
             low, high = np.maximum(risk - spread, 0), risk + spread
             strength = 0.06 if several else 0.15
-            axes.fill_between(alphas, low, high, color=colour, alpha=strength, linewidth=0)
+            axes.fill_between(alphas, low, high, color=line.colour, alpha=strength, linewidth=0)
         axes.plot(
             alphas,
             risk,
-            color=colour,
+            color=line.colour,
             marker=_MARKS[at % 8],
             markersize=5,
-            label=name,
-            zorder=4 if name == "scope" else 3,
+            label=line.name,
+            zorder=4 if line.banded else 3,
         )
-        if several or name in _BOUNDED:
-            # A mean over splits scatters, and some fifteen are looked at: above is above by more
-            # than three standard errors.
-            slack = 3 * spread / np.sqrt(evaluation.n_splits)
-            over += [name] * int((risk > alphas + slack).any())
-    told = ", ".join(dict.fromkeys(over))
-    kept = "scope keeps" if several else "scope, fdr and pac keep"
-    axes.set_title(
-        f"Above alpha on average: {told}" if over else f"{kept} the mean error share within alpha"
-    )
+    axes.set_title(_risk_title(lines, evaluation.splits))
     axes.set_xlabel("alpha: error level allowed")
     axes.set_ylabel("error share among accepted")
     axes.set_xlim(0, top * 1.08)
@@ -126,14 +123,14 @@ def draw_risk(axes: Axes, evaluation: Evaluation, *, judge: str | None = None) -
 
 def draw_coverage(axes: Axes, evaluation: Evaluation, *, judge: str | None = None) -> None:
     """Mean share accepted against alpha."""
-    for at, (name, rows, colour) in enumerate(_lines(evaluation, judge)):
+    for at, line in enumerate(_lines(evaluation, judge)):
         axes.plot(
-            [row.alpha for row in rows],
-            [row.coverage for row in rows],
-            color=colour,
+            [row.alpha for row in line.rows],
+            [row.coverage for row in line.rows],
+            color=line.colour,
             marker=_MARKS[at % 8],
             markersize=5,
-            label=name,
+            label=line.name,
         )
     axes.set_title("A larger error budget accepts more verdicts")
     axes.set_xlabel("alpha: error level allowed")
@@ -194,16 +191,17 @@ def paper_rows(evaluation: Evaluation, judge: str, protocol: str | None) -> list
     """Every method on the signal that the paper gives it, for one judge."""
     own = [m for m in evaluation.methods if (m.judge, m.protocol) == (judge, protocol)]
     main = main_signal(evaluation, judge, protocol)
-    single = any(m.signal == "single_order" for m in own)
-    kept = [m for m in own if m.signal == (PAPER_SIGNAL.get(m.method, main) if single else main)]
-    return sorted(kept, key=lambda m: (METHODS.index(m.method), m.alpha))
+    single = _SINGLE if any(m.signal == _SINGLE for m in own) else main
+    order = list(dict.fromkeys(m.method for m in own))
+    kept = [m for m in own if m.signal == (single if m.baseline else main)]
+    return sorted(kept, key=lambda m: (order.index(m.method), m.alpha))
 
 
 def _judges(evaluation: Evaluation, judge: str | None) -> list[tuple[str, str | None]]:
-    found = list(dict.fromkeys((s.judge, s.protocol) for s in evaluation.signals))
-    kept = [one for one in found if judge is None or one[0] == judge]
+    known = list(dict.fromkeys((s.judge, s.protocol) for s in evaluation.signals))
+    kept = [one for one in known if judge is None or one[0] == judge]
     if not kept:
-        names = ", ".join(dict.fromkeys(name for name, _ in found))
+        names = ", ".join(dict.fromkeys(name for name, _ in known))
         raise ArgumentError("judge", judge, f"the evaluation has {names}")
     return kept
 
@@ -214,20 +212,63 @@ def judge_name(evaluation: Evaluation, one: tuple[str, str | None]) -> str:
     return one[0] if len(same) == 1 else f"{one[0]} ({one[1]})"
 
 
-def _lines(evaluation: Evaluation, judge: str | None) -> list[tuple[str, list[MethodRisk], str]]:
+def _lines(evaluation: Evaluation, judge: str | None) -> list[_Line]:
     kept = _judges(evaluation, judge)
+    methods = {m.method: m.baseline for m in evaluation.methods}
+    bounded = [name for name, baseline in methods.items() if not baseline]
+    shown = (bounded or list(methods))[0]
     if len(kept) == 1:
+        baselines = [name for name, baseline in methods.items() if baseline]
         rows = paper_rows(evaluation, *kept[0])
-        methods = list(dict.fromkeys(row.method for row in rows))
+        colours = dict(zip(baselines, cycle(_BASELINES), strict=False))
+        colours |= dict(zip(bounded, cycle(_GUARANTEES), strict=False))
         return [
-            (name, [row for row in rows if row.method == name], _METHOD_COLOURS[name])
-            for name in methods
+            _Line(
+                name,
+                [row for row in rows if row.method == name],
+                colours[name],
+                banded=name == shown,
+                bounded=name in bounded,
+            )
+            for name in dict.fromkeys(row.method for row in rows)
         ]
-    lines = []
-    for at, one in enumerate(kept):
-        rows = [m for m in paper_rows(evaluation, *one) if m.method == "scope"]
-        lines.append((judge_name(evaluation, one), rows, SERIES[at % len(SERIES)]))
-    return lines
+    return [
+        _Line(
+            judge_name(evaluation, one),
+            [m for m in paper_rows(evaluation, *one) if m.method == shown],
+            SERIES[at % len(SERIES)],
+            banded=True,
+            bounded=shown in bounded,
+        )
+        for at, one in enumerate(kept)
+    ]
+
+
+def _risks(line: _Line) -> tuple[FloatArray, FloatArray, FloatArray]:
+    return (
+        np.array([row.alpha for row in line.rows]),
+        np.array([row.risk for row in line.rows]),
+        np.array([row.risk_sd for row in line.rows]),
+    )
+
+
+def _risk_title(lines: list[_Line], splits: int) -> str:
+    over = []
+    bounded = [line for line in lines if line.bounded]
+    for line in bounded:
+        # A mean over splits scatters, and some fifteen are looked at: above is above by more
+        # than three standard errors.
+        alphas, risk, spread = _risks(line)
+        if (risk > alphas + 3 * spread / np.sqrt(splits)).any():
+            over.append(line.name)
+    if over:
+        return f"Above alpha on average: {', '.join(over)}"
+    names = list(dict.fromkeys(line.rows[0].method for line in bounded))
+    if not names:
+        return "Mean error share among accepted, without any promise"
+    kept = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    verb = "keep" if len(names) > 1 else "keeps"
+    return f"{kept} {verb} the mean error share within alpha"
 
 
 def _curves(evaluation: Evaluation, judge: str | None) -> list[tuple[str, Curve, str]]:

@@ -166,7 +166,7 @@ def evaluation_view(evaluation: Evaluation) -> list[RenderableType]:
                 if m.alpha == shown
             ],
             title=f"{judge_name(evaluation, one)}: alpha {shown:g}, "
-            f"{counted(evaluation.n_splits, 'random half', 'random halves')}",
+            f"{counted(evaluation.splits, 'random half', 'random halves')}",
         )
         for one in judges
     ]
@@ -201,7 +201,7 @@ def plan_view(plan: SelectionPlan) -> list[RenderableType]:
             for p in plan.points
         ],
         title=f"{plan.judge}: {plan.guarantee} at alpha {plan.alpha:g}, "
-        f"{counted(plan.n_labelled, 'label', 'labels')}, {plan.n_repeats} draws each",
+        f"{counted(plan.n_labelled, 'label', 'labels')}, {plan.repeats} draws each",
         text_columns=0,
     )
     words = plan.lines()[len(plan.points) :]

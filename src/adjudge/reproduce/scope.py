@@ -82,7 +82,7 @@ def reproduce_scope(
     *,
     judge: str | None = None,
     n: int = 2000,
-    n_splits: int = 1000,
+    splits: int = 1000,
     seed: int = 0,
     **asking: Any,
 ) -> ScopeReproduction:
@@ -93,18 +93,18 @@ def reproduce_scope(
     takes, a store for example), in our format or as published. The simulator always runs, so that
     the protocol can be seen to work without any data: its figures are no paper's.
 
-    >>> done = reproduce_scope(n=200, n_splits=20)
+    >>> done = reproduce_scope(n=200, splits=20)
     >>> [(one.dataset, one.n_sampled) for one in done.datasets]
     [('simulator', 200)]
     """
     count(n, "n", least=20)
-    sets = [_simulated(n, n_splits, seed)]
+    sets = [_simulated(n, splits, seed)]
     for name, source in (data or {}).items():
         frame, available = _judgments(name, source, judge, n, seed, asking)
-        sets.append(_reproduce(name, frame, available, n, n_splits, seed))
+        sets.append(_reproduce(name, frame, available, n, splits, seed))
     return ScopeReproduction(
         n_wanted=n,
-        n_splits=n_splits,
+        splits=splits,
         seed=seed,
         datasets=tuple(sets),
         published=PUBLISHED,
@@ -126,10 +126,10 @@ def published_for(dataset: str, judge: str) -> list[PublishedRisk]:
     ]
 
 
-def _simulated(n: int, n_splits: int, seed: int) -> ReproducedSet:
+def _simulated(n: int, splits: int, seed: int) -> ReproducedSet:
     frame = read_judgments(two_order_judge(n, seed=seed))
     frame = frame.with_columns(judge=pl.lit("simulated"))
-    return _reproduce(SIMULATOR, frame, n, n, n_splits, seed)
+    return _reproduce(SIMULATOR, frame, n, n, splits, seed)
 
 
 def _judgments(
@@ -160,12 +160,12 @@ def _decided(name: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _reproduce(
-    name: str, frame: pl.DataFrame, available: int, n: int, n_splits: int, seed: int
+    name: str, frame: pl.DataFrame, available: int, n: int, splits: int, seed: int
 ) -> ReproducedSet:
     kept = _sample(frame.select("id").unique(maintain_order=True), n, seed)
     rows = frame.join(kept, on="id", how="semi", maintain_order="left")
     # The paper splits by item; repeated prompts are not held together.
-    seen = evaluate(rows, n_splits=n_splits, cluster=None, seed=seed)
+    seen = evaluate(rows, splits=splits, cluster=None, seed=seed)
     return ReproducedSet(
         dataset=name, n_available=available, n_sampled=kept.height, evaluation=seen
     )

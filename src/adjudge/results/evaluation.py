@@ -27,12 +27,13 @@ class SignalQuality:
 
 @dataclass(frozen=True, kw_only=True)
 class MethodRisk:
-    """One method on one signal at one alpha, over the random splits."""
+    """One method on one signal at one alpha, over the splits; a baseline promises nothing."""
 
     signal: str
     judge: str
     protocol: str | None
     method: str
+    baseline: bool
     alpha: float
     coverage: float
     coverage_sd: float
@@ -62,7 +63,7 @@ class Evaluation(Result):
 
     kind: ClassVar[str] = "evaluation"
 
-    n_splits: int
+    splits: int
     seed: int | None
     ties: str
     delta: float
@@ -102,7 +103,7 @@ class PlanPoint:
 class SelectionPlan(Result):
     """Expected coverage against the number of calibration labels."""
 
-    kind: ClassVar[str] = "selection_plan"
+    kind: ClassVar[str] = "plan_selection"
 
     guarantee: str
     alpha: float
@@ -110,7 +111,7 @@ class SelectionPlan(Result):
     judge: str
     gain: float
     n_labelled: int
-    n_repeats: int
+    repeats: int
     seed: int | None
     recommended: int | None
     points: tuple[PlanPoint, ...]
@@ -163,10 +164,10 @@ class ReproducedSet:
 class ScopeReproduction(Result):
     """The SCOPE paper's protocol on the data given, with its published figures."""
 
-    kind: ClassVar[str] = "scope_reproduction"
+    kind: ClassVar[str] = "reproduction_scope"
 
     n_wanted: int
-    n_splits: int
+    splits: int
     seed: int
     datasets: tuple[ReproducedSet, ...]
     published: tuple[PublishedRisk, ...]

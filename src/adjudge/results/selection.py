@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adjudge._validation import BoolArray, FloatArray, finite
+from adjudge._validation import BoolArray, FloatArray, IntArray, finite
+from adjudge.errors import ArgumentError
 from adjudge.results.base import Result
 
 Accepts = Literal["all", "none", "below", "batch", "groups"]
@@ -54,6 +55,33 @@ def dropped_lines(dropped: Mapping[str, int]) -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Rule:
+    """What a guarantee decided from labelled rows: all that it needs to accept new ones.
+
+    `scores`, `errors` and `weights` are the calibration rows, where a batch is decided with them.
+    """
+
+    accepts: Accepts
+    threshold: float | None = None
+    scores: Sequence[float] | FloatArray = field(default=(), repr=False)
+    errors: Sequence[int] | IntArray = field(default=(), repr=False)
+    weights: Sequence[float] | FloatArray | None = field(default=None, repr=False)
+
+    def accept(self, scores: ArrayLike) -> BoolArray:
+        """Which scores are at most the threshold. No other line of adjudge compares the two.
+
+        >>> Rule(accepts="below", threshold=0.2).accept([0.1, 0.2, 0.3])
+        array([ True,  True, False])
+        """
+        s = finite(scores, "scores", allow_empty=True)
+        if self.threshold is not None:
+            return np.asarray(s <= self.threshold)
+        if self.accepts in ("all", "none"):
+            return np.full(len(s), self.accepts == "all")
+        raise ArgumentError("accepts", self.accepts, "ask the guarantee: one score cannot tell")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Threshold(Result):
     """One deployable rule: accept every verdict whose uncertainty is at most `threshold`.
 
@@ -79,10 +107,12 @@ class Threshold(Result):
 
     def accept(self, scores: ArrayLike) -> BoolArray:
         """Which of the new `scores` the rule accepts."""
-        s = finite(scores, "scores", allow_empty=True)
-        if self.threshold is None:
-            return np.full(len(s), self.accepts == "all")
-        return np.asarray(s <= self.threshold)
+        return self.rule.accept(scores)
+
+    @property
+    def rule(self) -> Rule:
+        """The rule without its counts."""
+        return Rule(accepts=self.accepts, threshold=self.threshold)
 
     def lines(self) -> list[str]:
         if self.accepts == "none":
@@ -163,8 +193,19 @@ class PolicyGroup:
 
     @property
     def covers(self) -> tuple[str | None, ...]:
-        """The values of the grouping column it is for: small groups thrown together are several."""
+        """The values of the grouping column it is for; a pool of small groups has several."""
         return self.members or (self.group,)
+
+    @property
+    def rule(self) -> Rule:
+        """The rule that the policy's guarantee accepts by."""
+        return Rule(
+            accepts=self.accepts,
+            threshold=self.threshold,
+            scores=self.scores,
+            errors=self.errors,
+            weights=self.weights,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from adjudge.io import read_result
 from adjudge.judges.fingerprint import differing_parts
 from adjudge.results.selection import Policy, PolicyGroup
 from adjudge.selection.fingerprints import parts_in_store
+from adjudge.selection.guarantees import find_guarantee
 
 
 def read_policy(path: str | Path) -> Policy:
@@ -22,9 +23,23 @@ def read_policy(path: str | Path) -> Policy:
     adjudge.errors.DataError: missing.json: no such file; check the path
     """
     policy = read_result(path, Policy)
+    find_guarantee(policy.guarantee)  # an unknown one is refused here, with those that are known
     for group in policy.groups:
         _check_group(group, str(path))
     return policy
+
+
+def reason_to_abstain(
+    accepted: bool, *, has_verdict: bool, group: PolicyGroup | None
+) -> str | None:
+    """Why a measured row is not accepted, in the words of select's rows and of the server."""
+    if accepted:
+        return None
+    if not has_verdict:
+        return "no verdict"
+    if group is None:
+        return "group not calibrated"
+    return "nothing is accepted in this group" if group.accepts == "none" else "too uncertain"
 
 
 def check_judge(
@@ -45,26 +60,24 @@ def check_judge(
         if not groups:
             raise _other_judge(judge, protocol, known)
         wanted = {g.judge_fingerprint for g in groups}
-        found = rows.get_column("judge_fingerprint").drop_nulls().unique().sort().to_list()
-        if found and None not in wanted:
-            other = [name for name in found if name not in wanted]
+        given = rows.get_column("judge_fingerprint").drop_nulls().unique().sort().to_list()
+        if given and None not in wanted:
+            other = [name for name in given if name not in wanted]
             if other:
                 raise _other_fingerprint(judge, groups[0], other, store)
-        if not found:
-            remarks.append(
-                f"rows of {judge} carry no judge_fingerprint: only its name was compared"
-            )
+        if not given:
+            remarks.append(f"rows of {judge} have no judge_fingerprint: only its name was compared")
         elif None in wanted:
             remarks.append(f"the policy has no fingerprint of {judge}: only its name was compared")
         elif rows.get_column("judge_fingerprint").null_count():
-            remarks.append(f"some rows of {judge} carry no judge_fingerprint: taken on its name")
+            remarks.append(f"some rows of {judge} have no judge_fingerprint: taken on its name")
     return remarks
 
 
 def _other_fingerprint(
-    judge: str, group: PolicyGroup, found: list[str], store: str | Path | None
+    judge: str, group: PolicyGroup, given: list[str], store: str | Path | None
 ) -> PolicyMismatchError:
-    known = parts_in_store(found[:1], store).get(found[0])
+    known = parts_in_store(given[:1], store).get(given[0])
     if known is not None and group.fingerprint_parts is not None:
         differs = differing_parts(group.fingerprint_parts, known)
         return PolicyMismatchError(
@@ -74,19 +87,19 @@ def _other_fingerprint(
         )
     return PolicyMismatchError(
         f"the policy was made for {judge} with fingerprint {_short([group.judge_fingerprint])}, "
-        f"and these rows carry {_short(found)}: same judge name and protocol, so its prompt, "
+        f"and these rows have {_short(given)}: same judge name and protocol, so its prompt, "
         "weights, engine or settings differ; calibrate on judgments of this one",
         differs=("judge_fingerprint",),
     )
 
 
 def _check_members(policy: Policy, frame: pl.DataFrame) -> None:
-    found = set(frame.get_column("judge_fingerprint").drop_nulls().unique().to_list())
-    other = sorted(found - set(policy.judge_fingerprints))
+    given = set(frame.get_column("judge_fingerprint").drop_nulls().unique().to_list())
+    other = sorted(given - set(policy.judge_fingerprints))
     if policy.judge_fingerprints and other:
         raise PolicyMismatchError(
             f"the jury was calibrated with fingerprints {_short(policy.judge_fingerprints)}, and "
-            f"these rows carry {_short(other)}; calibrate on judgments of these judges",
+            f"these rows have {_short(other)}; calibrate on judgments of these judges",
             differs=("judge_fingerprint",),
         )
 

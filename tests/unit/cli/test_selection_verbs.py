@@ -154,7 +154,7 @@ def test_reproduce_scope_on_data_and_on_the_simulator(files, capsys):
     code, out, _err = out_of(
         capsys, "reproduce", "scope", "--splits", "5", "--sample", "40", "--json"
     )
-    assert json.loads(out)["kind"] == "scope_reproduction"
+    assert json.loads(out)["kind"] == "reproduction_scope"
 
 
 def test_text_from_data_is_not_obeyed(files, capsys):

@@ -98,7 +98,7 @@ def test_the_names_are_headings_of_the_page(folder: Path, tmp_path: Path) -> Non
 def test_signals_of_one_judge_asked_in_two_ways_are_told_apart(tmp_path: Path) -> None:
     rows = _judgments(right=0.8, name="one")
     both = pl.concat([rows, rows.with_columns(protocol=pl.lit("verbalized"))])
-    write_result(evaluate(both, n_splits=5), tmp_path / "evaluation.json")
+    write_result(evaluate(both, splits=5), tmp_path / "evaluation.json")
     page = render_report(tmp_path, format="md")
     assert "one (preference)" in page
     assert "one (verbalized)" in page

@@ -23,11 +23,11 @@ def rows(n=120, seed=0, judge="x"):
 
 
 def test_one_judge_shows_methods_and_several_show_judges(tmp_path):
-    one = evaluate(rows(), n_splits=10)
+    one = evaluate(rows(), splits=10)
     figure = evaluation_figure(one)
     labels = {text.get_text() for text in figure.axes[0].get_legend().get_texts()}
     assert {"scope", "fdr", "pac", "naive", "heuristic", "vanilla"} <= labels
-    both = evaluate(pl.concat([rows(), rows(seed=1, judge="y")]), n_splits=10)
+    both = evaluate(pl.concat([rows(), rows(seed=1, judge="y")]), splits=10)
     figure = evaluation_figure(both)
     assert {"x", "y"} <= {t.get_text() for t in figure.axes[0].get_legend().get_texts()}
     assert save_figure(figure, tmp_path / "e.png").stat().st_size > 20_000
@@ -36,17 +36,17 @@ def test_one_judge_shows_methods_and_several_show_judges(tmp_path):
 
 
 def test_every_panel_can_stand_alone():
-    pictures = evaluation_pictures(evaluate(rows(), n_splits=10))
+    pictures = evaluation_pictures(evaluate(rows(), splits=10))
     assert len(pictures) == 4
     assert all(caption and figure.axes[0].get_title(loc="left") for figure, caption in pictures)
 
 
 def test_the_papers_signals_are_used_where_they_exist():
-    seen = evaluate(rows(), n_splits=10)
+    seen = evaluate(rows(), splits=10)
     used = {(m.method, m.signal) for m in paper_rows(seen, "x", None)}
     assert ("naive", "single_order") in used
     assert ("scope", "preference_entropy") in used
-    single = evaluate(rows().select("id", "label", "judge", p_a="p_fwd"), n_splits=10)
+    single = evaluate(rows().select("id", "label", "judge", p_a="p_fwd"), splits=10)
     assert {m.signal for m in paper_rows(single, "x", None)} == {"p_a"}
 
 

@@ -192,7 +192,7 @@ def test_groups_have_their_own_rules_and_small_ones_are_named():
     assert policy.groups[0].threshold == alone.threshold
     assert policy.groups[2].accepts == "none"
     assert "refused: 6 labels" in (policy.groups[2].note or "")
-    assert any("0.1 / 3" in line for line in policy.warnings)
+    assert any("spends 0.0333 of delta 0.1 on each of 3 rules" in line for line in policy.warnings)
 
 
 def test_small_groups_are_pooled_on_request():

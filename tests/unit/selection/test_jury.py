@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import minimize
 
 from adjudge.errors import ArgumentError
+from adjudge.selection.guarantees.scope import scope_threshold
 from adjudge.selection.jury import calibrate_jury, mean_jury
-from adjudge.selection.scope import scope_threshold
 from adjudge.simulate.selective import several_judges
 from adjudge.uncertainty import preference_entropy
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import lru_cache, partial
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,10 +13,11 @@ from scipy import stats
 from scipy.special import rel_entr
 
 from adjudge._stats import binomial_lower_tail
-from adjudge._validation import BoolArray, IntArray, exact_level, paired
-from adjudge.results.selection import Threshold
-from adjudge.selection._rule import threshold_at
-from adjudge.selection.blocks import SortedScores, sort_scores
+from adjudge._validation import BoolArray, FloatArray, IntArray, exact_level
+from adjudge.results.selection import Rule, Threshold, percent
+from adjudge.selection.guarantees.base import Guarantee
+from adjudge.selection.split_counts import SplitCounts, SplitOutcome
+from adjudge.selection.thresholds import SortedScores, sort_scores, threshold_at
 
 #: Above this many rows an exact rational tail is slow, and a tie with delta no longer occurs in
 #: practice; a tail that floats cannot tell from delta then counts as a failed test.
@@ -53,7 +55,7 @@ def pac_threshold(
     'none'
     """
     level, failure = exact_level(alpha), exact_level(delta, "delta")
-    ordered = sort_scores(*paired(scores, errors))
+    ordered = sort_scores(scores, errors)
     return threshold_at(
         ordered, _runs_of_tests(ordered, level, failure), method="pac", alpha=level, delta=failure
     )
@@ -68,13 +70,13 @@ def starts(n: int, alpha: Fraction, delta: Fraction) -> list[int]:
     >>> starts(100, tenth, tenth), starts(522, tenth, tenth), starts(3000, tenth, tenth)
     ([22], [29, 116], [36, 144, 576, 2304])
     """
-    found: list[int] = []
+    ranks: list[int] = []
     while True:
-        shares = len(found) + 1
+        shares = len(ranks) + 1
         first = fewest_rows(alpha, delta / shares)
         if first * _APART ** (shares - 1) > n:
-            return found
-        found = [first * _APART**i for i in range(shares)]
+            return ranks
+        ranks = [first * _APART**i for i in range(shares)]
 
 
 def _runs_of_tests(ordered: SortedScores, alpha: Fraction, delta: Fraction) -> int:
@@ -133,7 +135,7 @@ def fewest_rows(alpha: Fraction, delta: Fraction) -> int:
 def allowed_table(most: int, alpha: Fraction, delta: Fraction) -> IntArray:
     """The most errors E with P(Binomial(k, alpha) <= E) <= delta, for k = 0, 1, ..., `most`.
 
-    -1 where not even 0 passes. Found by walking along the boundary:
+    -1 where not even 0 passes. Computed by walking along the boundary:
     one more row allows one more error or none, since with T(k, E) the tail and f(k, E) the mass,
 
         T(k + 1, E) = T(k, E) - alpha f(k, E),    T(k, E + 1) = T(k, E) + f(k, E + 1),
@@ -146,7 +148,7 @@ def allowed_table(most: int, alpha: Fraction, delta: Fraction) -> IntArray:
     allowed = np.full(most + 1, -1, dtype=np.int64)
     level, failure = float(alpha), float(delta)
     odds, k = level / (1 - level), fewest_rows(alpha, delta)
-    found, errors, fresh = [], 0, False
+    most_errors, errors, fresh = [], 0, False
     tail = mass = 0.0
     while k <= most:
         if not fresh or k % _WALK == 0:
@@ -162,12 +164,12 @@ def allowed_table(most: int, alpha: Fraction, delta: Fraction) -> IntArray:
             passes = reach < failure
         if passes:
             errors, tail, mass = errors + 1, reach, more
-        found.append(errors)
+        most_errors.append(errors)
         k += 1
         tail -= level * mass
         mass *= (1 - level) * k / (k - errors)
-    if found:
-        allowed[-len(found) :] = found
+    if most_errors:
+        allowed[-len(most_errors) :] = most_errors
     allowed.setflags(write=False)
     return allowed
 
@@ -179,3 +181,76 @@ def _tail_passes(errors: int, rows: int, alpha: Fraction, delta: Fraction) -> bo
     a, b = alpha.numerator, alpha.denominator
     total = sum(math.comb(rows, i) * a**i * (b - a) ** (rows - i) for i in range(errors + 1))
     return bool(total * delta.denominator <= delta.numerator * b**rows)
+
+
+def _cuts_over_splits(splits: SplitCounts, alpha: Fraction, delta: Fraction) -> IntArray:
+    """The cut at which the last run of passed tests ends in each split; -1 where none passed."""
+    table, rows, columns = splits.table, np.arange(len(splits.k)), len(splits.table.order)
+    # Every split has as many calibration rows, so that runs begin at the same ranks in all.
+    ranks = starts(int(splits.n_calibration[0]), alpha, delta)
+    ends = [table.block_end[splits.column_of(np.full(len(rows), rank))] for rank in ranks]
+    ends.append(np.full(len(rows), columns + 1))
+    # The errors with a block are those before the next one: the counts of the following cut.
+    k, errors = splits.with_block(), splits.errors[:, 1:]
+    shares, cut = np.zeros(len(rows), np.int64), np.full(len(rows), -1)
+    for end, following in pairwise(ends):
+        most = int(splits.running[rows, np.minimum(following, columns) - 1].max())
+        first = np.searchsorted(table.before, end)
+        until = np.searchsorted(table.after, following)
+        shares += 1
+        # Two starts in one tie block are one test with both shares.
+        tested = end < following
+        for held in np.unique(shares[tested]):
+            own = np.flatnonzero(tested & (shares == held))
+            allowed = allowed_table(most, alpha, delta * int(held) / len(ranks))
+            passed = splits.errors[own, first[own]] <= allowed[splits.running[own, end[own] - 1]]
+            low, high = int(first[own].min()), int(until[own].max())
+            column = np.arange(low, high)
+            inside = (column >= first[own, None]) & (column < until[own, None])
+            rows_with = np.where(inside, k[own, low:high], 0)
+            failed = inside & (errors[own, low:high] > allowed[rows_with])
+            broken = failed.any(axis=1)
+            stop = np.where(broken, low + failed.argmax(axis=1) if low < high else 0, until[own])
+            cut[own[passed]] = stop[passed]
+            shares[own[~passed | broken]] = 0
+    return cut
+
+
+class Pac(Guarantee):
+    """One threshold that holds with probability 1 - delta."""
+
+    name = "pac"
+    summary = "this threshold, with probability 1 - delta"
+    assumption = "the labelled pairs are an independent random sample of the pairs to be judged"
+    uses_delta = True
+
+    def decide(
+        self,
+        scores: FloatArray,
+        errors: IntArray,
+        *,
+        alpha: Fraction,
+        delta: Fraction,
+        weights: FloatArray | None = None,
+    ) -> Rule:
+        return pac_threshold(scores, errors, alpha=alpha, delta=delta).rule
+
+    def fewest_labels(self, alpha: Fraction, delta: Fraction) -> int:
+        return fewest_rows(alpha, delta)
+
+    def promise(self, alpha: float, delta: float) -> str:
+        return (
+            f"with probability at least {percent(1 - delta)} over the labels drawn, the error "
+            f"rate of everything this rule will ever accept is at most {percent(alpha)}"
+        )
+
+    def not_promised(self, alpha: float, delta: float) -> str:
+        return "the share of errors in one particular batch, which scatters around that rate"
+
+    def counts_over_splits(
+        self, splits: SplitCounts, *, alpha: Fraction, delta: Fraction
+    ) -> SplitOutcome:
+        return splits.below_threshold(_cuts_over_splits(splits, alpha, delta))
+
+
+PAC = Pac()

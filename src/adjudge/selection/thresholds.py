@@ -1,8 +1,8 @@
-"""Tied scores enter or leave together: running counts of accepted rows and errors.
+"""Thresholds: tied scores enter or leave together, and every comparison is of whole numbers.
 
 Two sorted arrays answer every question that a threshold raises: all scores, and the scores of
 the wrong rows. Between two errors a looser threshold only adds right verdicts, so the loosest
-feasible threshold always stands just before a block with an error, or at the very end; and a
+feasible threshold always lies just before a block with an error, or at the very end; and a
 test can only begin to fail at a block with an error. One candidate per wrong row is enough, and
 whole buckets of candidates are settled by their ends, so that a threshold costs little more than
 the sort.
@@ -15,11 +15,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from adjudge._validation import BoolArray, FloatArray, IntArray
-from adjudge.selection.exact import at_most
+from adjudge._validation import BoolArray, FloatArray, IntArray, paired
+from adjudge.results.selection import Accepts, Threshold, share
 
 _BUCKET = 1024
+_SAFE = 2**62
 
 #: Given errors and rows, which of the tests pass. More rows or fewer errors never hurt.
 Test = Callable[[IntArray, IntArray], BoolArray]
@@ -89,6 +91,67 @@ class SortedScores:
         return np.searchsorted(self.scores, self.wrong[error], side="right").astype(np.int64)
 
 
-def sort_scores(scores: FloatArray, errors: IntArray) -> SortedScores:
-    """Both sorted arrays of checked scores and errors."""
-    return SortedScores(np.sort(scores), np.sort(scores[errors.astype(np.bool_)]))
+def sort_scores(scores: ArrayLike, errors: ArrayLike) -> SortedScores:
+    """Both sorted arrays of scores and 0/1 errors, which are checked."""
+    s, e = paired(scores, errors)
+    return SortedScores(np.sort(s), np.sort(s[e.astype(np.bool_)]))
+
+
+def threshold_at(
+    ordered: SortedScores,
+    rows: int,
+    *,
+    method: str,
+    alpha: Fraction,
+    delta: Fraction | None = None,
+) -> Threshold:
+    """The rule that accepts the `rows` smallest scores (a whole number of tie blocks)."""
+    n = len(ordered.scores)
+    accepts: Accepts = "all" if rows == n else "none" if rows == 0 else "below"
+    threshold = float(ordered.scores[rows - 1]) if accepts == "below" else None
+    errors = ordered.accepted(ordered.scores[rows - 1])[1] if rows else 0
+    return Threshold(
+        method=method,
+        alpha=float(alpha),
+        delta=None if delta is None else float(delta),
+        accepts=accepts,
+        threshold=threshold,
+        feasible=rows > 0,
+        n_calibration=n,
+        n_errors=len(ordered.wrong),
+        n_accepted=rows,
+        n_accepted_errors=errors,
+        empirical_risk=share(errors, rows),
+        coverage=share(rows, n),
+    )
+
+
+def at_most(part: IntArray, whole: IntArray, ratio: Fraction) -> BoolArray:
+    """part <= ratio * whole, elementwise and exactly.
+
+    A float sum of (e_i - alpha) lands on the wrong side of -1 often enough to move thresholds.
+    Both sides are multiplied out, part * q <= p * whole for ratio = p/q. Where that could leave
+    64 bits, floats decide the clear cases and Python's own integers the close ones.
+
+    >>> at_most(np.array([3, 4]), np.array([30, 30]), Fraction(1, 10))
+    array([ True, False])
+    """
+    p, q = ratio.numerator, ratio.denominator
+    largest = max(_reach(part) * q, _reach(whole) * p, p, q)
+    if largest < _SAFE:
+        # Counts may come in 32 bits, where numpy's products would wrap around without a word.
+        bits = np.int32 if largest < 2**31 else np.int64
+        return np.asarray(np.multiply(part, q, dtype=bits) <= np.multiply(whole, p, dtype=bits))
+    left, right = part * 1.0, whole * float(ratio)
+    decided = np.asarray(left <= right)
+    close = np.abs(left - right) <= 1e-9 * np.maximum(np.abs(left), np.abs(right))
+    for at in zip(*np.nonzero(close), strict=True):
+        one, all_of_it = (np.broadcast_to(counts, decided.shape)[at] for counts in (part, whole))
+        decided[at] = int(one) * q <= int(all_of_it) * p
+    return decided
+
+
+def _reach(values: IntArray) -> int:
+    if np.size(values) == 0:
+        return 0
+    return max(abs(int(np.min(values))), abs(int(np.max(values))))
