@@ -24,14 +24,15 @@ from adjudge.results.selection import (
     counted,
     share,
 )
+from adjudge.rows.dropped import merge_dropped
+from adjudge.rows.identity import Parts, parts_in_store
+from adjudge.rows.judgments import Judgments, read_labelled
 from adjudge.selection.acceptance import Acceptance, accept_labels, accept_labels_pooled
 from adjudge.selection.conditions import assumptions, cautions
-from adjudge.selection.fingerprints import Parts, parts_in_store
 from adjudge.selection.groups import Entry, entries, pool_small
 from adjudge.selection.guarantees import DEFAULT, all_guarantees, find_guarantee
 from adjudge.selection.guarantees.base import Guarantee
 from adjudge.selection.guarantees.fdr import effective_size
-from adjudge.selection.inputs import read_labelled
 from adjudge.selection.jury import JuryRows, form_jury
 
 #: Calibration scores that a policy with a threshold keeps: plenty for the drift test, which calls
@@ -74,7 +75,7 @@ class _Ruling:
 
 
 def calibrate(
-    judgments: TableLike,
+    judgments: TableLike | Judgments,
     *,
     alpha: float | Fraction = 0.1,
     labels: TableLike | None = None,
@@ -107,6 +108,7 @@ def calibrate(
     The policy has what every guarantee would accept in `alternatives`, so that choosing one is a
     choice. Nothing accepted is a result: `feasible` is False.
 
+    >>> import polars as pl
     >>> frame = pl.DataFrame({"id": range(60), "p_a": [0.95] * 50 + [0.6] * 10,
     ...                       "label": ["A"] * 50 + ["B"] * 10})
     >>> policy = calibrate(frame, alpha=0.1)
@@ -127,15 +129,14 @@ def calibrate(
         by=by,
         weights=weights,
     )
-    frame, column, dropped = table.frame, table.cluster, dict(table.dropped)
+    frame, column = table.frame, table.cluster
     members: JuryRows | None = None
     if jury is not None:
         members = form_jury(frame, jury, jury_share, cluster=column, seed=seed)
-        frame, dropped = members.rows, dropped | dict(members.dropped)
+        frame = members.rows
     made = entries(frame, by=by, cluster=column, weights=weights, seed=seed)
-    repeated = frame.height - sum(map(len, made))
-    if repeated:
-        dropped[f"same {column} as a row kept"] = repeated
+    repeated = {f"same {column} as a row kept": frame.height - sum(map(len, made))}
+    dropped = merge_dropped(table.dropped, members.dropped if members else {}, repeated)
     least = _Terms(level, failure, len(made), seed).fewest_labels(chosen)
     made = pool_small(made, least, small_groups=small_groups)
     terms = _Terms(level, failure, len(made), seed)
