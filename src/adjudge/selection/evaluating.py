@@ -7,12 +7,18 @@ from fractions import Fraction
 
 import numpy as np
 
-from adjudge._stats import auprc, auroc, expected_calibration_error, reliability_bins
+from adjudge._stats import (
+    auprc,
+    auroc,
+    cluster_codes,
+    expected_calibration_error,
+    reliability_bins,
+)
 from adjudge._validation import FloatArray, IntArray, count, exact_level
 from adjudge.errors import ArgumentError
 from adjudge.io.tables import TableLike
 from adjudge.results.evaluation import Curve, Evaluation, MethodRisk, SignalQuality
-from adjudge.selection.inputs import read_labelled
+from adjudge.rows.judgments import Judgments, read_labelled
 from adjudge.selection.signals import Signal, signals_of
 from adjudge.selection.splits import ALPHAS, SplitRisk, choose_methods, split_risks
 
@@ -26,7 +32,7 @@ CAVEATS = (
 
 
 def evaluate(
-    judgments: TableLike,
+    judgments: TableLike | Judgments,
     *,
     labels: TableLike | None = None,
     judge: str | None = None,
@@ -63,8 +69,8 @@ def evaluate(
     column = table.cluster
     qualities, risks, curves = [], [], []
     for rows in table.frame.partition_by(["judge", "protocol"], maintain_order=True):
-        clusters = None if column is None else _own_cluster(rows[column].to_list())
-        units = rows.height if clusters is None else len(set(clusters))
+        clusters = None if column is None else rows[column].to_list()
+        units = rows.height if clusters is None else cluster_codes(clusters)[1]
         if units < 2:
             raise ArgumentError("judgments", rows["judge"][0], "needs two labelled rows to split")
         for signal in signals_of(rows, seed=seed):
@@ -97,11 +103,6 @@ def evaluate(
         warnings=(f"split by {column}: one row of each calibrates",) if column else (),
         dropped=dict(table.dropped),
     )
-
-
-def _own_cluster(names: Sequence[object]) -> list[object]:
-    """A row without a cluster is a cluster of its own."""
-    return [("row", at) if name is None else name for at, name in enumerate(names)]
 
 
 def _quality(signal: Signal) -> SignalQuality:
