@@ -9,15 +9,14 @@ import polars as pl
 
 from adjudge._validation import count, exact_level, open_unit
 from adjudge.errors import ArgumentError
-from adjudge.io import join_labels, open_labels
 from adjudge.io.tables import TableLike
 from adjudge.results.evaluation import PlanPoint, SelectionPlan
-from adjudge.selection.clusters import one_row_per_cluster
+from adjudge.rows.clusters import cluster_column, one_row_per_cluster
+from adjudge.rows.dropped import merge_dropped
+from adjudge.rows.judgments import Judgments, prepare_judgments, read_labelled
 from adjudge.selection.groups import Entry, entries
 from adjudge.selection.guarantees import DEFAULT, find_guarantee
 from adjudge.selection.guarantees.base import Guarantee
-from adjudge.selection.inputs import read_labelled, read_new
-from adjudge.selection.rows import cluster_column
 
 _SMALLEST = 25
 _FEWEST_LABELS = 20
@@ -26,7 +25,7 @@ _BEYOND = 4
 
 
 def plan_selection(
-    judgments: TableLike,
+    judgments: TableLike | Judgments,
     *,
     alpha: float | Fraction = 0.1,
     labels: TableLike | None = None,
@@ -64,10 +63,8 @@ def plan_selection(
     if len(made) > 1:
         names = sorted({f"{entry.judge} ({entry.protocol})" for entry in made})
         raise ArgumentError("judge", None, "choose one of " + ", ".join(names))
-    entry, dropped = made[0], dict(table.dropped)
-    repeated = table.frame.height - len(entry)
-    if repeated:
-        dropped[f"same {table.cluster} as a row kept"] = repeated
+    entry = made[0]
+    repeated = {f"same {table.cluster} as a row kept": table.frame.height - len(entry)}
     if len(entry) < _FEWEST_LABELS:
         raise ArgumentError(
             "judgments", len(entry), f"label {_FEWEST_LABELS} pairs or more to plan from"
@@ -93,12 +90,12 @@ def plan_selection(
             "extrapolated points take these labels for the whole truth and lean to the hopeful "
             "side",
         ),
-        dropped=dropped,
+        dropped=merge_dropped(table.dropped, repeated),
     )
 
 
 def ids_to_label(
-    judgments: TableLike,
+    judgments: TableLike | Judgments,
     n: int,
     *,
     labels: TableLike | None = None,
@@ -112,17 +109,16 @@ def ids_to_label(
     [('y', 'random')]
     """
     count(n, "n", least=1)
-    frame = read_new(judgments, judge=None, protocol=None).everything
-    if labels is not None:
-        frame = join_labels(frame, open_labels(labels).frame).frame
-    column = cluster_column(frame, cluster)
+    frame = prepare_judgments(judgments, labels=labels).frame
+    column = cluster_column(frame, cluster, within=["judge", "protocol"])
     if "label" not in frame.columns:
         frame = frame.with_columns(label=pl.lit(None, pl.String))
     done = frame.filter(pl.col("label").is_not_null())
     left = frame.filter(pl.col("label").is_null()).unique("id").sort("id")
     if column is not None:
-        left = left.filter(~pl.col(column).is_in(done[column].drop_nulls().to_list()))
-        left = left[one_row_per_cluster(left[column].to_list(), rng=seed).tolist()]
+        again = pl.col(column).is_in(done[column].drop_nulls().to_list())
+        left = left.filter(~again.fill_null(False))
+        left = left[one_row_per_cluster(left[column].to_list(), seed=seed).tolist()]
     if left.height < n:
         raise ArgumentError("n", n, f"only {left.height} unlabelled pairs are left to draw from")
     pick = np.random.default_rng(seed).permutation(left.height)[:n]
