@@ -15,13 +15,13 @@ from adjudge._validation import BoolArray, FloatArray, IntArray, exact_level
 from adjudge.errors import ArgumentError
 from adjudge.io.tables import TableLike
 from adjudge.results.selection import Drift, Policy, Selection, share
-from adjudge.selection.clusters import one_row_per_cluster
-from adjudge.selection.drift import drift_of
+from adjudge.rows.clusters import one_row_per_cluster
+from adjudge.rows.columns import text_column
+from adjudge.rows.drift import drift_of
+from adjudge.rows.judgments import Judgments, read_new
 from adjudge.selection.guarantees import find_guarantee
-from adjudge.selection.inputs import read_new
 from adjudge.selection.jury import INCOMPLETE, Jury, jury_judgments
 from adjudge.selection.policy import check_judge, read_policy, reason_to_abstain
-from adjudge.selection.rows import with_column
 
 _COLUMNS = ["id", "judge", "verdict", "p_a", "uncertainty", "accepted"]
 
@@ -39,7 +39,7 @@ class SelectionRun:
 
 
 def select(
-    judgments: TableLike,
+    judgments: TableLike | Judgments,
     policy: Policy | str | Path,
     *,
     judge: str | None = None,
@@ -75,8 +75,8 @@ def select(
         if column is not None and column not in usable.columns:
             raise ArgumentError("judgments", column, f"the policy needs this column ({option})")
     if rules.by is not None:
-        usable = with_column(usable, rules.by, "by")
-        everything = with_column(everything, rules.by, "by")
+        usable = usable.with_columns(text_column(usable, rules.by, "by"))
+        everything = everything.with_columns(text_column(everything, rules.by, "by"))
     placed = _place(rules, usable)
     accepted = _accept(rules, usable, placed)
     reasons = _reasons(rules, usable, placed, accepted)
@@ -205,7 +205,7 @@ def _drift(policy: Policy, rows: pl.DataFrame, placed: IntArray, seed: int) -> D
         here = np.flatnonzero(placed == number)
         if policy.cluster is not None and policy.cluster in rows.columns and len(here):
             names = rows.get_column(policy.cluster)[here.tolist()].to_list()
-            here = here[one_row_per_cluster(names, rng=seed)]
+            here = here[one_row_per_cluster(names, seed=seed)]
         parts.append((group.name, np.asarray(group.scores), scores[here]))
     drift = drift_of(parts)
     if policy.weights_column is not None and drift.flagged:
