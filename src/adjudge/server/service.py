@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from adjudge._validation import exact_level
-from adjudge.errors import ArgumentError, InputError, PolicyMismatchError
-from adjudge.judges.fingerprint import differing_parts
+from adjudge.errors import ArgumentError, InputError
 from adjudge.judges.interface import Judge, KnowsSubject, Question, Reply
 from adjudge.records import MEASURED, Judgment, Pair
 from adjudge.results.selection import Policy, PolicyGroup
+from adjudge.rows.identity import Identity
 from adjudge.selection.guarantees import all_guarantees, find_guarantee
-from adjudge.selection.policy import reason_to_abstain
+from adjudge.selection.policy import matching_groups, reason_to_abstain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,29 +113,7 @@ def check_servable(policy: Policy) -> None:
 
 def matching_rules(policy: Policy, judge: Judge) -> list[PolicyGroup]:
     """The policy's rules for this judge, or a refusal that says which part differs."""
-    own = [group for group in policy.groups if group.judge_fingerprint == judge.fingerprint]
-    if own:
-        return own
-    for group in policy.groups:
-        if group.fingerprint_parts is not None:
-            differs = differing_parts(dict(group.fingerprint_parts), judge.fingerprint_parts)
-            raise PolicyMismatchError(
-                f"the policy was made for another judge or prompt (differs: {', '.join(differs)}); "
-                "calibrate on judgments of this one",
-                differs=differs,
-            )
-    named = [
-        group
-        for group in policy.groups
-        if group.judge_fingerprint is None
-        and group.judge == judge.backend.name
-        and group.protocol in (None, judge.protocol.name)
-    ]
-    if not named:
-        made_for = ", ".join(sorted({group.judge for group in policy.groups}))
-        raise PolicyMismatchError(
-            f"the policy was made for {made_for}, not for {judge.backend.name} by "
-            f"{judge.protocol.name}; calibrate on judgments of this one",
-            differs=("judge",),
-        )
-    return named
+    given = Identity(
+        judge.backend.name, judge.protocol.name, judge.fingerprint, judge.fingerprint_parts
+    )
+    return matching_groups(policy, given)[0]
