@@ -59,17 +59,16 @@ def selection(
     from adjudge.present.selection import plan_figure
     from adjudge.present.selection_tables import plan_view
     from adjudge.present.theme import save_figure
+    from adjudge.rows.judgments import prepare_judgments
     from adjudge.selection import ids_to_label, plan_selection
 
+    prepared = prepare_judgments(judgments, labels=labels, judge=judge, protocol=protocol)
     plan = plan_selection(
-        judgments,
+        prepared,
         alpha=alpha,
-        labels=labels,
         guarantee=guarantee,
         delta=delta,
         ties=ties,
-        judge=judge,
-        protocol=protocol,
         cluster=cluster,
         gain=gain,
         repeats=repeats,
@@ -80,7 +79,7 @@ def selection(
         if wanted <= 0:
             remark(f"no more labels are needed, {plan.n_labelled} exist: {write_ids} not written")
         else:
-            chosen = ids_to_label(judgments, wanted, labels=labels, cluster=cluster, seed=seed)
+            chosen = ids_to_label(prepared, wanted, cluster=cluster, seed=seed)
             write_rows(chosen, write_ids)
             remark(f"wrote {chosen.height} ids to {write_ids}")
     deliver(plan, as_json=as_json, output=output, view=plan_view(plan))
