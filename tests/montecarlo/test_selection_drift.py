@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from adjudge.selection import score_drift
-from adjudge.selection.drift import DRIFT_LEVEL, drift_of
+from adjudge.rows.drift import DRIFT_LEVEL, drift_of, score_drift
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ class Identity:
     parts: Mapping[str, Any] | None = None
 
     def __str__(self) -> str:
-        name = self.judge or "a judge without a name"
+        name = self.judge or "a judge"
         return name if self.protocol is None else f"{name} ({self.protocol})"
 
 
@@ -166,10 +166,11 @@ def _mismatch(
     elif any(_names_agree(one, given) for one in known):
         differs = ("judge_fingerprint",)
         old = ", ".join(dict.fromkeys(str(one.fingerprint)[:12] for one in known))
-        why = (
-            f" with fingerprint {old}, and here it is {str(given.fingerprint)[:12]}: same judge "
-            "name and protocol, so its prompt, weights, engine or settings differ"
-        )
+        why = f" with fingerprint {old}, and here it is {str(given.fingerprint)[:12]}"
+        if given.judge is not None:
+            why += (
+                ": same judge name and protocol, so its prompt, weights, engine or settings differ"
+            )
     else:
         differs = ("protocol" if given.judge in {one.judge for one in known} else "judge",)
         why = f", not for {given}"

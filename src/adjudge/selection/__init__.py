@@ -2,8 +2,6 @@
 
 from adjudge.selection.baselines import heuristic_accept, naive_threshold, vanilla_threshold
 from adjudge.selection.calibrating import calibrate
-from adjudge.selection.clusters import one_row_per_cluster
-from adjudge.selection.drift import score_drift
 from adjudge.selection.evaluating import evaluate
 from adjudge.selection.guarantees import (
     all_guarantees,
@@ -42,14 +40,12 @@ __all__ = [
     "ids_to_label",
     "mean_jury",
     "naive_threshold",
-    "one_row_per_cluster",
     "pac_threshold",
     "plan_selection",
     "pooled_fdr_select",
     "read_policy",
     "register_guarantee",
     "scope_threshold",
-    "score_drift",
     "select",
     "split_risks",
     "unregister_guarantee",

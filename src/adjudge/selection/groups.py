@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from adjudge._validation import BoolArray, FloatArray, IntArray, one_of
-from adjudge.selection.clusters import one_row_per_cluster
+from adjudge.rows.clusters import one_row_per_cluster
 
 SMALL_GROUPS = ("refuse", "pool")
 #: The name of small groups that were pooled on request.
@@ -48,7 +48,7 @@ def entries(
     made = []
     for key, rows in frame.partition_by(keys, as_dict=True, maintain_order=True).items():
         if cluster is not None:
-            kept = one_row_per_cluster(rows.get_column(cluster).to_list(), rng=seed)
+            kept = one_row_per_cluster(rows.get_column(cluster).to_list(), seed=seed)
             rows = rows[kept.tolist()]
         prints = rows.get_column("judge_fingerprint").drop_nulls().unique().sort().to_list()
         made.append(

@@ -491,8 +491,8 @@ def test_every_label_of_the_file_is_accounted_for():
     policy = calibrate(frame, labels=given, alpha=0.1)
     assert policy.dropped == {
         "raters without a majority": 1,
-        "label whose id no row has": 2,
-        "label in the judgments, replaced by the one in the labels file": 29,
+        "label of an id that no row has": 2,
+        "label of the row, replaced by the one in the labels file": 29,
     }
 
 
