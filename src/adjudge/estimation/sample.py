@@ -2,7 +2,7 @@
 
 Rows without a label are the test set and give the judge's rate; rows with one calibrate. Rows that
 were picked for labelling out of the test rows (`sampled_by` = plan) do both: taking them out of the
-test set would leave a test set whose verdicts the plan has bent.
+test set would leave a test set whose verdicts the plan has biased.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Sample:
         """Whether labels were picked with unequal, known probabilities."""
         return self.weights is not None
 
-    def restricted(self, rows: BoolArray, *, calibration: BoolArray | None = None) -> Sample:
+    def restrict(self, rows: BoolArray, *, calibration: BoolArray | None = None) -> Sample:
         """Only these rows test; they calibrate too unless `calibration` names others.
 
         The arrays keep their length, so that influence values of several restrictions add up.
