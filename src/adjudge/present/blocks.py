@@ -47,6 +47,7 @@ class Table:
     """A table; the first `text_columns` columns are words, the others numbers.
 
     `detail` marks what a reader can do without: folded in HTML, left out of terminal and Markdown.
+    `optional` names columns that a terminal too narrow for all of them leaves out, first to last.
     """
 
     columns: Sequence[str]
@@ -54,6 +55,7 @@ class Table:
     caption: str = ""
     text_columns: int = 1
     detail: bool = False
+    optional: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,15 @@ def number(value: float | int | None, digits: int = 3) -> str:
     return f"{value:.{digits}f}"
 
 
+def signed(value: float | None, digits: int = 3) -> str:
+    """A difference with its sign; a dash where there is none.
+
+    >>> signed(0.0312), signed(-0.2), signed(None)
+    ('+0.031', '-0.200', '–')
+    """
+    return DASH if value is None else f"{value:+.{digits}f}"
+
+
 def percent(value: float | None, digits: int = 1) -> str:
     """A share as a percentage, without needless zeros; a dash where there is none.
 

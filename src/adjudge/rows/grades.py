@@ -30,7 +30,8 @@ class Grades:
     `scale` says what the judge gives: 0/1 (binary), probabilities, or classes. For classes
     `verdicts` and `labels` are codes into `names` (-1: no label); else `judge` and `human` are
     numbers (NaN: no label) and `sampling_probability` those of labels drawn by a plan (None:
-    there are none). Codes of `groups` and `strata` are into their names; `clusters` are codes.
+    there are none). `by` names the column of the groups. Codes of `groups` and `strata` are into
+    their names; `clusters` are codes.
     """
 
     frame: pl.DataFrame
@@ -42,6 +43,7 @@ class Grades:
     verdicts: IntArray
     labels: IntArray
     names: tuple[str, ...]
+    by: str | None
     groups: IntArray | None
     group_names: tuple[str, ...]
     strata: IntArray | None
@@ -147,6 +149,7 @@ def prepare_grades(
         verdicts=classes.verdicts if classes else nothing,
         labels=classes.labels if classes else nothing,
         names=classes.names if classes else (),
+        by="by" if "by" in columns and not isinstance(by, str) else columns.get("by"),
         groups=groups,
         group_names=group_names,
         strata=layers,
