@@ -144,7 +144,7 @@ def main() -> None:
     _, a, b = code_names(frame["model_a"], frame["model_b"])
     y = outcome_targets(frame["winner"], "winner")
     seconds, drawn = best_of(
-        lambda: bootstrap_strengths(fit, a, b, y, replicates=options.replicates, rng=0), 2
+        lambda: bootstrap_strengths(fit, a, b, y, replicates=options.replicates, seed=0), 2
     )
     print(f"{options.replicates} bootstraps of it")
     print(f"  adjudge            {seconds:8.3f} s")

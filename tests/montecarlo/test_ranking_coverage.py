@@ -33,7 +33,7 @@ from adjudge.ranking.bradley_terry import elo_standard_errors
 from adjudge.ranking.counts import wins_table
 from adjudge.ranking.evaluation import group_temperatures
 from adjudge.ranking.leaderboard import elo_spread
-from adjudge.ranking.soft_elo import fixed_rule, soft_rule
+from adjudge.ranking.targets import fixed_rule, soft_rule
 from adjudge.rows.battles import code_battles
 from adjudge.simulate.battles import simulate_battles
 
@@ -48,13 +48,14 @@ def over_worlds(one: Callable[[int], float], worlds: int) -> tuple[float, float]
 
 def split_coverage(models: int, battles: int, seed: int) -> float:
     """Share of test models covered by 90 % intervals, one random split of one world."""
-    world = simulate_battles(models=models, battles=battles, bias=0.3, seed=seed)
-    found = code_battles(world.frame)
+    found = code_battles(
+        simulate_battles(models=models, battles=battles, bias=0.3, seed=seed).frame
+    )
     held = residuals(
-        hold_out_each(found, soft_rule(found), replicates=20, rng=seed), human_reference(found)
+        hold_out_each(found, soft_rule(found), replicates=20, seed=seed), human_reference(found)
     )
     assert len(held.names) == models
-    row = split_conformal(held, alpha=0.1, splits=1, rng=seed)
+    row = split_conformal(held, alpha=0.1, splits=1, seed=seed)
     assert row.coverage is not None
     return row.coverage
 
@@ -88,7 +89,7 @@ def deployed(models: int, seed: int) -> float:
     mine = (pl.col("model_a") == new) | (pl.col("model_b") == new)
     old, fresh = world.frame.filter(~mine), world.frame.filter(mine)
     board = place(
-        fresh.drop("human_pref"), make_anchors(old, replicates=20, rng=seed), alpha=0.1, rng=seed
+        fresh.drop("human_pref"), make_anchors(old, replicates=20, seed=seed), alpha=0.1, seed=seed
     )
     row = next(row for row in board.models if row.origin == "new")
     assert row.low is not None
@@ -145,7 +146,7 @@ def deployed_with_more(times: int, seed: int) -> float:
             "judge": ["simulated"] * len(rival),
         }
     )
-    board = place(fresh, make_anchors(old, replicates=20, rng=seed), alpha=0.1, rng=seed)
+    board = place(fresh, make_anchors(old, replicates=20, seed=seed), alpha=0.1, seed=seed)
     row = next(row for row in board.models if row.origin == "new")
     assert row.low is not None
     assert row.high is not None
@@ -194,7 +195,7 @@ def leaderboard_coverage(interval: str, seed: int) -> tuple[float, float]:
         interval=interval,
         confidence_level=0.95,
         replicates=300,
-        rng=seed,
+        seed=seed,
         clusters=None,
     )
     truth = to_elo(theta)

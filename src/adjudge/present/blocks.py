@@ -72,12 +72,14 @@ class Figure:
     """A picture that is drawn only where it is shown; `name` is what `--figure` calls it.
 
     The caption says what to read off it. `draw` raises ArgumentError where there is nothing to
-    draw; the reason is then shown in its place.
+    draw; the reason is then shown in its place. Without `on_page` it is drawn by name alone: no
+    page holds a poster of pictures that it already shows one by one.
     """
 
     name: str
     draw: Callable[[], Drawing]
     caption: str
+    on_page: bool = True
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ def ranking_agreement(
     l2: float = DEFAULT_L2,
     confidence_level: float = 0.95,
     replicates: int = 200,
-    rng: Seed = 0,
+    seed: Seed = 0,
 ) -> RankAgreement:
     """Agreement of the Bradley-Terry rankings of two sets of targets on the same battles.
 
@@ -55,7 +55,7 @@ def ranking_agreement(
     battles each), percentiles alone in as few as 25 %.
     """
     level = open_unit(confidence_level, "confidence_level")
-    draw = generator(rng)
+    rng = generator(seed)
     replicates = count(replicates, "replicates")
     n = battles.n_models
     met = np.zeros(n, dtype=bool)
@@ -70,7 +70,7 @@ def ranking_agreement(
     if replicates and tau is not None:
         codes = np.arange(len(battles)) if battles.prompts is None else battles.prompts
         present, code = np.unique(codes, return_inverse=True)
-        weights = cluster_weights(len(present), replicates, draw)
+        weights = cluster_weights(len(present), replicates, rng)
         refits = [
             fit_strengths(
                 np.stack([_table(battles, target, w[code]) for w in weights.T]),

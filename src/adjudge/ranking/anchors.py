@@ -20,21 +20,22 @@ from adjudge.errors import ArgumentError, DataError
 from adjudge.io import read_result
 from adjudge.io.tables import TableLike
 from adjudge.ranking.counts import battles_per_model, target_battles, wins_table
-from adjudge.ranking.evaluation import verdicts_of
 from adjudge.ranking.leave_one_out import (
     DEFAULT_REPLICATES,
     hold_out_each,
     human_reference,
     residuals,
 )
-from adjudge.ranking.soft_elo import (
+from adjudge.ranking.targets import (
     Rule,
+    choose_method,
     fixed_rule,
+    make_target,
     smoothed_rule,
     smoothed_targets,
     soft_rule,
+    verdicts_of,
 )
-from adjudge.ranking.targets import choose_method, make_target
 from adjudge.results.load import from_dict
 from adjudge.results.ranking import AnchorRow, Anchors
 from adjudge.rows.battles import Battles, prepare_battles
@@ -54,44 +55,52 @@ def make_anchors(
     smoothing: float | None = None,
     l2: float = DEFAULT_L2,
     replicates: int = DEFAULT_REPLICATES,
-    rng: Seed = 0,
+    seed: Seed = 0,
 ) -> Anchors:
     """Calibrate on models with votes, for placing models without. See the module.
 
-    Anchors that were never compared, even at some remove, are refused: there is no one scale.
+    `battles` as in `rank`, or what `prepare_battles` made of them. Anchors that were never
+    compared, even through other models, are refused: there is no one scale.
     """
     from adjudge import __version__
 
-    prepared = prepare_battles(
-        battles, format=format, baseline=baseline, human=human, verdict=verdict, score=score
-    )
-    found = replace(prepared, prompts=None)  # anchors are made from single battles
     l2 = positive(l2, "l2")
-    draw = generator(rng)
-    if found.human is None:
+    rng = generator(seed)
+    ready = prepare_battles(
+        battles,
+        format=format,
+        baseline=baseline,
+        human=human,
+        verdict=verdict,
+        score=score,
+        cluster=None,
+    )
+    # The standard error of beta that anchors keep counts battles one by one.
+    ready = replace(ready, prompts=None)
+    if ready.human is None:
         raise ArgumentError(
             "battles", "no human votes", "anchors need battles that people voted on"
         )
     if method == "auto":
-        method = choose_method(found, found.source, found.named)
+        method = choose_method(ready)
     one_of(method, METHODS, "method")
-    target = make_target(found, method, source=found.source, named=found.named, smoothing=smoothing)
+    target = make_target(ready, method, smoothing=smoothing)
     if target.values is None:
         raise ArgumentError("method", method, str(target.reason))
-    used, y = target_battles(found, target.values)
+    used, y = target_battles(ready, target.values)
     wins = wins_table(used.a, used.b, y, used.n_models)
     _one_scale(wins, used.names)
     theta = fit_strengths(wins, l2=l2)
     held = residuals(
         hold_out_each(
-            found, _rule(found, method, smoothing), l2=l2, replicates=replicates, rng=draw
+            ready, _rule(ready, method, smoothing), l2=l2, replicates=replicates, seed=rng
         ),
-        human_reference(found, l2=l2),
+        human_reference(ready, l2=l2),
     )
-    human_elo = _human_elo(found, l2)
+    human_elo = _human_elo(ready, l2)
     seen = {name: k for k, name in enumerate(held.names)}
     n_battles = battles_per_model(used.a, used.b, used.n_models)
-    warnings = list(found.warnings)
+    warnings = list(ready.warnings)
     if target.temperature is not None:
         warnings += target.temperature.warnings
     for reason, times in held.left_out.items():
@@ -115,13 +124,13 @@ def make_anchors(
             )
             for k, name in enumerate(used.names)
         ),
-        judge=_only(found.judges, "judge"),
-        judge_fingerprint=_only(found.fingerprints, "judge_fingerprint"),
-        score_source=found.source or "",
+        judge=_only(ready.judges, "judge"),
+        judge_fingerprint=_only(ready.fingerprints, "judge_fingerprint"),
+        score_source=ready.source or "",
         score_quantiles=tuple(float(q) for q in np.quantile(scores, np.linspace(0, 1, 101))),
         n_battles=len(used),
         warnings=tuple(warnings),
-        dropped=found.dropped,
+        dropped=ready.dropped,
         adjudge_version=__version__,
     )
 

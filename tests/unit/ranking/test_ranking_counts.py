@@ -35,7 +35,7 @@ def test_resampling_cells_is_resampling_battles() -> None:
     a = np.array([0] * 30 + [1] * 20 + [2] * 10)
     b = np.array([1] * 30 + [0] * 20 + [0] * 10)
     y = np.array([1.0] * 18 + [0.5] * 12 + [1.0] * 20 + [0.0] * 10)
-    tables = resampled_wins(a, b, y, 3, replicates=4000, rng=1)
+    tables = resampled_wins(a, b, y, 3, replicates=4000, seed=1)
     rows = draw.integers(0, 60, size=(4000, 60))
     direct = np.stack([wins_table(a[r], b[r], y[r], 3) for r in rows])
     np.testing.assert_allclose(tables.sum(axis=(1, 2)), 60)
@@ -49,6 +49,6 @@ def test_battles_of_a_prompt_come_together() -> None:
     a, b = np.zeros(40, dtype=int), np.ones(40, dtype=int)
     y = np.repeat([1.0, 0.0], 20)
     clusters = np.repeat([0, 1], 20)
-    tables = resampled_wins(a, b, y, 2, replicates=50, rng=0, clusters=clusters)
+    tables = resampled_wins(a, b, y, 2, replicates=50, seed=0, clusters=clusters)
     assert set(np.unique(tables[:, 0, 1])) <= {0.0, 20.0, 40.0}
     np.testing.assert_allclose(tables.sum(axis=(1, 2)), 40)

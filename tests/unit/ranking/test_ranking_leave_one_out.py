@@ -13,7 +13,7 @@ from scipy.special import expit, log_expit
 from adjudge._bradley_terry import ELO_PER_UNIT, to_elo
 from adjudge.errors import ArgumentError
 from adjudge.ranking import hold_out_each, human_reference, residuals
-from adjudge.ranking.soft_elo import fixed_rule, smoothed_rule, soft_rule
+from adjudge.ranking.targets import fixed_rule, smoothed_rule, soft_rule
 from adjudge.rows.battles import Battles, code_battles
 from adjudge.simulate.battles import simulate_battles
 
@@ -127,7 +127,7 @@ def test_the_resampled_error_is_the_analytic_one() -> None:
     battles = code_battles(simulate_battles(models=4, battles=4000, seed=2).frame)
     assert battles.verdict is not None
     found = hold_out_each(
-        battles, fixed_rule("hard", battles, battles.verdict), replicates=2000, rng=0
+        battles, fixed_rule("hard", battles, battles.verdict), replicates=2000, seed=0
     )
     reference = hold_out_each(battles, fixed_rule("hard", battles, battles.verdict), replicates=0)
     np.testing.assert_array_equal(found.elo, reference.elo)

@@ -53,7 +53,7 @@ def test_auto_looks_at_what_there_is(frame: pl.DataFrame) -> None:
 
 
 def test_bootstrap_and_sandwich_agree(frame: pl.DataFrame) -> None:
-    one = rank(frame, method="bt", interval="bootstrap", replicates=800, rng=1)
+    one = rank(frame, method="bt", interval="bootstrap", replicates=800, seed=1)
     other = rank(frame, method="bt", interval="sandwich")
     by_model = {row.model: row.se for row in other.models}
     for row in one.models:
@@ -68,8 +68,8 @@ def test_bootstrap_and_sandwich_agree(frame: pl.DataFrame) -> None:
 
 
 def test_the_same_seed_gives_the_same_board(frame: pl.DataFrame) -> None:
-    assert rank(frame, rng=4, replicates=50) == rank(frame, rng=4, replicates=50)
-    assert rank(frame, rng=4, replicates=50) != rank(frame, rng=5, replicates=50)
+    assert rank(frame, seed=4, replicates=50) == rank(frame, seed=4, replicates=50)
+    assert rank(frame, seed=4, replicates=50) != rank(frame, seed=5, replicates=50)
 
 
 def test_row_order_does_not_matter(frame: pl.DataFrame) -> None:
@@ -88,7 +88,7 @@ def test_pandas_and_dicts(frame: pl.DataFrame) -> None:
     assert [row.elo for row in board.models] == [row.elo for row in again.models]
 
 
-def test_groups_that_never_met_are_told_apart() -> None:
+def test_groups_that_never_met_are_ranked_apart() -> None:
     board = rank(
         {
             "model_a": ["x", "x", "y", "p", "q"] * 4,
@@ -161,7 +161,7 @@ def test_repeated_prompts_widen_the_interval() -> None:
 
 
 def test_soft_elo_repairs_the_stretched_ruler(frame: pl.DataFrame) -> None:
-    board = rank(frame, evaluate=True, replicates=20, rng=0)
+    board = rank(frame, evaluate=True, replicates=20, seed=0)
     by_method = {row.method: row for row in board.loo}
     assert set(by_method) == {
         *("hard-elo", "soft-elo", "smoothed"),
@@ -191,19 +191,19 @@ def test_evaluation_needs_votes(frame: pl.DataFrame) -> None:
 
 
 def test_groups_get_their_own_beta(frame: pl.DataFrame) -> None:
-    board = rank(frame, group="language", interval="none")
+    board = rank(frame, by="language", interval="none")
     assert [row.group for row in board.groups] == ["de", "en"]
     assert board.pooling is not None
-    assert "one pooled beta will do" in board.pooling
+    assert "one pooled beta is enough" in board.pooling
     # A judge whose scores mean nothing in one language.
     draw = np.random.default_rng(0)
     noise = draw.permutation(frame["score_a"].to_numpy())
     broken = frame.with_columns(
         score_a=pl.when(pl.col("language") == "en").then(pl.Series(noise)).otherwise("score_a")
     )
-    told = rank(broken, group="language", interval="none").pooling
-    assert told is not None
-    assert "groups differ" in told
+    advice = rank(broken, by="language", interval="none").pooling
+    assert advice is not None
+    assert "groups differ" in advice
 
 
 def test_scores_against_people_are_a_finding(frame: pl.DataFrame) -> None:
@@ -213,8 +213,12 @@ def test_scores_against_people_are_a_finding(frame: pl.DataFrame) -> None:
     assert board.models == ()
     assert board.beta is not None
     assert board.beta < 0
-    assert any("no leaderboard" in text for text in board.warnings)
-    assert not rank(turned, method="smoothed").feasible
+    assert board.reason is not None
+    assert "prefer the side the judge scored lower" in board.reason
+    smoothed = rank(turned, method="smoothed")
+    assert not smoothed.feasible
+    assert smoothed.reason is not None
+    assert "nothing to smooth" in smoothed.reason
     json.loads(board.to_json())
 
 
@@ -283,12 +287,12 @@ def test_votes_helped_by_a_judge_have_rank_ranges(frame: pl.DataFrame) -> None:
     )
 
 
-def test_votes_that_skip_a_model_are_no_random_part(frame: pl.DataFrame) -> None:
+def test_votes_that_skip_a_model_are_no_random_sample(frame: pl.DataFrame) -> None:
     draw = np.random.default_rng(0)
     kept = pl.Series(draw.random(frame.height) < 0.5)
     part = frame.with_columns(human_pref=pl.when(kept).then("human_pref"))
     random = rank(part, method="prediction-powered")
-    assert not any("random part" in text for text in random.warnings)
+    assert not any("random sample" in text for text in random.warnings)
     name = random.models[0].model
     skipped = part.with_columns(
         human_pref=pl.when((pl.col("model_a") != name) & (pl.col("model_b") != name)).then(
@@ -296,7 +300,7 @@ def test_votes_that_skip_a_model_are_no_random_part(frame: pl.DataFrame) -> None
         )
     )
     board = rank(skipped, method="prediction-powered")
-    assert any("no random part" in text and name in text for text in board.warnings)
+    assert any("not a random sample" in text and name in text for text in board.warnings)
     # Nothing ties it to people's scale: no row, rather than an interval of no width.
     assert any("1 models have no vote" in text for text in board.warnings)
     assert name not in {row.model for row in board.models}

@@ -6,10 +6,13 @@ from collections.abc import Mapping
 
 from adjudge.present.views import View
 from adjudge.present.views._reproduction_reporting import view_reporting
+from adjudge.present.views._reproduction_soft_elo import view_soft_elo
 from adjudge.results.base import Result
+from adjudge.results.ranking_reproduction import SoftEloReproduction
 from adjudge.results.reporting import ReportingReproduction
 
 TITLE = "The papers, reproduced"
 VIEWS: Mapping[type[Result], View] = {
     ReportingReproduction: view_reporting,
+    SoftEloReproduction: view_soft_elo,
 }

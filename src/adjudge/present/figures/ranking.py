@@ -1,21 +1,11 @@
-"""The leaderboard in a picture, and the names of all pictures of the ranking room."""
+"""The leaderboard in a picture."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from adjudge.errors import ArgumentError
-from adjudge.present.ranking_evaluation import (
-    budget_figure,
-    evaluation_figure,
-    held_out_figure,
-    interval_figure,
-    reliability_figure,
-    residual_figure,
-    width_figure,
-)
-from adjudge.present.tables import clipped
+from adjudge.present.text import DASH, clip, interval, level, number
 from adjudge.present.theme import ACCENT, INK, MUTED, WARM, new_figure, themed
 from adjudge.results.ranking import Leaderboard, ModelRow
 
@@ -24,6 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST_ROWS = 70
+_COLOUR = {"battles": ACCENT, "anchor": MUTED, "new": WARM}
+_NAMED = 3
 
 
 def leaderboard_figure(board: Leaderboard) -> Figure:
@@ -34,8 +26,8 @@ def leaderboard_figure(board: Leaderboard) -> Figure:
     with themed():
         figure = new_figure(7.6, max(2.6, 0.24 * len(rows) + 1.5))
         axes = figure.add_subplot()
-        _leaderboard(axes, board)
-        axes.set_title(_headline(board))
+        _draw(axes, board, rows)
+        axes.set_title(_title(board))
     return figure
 
 
@@ -49,26 +41,50 @@ def _rows(board: Leaderboard) -> tuple[ModelRow, ...]:
     return tuple(row for row in board.models if row.model in kept)
 
 
-def _headline(board: Leaderboard) -> str:
-    first = board.models[0]
-    rivals = sum(row.rank_low == 1 for row in board.models if row.component == first.component)
-    if any(row.origin == "new" for row in board.models):
-        new = [row for row in board.models if row.origin == "new"]
-        if len(new) == 1 and new[0].elo is not None:
-            span = "unbounded"
-            if new[0].low is not None and new[0].high is not None:
-                span = f"{new[0].low:.0f} to {new[0].high:.0f}"
-            return f"{_short(new[0].model)}: {new[0].elo:.0f} on people's scale ({span})"
+def _title(board: Leaderboard) -> str:
+    new = [row for row in board.models if row.origin == "new"]
+    if len(new) == 1:
+        span = interval(new[0].low, new[0].high, 0, unbounded=new[0].unbounded)
+        return f"{clip(new[0].model, 40)}: {number(new[0].elo, 0)} on people's scale ({span})"
+    if new:
         return f"{len(new)} new models on people's scale"
-    if first.rank_low is None:
-        return f"{_short(first.model)} leads by {board.method}"
-    if rivals <= 1:
-        return f"{_short(first.model)} leads, beyond doubt"
-    return f"{rivals} of {len(board.models)} models may be first"
+    ranks = spell_range(board.models[0])
+    if ranks is None:
+        return f"{first_place(board)} by {board.method}"
+    return f"{first_place(board)} (rank range {ranks})"
 
 
-def _leaderboard(axes: Axes, board: Leaderboard) -> None:
-    rows = _rows(board)
+def first_place(board: Leaderboard) -> str:
+    """Who is first: one model, or those that share the place."""
+    first = [clip(row.model, 40) for row in leaders(board)]
+    if len(first) == 1:
+        return f"{first[0]} is first"
+    named = ", ".join(first[: min(_NAMED, len(first) - 1)])
+    more = len(first) - _NAMED
+    return f"{named} and {f'{more} more' if more > 0 else first[-1]} share first place"
+
+
+def leaders(board: Leaderboard) -> list[ModelRow]:
+    """The models of rank 1 in the group that is listed first."""
+    first = board.models[0]
+    return [row for row in board.models if row.component == first.component and row.rank == 1]
+
+
+def rank_range(row: ModelRow) -> str:
+    """The ranks that a model can have, for a cell; a dash where they are not known."""
+    return (spell_range(row) or DASH).removesuffix(" alone")
+
+
+def spell_range(row: ModelRow) -> str | None:
+    """The ranks that a model can have, in words."""
+    if row.rank_low is None or row.rank_high is None:
+        return None
+    if row.rank_low == row.rank_high:
+        return f"{row.rank_low} alone"
+    return f"{row.rank_low} to {row.rank_high}"
+
+
+def _draw(axes: Axes, board: Leaderboard, rows: tuple[ModelRow, ...]) -> None:
     has_elo = any(row.elo is not None for row in rows)
     values = [(row.elo if has_elo else row.score) or 0.0 for row in rows]
     ends = [v for row in rows for v in (row.low, row.high) if v is not None]
@@ -76,7 +92,7 @@ def _leaderboard(axes: Axes, board: Leaderboard) -> None:
     margin = 0.04 * (high - low) or 1.0
     axes.set_xlim(low - 2 * margin, high + 2 * margin)
     for at, (row, value) in enumerate(zip(rows, values, strict=True)):
-        colour = MUTED if row.origin == "anchor" else WARM if row.origin == "new" else ACCENT
+        colour = _COLOUR[row.origin]
         left = row.low if row.low is not None else (low - margin if row.unbounded else value)
         right = row.high if row.high is not None else (high + margin if row.unbounded else value)
         axes.plot([left, right], [at, at], color=colour, lw=2.2, alpha=0.45, solid_capstyle="butt")
@@ -85,7 +101,7 @@ def _leaderboard(axes: Axes, board: Leaderboard) -> None:
             for end, where, marker in ((row.low, left, "<"), (row.high, right, ">")):
                 if end is None:
                     axes.plot(where, at, marker, color=colour, ms=5)
-    axes.set_yticks(range(len(rows)), [f"{_short(row.model)}  {row.rank}" for row in rows])
+    axes.set_yticks(range(len(rows)), [f"{clip(row.model, 40)}  {row.rank}" for row in rows])
     axes.tick_params(axis="y", length=0, labelsize=8 if len(rows) > 25 else 9)
     for label, row in zip(axes.get_yticklabels(), rows, strict=True):
         if row.origin == "new":
@@ -95,27 +111,14 @@ def _leaderboard(axes: Axes, board: Leaderboard) -> None:
     breaks = [k for k in range(1, len(rows)) if rows[k].component != rows[k - 1].component]
     for at in breaks:
         axes.axhline(at - 0.5, color=INK, lw=0.8, ls=":")
-    level = "" if board.confidence_level is None else f"{100 * board.confidence_level:g} % "
     unit = "Elo" if has_elo else {"win-rate": "win rate"}.get(board.method, "score")
-    told = f"{unit}, {level}{board.interval} interval" if board.interval != "none" else unit
+    lines = [unit]
+    if board.interval != "none" and board.confidence_level is not None:
+        lines = [f"{unit}, {level(board.confidence_level)} {board.interval} interval"]
+        if not board.covers_judge_error:
+            lines.append("intervals cover the noise of these battles, not the judge's own errors")
     if any(row.origin == "anchor" for row in rows):
-        told += "; grey: people's Elo of the anchors"
+        lines.append("grey: people's Elo of the anchors")
     if breaks:
-        told += "; groups parted by a line are not on one scale"
-    axes.set_xlabel(told)
-
-
-def _short(name: str) -> str:
-    return clipped(name, 40)
-
-
-FIGURES: dict[str, Callable[[Leaderboard], Figure]] = {
-    "leaderboard": leaderboard_figure,
-    "evaluation": evaluation_figure,
-    "held-out": held_out_figure,
-    "residuals": residual_figure,
-    "reliability": reliability_figure,
-    "widths": width_figure,
-    "intervals": interval_figure,
-    "budgets": budget_figure,
-}
+        lines.append("groups parted by a line are not on one scale")
+    axes.set_xlabel("\n".join(lines))
