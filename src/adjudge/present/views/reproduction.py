@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from adjudge.present.views import View
+from adjudge.present.views._reproduction_diagnosis import view_diagnosis_reproduction
 from adjudge.results.base import Result
+from adjudge.results.diagnosis_reproduction import DiagnosisReproduction
 
 TITLE = "The papers, reproduced"
-VIEWS: Mapping[type[Result], View] = {}
+VIEWS: Mapping[type[Result], View] = {
+    DiagnosisReproduction: view_diagnosis_reproduction,
+}
