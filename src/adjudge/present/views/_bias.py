@@ -312,9 +312,7 @@ def _headline(report: BiasReport) -> Headline:
         return Headline("Nothing could be measured", "The reasons are below.", tone="bad")
     tests = len(_tests(judges))
     if not tests:
-        return Headline(
-            "No bias could be tested: nothing measured has an interval and an unbiased value"
-        )
+        return Headline("No bias could be tested: no measure of one has an interval")
     shown = {
         _who(judge): [_NAMES[type(part)] for part in _tests([judge]) if part.biased]
         for judge in judges

@@ -118,7 +118,7 @@ def view_transitivity(result: Transitivity) -> list[Block]:
 def _worst(result: Transitivity) -> list[Block]:
     def cycle(document: WorstDocument) -> str:
         if not document.examples:
-            return ""
+            return DASH
         first, *others = document.examples[0].models
         return " > ".join((first, *others, first))
 
@@ -185,7 +185,7 @@ def view_cycle_count(result: CycleCount) -> list[Block]:
     """The cycles of one tournament."""
     models = count(result.models, "model")
     if result.rate is None:
-        return [Headline(f"No cycle could be counted: {models} have no decisive triple")]
+        return [Headline(f"No cycle could be counted: no decisive triple among {models}")]
     text = f"{percent(result.rate)} of the decisive triples of {models} are cycles"
     blocks: list[Block] = [Headline(f"{text} ({result.cycles:,} of {result.triples:,})")]
     if not result.complete:
@@ -263,8 +263,8 @@ def _scores_headline(result: ScoreDiagnosis, main: list[ScoreSetGroup]) -> Headl
     sizes, covered = [g.mean_size for g in main], [g.coverage for g in main]
     return Headline(
         f"Sets calibrated for {percent(1 - result.main_alpha)} coverage have "
-        f"{span(number(min(sizes), 2), number(max(sizes), 2))} of {whole} scores and cover "
-        f"{span(percent(min(covered)), percent(max(covered)))} on held-out documents"
+        f"{span(number(min(sizes), 2), number(max(sizes), 2))} of {whole} scores on average and "
+        f"cover {span(percent(min(covered)), percent(max(covered)))} on held-out documents"
     )
 
 
