@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,17 @@ def codes_of(clusters: ArrayLike | Sequence[Any] | None, n: int) -> tuple[IntArr
     return cluster_codes(keys)
 
 
+def excludes(interval: Interval, value: float) -> bool:
+    """Whether there is an interval, and the value is outside it."""
+    low, high = interval
+    return low is not None and high is not None and not low <= value <= high
+
+
+def nonzero(dropped: Mapping[str, int]) -> dict[str, int]:
+    """The reasons for which rows were left out."""
+    return {reason: n for reason, n in dropped.items() if n}
+
+
 def recode(codes: IntArray) -> tuple[IntArray, int]:
     """Codes 0..G-1 of the clusters that are left after rows were taken out."""
     kept, fresh = np.unique(codes, return_inverse=True)
@@ -47,7 +58,7 @@ def mean_interval(
 
     Clipped to the `bounds` the mean can have. When every row is the same there is no spread to
     measure: then the share of clusters that could differ unseen is at most 1 - tail^(1/groups),
-    and the interval allows them the far bound. One cluster alone carries no interval.
+    and the interval allows them the far bound. No interval from fewer than two clusters.
     """
     if groups < 2:
         return None, None

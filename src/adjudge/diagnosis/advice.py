@@ -68,13 +68,13 @@ def score_set_rows(
             documents=part.filter(pl.Series(labelled))["doc_id"].to_list(),
             groups=None if groups is None else groups[labelled],
         )
-        found = sets.predict(judge, groups=groups)
+        predicted = sets.predict(judge, groups=groups)
         parts.append(
             part.select("_row").with_columns(
-                pl.Series("set_low", found.low),
-                pl.Series("set_high", found.high),
-                pl.Series("set_size", found.sizes),
-                pl.Series("advice", found.advice.tolist()),
+                pl.Series("set_low", predicted.low),
+                pl.Series("set_high", predicted.high),
+                pl.Series("set_size", predicted.sizes),
+                pl.Series("advice", predicted.advice.tolist()),
                 pl.Series("calibrated", labelled),
             )
         )

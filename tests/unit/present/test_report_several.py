@@ -73,7 +73,7 @@ def test_a_table_per_group_stands_beside_the_pooled_one(folder: Path) -> None:
 
 def test_findings_about_bias_name_their_judge(folder: Path) -> None:
     page = render_report(folder, format="md")
-    assert "- good: agrees with people on 100.0 %" in page
+    assert "- good: agrees with people on 100 %" in page
     assert "- coin: agrees with people on" in page
 
 

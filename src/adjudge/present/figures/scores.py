@@ -1,15 +1,15 @@
-"""Pictures of score sets: how large, how wide where the judge errs, agreed on by whom."""
+"""Pictures of score sets: size, width where the judge errs, widths of two judges, coverage."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adjudge._validation import one_of
 from adjudge.errors import ArgumentError
-from adjudge.present.diagnosis import shown, unique
+from adjudge.present.figures.diagnosis import axis_name, unique
+from adjudge.present.text import percent, signed, span
 from adjudge.present.theme import (
     ACCENT,
     GRID,
@@ -37,23 +37,9 @@ _COLOURS = {
 }
 
 
-def score_figure(result: ScoreDiagnosis, name: str = "sizes") -> Figure:
-    """One of the pictures of score sets: sizes, width, agreement or coverage."""
-    drawers: dict[str, Callable[[ScoreDiagnosis, float], Figure]] = {
-        "sizes": sizes_figure,
-        "width": width_figure,
-        "agreement": agreement_figure,
-        "coverage": lambda found, _: coverage_figure(found),
-    }
-    one_of(name, tuple(drawers), "figure")
-    levels = sorted({g.alpha for g in result.groups})
-    level = 0.1 if 0.1 in levels else levels[0]
-    return drawers[name](result, level)
-
-
-def sizes_figure(result: ScoreDiagnosis, alpha: float) -> Figure:
+def sizes_figure(result: ScoreDiagnosis) -> Figure:
     """Heat map of mean set size, judge by criterion, coverage below it."""
-    method = _main_method(result)
+    alpha, method = result.main_alpha, result.main_method
     groups = [g for g in result.groups if g.alpha == alpha and g.method == method]
     judges, criteria = unique(g.judge for g in groups), unique(g.criterion for g in groups)
     whole = result.scale[1] - result.scale[0] + 1
@@ -77,19 +63,18 @@ def sizes_figure(result: ScoreDiagnosis, alpha: float) -> Figure:
                 fontsize=11,
                 color=ON_TINT,
             )
-            short = g.coverage < 1 - alpha
             axes.text(
                 column,
                 row + 0.26,
-                f"covers {100 * g.coverage:.1f} %",
+                f"covers {percent(g.coverage)}",
                 ha="center",
                 va="center",
                 fontsize=7.5,
                 color=ON_TINT,
-                fontweight="bold" if short else "normal",
+                fontweight="bold" if _shortfall(g) else "normal",
             )
-        axes.set_xticks(range(len(criteria)), [shown(c) for c in criteria])
-        axes.set_yticks(range(len(judges)), [shown(j) for j in judges])
+        axes.set_xticks(range(len(criteria)), [axis_name(c) for c in criteria])
+        axes.set_yticks(range(len(judges)), [axis_name(j) for j in judges])
         axes.tick_params(length=0)
         axes.grid(visible=False)
         for side in axes.spines.values():
@@ -99,16 +84,17 @@ def sizes_figure(result: ScoreDiagnosis, alpha: float) -> Figure:
         bar.outline.set_visible(False)
         sizes = [g.mean_size for g in groups]
         axes.set_title(
-            f"To hold people's score {100 * (1 - alpha):g} % of the time a set needs "
-            f"{min(sizes):.1f} to {max(sizes):.1f} of {whole} scores",
+            f"Sets calibrated for {percent(1 - alpha)} coverage have "
+            f"{span(f'{min(sizes):.1f}', f'{max(sizes):.1f}')} of {whole} scores",
             fontsize=10,
             x=-0.2,
         )
     return figure
 
 
-def width_figure(result: ScoreDiagnosis, alpha: float) -> Figure:
+def width_figure(result: ScoreDiagnosis) -> Figure:
     """Mean error at each set width, one panel per criterion, one line per method."""
+    alpha = result.main_alpha
     groups = [g for g in result.groups if g.alpha == alpha and g.method in _compared(result)]
     criteria = unique(g.criterion for g in groups)
     whole = result.scale[1] - result.scale[0] + 1
@@ -119,15 +105,13 @@ def width_figure(result: ScoreDiagnosis, alpha: float) -> Figure:
             for method in _compared(result):
                 own = [g for g in groups if g.criterion == criterion and g.method == method]
                 _pooled_width(axes, own, _COLOURS[method])
-            axes.set_title(shown(criterion), fontsize=10)
+            axes.set_title(axis_name(criterion), fontsize=10)
             axes.set_xticks(range(1, whole + 1))
             axes.set_xlim(0.6, whole + 0.4)
             axes.set_xlabel("scores in the set")
         panels[0].set_ylabel("mean |judge − human|")
         panels[0].set_ylim(bottom=0)
-        figure.suptitle(
-            _width_title(result, alpha), x=0.01, ha="left", fontsize=11, fontweight="bold"
-        )
+        _title(figure, _width_title(result))
         _method_legend(figure, _compared(result), extra="small dots: one judge")
     return figure
 
@@ -151,22 +135,23 @@ def _pooled_width(axes: Axes, groups: Sequence[ScoreSetGroup], colour: str) -> N
     )
 
 
-def _width_title(result: ScoreDiagnosis, alpha: float) -> str:
-    told = []
-    for method in _compared(result):
-        entry = next(p for p in result.pooled if p.alpha == alpha and p.method == method)
-        told.append(f"{method} {'–' if entry.within is None else f'{entry.within:+.2f}'}")
-    return "Width against error within a criterion (Spearman): " + ", ".join(told)
+def _width_title(result: ScoreDiagnosis) -> str:
+    within = {p.method: p.within for p in result.pooled if p.alpha == result.main_alpha}
+    return "Width against error within a criterion (Spearman): " + ", ".join(
+        f"{method} {signed(within[method], 2)}" for method in _compared(result)
+    )
 
 
-def agreement_figure(result: ScoreDiagnosis, alpha: float) -> Figure:
+def agreement_figure(result: ScoreDiagnosis) -> Figure:
     """Spearman of set widths between judges, one matrix per criterion."""
-    method = "adaptive" if _has(result, "adaptive") else _main_method(result)
-    found = [a for a in result.agreement if a.method == method]
-    if not found:
+    there = {a.method for a in result.agreement}
+    methods = [method for method in _compared(result) if method in there]
+    if not methods:
         raise ArgumentError("plot", "one judge", "agreement between judges needs two")
-    criteria = unique(a.criterion for a in found)
-    judges = unique(name for a in found for name in (a.judge_a, a.judge_b))
+    method = methods[-1]
+    pairs = [a for a in result.agreement if a.method == method]
+    criteria = unique(a.criterion for a in pairs)
+    judges = unique(name for a in pairs for name in (a.judge_a, a.judge_b))
     with themed():
         panel = max(1.7, 0.5 * len(judges))
         figure = new_figure(3.2 + panel * len(criteria), 1.3 + panel)
@@ -174,7 +159,7 @@ def agreement_figure(result: ScoreDiagnosis, alpha: float) -> Figure:
         for axes, criterion in zip(panels, criteria, strict=True):
             grid = np.full((len(judges), len(judges)), np.nan)
             np.fill_diagonal(grid, 1.0)
-            for a in found:
+            for a in pairs:
                 if a.criterion == criterion and a.spearman is not None:
                     i, j = judges.index(a.judge_a), judges.index(a.judge_b)
                     grid[i, j] = grid[j, i] = a.spearman
@@ -185,7 +170,7 @@ def agreement_figure(result: ScoreDiagnosis, alpha: float) -> Figure:
                 axes.text(
                     j,
                     i,
-                    "" if i == j else "–" if np.isnan(value) else f"{value:+.2f}",
+                    "" if i == j else signed(None if np.isnan(value) else float(value), 2),
                     ha="center",
                     va="center",
                     fontsize=8,
@@ -193,10 +178,10 @@ def agreement_figure(result: ScoreDiagnosis, alpha: float) -> Figure:
                 )
             apart = grid[~np.eye(len(judges), dtype=bool)]
             known = apart[~np.isnan(apart)]
-            mean = f"{known.mean():+.2f}" if len(known) else "widths do not vary"
-            axes.set_title(f"{shown(criterion)}: {mean}", fontsize=10)
+            mean = signed(known.mean(), 2) if len(known) else "widths do not vary"
+            axes.set_title(f"{axis_name(criterion)}: {mean}", fontsize=10)
             numbers = [str(at + 1) for at in range(len(judges))]
-            named = [f"{shown(j)}  {n}" for j, n in zip(judges, numbers, strict=True)]
+            named = [f"{axis_name(j)}  {n}" for j, n in zip(judges, numbers, strict=True)]
             axes.set_xticks(range(len(judges)), numbers)
             axes.set_yticks(range(len(judges)), named if axes is panels[0] else numbers)
             axes.tick_params(length=0, labelsize=8)
@@ -205,12 +190,8 @@ def agreement_figure(result: ScoreDiagnosis, alpha: float) -> Figure:
                 side.set_visible(False)
         bar = figure.colorbar(image, ax=list(panels), shrink=0.9, pad=0.01)
         bar.set_label("Spearman of widths")
-        figure.suptitle(
-            f"Do judges find the same rows hard? Mean agreement on width ({method}, α = {alpha:g})",
-            x=0.01,
-            ha="left",
-            fontsize=11,
-            fontweight="bold",
+        _title(
+            figure, f"Spearman of two judges' set widths, mean ({method}, α = {pairs[0].alpha:g})"
         )
     return figure
 
@@ -248,34 +229,41 @@ def coverage_figure(result: ScoreDiagnosis) -> Figure:
             axes.plot(
                 levels, [100 * (1 - level) for level in levels], color=INK, linestyle="--", lw=1.3
             )
-            axes.set_title(shown(criterion), fontsize=10)
+            axes.set_title(axis_name(criterion), fontsize=10)
             axes.set_xticks(levels, [f"{level:g}" for level in levels])
             axes.set_xlabel("alpha")
         panels[0].set_ylabel("covered, %")
         panels[0].set_ylim(top=100.8)
-        short = [g for g in result.groups if g.coverage < 1 - g.alpha and g.method != "constant"]
-        told = "at or above" if not short else f"{len(short)} cells below"
-        figure.suptitle(
-            f"Calibrated for the criterion, coverage is {told} 1 − alpha on held-out documents",
-            x=0.01,
-            ha="left",
-            fontsize=11,
-            fontweight="bold",
-        )
+        _title(figure, _coverage_title(result))
         _method_legend(figure, methods, extra="band: across judges", promise=True)
     return figure
 
 
-def _has(result: ScoreDiagnosis, method: str) -> bool:
-    return any(g.method == method for g in result.groups)
+def _shortfall(group: ScoreSetGroup) -> float:
+    """How far coverage is below 1 - alpha; 0 where only rounding is between them."""
+    return max(0.0, round(1 - group.alpha - group.coverage, 9))
 
 
-def _main_method(result: ScoreDiagnosis) -> str:
-    return "per-criterion" if _has(result, "per-criterion") else "constant"
+def _coverage_title(result: ScoreDiagnosis) -> str:
+    """A quantile shared by several criteria promises nothing for one of them: it does not count."""
+    cells = [g for g in result.groups if g.method != "constant" or result.main_method == "constant"]
+    short = [gap for gap in map(_shortfall, cells) if gap]
+    where = "mean coverage on held-out documents is"
+    if not short:
+        return f"In all {len(cells)} cells {where} at least 1 − alpha"
+    return (
+        f"In {len(short)} of {len(cells)} cells {where} below 1 − alpha, "
+        f"by {100 * max(short):.1f} points at most"
+    )
 
 
 def _compared(result: ScoreDiagnosis) -> list[str]:
-    return [_main_method(result), *(["adaptive"] if _has(result, "adaptive") else [])]
+    adaptive = any(g.method == "adaptive" for g in result.groups)
+    return [result.main_method, *(["adaptive"] if adaptive else [])]
+
+
+def _title(figure: Figure, text: str) -> None:
+    figure.suptitle(text, x=0.01, ha="left", fontsize=11, fontweight="bold")
 
 
 def _method_legend(
