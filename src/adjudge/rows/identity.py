@@ -97,7 +97,7 @@ def identities(frame: pl.DataFrame) -> list[Identity]:
 
 
 def judge_names(frame: pl.DataFrame) -> pl.DataFrame:
-    """Judges told apart by protocol too, where one judge was asked by several.
+    """Names with the protocol, where one judge was asked by several protocols.
 
     >>> rows = {"judge": ["x", "x", "y"], "protocol": ["mcq", "rts", "mcq"]}
     >>> judge_names(pl.DataFrame(rows))["judge"].to_list()
@@ -122,7 +122,7 @@ def parts_in_store(fingerprints: Iterable[str], store: str | Path | None) -> dic
     if store is None or not wanted or not Path(store).expanduser().exists():
         return {}
     path = Path(store).expanduser().resolve()
-    # With write-ahead logging even a reader makes files, unless it is told that nobody writes.
+    # With write-ahead logging even a reader makes files, unless nobody can be writing.
     busy = path.with_name(path.name + "-wal").exists()
     place = f"{path.as_uri()}?" + ("mode=ro" if busy else "immutable=1")
     try:

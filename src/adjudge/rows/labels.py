@@ -121,7 +121,7 @@ def _join(
     duplicates: int = 0,
     unread: Mapping[str, int] | None = None,
 ) -> LabelJoin:
-    """Labels, one per id, beside their rows; `given` has id, label and what it brings along."""
+    """Each row with the label of its id; `given` has id, label and how it was sampled."""
     if "id" not in frame.columns:
         raise DataError(FRAME_NAME, "is missing", column="id", remedy="labels join by id")
     rows = frame.with_columns(as_text(frame["id"])).drop("raters", "labels", strict=False)

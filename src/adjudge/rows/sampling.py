@@ -19,7 +19,7 @@ SAMPLED_BY = ("random", "plan", "doubt")
 def without_doubt(rows: Kept, name: str) -> Kept:
     """For calibration: rows whose label was not sampled by doubt, the others counted.
 
-    Labels sampled by doubt stand for the pairs a judge found hard, not for the pairs it will meet.
+    Labels sampled by doubt are of pairs that are hard for a judge, not of the pairs it will meet.
     Where every other label says that it was drawn otherwise they are left out; where some do not
     say, the whole file is refused.
     """
@@ -56,7 +56,7 @@ def sampling_of(
     """Labels without those sampled by doubt (their rows count as unlabelled), and probabilities.
 
     A label drawn by a plan needs its probability, from the column `probability`. Where nothing
-    says how labels were drawn, a probability beside a label is taken at its word.
+    says how labels were drawn, a label with a probability counts as drawn with it.
     """
     chance = _probabilities(frame, name, probability)
     if "sampled_by" not in frame.columns:

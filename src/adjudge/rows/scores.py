@@ -1,4 +1,4 @@
-"""Scores: a judge's number for an answer and a criterion, people's beside it; prepared once."""
+"""Scores: a judge's number for an answer and a criterion, and people's; prepared once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from adjudge.rows.identity import judge_names
 
 @dataclass(frozen=True, kw_only=True)
 class Scores:
-    """Checked scores of one file, people's in `human_scores`; judges told apart by protocol."""
+    """Checked scores of one file, people's in `human_scores`; one judge per protocol."""
 
     frame: pl.DataFrame
     name: str

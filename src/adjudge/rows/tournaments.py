@@ -74,7 +74,7 @@ def prepare_tournaments(
     columns: Mapping[str, str] | None = None,
     combine: Combine = "mean",
 ) -> TournamentRows:
-    """Read the verdicts of a file once and make its tournaments; judges told apart by protocol.
+    """Read the verdicts of a file once and make its tournaments; one judge per protocol.
 
     A row without a verdict is counted in `dropped`; its edge is missing unless it was asked again.
 
