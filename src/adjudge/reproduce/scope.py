@@ -1,7 +1,7 @@
 """SCOPE (arXiv 2602.13110): its protocol on data you have and on the simulator.
 
 MT-Bench, RewardBench and Chatbot Arena are not shipped. Give judgments of them (or the pairs and
-a judge), and the paper's figures are printed beside yours.
+a judge), and the paper's figures are printed next to yours.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ PUBLISHED: tuple[PublishedRisk, ...] = (
 NOTES = (
     "as in the paper, vanilla, heuristic and naive use one random order, scope both",
     "published risk is the mean error share over splits; the paper's theorem speaks of the ratio, "
-    "which stands beside it here and may be above alpha",
+    "which has its own column here and can be above alpha",
     "published figures are those of the paper's text and of a summary of it, which alone has the "
     "vanilla and heuristic rows, Qwen2.5-32B's risks and Llama-3.1-70B on Chatbot Arena; for "
     "Qwen2.5-7B at alpha 0.05 the text has coverage 0.018 on MT-Bench, the summary 2.4 % without "
@@ -117,12 +117,7 @@ def published_for(dataset: str, judge: str) -> list[PublishedRisk]:
     >>> len(published_for("mt-bench", "openai:Qwen2.5-7B-Instruct"))
     8
     """
-    squeezed = _squeeze(judge)
-    return [
-        row
-        for row in PUBLISHED
-        if _squeeze(row.dataset) in _squeeze(dataset) and _squeeze(row.judge) in squeezed
-    ]
+    return [row for row in PUBLISHED if row.is_of(dataset, judge)]
 
 
 def _simulated(n: int, splits: int, seed: int) -> ReproducedSet:
@@ -135,9 +130,9 @@ def _judgments(
     name: str, source: TableLike, judge: str | None, n: int, seed: int, asking: Mapping[str, Any]
 ) -> tuple[pl.DataFrame, int]:
     """Decided rows, of a judge that was asked about a sample of them if need be; how many items."""
-    found = sniff(source)
-    public = PUBLIC_FORMATS.get(found or "")
-    if found == "judgments" or (
+    format = sniff(source)
+    public = PUBLIC_FORMATS.get(format or "")
+    if format == "judgments" or (
         judge is None and public is not None and "judgments" in public.gives
     ):
         decided = _decided(name, open_judgments(source).frame)
@@ -149,7 +144,7 @@ def _judgments(
     if public is None:
         pairs = read_pairs(source)
     else:
-        pairs = read_public(source, found, kind="pairs", seed=seed).frame
+        pairs = read_public(source, format, kind="pairs", seed=seed).frame
     decided = _decided(name, pairs)
     asked = judge_pairs(_sample(decided, n, seed), judge=judge, **asking)
     return read_judgments(asked.judgments), decided.height
@@ -167,9 +162,9 @@ def _reproduce(
     kept = _sample(frame.select("id").unique(maintain_order=True), n, seed)
     rows = frame.join(kept, on="id", how="semi", maintain_order="left")
     # The paper splits by item; repeated prompts are not held together.
-    seen = evaluate(rows, splits=splits, cluster=None, seed=seed)
+    evaluation = evaluate(rows, splits=splits, cluster=None, seed=seed)
     return ReproducedSet(
-        dataset=name, n_available=available, n_sampled=kept.height, evaluation=seen
+        dataset=name, n_available=available, n_sampled=kept.height, evaluation=evaluation
     )
 
 
@@ -179,7 +174,3 @@ def _sample(rows: pl.DataFrame, n: int, seed: int) -> pl.DataFrame:
         return ordered
     pick = np.sort(np.random.default_rng(seed).permutation(ordered.height)[:n])
     return ordered.filter(pl.Series(np.isin(np.arange(ordered.height), pick)))
-
-
-def _squeeze(name: str) -> str:
-    return "".join(letter for letter in name.lower() if letter.isalnum())

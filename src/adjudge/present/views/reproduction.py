@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from adjudge.present.views import View
+from adjudge.present.views.reproduction_scope import view_reproduction_scope
 from adjudge.results.base import Result
+from adjudge.results.evaluation import ScopeReproduction
 
 TITLE = "The papers, reproduced"
-VIEWS: Mapping[type[Result], View] = {}
+VIEWS: Mapping[type[Result], View] = {
+    ScopeReproduction: view_reproduction_scope,
+}
