@@ -132,8 +132,8 @@ def _evaluation_figures(evaluation: Evaluation) -> list[Block]:
         (
             "risk",
             draw_risk,
-            "Use a method whose line stays below the dashed one: its mean error share over splits "
-            "is within alpha. The band is one standard deviation.",
+            "Below the dashed line a method's mean error share over splits is within alpha. The "
+            "band is one standard deviation.",
         ),
         (
             "coverage",

@@ -64,8 +64,8 @@ def view_policy(policy: Policy) -> list[Block]:
         Figure(
             "policy",
             partial(policy_figure, policy),
-            "Follow the line from the left: it is the error share among the surest labelled "
-            "verdicts. A dot marks where the rule stops; alpha is what the promise is about.",
+            "The error share among the surest verdicts, on the labels that the rule was made "
+            "from; a dot marks where the rule stops.",
         )
     )
     return blocks
@@ -216,6 +216,8 @@ def _selection_headline(selection: Selection) -> Headline:
     )
     if selection.drift.flagged:
         action = "The promise may not hold: label some of the new pairs and calibrate again."
+    elif not selection.n_accepted:
+        action = "Give all of them to people."
     elif selection.n_accepted == selection.n:
         action = ""
     else:
@@ -260,7 +262,8 @@ def view_threshold(rule: Threshold) -> list[Block]:
                 Fact(
                     "wrong among them",
                     percent(rule.empirical_risk if rule.n_accepted else None),
-                    f"{rule.n_accepted_errors:,} of {rule.n_errors:,} errors",
+                    f"{rule.n_accepted_errors:,} of {rule.n_accepted:,}; of all "
+                    f"{rule.n_calibration:,} rows {rule.n_errors:,} are wrong",
                 ),
             ]
         ),
