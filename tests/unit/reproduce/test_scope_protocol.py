@@ -94,5 +94,5 @@ def test_the_picture_names_its_data_beside_the_finding():
 
 
 def test_what_a_summary_gives_is_not_said_to_be_the_papers():
-    [told] = [note for note in NOTES if "2.4 %" in note]
-    assert "the summary 2.4 % without naming the data" in told
+    [message] = [note for note in NOTES if "2.4 %" in note]
+    assert "the summary 2.4 % without naming the data" in message
