@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+# A package to be installed, not tests; its modules need their entry points.
+collect_ignore = ["plugin"]
+
 # An example that takes long on a busy machine is no fault; the rest stays as it is (in CI seeded).
 settings.register_profile("patient", settings(), deadline=None)
 settings.load_profile("patient")

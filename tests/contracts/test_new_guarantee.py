@@ -49,7 +49,7 @@ def _registered() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def judgments() -> pl.DataFrame:
-    judged = judge_pairs(simulate_pairs(1500, rng=1), judge=JUDGE, store=None)
+    judged = judge_pairs(simulate_pairs(1500, seed=1), judge=JUDGE, store=None)
     return judged.judgments
 
 
@@ -164,7 +164,7 @@ def test_serve_obeys_it(policy):
             message = json.loads(wire.getresponse().read())
             assert (message["guarantee"], message["promise"]) == ("hoeffding", PROMISE)
             outcomes = set()
-            for pair in simulate_pairs(40, rng=2):
+            for pair in simulate_pairs(40, seed=2):
                 fields = ("id", "prompt", "response_a", "response_b")
                 body = json.dumps({name: getattr(pair, name) for name in fields})
                 wire.request("POST", "/v1/judge", body, {"Content-Type": "application/json"})

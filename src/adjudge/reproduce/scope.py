@@ -15,7 +15,8 @@ import polars as pl
 from adjudge._validation import count
 from adjudge.errors import ArgumentError
 from adjudge.io import (
-    PUBLIC_FORMATS,
+    FORMATS,
+    kinds_of,
     open_judgments,
     read_judgments,
     read_pairs,
@@ -121,7 +122,7 @@ def published_for(dataset: str, judge: str) -> list[PublishedRisk]:
 
 
 def _simulated(n: int, splits: int, seed: int) -> ReproducedSet:
-    frame = read_judgments(two_order_judge(n, rng=seed))
+    frame = read_judgments(two_order_judge(n, seed=seed))
     frame = frame.with_columns(judge=pl.lit("simulated"))
     return _reproduce(SIMULATOR, frame, n, n, splits, seed)
 
@@ -131,17 +132,14 @@ def _judgments(
 ) -> tuple[pl.DataFrame, int]:
     """Decided rows, of a judge that was asked about a sample of them if need be; how many items."""
     format = sniff(source)
-    public = PUBLIC_FORMATS.get(format or "")
-    if format == "judgments" or (
-        judge is None and public is not None and "judgments" in public.gives
-    ):
+    if format == "judgments" or (judge is None and "judgments" in kinds_of(format)):
         decided = _decided(name, open_judgments(source).frame)
         return decided, decided.get_column("id").n_unique()
     if judge is None:
         raise ArgumentError(
             "data", name, "holds pairs, not judgments: also give a --judge to ask about them"
         )
-    if public is None:
+    if format is None or format not in FORMATS:
         pairs = read_pairs(source)
     else:
         pairs = read_public(source, format, kind="pairs", seed=seed).frame

@@ -49,7 +49,7 @@ def evaluate(
     guarantees on preference_entropy; the table has every combination.
 
     >>> from adjudge.simulate.selective import two_order_judge
-    >>> evaluation = evaluate(two_order_judge(300, rng=1), splits=50, alphas=[0.2])
+    >>> evaluation = evaluate(two_order_judge(300, seed=1), splits=50, alphas=[0.2])
     >>> [s.signal for s in evaluation.signals]
     ['preference_entropy', 'single_order', 'swap_vote']
     """
