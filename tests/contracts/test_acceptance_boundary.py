@@ -83,8 +83,8 @@ def test_select_in_python_and_on_the_command_line(guarantee, tmp_path):
 def test_a_threshold_in_python(rule):
     frame = labelled(EDGE)
     errors = (frame["label"] == "B").cast(pl.Int64)
-    found = rule(frame["uncertainty"], errors, alpha=0.1)
-    assert found.accept([EDGE, ABOVE, BELOW]).tolist() == [True, False, True]
+    result = rule(frame["uncertainty"], errors, alpha=0.1)
+    assert result.accept([EDGE, ABOVE, BELOW]).tolist() == [True, False, True]
 
 
 def test_post_v1_judge(tmp_path: Path) -> None:

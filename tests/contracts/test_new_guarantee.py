@@ -161,8 +161,8 @@ def test_serve_obeys_it(policy):
         assert port is not None, line + process.stderr.read()
         with closing(http.client.HTTPConnection("127.0.0.1", int(port[1]), timeout=30)) as wire:
             wire.request("GET", "/v1/policy")
-            told = json.loads(wire.getresponse().read())
-            assert (told["guarantee"], told["promise"]) == ("hoeffding", PROMISE)
+            message = json.loads(wire.getresponse().read())
+            assert (message["guarantee"], message["promise"]) == ("hoeffding", PROMISE)
             outcomes = set()
             for pair in simulate_pairs(40, seed=2):
                 fields = ("id", "prompt", "response_a", "response_b")

@@ -39,9 +39,9 @@ def result_or_line(call):
     try:
         return call()
     except InputError as error:
-        told = str(error)
-    assert told
-    assert "\n" not in told
+        message = str(error)
+    assert message
+    assert "\n" not in message
     return None
 
 

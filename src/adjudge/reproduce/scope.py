@@ -1,7 +1,7 @@
 """SCOPE (arXiv 2602.13110): its protocol on data you have and on the simulator.
 
 MT-Bench, RewardBench and Chatbot Arena are not shipped. Give judgments of them (or the pairs and
-a judge), and the paper's figures are printed beside yours.
+a judge), and the paper's figures are printed next to yours.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ PUBLISHED: tuple[PublishedRisk, ...] = (
 NOTES = (
     "as in the paper, vanilla, heuristic and naive use one random order, scope both",
     "published risk is the mean error share over splits; the paper's theorem speaks of the ratio, "
-    "which stands beside it here and may be above alpha",
+    "which has its own column here and can be above alpha",
     "published figures are those of the paper's text and of a summary of it, which alone has the "
     "vanilla and heuristic rows, Qwen2.5-32B's risks and Llama-3.1-70B on Chatbot Arena; for "
     "Qwen2.5-7B at alpha 0.05 the text has coverage 0.018 on MT-Bench, the summary 2.4 % without "
@@ -118,12 +118,7 @@ def published_for(dataset: str, judge: str) -> list[PublishedRisk]:
     >>> len(published_for("mt-bench", "openai:Qwen2.5-7B-Instruct"))
     8
     """
-    squeezed = _squeeze(judge)
-    return [
-        row
-        for row in PUBLISHED
-        if _squeeze(row.dataset) in _squeeze(dataset) and _squeeze(row.judge) in squeezed
-    ]
+    return [row for row in PUBLISHED if row.is_of(dataset, judge)]
 
 
 def _simulated(n: int, splits: int, seed: int) -> ReproducedSet:
@@ -165,9 +160,9 @@ def _reproduce(
     kept = _sample(frame.select("id").unique(maintain_order=True), n, seed)
     rows = frame.join(kept, on="id", how="semi", maintain_order="left")
     # The paper splits by item; repeated prompts are not held together.
-    seen = evaluate(rows, splits=splits, cluster=None, seed=seed)
+    evaluation = evaluate(rows, splits=splits, cluster=None, seed=seed)
     return ReproducedSet(
-        dataset=name, n_available=available, n_sampled=kept.height, evaluation=seen
+        dataset=name, n_available=available, n_sampled=kept.height, evaluation=evaluation
     )
 
 
@@ -177,7 +172,3 @@ def _sample(rows: pl.DataFrame, n: int, seed: int) -> pl.DataFrame:
         return ordered
     pick = np.sort(np.random.default_rng(seed).permutation(ordered.height)[:n])
     return ordered.filter(pl.Series(np.isin(np.arange(ordered.height), pick)))
-
-
-def _squeeze(name: str) -> str:
-    return "".join(letter for letter in name.lower() if letter.isalnum())

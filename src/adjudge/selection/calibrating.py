@@ -21,7 +21,6 @@ from adjudge.results.selection import (
     Policy,
     PolicyGroup,
     Rule,
-    counted,
     share,
 )
 from adjudge.rows.dropped import merge_dropped
@@ -263,8 +262,8 @@ def _note(chosen: Guarantee, ruling: _Ruling, terms: _Terms) -> str | None:
     least = terms.fewest_labels(chosen)
     if len(entry) < least:
         return (
-            f"refused: {counted(len(entry), 'label')}, and {chosen.name} at alpha "
-            f"{float(terms.alpha):g} needs {least} without an error before it can accept; "
+            f"refused: {len(entry)} label{'' if len(entry) == 1 else 's'}, and {chosen.name} at "
+            f"alpha {float(terms.alpha):g} needs {least} without an error before it can accept; "
             + ("label more" if entry.group is None else "label more, or pool small groups")
         )
     if ruling.feasible:
@@ -289,6 +288,7 @@ def _alternative(chosen: Guarantee, rulings: Sequence[_Ruling], terms: _Terms) -
         coverage, risk = only.seen.coverage, only.seen.risk
     return Alternative(
         guarantee=chosen.name,
+        summary=chosen.summary,
         accepts=accepts,
         threshold=threshold,
         n_accepted=rows,

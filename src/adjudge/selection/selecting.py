@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,7 +12,7 @@ import polars as pl
 from adjudge._validation import BoolArray, FloatArray, IntArray, exact_level
 from adjudge.errors import ArgumentError
 from adjudge.io.tables import TableLike
-from adjudge.results.selection import Drift, Policy, Selection, share
+from adjudge.results.selection import Drift, GroupCount, Policy, Selection, share
 from adjudge.rows.clusters import one_row_per_cluster
 from adjudge.rows.columns import text_column
 from adjudge.rows.drift import drift_of
@@ -36,6 +34,16 @@ class SelectionRun:
 
     summary: Selection
     rows: pl.DataFrame
+
+    def to_frame(self) -> pl.DataFrame:
+        """The rows."""
+        return self.rows
+
+    def __str__(self) -> str:
+        return str(self.summary)
+
+    def _repr_html_(self) -> str:
+        return self.summary._repr_html_()
 
 
 def select(
@@ -166,21 +174,19 @@ def _accept(policy: Policy, rows: pl.DataFrame, placed: IntArray) -> BoolArray:
     return np.asarray(accepted & rows.get_column("verdict").is_not_null().to_numpy())
 
 
-def _group_counts(
-    policy: Policy, placed: IntArray, accepted: BoolArray
-) -> tuple[Mapping[str, Any], ...]:
+def _group_counts(policy: Policy, placed: IntArray, accepted: BoolArray) -> tuple[GroupCount, ...]:
     counts = []
     for number, group in enumerate(policy.groups):
         here = placed == number
         n, kept = int(here.sum()), int(accepted[here].sum())
         counts.append(
-            {
-                "judge": group.judge,
-                "group": group.group,
-                "n": n,
-                "n_accepted": kept,
-                "accepted_share": share(kept, n),
-            }
+            GroupCount(
+                judge=group.judge,
+                group=group.group,
+                n=n,
+                n_accepted=kept,
+                accepted_share=share(kept, n),
+            )
         )
     return tuple(counts)
 

@@ -22,8 +22,8 @@ def files(tmp_path):
 
 def out_of(capsys, *arguments):
     code = run([str(argument) for argument in arguments])
-    told = capsys.readouterr()
-    return code, told.out, told.err
+    message = capsys.readouterr()
+    return code, message.out, message.err
 
 
 def test_calibrate_then_select(files, capsys):
@@ -82,7 +82,7 @@ def test_drift_is_exit_2(files, capsys):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["calibrate", "missing.csv"], "missing.csv"),
         (["calibrate", "{old}", "--alpha", "2"], "alpha = 2.0"),
@@ -96,12 +96,12 @@ def test_drift_is_exit_2(files, capsys):
         (["reproduce", "scope", "--data", "mtbench"], "NAME=FILE"),
     ],
 )
-def test_what_cannot_run_is_one_line_and_exit_1(files, capsys, arguments, told):
+def test_what_cannot_run_is_one_line_and_exit_1(files, capsys, arguments, message):
     places = {"old": files / "old.csv", "new": files / "new.jsonl"}
     code, out, err = out_of(capsys, *(argument.format(**places) for argument in arguments))
     assert code == 1
     assert out == ""
-    assert told in err
+    assert message in err
     assert len(err.strip().splitlines()) == 1
 
 

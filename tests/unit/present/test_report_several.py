@@ -81,13 +81,14 @@ def test_a_plan_is_shown_with_the_policies(folder: Path) -> None:
     assert "### plan.json" in render_report(folder, format="md")
 
 
-def test_a_promise_is_shown_once(folder: Path, tmp_path: Path) -> None:
+def test_policy_and_selection_each_show_their_promise(folder: Path, tmp_path: Path) -> None:
     good = _judgments(right=1.0, name="good")
     policy = calibrate(good, alpha=0.1)
     write_result(policy, tmp_path / "policy.json")
     write_result(select(good, policy=policy).summary, tmp_path / "selected.json")
     page = render_report(tmp_path, format="md")
-    assert page.count("promises: ") == 1
+    assert page.count(f"- It promises: {policy.promise}") == 2
+    assert page.count(f"- It does not promise: {policy.not_promised}") == 2
 
 
 def test_the_names_are_headings_of_the_page(folder: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from adjudge.errors import ArgumentError
-from adjudge.present.reproduction_scope import scope_figure
+from adjudge.present.figures.selection import scope_figure
 from adjudge.reproduce.scope import NOTES, reproduce_scope
 from adjudge.simulate.pairs import simulate_pairs
 from adjudge.simulate.selective import two_order_judge
@@ -86,12 +86,13 @@ def test_the_picture_names_its_data_beside_the_finding():
     titles = [panel.get_title(loc="left") for panel in figure.axes[::2]]
     # With 300 splits fdr's mean lies two standard errors above alpha once in fifteen: chance.
     assert titles[0] == (
-        "simulator, 2,000 items\nscope, fdr and pac keep the mean error share within alpha"
+        "simulator, 2,000 items\nscope, fdr and pac keep the mean error share within alpha, "
+        "give or take chance"
     )
     assert titles[1].startswith("mine, 200 items\n")
     assert [panel.get_legend() is None for panel in figure.axes] == [True, False, True, False]
 
 
 def test_what_a_summary_gives_is_not_said_to_be_the_papers():
-    [told] = [note for note in NOTES if "2.4 %" in note]
-    assert "the summary 2.4 % without naming the data" in told
+    [message] = [note for note in NOTES if "2.4 %" in note]
+    assert "the summary 2.4 % without naming the data" in message

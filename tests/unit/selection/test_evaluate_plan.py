@@ -35,9 +35,9 @@ def test_the_numbers_are_those_of_the_definitions():
     frame = rows()
     p = (frame["p_fwd"].to_numpy() + frame["p_rev"].to_numpy()) / 2
     right = (np.where(p > 0.5, "A", "B") == frame["label"].to_numpy()).astype(int)
-    found = evaluate(frame, splits=5).signals[0]
-    assert found.accuracy == right.mean()
-    assert found.ece == expected_calibration_error(np.maximum(p, 1 - p), right)
+    result = evaluate(frame, splits=5).signals[0]
+    assert result.accuracy == right.mean()
+    assert result.ece == expected_calibration_error(np.maximum(p, 1 - p), right)
 
 
 def test_the_single_order_is_the_one_drawn():

@@ -71,7 +71,7 @@ def test_weights_are_those_of_a_slow_solver():
                      options={"maxiter": 40_000, "xatol": 1e-9, "fatol": 1e-12})
             for start in (0.1, 0.5)
         ),
-        key=lambda found: found.fun,
+        key=lambda result: result.fun,
     )  # fmt: skip
     assert calibrate_jury(p, y).weights == pytest.approx(slow.x**2, abs=1e-3)
 

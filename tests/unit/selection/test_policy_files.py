@@ -23,7 +23,10 @@ ACCEPTED = json.loads((FOLDER / "accepted.json").read_text())
 def test_an_old_policy_selects_as_it_did(name):
     path = FOLDER / f"{name}.json"
     policy = read_policy(path)
-    assert policy.to_dict() == json.loads(path.read_text())
+    written = json.loads(path.read_text())
+    for other in written["alternatives"]:
+        other["summary"] = ""  # the one field that has been added since
+    assert policy.to_dict() == written
     run = select(FOLDER / "new.csv", policy, judge=None if policy.jury else "j")
     assert run.rows.filter(pl.col("accepted"))["id"].to_list() == ACCEPTED[name]
 

@@ -32,7 +32,7 @@ def one_by_one(s, e, sure, verdict, clusters, alphas, splits, seed):
     new = np.concatenate(
         [~half.calibrates if half.tested is None else half.tested for half in halves]
     )
-    found = {}
+    result = {}
     for method in (method.name for method in choose_methods()):
         for alpha in alphas:
             accepted, wrong = [], []
@@ -48,8 +48,8 @@ def one_by_one(s, e, sure, verdict, clusters, alphas, splits, seed):
                 chosen &= verdict[b]
                 accepted.append(int(chosen.sum()))
                 wrong.append(int(e[b][chosen].sum()))
-            found[method, alpha] = (accepted, wrong)
-    return found
+            result[method, alpha] = (accepted, wrong)
+    return result
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -181,9 +181,9 @@ def test_many_rows_do_not_wrap_around():
     for half in random_halves(len(s), 1, 3):
         own = half.calibrates[0]
     for method, alpha in (("fdr", 0.05), ("scope", 0.0512347), ("naive", 1e-12)):
-        found = split_risks(s, e, alphas=[alpha], methods=[method], splits=1, seed=3)[0]
+        result = split_risks(s, e, alphas=[alpha], methods=[method], splits=1, seed=3)[0]
         if method == "fdr":
             accepted = fdr_select(s[own], e[own], s[~own], alpha=alpha).accepted
         else:
             accepted = RULES[method](s[own], e[own], alpha=alpha).accept(s[~own])
-        assert found.accepted.tolist() == [accepted.sum()]
+        assert result.accepted.tolist() == [accepted.sum()]

@@ -142,7 +142,7 @@ def test_a_group_without_calibration_rows_is_never_accepted():
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (lambda: scope_threshold([], [], alpha=0.1), "scores = []"),
         (lambda: scope_threshold([0.1, None], [0, 1], alpha=0.1), r"scores[1] = nan"),
@@ -155,10 +155,10 @@ def test_a_group_without_calibration_rows_is_never_accepted():
         (lambda: pooled_fdr_select([0.1], [1], [], [1], ["x"], alpha=0.1), "one group per row"),
     ],
 )
-def test_refusals_name_argument_value_and_remedy(call, told):
+def test_refusals_name_argument_value_and_remedy(call, message):
     with pytest.raises(ArgumentError) as caught:
         call()
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 

@@ -15,6 +15,15 @@ from adjudge.results.selection import Rule
 from adjudge.selection.split_counts import Method, SplitCounts, SplitOutcome
 
 
+def percent(share: float) -> str:
+    """A share as promises write it.
+
+    >>> percent(0.1), percent(0.125)
+    ('10 %', '12.5 %')
+    """
+    return f"{100 * share:.3g} %"
+
+
 class Guarantee(Method):
     """One promise about accepted verdicts, and the rule that keeps it.
 

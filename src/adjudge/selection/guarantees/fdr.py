@@ -19,8 +19,8 @@ from adjudge._validation import (
     same_length,
 )
 from adjudge.errors import ArgumentError
-from adjudge.results.selection import BatchSelection, Rule, percent
-from adjudge.selection.guarantees.base import Guarantee
+from adjudge.results.selection import BatchSelection, Rule
+from adjudge.selection.guarantees.base import Guarantee, percent
 from adjudge.selection.split_counts import SplitCounts, SplitOutcome
 from adjudge.selection.thresholds import at_most
 

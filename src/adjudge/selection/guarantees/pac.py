@@ -14,8 +14,8 @@ from scipy.special import rel_entr
 
 from adjudge._stats import binomial_lower_tail
 from adjudge._validation import BoolArray, FloatArray, IntArray, exact_level
-from adjudge.results.selection import Rule, Threshold, percent
-from adjudge.selection.guarantees.base import Guarantee
+from adjudge.results.selection import Rule, Threshold
+from adjudge.selection.guarantees.base import Guarantee, percent
 from adjudge.selection.split_counts import SplitCounts, SplitOutcome
 from adjudge.selection.thresholds import SortedScores, sort_scores, threshold_at
 

@@ -8,8 +8,8 @@ from fractions import Fraction
 from numpy.typing import ArrayLike
 
 from adjudge._validation import FloatArray, IntArray, exact_level
-from adjudge.results.selection import Rule, Threshold, percent
-from adjudge.selection.guarantees.base import Guarantee
+from adjudge.results.selection import Rule, Threshold
+from adjudge.selection.guarantees.base import Guarantee, percent
 from adjudge.selection.split_counts import SplitCounts, SplitOutcome
 from adjudge.selection.thresholds import at_most, sort_scores, threshold_at
 
@@ -71,7 +71,7 @@ class Scope(Guarantee):
 
     def not_promised(self, alpha: float, delta: float) -> str:
         return (
-            "that this one threshold keeps it: its true error rate may be above for nearly half "
+            "that this one threshold keeps it: its true error rate can be above for nearly half "
             "of all calibration sets; nor that the ratio of expected errors to expected "
             "acceptances is bounded, although the paper's Theorem 2.1 states it"
         )
