@@ -25,7 +25,7 @@ import polars as pl  # noqa: E402
 
 from adjudge.ranking import bradley_terry, count_wins  # noqa: E402
 from adjudge.ranking.bootstrap import bootstrap_strengths  # noqa: E402
-from adjudge.ranking.counts import code_names, outcome_targets  # noqa: E402
+from adjudge.rows.outcomes import code_names, outcome_targets  # noqa: E402
 
 
 def best_of(run: Callable[[], Any], times: int = 3) -> tuple[float, Any]:

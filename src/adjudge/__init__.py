@@ -38,7 +38,6 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "rows_to_label",
     ),
     "adjudge.io": (
-        "join_labels",
         "open_battles",
         "open_judgments",
         "open_pairs",
@@ -68,6 +67,13 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "rank",
     ),
     "adjudge.records": ("Item", "Judgment", "Label", "Pair", "Score"),
+    "adjudge.rows": (
+        "join_labels",
+        "prepare_battles",
+        "prepare_grades",
+        "prepare_judgments",
+        "prepare_scores",
+    ),
     "adjudge.selection": (
         "calibrate",
         "evaluate",

@@ -18,7 +18,6 @@ from adjudge._stats import conformal_rank
 from adjudge._validation import exact_level
 from adjudge.ranking import (
     Battles,
-    battles_from_frame,
     bradley_terry,
     fit_temperature,
     hold_out_each,
@@ -35,6 +34,7 @@ from adjudge.ranking.counts import wins_table
 from adjudge.ranking.evaluation import group_temperatures
 from adjudge.ranking.leaderboard import elo_spread
 from adjudge.ranking.targets import fixed_rule, soft_rule
+from adjudge.rows.battles import code_battles
 from adjudge.simulate.battles import simulate_battles
 
 BAND = 3.5
@@ -48,7 +48,7 @@ def over_worlds(one: Callable[[int], float], worlds: int) -> tuple[float, float]
 
 def split_coverage(models: int, battles: int, seed: int) -> float:
     """Share of test models covered by 90 % intervals, one random split of one world."""
-    found, _ = battles_from_frame(
+    found = code_battles(
         simulate_battles(models=models, battles=battles, bias=0.3, seed=seed).frame
     )
     held = residuals(
@@ -94,7 +94,7 @@ def deployed(models: int, seed: int) -> float:
     row = next(row for row in board.models if row.origin == "new")
     assert row.low is not None
     assert row.high is not None
-    battles, _ = battles_from_frame(world.frame)
+    battles = code_battles(world.frame)
     assert battles.human is not None
     m = battles.names.index(new)
     own = (battles.a == m) | (battles.b == m)
@@ -152,7 +152,7 @@ def deployed_with_more(times: int, seed: int) -> float:
     assert row.high is not None
     # People vote on the first of these battles, as many as an anchor has.
     vote = (draw.random(per) < 1 / (1 + np.exp(-0.6 * quality[:per]))).astype(float)
-    known, _ = battles_from_frame(old)
+    known = code_battles(old)
     assert known.human is not None
     strength = fit_strengths(wins_table(known.a, known.b, known.human, known.n_models))
     position = {name: k for k, name in enumerate(known.names)}
@@ -325,7 +325,7 @@ def test_prediction_powered_by_prompt_in_full() -> None:
 def errors(informative: bool, seed: int) -> tuple[float, float, bool]:
     """Held-out error of hard and soft targets, and whether the temperature's check spoke up."""
     frame = simulate_battles(models=16, battles=2500, informative=informative, seed=seed).frame
-    found, _ = battles_from_frame(frame)
+    found = code_battles(frame)
     assert found.verdict is not None
     assert found.score is not None
     assert found.human is not None

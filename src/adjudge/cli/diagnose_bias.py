@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +17,7 @@ from adjudge.cli._common import (
     deliver,
     remark,
 )
-from adjudge.cli._diagnosing import (
+from adjudge.cli.diagnose import (
     ColumnOption,
     FailAboveOption,
     FamiliesOption,
@@ -25,11 +26,11 @@ from adjudge.cli._diagnosing import (
     read_families,
     thresholds,
 )
+from adjudge.present.text import group_name
 
 if TYPE_CHECKING:
-    from adjudge.results.bias import JudgeBias
+    from adjudge.results.bias import BiasMeasures, JudgeBias, Measure
 
-#: Position is about either slot: its threshold bounds the distance from one half.
 MEASURES = (
     "position",
     "flip_share",
@@ -39,6 +40,8 @@ MEASURES = (
     "over_confidence",
     "contradictions",
 )
+#: A preference can go either way: the threshold is on the distance from one half.
+DISTANCES = ("position", "verbosity")
 
 
 def register(group: typer.Typer) -> None:
@@ -67,7 +70,7 @@ def bias(
         str | None,
         typer.Option(
             help="Column whose rows are alike.",
-            show_default="prompt_id where there is one, else id",
+            show_default="prompt_id where it repeats, else id",
         ),
     ] = None,
     by: Annotated[
@@ -89,10 +92,9 @@ def bias(
 
     --fail-above takes position (the default; distance of the first slot's share from one half),
     flip_share, verbosity (distance from one half), family, ece, over_confidence, contradictions.
+    A measure counts where the rows exclude an unbiased judge.
     """
     from adjudge.diagnosis import diagnose_bias
-    from adjudge.present.diagnosis_tables import bias_view
-    from adjudge.results.diagnosis import named
 
     limits = thresholds(fail_above, known=MEASURES, default="position")
     result = diagnose_bias(
@@ -105,28 +107,44 @@ def bias(
         by=by,
         near_tie=near_tie,
         families=read_families(families),
-        rng=seed,
+        seed=seed,
     )
-    deliver(result, as_json=as_json, output=output, view=bias_view(result))
-    if plot is not None:
-        from adjudge.present.diagnosis import bias_figure
-        from adjudge.present.theme import save_figure
-
-        remark(f"wrote {save_figure(bias_figure(result), plot)}")
-    enforce(limits, [(named(one.judge, None), _measures(one)) for one in result.judges])
-    if not any(one.findings() for one in result.judges):
+    deliver(result, as_json=as_json, output=output, plot=plot)
+    enforce(limits, [_amounts(one, limits) for one in result.judges])
+    if not any(one.parts() for one in result.judges):
         bad_finding()
 
 
-def _measures(judge: JudgeBias) -> dict[str, float | None]:
-    p, v, r = judge.position, judge.verbosity, judge.reliability
-    longer = None if v is None or v.longer_share is None else abs(v.longer_share - 0.5)
+def _amounts(judge: JudgeBias, limits: Mapping[str, float]) -> tuple[str, dict[str, float | None]]:
+    """How large each measure is; None where the data do not exclude an unbiased judge."""
+    who = group_name(judge.judge, none="the judge")
+    amounts: dict[str, float | None] = {}
+    for name, measure in _measures(judge).items():
+        value = None if measure is None else measure.value
+        if value is not None and name in DISTANCES:
+            value = abs(value - 0.5)
+        if measure is not None and value is not None and not measure.departs:
+            limit = limits.get(name)
+            if limit is not None and value > limit:
+                remark(
+                    f"{who}: {name} {value:.4g} is above {limit:g}, but these rows do not "
+                    "exclude an unbiased judge: not counted"
+                )
+            value = None
+        amounts[name] = value
+    return who, amounts
+
+
+def _measures(judge: JudgeBias) -> dict[str, Measure | None]:
+    def one(part: BiasMeasures | None, at: int = 0) -> Measure | None:
+        return None if part is None else part.measures()[at]
+
     return {
-        "position": None if p is None else abs(p.first_share - 0.5),
-        "flip_share": None if p is None else p.flip_share,
-        "verbosity": longer,
-        "family": None if judge.family is None else judge.family.excess,
-        "ece": None if r is None else r.ece_equal_mass,
-        "over_confidence": None if r is None else r.over_confidence,
-        "contradictions": None if judge.contradictions is None else judge.contradictions.share,
+        "position": one(judge.position),
+        "flip_share": one(judge.position, -1),
+        "verbosity": one(judge.verbosity),
+        "family": one(judge.family),
+        "ece": one(judge.reliability, -1),
+        "over_confidence": one(judge.reliability),
+        "contradictions": one(judge.contradictions),
     }

@@ -130,20 +130,21 @@ def rank(
     """
     from adjudge import ranking
     from adjudge.errors import ArgumentError
+    from adjudge.rows.battles import prepare_battles
 
     if anchors is not None:
         _only_placing(context)
     if fail_above is not None and not evaluate:
         raise ArgumentError("--fail-above", fail_above, "add --evaluate")
     # Prepared once, for the board and for the anchors.
-    prepared = ranking.prepare_battles(
+    prepared = prepare_battles(
         battles,
         format=format or from_,
         baseline=baseline,
         human=human,
         verdict=verdict,
         score=score,
-        cluster=None if cluster == "none" else cluster,
+        cluster=cluster,
         by=by,
         against=against,
     )

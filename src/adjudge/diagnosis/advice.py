@@ -8,18 +8,16 @@ import numpy as np
 import polars as pl
 
 from adjudge._validation import one_of
-from adjudge.diagnosis._frames import judge_names
-from adjudge.diagnosis._score_rows import ratings_table
 from adjudge.diagnosis.score_sets import ScoreSets
 from adjudge.errors import DataError
-from adjudge.io import read_scores
-from adjudge.io.tables import TableLike, source_name
+from adjudge.io.tables import TableLike
+from adjudge.rows.scores import Scores, prepare_scores, ratings_table
 
 METHODS = ("constant", "per-criterion", "adaptive")
 
 
 def score_set_rows(
-    source: TableLike,
+    source: TableLike | Scores,
     *,
     alpha: float | str = 0.1,
     method: str = "per-criterion",
@@ -41,12 +39,8 @@ def score_set_rows(
     (1, 'trust', False)
     """
     one_of(method, METHODS, "method")
-    frame = judge_names(read_scores(source, raters=raters, columns=columns)).with_row_index("_row")
-    name = source_name(source)
-    if "human_scores" not in frame.columns:
-        raise DataError(
-            name, "has no human scores", remedy="add human_score, or name the raters' columns"
-        )
+    given = prepare_scores(source, raters=raters, columns=columns)
+    name, frame = given.name, given.frame.with_row_index("_row")
     if method == "adaptive" and "score_probs" not in frame.columns:
         raise DataError(name, "is not there", column="score_probs", remedy="use another method")
     spoken = frame.filter(pl.col("judge_score").is_not_null())
@@ -74,13 +68,13 @@ def score_set_rows(
             documents=part.filter(pl.Series(labelled))["doc_id"].to_list(),
             groups=None if groups is None else groups[labelled],
         )
-        found = sets.predict(judge, groups=groups)
+        predicted = sets.predict(judge, groups=groups)
         parts.append(
             part.select("_row").with_columns(
-                pl.Series("set_low", found.low),
-                pl.Series("set_high", found.high),
-                pl.Series("set_size", found.sizes),
-                pl.Series("advice", found.advice.tolist()),
+                pl.Series("set_low", predicted.low),
+                pl.Series("set_high", predicted.high),
+                pl.Series("set_size", predicted.sizes),
+                pl.Series("advice", predicted.advice.tolist()),
                 pl.Series("calibrated", labelled),
             )
         )

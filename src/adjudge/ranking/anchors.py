@@ -19,14 +19,13 @@ from adjudge._validation import FloatArray, Seed, generator, one_of, positive
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import read_result
 from adjudge.io.tables import TableLike
-from adjudge.ranking.counts import Battles, battles_per_model, target_battles, wins_table
+from adjudge.ranking.counts import battles_per_model, target_battles, wins_table
 from adjudge.ranking.leave_one_out import (
     DEFAULT_REPLICATES,
     hold_out_each,
     human_reference,
     residuals,
 )
-from adjudge.ranking.prepare import prepare_battles
 from adjudge.ranking.targets import (
     Rule,
     choose_method,
@@ -39,6 +38,7 @@ from adjudge.ranking.targets import (
 )
 from adjudge.results.load import from_dict
 from adjudge.results.ranking import AnchorRow, Anchors
+from adjudge.rows.battles import Battles, prepare_battles
 
 METHODS = ("soft-elo", "hard-elo", "smoothed")
 

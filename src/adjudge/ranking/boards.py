@@ -12,7 +12,7 @@ from adjudge._validation import FloatArray, IntArray
 from adjudge.errors import ArgumentError, DataError
 from adjudge.ranking.bootstrap import resampled_wins
 from adjudge.ranking.bradley_terry import bradley_terry, structure
-from adjudge.ranking.counts import Battles, battles_per_model, target_battles, wins_table
+from adjudge.ranking.counts import battles_per_model, target_battles, wins_table
 from adjudge.ranking.leaderboard import (
     Spread,
     component_names,
@@ -27,6 +27,7 @@ from adjudge.ranking.prediction_powered import prediction_powered
 from adjudge.ranking.rank_ranges import component_ranges
 from adjudge.ranking.targets import Target
 from adjudge.results.ranking import ModelRow
+from adjudge.rows.battles import Battles
 
 ELO_METHODS = ("soft-elo", "hard-elo", "smoothed", "bt")
 #: Fewer prompts than this make intervals by prompt rough.

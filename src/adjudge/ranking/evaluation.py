@@ -11,7 +11,6 @@ from adjudge._bradley_terry import DEFAULT_L2
 from adjudge._validation import Seed, exact_level, generator, positive
 from adjudge.errors import ArgumentError
 from adjudge.ranking.conformal import held_out_intervals, split_conformal
-from adjudge.ranking.counts import Battles
 from adjudge.ranking.leave_one_out import (
     HeldOut,
     Residuals,
@@ -30,6 +29,7 @@ from adjudge.ranking.targets import (
 )
 from adjudge.ranking.temperature import fit_temperature
 from adjudge.results.ranking import BudgetRow, ConformalRow, GroupRow, HeldOutRow, LooRow
+from adjudge.rows.battles import Battles
 
 #: The constants of Table 8.
 SMOOTHING_GRID = (0.55, 0.65, 0.75, 0.85, 0.95)

@@ -22,8 +22,8 @@ from adjudge._bradley_terry import (
 )
 from adjudge._validation import FloatArray, IntArray, Seed, count, generator, positive
 from adjudge.errors import ArgumentError
-from adjudge.ranking.counts import Battles
 from adjudge.ranking.targets import Rule, fixed_rule
+from adjudge.rows.battles import Battles
 
 #: The paper resamples 20 times (section 5.3); more cost little here and steady the scale.
 DEFAULT_REPLICATES = 100

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from adjudge._bradley_terry import fit_against_anchors, to_elo
 from adjudge._validation import FloatArray, Seed, count, exact_level, generator
@@ -23,17 +22,14 @@ from adjudge.errors import DataError, PolicyMismatchError
 from adjudge.io.tables import TableLike
 from adjudge.ranking.anchors import read_anchors
 from adjudge.ranking.conformal import EloQuantile, elo_quantile
-from adjudge.ranking.counts import Battles
 from adjudge.ranking.leave_one_out import anchored_standard_error
-from adjudge.ranking.prepare import prepare_battles
 from adjudge.ranking.rank_ranges import ranks
 from adjudge.ranking.targets import smoothed_targets, soft_targets, verdicts_of
 from adjudge.results.ranking import Anchors, Leaderboard, ModelRow
+from adjudge.rows.battles import Battles, prepare_battles
+from adjudge.rows.drift import drift_from_quantiles
+from adjudge.rows.identity import Identity, match_judge
 
-#: A Kolmogorov-Smirnov distance of |s| above this, beyond what chance makes, is remarked on.
-_FAR = 0.2
-#: Chance stays below this over sqrt(n) in 95 of 100 samples (Kolmogorov's distribution).
-_CHANCE = 1.36
 #: Battles below which the resampled standard error is itself a guess.
 _FEW_BATTLES = 30
 
@@ -210,30 +206,20 @@ def _quantile(kept: Anchors, level: Fraction) -> EloQuantile:
 
 
 def _same_judge(battles: Battles, kept: Anchors) -> list[str]:
-    """Refuse another judge; warn where nobody can tell."""
-    for part, ours, theirs in (
-        ("judge_fingerprint", kept.judge_fingerprint, battles.fingerprints),
-        ("judge", kept.judge, battles.judges),
-    ):
-        if ours is not None and theirs:
-            if theirs != (ours,):
-                raise PolicyMismatchError(
-                    f"battles judged by {', '.join(theirs[:3])}, anchors by {ours}: make anchors "
-                    "for this judge",
-                    differs=(part,),
-                )
-            return [] if part == "judge_fingerprint" else ["judges compared by name alone"]
-    return ["nothing says which judge scored these battles: it must be the anchors' judge"]
+    """Refuse another judge; say where only names, or nothing, could be compared."""
+    known = [Identity(judge=kept.judge, fingerprint=kept.judge_fingerprint)]
+    matches = [
+        match_judge(known, given, made="the anchors file", remedy="make anchors for this judge")
+        for given in battles.identities
+    ]
+    return list(dict.fromkeys(match.remark for match in matches if match.remark is not None))
 
 
 def _drift(battles: Battles, kept: Anchors) -> list[str]:
-    if battles.score is None or len(kept.score_quantiles) < 2:
+    if battles.score is None or not kept.score_quantiles:
         return []
     here = np.abs(battles.score[np.isfinite(battles.score)])
-    if len(here) < _FEW_BATTLES:
-        return []
-    distance = float(stats.ks_2samp(here, np.array(kept.score_quantiles)).statistic)
-    if distance <= _FAR + _CHANCE / math.sqrt(len(here)):
+    if not drift_from_quantiles(kept.score_quantiles, here).flagged:
         return []
     return [
         f"score differences here are unlike the anchors' (median |s| {np.median(here):.2f}, was "

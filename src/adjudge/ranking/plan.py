@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import polars as pl
 from scipy.special import expit
@@ -11,12 +9,13 @@ from scipy.special import expit
 from adjudge._bradley_terry import fit_strengths
 from adjudge._validation import BoolArray, FloatArray, IntArray, Seed, count, generator, one_of
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import read_table
+from adjudge.io import open_battles, read_table
 from adjudge.io.tables import TableLike, as_text
-from adjudge.ranking.counts import battles_per_model, code_names, target_battles, wins_table
-from adjudge.ranking.frames import battles_from_frame, load_battles
+from adjudge.ranking.counts import battles_per_model, target_battles, wins_table
 from adjudge.ranking.targets import choose_method, make_target
 from adjudge.results.ranking import BattlePlan
+from adjudge.rows.battles import code_battles
+from adjudge.rows.outcomes import code_names
 
 RULES = ("coverage", "information")
 #: Precision of the prior on a strength while planning: a standard deviation of 1.4, or 250 Elo.
@@ -47,7 +46,7 @@ def plan_battles(
     for column in ("model_a", "model_b"):
         if column not in frame.columns:
             raise DataError("pool", "is missing", column=column, remedy="name both models")
-    done = None if judged is None else load_battles(judged)[0]
+    done = None if judged is None else open_battles(judged, votes_required=False).frame
     named = [frame] if done is None else [frame, done]
     names, a, b = code_names(
         *(pl.concat([as_text(part[side]) for part in named]) for side in ("model_a", "model_b"))
@@ -95,8 +94,7 @@ def plan_battles(
 
 def _judged_wins(done: pl.DataFrame, names: tuple[str, ...], verdict: str | None) -> FloatArray:
     """Wins of the judged battles, by the best target they offer, in the pool's numbering."""
-    coded, source = battles_from_frame(done, verdict=verdict)
-    battles = replace(coded, source=source, named=verdict)
+    battles = code_battles(done, verdict=verdict)
     values = make_target(battles, choose_method(battles)).values
     if values is None:
         # Who met whom still counts, even where the votes speak against the judge.

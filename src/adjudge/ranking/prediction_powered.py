@@ -20,7 +20,8 @@ from adjudge._bradley_terry import DEFAULT_L2, fit_strengths
 from adjudge._validation import BoolArray, FloatArray, positive, same_length
 from adjudge.errors import ArgumentError
 from adjudge.ranking.bradley_terry import elo_standard_errors, score_matrix
-from adjudge.ranking.counts import Battles, wins_table
+from adjudge.ranking.counts import wins_table
+from adjudge.rows.battles import Battles
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,14 @@ from adjudge._bradley_terry import DEFAULT_L2
 from adjudge._validation import Seed, count, generator, non_negative, one_of, open_unit
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io.tables import TableLike
-from adjudge.ranking.agreement import cohen_kappa, ranking_agreement
+from adjudge.ranking.agreement import ranking_agreement
 from adjudge.ranking.boards import Request, order_by_target, order_with_judge
-from adjudge.ranking.counts import Battles
 from adjudge.ranking.evaluation import Evaluation, evaluate_methods, group_temperatures
 from adjudge.ranking.leaderboard import INTERVALS
-from adjudge.ranking.prepare import prepare_battles
 from adjudge.ranking.targets import Target, choose_method, make_target
 from adjudge.results.ranking import Leaderboard, RankAgreement
+from adjudge.rows.agreement import cohen_kappa
+from adjudge.rows.battles import Battles, prepare_battles
 
 METHODS = (
     "soft-elo",

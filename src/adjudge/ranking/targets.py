@@ -17,9 +17,10 @@ from scipy.special import expit
 
 from adjudge._validation import BoolArray, FloatArray, IntArray, positive
 from adjudge.errors import ArgumentError
-from adjudge.ranking.counts import Battles, wins_table
+from adjudge.ranking.counts import wins_table
 from adjudge.ranking.temperature import fit_temperature, fold_temperatures
 from adjudge.results.ranking import Temperature
+from adjudge.rows.battles import Battles
 
 #: Methods that rank by what the judge said, never by votes.
 OF_JUDGE = ("soft-elo", "hard-elo", "smoothed", "prediction-powered")

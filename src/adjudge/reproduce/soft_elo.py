@@ -17,15 +17,12 @@ from adjudge._bradley_terry import DEFAULT_L2, fit_strengths, to_elo
 from adjudge._validation import FloatArray, count, exact_level, generator, positive
 from adjudge.diagnosis import family_of, family_scores
 from adjudge.errors import DataError
+from adjudge.io import open_battles
 from adjudge.ranking import (
-    Battles,
-    battles_from_frame,
-    cohen_kappa,
     evaluation_rules,
     fit_temperature,
     hold_out_each,
     human_reference,
-    load_battles,
     rank_correlations,
     residuals,
     soft_targets,
@@ -43,6 +40,8 @@ from adjudge.results.ranking_reproduction import (
     SoftEloReproduction,
     SoftEloRow,
 )
+from adjudge.rows.agreement import cohen_kappa
+from adjudge.rows.battles import Battles, code_battles
 
 #: Languages with fewer prompts than this are left out of Table 6.
 FEWEST_PROMPTS = 50
@@ -67,9 +66,8 @@ def reproduce_soft_elo(
     count(replicates, "replicates", least=2)
     rows, languages = [], []
     for path in _files(Path(source)):
-        frame, _ = load_battles(path)
-        language = "language" if "language" in frame.columns else None
-        battles, _ = battles_from_frame(frame, group=language)
+        frame = open_battles(path, votes_required=False).frame
+        battles = code_battles(frame, by="language" if "language" in frame.columns else None)
         corpus, judge = _names(path)
         row, beta = _row(battles, corpus, judge, l2, alpha, splits, replicates, seed)
         rows.append(row)

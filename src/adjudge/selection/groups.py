@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 import polars as pl
 
 from adjudge._validation import BoolArray, FloatArray, IntArray, one_of
-from adjudge.selection.clusters import one_row_per_cluster
-from adjudge.selection.pac import fewest_rows
+from adjudge.rows.clusters import one_row_per_cluster
 
 SMALL_GROUPS = ("refuse", "pool")
-#: The name of the small groups thrown together on request.
+#: The name of small groups that were pooled on request.
 POOLED = "(small groups)"
 
 
@@ -51,7 +48,7 @@ def entries(
     made = []
     for key, rows in frame.partition_by(keys, as_dict=True, maintain_order=True).items():
         if cluster is not None:
-            kept = one_row_per_cluster(rows.get_column(cluster).to_list(), rng=seed)
+            kept = one_row_per_cluster(rows.get_column(cluster).to_list(), seed=seed)
             rows = rows[kept.tolist()]
         prints = rows.get_column("judge_fingerprint").drop_nulls().unique().sort().to_list()
         made.append(
@@ -72,20 +69,8 @@ def entries(
     return made
 
 
-def fewest_labels(guarantee: str, alpha: Fraction, delta: Fraction) -> int:
-    """The fewest labels with which the guarantee could accept anything, all of them right.
-
-    >>> [fewest_labels(g, Fraction(1, 10), Fraction(1, 10)) for g in ("scope", "fdr", "pac")]
-    [10, 9, 22]
-    """
-    if guarantee == "pac":
-        return fewest_rows(alpha, delta)
-    least = math.ceil(1 / alpha)
-    return least if guarantee == "scope" else max(1, least - 1)
-
-
 def pool_small(made: Sequence[Entry], least: int, *, small_groups: str) -> list[Entry]:
-    """The entries, with groups below `least` labels thrown together per judge where asked."""
+    """The entries, with groups below `least` labels pooled per judge where asked."""
     one_of(small_groups, SMALL_GROUPS, "small_groups")
     if small_groups == "refuse":
         return list(made)
@@ -93,11 +78,11 @@ def pool_small(made: Sequence[Entry], least: int, *, small_groups: str) -> list[
     small = [entry for entry in made if entry.group is not None and len(entry) < least]
     for judge, protocol in dict.fromkeys((entry.judge, entry.protocol) for entry in small):
         own = [entry for entry in small if (entry.judge, entry.protocol) == (judge, protocol)]
-        kept.append(_together(own))
+        kept.append(_pool(own))
     return kept
 
 
-def _together(own: Sequence[Entry]) -> Entry:
+def _pool(own: Sequence[Entry]) -> Entry:
     weighted = [entry.weights for entry in own if entry.weights is not None]
     return Entry(
         judge=own[0].judge,

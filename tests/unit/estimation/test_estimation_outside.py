@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from adjudge.estimation import corrected_interval, estimate
-from adjudge.estimation.outcome import around, settled
+from adjudge.estimation.outcome import refuse_outside, with_interval
 from adjudge.results.estimation import Estimate
 
 #: Sensitivity 0.8, specificity 0.7 on 200 labels; 1000 test rows that the judge all calls 1.
@@ -89,9 +89,11 @@ def test_part_of_the_interval_inside_is_cut_not_refused() -> None:
     got = estimate(judge=LABELLED + [1] * 81 + [0] * 19, human=PEOPLE + [None] * 100)
     assert got.estimate == 1
     assert 0.5 < got.low < got.high == 1
-    assert settled(around(1.02, 1.02, 0.03, 0.015, np.zeros(1))).low == pytest.approx(0.99)
-    assert settled(around(1.04, 1.04, 0.03, 0.015, np.zeros(1))).low is None
-    assert settled(around(-0.04, -0.04, 0.03, 0.015, np.zeros(1))).high is None
+    assert refuse_outside(with_interval(1.02, 1.02, 0.03, 0.015, np.zeros(1))).low == pytest.approx(
+        0.99
+    )
+    assert refuse_outside(with_interval(1.04, 1.04, 0.03, 0.015, np.zeros(1))).low is None
+    assert refuse_outside(with_interval(-0.04, -0.04, 0.03, 0.015, np.zeros(1))).high is None
 
 
 def test_a_faultless_weighted_judge_is_not_certainty() -> None:

@@ -23,8 +23,9 @@ from adjudge.ranking import (
     schulze,
     win_rate,
 )
-from adjudge.ranking.counts import Battles, wins_table
+from adjudge.ranking.counts import wins_table
 from adjudge.ranking.plan import _Information
+from adjudge.rows.battles import Battles
 
 
 def hidden_order(n: int, follow: float, seed: int) -> Any:

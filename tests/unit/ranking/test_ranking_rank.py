@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 
 from adjudge.errors import ArgumentError, DataError
-from adjudge.ranking import METHODS, make_anchors, prepare_battles, rank
+from adjudge.ranking import METHODS, make_anchors, rank
+from adjudge.rows import prepare_battles
 from adjudge.simulate.battles import simulate_battles
 
 

@@ -1,11 +1,439 @@
-"""The rate to report: the views of what estimation returns."""
+"""The rate to report: corrected rates with their intervals, differences, plans for labels."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import combinations
 
+from adjudge.present.blocks import Block, Fact, Facts, Figure, Heading, Headline, Note, Table
+from adjudge.present.figures.estimation import (
+    class_figure,
+    difference_figure,
+    estimate_figure,
+    group_figure,
+    plan_figure,
+)
+from adjudge.present.text import DASH, count, interval, left_out, level, number, signed
 from adjudge.present.views import View
 from adjudge.results.base import Result
+from adjudge.results.estimation import (
+    ClassEstimate,
+    Estimate,
+    GroupedEstimate,
+    LabelShift,
+    RateDifference,
+    RatePlan,
+)
 
 TITLE = "The rate to report"
-VIEWS: Mapping[type[Result], View] = {}
+#: So many rates fit into a sentence; more are counted, and are in the table.
+_IN_A_SENTENCE = 4
+_NAMES = {"naive": "naive judge rate", "human-only": "human rate"}
+
+
+def view_estimate(one: Estimate) -> list[Block]:
+    """The rate first, then the judge alone, how good the judge is, and the other methods."""
+    shift = [] if one.label_shift is None else [f"label shift: {one.label_shift.explanation}"]
+    return [
+        _estimate_headline(one),
+        *_warnings(one.warnings),
+        _estimate_facts(one),
+        Note([*_method(one.why, one.assumptions), *shift, *left_out(one.dropped)]),
+        *_alternatives(one),
+        Figure(
+            "rates",
+            partial(estimate_figure, one),
+            f"All methods on the same rows, with {level(one.confidence_level)} intervals; this "
+            f"result is by {one.method}.",
+        ),
+    ]
+
+
+def _estimate_headline(one: Estimate) -> Headline:
+    if one.estimate is None:
+        text = f"no {one.method} estimate: {one.reason}"
+        if one.low is not None:
+            text += f"; {_range(one)}"
+        return Headline(_sentence(one.group, text), tone="bad")
+    name = _NAMES.get(one.method, "corrected rate")
+    text = _sentence(
+        one.group,
+        f"{name} {number(one.estimate)}, {_range(one)} ({one.method}, {one.interval})",
+    )
+    if one.ruled_out:
+        return Headline(text, "Do not report it: read the warning about label shift.", tone="bad")
+    if one.method == "naive":
+        return Headline(text, "The judge's errors are in it: label some rows to correct it.")
+    if one.method == "human-only" or one.naive is None:
+        return Headline(text, "Report it with its interval.")
+    return Headline(
+        text,
+        f"Report it with its interval; the naive judge rate, {number(one.naive)}, includes the "
+        "judge's errors.",
+    )
+
+
+def _sentence(group: str | None, text: str) -> str:
+    return text[:1].upper() + text[1:] if group is None else f"{group}: {text}"
+
+
+def _range(one: Estimate | RateDifference) -> str:
+    naive = "naive " if one.method == "naive" else ""
+    return f"{naive}{level(one.confidence_level)} interval {interval(one.low, one.high)}"
+
+
+def _estimate_facts(one: Estimate) -> Facts:
+    facts = [
+        Fact(
+            _NAMES.get(one.method, "corrected rate"),
+            number(one.estimate),
+            "" if one.low is None else _range(one),
+            tone="bad" if one.estimate is None or one.ruled_out else "good",
+        )
+    ]
+    if one.method != "naive":
+        naive = (
+            f"naive {level(one.confidence_level)} interval "
+            f"{interval(one.naive_low, one.naive_high)}: it ignores the judge's errors"
+        )
+        facts.append(
+            Fact("naive judge rate", number(one.naive), "" if one.naive is None else naive)
+        )
+    for name, value, low, high in (
+        ("sensitivity", one.sensitivity, one.sensitivity_low, one.sensitivity_high),
+        ("specificity", one.specificity, one.specificity_low, one.specificity_high),
+    ):
+        if value is not None:
+            facts.append(Fact(name, number(value), "" if low is None else interval(low, high)))
+    classes = f"{one.n_calibration_positive:,} positive, {one.n_calibration_negative:,} negative"
+    facts.append(Fact("human labels", number(one.n_calibration), classes))
+    facts.append(Fact("test rows", number(one.n_test)))
+    return Facts(facts)
+
+
+def _alternatives(one: Estimate) -> list[Block]:
+    if not one.alternatives:
+        return []
+    rows = [
+        (
+            f"{other.method} (ruled out)" if other.ruled_out else other.method,
+            other.reason or other.assumption,
+            number(other.estimate),
+            interval(other.low, other.high),
+        )
+        for other in one.alternatives
+    ]
+    return [
+        Table(
+            ("method", "assumes", "rate", f"{level(one.confidence_level)} interval"),
+            rows,
+            caption="The other methods on the same rows, for comparison only",
+            text_columns=2,
+        )
+    ]
+
+
+def _method(why: str, assumptions: Sequence[str]) -> list[str]:
+    return [f"method: {why}", *(f"assumes: {text}" for text in assumptions)]
+
+
+def _warnings(warnings: Sequence[str]) -> list[Block]:
+    return [Note([f"warning: {text}" for text in warnings], tone="bad")] if warnings else []
+
+
+def view_groups(result: GroupedEstimate) -> list[Block]:
+    """A row for each group, or a table of classes for each."""
+    rates = [one for one in result.groups if isinstance(one, Estimate)]
+    classes = [one for one in result.groups if isinstance(one, ClassEstimate)]
+    blocks: list[Block] = [_group_headline(result, rates), *_warnings(result.all_warnings)]
+    if rates:
+        blocks.append(_rate_table(rates, result.by, pooled=result.pooled))
+    for one in classes:
+        blocks += [Heading(str(one.group)), _class_table(one), _class_facts(one)]
+    first = result.groups[0]
+    shifted = [str(one.group) for one in rates if one.label_shift and one.label_shift.rules_out]
+    notes = [f"{one.group}: {one.reason}" for one in result.groups if one.reason is not None]
+    if shifted:
+        notes.append(
+            f"label shift in {', '.join(shifted)}: human-only, difference, conditional and ppi++ "
+            "are ruled out there"
+        )
+    blocks.append(Note([*notes, *_method(first.why, first.assumptions), *left_out(result.dropped)]))
+    if rates:
+        caption = (
+            f"The {_NAMES.get(result.method, 'corrected rate')} and the judge alone by "
+            f"{result.by}, with {level(result.confidence_level)} intervals."
+        )
+        blocks.append(Figure("rates", partial(group_figure, result), caption))
+    return blocks
+
+
+def _group_headline(result: GroupedEstimate, rates: Sequence[Estimate]) -> Headline:
+    what = f"{_NAMES.get(result.method, 'corrected rate')}s" if rates else "class shares"
+    estimated = [one for one in rates if one.estimated]
+    given = len(result.groups) - len(result.refused)
+    if estimated and len(estimated) == given <= _IN_A_SENTENCE:
+        shown = ", ".join(
+            f"{one.group} {number(one.estimate)} {interval(one.low, one.high)}" for one in estimated
+        )
+        naive = "naive " if result.method == "naive" else ""
+        said = f"{naive}{level(result.confidence_level)} intervals"
+        text = f"{what} by {result.by}, {said}: {shown}"
+    else:
+        text = f"{what} for {given} of {count(len(result.groups), 'value')} of {result.by}"
+    text = _sentence(None, text)
+    if result.refused:
+        without = ", ".join(result.refused)
+        return Headline(text, f"No estimate for {without}: the reasons are below.", tone="bad")
+    if any(_overlap(a, b) for a, b in combinations(estimated, 2)):
+        return Headline(
+            text,
+            "Overlapping intervals do not settle a difference: --compare A B (compare=) gives the "
+            "interval of the difference, paired by --cluster.",
+        )
+    return Headline(text)
+
+
+def _overlap(a: Estimate, b: Estimate) -> bool:
+    if a.low is None or a.high is None or b.low is None or b.high is None:
+        return False
+    return a.low <= b.high and b.low <= a.high
+
+
+def _rate_table(rates: Sequence[Estimate], by: str, *, pooled: bool) -> Table:
+    """A line for each estimate; a narrow terminal keeps names, rates and their intervals."""
+    said = level(rates[0].confidence_level)
+    columns = [
+        (by, [str(one.group) for one in rates]),
+        ("rate", [number(one.estimate) for one in rates]),
+        (
+            f"{said} interval",
+            [interval(one.low, one.high) + " !" * bool(one.warnings) for one in rates],
+        ),
+        ("naive rate", [number(one.naive) for one in rates]),
+        (
+            f"naive {said} interval",
+            [interval(one.naive_low, one.naive_high) for one in rates],
+        ),
+        ("sensitivity", [number(one.sensitivity) for one in rates]),
+        ("specificity", [number(one.specificity) for one in rates]),
+        (
+            "labels +/-",
+            [f"{one.n_calibration_positive:,}/{one.n_calibration_negative:,}" for one in rates],
+        ),
+        ("test rows", [number(one.n_test) for one in rates]),
+    ]
+    if all(one.sensitivity is None and one.specificity is None for one in rates):
+        del columns[5:7]
+    names, cells = zip(*columns, strict=True)
+    marks = " (!: read the warning)" if any(one.warnings for one in rates) else ""
+    labels = "labels of all groups pooled" if pooled else "each with its own labels"
+    return Table(
+        names,
+        list(zip(*cells, strict=True)),
+        caption=f"{rates[0].method}, {rates[0].interval}, {labels}{marks}",
+        optional=(names[4], "test rows", "specificity", "sensitivity", "labels +/-", "naive rate"),
+    )
+
+
+def view_classes(one: ClassEstimate) -> list[Block]:
+    """A row for each class."""
+    return [
+        _class_headline(one),
+        *_warnings(one.warnings),
+        _class_table(one),
+        _class_facts(one),
+        Note([*_method(one.why, one.assumptions), *left_out(one.dropped)]),
+        Figure(
+            "shares",
+            partial(class_figure, one),
+            f"Corrected and naive share of each class, with {level(one.confidence_level)} "
+            "intervals of the corrected ones.",
+        ),
+    ]
+
+
+def _class_headline(one: ClassEstimate) -> Headline:
+    if one.reason is not None:
+        text = f"no {one.method} estimate: {one.reason}"
+        return Headline(_sentence(one.group, text), tone="bad")
+    text = f"class shares by {one.method}, {level(one.confidence_level)} intervals"
+    if len(one.classes) <= _IN_A_SENTENCE:
+        text += ": " + ", ".join(
+            f"{c.label} {number(c.estimate)} {interval(c.low, c.high)}" for c in one.classes
+        )
+    return Headline(_sentence(one.group, text))
+
+
+def _class_table(one: ClassEstimate) -> Table:
+    said = level(one.confidence_level)
+    return Table(
+        ("class", "share", f"{said} interval", "naive share", "recall", "labels"),
+        [
+            (
+                c.label,
+                number(c.estimate),
+                interval(c.low, c.high),
+                number(c.naive),
+                number(c.recall),
+                number(c.n_calibration),
+            )
+            for c in one.classes
+        ],
+    )
+
+
+def _class_facts(one: ClassEstimate) -> Facts:
+    facts = [
+        Fact("human labels", number(one.n_calibration)),
+        Fact("test rows", number(one.n_test)),
+    ]
+    if one.condition_number is not None:
+        facts.append(
+            Fact("condition number", number(one.condition_number, 2), "of the confusion matrix")
+        )
+    return Facts(facts)
+
+
+def view_difference(result: RateDifference) -> list[Block]:
+    """The difference and whether its interval excludes zero, then the two rates."""
+    errors = "" if result.naive is None else "it includes the judge's errors"
+    facts = [Fact("naive difference", signed(result.naive), errors)]
+    if result.standard_error is not None and result.unpaired_standard_error is not None:
+        paired = (
+            f"{number(result.unpaired_standard_error, 4)} if the pairing were ignored "
+            f"({result.shared_clusters:,} of {count(result.clusters, 'cluster')} hold rows of both)"
+        )
+        note = paired if result.clusters else ""
+        facts.append(Fact("standard error", number(result.standard_error, 4), note))
+    return [
+        _difference_headline(result),
+        *_warnings(result.warnings),
+        Facts(facts),
+        _rate_table((result.estimate_a, result.estimate_b), "group", pooled=result.pooled),
+        Note([*(f"assumes: {text}" for text in result.assumptions), *left_out(result.dropped)]),
+        Figure(
+            "difference",
+            partial(difference_figure, result),
+            "The two rates above, their difference below, with "
+            f"{level(result.confidence_level)} intervals.",
+        ),
+    ]
+
+
+def _difference_headline(result: RateDifference) -> Headline:
+    if result.estimate is None:
+        return Headline(f"No difference of {result.a} and {result.b}: {result.reason}", tone="bad")
+    text = f"{result.a} minus {result.b}: {signed(result.estimate)}, {_range(result)}"
+    if result.excludes_zero:
+        return Headline(f"{text}, excludes zero", "The rates differ at this confidence level.")
+    return Headline(f"{text}, includes zero", "These labels do not show a difference.")
+
+
+def view_shift(shift: LabelShift) -> list[Block]:
+    """The judge's mean verdict on labelled and on test rows, and what their difference excludes."""
+    return [
+        Headline(_sentence(None, shift.explanation), tone="bad" if shift.rules_out else "plain"),
+        Facts(
+            [
+                Fact("judge's mean, labelled rows", number(shift.judge_rate_calibration)),
+                Fact("judge's mean, test rows", number(shift.judge_rate_test)),
+                Fact("difference", signed(shift.difference)),
+                Fact("p-value", DASH if shift.p_value is None else f"{shift.p_value:.2g}"),
+                Fact("ruled out", ", ".join(shift.rules_out) or "nothing"),
+            ]
+        ),
+    ]
+
+
+def view_plan(plan: RatePlan) -> list[Block]:
+    """What the width costs, every way to draw the labels, what more of them would buy."""
+    blocks: list[Block] = [
+        Headline(plan.recommendation, tone="bad" if plan.m0 is None else "plain"),
+        *_warnings(plan.warnings),
+    ]
+    if plan.reason is not None and plan.reason not in plan.recommendation:
+        blocks.append(Note([plan.reason], tone="bad"))
+    if plan.m0 is not None:
+        blocks.append(_ways(plan))
+    if plan.next_labels:
+        blocks.append(
+            Table(
+                ("next labels", "more", "positive", "negative", "width"),
+                [
+                    (s.how, number(s.extra), number(s.m1), number(s.m0), number(s.expected_width))
+                    for s in plan.next_labels
+                ],
+                caption="What more labels would buy (misclassification)",
+            )
+        )
+    draw = (f"how to draw: {text}" for text in plan.how_to_draw)
+    blocks.append(Note([*_worth(plan), *draw, *(f"assumes: {text}" for text in plan.assumptions)]))
+    if plan.rate is not None:
+        caption = (
+            f"Expected width of the {level(plan.confidence_level)} interval by number of labels, "
+            "for each way to use them."
+        )
+        blocks.append(Figure("widths", partial(plan_figure, plan), caption))
+    return blocks
+
+
+def _ways(plan: RatePlan) -> Table:
+    draws = DASH if plan.expected_draws is None else f"{plan.expected_draws:,} draws"
+    random_m = number(plan.random_m)
+    rows = [
+        (
+            f"by human class, Algorithm 1: {plan.m1} of 1, {plan.m0} of 0",
+            "misclassification",
+            draws,
+            plan.expected_width,
+        ),
+        (
+            f"by human class, least variance: {plan.optimal_m1} of 1, {plan.optimal_m0} of 0",
+            "misclassification",
+            "",
+            plan.optimal_width,
+        ),
+        ("at random", "misclassification", random_m, plan.random_width),
+        ("at random", "ppi++", random_m, plan.ppi_width),
+        ("at random", "human-only", random_m, plan.human_only_width),
+        (
+            f"by verdict: {plan.verdict_m1} of 1, {plan.verdict_m0} of 0",
+            "conditional",
+            number(plan.labels),
+            plan.verdict_width,
+        ),
+    ]
+    return Table(
+        ("how the labels are drawn", "method", "labels", "width"),
+        [(how, method, labels, number(width)) for how, method, labels, width in rows],
+        caption=f"Expected width of a {level(plan.confidence_level)} interval with "
+        f"{count(plan.labels or 0, 'label')} in all and {count(plan.n_test, 'test row')}",
+        text_columns=2,
+    )
+
+
+def _worth(plan: RatePlan) -> list[str]:
+    """Whether the judge is worth having."""
+    if plan.variance_ratio is None or plan.rate is None:
+        return []
+    region = plan.proposition_61
+    quality = number((plan.sensitivity + plan.specificity) / 2)
+    return [
+        f"with random labels the corrected rate has {number(plan.variance_ratio, 2)} times the "
+        f"variance of people alone at rate {number(plan.rate)}: "
+        + ("the judge helps" if plan.judge_helps else "people alone do better"),
+        f"Proposition 6.1 (q0 = q1 = {quality}, endless test rows): the judge "
+        + ("never helps" if region is None else f"helps for rates in {interval(*region)}"),
+    ]
+
+
+VIEWS: Mapping[type[Result], View] = {
+    Estimate: view_estimate,
+    GroupedEstimate: view_groups,
+    ClassEstimate: view_classes,
+    RateDifference: view_difference,
+    RatePlan: view_plan,
+    LabelShift: view_shift,
+}
