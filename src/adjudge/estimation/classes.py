@@ -194,7 +194,7 @@ def class_shares(
     in `labels` marks an unlabelled row. Refused where the whole interval of a class lies outside
     [0, 1].
 
-    Measured coverage at 95 %, three classes, 60 to 500 random labels, 1,500 replications: 0.927 or
+    Measured coverage at 95 %, three classes, 60 to 500 random labels, 1,500 samples: 0.927 or
     more; short of 0.945 only for a class of which the judge finds less than half.
 
     >>> v = np.array([0] * 9 + [1] * 9 + [2] * 9 + [0, 1, 2])
