@@ -113,8 +113,8 @@ def _cycle_title(result: Transitivity) -> str:
     rates = [g.mean_rate for g in result.groups if g.mean_rate is not None]
     shares = [g.share_with_cycle for g in result.groups if g.share_with_cycle is not None]
     return (
-        f"{span(percent(min(rates)), percent(max(rates)))} of a document's triples are cycles; "
-        f"{span(percent(min(shares), 0), percent(max(shares), 0))} of documents have one"
+        f"Cycles: {span(percent(min(rates)), percent(max(rates)))} of a document's triples, "
+        f"in {span(percent(min(shares), 0), percent(max(shares), 0))} of documents"
     )
 
 

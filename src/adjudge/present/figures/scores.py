@@ -232,7 +232,7 @@ def coverage_figure(result: ScoreDiagnosis) -> Figure:
             axes.set_title(axis_name(criterion), fontsize=10)
             axes.set_xticks(levels, [f"{level:g}" for level in levels])
             axes.set_xlabel("alpha")
-        panels[0].set_ylabel("covered, %")
+        panels[0].set_ylabel("coverage on held-out documents, %")
         panels[0].set_ylim(top=100.8)
         _title(figure, _coverage_title(result))
         _method_legend(figure, methods, extra="band: across judges", promise=True)
@@ -248,13 +248,10 @@ def _coverage_title(result: ScoreDiagnosis) -> str:
     """A quantile shared by several criteria promises nothing for one of them: it does not count."""
     cells = [g for g in result.groups if g.method != "constant" or result.main_method == "constant"]
     short = [gap for gap in map(_shortfall, cells) if gap]
-    where = "mean coverage on held-out documents is"
     if not short:
-        return f"In all {len(cells)} cells {where} at least 1 − alpha"
-    return (
-        f"In {len(short)} of {len(cells)} cells {where} below 1 − alpha, "
-        f"by {100 * max(short):.1f} points at most"
-    )
+        return f"Coverage is at least 1 − alpha in all {len(cells)} cells"
+    where = f"{len(short)} of {len(cells)} cells, by at most {100 * max(short):.1f} points"
+    return f"Coverage is below 1 − alpha in {where}"
 
 
 def _compared(result: ScoreDiagnosis) -> list[str]:
