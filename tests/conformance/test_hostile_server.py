@@ -18,9 +18,9 @@ import pytest
 
 from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
 from adjudge.judges.backends.openai import OpenAIBackend
-from adjudge.judges.interface import Choice, Data, Message, Question, Reply, Text
+from adjudge.judges.interface import Choice, Data, Message, Question, Text
 from adjudge.judges.protocols.preference import Preference
-from adjudge.records import Judgment, Pair
+from adjudge.records import Judgment, Pair, Reply
 
 KEY = "sk-test-THIS-IS-A-SECRET-0123456789"
 

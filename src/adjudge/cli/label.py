@@ -33,7 +33,7 @@ def label(
     summary: Annotated[
         Path | None, typer.Option(help="Write the summary here as JSON, for `adjudge report`.")
     ] = None,
-    store: Annotated[Path, typer.Option(help="Where every click is kept.")] = Path("adjudge.db"),
+    store: Annotated[str, typer.Option(help="Where every click is kept.")] = "adjudge.db",
     plan: Annotated[
         Path | None, typer.Option(help="Label the rows of `adjudge plan --write-ids FILE`.")
     ] = None,
@@ -70,12 +70,13 @@ def label(
     from adjudge.io import open_pairs, read_labels, write_rows
     from adjudge.server.label_summary import labels_frame, records, summarise
     from adjudge.server.labelling import LabellingRound
+    from adjudge.store import store_name, use_store
     from adjudge.store.labels import LabelBook
 
     if plan is not None and abstentions is not None:
         raise ArgumentError("abstentions", str(abstentions), "give --plan or --abstentions")
-    book = LabelBook(store)
-    try:
+    with use_store(store) as kept:
+        book = LabelBook(kept)
         if import_labels is not None:
             added, same = book.import_labels(records(read_labels(import_labels)))
             remark(f"{import_labels}: {added:,} labels added, {same:,} were there already")
@@ -90,7 +91,8 @@ def label(
             token = os.environ.get("ADJUDGE_TOKEN") or None
 
             def ready(address: str) -> None:
-                remark(f"labelling page: {address}  (Ctrl-C when done; labels are in {store})")
+                place = store_name(store)
+                remark(f"labelling page: {address}  (Ctrl-C when done; labels are in {place})")
                 if browser:
                     webbrowser.open(address + (f"#token={token}" if token else ""))
 
@@ -105,18 +107,16 @@ def label(
             write_rows(labels_frame(book, plan=plan), output)
             remark(f"wrote {output}")
         deliver(summarise(book, subjects), as_json=as_json, output=summary)
-    finally:
-        book.close()
 
 
 def _strangers(book: LabelBook, subjects: list[Pair], pairs: Path) -> None:
     known = {pair.id for pair in subjects}
-    strange = sum(click.id not in known for click in book.standing())
+    strange = sum(answer.id not in known for answer in book.answers())
     if strange:
-        told = counted(
+        labels = counted(
             strange, "label in the store is of a pair", "labels in the store are of pairs"
         )
-        remark(f"{told} that {pairs} does not hold")
+        remark(f"{labels} that {pairs} does not hold")
 
 
 def _queue(

@@ -15,14 +15,14 @@ from typing import Any
 from adjudge.errors import ArgumentError
 from adjudge.judges.backends.openai import OpenAIBackend
 from adjudge.judges.backends.openai_batch import PRICE_FACTOR, BatchProgress, OpenAIBatches
-from adjudge.judges.interface import Judge, Question, Reply, Text
+from adjudge.judges.interface import Judge, Question, Text
 from adjudge.judges.prices import Price
 from adjudge.judges.progress import Tally
 from adjudge.judges.redact import Secrets
 from adjudge.judges.runner import ProgressCallback, Work, expected_cost, kept_call, prepare
 from adjudge.judges.stopping import Stop
 from adjudge.judges.subjects import Subject
-from adjudge.records import Status
+from adjudge.records import Reply, Status
 from adjudge.store.thread import StoreThread
 
 #: Calls looked up and sent together; also the most that are held in memory.
@@ -104,7 +104,7 @@ class BatchRunner:
         )
         for one in work:
             if one.key in claimed.done:
-                self._tally.reused[claimed.done[one.key].status] += 1
+                self._tally.reused[claimed.done[one.key]] += 1
         ours = list({one.key: one for one in work if one.key in claimed.ours}.values())
         if not self._affordable(ours, batches.pending()):
             self._stop.request("max_cost")

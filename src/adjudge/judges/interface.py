@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from adjudge.judges.pace import Pace
-from adjudge.records import Item, Judgment, Order, Pair, Score, Status
+from adjudge.records import Item, Judgment, Order, Pair, Reply, Score
 
 Role = Literal["system", "user", "assistant"]
 
@@ -76,29 +76,6 @@ class Question:
     order: Order | None = None
     repeat: int = 0
     slot: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
-    """What came back for one question: only what was measured.
-
-    `logprobs` maps options to log probabilities not yet normalised over the options. An option in
-    `censored` was not among those the server returned; its entry is an upper bound. `counts` holds
-    how often each option was drawn by a judge without log probabilities.
-    """
-
-    status: Status
-    text: str | None = None
-    logprobs: Mapping[str, float] | None = None
-    censored: frozenset[str] = frozenset()
-    counts: Mapping[str, int] | None = None
-    mean_logprob: float | None = None
-    scored_tokens: int | None = None
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    latency_s: float | None = None
-    error: str | None = None
-    raw: str | None = None
 
 
 class Backend(Protocol):

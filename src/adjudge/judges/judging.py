@@ -28,7 +28,6 @@ from adjudge.judges.subjects import Subjects, SubjectSource
 from adjudge.judges.writing import check_output, frame_of, writing
 from adjudge.records import STATUSES, Status
 from adjudge.results.judging import Judging
-from adjudge.store import open_store
 from adjudge.store.interface import DEFAULT_STORE
 from adjudge.store.thread import StoreThread
 
@@ -160,7 +159,7 @@ async def judge_pairs_async(
         survey = await asyncio.to_thread(subjects.survey)
         assert survey.first is not None  # noqa: S101  (a survey without a row raises)
         tally.total = survey.subjects * len(made.protocol.questions(survey.first))
-        thread = StoreThread(lambda: open_store(store))
+        thread = StoreThread(store)
         try:
             await thread.open()
             await _remember(thread, made)

@@ -66,7 +66,7 @@ def plan_judging(
             known = opened.lookup([one.key for one in work]) if opened is not None else {}
             for one in work:
                 calls += 1
-                if one.key in known and known[one.key].status not in again:
+                if one.key in known and known[one.key].reply.status not in again:
                     kept += 1
                     continue
                 characters += sum(len(message.text) for message in one.question.messages)

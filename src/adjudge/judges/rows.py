@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from adjudge.errors import DataError
-from adjudge.judges.interface import Judge, Reply
+from adjudge.judges.interface import Judge
 from adjudge.judges.prices import Price
 from adjudge.judges.runner import Work, prepare
 from adjudge.judges.subjects import Subject, carried
@@ -144,7 +144,7 @@ def _rows(
     judge: Judge, calls: Sequence[Work], kept: Sequence[Call], price: Price | None
 ) -> list[Row]:
     subject = calls[0].subject
-    given = judge.protocol.judge(subject, [_reply(call) for call in kept])
+    given = judge.protocol.judge(subject, [call.reply for call in kept])
     rows = []
     for position, record in enumerate(given):
         row = _row(judge, subject, record)
@@ -158,8 +158,10 @@ def _rows(
 
 
 def _spent(calls: Sequence[Call], price: Price | None) -> tuple[int | None, float | None]:
-    prompt = [call.prompt_tokens for call in calls if call.prompt_tokens is not None]
-    completion = [call.completion_tokens for call in calls if call.completion_tokens is not None]
+    prompt = [call.reply.prompt_tokens for call in calls if call.reply.prompt_tokens is not None]
+    completion = [
+        call.reply.completion_tokens for call in calls if call.reply.completion_tokens is not None
+    ]
     if not prompt and not completion:
         return None, None
     cost = None if price is None else price.of(sum(prompt), sum(completion))
@@ -180,19 +182,3 @@ def _row(judge: Judge, subject: Subject, record: Judgment | Score) -> Row:
         # that says whose it is.
         row[f"input_{name}" if name in columns else name] = value
     return row
-
-
-def _reply(call: Call) -> Reply:
-    return Reply(
-        status=call.status,
-        text=call.text,
-        logprobs=call.logprobs,
-        censored=call.censored,
-        counts=call.counts,
-        mean_logprob=call.mean_logprob,
-        scored_tokens=call.scored_tokens,
-        prompt_tokens=call.prompt_tokens,
-        completion_tokens=call.completion_tokens,
-        latency_s=call.latency_s,
-        error=call.error,
-    )

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from itertools import islice
 
 from adjudge.judges.fingerprint import question_hash
-from adjudge.judges.interface import Judge, KeepsPace, KnowsSubject, Question, Reply
+from adjudge.judges.interface import Judge, KeepsPace, KnowsSubject, Question
 from adjudge.judges.pace import NotSentError, Pace
 from adjudge.judges.prices import Price
 from adjudge.judges.progress import Progress, Tally
 from adjudge.judges.redact import Secrets
 from adjudge.judges.stopping import Stop
 from adjudge.judges.subjects import Subject
-from adjudge.records import Status
+from adjudge.records import Reply, Status
 from adjudge.store.interface import Call
 from adjudge.store.keys import call_key
 from adjudge.store.thread import StoreThread
@@ -77,18 +77,7 @@ def kept_call(
         order=question.order,
         repeat=question.repeat,
         slot=question.slot,
-        status=reply.status,
-        text=reply.text,
-        logprobs=reply.logprobs,
-        censored=reply.censored,
-        counts=reply.counts,
-        mean_logprob=reply.mean_logprob,
-        scored_tokens=reply.scored_tokens,
-        prompt_tokens=reply.prompt_tokens,
-        completion_tokens=reply.completion_tokens,
-        latency_s=reply.latency_s,
-        error=reply.error,
-        raw=reply.raw,
+        reply=reply,
     )
 
 
@@ -192,7 +181,7 @@ class Runner:
         ours = set(claimed.ours)
         for work in batch:
             if work.key in claimed.done:
-                self._tally.reused[claimed.done[work.key].status] += 1
+                self._tally.reused[claimed.done[work.key]] += 1
             elif work.key in ours:
                 # The same question twice in one batch is asked once and waited for once.
                 ours.remove(work.key)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from adjudge.errors import ArgumentError, InputError, PolicyMismatchError
 from adjudge.judges.fingerprint import differing_parts
-from adjudge.judges.interface import Judge, KnowsSubject, Question, Reply
-from adjudge.records import MEASURED, Judgment, Pair
+from adjudge.judges.interface import Judge, KnowsSubject, Question
+from adjudge.records import MEASURED, Judgment, Pair, Reply
 from adjudge.results.selection import Policy, PolicyGroup
 
 

@@ -12,7 +12,8 @@ from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
 from adjudge.judges.backends import openai_batch
 from adjudge.judges.backends.openai import OpenAIBackend
 from adjudge.judges.backends.openai_batch import BatchProgress, OpenAIBatches
-from adjudge.judges.interface import Choice, Message, Question, Reply, Text
+from adjudge.judges.interface import Choice, Message, Question, Text
+from adjudge.records import Reply
 
 Calls = list[tuple[str, Question, dict[str, Any]]]
 

@@ -12,14 +12,14 @@ import pytest
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import read_battles, read_judgments, read_scores, read_tournaments
 from adjudge.judges.criteria import RUBRIC, SUMMARY, Criterion, checked_criteria, read_criteria
-from adjudge.judges.interface import Choice, Data, Reply, Text
+from adjudge.judges.interface import Choice, Data, Text
 from adjudge.judges.prompting import make_prompt
 from adjudge.judges.protocols.annotators import Annotators
 from adjudge.judges.protocols.criterion import ByCriterion, tournament_pairs
 from adjudge.judges.protocols.likert import Likert
 from adjudge.judges.protocols.rubric import Rubric
 from adjudge.judges.protocols.verbalized import Verbalized
-from adjudge.records import Item, Judgment, Pair, Score
+from adjudge.records import Item, Judgment, Pair, Reply, Score
 
 PAIR = Pair(
     id="7", prompt="q", response_a="left", response_b="right", model_a="m1", model_b="m2", label="B"

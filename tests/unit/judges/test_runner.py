@@ -15,13 +15,14 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from adjudge import store
 from adjudge.errors import ArgumentError, DataError, JudgeRefusedError
-from adjudge.judges import judge_pairs, judge_pairs_async, judging, plan_judging
-from adjudge.judges.interface import Choice, Question, Reply
+from adjudge.judges import judge_pairs, judge_pairs_async, plan_judging
+from adjudge.judges.interface import Choice, Question
 from adjudge.judges.prices import Price
 from adjudge.judges.progress import Progress
 from adjudge.judges.stopping import Stop
-from adjudge.records import Item, Pair
+from adjudge.records import Item, Pair, Reply
 from adjudge.simulate.pairs import simulate_pairs
 from adjudge.store import SQLiteStore
 
@@ -296,15 +297,15 @@ def test_a_polite_stop_finishes_what_is_in_flight_and_writes_no_rows() -> None:
 def test_a_run_that_is_cancelled_while_the_store_opens_closes_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    opening = judging.open_store
+    opening = store.open_store
     begun, go_on = threading.Event(), threading.Event()
 
-    def slowly(path: Any) -> Any:
+    def slowly(place: Any, *, readonly: bool) -> Any:
         begun.set()
         assert go_on.wait(30)
-        return opening(path)
+        return opening(place, readonly=readonly)
 
-    monkeypatch.setattr(judging, "open_store", slowly)
+    monkeypatch.setattr(store, "open_store", slowly)
 
     async def cancelled() -> None:
         run = asyncio.create_task(judge_pairs_async(PAIRS, judge=Scripted(), store="s.db"))
@@ -358,10 +359,10 @@ def test_a_second_interrupt_stops_at_once() -> None:
 
     assert asyncio.run(run()) == "interrupted"
     assert time.monotonic() - began < 3
-    store = SQLiteStore("s.db")
-    assert store.latest_call_id() == 0
-    assert store._all("SELECT COUNT(*) FROM claims") == [(0,)]
-    store.close()
+    kept = SQLiteStore("s.db")
+    assert kept.latest_call_id() == 0
+    assert kept._all("SELECT COUNT(*) FROM claims") == [(0,)]
+    kept.close()
 
 
 def test_it_works_inside_a_running_event_loop() -> None:
@@ -424,7 +425,7 @@ def test_a_long_input_is_streamed() -> None:
     from adjudge.store.thread import StoreThread
 
     async def run() -> None:
-        thread = StoreThread(lambda: SQLiteStore(":memory:"))
+        thread = StoreThread(":memory:")
         await thread.open()
         runner = Runner(
             make_judge(judge, Preference()), thread, tally=Tally(None), stop=Stop(),

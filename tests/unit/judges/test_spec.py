@@ -12,11 +12,11 @@ import pytest
 from adjudge.errors import ArgumentError, BackendMissingError, DataError
 from adjudge.judges import make_judge, parse_judge, parse_protocol
 from adjudge.judges.fingerprint import differing_parts, judge_fingerprint, question_hash
-from adjudge.judges.interface import Choice, Data, Likelihood, Message, Question, Reply, Text
+from adjudge.judges.interface import Choice, Data, Likelihood, Message, Question, Text
 from adjudge.judges.prices import KNOWN, price_for, read_prices
 from adjudge.judges.redact import Secrets
 from adjudge.judges.spec import BACKENDS, PROTOCOLS, Entry, _make
-from adjudge.records import Pair
+from adjudge.records import Pair, Reply
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from typing import Any
 
 from adjudge.errors import JudgeRefusedError
 from adjudge.judges.backends._http import Exchange, Server
-from adjudge.judges.interface import Message, Reply
-from adjudge.records import Status
+from adjudge.judges.interface import Message
+from adjudge.records import Reply, Status
 
 #: Answers that can be about one question alone; 401, 402, 403, 404 are about all of them.
 PER_QUESTION = frozenset({400, 413, 422})

@@ -8,8 +8,9 @@ from typing import Any
 from adjudge.errors import JudgeError
 from adjudge.judges.backends._http import Exchange, Server, key_from
 from adjudge.judges.backends._replies import Rejections, as_chat, failed, shapeless, whole
-from adjudge.judges.interface import Message, Question, Reply, Text
+from adjudge.judges.interface import Message, Question, Text
 from adjudge.judges.pace import Pace
+from adjudge.records import Reply
 
 DEFAULT_BASE_URL = "https://api.anthropic.com/v1"
 API_VERSION = "2023-06-01"

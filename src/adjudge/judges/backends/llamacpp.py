@@ -18,9 +18,10 @@ from typing import Any, TypeVar
 
 from adjudge.errors import ArgumentError, JudgeRefusedError
 from adjudge.judges.backends._llama_server import CannotAnswerError, LlamaServer, llama_package
-from adjudge.judges.interface import Choice, Data, Likelihood, Question, Reply, Text
+from adjudge.judges.interface import Choice, Data, Likelihood, Question, Text
 from adjudge.judges.segments import ChatSegments
 from adjudge.judges.weights import resolve, weights_sha256
+from adjudge.records import Reply
 
 Answer = TypeVar("Answer")
 

@@ -35,8 +35,9 @@ from adjudge.judges.backends._replies import (
     shapeless,
     whole,
 )
-from adjudge.judges.interface import Choice, Question, Reply, Text
+from adjudge.judges.interface import Choice, Question, Text
 from adjudge.judges.pace import Pace
+from adjudge.records import Reply
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 TOP_LOGPROBS = 20

@@ -26,8 +26,8 @@ from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
 from adjudge.judges.backends._http import Exchange
 from adjudge.judges.backends._replies import told
 from adjudge.judges.backends.openai import OpenAIBackend, read_reply
-from adjudge.judges.interface import Choice, Question, Reply, Text, Want
-from adjudge.records import Status
+from adjudge.judges.interface import Choice, Question, Text, Want
+from adjudge.records import Reply, Status
 
 #: What a token costs here, as a share of its usual price.
 PRICE_FACTOR = 0.5

@@ -16,9 +16,9 @@ from typing import Any
 
 from adjudge.errors import DataError, JudgeRefusedError
 from adjudge.io import iter_rows
-from adjudge.judges.interface import Choice, Likelihood, Question, Reply, Text
+from adjudge.judges.interface import Choice, Likelihood, Question, Text
 from adjudge.judges.weights import file_sha256
-from adjudge.records import MEASURED, STATUSES, Item, Pair
+from adjudge.records import MEASURED, STATUSES, Item, Pair, Reply
 
 #: exp of this is exactly 0 in double precision, and JSON can hold it.
 _LOG_OF_ZERO = -10_000.0

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from adjudge.errors import ArgumentError
-from adjudge.judges.interface import Choice, Data, Likelihood, Question, Reply, Text
-from adjudge.records import Item, Pair
+from adjudge.judges.interface import Choice, Data, Likelihood, Question, Text
+from adjudge.records import Item, Pair, Reply
 from adjudge.simulate.pairs import SimulatedJudge
 
 _NUMBERS = ("accuracy", "position_bias", "noise", "seed")

@@ -21,7 +21,8 @@ from typing import Any
 
 from adjudge.errors import BackendMissingError
 from adjudge.judges.backends._chat_tokens import CannotTokenizeError, ChatTokens
-from adjudge.judges.interface import Choice, Likelihood, Question, Reply, Text
+from adjudge.judges.interface import Choice, Likelihood, Question, Text
+from adjudge.records import Reply
 
 #: Tokens in one batch, padding counted. A 7B model is busy at 8,192; more only adds padding.
 _CELLS = {"cuda": 8_192, "cpu": 2_048}

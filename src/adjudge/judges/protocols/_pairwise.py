@@ -20,11 +20,11 @@ from typing import Any
 
 from adjudge._validation import count, non_negative
 from adjudge.errors import ArgumentError
-from adjudge.judges.interface import Choice, Data, Prompt, Question, Reply, Text
+from adjudge.judges.interface import Choice, Data, Prompt, Question, Text
 from adjudge.judges.parsing.letter import parse_letter
 from adjudge.judges.parsing.refusal import unread
 from adjudge.judges.prompting import Value, fill
-from adjudge.records import MEASURED, Order, Pair, Status
+from adjudge.records import MEASURED, Order, Pair, Reply, Status
 
 LETTERS = Choice(("A", "B"))
 BOTH_ORDERS: tuple[Order, ...] = ("ab", "ba")

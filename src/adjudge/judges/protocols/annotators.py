@@ -11,7 +11,7 @@ import numpy as np
 
 from adjudge._validation import count, generator
 from adjudge.errors import ArgumentError, DataError
-from adjudge.judges.interface import Choice, Message, Prompt, Question, Reply, Text
+from adjudge.judges.interface import Choice, Message, Prompt, Question, Text
 from adjudge.judges.parsing.letter import parse_letter
 from adjudge.judges.parsing.refusal import unread
 from adjudge.judges.prompting import builtin_prompt, check_prompt, fill
@@ -25,7 +25,7 @@ from adjudge.judges.protocols._pairwise import (
     written_tokens,
 )
 from adjudge.judges.protocols.preference import PLACEHOLDERS, as_pair
-from adjudge.records import MEASURED, Item, Judgment, Order, Pair, Status
+from adjudge.records import MEASURED, Item, Judgment, Order, Pair, Reply, Status
 from adjudge.uncertainty.entropy import verdict
 
 Demonstration = tuple[Pair, Order]

@@ -8,11 +8,11 @@ from typing import Any
 
 from adjudge.errors import DataError
 from adjudge.judges.criteria import SUMMARY, Criterion, checked_criteria
-from adjudge.judges.interface import Prompt, Question, Reply
+from adjudge.judges.interface import Prompt, Question
 from adjudge.judges.prompting import builtin_prompt, check_prompt
 from adjudge.judges.protocols._pairwise import Asking
 from adjudge.judges.protocols.preference import PLACEHOLDERS, as_pair, judgment_of
-from adjudge.records import Item, Judgment, Pair
+from adjudge.records import Item, Judgment, Pair, Reply
 
 
 class ByCriterion:

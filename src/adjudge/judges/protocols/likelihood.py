@@ -10,10 +10,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adjudge.judges.interface import Data, Likelihood, Message, Question, Reply
+from adjudge.judges.interface import Data, Likelihood, Message, Question
 from adjudge.judges.protocols._pairwise import worst
 from adjudge.judges.protocols.preference import as_pair
-from adjudge.records import MEASURED, Item, Judgment, Pair
+from adjudge.records import MEASURED, Item, Judgment, Pair, Reply
 from adjudge.uncertainty import preference_entropy, verdict
 
 

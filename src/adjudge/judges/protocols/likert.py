@@ -9,12 +9,12 @@ from typing import Any
 from adjudge._validation import count, non_negative
 from adjudge.errors import ArgumentError
 from adjudge.judges.criteria import SUMMARY, Criterion, checked_criteria
-from adjudge.judges.interface import Choice, Data, Prompt, Question, Reply, Text
+from adjudge.judges.interface import Choice, Data, Prompt, Question, Text
 from adjudge.judges.parsing.refusal import unread
 from adjudge.judges.parsing.score import parse_score
 from adjudge.judges.prompting import builtin_prompt, check_prompt, fill
 from adjudge.judges.protocols._pairwise import reason, worst, written_tokens
-from adjudge.records import MEASURED, Item, Pair, Score, Status
+from adjudge.records import MEASURED, Item, Pair, Reply, Score, Status
 
 LOW, HIGH = 1, 5
 DIGITS = Choice(tuple(str(score) for score in range(LOW, HIGH + 1)))
@@ -31,7 +31,7 @@ class Likert:
     ones, all of them are kept in `extra`, and score_probs stays empty: a few draws are no
     distribution.
 
-    >>> from adjudge.judges.interface import Reply
+    >>> from adjudge.records import Reply
     >>> item = Item(id="1", prompt="article", response="summary")
     >>> one = Likert(criteria=SUMMARY[:1])
     >>> reply = Reply(status="ok", logprobs={d: -abs(int(d) - 4.0) for d in "12345"})

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adjudge.errors import ArgumentError
-from adjudge.judges.interface import Prompt, Question, Reply
+from adjudge.judges.interface import Prompt, Question
 from adjudge.judges.prompting import builtin_prompt, check_prompt
 from adjudge.judges.protocols._pairwise import Asking, Preferred, worst
-from adjudge.records import MEASURED, Item, Judgment, Pair
+from adjudge.records import MEASURED, Item, Judgment, Pair, Reply
 from adjudge.uncertainty import preference_entropy
 from adjudge.uncertainty.entropy import verdict
 
@@ -32,7 +32,7 @@ class Preference:
     that often per order instead, for judges that give no log probabilities: p is then
     (r + 1/2) / (k + 1), and the row's `extra` holds what was drawn.
 
-    >>> from adjudge.judges.interface import Reply
+    >>> from adjudge.records import Reply
     >>> pair = Pair(id="1", prompt="2+2?", response_a="4", response_b="5")
     >>> first = Reply(status="ok", logprobs={"A": -0.1, "B": -2.4})
     >>> second = Reply(status="ok", logprobs={"A": -2.4, "B": -0.1})

@@ -8,13 +8,13 @@ from typing import Any
 
 from adjudge._validation import count
 from adjudge.judges.criteria import RUBRIC, Criterion, checked_criteria
-from adjudge.judges.interface import Prompt, Question, Reply, Text
+from adjudge.judges.interface import Prompt, Question, Text
 from adjudge.judges.parsing.refusal import unread
 from adjudge.judges.parsing.rubric import Scores, parse_rubric
 from adjudge.judges.prompting import builtin_prompt, check_prompt, fill
 from adjudge.judges.protocols._pairwise import BOTH_ORDERS, reason, shown, worst
 from adjudge.judges.protocols.preference import PLACEHOLDERS, as_pair
-from adjudge.records import MEASURED, Item, Judgment, Pair, Status
+from adjudge.records import MEASURED, Item, Judgment, Pair, Reply, Status
 from adjudge.uncertainty.entropy import verdict
 
 LOW, HIGH = 1, 10

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from adjudge._validation import count, one_of
-from adjudge.judges.interface import Prompt, Question, Reply, Text
+from adjudge.judges.interface import Prompt, Question, Text
 from adjudge.judges.parsing.confidence import parse_claim
 from adjudge.judges.parsing.refusal import unread
 from adjudge.judges.prompting import builtin_prompt, check_prompt, fill
 from adjudge.judges.protocols._pairwise import seeded_order, shown
 from adjudge.judges.protocols.preference import PLACEHOLDERS, as_pair
-from adjudge.records import MEASURED, Item, Judgment, Order, Pair
+from adjudge.records import MEASURED, Item, Judgment, Order, Pair, Reply
 from adjudge.uncertainty.entropy import verdict
 
 
@@ -25,7 +25,7 @@ class Verbalized:
     `seed` and recorded; `order` fixes it. The number is what the judge claims, not what it earns:
     judges claim 0.8 to 1.0 almost always.
 
-    >>> from adjudge.judges.interface import Reply
+    >>> from adjudge.records import Reply
     >>> pair = Pair(id="1", prompt="2+2?", response_a="4", response_b="5")
     >>> reply = Reply(status="ok", text="Verdict: A\\nConfidence: 0.8")
     >>> row = Verbalized(order="ab").judge(pair, [reply])[0]
