@@ -20,6 +20,7 @@ FLOORS: tuple[frozenset[str], ...] = (
     frozenset({"io"}),
     frozenset({"store"}),
     frozenset({"judges"}),
+    frozenset({"rows"}),
     frozenset({"selection", "estimation", "diagnosis", "ranking"}),
     frozenset({"present"}),
     frozenset({"reproduce", "demo"}),
@@ -28,6 +29,8 @@ FLOORS: tuple[frozenset[str], ...] = (
 )
 FLOOR_OF = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 DOORS = {"__init__", "__main__"}
+#: A result shows itself: the one file that opens a room below its own, inside functions only.
+SHOWS_ITSELF = ("results/base.py", "present")
 
 
 def room_of(path: Path) -> str:
@@ -68,7 +71,7 @@ def test_imports_point_upwards(path: Path) -> None:
     if room in DOORS:
         return
     for other, line in imported_rooms(path):
-        if other == room:
+        if other == room or (path.relative_to(SOURCE).as_posix(), other) == SHOWS_ITSELF:
             continue
         assert FLOOR_OF[other] <= FLOOR_OF[room], f"{path}:{line} imports {other} from below"
         sideways = FLOOR_OF[other] == FLOOR_OF[room] and len(FLOORS[FLOOR_OF[room]]) > 1

@@ -1,4 +1,4 @@
-"""What all verbs share: where output goes, which options mean the same everywhere, exit codes.
+"""What all verbs share: where output goes, and exit codes. Shared options are in `_options`.
 
 Results go to standard output, progress and remarks to standard error. Exit 0: done. Exit 2: done,
 and the finding is bad. Exit 1: could not run; one line on standard error says what to do.
@@ -9,40 +9,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
+from adjudge.cli._options import JsonFlag, OutputOption, PlotOption, SeedOption
 from adjudge.errors import BackendMissingError
-from adjudge.present.tables import safe
-from adjudge.present.theme import check_picture
+from adjudge.present.text import safe
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from adjudge.present.blocks import Block
     from adjudge.results.base import Result
 
+__all__ = ["JsonFlag", "OutputOption", "PlotOption", "SeedOption"]
+
 EXIT_FAILED, EXIT_BAD_FINDING = 1, 2
-
-
-def _checked_picture(plot: Path | None) -> Path | None:
-    """Refuses a format that cannot be saved before the work is done, not after it."""
-    return None if plot is None else check_picture(plot)
-
-
-JsonFlag = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object to standard output, nothing else.")
-]
-OutputOption = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Write the result to this file.")
-]
-PlotOption = Annotated[
-    Path | None,
-    typer.Option("--plot", help="Save a picture (.png, .svg or .pdf).", callback=_checked_picture),
-]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
 
 
 def remarks() -> Console:
@@ -55,11 +40,20 @@ def remark(message: object) -> None:
     remarks().print(Text(safe(message).replace("\n", r"\n")))
 
 
-def show(*parts: RenderableType) -> None:
+def show(*parts: RenderableType | Block) -> None:
     """Print for a person, to standard output. Plain strings are text, never markup."""
+    from adjudge.present.blocks import Block
+    from adjudge.present.render.terminal import render_terminal
+
     console = Console(highlight=False, soft_wrap=True)
     for part in parts:
-        console.print(Text(safe(part)) if isinstance(part, str) else part)
+        if isinstance(part, str):
+            console.print(Text(safe(part)))
+        elif isinstance(part, Block):
+            for renderable in render_terminal([part]):
+                console.print(renderable)
+        else:
+            console.print(part)
 
 
 def deliver(
@@ -67,18 +61,27 @@ def deliver(
     *,
     as_json: bool,
     output: Path | None,
+    plot: Path | None = None,
+    figure: str | None = None,
     view: Sequence[RenderableType] | None = None,
 ) -> None:
-    """Write a result to `output` if asked, then print it: as JSON, or for a person."""
+    """Write a result and its picture where asked, then print it: as JSON, or for a person.
+
+    Files come first, so that a reader who closes the pipe loses nothing.
+    """
     from adjudge.io import write_result
+    from adjudge.present.views import blocks_of
 
     if output is not None:
         write_result(result, output)
         remark(f"wrote {output}")
+    if plot is not None:
+        result.plot(plot, figure=figure)
+        remark(f"wrote {plot}")
     if as_json:
         typer.echo(result.to_json())
     else:
-        show(*(view if view is not None else [str(result)]))
+        show(*(view if view is not None else blocks_of(result)))
 
 
 def require_extra(extra: str, *modules: str) -> None:

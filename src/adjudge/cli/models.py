@@ -20,22 +20,8 @@ def register(app: typer.Typer) -> None:
 def list_models(as_json: JsonFlag = False, output: OutputOption = None) -> None:
     """The weights adjudge knows by name, and whether they are on this machine."""
     from adjudge.judges.weights import known_models
-    from adjudge.present.tables import table
 
-    models = known_models()
-    rows = [
-        (
-            model.name,
-            model.description,
-            model.licence,
-            f"{model.size / 1e6:.0f} MB",
-            "yes" if model.cached else f"adjudge models pull {model.name}",
-        )
-        for model in models.models
-    ]
-    view = table(("name", "model", "licence", "size", "here"), rows, text_columns=3)
-    use = f"ask it with --judge {models.models[0].judge}; kept in {models.folder}"
-    deliver(models, as_json=as_json, output=output, view=[view, use])
+    deliver(known_models(), as_json=as_json, output=output)
 
 
 def pull_model(

@@ -20,22 +20,21 @@ def report(
         Path, typer.Argument(help="The folder the results were written into.", show_default=False)
     ],
     output: OutputOption = None,
-    fmt: Annotated[str, typer.Option("--format", help="html, md or json.")] = "html",
+    format: Annotated[str, typer.Option(help="html, md or json.")] = "html",
     title: Annotated[str | None, typer.Option(help="The report's title.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
     """Make one report of everything in a folder: numbers first, then pictures, then settings."""
     from adjudge._validation import one_of
-    from adjudge.present.report import FORMATS, collect, render_report, write_report
+    from adjudge.present.report import FORMATS, read_folder, render_report, write_report
 
-    chosen = one_of("json" if as_json else fmt, FORMATS, "format")
-    found = collect(folder)
-    for name, why in found.passed_over.items():
-        remark(f"not in the report: {name} ({why})")
+    chosen = one_of("json" if as_json else format, FORMATS, "format")
+    held = read_folder(folder)
+    for name, reason in held.skipped.items():
+        remark(f"not in the report: {name} ({reason})")
     if output is None and chosen == "html":
         output = folder / "report.html"
     if output is None:
-        typer.echo(render_report(found, fmt=chosen, title=title), nl=False)
+        typer.echo(render_report(held, format=chosen, title=title), nl=False)
         return
-    written = write_report(found, output, fmt=chosen, title=title)
-    remark(f"wrote {written}")
+    remark(f"wrote {write_report(held, output, format=chosen, title=title)}")

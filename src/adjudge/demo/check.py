@@ -11,7 +11,7 @@ from adjudge._stats import binomial_interval
 from adjudge._validation import count, open_unit
 from adjudge.errors import ArgumentError
 from adjudge.records import MEASURED
-from adjudge.results.demo import Asked, JudgeCheck, Share
+from adjudge.results.demo import Asking, JudgeCheck, Share
 
 
 def check_judge(
@@ -29,19 +29,20 @@ def check_judge(
 
     >>> rows = pl.DataFrame({"label": ["A", "B"], "verdict": ["A", "A"], "status": ["ok", "ok"],
     ...                      "uncertainty": [0.1, 0.6], "p_fwd": [0.9, 0.7], "p_rev": [0.8, 0.4]})
-    >>> str(check_judge({"preference": rows}, judge="mine", bands=1))
-    'preference: 1 of 2, 50 % [1, 99] right; the answer shown first won 3 of 4 times'
+    >>> way, = check_judge({"preference": rows}, judge="mine", bands=1).ways
+    >>> way.right.right, way.right.pairs, way.first_won, way.orders
+    (1, 2, 3, 4)
     """
     level = open_unit(confidence_level, "confidence_level")
     count(bands, "bands", least=1)
     return JudgeCheck(
         judge=judge,
         confidence_level=level,
-        asked=tuple(_asked(name, rows, by, bands, level) for name, rows in judgments.items()),
+        ways=tuple(_ask(name, rows, by, bands, level) for name, rows in judgments.items()),
     )
 
 
-def _asked(protocol: str, rows: pl.DataFrame, by: str | None, bands: int, level: float) -> Asked:
+def _ask(protocol: str, rows: pl.DataFrame, by: str | None, bands: int, level: float) -> Asking:
     if "label" not in rows.columns or rows["label"].null_count() > 0:
         raise ArgumentError("judgments", protocol, "every row needs a label to be checked against")
     measured = rows.filter(pl.col("status").is_in(sorted(MEASURED))).sort("uncertainty")
@@ -59,7 +60,7 @@ def _asked(protocol: str, rows: pl.DataFrame, by: str | None, bands: int, level:
         groups = tuple(
             _share(str(name), int(won), int(n), level) for name, won, n in counted.rows()
         )
-    return Asked(
+    return Asking(
         protocol=protocol,
         right=_share(protocol, int(right.sum()), measured.height, level),
         unmeasured=rows.height - measured.height,

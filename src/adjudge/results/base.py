@@ -1,4 +1,4 @@
-"""What every result can do: turn into JSON that another program can read, and back into words."""
+"""What every result can do: become JSON, a table, a picture, a page; compare; print itself."""
 
 from __future__ import annotations
 
@@ -6,19 +6,36 @@ import dataclasses
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform
 
 import numpy as np
 
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
 
-@dataclass(frozen=True, kw_only=True)
+
+_T = TypeVar("_T")
+#: A repr longer than this is cut; the whole result is in `to_dict` and on the page.
+_REPR = 200
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
+def frozen(made: type[_T]) -> type[_T]:
+    """A frozen dataclass with keyword-only fields that keeps Result's equality and short repr."""
+    return dataclass(frozen=True, kw_only=True, repr=False, eq=False)(made)
+
+
+@frozen
 class Result:
-    """Base of all results: a frozen dataclass whose field names are the JSON names.
+    """Base of all results: frozen, its field names are the JSON names.
 
-    A subclass sets `kind`, by which `adjudge report` knows its file, and overrides `lines` to
-    print itself for a person.
+    A subclass sets `kind`, by which `adjudge report` knows its file. What it shows to a person is
+    a list of blocks in `adjudge.present.views`, one view for terminal, page and notebook; that is
+    the one place where a result opens a room below its own, and only when it is shown.
     """
 
     kind: ClassVar[str]
@@ -41,12 +58,91 @@ class Result:
         """`to_dict` as text."""
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
 
-    def lines(self) -> list[str]:
-        """The result in words, one finding a line."""
-        return [f"{key}: {value}" for key, value in self.to_dict().items()]
+    def to_frame(self) -> pl.DataFrame:
+        """The result as a table: its rows where it has some, else one row of its single values."""
+        return frame_of(self._parts())
+
+    def _parts(self) -> Sequence[Any]:
+        """What `to_frame` has a row for: dataclasses or mappings; the result itself by default."""
+        return [self]
+
+    def plot(self, path: str | Path | None = None, *, figure: str | None = None) -> Figure:
+        """A picture of the result, saved to `path` (.png, .svg, .pdf) where one is given.
+
+        `figure` names one of several; the first is the default.
+        """
+        from adjudge.present.theme import save_figure
+        from adjudge.present.views import draw
+
+        drawing = draw(self, figure)
+        if path is not None:
+            save_figure(drawing, path)
+        return drawing
 
     def __str__(self) -> str:
-        return "\n".join(self.lines())
+        from adjudge.present.render.terminal import render_text
+        from adjudge.present.views import blocks_of
+
+        return render_text(blocks_of(self))
+
+    def _repr_html_(self) -> str:
+        from adjudge.present.render.html import render_fragment
+        from adjudge.present.views import blocks_of
+
+        return render_fragment(blocks_of(self))
+
+    def __repr__(self) -> str:
+        parts = ", ".join(_short(entry.name, getattr(self, entry.name)) for entry in fields(self))
+        text = f"{type(self).__name__}({parts})"
+        return text if len(text) <= _REPR else text[: _REPR - 4] + "...)"
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(
+            _same(getattr(self, entry.name), getattr(other, entry.name)) for entry in fields(self)
+        )
+
+    def __hash__(self) -> int:
+        values = (getattr(self, entry.name) for entry in fields(self))
+        simple = (value for value in values if isinstance(value, (str, int, float, bool)))
+        return hash((type(self), *simple))
+
+
+def _short(name: str, value: object) -> str:
+    if isinstance(value, str) and len(value) > 40:
+        return f"{name}={value[:37] + '...'!r}"
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return f"{name}={value!r}"
+    if isinstance(value, (np.ndarray, Sequence, Mapping, set, frozenset)):
+        return f"{name}=<{len(value)}>"
+    return f"{name}=<{type(value).__name__}>"
+
+
+def _same(one: object, other: object) -> bool:
+    """Equality that arrays take part in; an array equals itself where it holds NaN."""
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        a, b = np.asarray(one), np.asarray(other)
+        floats = a.dtype.kind == b.dtype.kind == "f"
+        return a.dtype == b.dtype and np.array_equal(a, b, equal_nan=floats)
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    return bool(one == other)
+
+
+def frame_of(parts: Sequence[Any]) -> pl.DataFrame:
+    """A row for each dataclass or mapping: its single values; lists and nested parts stay out."""
+    import polars as pl
+
+    rows = [plain(part) for part in parts]
+    names = dict.fromkeys(name for row in rows for name in row)
+    nested = {k for row in rows for k, value in row.items() if isinstance(value, (list, dict))}
+    kept = [name for name in names if name not in nested]
+    return pl.DataFrame(
+        [{name: row.get(name) for name in kept} for row in rows], infer_schema_length=None
+    )
 
 
 def plain(value: Any) -> Any:

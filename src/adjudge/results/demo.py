@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from adjudge.results.base import Result
+from adjudge.results.base import Result, frozen, plain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +22,7 @@ class Share:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class Asking:
     """One way of asking: how often right, how often the first answer won, doubt against right.
 
     `bands` go from the least doubt to the most, equal in size up to one pair. A pair without a
@@ -38,7 +38,7 @@ class Asked:
     groups: tuple[Share, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class JudgeCheck(Result):
     """A judge against known answers, asked in one or more ways."""
 
@@ -46,17 +46,11 @@ class JudgeCheck(Result):
 
     judge: str
     confidence_level: float
-    asked: tuple[Asked, ...]
+    ways: tuple[Asking, ...]
 
-    def lines(self) -> list[str]:
-        """One line per way of asking."""
-        told = []
-        for way in self.asked:
-            line = f"{way.protocol}: {told_share(way.right)} right"
-            if way.first_won is not None:
-                line += f"; the answer shown first won {way.first_won} of {way.orders} times"
-            told.append(line)
-        return told
+    def _parts(self) -> Sequence[Any]:
+        """A row for each way of asking."""
+        return [{"protocol": way.protocol, **plain(way.right)} for way in self.ways]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +63,7 @@ class DemoChapter:
     files: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Demo(Result):
     """The whole demo."""
 
@@ -82,12 +76,9 @@ class Demo(Result):
     elapsed_s: float
     chapters: tuple[DemoChapter, ...]
 
-    def lines(self) -> list[str]:
-        """Every finding."""
-        told = []
-        for number, chapter in enumerate(self.chapters, 1):
-            told += [f"{number}  {chapter.title}", *(f"   {found}" for found in chapter.findings)]
-        return told
+    def _parts(self) -> Sequence[Any]:
+        """A row for each chapter."""
+        return self.chapters
 
 
 def halves(bands: Sequence[Share]) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -97,18 +88,4 @@ def halves(bands: Sequence[Share]) -> tuple[tuple[int, int], tuple[int, int]]:
     return (
         (sum(band.right for band in surer), sum(band.pairs for band in surer)),
         (sum(band.right for band in other), sum(band.pairs for band in other)),
-    )
-
-
-def told_share(share: Share) -> str:
-    """A share in words.
-
-    >>> told_share(Share(name="", right=3, pairs=4, share=0.75, low=0.194, high=0.994))
-    '3 of 4, 75 % [19, 99]'
-    """
-    if share.share is None:
-        return "none measured"
-    return (
-        f"{share.right} of {share.pairs}, {100 * share.share:.0f} % "
-        f"[{100 * share.low:.0f}, {100 * share.high:.0f}]"
     )

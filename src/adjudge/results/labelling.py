@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
-from adjudge.results.base import Result
+from adjudge.results.base import Result, frozen
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,11 +34,11 @@ class RaterAgreement:
     alpha: float | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class LabellingSummary(Result):
     """How many labels, by whom, sampled how, and how far people agree."""
 
-    kind = "labelling"
+    kind: ClassVar[str] = "labelling"
 
     pairs: int
     pairs_labelled: int
@@ -46,29 +47,6 @@ class LabellingSummary(Result):
     raters: tuple[RaterSummary, ...] = ()
     agreement: tuple[RaterAgreement, ...] = ()
 
-    def lines(self) -> list[str]:
-        """The round in words."""
-        told = [f"{self.n_labels:,} labels on {self.pairs_labelled:,} of {self.pairs:,} pairs"]
-        if self.sampled_by:
-            kinds = ", ".join(f"{n:,} by {how}" for how, n in self.sampled_by.items())
-            told.append(f"sampled: {kinds}")
-        if self.sampled_by.get("doubt"):
-            told.append("labels sampled by doubt are refused by calibrate; the random ones are not")
-        for rater in self.raters:
-            line = f"{rater.rater}: {rater.labels:,} labels, {rater.ties:,} ties"
-            line += f", {rater.skipped:,} skipped"
-            if rater.left_share is not None:
-                line += (
-                    f"; chose the left side {rater.left_share:.0%} of the time "
-                    f"[{rater.left_low:.0%}, {rater.left_high:.0%}]"
-                )
-            told.append(line)
-        return told + [
-            f"{pair.rater_1} and {pair.rater_2}: agree on {pair.raw:.0%} of {pair.pairs:,} "
-            f"pairs, kappa {_known(pair.kappa)}, Krippendorff's alpha {_known(pair.alpha)}"
-            for pair in self.agreement
-        ]
-
-
-def _known(value: float | None) -> str:
-    return "not defined" if value is None else f"{value:.2f}"
+    def _parts(self) -> Sequence[Any]:
+        """A row for each rater."""
+        return self.raters

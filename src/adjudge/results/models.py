@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from adjudge.results.base import Result
+from adjudge.results.base import Result, frozen
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +23,7 @@ class KnownModel:
     path: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class ModelList(Result):
     """All known weights."""
 
@@ -31,10 +32,6 @@ class ModelList(Result):
     folder: str
     models: tuple[KnownModel, ...]
 
-    def lines(self) -> list[str]:
-        """One line per model."""
-        return [
-            f"{model.name}: {model.description}, {model.size / 1e6:.0f} MB, {model.licence}, "
-            + (f"here: {model.path}" if model.cached else f"adjudge models pull {model.name}")
-            for model in self.models
-        ]
+    def _parts(self) -> Sequence[Any]:
+        """A row for each model."""
+        return self.models

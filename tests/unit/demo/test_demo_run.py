@@ -66,7 +66,7 @@ def test_it_shows_what_it_says(told):
 
 def test_the_simulated_judge_is_as_good_as_it_was_made(told):
     check = json.loads((told.folder / "judge_check.json").read_text())
-    preference, likelihood = check["asked"]
+    preference, likelihood = check["ways"]
     assert likelihood["right"]["pairs"] == 163
     # Made right on 80 %; the band is 4.5 standard errors of 163 pairs.
     assert likelihood["right"]["share"] == pytest.approx(0.8, abs=0.14)

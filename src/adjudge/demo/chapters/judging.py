@@ -8,9 +8,11 @@ from adjudge.demo.check import check_judge
 from adjudge.judges.interface import Likelihood
 from adjudge.judges.judging import judge_pairs
 from adjudge.judges.spec import parse_judge
-from adjudge.present.judging import judge_check_figure
-from adjudge.present.tables import percent, table
-from adjudge.results.demo import Asked, halves, told_share
+from adjudge.present.figures.judging import judge_check_figure
+from adjudge.present.text import percent
+from adjudge.present.views import blocks_of
+from adjudge.present.views.demo import describe_share
+from adjudge.results.demo import Asking, halves
 
 if TYPE_CHECKING:
     from adjudge.demo.context import DemoContext
@@ -33,13 +35,9 @@ def run(context: DemoContext) -> None:
 
     check = check_judge(context.judgments, judge=context.judge, by="kind", bands=_BANDS)
     context.keep(check, "judge_check")
-    context.show(
-        table(
-            ("asked by", "pairs", "right", "95 % interval", "first answer won"),
-            [_row(way) for way in check.asked],
-        )
-    )
-    ways = {way.protocol: way for way in check.asked}
+    for block in blocks_of(check):
+        context.show(block)
+    ways = {way.protocol: way for way in check.ways}
     _say_position(context, ways["preference"])
     if context.main == "likelihood":
         _say_likelihood(context, ways["likelihood"])
@@ -67,40 +65,34 @@ def _ask(context: DemoContext, protocol: str, *, limit: int | None) -> None:
     context.keep(done.summary, f"judging_{protocol}")
 
 
-def _row(way: Asked) -> tuple[str, str, str, str, str]:
-    first = "no order" if way.first_won is None else f"{way.first_won} of {way.orders}"
-    span = f"{100 * way.right.low:.0f} to {100 * way.right.high:.0f} %"
-    return way.protocol, str(way.right.pairs), percent(way.right.share), span, first
-
-
-def _say_position(context: DemoContext, way: Asked) -> None:
+def _say_position(context: DemoContext, way: Asking) -> None:
     if way.first_won is None or not way.orders:
         return
     share = way.first_won / way.orders
     if share >= 0.9:
         context.say(
-            f"Asked which of two answers is better, it picks whichever stands first, "
+            f"Asking which of two answers is better, it picks whichever stands first, "
             f"{way.first_won} of {way.orders} times."
         )
     elif way.right.low > 0.5:
-        context.say(f"Asked in both orders it is right on {told_share(way.right)}.")
+        context.say(f"Asking in both orders it is right on {describe_share(way.right)}.")
     else:
-        context.say("Asked in both orders, its verdict cannot be told from a coin.")
+        context.say("Asking in both orders, its verdict cannot be told from a coin.")
 
 
-def _say_likelihood(context: DemoContext, way: Asked) -> None:
+def _say_likelihood(context: DemoContext, way: Asking) -> None:
     worst = min(way.groups, key=lambda group: group.share or 0.0, default=None)
-    line = f"Asked which answer it would rather have written: right on {told_share(way.right)}"
+    line = f"Asking which answer it would rather have written: right on {describe_share(way.right)}"
     if worst is not None:
-        line += f"; worst on {worst.name}, {percent(worst.share)}"
+        line += f"; worst on {worst.name}, {percent(worst.share, 0)}"
     context.say(line + ".")
 
 
-def _say_doubt(context: DemoContext, way: Asked) -> None:
+def _say_doubt(context: DemoContext, way: Asking) -> None:
     (right, pairs), (other_right, other_pairs) = halves(way.bands)
     if not pairs or not other_pairs:
         return
     context.say(
-        f"In the half of the pairs it doubts less it is right on {percent(right / pairs)}, "
-        f"in the other half on {percent(other_right / other_pairs)}."
+        f"In the half of the pairs it doubts less it is right on {percent(right / pairs, 0)}, "
+        f"in the other half on {percent(other_right / other_pairs, 0)}."
     )

@@ -9,81 +9,88 @@ from typing import Any
 
 from adjudge._validation import one_of
 from adjudge.io._atomic import replacing
-from adjudge.present.report.collect import Collected, collect
-from adjudge.present.report.document import Document
-from adjudge.present.report.html import render_html
-from adjudge.present.report.markdown import render_markdown
-from adjudge.present.report.sections.appendix import appendix_section
-from adjudge.present.report.sections.diagnosis import diagnosis_section
-from adjudge.present.report.sections.estimation import estimation_section
-from adjudge.present.report.sections.judging import judging_section
-from adjudge.present.report.sections.labelling import labelling_section
-from adjudge.present.report.sections.others import others_section
-from adjudge.present.report.sections.ranking import ranking_section
-from adjudge.present.report.sections.selection import selection_section
-from adjudge.present.tables import counted
+from adjudge.present.blocks import Document, Part, Section
+from adjudge.present.render.html import render_html
+from adjudge.present.render.markdown import render_markdown
+from adjudge.present.report.appendix import appendix_section
+from adjudge.present.report.doubtful import doubtful_part
+from adjudge.present.report.folder import Folder, ResultFile, read_folder
+from adjudge.present.text import count
+from adjudge.present.views import blocks_of, rooms
 
 FORMATS = ("html", "md", "json")
-_SECTIONS = (
-    judging_section,
-    selection_section,
-    estimation_section,
-    diagnosis_section,
-    ranking_section,
-    labelling_section,
-    others_section,
-    appendix_section,
-)
 
-__all__ = ["FORMATS", "build_document", "collect", "render_report", "write_report"]
+__all__ = ["FORMATS", "build_document", "read_folder", "render_report", "write_report"]
 
 
-def build_document(folder: str | Path | Collected, *, title: str | None = None) -> Document:
-    """The report of a folder, before it has a format."""
-    found = _collected(folder)
-    sections = tuple(made for section in _SECTIONS if (made := section(found)) is not None)
-    return Document(title=title or "Judge report", subtitle=_subtitle(found), sections=sections)
+def build_document(folder: str | Path | Folder, *, title: str | None = None) -> Document:
+    """The report of a folder, before it has a format: a section for each room with results."""
+    held = _read(folder)
+    sections = []
+    shown: set[Path] = set()
+    for key, room in rooms().items():
+        order = list(room.VIEWS)
+        files = [file for file in held.files if type(file.result) in room.VIEWS]
+        files.sort(key=lambda file: (order.index(type(file.result)), file.path.name))
+        parts = [_part(file) for file in files]
+        if key == "selection":
+            parts += doubtful_part(held)
+        if parts:
+            sections.append(Section(key=key, title=room.TITLE, parts=parts))
+        shown |= {file.path for file in files}
+    rest = [_part(file) for file in held.files if file.path not in shown]
+    if rest:
+        sections.append(Section(key="others", title="Also in this folder", parts=rest))
+    sections.append(appendix_section(held))
+    return Document(title=title or "Judge report", subtitle=_subtitle(held), sections=sections)
 
 
 def render_report(
-    folder: str | Path | Collected, *, fmt: str = "html", title: str | None = None
+    folder: str | Path | Folder,
+    *,
+    format: str = "html",
+    title: str | None = None,
 ) -> str:
     """The report as text in one of the formats: html, md or json."""
-    one_of(fmt, FORMATS, "format")
-    if fmt == "json":
-        return _as_json(_collected(folder))
-    document = build_document(folder, title=title)
-    return render_html(document) if fmt == "html" else render_markdown(document)
+    one_of(format, FORMATS, "format")
+    held = _read(folder)
+    if format == "json":
+        return _as_json(held)
+    document = build_document(held, title=title)
+    return render_html(document) if format == "html" else render_markdown(document)
 
 
 def write_report(
-    folder: str | Path | Collected,
+    folder: str | Path | Folder,
     path: str | Path,
     *,
-    fmt: str = "html",
+    format: str = "html",
     title: str | None = None,
 ) -> Path:
     """Write the report by atomic rename; returns its path."""
-    text = render_report(folder, fmt=fmt, title=title)
+    text = render_report(folder, format=format, title=title)
     with replacing(path) as partial:
         partial.write_text(text, encoding="utf-8")
     return Path(path)
 
 
-def _collected(folder: str | Path | Collected) -> Collected:
-    return folder if isinstance(folder, Collected) else collect(folder)
+def _read(folder: str | Path | Folder) -> Folder:
+    return folder if isinstance(folder, Folder) else read_folder(folder)
 
 
-def _subtitle(found: Collected) -> str:
+def _part(file: ResultFile) -> Part:
+    return Part(name=file.path.name, blocks=blocks_of(file.result))
+
+
+def _subtitle(held: Folder) -> str:
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    held = counted(len(found.results), "result", "results")
-    return f"{found.folder.resolve().name}, {held}, made {made}"
+    return f"{held.path.resolve().name}, {count(len(held.files), 'result')}, made {made}"
 
 
-def _as_json(found: Collected) -> str:
+def _as_json(held: Folder) -> str:
     whole: dict[str, Any] = {
         "kind": "report",
-        "results": {entry.path.name: entry.result.to_dict() for entry in found.results},
-        "passed_over": found.passed_over,
+        "results": {file.path.name: file.result.to_dict() for file in held.files},
+        "skipped": held.skipped,
     }
     return json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -7,26 +7,32 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from adjudge.present.report.collect import Collected
-from adjudge.present.report.document import Block, Section, TableBlock
-from adjudge.present.tables import counted
+from adjudge.present.blocks import Block, Headline, Part, Section, Table
+from adjudge.present.report.folder import Folder
+from adjudge.present.text import count
 
 _LIBRARIES = ("adjudge", "numpy", "scipy", "polars", "pydantic", "aiohttp", "matplotlib")
 #: Longer values (rows, curves, calibration scores) are in the files themselves.
 _LONGEST = 300
 
 
-def appendix_section(found: Collected) -> Section:
+def appendix_section(folder: Folder) -> Section:
     """One folded table per result file, then the versions."""
     blocks: list[Block] = [
-        TableBlock(
-            columns=("setting", "value"),
-            rows=tuple(_settings(entry.result.to_dict())),
-            caption=f"{entry.path.name} ({entry.result.kind})",
-            text_columns=2,
-            folded=True,
+        Headline(
+            f"{count(len(folder.files), 'result file')}, with every setting, seed and fingerprint.",
+            "The same inputs, settings and versions give the same numbers.",
         )
-        for entry in found.results
+    ]
+    blocks += [
+        Table(
+            ("setting", "value"),
+            _settings(file.result.to_dict()),
+            caption=f"{file.path.name} ({file.result.kind})",
+            text_columns=2,
+            detail=True,
+        )
+        for file in folder.files
     ]
     versions = [("Python", platform.python_version())]
     for library in _LIBRARIES:
@@ -35,30 +41,25 @@ def appendix_section(found: Collected) -> Section:
         except PackageNotFoundError:
             continue
     blocks.append(
-        TableBlock(
-            columns=("software", "version"),
-            rows=tuple(versions),
-            caption="versions that made this report",
+        Table(
+            ("software", "version"),
+            versions,
+            caption="Versions that made this report",
             text_columns=2,
-            folded=True,
+            detail=True,
         )
     )
-    if found.passed_over:
+    if folder.skipped:
         blocks.append(
-            TableBlock(
-                columns=("file", "why it is not here"),
-                rows=tuple(found.passed_over.items()),
-                caption=counted(len(found.passed_over), "file", "files") + " passed over",
+            Table(
+                ("file", "reason"),
+                list(folder.skipped.items()),
+                caption=f"{count(len(folder.skipped), 'file')} skipped",
                 text_columns=2,
             )
         )
-    held = counted(len(found.results), "result file", "result files")
     return Section(
-        key="appendix",
-        title="To run it again",
-        finding=f"{held}, with every setting, seed and fingerprint.",
-        action="Give the same inputs and these settings to the same version for the same numbers.",
-        blocks=tuple(blocks),
+        key="appendix", title="To run it again", parts=[Part(name="Settings", blocks=blocks)]
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from adjudge.present.theme import ACCENT, GOOD, INK, MUTED, WARM, new_figure, themed
-from adjudge.results.demo import Asked, JudgeCheck, Share, halves
+from adjudge.results.demo import Asking, JudgeCheck, Share, halves
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,18 +23,18 @@ def judge_check_figure(
     with themed():
         figure = new_figure(11.0, 4.2)
         axes = figure.subplots(1, 3, width_ratios=(1, 0.95, 1.15))
-        ordered = next((way for way in check.asked if way.first_won is not None), None)
+        ordered = next((way for way in check.ways if way.first_won is not None), None)
         if ordered is not None:
             _position(axes[0], judgments[ordered.protocol], ordered)
         else:
             axes[0].set_axis_off()
-        _ways(axes[1], check.asked)
-        chosen = next(way for way in check.asked if way.protocol == doubt_of)
+        _ways(axes[1], check.ways)
+        chosen = next(way for way in check.ways if way.protocol == doubt_of)
         _doubt(axes[2], chosen)
     return figure
 
 
-def _position(ax: Axes, rows: pl.DataFrame, way: Asked) -> None:
+def _position(ax: Axes, rows: pl.DataFrame, way: Asking) -> None:
     """Both numbers are about response_a, so an unmoved judge stands on the diagonal."""
     seen = rows.drop_nulls(["p_fwd", "p_rev"])
     forward, reverse = seen["p_fwd"].to_numpy(), seen["p_rev"].to_numpy()
@@ -66,24 +66,24 @@ def _position(ax: Axes, rows: pl.DataFrame, way: Asked) -> None:
     ax.set_title(f"First answer wins {way.first_won} of {way.orders}")
 
 
-def _ways(ax: Axes, asked: Sequence[Asked]) -> None:
+def _ways(ax: Axes, ways: Sequence[Asking]) -> None:
     """Share right with its interval: each way of asking, then the kinds of the last one."""
     entries: list[tuple[str, Share, str]] = [
-        (way.protocol, way.right, ACCENT if way is asked[-1] else WARM) for way in asked
+        (way.protocol, way.right, ACCENT if way is ways[-1] else WARM) for way in ways
     ]
-    entries += [(f"{group.name}", group, MUTED) for group in asked[-1].groups]
+    entries += [(f"{group.name}", group, MUTED) for group in ways[-1].groups]
     for place, (name, share, colour) in enumerate(entries):
-        y = -place - (0.45 if place >= len(asked) else 0)
+        y = -place - (0.45 if place >= len(ways) else 0)
         if share.share is not None:
             ax.plot([share.low, share.high], [y, y], color=colour, linewidth=2.4, alpha=0.55)
             ax.plot(share.share, y, "o", color=colour, markersize=7)
         ax.text(1.02, y, f"{share.right}/{share.pairs}", va="center", fontsize=8, color=INK,
                 transform=ax.get_yaxis_transform())  # fmt: skip
         ax.text(-0.02, y, name, va="center", ha="right", fontsize=9,
-                color=INK if place < len(asked) else MUTED,
+                color=INK if place < len(ways) else MUTED,
                 transform=ax.get_yaxis_transform())  # fmt: skip
-    if asked[-1].groups:
-        ax.text(-0.02, 0.15 - len(asked), f"{asked[-1].protocol} on", va="center", ha="right",
+    if ways[-1].groups:
+        ax.text(-0.02, 0.15 - len(ways), f"{ways[-1].protocol} on", va="center", ha="right",
                 fontsize=8, style="italic", color=MUTED,
                 transform=ax.get_yaxis_transform())  # fmt: skip
     ax.axvline(0.5, color=MUTED, linewidth=1, linestyle=(0, (3, 3)))
@@ -94,12 +94,12 @@ def _ways(ax: Axes, asked: Sequence[Asked]) -> None:
     ax.spines["left"].set_visible(False)
     ax.grid(visible=False, axis="y")
     ax.xaxis.set_major_formatter(_percent)
-    best = asked[-1]
+    best = ways[-1]
     shown = "–" if best.right.share is None else f"{100 * best.right.share:.0f} %"
     ax.set_title(f"By {best.protocol}: {shown} right")
 
 
-def _doubt(ax: Axes, way: Asked) -> None:
+def _doubt(ax: Axes, way: Asking) -> None:
     """Bands from the least doubt to the most."""
     places = np.arange(len(way.bands))
     shares = np.array([band.share or 0.0 for band in way.bands])

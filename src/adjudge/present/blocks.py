@@ -1,0 +1,132 @@
+"""What a result shows, before it has a format: headlines, facts, tables, notes and figures.
+
+A view turns one result into a list of blocks, once. The terminal, the HTML page, Markdown and the
+notebook render the same blocks, so that none of them can say something else than another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
+Tone = Literal["plain", "good", "bad"]
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The answer in one sentence, computed from the numbers below it, and what to do about it."""
+
+    text: str
+    action: str = ""
+    tone: Tone = "plain"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One number to remember, with its interval or unit."""
+
+    label: str
+    value: str
+    note: str = ""
+    tone: Tone = "plain"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A row of numbers."""
+
+    facts: Sequence[Fact]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table; the first `text_columns` columns are words, the others numbers.
+
+    `detail` marks what a reader can do without: folded in HTML, left out of terminal and Markdown.
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    caption: str = ""
+    text_columns: int = 1
+    detail: bool = False
+
+
+@dataclass(frozen=True)
+class Note:
+    """Sentences: one is a paragraph, several are a list. `detail` as in Table."""
+
+    lines: Sequence[str]
+    tone: Tone = "plain"
+    detail: bool = False
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture that is drawn only where it is shown; `name` is what `--figure` calls it.
+
+    The caption says what to read off it. `draw` raises ArgumentError where there is nothing to
+    draw; the reason is then shown in its place.
+    """
+
+    name: str
+    draw: Callable[[], Drawing]
+    caption: str
+
+
+@dataclass(frozen=True)
+class Heading:
+    """Begins a part: the file it comes from, or what the blocks below have in common."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Sides:
+    """One pair of answers side by side, for pages."""
+
+    id: str
+    prompt: str
+    left_title: str
+    left: str
+    right_title: str
+    right: str
+    note: str
+
+
+Block = Headline | Facts | Table | Note | Figure | Heading | Sides
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """The blocks of one result, and the file it came from."""
+
+    name: str
+    blocks: Sequence[Block]
+
+    @property
+    def headline(self) -> Headline | None:
+        """The first headline, if there is one."""
+        return next((block for block in self.blocks if isinstance(block, Headline)), None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """One question and the results that answer it."""
+
+    key: str
+    title: str
+    parts: Sequence[Part]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Document:
+    """A whole report."""
+
+    title: str
+    subtitle: str
+    sections: Sequence[Section]

@@ -1,0 +1,1 @@
+"""Pictures: one file per room, each function from a result to a matplotlib figure."""

@@ -1,0 +1,1 @@
+"""Blocks as text for a terminal, as an HTML page or fragment, and as Markdown."""

@@ -1,0 +1,189 @@
+"""Blocks as HTML: one page without network or script, light and dark; or a notebook's fragment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib.resources import files
+from itertools import groupby
+
+from adjudge.errors import ArgumentError
+from adjudge.present.blocks import (
+    Block,
+    Document,
+    Facts,
+    Figure,
+    Heading,
+    Headline,
+    Note,
+    Part,
+    Section,
+    Sides,
+    Table,
+)
+from adjudge.present.render.svg import inline_svg
+from adjudge.present.text import safe
+
+#: The file needs nothing but itself; this makes the browser hold it to that.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'"
+_SENTENCE = 40
+#: A section's answers in the table of contents; the rest are counted.
+_IN_SHORT = 4
+
+
+def render_html(document: Document) -> str:
+    """The whole page."""
+    style = (files("adjudge.present.render") / "report.css").read_text(encoding="utf-8")
+    contents = "".join(_contents(section) for section in document.sections)
+    body = "\n".join(_section(section) for section in document.sections)
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{_text(document.title)}</title>
+<style>
+{style}</style>
+</head>
+<body>
+<header><h1>{_text(document.title)}</h1><p>{_text(document.subtitle)}</p>
+<nav aria-label="In short"><ul>{contents}</ul></nav></header>
+<main>
+{body}
+</main>
+<footer>Made by adjudge. This file needs no network.</footer>
+</body>
+</html>
+"""
+
+
+def render_fragment(blocks: Iterable[Block]) -> str:
+    """The blocks of one result for a notebook cell: its own small page inside a frame of the cell.
+
+    Colours and fonts are the notebook's; figures are drawn as SVG.
+    """
+    return f'<div class="adjudge">{_blocks(list(blocks), "cell")}</div>'
+
+
+def _contents(section: Section) -> str:
+    """The section's answers in short, a line for each result."""
+    headlines = [part.headline for part in section.parts]
+    answers = [headline for headline in headlines if headline is not None]
+    lines = "".join(
+        f'<span class="{answer.tone}">{_text(answer.text)}</span>' for answer in answers[:_IN_SHORT]
+    )
+    if len(answers) > _IN_SHORT:
+        lines += f"<span>and {len(answers) - _IN_SHORT} more</span>"
+    return f'<li><a href="#{escape(section.key)}">{_text(section.title)}</a><div>{lines}</div></li>'
+
+
+def _section(section: Section) -> str:
+    several = len(section.parts) > 1
+    parts = "\n".join(
+        _part(part, f"{section.key}-{number}", named=several)
+        for number, part in enumerate(section.parts)
+    )
+    return f'<section id="{escape(section.key)}"><h2>{_text(section.title)}</h2>\n{parts}</section>'
+
+
+def _part(part: Part, prefix: str, *, named: bool) -> str:
+    name = f"<h3>{_text(part.name)}</h3>" if named else ""
+    return name + _blocks(part.blocks, prefix)
+
+
+def _blocks(blocks: Sequence[Block], prefix: str) -> str:
+    made = [(block, _block(block, f"{prefix}-{i}")) for i, block in enumerate(blocks)]
+    # Pictures that follow one another stand side by side where there is room.
+    return "\n".join(
+        f'<div class="pictures">{"".join(html for _, html in run)}</div>'
+        if pictures
+        else "\n".join(html for _, html in run)
+        for pictures, run in groupby(made, key=lambda entry: isinstance(entry[0], Figure))
+    )
+
+
+def _block(block: Block, prefix: str) -> str:
+    match block:
+        case Headline():
+            action = f'<p class="action">{_text(block.action)}</p>' if block.action else ""
+            return f'<p class="finding {block.tone}">{_text(block.text)}</p>{action}'
+        case Facts():
+            cells = "".join(
+                f'<div class="number {fact.tone}"><dt>{_text(fact.label)}</dt>'
+                f"<dd>{_text(fact.value)}</dd><small>{_text(fact.note)}</small></div>"
+                for fact in block.facts
+            )
+            return f'<dl class="numbers">{cells}</dl>'
+        case Note():
+            return _note(block)
+        case Table():
+            return _table(block)
+        case Figure():
+            return _figure(block, prefix)
+        case Heading():
+            return f"<h4>{_text(block.text)}</h4>"
+        case Sides():
+            return _sides(block)
+
+
+def _note(block: Note) -> str:
+    if len(block.lines) == 1 and not block.detail:
+        return f'<p class="{block.tone}">{_text(block.lines[0])}</p>'
+    items = "".join(f"<li>{_text(line)}</li>" for line in block.lines)
+    listed = f'<ul class="{block.tone}">{items}</ul>'
+    return f"<details><summary>Details</summary>{listed}</details>" if block.detail else listed
+
+
+def _figure(block: Figure, prefix: str) -> str:
+    try:
+        drawing = inline_svg(block.draw(), prefix=prefix, label=block.caption)
+    except ArgumentError as error:
+        return f"<p>No picture: {_text(str(error))}</p>"
+    caption = f"<figcaption>{_text(block.caption)}</figcaption>"
+    return f'<figure><div class="drawing" tabindex="0">{drawing}</div>{caption}</figure>'
+
+
+def _table(block: Table) -> str:
+    words = block.text_columns
+
+    def row(cells: Sequence[str], tag: str) -> str:
+        made = "".join(
+            f"<{tag}{_kind(cell, i < words)}>{_text(cell)}</{tag}>" for i, cell in enumerate(cells)
+        )
+        return f"<tr>{made}</tr>"
+
+    body = "".join(row(cells, "td") for cells in block.rows)
+    table = (
+        f'<div class="wide" tabindex="0"><table><thead>{row(block.columns, "th")}</thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+    if block.detail:
+        return f"<details><summary>{_text(block.caption)}</summary>{table}</details>"
+    return (f'<p class="caption">{_text(block.caption)}</p>' if block.caption else "") + table
+
+
+def _kind(cell: str, words: bool) -> str:
+    """The class of a cell: numbers are right-aligned, sentences keep room to be read."""
+    if not words:
+        return " class=num"
+    return " class=sentence" if len(cell) > _SENTENCE else ""
+
+
+def _sides(block: Sides) -> str:
+    sides = "".join(
+        f"<div><h3>{_text(title)}</h3>"
+        f'<div class="text" dir="auto" tabindex="0">{_text(body)}</div></div>'
+        for title, body in ((block.left_title, block.left), (block.right_title, block.right))
+    )
+    return (
+        f'<article class="pair"><p class="caption"><b>{_text(block.id)}</b> {_text(block.note)}</p>'
+        f'<blockquote class="text" dir="auto" tabindex="0">{_text(block.prompt)}</blockquote>'
+        f'<div class="sides">{sides}</div></article>'
+    )
+
+
+def _text(value: str) -> str:
+    """Text from data: control codes shown, markup escaped."""
+    return escape(safe(value), quote=True)

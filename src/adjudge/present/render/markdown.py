@@ -1,0 +1,78 @@
+"""Blocks as Markdown, short enough for a pull request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from adjudge.present.blocks import (
+    Block,
+    Document,
+    Facts,
+    Figure,
+    Heading,
+    Headline,
+    Note,
+    Sides,
+    Table,
+)
+from adjudge.present.text import safe
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
+
+
+def render_markdown(document: Document) -> str:
+    """Headlines, numbers and tables; figures by their captions, pairs left to the HTML page."""
+    lines = [f"# {_text(document.title)}", "", _text(document.subtitle), ""]
+    for section in document.sections:
+        lines += [f"## {_text(section.title)}", ""]
+        for part in section.parts:
+            if len(section.parts) > 1:
+                lines += [f"### {_text(part.name)}", ""]
+            lines += _lines(part.blocks)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def render_blocks(blocks: Iterable[Block]) -> str:
+    """The blocks of one result."""
+    return "\n".join(_lines(blocks)).rstrip() + "\n"
+
+
+def _lines(blocks: Iterable[Block]) -> list[str]:
+    return [line for block in blocks for line in _block(block)]
+
+
+def _block(block: Block) -> list[str]:
+    match block:
+        case Headline():
+            action = [_text(block.action), ""] if block.action else []
+            return [f"**{_text(block.text)}**", "", *action]
+        case Facts():
+            rows = [(fact.label, fact.value, fact.note) for fact in block.facts]
+            return [*_table(("", "value", ""), rows), ""]
+        case Note():
+            return [] if block.detail else [*(f"- {_text(line)}" for line in block.lines), ""]
+        case Table():
+            if block.detail:
+                return []
+            caption = [_text(block.caption), ""] if block.caption else []
+            return [*caption, *_table(block.columns, block.rows), ""]
+        case Figure():
+            return [f"_{_text(block.caption)}_", ""]
+        case Heading():
+            return [f"#### {_text(block.text)}", ""]
+        case Sides():
+            return []
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    return [_row(columns), "|" + "---|" * len(columns), *(_row(row) for row in rows)]
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(_text(cell) for cell in cells) + " |"
+
+
+def _text(value: str) -> str:
+    """Text from data as Markdown text: one line, nothing in it takes effect."""
+    return _SPECIAL.sub(r"\\\1", " ".join(safe(value).split()))

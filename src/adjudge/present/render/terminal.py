@@ -1,0 +1,99 @@
+"""Blocks on a terminal: rich renderables, or plain text where there is none."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Sequence
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from adjudge.present.blocks import Block, Facts, Figure, Heading, Headline, Note, Sides, Table
+from adjudge.present.text import safe
+
+_STYLES = {"plain": "", "good": "green", "bad": "yellow"}
+#: The width of plain text: wide tables keep their lines whole.
+_WIDTH = 400
+
+
+def render_terminal(blocks: Iterable[Block], *, detail: bool = False) -> list[RenderableType]:
+    """What a terminal prints for the blocks; `detail` shows what is otherwise left to the page."""
+    shown: list[RenderableType] = []
+    for block in blocks:
+        if isinstance(block, (Table, Note)) and block.detail and not detail:
+            continue
+        part = _block(block)
+        if part is not None:
+            shown.append(part)
+    return shown
+
+
+def render_text(blocks: Iterable[Block], *, detail: bool = False) -> str:
+    """The same as plain text, for `str(result)`."""
+    console = Console(
+        file=io.StringIO(), width=_WIDTH, highlight=False, soft_wrap=True, color_system=None
+    )
+    for part in render_terminal(blocks, detail=detail):
+        console.print(part)
+    written = console.file.getvalue()  # type: ignore[attr-defined]  # it is the StringIO above
+    return "\n".join(line.rstrip() for line in written.splitlines()).strip("\n")
+
+
+def _block(block: Block) -> RenderableType | None:
+    match block:
+        case Headline():
+            lines = [Text(safe(block.text), style=f"bold {_STYLES[block.tone]}".strip())]
+            if block.action:
+                lines.append(Text(safe(block.action)))
+            return Group(*lines)
+        case Facts():
+            return _facts(block)
+        case Table():
+            return rich_table(
+                block.columns, block.rows, title=block.caption, text_columns=block.text_columns
+            )
+        case Note():
+            return Group(*(Text(safe(line), style=_STYLES[block.tone]) for line in block.lines))
+        case Heading():
+            return Text(safe(block.text), style="bold")
+        case Figure() | Sides():
+            return None
+
+
+def _facts(block: Facts) -> RichTable:
+    grid = RichTable.grid(padding=(0, 2))
+    for fact in block.facts:
+        grid.add_row(
+            Text(safe(fact.label)),
+            Text(safe(fact.value), style=_STYLES[fact.tone]),
+            Text(safe(fact.note)),
+        )
+    return grid
+
+
+def rich_table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    title: str = "",
+    text_columns: int = 1,
+) -> RichTable:
+    """A table whose first `text_columns` columns are text and the others numbers, right-aligned."""
+    made = RichTable(
+        title=Text(safe(title)) if title else None,
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        title_style="bold",
+    )
+    for position, name in enumerate(columns):
+        made.add_column(
+            Text(safe(name)),
+            justify="left" if position < text_columns else "right",
+            overflow="fold",
+        )
+    for row in rows:
+        made.add_row(*(Text(safe(cell)) for cell in row))
+    return made

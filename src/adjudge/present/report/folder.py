@@ -1,0 +1,91 @@
+"""Everything a folder holds that a report can use: results, pairs and judgments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from adjudge.errors import AdjudgeError, DataError
+from adjudge.io import read_judgments, read_pairs, read_result, read_table
+from adjudge.results.base import Result
+
+_TABLES = (".jsonl", ".csv", ".parquet", ".gz", ".ndjson", ".tsv")
+#: A report shows ten pairs; a larger file is not read for them.
+_LARGEST_TABLE = 200 * 1024 * 1024
+_PAIR = ("id", "prompt", "response_a", "response_b")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultFile:
+    """One result and the file it came from."""
+
+    path: Path
+    result: Result
+
+
+@dataclass(frozen=True, kw_only=True)
+class Folder:
+    """The results of a folder, the texts of its pairs, its judgments, and the files skipped."""
+
+    path: Path
+    files: tuple[ResultFile, ...]
+    pairs: pl.DataFrame | None = None
+    judgments: tuple[pl.DataFrame, ...] = ()
+    skipped: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_folder(path: str | Path) -> Folder:
+    """Read a folder. A file that is not ours is skipped with its reason, not an error."""
+    path = Path(path)
+    if not path.is_dir():
+        raise DataError(path, "is not a folder", remedy="give the folder adjudge wrote into")
+    files: list[ResultFile] = []
+    skipped: dict[str, str] = {}
+    tables: list[Path] = []
+    for entry in sorted(path.iterdir()):
+        if entry.suffix == ".json":
+            try:
+                files.append(ResultFile(path=entry, result=read_result(entry)))
+            except AdjudgeError as error:
+                skipped[entry.name] = str(error)
+        elif entry.suffix in _TABLES:
+            tables.append(entry)
+    if not files:
+        raise DataError(
+            path, "holds no result of adjudge", remedy="write results there with -o FILE.json"
+        )
+    pairs, judgments, unread = _read_tables(tables)
+    return Folder(
+        path=path,
+        files=tuple(files),
+        pairs=pairs,
+        judgments=judgments,
+        skipped={**skipped, **unread},
+    )
+
+
+def _read_tables(
+    paths: Sequence[Path],
+) -> tuple[pl.DataFrame | None, tuple[pl.DataFrame, ...], dict[str, str]]:
+    """Texts of all pairs, all judgments, and the files that could not be read, each read once."""
+    pairs: list[pl.DataFrame] = []
+    judgments: list[pl.DataFrame] = []
+    skipped: dict[str, str] = {}
+    for path in paths:
+        if path.stat().st_size > _LARGEST_TABLE:
+            skipped[path.name] = "too large to be read for a report"
+            continue
+        try:
+            frame = read_table(path)
+            columns = set(frame.columns)
+            if set(_PAIR) <= columns:
+                pairs.append(read_pairs(frame).select(_PAIR))
+            elif {"id", "judge", "status"} <= columns and columns & {"p_a", "p_fwd"}:
+                judgments.append(read_judgments(frame))
+        except AdjudgeError as error:
+            skipped[path.name] = str(error)
+    together = pl.concat(pairs).unique("id", keep="first") if pairs else None
+    return together, tuple(judgments), skipped

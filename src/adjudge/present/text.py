@@ -1,0 +1,102 @@
+"""Numbers and names in words: one way to write a percentage, an interval, a count, for every view.
+
+Text that comes from data is made harmless here: control and direction codes are shown, not obeyed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+DASH = "–"
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def safe(text: object) -> str:
+    r"""Text from data, with control and direction codes shown instead of obeyed.
+
+    >>> safe("\x1b[31mred")
+    '\\x1b[31mred'
+    """
+    return _CONTROL.sub(lambda code: code.group().encode("unicode_escape").decode(), str(text))
+
+
+def clip(text: object, most: int = 28) -> str:
+    """A name as an axis shows it: harmless, and not too long.
+
+    >>> clip("a judge with a name that has no end")
+    'a judge with a name that ha…'
+    """
+    name = safe(text)
+    return name if len(name) <= most else name[: most - 1] + "…"
+
+
+def number(value: float | int | None, digits: int = 3) -> str:
+    """A number; a dash where there is none.
+
+    >>> number(0.12345), number(12000), number(None)
+    ('0.123', '12,000', '–')
+    """
+    if value is None:
+        return DASH
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.{digits}f}"
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """A share as a percentage, without needless zeros; a dash where there is none.
+
+    >>> percent(0.1), percent(0.1234), percent(0.1234, 0), percent(None)
+    ('10 %', '12.3 %', '12 %', '–')
+    """
+    if value is None:
+        return DASH
+    shown = f"{100 * value:.{digits}f}"
+    return (shown.rstrip("0").rstrip(".") if "." in shown else shown) + " %"
+
+
+def count(n: int, one: str, many: str | None = None) -> str:
+    """A number with its noun.
+
+    >>> count(1, "judge"), count(2000, "judge"), count(2, "half", "halves")
+    ('1 judge', '2,000 judges', '2 halves')
+    """
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def interval(
+    low: float | None, high: float | None, digits: int = 3, *, unbounded: bool = False
+) -> str:
+    """An interval; an open end is infinite, and a dash says that there is no interval.
+
+    >>> interval(0.1, 0.25), interval(None, None, unbounded=True), interval(None, None)
+    ('[0.100, 0.250]', 'unbounded', '–')
+    >>> interval(1510.2, None, 0, unbounded=True), interval(None, 1490, 0, unbounded=True)
+    ('[1510, ∞)', '(-∞, 1490]')
+    """
+    if low is None and high is None:
+        return "unbounded" if unbounded else DASH
+    if low is None:
+        return f"(-∞, {high:.{digits}f}]" if unbounded else DASH
+    if high is None:
+        return f"[{low:.{digits}f}, ∞)" if unbounded else DASH
+    return f"[{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def level(confidence_level: float) -> str:
+    """A confidence level in words.
+
+    >>> level(0.95)
+    '95 %'
+    """
+    return f"{100 * confidence_level:g} %"
+
+
+def left_out(dropped: Mapping[str, int], noun: str = "row") -> list[str]:
+    """What was left out, a line for each reason.
+
+    >>> left_out({"no label": 3, "human tie": 1})
+    ['left out 3 rows: no label', 'left out 1 row: human tie']
+    """
+    return [f"left out {count(n, noun)}: {reason}" for reason, n in dropped.items() if n]

@@ -1,0 +1,75 @@
+"""The demo: a judge against known answers, and what each chapter showed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from adjudge.present.blocks import Block, Heading, Headline, Note, Table
+from adjudge.present.text import count, level, percent
+from adjudge.present.views import View
+from adjudge.results.base import Result
+from adjudge.results.demo import Asking, Demo, JudgeCheck, Share
+
+TITLE = "The demo"
+
+
+def describe_share(share: Share) -> str:
+    """A share in words.
+
+    >>> describe_share(Share(name="", right=3, pairs=4, share=0.75, low=0.194, high=0.994))
+    '3 of 4, 75 % [19, 99]'
+    """
+    if share.share is None:
+        return "none scored"
+    return (
+        f"{share.right} of {share.pairs}, {100 * share.share:.0f} % "
+        f"[{100 * share.low:.0f}, {100 * share.high:.0f}]"
+    )
+
+
+def view_check(check: JudgeCheck) -> list[Block]:
+    """A row for each way of asking."""
+    best = max(check.ways, key=lambda way: way.right.share or 0.0)
+    return [
+        Headline(
+            f"{check.judge} asked by {best.protocol} is right on {describe_share(best.right)}"
+        ),
+        Table(
+            (
+                "asked by",
+                "pairs",
+                "right",
+                f"{level(check.confidence_level)} interval",
+                "first answer won",
+            ),
+            [_row(way) for way in check.ways],
+        ),
+    ]
+
+
+def _row(way: Asking) -> tuple[str, ...]:
+    first = "no order" if way.first_won is None else f"{way.first_won} of {way.orders}"
+    return (
+        way.protocol,
+        str(way.right.pairs),
+        percent(way.right.share, 0),
+        f"{100 * way.right.low:.0f} to {100 * way.right.high:.0f} %",
+        first,
+    )
+
+
+def view_demo(demo: Demo) -> list[Block]:
+    """Every chapter's findings."""
+    blocks: list[Block] = [
+        Headline(
+            f"{demo.judge} on {count(demo.pairs, 'pair')}, {count(len(demo.chapters), 'chapter')}"
+        )
+    ]
+    for number, chapter in enumerate(demo.chapters, 1):
+        blocks.append(Heading(f"{number}  {chapter.title}"))
+        if chapter.findings:
+            blocks.append(Note(chapter.findings))
+    return blocks
+
+
+VIEWS: Mapping[type[Result], View] = {JudgeCheck: view_check, Demo: view_demo}
