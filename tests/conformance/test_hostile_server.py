@@ -399,8 +399,8 @@ def test_every_request_takes_its_turn_retries_too(judge_server: Any) -> None:
 
 
 def test_a_stopped_run_does_not_wait_for_turns_that_nobody_takes(judge_server: Any) -> None:
+    from adjudge.judges.flow import Stop
     from adjudge.judges.judging import judge_pairs
-    from adjudge.judges.stopping import Stop
 
     stop = Stop()
     pairs = [replace(PAIR, id=str(i), prompt=f"{i}+{i}?") for i in range(20)]

@@ -10,8 +10,8 @@ import pytest
 
 from adjudge.errors import ArgumentError, JudgeRefusedError
 from adjudge.judges import judge_pairs
+from adjudge.judges.flow import Stop
 from adjudge.judges.prices import Price
-from adjudge.judges.stopping import Stop
 from adjudge.simulate.pairs import simulate_pairs
 
 PAIRS = simulate_pairs(40, rng=2)

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adjudge.cli._common import JsonFlag, SeedOption, deliver, remark, require_extra
+from adjudge.cli._common import deliver, remark, require_extra
+from adjudge.cli._options import (
+    FormatOption,
+    FormerFormatOption,
+    JsonFlag,
+    SeedOption,
+    SummaryOption,
+)
 from adjudge.errors import ArgumentError
 from adjudge.present.tables import counted
 
@@ -30,10 +37,10 @@ def label(
         Path | None,
         typer.Option("--output", "-o", help="Write the labels here when the page is closed."),
     ] = None,
-    summary: Annotated[
-        Path | None, typer.Option(help="Write the summary here as JSON, for `adjudge report`.")
-    ] = None,
-    store: Annotated[str, typer.Option(help="Where every click is kept.")] = "adjudge.db",
+    summary: SummaryOption = None,
+    store: Annotated[
+        str, typer.Option(help="Where every click is kept: a file or a URL.")
+    ] = "adjudge.db",
     plan: Annotated[
         Path | None, typer.Option(help="Label the rows of `adjudge plan --write-ids FILE`.")
     ] = None,
@@ -53,9 +60,8 @@ def label(
     export_only: Annotated[
         bool, typer.Option(help="Write the labels and the summary; open no page.")
     ] = False,
-    source: Annotated[
-        str | None, typer.Option("--from", help="Name of a public format, where it cannot be told.")
-    ] = None,
+    format: FormatOption = None,
+    from_: FormerFormatOption = None,
     host: Annotated[
         str, typer.Option(help="Another address than loopback needs ADJUDGE_TOKEN.")
     ] = "127.0.0.1",
@@ -80,7 +86,7 @@ def label(
         if import_labels is not None:
             added, same = book.import_labels(records(read_labels(import_labels)))
             remark(f"{import_labels}: {added:,} labels added, {same:,} were there already")
-        subjects = list(open_pairs(pairs, fmt=source))
+        subjects = list(open_pairs(pairs, format or from_))
         _strangers(book, subjects, pairs)
         queue = _queue(subjects, plan, abstentions, random_share, seed)
         if not export_only:

@@ -17,11 +17,17 @@ import pytest
 
 from adjudge import store
 from adjudge.errors import ArgumentError, DataError, JudgeRefusedError
-from adjudge.judges import judge_pairs, judge_pairs_async, plan_judging
+from adjudge.judges import (
+    Backend,
+    JudgingOptions,
+    judge_pairs,
+    judge_pairs_async,
+    plan_judging,
+)
+from adjudge.judges.flow import Stop
 from adjudge.judges.interface import Choice, Question
 from adjudge.judges.prices import Price
 from adjudge.judges.progress import Progress
-from adjudge.judges.stopping import Stop
 from adjudge.records import Item, Pair, Reply
 from adjudge.simulate.pairs import simulate_pairs
 from adjudge.store import SQLiteStore
@@ -30,7 +36,7 @@ PAIRS = simulate_pairs(60, rng=3)
 SIMULATED = "simulated:accuracy=0.8,position_bias=0.1,noise=0.5,seed=1"
 
 
-class Scripted:
+class Scripted(Backend):
     """A judge in this process that counts what it is asked and answers by a function."""
 
     wants: frozenset[type] = frozenset({Choice})
@@ -46,10 +52,6 @@ class Scripted:
 
     def identity(self) -> Mapping[str, Any]:
         return {"backend": "scripted", "name": self.name}
-
-    async def start(self) -> None: ...
-
-    async def close(self) -> None: ...
 
     async def ask(self, question: Question) -> Reply:
         key = (question.messages[-1].text, question.order)
@@ -194,7 +196,7 @@ def test_rows_without_a_winner_are_told() -> None:
 
     summary = judge_pairs(PAIRS[:3], judge=Scripted(alike), store=None).summary
     assert (summary.undecided, summary.agreement) == (3, None)
-    assert "no verdict in 3 of 3 rows with a number: neither answer is ahead" in summary.lines()
+    assert "of 3 scored rows: neither answer is ahead" in str(summary)
 
 
 def test_failed_calls_are_kept_and_asked_again_the_next_time_only() -> None:
@@ -418,21 +420,23 @@ def test_a_long_input_is_streamed() -> None:
                     ahead.append(2 * n - sum(judge.asked.values()))
                 yield Pair(id=str(n), prompt=f"p{n}", response_a="a", response_b="b")
 
-    from adjudge.judges.fingerprint import make_judge
+    from adjudge.judges.calls import CallList
     from adjudge.judges.progress import Tally
-    from adjudge.judges.protocols.preference import Preference
-    from adjudge.judges.runner import Runner
+    from adjudge.judges.runner import RunContext, Runner
     from adjudge.store.thread import StoreThread
 
     async def run() -> None:
         thread = StoreThread(":memory:")
         await thread.open()
-        runner = Runner(
-            make_judge(judge, Preference()), thread, tally=Tally(None), stop=Stop(),
-            concurrency=8, retry={"error"}, since=0,
+        options = JudgingOptions(judge=judge, concurrency=8)
+        made = options.make_judge()
+        context = RunContext(
+            judge=made, options=options, store=thread, since=0,
+            calls=CallList(made, subjects=3000), tally=Tally(None),
         )  # fmt: skip
-        await runner.run(Lazy())
+        await Runner(context).run(Lazy())
         await thread.close()
+        context.calls.close()
 
     asyncio.run(run())
     assert sum(judge.asked.values()) == 6000
@@ -472,7 +476,7 @@ def test_the_summary_is_json_without_surprises() -> None:
     assert "reused from the store" in str(summary)
 
 
-def test_a_file_that_changes_meanwhile_is_noticed(tmp_path: Path) -> None:
+def test_a_file_that_changes_meanwhile_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "pairs.jsonl"
     frame = pl.DataFrame(
         {"id": ["1", "2"], "prompt": ["p", "q"], "response_a": ["a", "a"], "response_b": ["b", "b"]}
@@ -480,8 +484,10 @@ def test_a_file_that_changes_meanwhile_is_noticed(tmp_path: Path) -> None:
     frame.write_ndjson(path)
 
     def change(question: Question, n: int) -> None:
-        if n == 4:
+        if n == 1:
             frame.with_columns(prompt=pl.lit("something else")).write_ndjson(path)
 
-    with pytest.raises(DataError, match="changed while it was judged"):
-        judge_pairs(path, judge=Scripted(change), store=None)
+    judge = Scripted(change, pause=0.01)
+    run = judge_pairs(path, judge=judge, store=None)
+    assert run.judgments["id"].to_list() == ["1", "2"]
+    assert not any("something else" in text for text, _ in judge.asked)
