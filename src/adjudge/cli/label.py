@@ -49,7 +49,7 @@ def label(
         typer.Option(help="Label what the judge abstained from: the rows of `adjudge select -o`."),
     ] = None,
     random_share: Annotated[
-        float, typer.Option(help="Share of random pairs kept going beside the abstentions.")
+        float, typer.Option(help="Share of random pairs among the abstentions.")
     ] = 0.3,
     share_out: Annotated[
         bool, typer.Option(help="Each pair to one rater only, instead of every pair to each.")
@@ -86,7 +86,7 @@ def label(
         if import_labels is not None:
             added, same = book.import_labels(records(read_labels(import_labels)))
             remark(f"{import_labels}: {added:,} labels added, {same:,} were there already")
-        subjects = list(open_pairs(pairs, format or from_))
+        subjects = list(open_pairs(pairs, format=format or from_))
         _strangers(book, subjects, pairs)
         queue = _queue(subjects, plan, abstentions, random_share, seed)
         if not export_only:

@@ -125,7 +125,7 @@ def judge_pairs(
     the same call again to resume.
 
     >>> from adjudge.simulate.pairs import simulate_pairs
-    >>> run = judge_pairs(simulate_pairs(50, rng=1), judge="simulated:accuracy=0.9", store=None)
+    >>> run = judge_pairs(simulate_pairs(50, seed=1), judge="simulated:accuracy=0.9", store=None)
     >>> run.summary.statuses, run.judgments.height
     ({'ok': 50}, 50)
     """
@@ -249,7 +249,7 @@ def plan_judging(
     """What `judge_pairs` would do with the same arguments: calls, tokens, cost. Asks nobody.
 
     >>> from adjudge.simulate.pairs import simulate_pairs
-    >>> plan = plan_judging(simulate_pairs(50, rng=1), judge="simulated:", store=None)
+    >>> plan = plan_judging(simulate_pairs(50, seed=1), judge="simulated:", store=None)
     >>> plan.calls, plan.to_ask, plan.cost_estimate
     (100, 100, 0.0)
     """

@@ -1,7 +1,6 @@
 """Strict readers of judges' replies: what is written there, or no number at all.
 
-What cannot be read is `refused` or `unparsed`; neither carries a number, and the distinction is
-for the person who reads the counts.
+What cannot be read is `refused` or `unparsed`; the distinction is for whoever reads the counts.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class RowCounts:
 
     @property
     def measured(self) -> int:
-        """Rows that carry a number."""
+        """Rows with a usable score."""
         return sum(self.statuses[status] for status in MEASURED)
 
     def by_status(self) -> dict[str, int]:

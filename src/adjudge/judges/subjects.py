@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import PUBLIC_FORMATS, Stream, open_items, open_pairs, sniff
+from adjudge.io import Stream, kinds_of, open_items, open_pairs, sniff
 from adjudge.judges.interface import JudgeProtocol
 from adjudge.records import Item, Pair, Subject
 
@@ -40,6 +40,7 @@ class Spool(Generic[T]):
     ...     spool.append(number)
     >>> sum(spool), sum(spool)
     (4950, 4950)
+    >>> spool.close()
     """
 
     def __init__(self) -> None:
@@ -187,11 +188,8 @@ def _holds_items(source: SubjectSource, format: str | None) -> bool:
     """Whether a file or frame has single responses and no pairs."""
     if not isinstance(source, (str, Path)) and not hasattr(source, "columns"):
         return False
-    named = format or sniff(source)
-    if named is not None and named in PUBLIC_FORMATS:
-        gives = PUBLIC_FORMATS[named].gives
-        return "items" in gives and "pairs" not in gives
-    return named == "items"
+    kinds = kinds_of(format or sniff(source))
+    return "items" in kinds and "pairs" not in kinds
 
 
 def _checked(records: Iterable[Any]) -> Iterator[Subject]:

@@ -2,7 +2,7 @@
 
 A batch outlives the process that sent it. What is under way is kept in a small folder, one job per
 batch: written before the upload, after it, and once the batch has its id; a
-killed run goes on where it was. A batch whose creation was not confirmed is looked for by the
+killed run resumes where it stopped. A batch whose creation was not confirmed is looked for by the
 job's name before another is made, so that nothing is bought twice. Prompts are not kept there.
 
     async with OpenAIBatches(backend, folder) as batches:
