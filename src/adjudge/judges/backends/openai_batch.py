@@ -1,9 +1,9 @@
 """OpenAI's Batch API: the same questions within a day, at half the price.
 
 A batch outlives the process that sent it. What is under way is kept in a small folder, one job per
-batch: written before the upload, after it, and once the batch has its id; a
-killed run resumes where it stopped. A batch whose creation was not confirmed is looked for by the
-job's name before another is made, so that nothing is bought twice. Prompts are not kept there.
+batch: written before the upload, after it, and once the batch has its id; a killed run resumes
+where it stopped. A batch whose creation was not confirmed is looked for by the job's name before
+another is made, so that nothing is bought twice. Prompts are not kept there.
 
     async with OpenAIBatches(backend, folder) as batches:
         await batches.submit(calls)
@@ -17,6 +17,7 @@ import json
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Self
@@ -69,6 +70,11 @@ class OpenAIBatches:
     async def __aexit__(self, *_: object) -> None:
         await self._backend.close()
         if self._lock is not None:
+            if not self.jobs():
+                # Nothing is under way: leave no empty folder behind.
+                (self._folder / "lock").unlink(missing_ok=True)
+                with suppress(OSError):
+                    self._folder.rmdir()
             self._lock.close()
             self._lock = None
 
