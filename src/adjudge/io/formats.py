@@ -76,7 +76,7 @@ class Format:
     gives: Mapping[Kind, Converter]
     #: Columns that are turned into something else; those not named here or in `texts` are kept.
     used: frozenset[str] = frozenset()
-    #: Long columns that only pairs and items are made of.
+    #: Long columns that only pairs and items are made of: no other converter sees them.
     texts: frozenset[str] = frozenset()
     #: Where several rows are about one pair: makes one pair of them.
     merge: Callable[[Iterable[Record]], Iterator[Record]] | None = None

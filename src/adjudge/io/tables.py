@@ -19,7 +19,7 @@ import polars as pl
 
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io.csv_files import STREAM_BLOCK, csv_blocks, type_columns
-from adjudge.io.files import File, open_file
+from adjudge.io.files import GIVE_ROWS, File, open_file
 from adjudge.io.json_files import Record, column_series, json_frame, json_records, records_frame
 
 #: How an in-memory frame is called in errors.
@@ -106,7 +106,7 @@ def _parse(path: str | Path, without: Collection[str] = ()) -> tuple[pl.DataFram
         else:
             rows = json_frame(file)
     if rows.height == 0 or rows.width == 0:
-        raise DataError(path, "has no rows", remedy="give a file with at least one row")
+        raise DataError(path, "has no rows", remedy=GIVE_ROWS)
     return rows, file.container == "csv"
 
 
@@ -179,9 +179,8 @@ def as_frame(source: TableLike) -> pl.DataFrame:
     else:
         pandas = sys.modules.get("pandas")
         if pandas is None or not isinstance(source, pandas.DataFrame):
-            raise ArgumentError(
-                "source", type(source).__name__, "give a path, or a polars or pandas frame"
-            )
+            remedy = "give a path, or a polars or pandas frame"
+            raise ArgumentError("source", type(source).__name__, remedy)
         frame = _from_pandas(source)
     if frame.height == 0:
         raise DataError(FRAME_NAME, "has no rows", remedy="give at least one row")
@@ -211,9 +210,8 @@ def as_text(values: pl.Series) -> pl.Series:
     ['1', None]
     """
     if values.dtype.is_nested():
-        raise ArgumentError(
-            "column", values.name, "it holds lists or objects: name one of text or numbers"
-        )
+        remedy = "it holds lists or objects: name one of text or numbers"
+        raise ArgumentError("column", values.name, remedy)
     return values.cast(pl.String)
 
 
@@ -271,6 +269,4 @@ def _parquet_rows(file: File) -> Iterator[Record]:
 
 def _broken_parquet(file: File, error: BaseException) -> DataError:
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    return DataError(
-        file.path, f"is not a whole Parquet file ({lines[0]})", remedy="write or copy it again"
-    )
+    return file.error(f"is not a whole Parquet file ({lines[0]})", "write or copy it again")

@@ -235,6 +235,8 @@ def test_alpaca_eval_by_people() -> None:
     rows = [{**row, "preference": p, "annotator_index": 3} for p in (1, 2)]
     one, two = open_pairs(rows)
     assert (one.label, two.label, one.prompt) == ("A", "B", "Say\n\nhi")
+    frame = read_public(rows, kind="pairs").frame
+    assert frame.select("label", "annotator_index").rows() == [("A", 3), ("B", 3)]
 
 
 def test_arena_hard_first_game_shows_the_baseline_first() -> None:
