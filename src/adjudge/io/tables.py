@@ -9,11 +9,11 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import polars as pl
 
@@ -26,15 +26,12 @@ from adjudge.io.json_files import Record, column_series, json_frame, json_record
 FRAME_NAME = "<frame>"
 _PARQUET_ROWS = 4096
 
-#: A path, a Table, a polars or pandas frame, a list of dicts or a dict of columns.
-TableLike = Any
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Table:
     """Rows that were parsed once, and where they came from."""
 
-    frame: pl.DataFrame
+    frame: pl.DataFrame = field(repr=False)
     #: The path as it was given, for errors.
     name: str = FRAME_NAME
     #: What the rows were checked to be: pairs, battles, judgments ...; None: as in the file.
@@ -46,15 +43,37 @@ class Table:
     #: What a reader of a converted data set should know.
     notes: tuple[str, ...] = ()
     #: Of unchecked CSV, the fields as they are written: which of them are text, a reader decides.
-    fields: pl.DataFrame | None = None
+    fields: pl.DataFrame | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class NamedRows:
-    """Records made on the way, with the name of the file they come from."""
+    """Records that a converter made, with the name of the file they come from."""
 
     name: str
     rows: Iterator[Record]
+
+
+class PandasFrame(Protocol):
+    """What is asked of a pandas frame; pandas itself need not be installed."""
+
+    @property
+    def columns(self) -> Any: ...
+    def __getitem__(self, key: Any) -> Any: ...
+
+
+#: A path, a Table, a polars or pandas frame, a list of dicts or a dict of columns.
+TableLike = (
+    str
+    | Path
+    | Table
+    | NamedRows
+    | pl.DataFrame
+    | pl.LazyFrame
+    | Mapping[str, Any]
+    | Sequence[Mapping[str, Any]]
+    | PandasFrame
+)
 
 
 @contextmanager
@@ -172,10 +191,10 @@ def as_frame(source: TableLike) -> pl.DataFrame:
         frame = source
     elif isinstance(source, pl.LazyFrame):
         frame = source.collect()
-    elif isinstance(source, dict):
+    elif isinstance(source, Mapping):
         frame = _from_columns(source)
-    elif isinstance(source, (list, tuple)) and all(isinstance(row, dict) for row in source):
-        frame = records_frame(list(source), FRAME_NAME)
+    elif isinstance(source, (list, tuple)) and all(isinstance(row, Mapping) for row in source):
+        frame = records_frame([dict(row) for row in source], FRAME_NAME)
     else:
         pandas = sys.modules.get("pandas")
         if pandas is None or not isinstance(source, pandas.DataFrame):

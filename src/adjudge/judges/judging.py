@@ -45,9 +45,9 @@ class Judged:
     @cached_property
     def judgments(self) -> pl.DataFrame:
         """The rows, in input order; read from the output file if they were written to one."""
-        if self._rows is None:
+        if self._rows is None and self.summary.output is not None:
             return read_table(self.summary.output)
-        return frame_of(list(self._rows))
+        return frame_of(list(self._rows or ()))
 
     def __str__(self) -> str:
         return str(self.summary)
