@@ -179,9 +179,9 @@ def kinds_of(format: str | None) -> frozenset[str]:
     >>> sorted(kinds_of("trust-or-escalate")), sorted(kinds_of("items")), sorted(kinds_of(None))
     (['judgments', 'pairs'], ['items'], [])
     """
-    if format is None or format in NATIVE:
-        return frozenset(() if format is None else (format,))
-    return frozenset(load_format(format).gives)
+    if format is None:
+        return frozenset()
+    return frozenset({format} if format in NATIVE else load_format(format).gives)
 
 
 def looks_like(columns: Collection[str]) -> Format | NativeFormat | None:

@@ -89,12 +89,12 @@ def heavily_tied(slope: float = 0.4, values: int = 5) -> ScoredWorld:
     return ScoredWorld("heavily tied", tuple(rates.tolist()), tied=True)
 
 
-def clustered(
+def draw_clusters(
     world: ScoredWorld, *, prompts: int, rows: int, seed: Seed
 ) -> tuple[FloatArray, IntArray, IntArray]:
     """Scores, errors and prompt numbers where all rows of a prompt are alike.
 
-    >>> s, e, prompt = clustered(informative(), prompts=2, rows=3, seed=0)
+    >>> s, e, prompt = draw_clusters(informative(), prompts=2, rows=3, seed=0)
     >>> prompt.tolist(), len(set(s.tolist()))
     ([0, 0, 0, 1, 1, 1], 2)
     """
