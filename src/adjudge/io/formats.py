@@ -2,7 +2,7 @@
 
 A native file is one of adjudge's own kinds of rows. Any other format is a `Format` object: it
 carries the columns by which it is recognised, what it can be read as, and how a row is converted.
-Ours stand in `io/public/`, one line each in the table below; an installed package adds its own::
+Ours are in `io/public/`, one line each in the table below; an installed package adds its own::
 
     [project.entry-points."adjudge.formats"]
     my-log = "my_package:MY_LOG"

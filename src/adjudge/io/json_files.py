@@ -19,7 +19,7 @@ _JSON_TYPES = {str, bool, int, float, dict, list}
 #: polars turns half of a surrogate pair into NUL without a word; Python's parser is asked instead.
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _HALF = re.compile(_SURROGATE.pattern.decode())
-#: What stands before an element of an array: nothing but space, then a comma between two.
+#: What comes before an element of an array: nothing but space, then a comma between two.
 _FIRST = re.compile(r"\s*")
 _NEXT = re.compile(r"\s*,\s*|\s*(?=\])|\s*$")
 

@@ -78,7 +78,7 @@ def _text(value: Any, row: int, column: Column, name: str) -> str | None:
 class SeenIds:
     """Refuses an id that comes twice, a hundred million rows later as well.
 
-    The ids lie in a private temporary database on disk, which SQLite deletes when it is closed.
+    The ids are in a private temporary database on disk, which SQLite deletes when it is closed.
     """
 
     def __init__(self, name: str, thing: str) -> None:

@@ -90,7 +90,7 @@ def read_table(
 
     CSV columns become whole numbers, numbers or booleans only where every value is written as
     one: `007` stays text. `text` names columns that stay text in any case (None: all of them),
-    `without` columns nobody will look at: a Parquet file is read without unpacking them.
+    `without` columns that are not needed: a Parquet file is read without unpacking them.
     A missing or empty file, broken UTF-8, a broken JSON line, a ragged row and a line above
     64 MiB raise DataError with the row, counted from 1 without the header.
     """

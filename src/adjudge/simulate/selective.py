@@ -110,7 +110,7 @@ def two_order_judge(
     """Rows of a judge asked in both orders: id, label, p_fwd and p_rev, both about response_a.
 
     Each pair has a true margin; people prefer A with probability sigma(2 margin). The judge sees
-    `skill` times the margin, leans towards whatever stands first by `position_bias`, and is
+    `skill` times the margin, leans towards whatever is shown first by `position_bias`, and is
     over-confident: its log odds carry `noise` that differs between the two orders.
 
     >>> rows = two_order_judge(4, seed=0)

@@ -383,7 +383,7 @@ def test_a_bad_value_is_named(
         ("comparia", {"model_a_name": None}, "a model has no name"),
         ("comparia", {"model_b_name": "rouge-7b"}, "the chosen model is not one of the two"),
         ("alpaca-eval", {"preference": -1}, "no preference"),
-        ("arena-hard", {"games": [{"score": "A>A"}]}, "a verdict nobody knows"),
+        ("arena-hard", {"games": [{"score": "A>A"}]}, "a verdict that is not known"),
     ],
 )
 def test_a_row_that_was_published_and_says_nothing_is_left_out_and_counted(
