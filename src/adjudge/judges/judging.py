@@ -35,9 +35,9 @@ class JudgingRun:
     @cached_property
     def judgments(self) -> pl.DataFrame:
         """The rows, in input order; read from the output file if they were written to one."""
-        if self._rows is None:
+        if self._rows is None and self.summary.output is not None:
             return read_table(self.summary.output)
-        return rows_frame(list(self._rows), schema=SCHEMA)
+        return rows_frame(list(self._rows or ()), schema=SCHEMA)
 
     def __str__(self) -> str:
         return str(self.summary)

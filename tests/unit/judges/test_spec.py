@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from adjudge.errors import ArgumentError, BackendMissingError, DataError
+from adjudge.errors import ArgumentError, BackendMissingError
 from adjudge.judges import (
     Backend,
     JudgeProtocol,
@@ -23,7 +23,6 @@ from adjudge.judges import (
 )
 from adjudge.judges.fingerprint import differing_parts, judge_fingerprint, question_hash
 from adjudge.judges.interface import Choice, Data, Likelihood, Message, Question, Text
-from adjudge.judges.prices import KNOWN, price_for, read_prices
 from adjudge.judges.redact import EnvironmentSecrets
 from adjudge.judges.spec import BACKENDS, PROTOCOLS
 from adjudge.plugins import Builtin, Registry
@@ -146,53 +145,6 @@ def test_question_hash_follows_all_that_is_sent() -> None:
     pair = Pair(id="1", prompt="", response_a="", response_b="")
     told = {question_hash(base, pair), question_hash(base, dataclasses.replace(pair, label="A"))}
     assert len(told | {question_hash(base)}) == 3
-
-
-def test_prices_of_the_user_come_first(tmp_path: Path) -> None:
-    own = tmp_path / "prices.json"
-    own.write_text('{"gpt-4.1-mini": {"prompt": 1, "completion": 2}, "openai:x": '
-                   '{"prompt": 3, "completion": 4}}')  # fmt: skip
-    table = read_prices(own)
-    mini = price_for("openai:gpt-4.1-mini", table, base_url="http://localhost:1/v1")
-    assert mini is not None
-    assert (mini.prompt, mini.completion, mini.source) == (1.0, 2.0, str(own))
-    exact = price_for("openai:x", table)
-    assert exact is not None
-    assert exact.completion == 4.0
-    assert price_for("openai:unheard-of", table) is None
-    csv = tmp_path / "prices.csv"
-    csv.write_text("model,prompt,completion\nm,0.5,1.5\n")
-    assert read_prices(csv)["m"].prompt == 0.5
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("model;prompt\n", "not a price table"),
-        ('{"m": {"prompt": 1}}', "completion price of 'm'"),
-        ('{"m": {"prompt": -1, "completion": 1}}', "prompt price"),
-        ('{"m": {"prompt": "free", "completion": 1}}', "prompt price"),
-        ('{"m": 3}', "prompt price"),
-        ("{", "not valid JSON"),
-    ],
-)
-def test_a_bad_price_file_is_told(tmp_path: Path, text: str, told: str) -> None:
-    path = tmp_path / "prices"
-    path.write_text(text)
-    with pytest.raises(DataError, match=told):
-        read_prices(path)
-
-
-def test_list_prices_hold_at_the_makers_door_only() -> None:
-    assert price_for("openai:gpt-4o-mini", base_url="https://api.openai.com/v1") is not None
-    assert price_for("openai:gpt-4o-mini", base_url="https://openrouter.ai/api/v1") is None
-    dated, special = price_for("openai:gpt-4o-2024-08-06"), price_for("openai:gpt-4o-2024-05-13")
-    assert dated is not None
-    assert special is not None
-    assert (dated.prompt, special.prompt) == (2.5, 5.0)
-    anthropic = price_for("anthropic:claude-haiku-4-5-20251001")
-    assert anthropic is not None
-    assert all(0 < p <= c for p, c, _ in KNOWN.values())
 
 
 def test_secrets_of_the_environment_are_struck_out() -> None:
