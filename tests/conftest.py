@@ -22,9 +22,15 @@ settings.load_profile("patient")
 
 
 @pytest.fixture(autouse=True)
-def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests run in an empty folder: none may lean on a file of the checkout or leave one there."""
+def _own_folder(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tests run in an empty folder: none may lean on a file of the checkout or leave one there.
+
+    Nor in the user's own data folder, where batches under way are listed.
+    """
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data", numbered=True)))
 
 
 class JudgeServer:

@@ -11,8 +11,8 @@ import numpy as np
 
 from adjudge._validation import exact_level
 from adjudge.errors import ArgumentError, InputError
-from adjudge.judges.interface import Judge, KnowsSubject, Question, Reply
-from adjudge.records import MEASURED, Judgment, Pair
+from adjudge.judges.interface import Judge, Question
+from adjudge.records import MEASURED, Judgment, Pair, Reply
 from adjudge.results.selection import Policy, PolicyGroup
 from adjudge.rows.identity import Identity
 from adjudge.selection.guarantees import all_guarantees, find_guarantee
@@ -41,7 +41,6 @@ class JudgeService:
         self.policy_id = hashlib.sha256(policy.to_json(indent=None).encode()).hexdigest()[:16]
         self.rules = matching_rules(policy, judge)
         self._by_group = {name: rule for rule in self.rules for name in rule.covers}
-        self._knowing = judge.backend if isinstance(judge.backend, KnowsSubject) else None
         self._slots = asyncio.Semaphore(concurrency or judge.backend.concurrency)
 
     async def start(self) -> None:
@@ -94,9 +93,7 @@ class JudgeService:
 
     async def _ask(self, pair: Pair, question: Question) -> Reply:
         async with self._slots:
-            if self._knowing is not None:
-                return await self._knowing.ask_about(pair, question)
-            return await self.judge.backend.ask(question)
+            return await self.judge.backend.ask_about(pair, question)
 
 
 def check_servable(policy: Policy) -> None:

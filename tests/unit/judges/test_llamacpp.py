@@ -14,9 +14,9 @@ import pytest
 
 from adjudge.errors import ArgumentError, BackendMissingError, JudgeRefusedError
 from adjudge.judges.backends.llamacpp import LlamaCppBackend
-from adjudge.judges.interface import Choice, Data, Likelihood, Message, Question, Reply, Text
+from adjudge.judges.interface import Choice, Data, Likelihood, Message, Question, Text
 from adjudge.judges.protocols.preference import Preference
-from adjudge.records import Pair
+from adjudge.records import Pair, Reply
 
 pytestmark = pytest.mark.embedded
 VOCABULARY = 49_152

@@ -133,8 +133,8 @@ class LlamaServer:
         finally:
             connection.close()
         if response.status != 200:
-            said = answer.get("error", {}).get("message", f"status {response.status}")
-            raise JudgeRefusedError(f"{self.name}: {path.strip('/')}: {said}")
+            words = answer.get("error", {}).get("message", f"status {response.status}")
+            raise JudgeRefusedError(f"{self.name}: {path.strip('/')}: {words}")
         return dict(answer)
 
 

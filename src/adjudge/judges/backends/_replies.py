@@ -7,8 +7,8 @@ from typing import Any
 
 from adjudge.errors import JudgeRefusedError
 from adjudge.judges.backends._http import Exchange, Server
-from adjudge.judges.interface import Message, Reply
-from adjudge.records import Status
+from adjudge.judges.interface import Message
+from adjudge.records import Reply, Status
 
 #: Answers that can be about one question alone; 401, 402, 403, 404 are about all of them.
 PER_QUESTION = frozenset({400, 413, 422})
@@ -40,30 +40,30 @@ class Rejections:
         status = exchange.http_status or 0
         if status in PER_QUESTION or status == 403:
             if _is_content_refusal(exchange.payload, words):
-                return told(exchange, "refused", f"HTTP {status}: {words}")
+                return failed_reply(exchange, "refused", f"HTTP {status}: {words}")
             if any(phrase in words.lower() for phrase in _TOO_LONG) or status == 413:
-                return told(exchange, "error", f"HTTP {status}: {words}")
+                return failed_reply(exchange, "error", f"HTTP {status}: {words}")
         self._in_a_row += 1
         if status in PER_QUESTION and self._answered and self._in_a_row < _IN_A_ROW:
             # Questions of this shape were accepted before: it is this one the server cannot take.
-            return told(exchange, "error", f"HTTP {status}: {words}")
+            return failed_reply(exchange, "error", f"HTTP {status}: {words}")
         raise JudgeRefusedError(f"{self._judge}: HTTP {status}: {words}", http_status=status)
 
 
-def told(exchange: Exchange, status: Status, error: str) -> Reply:
+def failed_reply(exchange: Exchange, status: Status, error: str) -> Reply:
     """A reply that says why there is none."""
     return Reply(status=status, error=error, raw=exchange.raw, latency_s=exchange.latency_s)
 
 
 def failed(exchange: Exchange) -> Reply:
     """The reply of a question that could not be carried to the server and back."""
-    return told(exchange, "error", exchange.trouble or "no answer")
+    return failed_reply(exchange, "error", exchange.trouble or "no answer")
 
 
 def shapeless(exchange: Exchange) -> Reply:
     """The reply of an answer that is JSON, but no message."""
     shown = " ".join((exchange.raw or "").split())[:120]
-    return told(exchange, "error", f"the answer holds no message: {shown}")
+    return failed_reply(exchange, "error", f"the answer holds no message: {shown}")
 
 
 def as_chat(messages: Sequence[Message]) -> list[dict[str, str]]:

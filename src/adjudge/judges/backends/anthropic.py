@@ -8,16 +8,19 @@ from typing import Any
 from adjudge.errors import JudgeError
 from adjudge.judges.backends._http import Exchange, Server, key_from
 from adjudge.judges.backends._replies import Rejections, as_chat, failed, shapeless, whole
-from adjudge.judges.interface import Message, Question, Reply, Text
-from adjudge.judges.pace import Pace
+from adjudge.judges.flow import Pace
+from adjudge.judges.interface import Backend, Message, Question, Text
+from adjudge.records import Reply
 
 DEFAULT_BASE_URL = "https://api.anthropic.com/v1"
 API_VERSION = "2023-06-01"
 
 
-class AnthropicBackend:
+class AnthropicBackend(Backend):
     """Asks for text alone: give protocols that want letters `--samples K`."""
 
+    example = "anthropic:claude-haiku-4-5"
+    options = ("base_url", "api_key_env", "concurrency", "timeout")
     wants: frozenset[type] = frozenset({Text})
 
     def __init__(
@@ -64,8 +67,9 @@ class AnthropicBackend:
     async def close(self) -> None:
         await self.server.close()
 
-    def keep_pace(self, pace: Pace | None) -> None:
+    def keep_pace(self, pace: Pace | None) -> bool:
         self.server.pace = pace
+        return True
 
     async def ask(self, question: Question) -> Reply:
         exchange = await self.server.post_json("/messages", self.request_body(question))
@@ -77,7 +81,7 @@ class AnthropicBackend:
         return self._rejections.read(exchange)
 
     def request_body(self, question: Question) -> dict[str, Any]:
-        """The JSON of one question; what is judged stands inside message contents only."""
+        """The JSON of one question; what is judged is inside message contents only."""
         want = question.want
         if not isinstance(want, Text):
             raise JudgeError(f"{self.name} gives no log probabilities; sample it: --samples K")

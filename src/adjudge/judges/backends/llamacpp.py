@@ -14,13 +14,14 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from adjudge.errors import ArgumentError, JudgeRefusedError
+from adjudge.judges.backends._chat import ChatSegments
 from adjudge.judges.backends._llama_server import CannotAnswerError, LlamaServer, llama_package
-from adjudge.judges.interface import Choice, Data, Likelihood, Question, Reply, Text
-from adjudge.judges.segments import ChatSegments
+from adjudge.judges.interface import Backend, Choice, Data, Likelihood, Question, Text
 from adjudge.judges.weights import resolve, weights_sha256
+from adjudge.records import Reply
 
 Answer = TypeVar("Answer")
 
@@ -32,7 +33,7 @@ _SMALLEST = 1.4e-45  # of float32, in which llama.cpp keeps probabilities
 _DEFAULT_CONTEXT = 8192
 
 
-class LlamaCppBackend:
+class LlamaCppBackend(Backend):
     """A GGUF model: exact option probabilities, likelihoods and greedy or sampled text.
 
     *Choice.* Every option's logit gets the same bias, temperature is 1 and no other sampler runs,
@@ -41,9 +42,11 @@ class LlamaCppBackend:
     the log probability reported for it is that of the softmax before the bias. (A grammar of the
     token ids would do the same in one request, but llama.cpp's grammars refuse tokens that hold
     part of a character, which is most text outside ASCII.)
-    *Text being judged* is tokenised with special tokens off, see `judges.segments`.
+    *Text being judged* is tokenised with special tokens off, see `backends._chat`.
     """
 
+    example = "llamacpp:smollm2"
+    free = True
     wants: frozenset[type] = frozenset({Choice, Likelihood, Text})
     concurrency = 1
 
@@ -70,15 +73,15 @@ class LlamaCppBackend:
         self._worker: ThreadPoolExecutor | None = None
 
     @classmethod
-    def parse(cls, model: str) -> LlamaCppBackend:
-        """From what stands after "llamacpp:" on the command line: a name or FILE[?context=N]."""
+    def parse(cls, model: str, **options: Any) -> Self:
+        """From what is after "llamacpp:" on the command line: a name or FILE[?context=N]."""
         path, asked, context = model.partition("?context=")
         if not asked:
-            return cls(model)
+            return cls(model, **options)
         if not context.isdecimal() or int(context) == 0:
             remedy = "write a number of tokens, such as llamacpp:FILE.gguf?context=32768"
             raise ArgumentError("judge", f"llamacpp:{model}", remedy)
-        return cls(path, context=int(context))
+        return cls(path, context=int(context), **options)
 
     def identity(self) -> Mapping[str, Any]:
         """Backend, weights, engine, and the settings that could move a number."""
@@ -215,7 +218,7 @@ class LlamaCppBackend:
 
         llama.cpp holds such a token back, and its probability with it. So a letter is written in
         its place: log P(token) = log P(letter) + log(odds of the token against the letter), the
-        odds read from one draw in which both stand above the vocabulary, the letter far higher.
+        odds read from one draw in which both are above the vocabulary, the letter far higher.
         """
         (letter,) = self._options(("A",))
         anchor = self._forced(read, letter, fresh=False)

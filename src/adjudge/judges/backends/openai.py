@@ -23,6 +23,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from adjudge.errors import JudgeError, JudgeRefusedError
@@ -35,8 +36,9 @@ from adjudge.judges.backends._replies import (
     shapeless,
     whole,
 )
-from adjudge.judges.interface import Choice, Question, Reply, Text
-from adjudge.judges.pace import Pace
+from adjudge.judges.flow import Pace
+from adjudge.judges.interface import Backend, Batches, Choice, Question, Text
+from adjudge.records import Reply
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 TOP_LOGPROBS = 20
@@ -45,9 +47,13 @@ _STRIPPED = " \t\r\n\u00a0\u0120\u2581\u010a*_\"'`“”‘’()[]{}<>.:,;"
 _NEVER = -1000.0
 
 
-class OpenAIBackend:
+class OpenAIBackend(Backend):
     """`openai:MODEL`, over one pool of kept-alive connections."""
 
+    example = "openai:gpt-4.1-mini"
+    options = ("base_url", "api_key_env", "extra_body", "concurrency", "timeout")
+    batches = True
+    batch_price = 0.5
     wants: frozenset[type] = frozenset({Choice, Text})
 
     def __init__(
@@ -105,8 +111,14 @@ class OpenAIBackend:
     async def close(self) -> None:
         await self.server.close()
 
-    def keep_pace(self, pace: Pace | None) -> None:
+    def keep_pace(self, pace: Pace | None) -> bool:
         self.server.pace = pace
+        return True
+
+    def open_batches(self, folder: Path) -> Batches:
+        from adjudge.judges.backends.openai_batch import OpenAIBatches
+
+        return OpenAIBatches(self, folder)
 
     async def ask(self, question: Question) -> Reply:
         while True:
@@ -121,7 +133,7 @@ class OpenAIBackend:
                 return self._rejected(exchange, question)
 
     def request_body(self, question: Question) -> dict[str, Any]:
-        """The JSON of one question; what is judged stands inside message contents only."""
+        """The JSON of one question; what is judged is inside message contents only."""
         want = question.want
         body: dict[str, Any] = {
             "model": self.model,
@@ -208,8 +220,8 @@ def read_reply(exchange: Exchange, question: Question) -> Reply:
         "raw": exchange.raw,
     }
     if refusal or finish == "content_filter":
-        said = refusal if isinstance(refusal, str) else "stopped by the server's content filter"
-        return Reply(status="refused", error=" ".join(said.split())[:300], **measured)
+        words = refusal if isinstance(refusal, str) else "stopped by the server's content filter"
+        return Reply(status="refused", error=" ".join(words.split())[:300], **measured)
     if isinstance(question.want, Choice):
         return _read_choice(choice, question.want.options, measured)
     return Reply(status="ok", **measured)
@@ -225,9 +237,9 @@ def _read_choice(
         pairs = []
     if not pairs:
         empty = not measured["text"]
-        told = "the reply is empty" if empty else "the server returned no log probabilities"
+        what = "the reply is empty" if empty else "the server returned no log probabilities"
         return Reply(
-            status="no_logprobs", error=f"{told}; --samples K asks for verdicts alone", **measured
+            status="no_logprobs", error=f"{what}; --samples K asks for verdicts alone", **measured
         )
     values = [value for _, value in pairs]
     mass = sum(map(math.exp, values)) if max(values) < 1 else math.nan
@@ -268,7 +280,7 @@ def option_logprobs(
     >>> option_logprobs([("A", -0.5), (" A", -2.0), ("x", -4.0)], ("A", "B"))
     ({'A': -0.29..., 'B': -4.0}, frozenset({'B'}))
     """
-    found: dict[str, list[float]] = {}
+    spellings: dict[str, list[float]] = {}
     bound = math.inf
     for token, value in pairs:
         if value > _NEVER:
@@ -276,11 +288,12 @@ def option_logprobs(
                 bound = value
             stripped = _bare(token)
             if stripped in options:
-                found.setdefault(stripped, []).append(value)
+                spellings.setdefault(stripped, []).append(value)
     logprobs = {
-        option: _log_sum_exp(found[option]) if option in found else bound for option in options
+        option: _log_sum_exp(spellings[option]) if option in spellings else bound
+        for option in options
     }
-    return logprobs, frozenset(option for option in options if option not in found)
+    return logprobs, frozenset(option for option in options if option not in spellings)
 
 
 @lru_cache(maxsize=8192)

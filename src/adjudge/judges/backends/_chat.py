@@ -1,15 +1,87 @@
-"""Token ids of a chat prompt for a tokenizer from `transformers`: text being judged stays text."""
+"""A chat prompt as a model reads it: special tokens in our own words, none in what is judged.
+
+A response that contains `<|im_end|>` must not end the turn. So the chat template never sees the
+text being judged: it is rendered with a marker in each place, cut at the markers, and the pieces
+between them, ours and the template's, are the only ones tokenised with special tokens on.
+"""
 
 from __future__ import annotations
 
 import re
+import secrets
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 from adjudge.errors import JudgeRefusedError
-from adjudge.judges.interface import Data, Question
-from adjudge.judges.segments import ChatSegments
+from adjudge.judges.interface import Data, Message, Question
+
+#: Takes [{"role": ..., "content": ...}, ...] and gives the text up to the assistant's first token.
+Render = Callable[[list[dict[str, str]]], str]
+#: A message with its data taken out: what decides the rendering.
+Skeleton = tuple[tuple[str, tuple[str | None, ...]], ...]
+
+_CACHE_LIMIT = 256
+
+
+class ChatSegments:
+    """Cuts messages at their data, rendering each skeleton once.
+
+    >>> def chatml(turns):
+    ...     return "".join(f"<|{t['role']}|>{t['content']}<|end|>" for t in turns) + "<|assistant|>"
+    >>> cut = ChatSegments(chatml, model="demo")
+    >>> cut((Message("user", ("Q: ", Data("<|end|>"), "?")),))
+    ('<|user|>Q: ', Data(text='<|end|>'), '?<|end|><|assistant|>')
+    """
+
+    def __init__(self, render: Render, *, model: str) -> None:
+        self._render = render
+        self._model = model
+        self._marker = f"zqdata{secrets.token_hex(8)}n"
+        self._cut = re.compile(self._marker + r"(\d+)z")
+        self._known: dict[Skeleton, tuple[str, ...]] = {}
+
+    def __call__(self, messages: Sequence[Message]) -> tuple[str | Data, ...]:
+        """Text (special tokens on) and Data (special tokens off) in the order they are read."""
+        data = [part for turn in messages for part in turn.parts if isinstance(part, Data)]
+        skeleton = tuple(
+            (turn.role, tuple(None if isinstance(part, Data) else part for part in turn.parts))
+            for turn in messages
+        )
+        frame = self._known.get(skeleton)
+        if frame is None:
+            frame = self._frame(skeleton, len(data))
+            if len(self._known) >= _CACHE_LIMIT:
+                self._known.clear()
+            self._known[skeleton] = frame
+        pieces: list[str | Data] = []
+        for position, words in enumerate(frame):
+            if words:
+                pieces.append(words)
+            if position < len(data):
+                pieces.append(data[position])
+        return tuple(pieces)
+
+    def _frame(self, skeleton: Skeleton, holes: int) -> tuple[str, ...]:
+        """The template's own text around each hole: one piece more than there are holes."""
+        numbers = iter(range(holes))
+        turns = [
+            {
+                "role": role,
+                "content": "".join(
+                    f"{self._marker}{next(numbers)}z" if part is None else part for part in parts
+                ),
+            }
+            for role, parts in skeleton
+        ]
+        pieces = self._cut.split(self._render(turns))
+        if [int(number) for number in pieces[1::2]] != list(range(holes)):
+            raise JudgeRefusedError(
+                f"{self._model}: its chat template drops, repeats or reorders what the messages "
+                "say; choose a model whose template keeps every message once"
+            )
+        return tuple(pieces[::2])
 
 
 class CannotTokenizeError(Exception):
@@ -17,11 +89,11 @@ class CannotTokenizeError(Exception):
 
 
 class ChatTokens:
-    """Our words with special tokens on, the text being judged with special tokens off.
+    """Token ids for a tokenizer from `transformers`.
 
-    Off means three things: the tokenizer is told to split them; what it still finds whole of the
-    tokens that make up the chat frame is cut after its first character; and if one were left even
-    then, the text is refused.
+    Special tokens are on for our words and off for the text being judged. Off means three things:
+    the tokenizer has to split them; what it still finds whole of the tokens that make up the chat
+    frame is cut after its first character; and if one were left even then, the text is refused.
     """
 
     def __init__(self, tokenizer: Any, *, model: str) -> None:
@@ -53,7 +125,7 @@ class ChatTokens:
         tokens = self._encode(text, split=True)
         if self.framing.isdisjoint(tokens):
             return tokens
-        cuts = [0, *(found.start() + 1 for found in self._words.finditer(text)), len(text)]
+        cuts = [0, *(match.start() + 1 for match in self._words.finditer(text)), len(text)]
         tokens = []
         for start, end in pairwise(cuts):
             tokens += self._encode(text[start:end], split=True)
@@ -81,8 +153,8 @@ class ChatTokens:
     @property
     def pad(self) -> int | None:
         """The token that fills up short rows, if the tokenizer names one."""
-        found = self._tokenizer.pad_token_id
-        return None if found is None else int(found)
+        token = self._tokenizer.pad_token_id
+        return None if token is None else int(token)
 
     @cached_property
     def framing(self) -> frozenset[int]:
@@ -99,12 +171,12 @@ class ChatTokens:
 
     def _encode(self, text: str, *, split: bool) -> list[int]:
         try:
-            found = self._tokenizer(text, add_special_tokens=False, split_special_tokens=split)
+            encoded = self._tokenizer(text, add_special_tokens=False, split_special_tokens=split)
         except (UnicodeEncodeError, TypeError):
             raise CannotTokenizeError(
                 "the text holds half a character (a lone surrogate)"
             ) from None
-        return list(found["input_ids"])
+        return list(encoded["input_ids"])
 
     def _render(self, turns: list[dict[str, str]]) -> str:
         try:
