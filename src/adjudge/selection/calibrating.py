@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,6 @@ from adjudge.results.selection import (
     share,
 )
 from adjudge.rows.dropped import merge_dropped
-from adjudge.rows.identity import Parts, parts_in_store
 from adjudge.rows.judgments import Judgments, read_labelled
 from adjudge.selection.acceptance import Acceptance, accept_labels, accept_labels_pooled
 from adjudge.selection.conditions import assumptions, cautions
@@ -33,6 +31,7 @@ from adjudge.selection.guarantees import DEFAULT, all_guarantees, find_guarantee
 from adjudge.selection.guarantees.base import Guarantee
 from adjudge.selection.guarantees.fdr import effective_size
 from adjudge.selection.jury import JuryRows, form_jury
+from adjudge.store import StorePlace, read_judge_parts
 
 #: Calibration scores that a policy with a threshold keeps: plenty for the drift test, which calls
 #: no gap below 0.05 drift, and the file stays small.
@@ -91,7 +90,7 @@ def calibrate(
     jury: str | None = None,
     jury_share: float = 0.3,
     seed: int = 0,
-    store: str | Path | None = None,
+    store: StorePlace = None,
 ) -> Policy:
     """Choose which verdicts to accept at error level `alpha`, from judgments with human labels.
 
@@ -144,7 +143,7 @@ def calibrate(
     alternatives = tuple(_alternative(one, rulings[one.name], terms) for one in all_guarantees())
     own = next(other for other in alternatives if other.guarantee == chosen.name)
     prints = sorted({name for entry in made for name in entry.fingerprints})
-    parts = parts_in_store(prints, store)
+    parts = read_judge_parts(prints, store)
     groups = tuple(_group(chosen, ruling, terms, parts) for ruling in rulings[chosen.name])
     return Policy(
         guarantee=chosen.name,
@@ -220,7 +219,9 @@ def _rule(chosen: Guarantee, entry: Entry, alpha: Fraction, delta: Fraction) -> 
     return chosen.decide(entry.scores, entry.errors, alpha=alpha, delta=delta, weights=weights)
 
 
-def _group(chosen: Guarantee, ruling: _Ruling, terms: _Terms, parts: Parts) -> PolicyGroup:
+def _group(
+    chosen: Guarantee, ruling: _Ruling, terms: _Terms, parts: Mapping[str, Mapping[str, Any]]
+) -> PolicyGroup:
     """One rule as the policy keeps it, with the calibration rows in the order of their scores."""
     entry, rule, seen = ruling.entry, ruling.rule, ruling.seen
     fingerprint = entry.fingerprints[0] if len(entry.fingerprints) == 1 else None
@@ -251,7 +252,9 @@ def _group(chosen: Guarantee, ruling: _Ruling, terms: _Terms, parts: Parts) -> P
     )
 
 
-def _parts(parts: Parts, fingerprint: str | None) -> Mapping[str, Any] | None:
+def _parts(
+    parts: Mapping[str, Mapping[str, Any]], fingerprint: str | None
+) -> Mapping[str, Any] | None:
     known = None if fingerprint is None else parts.get(fingerprint)
     return None if known is None else dict(known)
 

@@ -11,6 +11,7 @@ from adjudge.io import read_result
 from adjudge.results.selection import Policy, PolicyGroup
 from adjudge.rows.identity import Identity, identities, match_judge
 from adjudge.selection.guarantees import find_guarantee
+from adjudge.store import StorePlace
 
 
 def read_policy(path: str | Path) -> Policy:
@@ -41,7 +42,7 @@ def reason_to_abstain(
 
 
 def matching_groups(
-    policy: Policy, given: Identity, *, by_name: bool = False, store: str | Path | None = None
+    policy: Policy, given: Identity, *, by_name: bool = False, store: StorePlace = None
 ) -> tuple[list[PolicyGroup], str | None]:
     """The policy's groups for this judge, and what could not be compared.
 
@@ -55,9 +56,7 @@ def matching_groups(
     return [policy.groups[at] for at in match.positions], match.remark
 
 
-def check_judge(
-    policy: Policy, frame: pl.DataFrame, *, store: str | Path | None = None
-) -> list[str]:
+def check_judge(policy: Policy, frame: pl.DataFrame, *, store: StorePlace = None) -> list[str]:
     """Remarks on rows that cannot be checked; PolicyMismatchError for another judge or prompt.
 
     Which part of the fingerprint differs is named where the policy and the store know the parts.

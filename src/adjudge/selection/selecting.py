@@ -20,6 +20,7 @@ from adjudge.rows.judgments import Judgments, read_new
 from adjudge.selection.guarantees import find_guarantee
 from adjudge.selection.jury import INCOMPLETE, Jury, jury_judgments
 from adjudge.selection.policy import check_judge, read_policy, reason_to_abstain
+from adjudge.store import StorePlace
 
 _COLUMNS = ["id", "judge", "verdict", "p_a", "uncertainty", "accepted"]
 
@@ -52,7 +53,7 @@ def select(
     *,
     judge: str | None = None,
     protocol: str | None = None,
-    store: str | Path | None = None,
+    store: StorePlace = None,
     seed: int = 0,
 ) -> SelectionRun:
     """Accept or abstain on every row of `judgments`, as the policy says.
