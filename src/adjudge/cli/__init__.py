@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from adjudge.cli._common import EXIT_FAILED, remark
+from adjudge.cli._options import OTHER, PANELS, panel_of
 from adjudge.errors import AdjudgeError, ArgumentError
 
 #: The verbs in the order `adjudge --help` lists them; each names a module with `register(app)`.
@@ -49,8 +50,22 @@ class _InOurOrder(TyperGroup):
         return [verb for verb in VERBS if verb in self.commands]
 
 
-class _Careful(TyperCommand):
-    """A verb that writes over no file it was given to read, and gives each result its own file."""
+class _Verb(TyperCommand):
+    """A verb: its options listed in groups, and no file written over one it was given to read."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        arguments: list[tuple[str, str]] = []
+        groups: dict[str, list[tuple[str, str]]] = {panel: [] for panel in (OTHER, *PANELS)}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None and parameter.param_type_name == "argument":
+                arguments.append(record)
+            elif record is not None:
+                groups[panel_of(parameter.name)].append(record)
+        for title, records in (("Arguments", arguments), *groups.items()):
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
 
     def invoke(self, ctx: Any) -> Any:
         given = {name: path for name, path in ctx.params.items() if isinstance(path, Path)}
@@ -77,7 +92,7 @@ def _root(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", help="Print the version and leave.", callback=_print_version, is_eager=True
+            "--version", help="Print the version and exit.", callback=_print_version, is_eager=True
         ),
     ] = False,
 ) -> None:
@@ -103,7 +118,7 @@ def build() -> typer.Typer:
     groups = [group.typer_instance for group in app.registered_groups]
     for verbs in (app, *filter(None, groups)):
         for command in verbs.registered_commands:
-            command.cls = _Careful
+            command.cls = _Verb
     return app
 
 
@@ -161,5 +176,5 @@ def _read_no_further() -> None:
 
 
 def _message(error: Exception) -> str:
-    told: str = error.format_message()  # type: ignore[attr-defined]  # every click error has it
-    return told.strip().rstrip(".?")
+    message: str = error.format_message()  # type: ignore[attr-defined]  # every click error has it
+    return message.strip().rstrip(".?")

@@ -1,4 +1,4 @@
-"""What all verbs share: where output goes, which options mean the same everywhere, exit codes.
+"""What all verbs share: where output goes, and exit codes. Shared options are in `_options`.
 
 Results go to standard output, progress and remarks to standard error. Exit 0: done. Exit 2: done,
 and the finding is bad. Exit 1: could not run; one line on standard error says what to do.
@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
+from adjudge.cli._options import JsonFlag, OutputOption, PlotOption, SeedOption
 from adjudge.errors import BackendMissingError
 from adjudge.present.text import safe
-from adjudge.present.theme import check_picture
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -25,25 +25,9 @@ if TYPE_CHECKING:
     from adjudge.present.blocks import Block
     from adjudge.results.base import Result
 
+__all__ = ["JsonFlag", "OutputOption", "PlotOption", "SeedOption"]
+
 EXIT_FAILED, EXIT_BAD_FINDING = 1, 2
-
-
-def _checked_picture(plot: Path | None) -> Path | None:
-    """Refuses a format that cannot be saved before the work is done, not after it."""
-    return None if plot is None else check_picture(plot)
-
-
-JsonFlag = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object to standard output, nothing else.")
-]
-OutputOption = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Write the result to this file.")
-]
-PlotOption = Annotated[
-    Path | None,
-    typer.Option("--plot", help="Save a picture (.png, .svg or .pdf).", callback=_checked_picture),
-]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
 
 
 def remarks() -> Console:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from adjudge.cli._common import JsonFlag, SeedOption, deliver, remark, show
+from adjudge.cli._common import JsonFlag, SeedOption, remark, show
 
 
 def register(app: typer.Typer) -> None:
@@ -32,6 +32,7 @@ def demo(
 
     from adjudge.cli._progress import watching
     from adjudge.demo.run import EMBEDDED, run_demo
+    from adjudge.io import write_result
     from adjudge.judges.weights import KNOWN, is_cached
 
     if judge == EMBEDDED and not is_cached("smollm2"):
@@ -43,12 +44,14 @@ def demo(
             "163 pairs of answers, one right and one wrong. The judge says which is better;\n"
             "adjudge says what its verdicts are worth.",
         )
-    told = run_demo(
+    demo = run_demo(
         out,
         judge=judge,
         seed=seed,
         show=None if as_json else show,
         watch=watching,
     )
-    deliver(told, as_json=as_json, output=out / "demo.json", view=[""])
-    remark(f"done in {told.elapsed_s:.0f} s; run it again and nothing is asked twice")
+    write_result(demo, out / "demo.json")
+    if as_json:
+        typer.echo(demo.to_json())
+    remark(f"done in {demo.elapsed_s:.0f} s; run it again and nothing is asked twice")

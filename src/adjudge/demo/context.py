@@ -62,8 +62,8 @@ class DemoContext:
         """Print one sentence that a person should remember, and keep it."""
         self.findings.append(finding)
         bound = finding.replace(" %", "\N{NO-BREAK SPACE}%")  # a number keeps its unit on its line
-        told = fill(bound, 96, initial_indent="   ", subsequent_indent="   ")
-        self.show(told.replace("\N{NO-BREAK SPACE}", " "))
+        wrapped = fill(bound, 96, initial_indent="   ", subsequent_indent="   ")
+        self.show(wrapped.replace("\N{NO-BREAK SPACE}", " "))
 
     def keep(self, result: Result, name: str) -> None:
         """Write a result into the demo's folder, where `adjudge report` finds it."""

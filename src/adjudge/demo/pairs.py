@@ -194,42 +194,42 @@ def _arithmetic() -> Iterator[Checkable]:
 
 def checkables() -> list[Checkable]:
     """Every question once, kind by kind."""
-    told = [
+    entries = [
         Checkable("facts", prompt, _CHOICE.sub(r"\1", answer), _CHOICE.sub(r"\2", answer))
         for prompt, answer in _table(_FACTS)
     ]
-    told += _arithmetic()
-    told += [Checkable("formats", *row) for row in _table(_FORMATS)]
+    entries += _arithmetic()
+    entries += [Checkable("formats", *row) for row in _table(_FORMATS)]
     helpful = list(_table(_RELEVANCE))
     shift = 7  # far enough that no neighbour's answer fits by accident
-    told += [
+    entries += [
         Checkable("relevance", prompt, answer, helpful[(row + shift) % len(helpful)][1])
         for row, (prompt, answer) in enumerate(helpful)
     ]
-    return told
+    return entries
 
 
-def demo_pairs(rng: Seed = 0) -> list[Pair]:
+def demo_pairs(seed: Seed = 0) -> list[Pair]:
     """The pairs in shuffled order; within each kind the right answer is A half of the time.
 
     >>> pairs = demo_pairs()
     >>> len(pairs) >= 160
     True
     """
-    draw = generator(rng)
-    told = checkables()
-    label_is_a = np.zeros(len(told), dtype=bool)
-    for kind in dict.fromkeys(entry.kind for entry in told):
-        rows = np.array([row for row, entry in enumerate(told) if entry.kind == kind])
+    draw = generator(seed)
+    entries = checkables()
+    label_is_a = np.zeros(len(entries), dtype=bool)
+    for kind in dict.fromkeys(entry.kind for entry in entries):
+        rows = np.array([row for row, entry in enumerate(entries) if entry.kind == kind])
         label_is_a[draw.permutation(rows)[: len(rows) // 2]] = True
     return [
         Pair(
-            id=f"{told[row].kind}-{row:03d}",
-            prompt=told[row].prompt,
-            response_a=told[row].right if label_is_a[row] else told[row].wrong,
-            response_b=told[row].wrong if label_is_a[row] else told[row].right,
+            id=f"{entries[row].kind}-{row:03d}",
+            prompt=entries[row].prompt,
+            response_a=entries[row].right if label_is_a[row] else entries[row].wrong,
+            response_b=entries[row].wrong if label_is_a[row] else entries[row].right,
             label="A" if label_is_a[row] else "B",
-            extra={"kind": told[row].kind},
+            extra={"kind": entries[row].kind},
         )
-        for row in (int(value) for value in draw.permutation(len(told)))
+        for row in (int(value) for value in draw.permutation(len(entries)))
     ]

@@ -52,18 +52,18 @@ def run_demo(
         show=show or (lambda part: None),
         watch=watch or (lambda title: nullcontext(SimpleNamespace(show=None))),
     )
-    told = [_tell(context, number, name) for number, name in enumerate(CHAPTERS, 1)]
+    chapters = [_run_chapter(context, number, name) for number, name in enumerate(CHAPTERS, 1)]
     return Demo(
         judge=context.judge,
         pairs=len(context.pairs),
         seed=seed,
         folder=str(folder),
         elapsed_s=round(time.monotonic() - began, 1),
-        chapters=tuple(told),
+        chapters=tuple(chapters),
     )
 
 
-def _tell(context: DemoContext, number: int, name: str) -> DemoChapter:
+def _run_chapter(context: DemoContext, number: int, name: str) -> DemoChapter:
     chapter = import_module(f"adjudge.demo.chapters.{name}")
     context.heading(number, chapter.TITLE)
     context.findings, context.files = [], []

@@ -33,23 +33,23 @@ def from_dict(loaded: object, made: type[R], *, source: str | Path) -> R:
     kind = loaded.get("kind") if isinstance(loaded, Mapping) else None
     if not isinstance(loaded, Mapping) or kind is None:
         raise DataError(source, "has no kind", remedy=_WRITTEN)
-    found = _kinds().get(str(kind))
-    if found is None:
+    known = _kinds().get(str(kind))
+    if known is None:
         raise DataError(source, f"kind {kind!r} is not known", remedy=_NEWER)
-    if not issubclass(found, made):
+    if not issubclass(known, made):
         raise DataError(source, f"is of kind {kind!r}", remedy=f"give a file of kind {made.kind!r}")
-    _check_schema(loaded, found, source)
-    return _checked(found, {k: v for k, v in loaded.items() if k != "kind"}, source)
+    _check_schema(loaded, known, source)
+    return _validate(known, {k: v for k, v in loaded.items() if k != "kind"}, source)
 
 
-def _check_schema(loaded: Mapping[str, Any], found: type[Result], source: str | Path) -> None:
-    newest = getattr(found, "schema_version", None)  # the field's default: what this adjudge writes
+def _check_schema(loaded: Mapping[str, Any], known: type[Result], source: str | Path) -> None:
+    newest = getattr(known, "schema_version", None)  # the field's default: what this adjudge writes
     given = loaded.get("schema_version")
     if newest is not None and isinstance(given, int) and given > newest:
         raise DataError(source, f"schema_version {given} is newer than {newest}", remedy=_NEWER)
 
 
-def _checked(found: type[R], fields: Mapping[str, Any], source: str | Path) -> R:
+def _validate(known: type[R], fields: Mapping[str, Any], source: str | Path) -> R:
     from pydantic import TypeAdapter, ValidationError
 
     try:
@@ -58,17 +58,17 @@ def _checked(found: type[R], fields: Mapping[str, Any], source: str | Path) -> R
     except ValueError:
         raise DataError(source, "holds NaN or infinity", remedy=_WRITTEN) from None
     try:
-        checked: R = TypeAdapter(found).validate_json(text)
+        checked: R = TypeAdapter(known).validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         if first["type"] == "unexpected_keyword_argument":
             raise DataError(
-                source, f"field {place} is not known in kind {found.kind!r}", remedy=_NEWER
+                source, f"field {place} is not known in kind {known.kind!r}", remedy=_NEWER
             ) from None
         raise DataError(
             source,
-            f"field {place} of kind {found.kind!r}: {first['msg']}",
+            f"field {place} of kind {known.kind!r}: {first['msg']}",
             remedy="write it again: files of results are not for editing",
         ) from None
     return checked

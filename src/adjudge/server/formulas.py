@@ -44,12 +44,12 @@ def keep_formulas(made: MarkdownIt) -> None:
 def _inline(state: StateInline, silent: bool) -> bool:
     if state.src[state.pos] not in "$\\":
         return False
-    found = _INLINE.match(state.src, state.pos, state.posMax)
-    if found is None:
+    match = _INLINE.match(state.src, state.pos, state.posMax)
+    if match is None:
         return False
     if not silent:
-        state.push("formula", "", 0).content = found.group()
-    state.pos = found.end()
+        state.push("formula", "", 0).content = match.group()
+    state.pos = match.end()
     return True
 
 

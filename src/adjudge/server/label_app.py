@@ -71,11 +71,11 @@ def label_app(round_: LabellingRound, *, host: str, port: int, token: str | None
     @app.get("/api/next")
     def next_pair(rater: Annotated[Rater, Query()]) -> dict[str, Any]:
         shown = round_.next(rater)
-        told: dict[str, Any] = {
+        state: dict[str, Any] = {
             "progress": plain(round_.progress(rater)), "mode": round_.queue.mode, "item": None
         }  # fmt: skip
         if shown is not None:
-            told["item"] = {
+            state["item"] = {
                 "id": shown.pair.id,
                 "shown_order": shown.shown_order,
                 "sampled_by": shown.draw.sampled_by,
@@ -83,7 +83,7 @@ def label_app(round_: LabellingRound, *, host: str, port: int, token: str | None
                 "left": render_markdown(shown.left),
                 "right": render_markdown(shown.right),
             }
-        return told
+        return state
 
     @app.post("/api/label")
     def keep(click: Click) -> dict[str, str]:

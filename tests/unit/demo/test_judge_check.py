@@ -24,7 +24,7 @@ ROWS = pl.DataFrame(
 
 
 def test_counts_are_those_of_the_measured_rows():
-    (way,) = check_judge({"preference": ROWS}, judge="j", by="kind", bands=2).asked
+    (way,) = check_judge({"preference": ROWS}, judge="j", by="kind", bands=2).ways
     assert (way.right.right, way.right.pairs, way.unmeasured) == (3, 5, 1)
     # Shown first: p_fwd above one half, or p_rev below: a 1+0, b 1+1, c 0+1, d 1+1, e 1+0.
     assert (way.first_won, way.orders) == (7, 10)
@@ -38,21 +38,21 @@ def test_counts_are_those_of_the_measured_rows():
 
 
 def test_intervals_are_exact():
-    (way,) = check_judge({"preference": ROWS}, judge="j", bands=1).asked
+    (way,) = check_judge({"preference": ROWS}, judge="j", bands=1).ways
     assert (way.right.low, way.right.high) == pytest.approx((0.1466, 0.9473), abs=1e-4)
 
 
 def test_a_protocol_without_orders_has_no_first_answer():
     rows = ROWS.drop("p_fwd", "p_rev")
-    (way,) = check_judge({"likelihood": rows}, judge="j").asked
+    (way,) = check_judge({"likelihood": rows}, judge="j").ways
     assert (way.first_won, way.orders) == (None, None)
 
 
 def test_nothing_measured_is_said_and_not_a_number():
     rows = ROWS.with_columns(status=pl.lit("error"))
     check = check_judge({"likelihood": rows}, judge="j")
-    assert check.asked[0].right.share is None
-    assert "none measured" in str(check)
+    assert check.ways[0].right.share is None
+    assert "none scored" in str(check)
     check.to_json()
 
 

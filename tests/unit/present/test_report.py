@@ -10,8 +10,6 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from adjudge.present.report.document import PairBlock
-from adjudge.present.report.svg import inline_svg
 
 from adjudge.cli import run
 from adjudge.diagnosis import diagnose_bias
@@ -19,7 +17,9 @@ from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation import estimate
 from adjudge.io import read_result, write_result, write_rows
 from adjudge.judges.judging import judge_pairs
-from adjudge.present.report import build_document, collect, render_report
+from adjudge.present.blocks import Section, Sides
+from adjudge.present.render.svg import inline_svg
+from adjudge.present.report import build_document, read_folder, render_report
 from adjudge.present.theme import ON_TINT, new_figure, themed
 from adjudge.ranking import rank
 from adjudge.selection import calibrate, select
@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pairs = [
         {"id": pair.id, "prompt": pair.prompt + HOSTILE, "response_a": pair.response_a,
          "response_b": pair.response_b, "label": pair.label}
-        for pair in simulate_pairs(150, rng=1)
+        for pair in simulate_pairs(150, seed=1)
     ]  # fmt: skip
     write_rows(pl.DataFrame(pairs), made / "pairs.jsonl")
     judged = judge_pairs(
@@ -49,7 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rate = estimate(judge=[1, 1, 0, 1, 0, 1] * 40, human=[1, 1, 0, 0, 0, None] * 40)
     write_result(rate, made / "estimate.json")
     write_result(diagnose_bias(made / "judgments.jsonl"), made / "bias.json")
-    battles = simulate_battles(models=6, battles=400, rng=1).frame
+    battles = simulate_battles(models=6, battles=400, seed=1).frame
     write_result(rank(battles), made / "leaderboard.json")
     (made / "notes.json").write_text('{"kind": "shopping list"}')
     (made / "broken.json").write_text("{")
@@ -59,7 +59,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_room_has_its_section_and_strangers_are_named(folder: Path) -> None:
     document = build_document(folder)
     keys = [section.key for section in document.sections]
-    assert keys == ["judging", "selection", "estimate", "diagnosis", "ranking", "appendix"]
+    assert keys == ["judging", "selection", "estimation", "diagnosis", "ranking", "appendix"]
     html = render_report(folder)
     assert "shopping list" in html
     assert "broken.json" in html
@@ -84,7 +84,7 @@ def test_html_keeps_foreign_text_text(folder: Path) -> None:
 
 
 def test_markdown_has_the_findings_and_no_live_markup(folder: Path) -> None:
-    text = render_report(folder, fmt="md")
+    text = render_report(folder, format="md")
     document = build_document(folder)
     assert text.startswith("# Judge report")
     for section in document.sections:
@@ -93,9 +93,9 @@ def test_markdown_has_the_findings_and_no_live_markup(folder: Path) -> None:
 
 
 def test_json_is_the_results_themselves(folder: Path) -> None:
-    told = json.loads(render_report(folder, fmt="json"))
-    assert told["results"]["policy.json"]["kind"] == "policy"
-    assert set(told["passed_over"]) == {"notes.json", "broken.json"}
+    report = json.loads(render_report(folder, format="json"))
+    assert report["results"]["policy.json"]["kind"] == "policy"
+    assert set(report["skipped"]) == {"notes.json", "broken.json"}
 
 
 def test_what_cannot_be_reported_is_refused(tmp_path: Path, folder: Path) -> None:
@@ -104,15 +104,15 @@ def test_what_cannot_be_reported_is_refused(tmp_path: Path, folder: Path) -> Non
     with pytest.raises(DataError, match="not a folder"):
         render_report(tmp_path / "none")
     with pytest.raises(ArgumentError, match="html, md, json"):
-        render_report(folder, fmt="pdf")
+        render_report(folder, format="pdf")
 
 
 def test_the_verb_writes_the_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["report", str(folder), "-o", "out.html"]) == 0
     assert Path("out.html").stat().st_size > 10_000
-    told = capsys.readouterr().err
-    assert "not in the report: notes.json (" in told
-    assert "kind 'shopping list' is not known" in told
+    remarks = capsys.readouterr().err
+    assert "not in the report: notes.json (" in remarks
+    assert "kind 'shopping list' is not known" in remarks
     assert run(["report", str(folder), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["kind"] == "report"
     assert run(["report", "nowhere"]) == 1
@@ -121,8 +121,15 @@ def test_the_verb_writes_the_file(folder: Path, capsys: pytest.CaptureFixture[st
 def test_the_contents_are_the_answer_in_short(folder: Path) -> None:
     html = render_report(folder)
     contents = html[html.index("<nav") : html.index("</nav>")]
-    for section in build_document(folder).sections:
-        assert escape(section.finding) in contents
+    headlines = [
+        part.headline.text
+        for section in build_document(folder).sections
+        for part in section.parts
+        if part.headline is not None
+    ]
+    assert len(headlines) >= 6
+    for headline in headlines:
+        assert escape(headline) in contents
 
 
 def test_doubtful_pairs_are_those_of_the_judge_the_policy_is_for(
@@ -135,25 +142,21 @@ def test_doubtful_pairs_are_those_of_the_judge_the_policy_is_for(
         judge=pl.lit("x"), protocol=pl.lit("another way"), status=pl.lit("ok"), p_a=0.5
     )
     write_rows(other, tmp_path / "others.jsonl")
-    assert not collect(tmp_path).passed_over
+    assert not read_folder(tmp_path).skipped
     (section,) = (s for s in build_document(tmp_path).sections if s.key == "selection")
-    notes = [block.note for block in section.blocks if isinstance(block, PairBlock)]
+    notes = _notes(section)
     assert len(notes) == 10
     assert all("(preference) says " in note and "; people say " in note for note in notes)
     (tmp_path / "policy.json").unlink()
     shutil.copy(folder / "selection.json", tmp_path)
     (section,) = (s for s in build_document(tmp_path).sections if s.key == "selection")
-    notes = [block.note for block in section.blocks if isinstance(block, PairBlock)]
+    notes = _notes(section)
     assert all("(another way) says neither: " in note and "people" not in note for note in notes)
 
 
-def test_a_few_rates_are_told_in_the_finding_and_many_are_counted(tmp_path: Path) -> None:
-    verdicts = {"judge": [1, 1, 0, 1, 0, 1] * 240, "human": [1, 1, 0, 0, 0, None] * 240}
-    for models, told in ((2, "Corrected rates by model: m0 "), (6, "for 6 of 6 values of model")):
-        model = [f"m{i * models // 1440}" for i in range(1440)]
-        rates = estimate(pl.DataFrame({**verdicts, "model": model}), by="model")
-        write_result(rates, tmp_path / "rates.json")
-        assert told in build_document(tmp_path).sections[0].finding
+def _notes(section: Section) -> list[str]:
+    blocks = [block for part in section.parts for block in part.blocks]
+    return [block.note for block in blocks if isinstance(block, Sides)]
 
 
 def test_ink_on_a_coloured_cell_does_not_turn_light(tmp_path: Path) -> None:

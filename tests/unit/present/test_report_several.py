@@ -60,37 +60,34 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_policy_is_shown_with_its_judge(folder: Path) -> None:
-    told = render_report(folder, fmt="md")
-    assert "a-coin.json: coin at 0.1 accepts nothing" in told
-    assert "b-good.json: good at 0.1 accepts 100 %" in told
-    assert "### a-coin.json" in told
-    assert "### b-good.json" in told
+    page = render_report(folder, format="md")
+    assert "### a-coin.json" in page
+    assert "### b-good.json" in page
 
 
-def test_a_table_per_group_stands_beside_the_pooled_one(folder: Path) -> None:
-    told = render_report(folder, fmt="md")
-    assert "A confusion matrix for each" in told
-    assert "One confusion matrix for all" in told
+def test_a_table_per_group_is_shown_next_to_the_pooled_one(folder: Path) -> None:
+    page = render_report(folder, format="md")
+    assert "each with its own labels" in page
+    assert "labels of all groups pooled" in page
 
 
 def test_findings_about_bias_name_their_judge(folder: Path) -> None:
-    told = render_report(folder, fmt="md")
-    assert "- good: agrees with people on 100.0 %" in told
-    assert "- coin: agrees with people on" in told
+    page = render_report(folder, format="md")
+    assert "- good: agrees with people on 100.0 %" in page
+    assert "- coin: agrees with people on" in page
 
 
-def test_a_result_without_a_section_is_told_in_its_own_words(folder: Path) -> None:
-    assert "### plan.json (selection\\_plan)" in render_report(folder, fmt="md")
+def test_a_plan_is_shown_with_the_policies(folder: Path) -> None:
+    assert "### plan.json" in render_report(folder, format="md")
 
 
-def test_a_promise_is_told_once(folder: Path, tmp_path: Path) -> None:
+def test_a_promise_is_shown_once(folder: Path, tmp_path: Path) -> None:
     good = _judgments(right=1.0, name="good")
     policy = calibrate(good, alpha=0.1)
     write_result(policy, tmp_path / "policy.json")
     write_result(select(good, policy=policy).summary, tmp_path / "selected.json")
-    told = render_report(tmp_path, fmt="md")
-    assert told.count("promises: ") == 1
-    assert "### " not in told
+    page = render_report(tmp_path, format="md")
+    assert page.count("promises: ") == 1
 
 
 def test_the_names_are_headings_of_the_page(folder: Path, tmp_path: Path) -> None:
@@ -102,6 +99,6 @@ def test_signals_of_one_judge_asked_in_two_ways_are_told_apart(tmp_path: Path) -
     rows = _judgments(right=0.8, name="one")
     both = pl.concat([rows, rows.with_columns(protocol=pl.lit("verbalized"))])
     write_result(evaluate(both, n_splits=5), tmp_path / "evaluation.json")
-    page = render_report(tmp_path, fmt="md")
+    page = render_report(tmp_path, format="md")
     assert "one (preference)" in page
     assert "one (verbalized)" in page

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adjudge.results.base import Result, plain
+from adjudge.errors import ArgumentError
+from adjudge.results.base import Result, frozen, plain
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,7 @@ class Part:
     share: float
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Finding(Result):
     kind = "finding"
     level: Fraction
@@ -48,3 +50,53 @@ def test_a_number_that_is_none_is_refused(hidden: Any) -> None:
 def test_an_unknown_object_is_refused() -> None:
     with pytest.raises(TypeError, match="object"):
         plain(object())
+
+
+def _finding(**changes: Any) -> Finding:
+    values = {
+        "level": Fraction(1, 4),
+        "counts": np.array([1.0, np.nan]),
+        "parts": (Part("x", 0.5),),
+    }
+    return Finding(**{**values, **changes})
+
+
+def test_equality_looks_into_arrays_and_never_raises() -> None:
+    assert _finding() == _finding()
+    assert hash(_finding()) == hash(_finding())
+    assert _finding() != _finding(counts=np.array([1.0, 2.0]))
+    assert _finding() != _finding(counts=np.array([1.0]))
+    assert _finding() != _finding(counts={"a": np.array([1.0])})
+    assert _finding(counts={"a": np.array([1])}) == _finding(counts={"a": np.array([1])})
+    assert _finding() != _finding(parts=(Part("y", 0.5),))
+    assert _finding() != "something else"
+
+
+def test_a_repr_is_short() -> None:
+    long = _finding(counts=list(range(10_000)), parts=(Part("x", 0.5),) * 500)
+    assert repr(long) == "Finding(level=<Fraction>, counts=<10000>, parts=<500>)"
+    assert len(repr(_finding(level="a" * 500))) < 100
+
+
+def test_a_result_is_one_row_of_its_single_values_unless_it_has_rows() -> None:
+    assert _finding(counts=[1]).to_frame().to_dicts() == [{"level": 0.25}]
+
+    @frozen
+    class Parts(Finding):
+        kind = "parts_of_a_test"
+
+        def _parts(self) -> tuple[Part, ...]:
+            return self.parts
+
+    made = Parts(level=Fraction(1, 2), counts=[], parts=(Part("x", 0.5), Part("y", 0.25)))
+    assert made.to_frame().to_dicts() == [{"name": "x", "share": 0.5}, {"name": "y", "share": 0.25}]
+
+
+def test_a_result_without_a_picture_says_so() -> None:
+    with pytest.raises(ArgumentError, match="no picture"):
+        _finding(counts=[]).plot()
+
+
+def test_results_survive_pickling() -> None:
+    one = _finding()
+    assert pickle.loads(pickle.dumps(one)) == one  # noqa: S301

@@ -65,7 +65,7 @@ def _headline(run: Judging) -> Headline:
     asked = f"{run.judge} asked by {run.protocol}"
     if run.stopped == "interrupted":
         return Headline(
-            f"{asked}: interrupted, no rows written", "Run the command again to resume."
+            f"{asked}: interrupted, no rows written", "Run the same command again to resume."
         )
     unscored = run.rows - run.measured
     text = f"{asked}: {count(run.rows, 'row')}, {_list(run.statuses)}"

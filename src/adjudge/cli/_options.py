@@ -1,0 +1,103 @@
+"""Options that several verbs share, each declared once, and the groups that help lists them in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adjudge.present.theme import check_picture
+
+
+def _check_picture(plot: Path | None) -> Path | None:
+    """Refuses a format that cannot be saved before the work is done, not after it."""
+    return None if plot is None else check_picture(plot)
+
+
+JsonFlag = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object to standard output, nothing else.")
+]
+OutputOption = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Write the result to this file (JSON).")
+]
+PlotOption = Annotated[
+    Path | None,
+    typer.Option("--plot", help="Save a picture (.png, .svg or .pdf).", callback=_check_picture),
+]
+FiguresOption = Annotated[
+    Path | None, typer.Option("--figures", help="Save all pictures into this folder.")
+]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
+SummaryOption = Annotated[
+    Path | None, typer.Option(help="Write the summary here as JSON, for `adjudge report`.")
+]
+
+JudgmentsArgument = Annotated[
+    Path, typer.Argument(help="Judgments with p_a (or p_fwd and p_rev).", show_default=False)
+]
+LabelsOption = Annotated[
+    Path | None, typer.Option(help="Human labels by id, where the rows have none.")
+]
+FormatOption = Annotated[
+    str | None,
+    typer.Option("--format", help="Name of a public format, where content does not tell it."),
+]
+StoreOption = Annotated[
+    str,
+    typer.Option(help="Store of all replies: a file or a URL; what it holds is not asked again."),
+]
+KnownStoreOption = Annotated[
+    str, typer.Option(help="Store of the judge's replies; if it exists, it names what differs.")
+]
+JudgeRowsOption = Annotated[str | None, typer.Option(help="Only this judge's rows.")]
+ProtocolRowsOption = Annotated[str | None, typer.Option(help="Only this protocol's rows.")]
+
+AlphaOption = Annotated[float, typer.Option(help="Error level allowed among accepted verdicts.")]
+DeltaOption = Annotated[
+    float, typer.Option(help="How often a guarantee with high probability can fail.")
+]
+TiesOption = Annotated[str, typer.Option(help="Human ties: drop them, or count each as an error.")]
+ClusterOption = Annotated[
+    str,
+    typer.Option(
+        help="Column of rows that are alike, such as the prompt. auto: prompt_id where it repeats; "
+        "none: all rows are independent."
+    ),
+]
+ConfidenceOption = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
+JudgeColumnOption = Annotated[str, typer.Option(help="Column of the judge's verdicts.")]
+HumanColumnOption = Annotated[str, typer.Option(help="Column of the human labels.")]
+PositiveOption = Annotated[
+    str | None, typer.Option(help="For labels in words: the one that counts as 1.")
+]
+
+#: The groups of a verb's help, and the options in each.
+PANELS: Mapping[str, tuple[str, ...]] = {
+    "Rows": (
+        *("labels", "format", "baseline", "column", "judge_column", "human_column", "doc_column"),
+        *("model_column", "raters", "positive", "human", "verdict", "score", "pairs", "limit"),
+        *("families", "cluster", "strata", "weights", "by", "scale", "target", "import_labels"),
+        *("abstentions", "plan", "sample", "scores"),
+    ),
+    "Judge": (
+        *("judge_spec", "judge", "protocol", "prompt", "criteria", "demonstrations", "samples"),
+        *("max_tokens", "base_url", "api_key_env", "extra_body", "concurrency", "rpm", "timeout"),
+        *("batch", "batch_folder", "retry", "store"),
+    ),
+    "Cost": ("dry_run", "max_cost", "prices"),
+    "Server": ("host", "port", "browser"),
+    "Output": (
+        *("output", "summary", "plot", "figure", "figures", "as_json", "write_ids", "write_rows"),
+        *("write_sets", "save_anchors", "title", "fail_above", "fail_below", "out", "help"),
+        "export_only",
+    ),
+}
+#: The title of everything else: what the verb's method takes.
+OTHER = "Method"
+
+
+def panel_of(option: str) -> str:
+    """The group an option is listed in."""
+    return next((panel for panel, options in PANELS.items() if option in options), OTHER)

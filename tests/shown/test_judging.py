@@ -1,0 +1,192 @@
+"""What a run of a judge, its plan, the list of weights and a labelling round show."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from adjudge.present.render.html import render_fragment
+from adjudge.present.render.markdown import render_blocks
+from adjudge.present.views import blocks_of
+from adjudge.results.judging import Judging, JudgingPlan
+from adjudge.results.labelling import LabellingSummary, RaterAgreement, RaterSummary
+from adjudge.results.models import KnownModel, ModelList
+
+RUN = Judging(
+    judge="openai:gpt-x",
+    protocol="preference",
+    judge_fingerprint="f" * 16,
+    subjects=130,
+    dropped={"no second answer": 4},
+    notes=("votes on turn 1 only",),
+    rows=120,
+    statuses={"ok": 111, "censored": 6, "error": 3},
+    measured=117,
+    not_asked=10,
+    calls={"ok": 230, "error": 5},
+    reused=12,
+    first_slot_share=0.613,
+    first_slot_orders=234,
+    agreement=0.7321,
+    agreement_rows=56,
+    undecided=2,
+    prompt_tokens=12345,
+    completion_tokens=678,
+    calls_without_tokens=1,
+    cost=1.25,
+    cost_this_run=0.75,
+    price_source="prices of 2025-06",
+    elapsed_s=9.5,
+    calls_per_second=24.7,
+    stopped="max_cost",
+    output="out.jsonl",
+    store="adjudge.db",
+)
+
+
+def test_a_run_in_the_terminal() -> None:
+    assert [" ".join(line.split()) for line in str(RUN).splitlines()] == [
+        "openai:gpt-x asked by preference: 120 rows, 111 ok, 6 censored, 3 error",
+        "Rows without a score take part in nothing else.",
+        "calls 235 in 9.5 s (24.7 a second), 5 error, 12 reused from the store",
+        "answer shown first preferred 61.3 % of 234 answers",
+        "verdict matches label 73.2 % of 56 rows with both",
+        "no verdict 2 of 117 scored rows: neither answer is ahead",
+        "tokens this run 12,345 read, 678 written 1 call without a count",
+        "cost this run $0.7500 $1.2500 for all rows; prices of 2025-06",
+        "left out 4 input rows: no second answer",
+        "10 of 130 subjects not asked yet",
+        "rows written to out.jsonl",
+        "note: votes on turn 1 only",
+    ]
+
+
+def test_a_run_in_markdown() -> None:
+    assert render_blocks(blocks_of(RUN)).splitlines() == [
+        "**openai:gpt-x asked by preference: 120 rows, 111 ok, 6 censored, 3 error**",
+        "",
+        "Rows without a score take part in nothing else.",
+        "",
+        "|  | value |  |",
+        "|---|---|---|",
+        "| calls | 235 | in 9.5 s (24.7 a second), 5 error, 12 reused from the store |",
+        "| answer shown first preferred | 61.3 % | of 234 answers |",
+        "| verdict matches label | 73.2 % | of 56 rows with both |",
+        "| no verdict | 2 | of 117 scored rows: neither answer is ahead |",
+        "| tokens this run | 12,345 read, 678 written | 1 call without a count |",
+        "| cost this run | $0.7500 | $1.2500 for all rows; prices of 2025-06 |",
+        "",
+        "- left out 4 input rows: no second answer",
+        "- 10 of 130 subjects not asked yet",
+        "- rows written to out.jsonl",
+        "- note: votes on turn 1 only",
+    ]
+
+
+def test_a_run_in_html() -> None:
+    html = render_fragment(blocks_of(RUN))
+    assert (
+        '<p class="finding bad">openai:gpt-x asked by preference: 120 rows, 111 ok, 6 censored, '
+        "3 error</p>" in html
+    )
+    assert (
+        "<dt>verdict matches label</dt><dd>73.2 %</dd><small>of 56 rows with both</small>" in html
+    )
+    assert (
+        "<dt>answer shown first preferred</dt><dd>61.3 %</dd><small>of 234 answers</small>" in html
+    )
+    assert "<li>left out 4 input rows: no second answer</li>" in html
+    assert html == RUN._repr_html_()
+
+
+def test_a_clean_run_claims_no_loss_and_a_stopped_one_says_how_to_resume() -> None:
+    clean = replace(RUN, rows=117, measured=117, statuses={"ok": 117}, cost=0.0, cost_this_run=0.0)
+    assert str(clean).splitlines()[0] == "openai:gpt-x asked by preference: 117 rows, 117 ok"
+    assert "take part in nothing else" not in str(clean)
+    assert any(line.split() == ["cost", "none"] for line in str(clean).splitlines())
+    stopped = replace(RUN, stopped="interrupted", rows=0, measured=0, statuses={})
+    assert str(stopped).splitlines()[:2] == [
+        "openai:gpt-x asked by preference: interrupted, no rows written",
+        "Run the same command again to resume.",
+    ]
+    unknown = replace(RUN, cost=None, cost_this_run=None)
+    assert "no price for this model: give --prices FILE" in str(unknown)
+
+
+def test_a_plan() -> None:
+    plan = JudgingPlan(
+        judge="openai:gpt-x",
+        protocol="preference",
+        judge_fingerprint="f",
+        subjects=50,
+        calls=100,
+        kept=40,
+        to_ask=60,
+        prompt_tokens_estimate=30_000,
+        completion_tokens_most=70,
+        cost_estimate=0.0123,
+        price_source="prices of 2025-06",
+    )
+    assert str(plan).splitlines() == [
+        "openai:gpt-x asked by preference, 50 subjects: 60 calls to make",
+        "calls                     100      40 of them in the store already",
+        "tokens to read, about     30,000   characters / 4",
+        "tokens to write, at most  70",
+        "cost, about               $0.0123  prices of 2025-06",
+    ]
+    assert "cost                      none" in str(replace(plan, cost_estimate=0.0))
+    assert "unknown" in str(replace(plan, cost_estimate=None))
+
+
+def test_the_list_of_weights() -> None:
+    here = KnownModel(
+        name="small", judge="llamacpp:small", description="Small 1B", licence="MIT",
+        size=98_700_000, sha256="0" * 64, cached=True, path="/cache/small.gguf",
+    )  # fmt: skip
+    listed = ModelList(folder="/cache", models=(here, replace(here, name="other", cached=False)))
+    shown = str(listed)
+    assert shown.startswith(
+        "2 models, 1 on this machine\n"
+        "Ask one with --judge llamacpp:small; weights are kept in /cache."
+    )
+    rows = [line.split() for line in shown.splitlines()[-2:]]
+    assert rows[0] == ["small", "Small", "1B", "MIT", "99", "MB", "/cache/small.gguf"]
+    assert rows[1][-4:] == ["adjudge", "models", "pull", "other"]
+    assert listed.to_frame()["name"].to_list() == ["small", "other"]
+
+
+def test_a_labelling_round() -> None:
+    summary = LabellingSummary(
+        pairs=60,
+        pairs_labelled=40,
+        n_labels=75,
+        sampled_by={"random": 55, "doubt": 20},
+        raters=(
+            RaterSummary(
+                rater="ann", labels=40, skipped=3, ties=5,
+                left_share=0.46, left_low=0.31, left_high=0.62,
+            ),
+            RaterSummary(
+                rater="bob", labels=35, skipped=0, ties=35,
+                left_share=None, left_low=None, left_high=None,
+            ),
+        ),
+        agreement=(
+            RaterAgreement(
+                rater_1="ann", rater_2="bob", pairs=33, raw=0.81, kappa=0.625, alpha=None
+            ),
+        ),
+    )  # fmt: skip
+    text = str(summary)
+    assert text.splitlines()[:3] == [
+        "75 labels on 40 of 60 pairs",
+        "drawn: 55 by random, 20 by doubt",
+        "labels drawn by doubt cannot calibrate; labels drawn at random can",
+    ]
+    cells = [" ".join(line.split()) for line in text.splitlines()]
+    assert "rater labels ties skipped chose the left side 95 % interval" in cells
+    assert "ann 40 5 3 46 % 31 % to 62 %" in cells
+    assert "bob 35 35 0 – –" in cells
+    assert "ann bob 33 81 % 0.62 –" in cells
+    markdown = render_blocks(blocks_of(summary))
+    assert "| ann | 40 | 5 | 3 | 46 % | 31 % to 62 % |" in markdown
+    assert summary.to_frame()["rater"].to_list() == ["ann", "bob"]

@@ -1,0 +1,158 @@
+"""Blocks in every format: the same words, foreign text kept harmless, details folded away."""
+
+from __future__ import annotations
+
+import pytest
+from matplotlib.figure import Figure as Drawing
+
+from adjudge.errors import ArgumentError
+from adjudge.present.blocks import (
+    Block,
+    Document,
+    Fact,
+    Facts,
+    Figure,
+    Heading,
+    Headline,
+    Note,
+    Part,
+    Section,
+    Sides,
+    Table,
+)
+from adjudge.present.render.html import render_fragment, render_html
+from adjudge.present.render.markdown import render_blocks, render_markdown
+from adjudge.present.render.terminal import render_text
+from adjudge.present.text import count, interval, left_out, number, percent
+from adjudge.present.theme import new_figure
+
+HOSTILE = "<b>|*x*|</b> [bold]y[/bold] \x1b[31m\u202e"
+
+
+def _nothing() -> Drawing:
+    raise ArgumentError("plot", "x", "nothing to draw")
+
+
+def _line() -> Drawing:
+    figure = new_figure()
+    figure.subplots().plot([0, 1], [0, 1])
+    return figure
+
+
+BLOCKS: list[Block] = [
+    Headline("It holds", "Do this.", tone="good"),
+    Heading("a part"),
+    Facts([Fact("rate", "0.5", "[0.4, 0.6]", tone="bad")]),
+    Table(("name", "n"), [("x", "1"), ("y", "22")], caption="counts"),
+    Table(("hidden", "n"), [("z", "3")], caption="more counts", detail=True),
+    Note(["one line"]),
+    Note(["first", "second"], tone="bad"),
+    Note(["small print"], detail=True),
+    Figure("line", _line, "what to read off it"),
+    Figure("none", _nothing, "never shown"),
+    Sides("p1", "Q?", "Answer A", "left", "Answer B", "right", "p(A) = 0.5"),
+]
+
+
+def test_terminal_text() -> None:
+    assert [line for line in render_text(BLOCKS).splitlines() if line] == [
+        "It holds",
+        "Do this.",
+        "a part",
+        "rate  0.5  [0.4, 0.6]",
+        "counts",
+        " name    n",
+        " ─────────",
+        " x       1",
+        " y      22",
+        "one line",
+        "first",
+        "second",
+    ]
+    assert "small print" in render_text(BLOCKS, detail=True)
+
+
+def test_markdown_text() -> None:
+    assert render_blocks(BLOCKS).splitlines() == [
+        "**It holds**", "", "Do this.", "",
+        "#### a part", "",
+        "|  | value |  |", "|---|---|---|", "| rate | 0.5 | \\[0.4, 0.6\\] |", "",
+        "counts", "", "| name | n |", "|---|---|", "| x | 1 |", "| y | 22 |", "",
+        "- one line", "",
+        "- first", "- second", "",
+        "_what to read off it_", "",
+        "_never shown_",
+    ]  # fmt: skip
+
+
+def test_html_text() -> None:
+    html = render_fragment(BLOCKS)
+    for part in (
+        '<p class="finding good">It holds</p><p class="action">Do this.</p>',
+        "<h4>a part</h4>",
+        '<div class="number bad"><dt>rate</dt><dd>0.5</dd><small>[0.4, 0.6]</small></div>',
+        '<p class="caption">counts</p>',
+        "<tr><td>y</td><td class=num>22</td></tr>",
+        "<details><summary>more counts</summary>",
+        '<p class="plain">one line</p>',
+        '<ul class="bad"><li>first</li><li>second</li></ul>',
+        '<details><summary>Details</summary><ul class="plain"><li>small print</li></ul></details>',
+        "<figcaption>what to read off it</figcaption>",
+        "<p>No picture: plot = &#x27;x&#x27;: nothing to draw</p>",
+        "<b>p1</b> p(A) = 0.5",
+    ):
+        assert part in html
+    assert html.count("<svg") == 1
+
+
+@pytest.mark.parametrize("at", range(5))
+def test_foreign_text_has_no_effect_anywhere(at: int) -> None:
+    block: Block = [
+        Headline(HOSTILE, HOSTILE),
+        Heading(HOSTILE),
+        Facts([Fact(HOSTILE, HOSTILE, HOSTILE)]),
+        Table((HOSTILE,), [(HOSTILE,)], caption=HOSTILE),
+        Note([HOSTILE, HOSTILE]),
+    ][at]
+    text = render_text([block])
+    assert "[bold]y[/bold]" in text
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    html = render_fragment([block])
+    assert "<b>|" not in html
+    assert "&lt;b&gt;|*x*|&lt;/b&gt;" in html
+    markdown = render_blocks([block])
+    assert "<b>" not in markdown
+    assert "\\<b\\>\\|\\*x\\*\\|" in markdown
+
+
+def test_a_document_names_its_parts_and_its_contents_are_the_headlines() -> None:
+    parts = [Part(name=f"{n}.json", blocks=[Headline(f"answer {n}")]) for n in range(6)]
+    document = Document(
+        title="Title",
+        subtitle="sub",
+        sections=[
+            Section(key="many", title="Many", parts=parts),
+            Section(key="one", title="One", parts=[Part(name="only.json", blocks=BLOCKS)]),
+        ],
+    )
+    html = render_html(document)
+    contents = html[html.index("<nav") : html.index("</nav>")]
+    assert [f"answer {n}" in contents for n in range(6)] == [True] * 4 + [False] * 2
+    assert "and 2 more" in contents
+    assert "It holds" in contents
+    assert "<h3>5.json</h3>" in html
+    assert "<h3>only.json</h3>" not in html
+    markdown = render_markdown(document)
+    assert "## Many\n\n### 0.json\n\n**answer 0**" in markdown
+    assert "### only.json" not in markdown
+
+
+def test_numbers_in_words() -> None:
+    assert number(None) == "–"
+    assert percent(0.123456) == "12.3 %"
+    assert percent(1.0) == "100 %"
+    assert percent(0.2, 0) == "20 %"
+    assert interval(None, 1.0) == "–"
+    assert count(1, "row") == "1 row"
+    assert left_out({"why": 0}) == []
