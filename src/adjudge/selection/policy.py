@@ -7,12 +7,14 @@ from pathlib import Path
 
 import polars as pl
 
+from adjudge._validation import exact_level
 from adjudge.errors import DataError, PolicyMismatchError
 from adjudge.io import read_result
 from adjudge.judges.fingerprint import differing_parts
 from adjudge.results.selection import Policy, PolicyGroup
 from adjudge.selection.fingerprints import parts_in_store
 from adjudge.selection.guarantees import find_guarantee
+from adjudge.selection.split_counts import Levels
 
 
 def read_policy(path: str | Path) -> Policy:
@@ -27,6 +29,12 @@ def read_policy(path: str | Path) -> Policy:
     for group in policy.groups:
         _check_group(group, str(path))
     return policy
+
+
+def levels_of(policy: Policy) -> Levels:
+    """The levels that the policy was made for."""
+    alpha = exact_level(policy.alpha)
+    return Levels(alpha) if policy.delta is None else Levels(alpha, exact_level(policy.delta))
 
 
 def reason_to_abstain(
