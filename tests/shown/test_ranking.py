@@ -153,19 +153,22 @@ def test_a_board_that_cannot_be_made() -> None:
     fit = replace(TEMPERATURE, beta=None, beta_se=None, reason="no votes", warnings=("no votes",))
     none = replace(
         BOARD, models=(), components=(), interval="none", temperature=fit, beta=None,
-        reason="no votes", warnings=("no votes",), dropped={}, assumptions=(), smoothing=0.437,
-        kappa=-0.123,
+        reason="no votes", warnings=("no votes",), dropped={}, assumptions=(), kappa=-0.123,
     )  # fmt: skip
     assert_shown(
         none,
         [
             "bad: No leaderboard by soft-elo: no votes",
-            "smoothing constant | 0.437",
             "kappa of verdicts and votes | -0.123 | battle by battle",
             "warning: no votes",
         ],
     )
     assert none.to_frame().height == 0
+    smoothed = replace(none, method="smoothed", temperature=None, smoothing=0.437)
+    assert terminal_lines(smoothed)[:2] == [
+        "No leaderboard by smoothed: no votes",
+        "smoothing constant | 0.437",
+    ]
 
 
 def test_a_long_board_keeps_its_tail_on_the_page() -> None:
