@@ -1,7 +1,56 @@
-"""Doctests of a file that needs torch are left out where torch is missing (CI installs it)."""
+"""What was not tested is said: in CI a skip is a failure, elsewhere it is named at the end.
+
+A test skips where a program or package is missing (a browser, torch, weights and no network). That
+must not pass for a passed test.
+"""
 
 from __future__ import annotations
 
+import os
+from collections import Counter
+from collections.abc import Generator
 from importlib.util import find_spec
+from typing import TypeVar
 
-collect_ignore = [] if find_spec("torch") else ["src/adjudge/judges/backends/_causal.py"]
+import pytest
+
+IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
+NEEDS_TORCH = "src/adjudge/judges/backends/_causal.py"
+# Its doctests cannot even be collected without torch; in CI that is an error like any other.
+collect_ignore = [] if find_spec("torch") or IN_CI else [NEEDS_TORCH]
+
+Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
+
+
+def refuse_skip(report: Report) -> Report:
+    if report.skipped and IN_CI:
+        report.outcome = "failed"
+        report.longrepr = f"{report.nodeid} was skipped in CI: {skip_reason(report)}"
+    return report
+
+
+def skip_reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    """The words of a skip, without the place it was raised at."""
+    where = report.longrepr
+    words = where[2] if isinstance(where, tuple) else str(where)
+    return words.removeprefix("Skipped: ")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    return refuse_skip((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    return refuse_skip((yield))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reasons = Counter(skip_reason(report) for report in terminalreporter.stats.get("skipped", []))
+    if collect_ignore:
+        reasons[f"torch is not installed: doctests of {NEEDS_TORCH}"] += 1
+    if reasons:
+        terminalreporter.section("NOT TESTED on this machine", sep="!", red=True, bold=True)
+        for reason, count in reasons.most_common():
+            terminalreporter.line(f"{count} skipped: {reason}", red=True)

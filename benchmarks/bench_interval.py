@@ -40,7 +40,7 @@ def scalar_interval(
 
 
 def main() -> None:
-    drawn = draw_counts(RATES, 0.7, 0.9, n=N, m0=M, m1=M, replications=REPLICATIONS, rng=0)
+    drawn = draw_counts(RATES, 0.7, 0.9, n=N, m0=M, m1=M, replications=REPLICATIONS, seed=0)
     p, q0, q1 = drawn.k / N, drawn.c0 / M, drawn.c1 / M
     best = min(_timed(lambda: corrected_interval(p, q0, q1, N, M, M))[0] for _ in range(20))
     bounds = corrected_interval(p, q0, q1, N, M, M)

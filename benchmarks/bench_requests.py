@@ -123,7 +123,7 @@ def main() -> None:
     parser.add_argument("--concurrency", type=int, default=32)
     given = parser.parse_args()
     os.environ.setdefault("OPENAI_API_KEY", "none")
-    pairs = simulate_pairs(given.pairs, rng=0)
+    pairs = simulate_pairs(given.pairs, seed=0)
     questions = [question for pair in pairs for question in Preference().questions(pair)]
     few = questions[: max(500, len(questions) // 8)]
     server = subprocess.Popen(

@@ -50,7 +50,7 @@ def make_policy(folder: Path) -> Path:
     pairs = [
         {"id": p.id, "prompt": p.prompt, "response_a": p.response_a, "response_b": p.response_b,
          "label": p.label}
-        for p in simulate_pairs(400, rng=1)
+        for p in simulate_pairs(400, seed=1)
     ]  # fmt: skip
     write_rows(pl.DataFrame(pairs), folder / "pairs.jsonl")
     subprocess.run(

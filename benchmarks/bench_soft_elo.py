@@ -146,7 +146,7 @@ def main() -> None:
     parser.add_argument("--battles", type=int, default=25_000)
     parser.add_argument("--folds", type=int, default=2)
     options = parser.parse_args()
-    world = simulate_battles(models=options.models, battles=options.battles, rng=1)
+    world = simulate_battles(models=options.models, battles=options.battles, seed=1)
     print(f"leave-one-model-out, {options.models} models, {options.battles:,} battles")
 
     seconds = {}

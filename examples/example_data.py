@@ -30,7 +30,7 @@ def write_examples(folder: Path) -> list[str]:
             "response_b": pair.response_b,
             "label": pair.label,
         }
-        for pair in simulate_pairs(1000, rng=1)
+        for pair in simulate_pairs(1000, seed=1)
     ]
     answers = binary_rows(
         {
@@ -39,15 +39,15 @@ def write_examples(folder: Path) -> list[str]:
         },
         prompts=400,
         labels=240,
-        rng=1,
+        seed=1,
     )
     files = {
         "pairs.jsonl": pl.DataFrame(pairs[:500]),
         "new_pairs.jsonl": pl.DataFrame(pairs[500:]).drop("label"),
         "answers.csv": answers.drop("truth"),
-        "tournaments.csv": simulate_tournaments(documents=40, models=7, rng=1).frame,
-        "scores.jsonl": simulate_scores(documents=40, models=8, rng=1).frame,
-        "battles.csv": simulate_battles(models=24, battles=6000, rng=1).frame,
+        "tournaments.csv": simulate_tournaments(documents=40, models=7, seed=1).frame,
+        "scores.jsonl": simulate_scores(documents=40, models=8, seed=1).frame,
+        "battles.csv": simulate_battles(models=24, battles=6000, seed=1).frame,
     }
     for name, frame in files.items():
         write_rows(frame, folder / name)

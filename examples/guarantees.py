@@ -126,7 +126,7 @@ def prompts_repeat(repeats: int) -> None:
     rng = np.random.default_rng(4)
     world, by_row, by_prompt = uninformative(0.20), [], []
     for _ in range(repeats):
-        s, e, prompt = clustered(world, prompts=20, rows=10, rng=rng)
+        s, e, prompt = clustered(world, prompts=20, rows=10, seed=rng)
         kept = one_row_per_cluster(prompt, rng=rng)
         by_row.append(true_rate(world, scope_threshold(s, e, alpha=ALPHA)))
         by_prompt.append(true_rate(world, scope_threshold(s[kept], e[kept], alpha=ALPHA)))
@@ -197,7 +197,7 @@ def juries(repeats: int) -> None:
     print("\n8. Juries: share accepted by scope at alpha 0.15, 400 labels in all.")
     rng, shares = np.random.default_rng(8), []
     for _ in range(max(repeats // 10, 1)):
-        p, prefers_a = several_judges(400, rng=rng)
+        p, prefers_a = several_judges(400, seed=rng)
         chosen = int(np.argmax(((p[:60] > 0.5) == prefers_a[:60, None]).mean(axis=0)))
         learned = calibrate_jury(p[:60], prefers_a[:60]).predict(p[60:])
         shares.append(

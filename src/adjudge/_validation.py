@@ -72,15 +72,15 @@ def one_of(value: str, choices: Sequence[str], name: str) -> str:
     return value
 
 
-def generator(rng: Seed) -> np.random.Generator:
+def generator(seed: Seed) -> np.random.Generator:
     """A numpy Generator from a seed, a Generator (used as it is) or None (fresh entropy)."""
-    if isinstance(rng, np.random.Generator):
-        return rng
-    if rng is not None and (isinstance(rng, bool) or not isinstance(rng, (int, np.integer))):
-        raise ArgumentError("rng", rng, "give a whole number or a numpy Generator")
-    if rng is not None and rng < 0:
-        raise ArgumentError("rng", rng, "give a seed that is not negative")
-    return np.random.default_rng(rng)
+    if isinstance(seed, np.random.Generator):
+        return seed
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer))):
+        raise ArgumentError("seed", seed, "give a whole number or a numpy Generator")
+    if seed is not None and seed < 0:
+        raise ArgumentError("seed", seed, "give a seed that is not negative")
+    return np.random.default_rng(seed)
 
 
 def finite(values: ArrayLike, name: str, *, allow_empty: bool = False) -> FloatArray:
@@ -124,9 +124,9 @@ def same_length(**arrays: Any) -> int:
     """The common length of the named arrays."""
     lengths = {name: len(array) for name, array in arrays.items() if array is not None}
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{name} has {n}" for name, n in lengths.items())
+        sizes = ", ".join(f"{name} has {n}" for name, n in lengths.items())
         raise ArgumentError(
-            "lengths", tuple(lengths.values()), f"give arrays of one length ({told})"
+            "lengths", tuple(lengths.values()), f"give arrays of one length ({sizes})"
         )
     return next(iter(lengths.values()), 0)
 

@@ -24,7 +24,7 @@ HOSTILE = "<script>document.title='hacked'</script><img src=http://127.0.0.1:9/x
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
-    pairs = simulate_pairs(200, rng=1)
+    pairs = simulate_pairs(200, seed=1)
     rows = [
         {"id": pair.id, "prompt": pair.prompt + HOSTILE, "response_a": pair.response_a + HOSTILE,
          "response_b": pair.response_b, "label": pair.label}

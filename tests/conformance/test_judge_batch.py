@@ -14,7 +14,7 @@ from adjudge.judges.prices import Price
 from adjudge.judges.stopping import Stop
 from adjudge.simulate.pairs import simulate_pairs
 
-PAIRS = simulate_pairs(40, rng=2)
+PAIRS = simulate_pairs(40, seed=2)
 KEY = "sk-batch-test-0123456789"
 
 

@@ -22,7 +22,7 @@ CONCURRENCY = 24
 
 def write_pairs(path: Path, count: int) -> Path:
     with path.open("w") as out:
-        for pair in simulate_pairs(count, rng=5):
+        for pair in simulate_pairs(count, seed=5):
             # The id is in the prompt too: no two pairs share their content by chance.
             row = {"id": pair.id, "prompt": f"{pair.id}: {pair.prompt}", "label": pair.label,
                    "response_a": pair.response_a, "response_b": pair.response_b}  # fmt: skip

@@ -18,7 +18,7 @@ from polars.testing import assert_frame_equal
 
 from adjudge.errors import AdjudgeError
 from adjudge.io import (
-    PUBLIC_FORMATS,
+    FORMATS,
     battles,
     iter_items,
     iter_pairs,
@@ -40,6 +40,7 @@ from adjudge.io import (
     tournaments,
     write_rows,
 )
+from adjudge.io.formats import load_format
 
 READERS = (
     read_battles,
@@ -55,7 +56,7 @@ COMMON = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 #: Names that the readers know, so that random tables get past the first check.
 NAMES = st.sampled_from(
     [column.name for module in (battles, judgments, labels, pairs, scores, tournaments)
-     for column in module.LAYOUT]
+     for column in module.LAYOUT.columns]
     + ["human_pref", "scores_a", "scores_b", "expert1", "human"]
 )  # fmt: skip
 VALUES = st.one_of(
@@ -80,10 +81,10 @@ def refused(read: Callable[[Path], Any], path: Path) -> bool:
     try:
         read(path)
     except AdjudgeError as error:
-        told = str(error)
+        text = str(error)
     else:
         return False
-    assert "\n" not in told
+    assert "\n" not in text
     return True
 
 
@@ -142,11 +143,9 @@ def test_any_table_is_checked_or_refused(records: list[dict[str, Any]]) -> None:
 
 
 @COMMON
-@given(st.sampled_from(sorted(PUBLIC_FORMATS)), st.data())
+@given(st.sampled_from(sorted(FORMATS)), st.data())
 def test_any_public_row_is_converted_or_refused(name: str, data: st.DataObject) -> None:
-    from adjudge.io._formats import SIGNATURES
-
-    signature = next(known for known in SIGNATURES if known.name == name)
+    signature = load_format(name).signature
     columns = {*signature.needs, *(min(options) for options in signature.one_of)}
     nested = st.one_of(
         VALUES,
@@ -158,8 +157,8 @@ def test_any_public_row_is_converted_or_refused(name: str, data: st.DataObject) 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.jsonl"
         path.write_text(json.dumps(record))
-        for kind in PUBLIC_FORMATS[name].gives:
-            refused(partial(read_public, name=name, kind=kind), path)
+        for kind in load_format(name).gives:
+            refused(partial(read_public, format=name, kind=kind), path)
 
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=12)

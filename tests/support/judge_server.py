@@ -159,7 +159,8 @@ def chat_answer(body: dict[str, Any], key: str, step: str) -> dict[str, Any]:
         if kind == "no_top":
             top = []
         if kind == "odd_tokens":
-            top = [{"token": odd, "logprob": -3.0} for odd in ({}, [], None, 7, True)]
+            odd_tokens: list[object] = [{}, [], None, 7, True]
+            top = [{"token": token, "logprob": -3.0} for token in odd_tokens]
         first = {"token": text, "logprob": -0.1, "bytes": [65], "top_logprobs": top}
         choice["logprobs"] = {"content": [first], "refusal": None}
     elif body.get("logprobs"):

@@ -20,7 +20,10 @@ JUDGE = "simulated:accuracy=0.85,position_bias=0.05,noise=0.3,seed=1"
 def write_policy(folder: Path, **options: object) -> Path:
     """Judge 400 simulated pairs and calibrate on them."""
     judged = judge_pairs(
-        simulate_pairs(400, rng=1), judge=JUDGE, output=folder / "judgments.jsonl", store=":memory:"
+        simulate_pairs(400, seed=1),
+        judge=JUDGE,
+        output=folder / "judgments.jsonl",
+        store=":memory:",
     )
     assert judged is not None
     policy = calibrate(folder / "judgments.jsonl", **{"alpha": 0.1, **options})  # type: ignore[arg-type]
@@ -38,9 +41,9 @@ def served(policy: Path, *options: str, judge: str = JUDGE) -> Iterator[int]:
     try:
         assert process.stderr is not None
         line = process.stderr.readline()
-        found = re.search(r":(\d+)/", line)
-        assert found is not None, line + process.stderr.read()
-        yield int(found.group(1))
+        port = re.search(r":(\d+)/", line)
+        assert port is not None, line + process.stderr.read()
+        yield int(port.group(1))
     finally:
         process.kill()
         process.communicate()

@@ -78,7 +78,7 @@ def test_a_generator_is_used_as_it_is_and_a_seed_repeats() -> None:
     assert check.generator(rng) is rng
     assert check.generator(3).random() == np.random.default_rng(3).random()
     for wrong in (-1, 1.5, True):
-        with pytest.raises(ArgumentError, match="rng"):
+        with pytest.raises(ArgumentError, match="seed"):
             check.generator(wrong)  # type: ignore[arg-type]
 
 

@@ -79,7 +79,7 @@ def label(
         if import_labels is not None:
             added, same = book.import_labels(records(read_labels(import_labels)))
             remark(f"{import_labels}: {added:,} labels added, {same:,} were there already")
-        subjects = list(open_pairs(pairs, fmt=source))
+        subjects = list(open_pairs(pairs, format=source))
         _strangers(book, subjects, pairs)
         queue = _queue(subjects, plan, abstentions, random_share, seed)
         if not export_only:

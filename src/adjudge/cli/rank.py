@@ -140,7 +140,7 @@ def rank(
             battles,
             anchors,
             alpha=alpha,
-            fmt=from_,
+            format=from_,
             baseline=baseline,
             verdict=verdict,
             score=score,
@@ -150,7 +150,7 @@ def rank(
         board = ranking.rank(
             battles,
             method=method,
-            fmt=from_,
+            format=from_,
             baseline=baseline,
             human=human,
             verdict=verdict,
@@ -174,7 +174,7 @@ def rank(
         kept = ranking.make_anchors(
             battles,
             method=method,
-            fmt=from_,
+            format=from_,
             baseline=baseline,
             human=human,
             verdict=verdict,

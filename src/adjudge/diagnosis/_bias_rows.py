@@ -11,10 +11,9 @@ from adjudge.diagnosis._frames import judge_names
 from adjudge.diagnosis.verbosity import LABEL_VALUES
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import (
-    PUBLIC_FORMATS,
     join_labels,
+    kinds_of,
     open_battles,
-    read_battles,
     read_judgments,
     read_labels,
     read_pairs,
@@ -86,14 +85,10 @@ def _battles(
     source: TableLike, columns: Mapping[str, str]
 ) -> tuple[pl.DataFrame | None, Mapping[str, int]]:
     """Battles as judgments: people's winner as label, the judge's as verdict; None for others."""
-    kind = sniff(source) or ""
-    if kind == "battles":
-        frame, dropped = read_battles(source), {}
-    elif kind in PUBLIC_FORMATS and set(PUBLIC_FORMATS[kind].gives) == {"battles"}:
-        opened = open_battles(source)
-        frame, dropped = opened.frame, dict(opened.dropped)
-    else:
+    if kinds_of(sniff(source)) != {"battles"}:
         return None, {}
+    opened = open_battles(source)
+    frame, dropped = opened.frame, dict(opened.dropped)
     said = {"label": "winner", "verdict": next((c for c in _VERDICTS if c in frame.columns), None)}
     return frame.with_columns(
         pl.col(theirs).cast(pl.String).replace(_WINNERS).alias(ours)

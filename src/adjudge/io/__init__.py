@@ -1,10 +1,12 @@
-"""READ: one file per format, sniffed by content; labels joined by id. And write, atomically."""
+"""READ: one file per format, recognised by content; labels joined by id. And write, atomically."""
 
 from adjudge.io.battles import read_battles
 from adjudge.io.binary import read_binary
+from adjudge.io.conversion import read_public, sniff
+from adjudge.io.formats import FORMATS, Format, kinds_of
 from adjudge.io.items import iter_items, read_items
 from adjudge.io.judgments import read_judgments
-from adjudge.io.labels import Joined, join_labels, read_labels
+from adjudge.io.labels import LabelJoin, join_labels, read_labels
 from adjudge.io.opening import (
     Stream,
     open_battles,
@@ -13,31 +15,38 @@ from adjudge.io.opening import (
     open_labels,
     open_pairs,
     open_scores,
+    open_table,
 )
 from adjudge.io.pairs import iter_pairs, read_pairs
-from adjudge.io.public import PUBLIC_FORMATS as PUBLIC_FORMATS
-from adjudge.io.public import Opened, read_public, sniff
+from adjudge.io.published import Row, UnusableRow
+from adjudge.io.refusals import refuse_values
 from adjudge.io.results import read_result, write_result
 from adjudge.io.scores import join_human_scores, read_scores
-from adjudge.io.tables import iter_rows, read_table
+from adjudge.io.tables import Table, iter_rows, read_table
 from adjudge.io.tournaments import read_tournaments
 from adjudge.io.writing import write_rows
 
 __all__ = [
-    "Joined",
-    "Opened",
+    "FORMATS",
+    "Format",
+    "LabelJoin",
+    "Row",
     "Stream",
+    "Table",
+    "UnusableRow",
     "iter_items",
     "iter_pairs",
     "iter_rows",
     "join_human_scores",
     "join_labels",
+    "kinds_of",
     "open_battles",
     "open_items",
     "open_judgments",
     "open_labels",
     "open_pairs",
     "open_scores",
+    "open_table",
     "read_battles",
     "read_binary",
     "read_items",
@@ -49,6 +58,7 @@ __all__ = [
     "read_scores",
     "read_table",
     "read_tournaments",
+    "refuse_values",
     "sniff",
     "write_result",
     "write_rows",

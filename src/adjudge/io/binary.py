@@ -5,10 +5,12 @@ from __future__ import annotations
 import polars as pl
 
 from adjudge.errors import DataError
-from adjudge.io._formats import refuse_other
-from adjudge.io._schema import Column, checked, missing, refuse_values, renamed
+from adjudge.io.columns import Column, Layout, rename_columns
+from adjudge.io.formats import refuse_public
+from adjudge.io.refusals import refuse_values
 from adjudge.io.tables import TableLike, read_table, source_name
 
+LAYOUT = Layout("binary", Column(name="id", filled=True))
 _TRUTH = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}
 
 
@@ -27,30 +29,32 @@ def read_binary(
     """
     name = source_name(source)
     frame = read_table(source, text=("id", judge_column, human_column))
-    refuse_other(frame.columns, "binary", name)
+    refuse_public(frame.columns, "binary", name)
     for column, option in ((judge_column, "judge_column"), (human_column, "human_column")):
         if column not in frame.columns:
-            raise missing(frame, column, name, "binary", f"name the right one with {option}")
-    frame = renamed(frame, {"judge": judge_column, "human": human_column}, name)
-    judge, human = (_zero_one(frame.get_column(c), c, name) for c in ("judge", "human"))
+            raise LAYOUT.missing(frame, column, name, f"name the right one with {option}")
+    frame = rename_columns(frame, {"judge": judge_column, "human": human_column}, name)
+    judge, human = (_zero_one(frame.get_column(c), name) for c in ("judge", "human"))
     remedy = "leave out rows the judge did not answer, and report how many"
-    refuse_values(judge, judge.is_null(), name, judge_column, "is empty", remedy)
+    refuse_values(
+        judge, judge.is_null(), "is empty", source=name, column=judge_column, remedy=remedy
+    )
     frame = frame.with_columns(judge=judge, human=human)
     if "id" not in frame.columns:
         frame = frame.with_columns(id=pl.int_range(1, pl.len() + 1).cast(pl.String))
-    frame = checked(frame, [Column(name="id", filled=True)], name)
-    first = ["id", "judge", "human"]
-    return frame.select(first + [other for other in frame.columns if other not in first])
+    first = ("id", "judge", "human")
+    return LAYOUT.check(frame, name).select(*first, pl.exclude(first))
 
 
-def _zero_one(values: pl.Series, column: str, name: str) -> pl.Series:
+def _zero_one(values: pl.Series, source: str) -> pl.Series:
     if values.dtype == pl.Null:
         return values.cast(pl.Int64)
     if values.dtype.is_nested():
-        raise DataError(name, "holds lists or objects", row=1, column=column, remedy="give 0 or 1")
+        problem = "holds lists or objects"
+        raise DataError(source, problem, row=1, column=values.name, remedy="give 0 or 1")
     text = values.cast(pl.String).str.strip_chars().str.to_lowercase()
     text = pl.select(pl.when(text != "").then(text)).to_series()
     numbers = text.replace_strict(_TRUTH, default=None, return_dtype=pl.Int64)
     bad = text.is_not_null() & numbers.is_null()
-    refuse_values(values, bad, name, column, "{} is neither 0 nor 1", "give 0 or 1")
-    return numbers.alias(column)
+    refuse_values(values, bad, "{} is neither 0 nor 1", source=source, remedy="give 0 or 1")
+    return numbers.alias(values.name)

@@ -2,44 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import polars as pl
 
 from adjudge.errors import ArgumentError
-from adjudge.io._schema import (
-    Column,
-    checked,
-    load,
-    missing,
-    refuse_duplicates,
-    refuse_where,
-)
+from adjudge.io.columns import Column, Layout, add_unnamed
 from adjudge.io.pairs import LABELS
-from adjudge.io.tables import TableLike
+from adjudge.io.refusals import refuse_duplicates, refuse_where
+from adjudge.io.tables import TableLike, source_name
 from adjudge.records import MEASURED, STATUSES
 from adjudge.uncertainty import preference_entropy
 
-#: The name of a judge or protocol that the file does not name.
-UNNAMED = "unnamed"
 #: p_a may be rounded in a file; further from the mean of its two orders it is something else.
 _ROUNDING = 0.005
 _NUMBERS = ("p_fwd", "p_rev", "p_a", "uncertainty")
-LAYOUT = (
+LAYOUT = Layout(
+    "judgments",
     Column(name="id", required=True, filled=True),
     Column(name="judge"),
     Column(name="protocol"),
     Column(name="status", choices=STATUSES),
-    Column(name="p_fwd", kind="number", low=0, high=1),
-    Column(name="p_rev", kind="number", low=0, high=1),
-    Column(name="p_a", kind="number", low=0, high=1),
-    Column(name="uncertainty", kind="number"),
+    Column(name="p_fwd", type="number", low=0, high=1),
+    Column(name="p_rev", type="number", low=0, high=1),
+    Column(name="p_a", type="number", low=0, high=1),
+    Column(name="uncertainty", type="number"),
     Column(name="verdict", choices=("A", "B")),
     Column(name="judge_fingerprint"),
     Column(name="label", choices=LABELS),
-    Column(name="tokens", kind="whole", low=0),
-    Column(name="cost", kind="number", low=0),
+    Column(name="tokens", type="whole", low=0),
+    Column(name="cost", type="number", low=0),
     Column(name="detail"),
     Column(name="prompt_id"),
 )
@@ -72,122 +66,91 @@ def read_judgments(
     >>> rows.select("p_a", "verdict").row(0)
     (0.7, 'A')
     """
-    frame, name = load(source, LAYOUT, columns=columns, expected="judgments")
-    return check_judgments(frame, name, judge=judge, protocol=protocol)
-
-
-def check_judgments(
-    frame: pl.DataFrame, name: str, *, judge: str | None = None, protocol: str | None = None
-) -> pl.DataFrame:
-    """The frame as judgments, or a DataError that names `name` and the row."""
-    frame = checked(frame, LAYOUT, name, expected="judgments")
+    frame, name = LAYOUT.read(source, columns), source_name(source)
     if "p_a" not in frame.columns and not {"p_fwd", "p_rev"} <= set(frame.columns):
         remedy = "give p_a, or p_fwd and p_rev, all about response_a"
-        raise missing(frame, "p_a", name, "judgments", remedy)
-    frame = _named(frame, {"judge": judge, "protocol": protocol}, name)
+        raise LAYOUT.missing(frame, "p_a", name, remedy)
+    frame = _with_names(frame, {"judge": judge, "protocol": protocol}, name)
     absent = [column for column in _NUMBERS if column not in frame.columns]
     frame = frame.with_columns(pl.lit(None, pl.Float64).alias(column) for column in absent)
-    frame = _with_p_a(frame, name)
-    frame = _with_status(frame, name)
-    frame = _with_verdict(_with_uncertainty(frame, name), name)
+    for derive in (_with_p_a, _with_status, _with_uncertainty, _with_verdict):
+        frame = derive(frame, name)
     if "judge_fingerprint" not in frame.columns:
         frame = frame.with_columns(judge_fingerprint=pl.lit(None, pl.String))
-    refuse_duplicates(
-        frame, ["id", "judge", "protocol"], name, "keep one row per id, judge and protocol"
-    )
-    first = [column.name for column in LAYOUT if column.name in frame.columns]
-    return frame.select(first + [other for other in frame.columns if other not in first])
+    key, remedy = ["id", "judge", "protocol"], "keep one row per id, judge and protocol"
+    refuse_duplicates(frame, key, source=name, remedy=remedy)
+    return LAYOUT.sort(frame)
 
 
-def _named(frame: pl.DataFrame, given: Mapping[str, str | None], name: str) -> pl.DataFrame:
+def check_status(
+    frame: pl.DataFrame, source: str, *, number: str, values: Sequence[str], remedy: str
+) -> None:
+    """Every measured row has its `number`, every other row has none of the `values`."""
+    measured = pl.col("status").is_in(list(MEASURED)).fill_null(False)
+    refuse = partial(refuse_where, frame, source=source, value_of="status")
+    problem = "is empty though the row is {}"
+    refuse(measured & pl.col(number).is_null(), problem, column=number, remedy=remedy)
+    problem, remedy = "holds a value though the row is {}", "only ok and censored rows have one"
+    for column in values:
+        refuse(~measured & pl.col(column).is_not_null(), problem, column=column, remedy=remedy)
+
+
+def _with_names(frame: pl.DataFrame, given: Mapping[str, str | None], source: str) -> pl.DataFrame:
     for column, value in given.items():
-        if column not in frame.columns:
-            frame = frame.with_columns(pl.lit(value or UNNAMED).alias(column))
-        elif value is not None:
-            raise ArgumentError(column, value, f"leave it out: {name} names its own {column}")
-        refuse_where(
-            frame,
-            pl.col(column).is_null(),
-            name,
-            "is empty",
-            column=column,
-            remedy=f"name the {column} in every row, or drop the column",
-        )
+        if column in frame.columns and value is not None:
+            raise ArgumentError(column, value, f"leave it out: {source} names its own {column}")
+        if value is not None:
+            frame = frame.with_columns(pl.lit(value).alias(column))
+        frame = add_unnamed(frame, [column])
+        remedy = f"name the {column} in every row, or drop the column"
+        empty = pl.col(column).is_null()
+        refuse_where(frame, empty, "is empty", source=source, column=column, remedy=remedy)
     return frame
 
 
-def _with_p_a(frame: pl.DataFrame, name: str) -> pl.DataFrame:
+def _with_p_a(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     mean = (pl.col("p_fwd") + pl.col("p_rev")) / 2
     refuse_where(
         frame,
         (pl.col("p_a") - mean).abs() > _ROUNDING,
-        name,
         "{} is not the mean of p_fwd and p_rev",
+        source=source,
         column="p_a",
         remedy="all three are about response_a: drop p_a, or the two orders",
-        show="p_a",
     )
     return frame.with_columns(p_a=pl.col("p_a").fill_null(mean))
 
 
-def _with_status(frame: pl.DataFrame, name: str) -> pl.DataFrame:
-    if "status" not in frame.columns:
-        silent = pl.col("p_a").is_null()
-        frame = frame.with_columns(
-            status=pl.when(silent).then(pl.lit("error")).otherwise(pl.lit("ok"))
-        )
-        if frame.get_column("p_a").null_count():
-            own = [pl.col("detail")] if "detail" in frame.columns else []
-            told = pl.when(silent).then(pl.lit("no probability in the file"))
-            frame = frame.with_columns(detail=pl.coalesce(*own, told))
-        # One order without the other was measured, but not what the row needs: no number stays.
-        keep = pl.col("status") == "ok"
-        return frame.with_columns(
-            pl.when(keep).then(pl.col(column)).alias(column)
-            for column in (*_NUMBERS, "verdict")
-            if column in frame.columns
-        )
-    refuse_where(
-        frame,
-        pl.col("status").is_null(),
-        name,
-        "is empty",
-        column="status",
-        remedy="use one of " + ", ".join(STATUSES) + ", or drop the column",
+def _with_status(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    values = [column for column in (*_NUMBERS, "verdict") if column in frame.columns]
+    if "status" in frame.columns:
+        remedy = "use one of " + ", ".join(STATUSES) + ", or drop the column"
+        empty = pl.col("status").is_null()
+        refuse_where(frame, empty, "is empty", source=source, column="status", remedy=remedy)
+        remedy = "give p_a, or p_fwd and p_rev, or the status that fits"
+        check_status(frame, source, number="p_a", values=values, remedy=remedy)
+        return frame
+    silent = pl.col("p_a").is_null()
+    if frame.get_column("p_a").null_count():
+        own = [pl.col("detail")] if "detail" in frame.columns else []
+        reason = pl.when(silent).then(pl.lit("no probability in the file"))
+        frame = frame.with_columns(detail=pl.coalesce(*own, reason))
+    # One order without the other was measured, but not what the row needs: no number stays.
+    return frame.with_columns(
+        pl.when(silent).then(pl.lit("error")).otherwise(pl.lit("ok")).alias("status"),
+        *(pl.when(~silent).then(pl.col(column)).alias(column) for column in values),
     )
-    measured = pl.col("status").is_in(list(MEASURED))
-    refuse_where(
-        frame,
-        measured & pl.col("p_a").is_null(),
-        name,
-        "is empty though the row is {}",
-        column="p_a",
-        remedy="give p_a, or p_fwd and p_rev, or the status that fits",
-        show="status",
-    )
-    for column in (*_NUMBERS, "verdict"):
-        if column in frame.columns:
-            refuse_where(
-                frame,
-                ~measured & pl.col(column).is_not_null(),
-                name,
-                "holds a value though the row is {}",
-                column=column,
-                remedy="only ok and censored rows carry one",
-                show="status",
-            )
-    return frame
 
 
-def _with_uncertainty(frame: pl.DataFrame, name: str) -> pl.DataFrame:
+def _with_uncertainty(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     measured = pl.col("p_a").is_not_null()
     given = pl.col("uncertainty").is_not_null()
     some = given.any().over("judge", "protocol")
     refuse_where(
         frame,
         measured & ~given & some,
-        name,
         "is empty while other rows of this judge and protocol have one",
+        source=source,
         column="uncertainty",
         remedy="fill it in every measured row, or drop the column to use the entropy of p_a",
     )
@@ -197,17 +160,17 @@ def _with_uncertainty(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     return frame.with_columns(uncertainty=derived)
 
 
-def _with_verdict(frame: pl.DataFrame, name: str) -> pl.DataFrame:
+def _with_verdict(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     above, below = pl.col("p_a") > 0.5, pl.col("p_a") < 0.5
     derived = pl.when(above).then(pl.lit("A")).when(below).then(pl.lit("B"))
     if "verdict" in frame.columns:
         refuse_where(
             frame,
             pl.col("verdict").is_not_null() & ~pl.col("verdict").eq_missing(derived),
-            name,
             "does not follow from p_a = {}",
+            source=source,
             column="verdict",
             remedy="A needs p_a above 0.5 and B below; at 0.5 there is none",
-            show="p_a",
+            value_of="p_a",
         )
     return frame.with_columns(verdict=derived)

@@ -1,4 +1,4 @@
-"""Labels: what people said of pairs, and how they meet the rows they speak of."""
+"""Labels: what people said of pairs, and how they join the rows they are about."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import polars as pl
 
 from adjudge._validation import one_of
 from adjudge.errors import DataError
-from adjudge.io._schema import Column, checked, first_true, load, refuse_where, shown
+from adjudge.io.columns import Column, Layout
 from adjudge.io.pairs import LABELS
-from adjudge.io.tables import FRAME_NAME, TableLike
+from adjudge.io.refusals import quote, refuse_where
+from adjudge.io.tables import FRAME_NAME, TableLike, source_name
 
-LAYOUT = (
+LAYOUT = Layout(
+    "labels",
     Column(name="id", required=True, filled=True),
     Column(name="label", required=True, choices=LABELS),
     Column(name="rater"),
@@ -25,7 +27,7 @@ Raters = Literal["majority", "refuse"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Joined:
+class LabelJoin:
     """Rows with their labels, and what became of every label.
 
     `frame` has all rows in their order, with `label` (null where nobody gave one), `raters` (how
@@ -46,19 +48,6 @@ class Joined:
     #: Rows whose own label differed and was replaced.
     replaced: int
 
-    def lines(self) -> list[str]:
-        """The counts in words."""
-        told = [f"labels: {self.matched:,} rows matched, {self.unmatched:,} without a label"]
-        if self.duplicates:
-            told.append(f"{self.duplicates:,} further labels of ids that had one (majority taken)")
-        if self.split:
-            told.append(f"{self.split:,} ids without a majority of raters: left without a label")
-        if self.unused:
-            told.append(f"{self.unused:,} labelled ids are not among the rows")
-        if self.replaced:
-            told.append(f"{self.replaced:,} rows had another label, replaced by the labels file")
-        return told
-
 
 def read_labels(source: TableLike, *, columns: Mapping[str, str] | None = None) -> pl.DataFrame:
     """Labels as a checked frame: id, label (A, B, tie or empty), rater, sampled_by, shown_order.
@@ -69,19 +58,13 @@ def read_labels(source: TableLike, *, columns: Mapping[str, str] | None = None) 
     >>> read_labels({"id": [7, 8], "label": ["A", "tie"]})["id"].to_list()
     ['7', '8']
     """
-    frame, name = load(source, LAYOUT, columns=columns, expected="labels")
-    return check_labels(frame, name)
+    frame = LAYOUT.read(source, columns)
+    return _once_per_rater(frame, source_name(source)) if "rater" in frame.columns else frame
 
 
-def check_labels(frame: pl.DataFrame, name: str) -> pl.DataFrame:
-    """The frame as labels, or a DataError that names `name` and the row."""
-    frame = checked(frame, LAYOUT, name, expected="labels")
-    if "rater" in frame.columns:
-        frame = _once_per_rater(frame, name)
-    return frame
-
-
-def join_labels(frame: pl.DataFrame, labels: TableLike, *, raters: Raters = "majority") -> Joined:
+def join_labels(
+    frame: pl.DataFrame, labels: TableLike, *, raters: Raters = "majority"
+) -> LabelJoin:
     """Give each row of `frame` the label of its id.
 
     Where an id has several labels, `raters="majority"` takes the one given more often than any
@@ -104,11 +87,10 @@ def join_labels(frame: pl.DataFrame, labels: TableLike, *, raters: Raters = "maj
         refuse_where(
             given,
             ~pl.col("id").is_first_distinct(),
-            FRAME_NAME,
             "{} has more than one label",
+            source=FRAME_NAME,
             column="id",
             remedy="keep one label per id, or take the majority",
-            show="id",
         )
     voted = _majority(given)
     rows = frame.with_columns(pl.col("id").cast(pl.String))
@@ -123,7 +105,7 @@ def join_labels(frame: pl.DataFrame, labels: TableLike, *, raters: Raters = "maj
         replaced = int(rows.select(differs.sum()).item())
         rows = rows.with_columns(label=pl.coalesce("label", "_own_label")).drop("_own_label")
     matched = rows.height - rows.get_column("label").null_count()
-    return Joined(
+    return LabelJoin(
         frame=rows,
         matched=matched,
         unmatched=rows.height - matched,
@@ -153,18 +135,18 @@ def _majority(given: pl.DataFrame) -> pl.DataFrame:
     return top.join(how, on="id", how="left")
 
 
-def _once_per_rater(frame: pl.DataFrame, name: str) -> pl.DataFrame:
+def _once_per_rater(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     known = pl.col("rater").is_not_null() & pl.col("label").is_not_null()
+    again = known & ~pl.struct("id", "rater").is_first_distinct()
     answers = pl.col("label").n_unique().over("id", "rater")
-    torn = frame.select(known & (answers > 1) & ~pl.struct("id", "rater").is_first_distinct())
-    if torn.to_series().any():
-        at = first_true(torn.to_series())
+    torn = frame.select(again & (answers > 1)).to_series().arg_true()
+    if len(torn):
+        at = int(torn[0])
         raise DataError(
-            name,
-            f"rater {shown(frame['rater'][at])} labelled {shown(frame['id'][at])} in two ways",
+            source,
+            f"rater {quote(frame['rater'][at])} labelled {quote(frame['id'][at])} in two ways",
             row=at + 1,
             column="label",
             remedy="keep one label per id and rater",
         )
-    again = known & ~pl.struct("id", "rater").is_first_distinct()
     return frame.filter(~again)

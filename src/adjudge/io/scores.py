@@ -1,4 +1,4 @@
-"""Scores: one response, one criterion, one judge, a number; people's numbers beside it."""
+"""Scores: one response, one criterion, one judge, a number; people's numbers next to it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from adjudge.errors import DataError
-from adjudge.io._schema import Column, checked, load, refuse_duplicates, refuse_where
-from adjudge.io.judgments import UNNAMED
-from adjudge.io.tables import TableLike
-from adjudge.records import MEASURED, STATUSES
+from adjudge.io.columns import Column, Layout, add_unnamed, check_columns
+from adjudge.io.judgments import check_status
+from adjudge.io.refusals import refuse_duplicates, refuse_where
+from adjudge.io.tables import TableLike, read_table, source_name
+from adjudge.records import STATUSES
 
-LAYOUT = (
+LAYOUT = Layout(
+    "scores",
     Column(name="id"),
     Column(name="doc_id", required=True, filled=True),
     Column(name="model", also=("system",)),
@@ -21,9 +23,9 @@ LAYOUT = (
     Column(name="judge"),
     Column(name="protocol"),
     Column(name="status", choices=STATUSES),
-    Column(name="judge_score", kind="number", required=True),
-    Column(name="score_probs", kind="numbers", low=0, high=1),
-    Column(name="human_score", kind="number"),
+    Column(name="judge_score", type="number", required=True),
+    Column(name="score_probs", type="numbers", low=0, high=1),
+    Column(name="human_score", type="number"),
     Column(name="judge_fingerprint"),
     Column(name="repeat"),
 )
@@ -50,19 +52,10 @@ def read_scores(
     >>> frame["human_scores"][0].to_list()
     [5.0, 3.0]
     """
-    frame, name = load(source, LAYOUT, columns=columns, expected="scores")
-    return check_scores(frame, name, raters=raters)
-
-
-def check_scores(
-    frame: pl.DataFrame, name: str, *, raters: Sequence[str] | None = None
-) -> pl.DataFrame:
-    """The frame as scores, or a DataError that names `name` and the row."""
+    frame, name = LAYOUT.load(source, columns), source_name(source)
     named = list(raters) if raters is not None else [c for c in frame.columns if _RATER.match(c)]
-    layout = (*LAYOUT, *(Column(name=rater, kind="number", required=True) for rater in named))
-    frame = checked(frame, layout, name, expected="scores")
-    frame = _with_names(frame)
-    frame = _with_status(frame, name)
+    more = [Column(name=rater, type="number", required=True) for rater in named]
+    frame = _with_status(_with_names(LAYOUT.check(frame, name, more)), name)
     frame = _with_people(frame, named)
     if "score_probs" in frame.columns:
         _check_probs(frame, name)
@@ -70,31 +63,27 @@ def check_scores(
     key += ["repeat"] if "repeat" in frame.columns else []
     if frame.get_column("model").null_count():
         key.insert(0, "id")
-    refuse_duplicates(
-        frame, key, name, "keep one row each, or number repeated answers in a column `repeat`"
-    )
-    first = [c.name for c in LAYOUT if c.name in frame.columns]
-    return frame.select(first + [other for other in frame.columns if other not in first])
+    remedy = "keep one row each, or number repeated answers in a column `repeat`"
+    refuse_duplicates(frame, key, source=name, remedy=remedy)
+    return LAYOUT.sort(frame)
 
 
-def check_human_scores(frame: pl.DataFrame, name: str) -> pl.DataFrame:
+def read_human_scores(source: TableLike) -> pl.DataFrame:
     """People's scores without a judge's: doc_id, model, criterion and one column per rater."""
+    frame, name = read_table(source), source_name(source)
     raters = [column for column in frame.columns if _RATER.match(column)]
+    key = ["doc_id", "model", "criterion"]
     layout = [
-        Column(name="doc_id", required=True, filled=True),
-        Column(name="model", required=True, filled=True),
-        Column(name="criterion", required=True, filled=True),
-        *(Column(name=rater, kind="number") for rater in raters),
+        *(Column(name=column, required=True, filled=True) for column in key),
+        *(Column(name=rater, type="number") for rater in raters),
     ]
-    frame = checked(frame, layout, name)
-    refuse_duplicates(
-        frame, ["doc_id", "model", "criterion"], name, "keep one row per summary and criterion"
-    )
+    frame = check_columns(frame, layout, name).select(*key, *raters, pl.exclude(*key, *raters))
+    refuse_duplicates(frame, key, source=name, remedy="keep one row per summary and criterion")
     return _with_people(frame, raters)
 
 
 def join_human_scores(scores: pl.DataFrame, human: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    """The judge's scores with people's beside them, and how many rows found none.
+    """The judge's scores with people's next to them, and how many rows have none.
 
     Joined by doc_id, model and criterion. Columns of people that `scores` has already are
     replaced.
@@ -107,11 +96,7 @@ def join_human_scores(scores: pl.DataFrame, human: pl.DataFrame) -> tuple[pl.Dat
 
 
 def _with_names(frame: pl.DataFrame) -> pl.DataFrame:
-    frame = frame.with_columns(
-        pl.lit(UNNAMED).alias(column)
-        for column in ("criterion", "judge", "protocol")
-        if column not in frame.columns
-    )
+    frame = add_unnamed(frame, ("criterion", "judge", "protocol"))
     if "model" not in frame.columns:
         frame = frame.with_columns(model=pl.lit(None, pl.String))
     if "id" not in frame.columns:
@@ -120,57 +105,38 @@ def _with_names(frame: pl.DataFrame) -> pl.DataFrame:
     return frame
 
 
-def _with_status(frame: pl.DataFrame, name: str) -> pl.DataFrame:
+def _with_status(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    if "status" in frame.columns:
+        remedy = "give the score, or the status that fits"
+        number = "judge_score"
+        check_status(frame, source, number=number, values=[number], remedy=remedy)
+        return frame
     silent = pl.col("judge_score").is_null()
-    if "status" not in frame.columns:
-        return frame.with_columns(
-            status=pl.when(silent).then(pl.lit("error")).otherwise(pl.lit("ok"))
-        )
-    measured = pl.col("status").is_in(list(MEASURED)).fill_null(False)
-    refuse_where(
-        frame,
-        measured & silent,
-        name,
-        "is empty though the row is {}",
-        column="judge_score",
-        remedy="give the score, or the status that fits",
-        show="status",
-    )
-    refuse_where(
-        frame,
-        ~measured & ~silent,
-        name,
-        "holds a number though the row is {}",
-        column="judge_score",
-        remedy="only ok and censored rows carry one",
-        show="status",
-    )
-    return frame
+    return frame.with_columns(status=pl.when(silent).then(pl.lit("error")).otherwise(pl.lit("ok")))
 
 
 def _with_people(frame: pl.DataFrame, raters: Sequence[str]) -> pl.DataFrame:
-    told = list(raters) or (["human_score"] if "human_score" in frame.columns else [])
-    if not told:
+    given = list(raters) or (["human_score"] if "human_score" in frame.columns else [])
+    if not given:
         return frame
-    people = pl.concat_list(told).list.drop_nulls()
+    people = pl.concat_list(given).list.drop_nulls()
     return frame.with_columns(human_scores=pl.when(people.list.len() > 0).then(people))
 
 
-def _check_probs(frame: pl.DataFrame, name: str) -> None:
+def _check_probs(frame: pl.DataFrame, source: str) -> None:
     lengths = frame.get_column("score_probs").list.len().drop_nulls().unique()
     if lengths.len() > 1:
         raise DataError(
-            name,
-            f"lists of {lengths.min()!r} and of {lengths.max()!r} numbers stand side by side",
+            source,
+            f"has lists of {lengths.min()!r} and of {lengths.max()!r} numbers",
             column="score_probs",
             remedy="give one probability per step of the scale in every row",
         )
     refuse_where(
         frame,
         (pl.col("score_probs").list.sum() - 1).abs() > _SUM_TOLERANCE,
-        name,
         "{} does not add up to 1",
+        source=source,
         column="score_probs",
         remedy="give probabilities over the whole scale",
-        show="score_probs",
     )

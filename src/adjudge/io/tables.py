@@ -1,6 +1,7 @@
-"""Tables of any shape we know, told apart by content: JSON lines, JSON array, CSV, TSV, Parquet.
+"""Tables of any shape we know, recognised by content: JSON lines, JSON array, CSV, TSV, Parquet.
 
-`read_table` gives a frame; `iter_rows` gives records one by one in bounded memory.
+`read_table` gives a frame, `iter_rows` records one by one in bounded memory, and `open_table` a
+`Table`: the rows of a file that was parsed once, which every reader takes in place of a path.
 """
 
 from __future__ import annotations
@@ -9,23 +10,43 @@ import io
 import json
 import sys
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io._csv import STREAM_BLOCK, csv_blocks
-from adjudge.io._json import Record, column_series, json_frame, json_records, records_frame
-from adjudge.io._source import Source, opened
+from adjudge.io.csv_files import STREAM_BLOCK, csv_blocks, type_columns
+from adjudge.io.files import File, open_file
+from adjudge.io.json_files import Record, column_series, json_frame, json_records, records_frame
 
 #: How an in-memory frame is called in errors.
 FRAME_NAME = "<frame>"
 _PARQUET_ROWS = 4096
 
-#: A path, a polars frame or a pandas frame (or a list of dicts, or a dict of columns).
+#: A path, a Table, a polars or pandas frame, a list of dicts or a dict of columns.
 TableLike = Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Table:
+    """Rows that were parsed once, and where they came from."""
+
+    frame: pl.DataFrame
+    #: The path as it was given, for errors.
+    name: str = FRAME_NAME
+    #: What the rows were checked to be: pairs, battles, judgments ...; None: as in the file.
+    kind: str | None = None
+    #: The format they were read with, native or public; of unchecked rows, what they look like.
+    format: str | None = None
+    #: Rows of the file (or games in them) that could not be used, by reason.
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    #: What a reader of a converted data set should know.
+    notes: tuple[str, ...] = ()
+    #: Of unchecked CSV, the fields as they are written: which of them are text, a reader decides.
+    fields: pl.DataFrame | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +57,17 @@ class NamedRows:
     rows: Iterator[Record]
 
 
+@contextmanager
+def parse_file(path: str | Path) -> Iterator[File]:
+    """A file about to be read to its end. Every full reading passes here, so that tests count."""
+    with open_file(path) as file:
+        yield file
+
+
 def read_table(
     source: TableLike, *, text: Collection[str] | None = (), without: Collection[str] = ()
 ) -> pl.DataFrame:
-    """The rows of a file, whatever of the known kinds it is; gzip is seen through.
+    """The rows of a file, whatever of the known kinds it is; gzip is unpacked.
 
     CSV columns become whole numbers, numbers or booleans only where every value is written as
     one: `007` stays text. `text` names columns that stay text in any case (None: all of them),
@@ -47,36 +75,69 @@ def read_table(
     A missing or empty file, broken UTF-8, a broken JSON line, a ragged row and a line above
     64 MiB raise DataError with the row, counted from 1 without the header.
     """
+    if isinstance(source, Table) and source.fields is not None:
+        kept = source.fields.columns if text is None else text
+        return source.frame.with_columns(c for c in source.fields if c.name in kept)
     if not isinstance(source, (str, Path)):
         return as_frame(source)
-    with opened(source) as found:
-        if found.kind == "parquet":
-            frame = _parquet(found, without)
-        elif found.kind == "csv":
-            frame = _typed(pl.concat(list(csv_blocks(found))), text)
+    rows, untyped = _parse(source, without)
+    return type_columns(rows, text) if untyped and text is not None else rows
+
+
+def parse_table(source: TableLike) -> Table:
+    """All rows of a file or frame, unchecked; a Table as it is."""
+    if isinstance(source, Table):
+        return source
+    if not isinstance(source, (str, Path)):
+        return Table(frame=as_frame(source))
+    rows, untyped = _parse(source)
+    if not untyped:
+        return Table(frame=rows, name=str(source))
+    return Table(frame=type_columns(rows, ()), name=str(source), fields=rows)
+
+
+def _parse(path: str | Path, without: Collection[str] = ()) -> tuple[pl.DataFrame, bool]:
+    """All rows, and whether they are CSV fields, whose types are still open."""
+    with parse_file(path) as file:
+        if file.container == "parquet":
+            rows = _parquet(file, without)
+        elif file.container == "csv":
+            rows = pl.concat(list(csv_blocks(file)))
         else:
-            frame = json_frame(found)
-    if frame.height == 0 or frame.width == 0:
-        raise DataError(source, "has no rows", remedy="give a file with at least one row")
-    return frame
+            rows = json_frame(file)
+    if rows.height == 0 or rows.width == 0:
+        raise DataError(path, "has no rows", remedy="give a file with at least one row")
+    return rows, file.container == "csv"
 
 
 def iter_rows(source: TableLike) -> Iterator[Record]:
     """The rows as dicts, one at a time, in bounded memory; CSV fields stay text."""
-    if isinstance(source, NamedRows):
+    if isinstance(source, (str, Path)):
+        with parse_file(source) as file:
+            yield from _records(file)
+    elif isinstance(source, NamedRows):
         yield from source.rows
-        return
+    else:
+        fields = source.fields if isinstance(source, Table) else None
+        yield from (as_frame(source) if fields is None else fields).iter_rows(named=True)
+
+
+def first_row(source: TableLike) -> Record | None:
+    """The first row alone: of a file its beginning is read and no more."""
     if not isinstance(source, (str, Path)):
-        yield from as_frame(source).iter_rows(named=True)
-        return
-    with opened(source) as found:
-        if found.kind == "parquet":
-            yield from _parquet_rows(found)
-        elif found.kind == "csv":
-            for block in csv_blocks(found, block=STREAM_BLOCK):
-                yield from block.iter_rows(named=True)
-        else:
-            yield from json_records(found)
+        return next(iter_rows(source), None)
+    with open_file(source) as file:
+        return next(_records(file), None)
+
+
+def _records(file: File) -> Iterator[Record]:
+    if file.container == "parquet":
+        yield from _parquet_rows(file)
+    elif file.container == "csv":
+        for block in csv_blocks(file, block=STREAM_BLOCK):
+            yield from block.iter_rows(named=True)
+    else:
+        yield from json_records(file)
 
 
 def quick_rows(frame: pl.DataFrame) -> Iterator[Record]:
@@ -92,19 +153,21 @@ def quick_rows(frame: pl.DataFrame) -> Iterator[Record]:
 
 def is_json(path: str | Path) -> bool:
     """Whether a file holds JSON lines or a JSON array."""
-    with opened(path) as found:
-        return found.kind in ("json_lines", "json_array")
+    with open_file(path) as file:
+        return file.container in ("json_lines", "json_array")
 
 
 def source_name(source: TableLike) -> str:
     """The path as given, or the name of an in-memory frame, for errors."""
-    if isinstance(source, NamedRows):
+    if isinstance(source, (Table, NamedRows)):
         return source.name
     return str(source) if isinstance(source, (str, Path)) else FRAME_NAME
 
 
 def as_frame(source: TableLike) -> pl.DataFrame:
     """A polars frame from polars, pandas, a dict of columns or a list of dicts."""
+    if isinstance(source, Table):
+        return source.frame
     if isinstance(source, pl.DataFrame):
         frame = source
     elif isinstance(source, pl.LazyFrame):
@@ -129,10 +192,10 @@ def _plain(frame: pl.DataFrame) -> pl.DataFrame:
     """Bytes (in hexadecimal where they are no UTF-8), categories and spans of time as text."""
     odd = (pl.Binary, pl.Categorical, pl.Duration, pl.Enum)
     columns = [column for column in frame if column.dtype in odd]
-    return frame.with_columns(map(_without_kind, columns)) if columns else frame
+    return frame.with_columns(map(_as_plain_text, columns)) if columns else frame
 
 
-def _without_kind(column: pl.Series) -> pl.Series:
+def _as_plain_text(column: pl.Series) -> pl.Series:
     if column.dtype == pl.Duration:
         return column.dt.to_string()
     try:
@@ -181,20 +244,20 @@ def _from_columns(columns: Mapping[str, Any]) -> pl.DataFrame:
         raise DataError(FRAME_NAME, "columns differ in length", remedy=lengths) from None
 
 
-def _parquet(found: Source, without: Collection[str]) -> pl.DataFrame:
-    data = found.everything()
+def _parquet(file: File, without: Collection[str]) -> pl.DataFrame:
+    data = file.everything()
     try:
         names = pl.read_parquet_schema(io.BytesIO(data)) if without else None
         wanted = None if names is None else [name for name in names if name not in without]
         return _plain(pl.read_parquet(data, columns=wanted))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        raise _broken_parquet(found, error) from None
+        raise _broken_parquet(file, error) from None
 
 
-def _parquet_rows(found: Source) -> Iterator[Record]:
+def _parquet_rows(file: File) -> Iterator[Record]:
     # Parquet is read by slices, so it needs a file that can be sought: gzip is unpacked whole.
     start = 0
-    data: Path | bytes = found.everything() if found.packed else found.path
+    data: Path | bytes = file.everything() if file.packed else file.path
     try:
         while True:
             rows = pl.scan_parquet(data).slice(start, _PARQUET_ROWS).collect()
@@ -203,36 +266,11 @@ def _parquet_rows(found: Source) -> Iterator[Record]:
             yield from _plain(rows).iter_rows(named=True)
             start += rows.height
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        raise _broken_parquet(found, error) from None
+        raise _broken_parquet(file, error) from None
 
 
-def _broken_parquet(found: Source, error: BaseException) -> DataError:
-    told = str(error).strip().splitlines() or [type(error).__name__]
+def _broken_parquet(file: File, error: BaseException) -> DataError:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
     return DataError(
-        found.path, f"is not a whole Parquet file ({told[0]})", remedy="write or copy it again"
+        file.path, f"is not a whole Parquet file ({lines[0]})", remedy="write or copy it again"
     )
-
-
-def _typed(frame: pl.DataFrame, text: Collection[str] | None) -> pl.DataFrame:
-    if text is None:
-        return frame
-    return frame.with_columns(
-        _lossless(frame.get_column(name)) for name in frame.columns if name not in text
-    )
-
-
-def _lossless(column: pl.Series) -> pl.Series:
-    """The column as numbers where each field is plainly one, else as it is."""
-    if column.null_count() == column.len():
-        return column
-    whole = column.cast(pl.Int64, strict=False)
-    if (whole.cast(pl.String) == column).all() and whole.null_count() == column.null_count():
-        return whole
-    plain = column.str.contains(r"^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$")
-    if plain.all():
-        number = column.cast(pl.Float64, strict=False)
-        if number.null_count() == column.null_count() and not number.is_infinite().any():
-            return number
-    if column.is_in(["true", "false", "True", "False"]).all():
-        return column.str.to_lowercase() == "true"
-    return column

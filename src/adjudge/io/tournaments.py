@@ -6,12 +6,14 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from adjudge.io._schema import Column, checked, load, missing, refuse_where
-from adjudge.io.judgments import UNNAMED
-from adjudge.io.tables import TableLike
+from adjudge.io.battles import refuse_self_meetings
+from adjudge.io.columns import Column, Layout, add_unnamed
+from adjudge.io.refusals import refuse_where
+from adjudge.io.tables import TableLike, source_name
 
 VERDICTS = ("A", "B", "tie")
-LAYOUT = (
+LAYOUT = Layout(
+    "tournaments",
     Column(name="doc_id", required=True, filled=True, also=("question_id",)),
     Column(name="model_a", required=True, filled=True),
     Column(name="model_b", required=True, filled=True),
@@ -20,9 +22,9 @@ LAYOUT = (
     Column(name="verdict", choices=VERDICTS),
     Column(name="verdict_fwd", choices=VERDICTS, also=("judge_label",)),
     Column(name="verdict_rev", choices=VERDICTS, also=("judge_label_rev",)),
-    Column(name="p_a", kind="number", low=0, high=1),
-    Column(name="p_fwd", kind="number", low=0, high=1),
-    Column(name="p_rev", kind="number", low=0, high=1),
+    Column(name="p_a", type="number", low=0, high=1),
+    Column(name="p_fwd", type="number", low=0, high=1),
+    Column(name="p_rev", type="number", low=0, high=1),
     Column(name="order", choices=("ab", "ba")),
     Column(name="repeat"),
 )
@@ -34,9 +36,9 @@ def read_tournaments(
     """Verdicts of a tournament as a checked frame.
 
     Always there: doc_id, model_a, model_b, judge, criterion, verdict. A verdict is about the
-    models, whichever stood first: A = model_a. Where it is empty the judge decided nothing, and
+    models, whichever was shown first: A = model_a. Where it is empty the judge decided nothing, and
     nothing is guessed. Without verdicts they follow from p_a: A above one half, B below, tie at
-    exactly one half. A file with both orders side by side (verdict_fwd and verdict_rev, or p_fwd
+    exactly one half. A file with both orders in one row (verdict_fwd and verdict_rev, or p_fwd
     and p_rev) becomes two rows per pair, with `order` ab and ba; judge_label and judge_label_rev
     are read as the former, question_id as doc_id.
 
@@ -47,34 +49,14 @@ def read_tournaments(
     >>> rows.select("order", "verdict").rows()
     [('ab', 'A'), ('ba', 'B')]
     """
-    frame, name = load(source, LAYOUT, columns=columns, expected="tournaments")
-    return check_tournaments(frame, name)
-
-
-def check_tournaments(frame: pl.DataFrame, name: str) -> pl.DataFrame:
-    """The frame as tournaments, or a DataError that names `name` and the row."""
-    frame = checked(frame, LAYOUT, name, expected="tournaments")
-    refuse_where(
-        frame,
-        pl.col("model_a") == pl.col("model_b"),
-        name,
-        "{} meets itself",
-        column="model_b",
-        remedy="drop comparisons of a model with itself",
-        show="model_a",
-    )
-    frame = _with_verdict(frame, name)
-    frame = frame.with_columns(
-        pl.lit(UNNAMED).alias(column)
-        for column in ("judge", "criterion")
-        if column not in frame.columns
-    )
+    frame, name = LAYOUT.read(source, columns), source_name(source)
+    refuse_self_meetings(frame, name)
+    frame = add_unnamed(_with_verdict(frame, name), ("judge", "criterion"))
     _refuse_second(frame, name)
-    first = [c.name for c in LAYOUT if c.name in frame.columns]
-    return frame.select(first + [other for other in frame.columns if other not in first])
+    return LAYOUT.sort(frame)
 
 
-def _with_verdict(frame: pl.DataFrame, name: str) -> pl.DataFrame:
+def _with_verdict(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     here = set(frame.columns)
     if "verdict" in here:
         return frame
@@ -86,7 +68,7 @@ def _with_verdict(frame: pl.DataFrame, name: str) -> pl.DataFrame:
         both = frame.with_columns(verdict_fwd=_from("p_fwd"), verdict_rev=_from("p_rev"))
         return _both_orders(both, "verdict_fwd", "verdict_rev")
     remedy = "give verdict or p_a, or verdict_fwd and verdict_rev"
-    raise missing(frame, "verdict", name, "tournaments", remedy)
+    raise LAYOUT.missing(frame, "verdict", source, remedy)
 
 
 def _from(column: str) -> pl.Expr:
@@ -114,7 +96,7 @@ def _both_orders(frame: pl.DataFrame, forward: str, reverse: str) -> pl.DataFram
     return pl.concat(halves).sort("_row", "_half").drop("_row", "_half")
 
 
-def _refuse_second(frame: pl.DataFrame, name: str) -> None:
+def _refuse_second(frame: pl.DataFrame, source: str) -> None:
     """One verdict per document, unordered pair, judge, criterion, order and repeat."""
     key = ["doc_id", "judge", "criterion"]
     key += [column for column in ("protocol", "order", "repeat") if column in frame.columns]
@@ -124,9 +106,8 @@ def _refuse_second(frame: pl.DataFrame, name: str) -> None:
     refuse_where(
         frame,
         again,
-        name,
         "{} was compared with the same model here before",
+        source=source,
         column="model_a",
         remedy="keep one row per pair, or number repeated answers in a column `repeat`",
-        show="model_a",
     )

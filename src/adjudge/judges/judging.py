@@ -61,7 +61,7 @@ def judge_pairs(pairs: SubjectSource, *, judge: str | Backend, **options: Any) -
     options are those of `judge_pairs_async`. Works where an event loop is running too (notebooks).
 
     >>> from adjudge.simulate.pairs import simulate_pairs
-    >>> done = judge_pairs(simulate_pairs(50, rng=1), judge="simulated:accuracy=0.9", store=None)
+    >>> done = judge_pairs(simulate_pairs(50, seed=1), judge="simulated:accuracy=0.9", store=None)
     >>> done.summary.statuses, done.judgments.height
     ({'ok': 50}, 50)
     """

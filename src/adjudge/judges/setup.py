@@ -8,7 +8,7 @@ from typing import Any
 
 from adjudge._validation import one_of
 from adjudge.errors import ArgumentError
-from adjudge.io import PUBLIC_FORMATS, open_items, sniff
+from adjudge.io import kinds_of, open_items, sniff
 from adjudge.judges.fingerprint import make_judge
 from adjudge.judges.interface import Backend, Judge, JudgeProtocol
 from adjudge.judges.prices import Price, price_for, read_prices
@@ -72,11 +72,8 @@ def _holds_items(source: SubjectSource, fmt: str | None) -> bool:
     """Whether a file or frame has single responses and no pairs."""
     if not isinstance(source, (str, Path)) and not hasattr(source, "columns"):
         return False
-    found = fmt or sniff(source)
-    if found is not None and found in PUBLIC_FORMATS:
-        gives = PUBLIC_FORMATS[found].gives
-        return "items" in gives and "pairs" not in gives
-    return found == "items"
+    kinds = kinds_of(fmt or sniff(source))
+    return "items" in kinds and "pairs" not in kinds
 
 
 def price_of(judge: Judge, prices: str | Path | Mapping[str, Price] | None) -> Price | None:

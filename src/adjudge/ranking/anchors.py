@@ -46,7 +46,7 @@ def make_anchors(
     battles: TableLike,
     *,
     method: str = "auto",
-    fmt: str | None = None,
+    format: str | None = None,
     baseline: str | None = None,
     human: str | None = None,
     verdict: str | None = None,
@@ -62,7 +62,7 @@ def make_anchors(
     """
     from adjudge import __version__
 
-    frame, unread = load_battles(battles, fmt, baseline=baseline)
+    frame, unread = load_battles(battles, format, baseline=baseline)
     l2 = positive(l2, "l2")
     draw = generator(rng)
     found, source = battles_from_frame(frame, human=human, verdict=verdict, score=score)

@@ -10,7 +10,6 @@ alone. All become one number per battle, s, positive when it favours model_a:
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,32 +17,25 @@ import polars as pl
 
 from adjudge._validation import FloatArray
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import PUBLIC_FORMATS, open_battles, read_battles, read_table, sniff
+from adjudge.io import open_battles
 from adjudge.io.tables import as_text
 from adjudge.ranking.counts import Battles, code_names, outcome_targets
 
 #: Probabilities nearer to 0 or 1 than this are moved there: their log-odds would be infinite.
 CLOSEST = 1e-6
-_TEXT = ("id", "model_a", "model_b", "prompt_id", "judge", "label")
 _HUMAN = ("winner", "human_pref", "label")
 _VERDICT = ("verdict", "judge_pref", "judge_winner", "judge_verdict")
 
 
 def load_battles(
-    source: Any, fmt: str | None = None, *, baseline: str | None = None
+    source: Any, format: str | None = None, *, baseline: str | None = None
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     """Battles from a path or a frame, native or public, and what reading left out.
 
     People's votes may be missing; a `label` column (as judgments have) counts as votes.
     """
-    if fmt not in (None, "battles") or sniff(source) in PUBLIC_FORMATS:
-        opened = open_battles(source, fmt, baseline=baseline)
-        return opened.frame, dict(opened.dropped)
-    frame = read_table(source, text=_TEXT)
-    if {"winner", "human_pref"} & set(frame.columns):
-        return read_battles(source if isinstance(source, (str, Path)) else frame), {}
-    votes = as_text(frame["label"]) if "label" in frame.columns else pl.lit(None, pl.String)
-    return read_battles(frame.with_columns(human_pref=votes)), {}
+    table = open_battles(source, format, baseline=baseline, votes_required=False)
+    return table.frame, dict(table.dropped)
 
 
 def battles_from_frame(

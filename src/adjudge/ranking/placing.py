@@ -45,7 +45,7 @@ def place(
     anchors: str | Path | Anchors | Mapping[str, Any],
     *,
     alpha: float = 0.1,
-    fmt: str | None = None,
+    format: str | None = None,
     baseline: str | None = None,
     verdict: str | None = None,
     score: str | None = None,
@@ -69,7 +69,7 @@ def place(
     level = exact_level(alpha)
     draw = generator(rng)
     replicates = kept.replicates if replicates is None else count(replicates, "replicates", least=2)
-    frame, unread = load_battles(battles, fmt, baseline=baseline)
+    frame, unread = load_battles(battles, format, baseline=baseline)
     warnings = _same_judge(frame, kept)
     found, source = battles_from_frame(frame, verdict=verdict, score=score)
     if source != kept.score_source:

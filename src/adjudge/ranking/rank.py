@@ -44,7 +44,7 @@ def rank(
     battles: TableLike,
     *,
     method: str = "auto",
-    fmt: str | None = None,
+    format: str | None = None,
     baseline: str | None = None,
     human: str | None = None,
     verdict: str | None = None,
@@ -67,7 +67,7 @@ def rank(
     """Rank models by their battles.
 
     `battles` is a path or a frame (polars, pandas) in the battles format, or a public data set
-    that io knows (`fmt`, `baseline`: as `adjudge.io.open_battles`). `method`:
+    that io knows (`format`, `baseline`: as `adjudge.io.open_battles`). `method`:
 
     * `soft-elo` Bradley-Terry on sigma(beta s), beta fitted to people's votes (or given);
     * `hard-elo` on the judge's verdicts; `smoothed` on verdicts pulled to `smoothing` (chosen by
@@ -86,7 +86,7 @@ def rank(
     ...       "winner": ["model_a", "tie", "tie"]}, interval="none").models[0].model
     'x'
     """
-    frame, unread = load_battles(battles, fmt, baseline=baseline)
+    frame, unread = load_battles(battles, format, baseline=baseline)
     if method != "auto":
         one_of(method, METHODS, "method")
     one_of(interval, INTERVALS, "interval")

@@ -121,7 +121,7 @@ def reproduce_diagnosis(
             models=SYSTEMS,
             criteria=_CRITERION_NOISE,
             judges=_JUDGE_NOISE,
-            rng=seed,
+            seed=seed,
         )
         name = "simulator" if weigh == "documents" else "simulator, rows"
         sets[name] = diagnose_scores(
@@ -301,5 +301,5 @@ def _judge(
         repeats=repeats,
         judge=judge,
         criterion=criterion,
-        rng=seed,
+        seed=seed,
     ).frame

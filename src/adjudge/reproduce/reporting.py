@@ -82,7 +82,7 @@ def simulate_setting(
     z = normal_quantile(level)
     half_m = m // 2
     k, c0, c1 = draw_counts(
-        RATES, q0, q1, n=N, m0=half_m, m1=half_m, replications=replications, rng=rng
+        RATES, q0, q1, n=N, m0=half_m, m1=half_m, replications=replications, seed=rng
     )
     p = k / N
     equal = corrected_interval(
@@ -118,7 +118,7 @@ def simulate_setting(
 def one_run(m: int, q0: float, q1: float, level: float, rng: np.random.Generator) -> SingleRun:
     """Figure 6a: a single run, judge alone and corrected, with intervals."""
     half_m = m // 2
-    k, c0, c1 = draw_counts(RATES, q0, q1, n=N, m0=half_m, m1=half_m, replications=1, rng=rng)
+    k, c0, c1 = draw_counts(RATES, q0, q1, n=N, m0=half_m, m1=half_m, replications=1, seed=rng)
     p, s0, s1 = (k / N).ravel(), (c0 / half_m).ravel(), (c1 / half_m).ravel()
     low, high, _ = corrected_interval(p, s0, s1, N, half_m, half_m, confidence_level=level)
     half = normal_quantile(level) * np.sqrt(p * (1 - p) / N)

@@ -15,7 +15,8 @@ import polars as pl
 from adjudge._validation import count
 from adjudge.errors import ArgumentError
 from adjudge.io import (
-    PUBLIC_FORMATS,
+    FORMATS,
+    kinds_of,
     open_judgments,
     read_judgments,
     read_pairs,
@@ -126,7 +127,7 @@ def published_for(dataset: str, judge: str) -> list[PublishedRisk]:
 
 
 def _simulated(n: int, n_splits: int, seed: int) -> ReproducedSet:
-    frame = read_judgments(two_order_judge(n, rng=seed))
+    frame = read_judgments(two_order_judge(n, seed=seed))
     frame = frame.with_columns(judge=pl.lit("simulated"))
     return _reproduce(SIMULATOR, frame, n, n, n_splits, seed)
 
@@ -135,21 +136,18 @@ def _judgments(
     name: str, source: TableLike, judge: str | None, n: int, seed: int, asking: Mapping[str, Any]
 ) -> tuple[pl.DataFrame, int]:
     """Decided rows, of a judge that was asked about a sample of them if need be; how many items."""
-    found = sniff(source)
-    public = PUBLIC_FORMATS.get(found or "")
-    if found == "judgments" or (
-        judge is None and public is not None and "judgments" in public.gives
-    ):
+    format = sniff(source)
+    if format == "judgments" or (judge is None and "judgments" in kinds_of(format)):
         decided = _decided(name, open_judgments(source).frame)
         return decided, decided.get_column("id").n_unique()
     if judge is None:
         raise ArgumentError(
             "data", name, "holds pairs, not judgments: also give a --judge to ask about them"
         )
-    if public is None:
+    if format is None or format not in FORMATS:
         pairs = read_pairs(source)
     else:
-        pairs = read_public(source, found, kind="pairs", seed=seed).frame
+        pairs = read_public(source, format, kind="pairs", seed=seed).frame
     decided = _decided(name, pairs)
     asked = judge_pairs(_sample(decided, n, seed), judge=judge, **asking)
     return read_judgments(asked.judgments), decided.height

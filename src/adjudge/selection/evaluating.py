@@ -49,7 +49,7 @@ def evaluate(
     and scope, fdr and pac on preference_entropy; the table has every combination.
 
     >>> from adjudge.simulate.selective import two_order_judge
-    >>> seen = evaluate(two_order_judge(300, rng=1), n_splits=50, alphas=[0.2])
+    >>> seen = evaluate(two_order_judge(300, seed=1), n_splits=50, alphas=[0.2])
     >>> [s.signal for s in seen.signals]
     ['preference_entropy', 'single_order', 'swap_vote']
     """

@@ -44,7 +44,7 @@ def pac_threshold(
     independent rows, P(error | accepted) <= alpha for new rows of the same kind. Without ties the
     proof (docs/guarantees.md) holds for every relation of score and error; with ties it asks that
     rows beyond the point where the error rate among the accepted first exceeds alpha are wrong at
-    least alpha of the time, and tests/coverage tries others. It says nothing about the share of
+    least alpha of the time, and tests/montecarlo tries others. It says nothing about the share of
     errors in one particular batch.
 
     >>> pac_threshold([0.1] * 22, [0] * 22, alpha=0.1).accepts

@@ -51,7 +51,7 @@ def plan_selection(
     in every later step.
 
     >>> from adjudge.simulate.selective import two_order_judge
-    >>> plan = plan_selection(two_order_judge(400, rng=1), alpha=0.2, repeats=20)
+    >>> plan = plan_selection(two_order_judge(400, seed=1), alpha=0.2, repeats=20)
     >>> [point.n for point in plan.points]
     [25, 50, 100, 200, 400, 800, 1600]
     """

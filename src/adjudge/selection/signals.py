@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from adjudge._validation import BoolArray, FloatArray, IntArray
-from adjudge.io.judgments import UNNAMED
+from adjudge.io.columns import UNNAMED
 from adjudge.uncertainty import (
     confidence,
     preference_entropy,

@@ -44,7 +44,7 @@ def simulate_battles(
     prompts: int | None = None,
     informative: bool = True,
     new_models: int = 0,
-    rng: Seed = 0,
+    seed: Seed = 0,
 ) -> SimulatedBattles:
     """Draw battles between random pairs of models.
 
@@ -52,11 +52,11 @@ def simulate_battles(
     are averages of six criteria, in twelfths. The last `new_models` models get no votes and meet
     only the others.
 
-    >>> drawn = simulate_battles(models=5, battles=100, rng=1)
+    >>> drawn = simulate_battles(models=5, battles=100, seed=1)
     >>> drawn.frame.columns[:6]
     ['id', 'prompt_id', 'model_a', 'model_b', 'human_pref', 'score_a']
     """
-    draw = generator(rng)
+    draw = generator(seed)
     count(models, "models", least=2)
     count(battles, "battles", least=1)
     count(new_models, "new_models")

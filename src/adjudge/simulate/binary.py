@@ -31,14 +31,14 @@ def draw_counts(
     m0: ArrayLike,
     m1: ArrayLike,
     replications: int,
-    rng: Seed = 0,
+    seed: Seed = 0,
 ) -> DrawnCounts:
     """Replications of the paper's simulation, one row per rate: arrays (rates, replications).
 
     >>> draw_counts([0.2, 0.8], 0.7, 0.9, n=100, m0=10, m1=10, replications=5).k.shape
     (2, 5)
     """
-    stream = generator(rng)
+    stream = generator(seed)
     rate = np.atleast_1d(np.asarray(theta, dtype=np.float64))[:, None]
     shape = (rate.shape[0], count(replications, "replications", least=1))
     p = rate * q1 + (1 - rate) * (1 - q0)
@@ -64,7 +64,7 @@ def binary_rows(
     *,
     prompts: int,
     labels: int,
-    rng: Seed = 0,
+    seed: Seed = 0,
     difficulty: float = 0.0,
 ) -> pl.DataFrame:
     """A table of verdicts on the answers of several models to the same prompts, some labelled.
@@ -78,7 +78,7 @@ def binary_rows(
     >>> frame.height, frame["human"].null_count()
     (50, 40)
     """
-    stream = generator(rng)
+    stream = generator(seed)
     if not 0 <= difficulty < 1:
         raise ArgumentError("difficulty", difficulty, "give a number from 0 to below 1")
     size = len(models) * count(prompts, "prompts", least=1)

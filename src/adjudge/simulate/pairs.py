@@ -84,10 +84,10 @@ class SimulatedJudge:
         return _sigmoid(self.margin(name, label) + bias + self.noise * z)
 
     def draw(
-        self, labels: Sequence[str], rng: Seed = None
+        self, labels: Sequence[str], seed: Seed = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """p_fwd and p_rev for many pairs at once, from `rng` instead of the pairs' names."""
-        source = generator(rng)
+        """p_fwd and p_rev for many pairs at once, from `seed` instead of the pairs' names."""
+        source = generator(seed)
         n = len(labels)
         sure = np.minimum(self._confidence(source.random(n)), _MOST_SURE)
         right = source.random(n) < sure
@@ -117,16 +117,16 @@ class SimulatedJudge:
         return np.asarray(0.5 + u**power / 2)
 
 
-def simulate_pairs(n: int, *, rng: Seed = None, labelled: bool = True) -> list[Pair]:
+def simulate_pairs(n: int, *, seed: Seed = None, labelled: bool = True) -> list[Pair]:
     """Short arithmetic pairs, one answer right; which side is right is a fair coin.
 
-    >>> pair = simulate_pairs(1, rng=0)[0]
+    >>> pair = simulate_pairs(1, seed=0)[0]
     >>> a, b = pair.prompt.removeprefix("What is ").removesuffix("?").split(" + ")
     >>> right = pair.response_a if pair.label == "A" else pair.response_b
     >>> int(right) == int(a) + int(b)
     True
     """
-    source = generator(rng)
+    source = generator(seed)
     size = count(n, "n", least=1)
     left, right, slip = (source.integers(low, 1000, size) for low in (10, 10, 1))
     a_is_right = source.random(size) < 0.5

@@ -45,13 +45,13 @@ def simulate_scores(
     hardness_spread: float = 0.5,
     candour: float = 1.0,
     shift: float = 0.0,
-    rng: Seed = 0,
+    seed: Seed = 0,
 ) -> SimulatedScores:
     """Draw every model on every document, scored by every judge on every criterion.
 
     `criteria` and `judges` map names to noise; a judge's error on a criterion is scaled by both.
 
-    >>> simulate_scores(documents=2, models=3, rng=1).frame.height
+    >>> simulate_scores(documents=2, models=3, seed=1).frame.height
     6
     """
     count(documents, "documents", least=1)
@@ -63,7 +63,7 @@ def simulate_scores(
         raise ArgumentError("likeness", likeness, "give a number in [0, 1]")
     by_criterion = dict(criteria) if criteria is not None else {"quality": 1.0}
     by_judge = dict(judges) if judges is not None else {"simulated": 0.8}
-    draw = generator(rng)
+    draw = generator(seed)
     hardness = np.exp(draw.normal(0, hardness_spread, documents))
     doc = np.repeat(np.arange(documents), models)
     system = np.tile(np.arange(models), documents)

@@ -26,14 +26,14 @@ class ScoredWorld:
     rates: tuple[float, ...]
     tied: bool = False
 
-    def draw(self, shape: int | tuple[int, ...], rng: Seed) -> tuple[FloatArray, IntArray]:
+    def draw(self, shape: int | tuple[int, ...], seed: Seed) -> tuple[FloatArray, IntArray]:
         """Scores and 0/1 errors of the given shape.
 
         >>> s, e = informative().draw(3, 0)
         >>> s.shape, set(e) <= {0, 1}
         ((3,), True)
         """
-        gen = generator(rng)
+        gen = generator(seed)
         scores = gen.random(shape)
         cell = np.minimum((scores * len(self.rates)).astype(np.int64), len(self.rates) - 1)
         errors = (gen.random(shape) < np.asarray(self.rates)[cell]).astype(np.int64)
@@ -90,22 +90,22 @@ def heavily_tied(slope: float = 0.4, values: int = 5) -> ScoredWorld:
 
 
 def clustered(
-    world: ScoredWorld, *, prompts: int, rows: int, rng: Seed
+    world: ScoredWorld, *, prompts: int, rows: int, seed: Seed
 ) -> tuple[FloatArray, IntArray, IntArray]:
     """Scores, errors and prompt numbers where all rows of a prompt are alike.
 
-    >>> s, e, prompt = clustered(informative(), prompts=2, rows=3, rng=0)
+    >>> s, e, prompt = clustered(informative(), prompts=2, rows=3, seed=0)
     >>> prompt.tolist(), len(set(s.tolist()))
     ([0, 0, 0, 1, 1, 1], 2)
     """
     count(prompts, "prompts", least=1)
-    s, e = world.draw(prompts, rng)
+    s, e = world.draw(prompts, seed)
     times = count(rows, "rows", least=1)
     return np.repeat(s, times), np.repeat(e, times), np.repeat(np.arange(prompts), times)
 
 
 def two_order_judge(
-    n: int, *, skill: float = 1.2, position_bias: float = 0.8, noise: float = 0.7, rng: Seed = 0
+    n: int, *, skill: float = 1.2, position_bias: float = 0.8, noise: float = 0.7, seed: Seed = 0
 ) -> dict[str, list[float] | list[str]]:
     """Rows of a judge asked in both orders: id, label, p_fwd and p_rev, both about response_a.
 
@@ -113,11 +113,11 @@ def two_order_judge(
     `skill` times the margin, leans towards whatever stands first by `position_bias`, and is
     over-confident: its log odds carry `noise` that differs between the two orders.
 
-    >>> rows = two_order_judge(4, rng=0)
+    >>> rows = two_order_judge(4, seed=0)
     >>> sorted(rows), len(rows["id"])
     (['id', 'label', 'p_fwd', 'p_rev'], 4)
     """
-    gen = generator(rng)
+    gen = generator(seed)
     margin = gen.normal(size=count(n, "n", least=1))
     people = gen.random(n) < 1 / (1 + np.exp(-2 * margin))
     lean = position_bias * (1 + 0.5 * gen.normal(size=n))
@@ -138,18 +138,18 @@ def several_judges(
     *,
     skills: Sequence[float] = (1.0, 0.9, 0.8, 0.6, 0.0),
     scales: Sequence[float] = (1.0, 6.0, 2.5, 6.0, 1.0),
-    rng: Seed = 0,
+    seed: Seed = 0,
 ) -> tuple[FloatArray, IntArray]:
     """p_a of several judges of the same pairs (a column each), and whether people prefer A.
 
     Judge j sees `skills[j]` times the true margin under noise, part of which all judges share, and
     blows its log odds up by `scales[j]`: over-confidence. Six decimals are kept.
 
-    >>> p, prefers_a = several_judges(4, rng=0)
+    >>> p, prefers_a = several_judges(4, seed=0)
     >>> p.shape, set(prefers_a) <= {0, 1}
     ((4, 5), True)
     """
-    gen = generator(rng)
+    gen = generator(seed)
     margin = 1.2 * gen.normal(size=count(n, "n", least=1))
     noise = 0.5 * gen.normal(size=(n, 1)) + 0.9 * gen.normal(size=(n, len(skills)))
     odds = np.multiply.outer(margin, np.asarray(skills)) + noise

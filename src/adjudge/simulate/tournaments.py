@@ -59,14 +59,14 @@ def simulate_tournaments(
     judge: str = "simulated",
     criterion: str = "quality",
     theta: Sequence[float] | None = None,
-    rng: Seed = 0,
+    seed: Seed = 0,
 ) -> SimulatedTournaments:
     """Draw every pair of models on every document.
 
     `circular`, `ties` and `missing` are shares of documents, of asks and of asks. `order_pull` is
     in units of strength. Rows that are missing are there, with an empty verdict.
 
-    >>> drawn = simulate_tournaments(documents=2, models=3, rng=1)
+    >>> drawn = simulate_tournaments(documents=2, models=3, seed=1)
     >>> drawn.frame.height, drawn.frame.columns[:4]
     (6, ['doc_id', 'model_a', 'model_b', 'judge'])
     """
@@ -81,7 +81,7 @@ def simulate_tournaments(
     ):
         non_negative(value, name)
     probabilities([circular, ties, missing], "shares")
-    draw = generator(rng)
+    draw = generator(seed)
     strengths = draw.normal(0, spread, models) if theta is None else np.asarray(theta, dtype=float)
     models = len(strengths)
     pairs = np.array(list(combinations(range(models), 2)))

@@ -15,7 +15,7 @@ from adjudge.simulate.battles import simulate_battles
 @pytest.fixture
 def battles(tmp_path: Path) -> Path:
     path = tmp_path / "battles.csv"
-    simulate_battles(models=12, battles=1500, rng=3).frame.write_csv(path)
+    simulate_battles(models=12, battles=1500, seed=3).frame.write_csv(path)
     return path
 
 
@@ -59,7 +59,7 @@ def test_the_evaluation_is_drawn_when_there_is_one(battles: Path, tmp_path: Path
 
 
 def test_save_and_use_anchors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    world = simulate_battles(models=15, battles=4000, new_models=1, rng=1).frame
+    world = simulate_battles(models=15, battles=4000, new_models=1, seed=1).frame
     old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
     world.filter(pl.col("human_pref").is_not_null()).write_ndjson(old)
     world.filter(pl.col("human_pref").is_null()).drop("human_pref").write_ndjson(new)
@@ -136,7 +136,7 @@ def test_what_cannot_run_says_why(
 
 def test_plan_battles(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pool, rows = tmp_path / "pool.csv", tmp_path / "next.csv"
-    simulate_battles(models=6, battles=400, rng=0).frame.select(
+    simulate_battles(models=6, battles=400, seed=0).frame.select(
         "id", "model_a", "model_b"
     ).write_csv(pool)
     options = ["--budget", "30", "--write-rows", str(rows), "--json"]

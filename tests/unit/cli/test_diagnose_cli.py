@@ -16,13 +16,13 @@ from adjudge.simulate.tournaments import simulate_tournaments
 
 @pytest.fixture
 def tournaments(tmp_path: Path) -> Path:
-    drawn = simulate_tournaments(documents=12, models=5, rng=1).frame.rename({"doc_id": "article"})
+    drawn = simulate_tournaments(documents=12, models=5, seed=1).frame.rename({"doc_id": "article"})
     return write_rows(drawn, tmp_path / "tournaments.csv")
 
 
 @pytest.fixture
 def scores(tmp_path: Path) -> Path:
-    drawn = simulate_scores(documents=24, models=3, judges={"one": 0.5, "two": 0.7}, rng=2).frame
+    drawn = simulate_scores(documents=24, models=3, judges={"one": 0.5, "two": 0.7}, seed=2).frame
     return write_rows(drawn.rename({"model": "bot"}), tmp_path / "scores.jsonl")
 
 
@@ -139,7 +139,7 @@ def test_scores_writes_sets_and_obeys_thresholds(
 
 
 def test_scores_with_too_few_documents_is_a_bad_finding(tmp_path: Path) -> None:
-    drawn = simulate_scores(documents=6, models=3, rng=2).frame
+    drawn = simulate_scores(documents=6, models=3, seed=2).frame
     path = write_rows(drawn, tmp_path / "few.jsonl")
     assert run(["diagnose", "scores", str(path), "--alpha", "0.05", "--splits", "2"]) == 2
 
@@ -211,7 +211,7 @@ def test_families_come_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_a_name_full_of_markup_is_printed_as_text(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    drawn = simulate_tournaments(documents=3, models=4, judge="[red]\x1b[31mx$y$", rng=1).frame
+    drawn = simulate_tournaments(documents=3, models=4, judge="[red]\x1b[31mx$y$", seed=1).frame
     path = write_rows(drawn, tmp_path / "odd.jsonl")
     plot = tmp_path / "odd.png"
     assert run(["diagnose", "transitivity", str(path), "--plot", str(plot)]) == 0

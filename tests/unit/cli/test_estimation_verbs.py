@@ -21,7 +21,7 @@ MODELS = {
 @pytest.fixture
 def rows(tmp_path: Path) -> Path:
     path = tmp_path / "rows.csv"
-    binary_rows(MODELS, prompts=800, labels=400, rng=1).drop("truth").write_csv(path)
+    binary_rows(MODELS, prompts=800, labels=400, seed=1).drop("truth").write_csv(path)
     return path
 
 
@@ -87,7 +87,7 @@ def test_names_and_intervals_stay_whole_at_80_columns(
 ) -> None:
     names = ["mixtral-8x7b-instruct", "a-model-with-quite-a-long-name-tuned-on-dialogues"]
     models = dict(zip(names, MODELS.values(), strict=True))
-    binary_rows(models, prompts=800, labels=400, rng=1).write_csv(tmp_path / "long.csv")
+    binary_rows(models, prompts=800, labels=400, seed=1).write_csv(tmp_path / "long.csv")
     for width in ("80", "200"):
         monkeypatch.setenv("COLUMNS", width)
         assert run(["estimate", str(tmp_path / "long.csv"), "--by", "model"]) == 0
@@ -134,7 +134,7 @@ def test_plan_writes_rows_that_estimate_takes_back(
     assert drawn.height == 200  # 400 are there
     assert set(drawn["sampled_by"]) == {"plan"}
     # People label the drawn rows; nothing else is labelled.
-    truth = binary_rows(MODELS, prompts=800, labels=400, rng=1).select("id", "truth")
+    truth = binary_rows(MODELS, prompts=800, labels=400, seed=1).select("id", "truth")
     bare = pl.read_csv(rows).with_columns(human=pl.lit(None))
     bare.write_csv("bare.csv")
     filled = drawn.drop("human").join(truth, on="id").rename({"truth": "human"})

@@ -128,7 +128,7 @@ def test_a_pipe_as_input_is_refused_in_one_line() -> None:
         [sys.executable, "-m", "adjudge", "rank", "/dev/stdin"], input=b"a,b\n", capture_output=True
     )
     assert piped.returncode == 1
-    told = "adjudge: /dev/stdin: is a pipe, read but once; write it into a file first\n"
+    told = "adjudge: /dev/stdin: is a pipe and can be read only once; write it into a file first\n"
     assert piped.stderr.decode() == told
 
 

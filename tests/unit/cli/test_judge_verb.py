@@ -22,7 +22,7 @@ def pairs() -> str:
     rows = [
         {"id": p.id, "prompt": p.prompt, "response_a": p.response_a, "response_b": p.response_b,
          "label": p.label}
-        for p in simulate_pairs(30, rng=1)
+        for p in simulate_pairs(30, seed=1)
     ]  # fmt: skip
     Path("pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return "pairs.jsonl"

@@ -13,9 +13,9 @@ from adjudge.simulate.selective import two_order_judge
 
 @pytest.fixture
 def files(tmp_path):
-    made = pl.DataFrame(two_order_judge(400, skill=2.0, rng=0))
+    made = pl.DataFrame(two_order_judge(400, skill=2.0, seed=0))
     made.write_csv(tmp_path / "old.csv")
-    new = pl.DataFrame(two_order_judge(120, skill=2.0, rng=1)).drop("label")
+    new = pl.DataFrame(two_order_judge(120, skill=2.0, seed=1)).drop("label")
     new.write_ndjson(tmp_path / "new.jsonl")
     return tmp_path
 

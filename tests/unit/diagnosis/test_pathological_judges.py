@@ -56,7 +56,7 @@ def test_always_first_makes_ties_of_tournaments_and_no_cycle() -> None:
 
 
 def test_a_judge_that_always_says_three() -> None:
-    drawn = simulate_scores(documents=60, models=4, rng=3).frame.drop("score_probs")
+    drawn = simulate_scores(documents=60, models=4, seed=3).frame.drop("score_probs")
     report = diagnose_scores(drawn.with_columns(judge_score=pl.lit(3.0)))
     assert "gives 3 to all 240 rows" in str(report)
     assert all(group.spearman is None and group.distinct_widths == 1 for group in report.groups)
@@ -67,7 +67,7 @@ def test_a_judge_that_always_says_three() -> None:
 
 
 def test_a_judge_that_copies_the_human_score() -> None:
-    drawn = simulate_scores(documents=60, models=4, raters=1, rng=3).frame.drop("score_probs")
+    drawn = simulate_scores(documents=60, models=4, raters=1, seed=3).frame.drop("score_probs")
     report = diagnose_scores(drawn.with_columns(judge_score=pl.col("rater1")))
     assert all((g.coverage, g.mean_size, g.trust) == (1.0, 1.0, 1.0) for g in report.groups)
     assert "equals the human score on all 240 rows: check that it did not see" in str(report)

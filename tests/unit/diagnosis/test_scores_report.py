@@ -20,7 +20,7 @@ DRAWN = simulate_scores(
     models=6,
     criteria={"fluency": 1.6, "relevance": 0.6},
     judges={"one": 0.6, "two": 0.8},
-    rng=5,
+    seed=5,
 ).frame
 
 

@@ -102,13 +102,13 @@ def test_judges_protocols_and_criteria_are_kept_apart() -> None:
 
 
 def test_pandas_polars_and_a_seed_give_one_answer() -> None:
-    drawn = simulate_tournaments(documents=6, ties=0.1, missing=0.1, rng=3).frame
+    drawn = simulate_tournaments(documents=6, ties=0.1, missing=0.1, seed=3).frame
     again = pd.DataFrame({name: drawn[name].to_list() for name in drawn.columns})
     assert plain(diagnose_transitivity(drawn)) == plain(diagnose_transitivity(again))
 
 
 def test_the_expected_rate_is_that_of_the_judge_who_made_the_data() -> None:
-    drawn = simulate_tournaments(documents=400, models=6, spread=1.5, rng=8)
+    drawn = simulate_tournaments(documents=400, models=6, spread=1.5, seed=8)
     report = diagnose_transitivity(drawn.frame)
     [group] = report.groups
     assert group.expected_rate is not None
@@ -120,7 +120,7 @@ def test_the_expected_rate_is_that_of_the_judge_who_made_the_data() -> None:
 
 
 def test_a_judge_that_goes_round_everywhere_contradicts_itself() -> None:
-    drawn = simulate_tournaments(documents=20, models=7, circular=1.0, rng=2)
+    drawn = simulate_tournaments(documents=20, models=7, circular=1.0, seed=2)
     report = diagnose_transitivity(drawn.frame)
     [group] = report.groups
     assert group.mean_rate == pytest.approx(14 / 35)  # the most there can be: beyond random
@@ -130,7 +130,7 @@ def test_a_judge_that_goes_round_everywhere_contradicts_itself() -> None:
 
 
 def test_a_few_circular_documents_are_named() -> None:
-    drawn = simulate_tournaments(documents=60, models=7, circular=0.2, noise=0.2, spread=3.0, rng=2)
+    drawn = simulate_tournaments(documents=60, models=7, circular=0.2, noise=0.2, spread=3.0, seed=2)
     report = diagnose_transitivity(drawn.frame, worst=5)
     [group] = report.groups
     circular = {f"doc-{k:02d}" for k in np.flatnonzero(drawn.circular)}

@@ -27,7 +27,7 @@ def titles(figure: object) -> str:
 
 
 def test_groups_with_truth_and_a_refusal(tmp_path: Path) -> None:
-    rows = binary_rows(MODELS, prompts=600, labels=500, rng=3)
+    rows = binary_rows(MODELS, prompts=600, labels=500, seed=3)
     result = estimate(rows, by="model")
     figure = estimate_figure(result, truth=TRUTH)
     assert "holds the truth for 2 of 2 (1 without)" in titles(figure)
@@ -43,7 +43,7 @@ def test_groups_with_truth_and_a_refusal(tmp_path: Path) -> None:
 
 
 def test_the_other_kinds(tmp_path: Path) -> None:
-    rows = binary_rows(MODELS, prompts=300, labels=300, rng=4)
+    rows = binary_rows(MODELS, prompts=300, labels=300, seed=4)
     rng = np.random.default_rng(0)
     classes = rng.choice(["A", "B", "tie"], 400)
     results = {

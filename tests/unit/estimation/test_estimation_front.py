@@ -194,7 +194,7 @@ def test_pooling_warns_and_per_group_does_not() -> None:
         },
         prompts=2000,
         labels=800,
-        rng=1,
+        seed=1,
     )
     apart = estimate(rows, by="model")
     pooled = estimate(rows, by="model", pool=True)
@@ -215,7 +215,7 @@ def test_compare_pairs_by_prompt_and_pooled_calibration_is_shared() -> None:
         {"a": BinaryModel(rate=0.6, **quality), "b": BinaryModel(rate=0.5, **quality)},
         prompts=1500,
         labels=600,
-        rng=2,
+        seed=2,
         difficulty=0.8,
     )
     # Both answers to the first 300 prompts are labelled: pairs in the labels, pairs in the rest.
@@ -318,7 +318,7 @@ def test_the_result_reads_aloud() -> None:
 
 def test_the_doubts_of_a_group_are_told_with_what_to_do() -> None:
     weak = BinaryModel(rate=0.5, specificity=0.6, sensitivity=0.9)
-    rows = binary_rows({"a": weak, "b": weak, "c": weak}, prompts=300, labels=75, rng=4)
+    rows = binary_rows({"a": weak, "b": weak, "c": weak}, prompts=300, labels=75, seed=4)
     grouped = estimate(rows, by="model")
     doubted = [one.group for one in grouped.groups if one.warnings]
     assert doubted
@@ -339,7 +339,7 @@ def test_the_doubts_of_a_group_are_told_with_what_to_do() -> None:
 
 def test_a_difference_tells_when_its_method_is_ruled_out() -> None:
     one = BinaryModel(rate=0.5, specificity=0.9, sensitivity=0.9)
-    rows = binary_rows({"a": one, "b": one}, prompts=800, labels=600, rng=4)
+    rows = binary_rows({"a": one, "b": one}, prompts=800, labels=600, seed=4)
     shifted = rows.with_columns(
         human=pl.when((pl.col("human") == 1) | (pl.col("id").str.ends_with("1"))).then("human")
     )

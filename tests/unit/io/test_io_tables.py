@@ -14,10 +14,9 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import _csv as csv_module
-from adjudge.io import iter_rows, read_table, write_rows
+from adjudge.io import csv_files, iter_rows, read_table, write_rows
 from adjudge.io._atomic import replacing
-from adjudge.io._source import LINE_LIMIT
+from adjudge.io.files import LINE_LIMIT
 
 ROWS = pl.DataFrame({"id": ["x", "y"], "n": [1, 2], "p": [0.5, None], "ok": [True, False]})
 
@@ -31,9 +30,9 @@ def put(folder: Path, content: bytes, name: str = "table") -> Path:
 def message(path: Path) -> str:
     with pytest.raises(DataError) as caught:
         read_table(path)
-    told = str(caught.value)
-    assert "\n" not in told
-    return told.removeprefix(str(path))
+    text = str(caught.value)
+    assert "\n" not in text
+    return text.removeprefix(str(path))
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".tsv", ".parquet"])
@@ -90,7 +89,7 @@ def test_csv_stray_quote_inside_a_field(tmp_path: Path) -> None:
 def test_csv_over_many_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [{"a": f'text, "{i}"\nline', "b": i} for i in range(500)]
     path = write_rows(pl.DataFrame(rows), tmp_path / "rows.csv")
-    monkeypatch.setattr(csv_module, "BLOCK", 100)
+    monkeypatch.setattr(csv_files, "BLOCK", 100)
     assert read_table(path).to_dicts() == rows
     with path.open("a") as file:
         file.write("short\n")
@@ -121,7 +120,7 @@ def test_mixed_json_is_read_without_losing_values(tmp_path: Path, lines: bytes) 
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "refusal"),
     [
         (b"", ": is empty"),
         (b" \n\n ", ": is empty"),
@@ -156,8 +155,8 @@ def test_mixed_json_is_read_without_losing_values(tmp_path: Path, lines: bytes) 
         (b"abc\x00\x01\x02", ": is a binary file"),
     ],
 )
-def test_one_clear_line(tmp_path: Path, content: bytes, told: str) -> None:
-    assert message(put(tmp_path, content)).startswith(told)
+def test_one_clear_line(tmp_path: Path, content: bytes, refusal: str) -> None:
+    assert message(put(tmp_path, content)).startswith(refusal)
 
 
 def test_truncated_gzip(tmp_path: Path) -> None:
@@ -176,10 +175,10 @@ def test_a_line_of_two_gigabytes_is_not_read(tmp_path: Path, start: bytes) -> No
     member = gzip.compress(b"a" * 2**20)
     path = put(tmp_path, gzip.compress(start) + member * 2048)
     tracemalloc.start()
-    told = message(path)
+    refusal = message(path)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert "one line is longer than 64 MiB" in told
+    assert "one line is longer than 64 MiB" in refusal
     assert peak < 8 * LINE_LIMIT
 
 
@@ -243,13 +242,13 @@ def test_a_pipe_is_written_to_and_a_link_stays_a_link(tmp_path: Path) -> None:
     try:
         for place in (pipe, link):
             with replacing(place) as partial:
-                partial.write_text("told")
-        assert os.read(reader, 10) == b"told"
+                partial.write_text("row")
+        assert os.read(reader, 10) == b"row"
     finally:
         os.close(reader)
     assert pipe.is_fifo()
     assert link.is_symlink()
-    assert target.read_text() == "told"
+    assert target.read_text() == "row"
 
 
 def test_an_error_while_writing_names_the_file_that_was_asked_for(tmp_path: Path) -> None:

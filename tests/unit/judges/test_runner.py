@@ -25,7 +25,7 @@ from adjudge.records import Item, Pair
 from adjudge.simulate.pairs import simulate_pairs
 from adjudge.store import SQLiteStore
 
-PAIRS = simulate_pairs(60, rng=3)
+PAIRS = simulate_pairs(60, seed=3)
 SIMULATED = "simulated:accuracy=0.8,position_bias=0.1,noise=0.5,seed=1"
 
 

@@ -16,7 +16,7 @@ from adjudge.records import Pair
 from adjudge.simulate.pairs import SimulatedJudge, simulate_pairs
 from adjudge.uncertainty import verdicts
 
-PAIRS = simulate_pairs(500, rng=11)
+PAIRS = simulate_pairs(500, seed=11)
 
 
 def within_band(hits: int, n: int, p: float) -> bool:

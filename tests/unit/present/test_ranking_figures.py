@@ -19,7 +19,7 @@ from adjudge.simulate.battles import simulate_battles
 
 @pytest.fixture(scope="module")
 def board() -> Leaderboard:
-    frame = simulate_battles(models=20, battles=2500, rng=3).frame
+    frame = simulate_battles(models=20, battles=2500, seed=3).frame
     return rank(frame, evaluate=True, replicates=50, group="language")
 
 
@@ -63,7 +63,7 @@ def test_open_ends_components_and_odd_names_are_drawn() -> None:
 
 @pytest.mark.parametrize("method", ["copeland", "mfas", "win-rate", "online-elo"])
 def test_orders_without_elo_are_drawn_and_told(method: str) -> None:
-    frame = simulate_battles(models=5, battles=200, rng=0).frame
+    frame = simulate_battles(models=5, battles=200, seed=0).frame
     made = rank(frame, method=method, replicates=20)
     save_figure(leaderboard_figure(made), f"{method}.png")
     assert leaderboard_view(made)

@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pairs = [
         {"id": pair.id, "prompt": pair.prompt + HOSTILE, "response_a": pair.response_a,
          "response_b": pair.response_b, "label": pair.label}
-        for pair in simulate_pairs(150, rng=1)
+        for pair in simulate_pairs(150, seed=1)
     ]  # fmt: skip
     write_rows(pl.DataFrame(pairs), made / "pairs.jsonl")
     judged = judge_pairs(
@@ -49,7 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rate = estimate(judge=[1, 1, 0, 1, 0, 1] * 40, human=[1, 1, 0, 0, 0, None] * 40)
     write_result(rate, made / "estimate.json")
     write_result(diagnose_bias(made / "judgments.jsonl"), made / "bias.json")
-    battles = simulate_battles(models=6, battles=400, rng=1).frame
+    battles = simulate_battles(models=6, battles=400, seed=1).frame
     write_result(rank(battles), made / "leaderboard.json")
     (made / "notes.json").write_text('{"kind": "shopping list"}')
     (made / "broken.json").write_text("{")

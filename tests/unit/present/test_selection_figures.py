@@ -19,7 +19,7 @@ from adjudge.simulate.selective import two_order_judge
 
 
 def rows(n=120, seed=0, judge="x"):
-    return pl.DataFrame(two_order_judge(n, skill=2.0, rng=seed)).with_columns(judge=pl.lit(judge))
+    return pl.DataFrame(two_order_judge(n, skill=2.0, seed=seed)).with_columns(judge=pl.lit(judge))
 
 
 def test_one_judge_shows_methods_and_several_show_judges(tmp_path):

@@ -19,7 +19,7 @@ from adjudge.simulate.battles import SimulatedBattles, simulate_battles
 
 @pytest.fixture(scope="module")
 def world() -> SimulatedBattles:
-    return simulate_battles(models=14, battles=6000, new_models=2, rng=8)
+    return simulate_battles(models=14, battles=6000, new_models=2, seed=8)
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +189,7 @@ def test_few_battles_do_not_look_like_another_judge(anchors: Anchors, new: pl.Da
 
 
 def test_too_few_anchors_give_no_bound() -> None:
-    world = simulate_battles(models=8, battles=3000, new_models=1, rng=1)
+    world = simulate_battles(models=8, battles=3000, new_models=1, seed=1)
     board = place(
         world.frame.filter(pl.col("human_pref").is_null()),
         make_anchors(world.frame.filter(pl.col("human_pref").is_not_null())),

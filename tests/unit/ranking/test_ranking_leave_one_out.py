@@ -51,7 +51,7 @@ def plain_fold(battles: Battles, m: int, target: Any, rows: Any) -> float:
 
 @pytest.fixture(scope="module")
 def battles() -> Battles:
-    frame = simulate_battles(models=6, battles=300, rng=4).frame
+    frame = simulate_battles(models=6, battles=300, seed=4).frame
     # Some battles without a vote, some without a score.
     frame = frame.with_columns(
         human_pref=pl.when(pl.int_range(pl.len()) % 7 != 0).then("human_pref"),
@@ -124,7 +124,7 @@ def test_votes_on_a_model_do_not_touch_its_own_fold(battles: Battles) -> None:
 
 
 def test_the_resampled_error_is_the_analytic_one() -> None:
-    battles, _ = battles_from_frame(simulate_battles(models=4, battles=4000, rng=2).frame)
+    battles, _ = battles_from_frame(simulate_battles(models=4, battles=4000, seed=2).frame)
     assert battles.verdict is not None
     found = hold_out_each(
         battles, fixed_rule("hard", battles, battles.verdict), replicates=2000, rng=0

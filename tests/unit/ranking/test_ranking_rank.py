@@ -16,7 +16,7 @@ from adjudge.simulate.battles import simulate_battles
 
 @pytest.fixture(scope="module")
 def frame() -> pl.DataFrame:
-    return simulate_battles(models=20, battles=5000, rng=3).frame
+    return simulate_battles(models=20, battles=5000, seed=3).frame
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -144,7 +144,7 @@ def test_no_penalty_and_a_clean_sweep_is_an_error_that_says_so() -> None:
 
 
 def test_repeated_prompts_widen_the_interval() -> None:
-    frame = simulate_battles(models=5, battles=300, prompts=300, rng=2).frame
+    frame = simulate_battles(models=5, battles=300, prompts=300, seed=2).frame
     frame = frame.with_columns(prompt_id=pl.int_range(pl.len()).cast(pl.String))
     copies = pl.concat([frame] * 6)
     naive = rank(copies, method="bt", cluster=None, replicates=300)

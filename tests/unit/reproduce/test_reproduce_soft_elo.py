@@ -21,7 +21,7 @@ from adjudge.simulate.battles import simulate_battles
 
 def write_release(path: Path, seed: int) -> pl.DataFrame:
     """A simulated judge, written as the release writes: 0 = A wins, dicts as Python text."""
-    frame = simulate_battles(models=22, battles=1500, rng=seed).frame
+    frame = simulate_battles(models=22, battles=1500, seed=seed).frame
     difference = frame["score_a"] - frame["score_b"]
     path.parent.mkdir(parents=True, exist_ok=True)
     pl.DataFrame(

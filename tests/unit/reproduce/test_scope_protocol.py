@@ -21,7 +21,7 @@ def pairs(n=60) -> pl.DataFrame:
             "response_b": p.response_b,
             "label": p.label,
         }
-        for p in simulate_pairs(n, rng=1)
+        for p in simulate_pairs(n, seed=1)
     ]
     return pl.DataFrame(rows)
 
@@ -42,7 +42,7 @@ def test_pairs_without_a_judge_are_refused():
 
 
 def test_ties_are_dropped_and_items_sampled():
-    frame = pl.DataFrame(two_order_judge(200, rng=0)).with_columns(
+    frame = pl.DataFrame(two_order_judge(200, seed=0)).with_columns(
         label=pl.when(pl.int_range(200) < 50).then(pl.lit("tie")).otherwise("label")
     )
     own = reproduce_scope({"mine": frame}, n=100, n_splits=5).datasets[1]
@@ -52,7 +52,7 @@ def test_ties_are_dropped_and_items_sampled():
 
 
 def test_unlabelled_judgments_are_refused():
-    frame = pl.DataFrame(two_order_judge(30, rng=0)).drop("label")
+    frame = pl.DataFrame(two_order_judge(30, seed=0)).drop("label")
     with pytest.raises(ArgumentError, match="no human labels"):
         reproduce_scope({"mine": frame}, n=20, n_splits=5)
 
@@ -81,7 +81,7 @@ def test_published_judgments_need_no_judge():
 
 
 def test_the_picture_names_its_data_beside_the_finding():
-    done = reproduce_scope({"mine": pl.DataFrame(two_order_judge(200, rng=3))}, n_splits=300)
+    done = reproduce_scope({"mine": pl.DataFrame(two_order_judge(200, seed=3))}, n_splits=300)
     figure = scope_figure(done)
     titles = [panel.get_title(loc="left") for panel in figure.axes[::2]]
     # With 300 splits fdr's mean lies two standard errors above alpha once in fifteen: chance.

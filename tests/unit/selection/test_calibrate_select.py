@@ -27,7 +27,7 @@ from adjudge.uncertainty import preference_entropy
 
 
 def rows(n=300, seed=0, **columns) -> pl.DataFrame:
-    made = pl.DataFrame(two_order_judge(n, skill=2.0, rng=seed))
+    made = pl.DataFrame(two_order_judge(n, skill=2.0, seed=seed))
     return made.with_columns(**{name: pl.Series(values) for name, values in columns.items()})
 
 
@@ -364,7 +364,7 @@ def test_a_policy_with_shuffled_scores_is_refused(tmp_path):
 def several(n=240):
     frames = []
     for seed, judge in enumerate("abc"):
-        made = two_order_judge(n, rng=np.random.default_rng(seed))
+        made = two_order_judge(n, seed=np.random.default_rng(seed))
         frames.append(pl.DataFrame(made).with_columns(judge=pl.lit(judge)))
     truth = frames[0]["label"]
     return pl.concat([f.with_columns(label=truth) for f in frames])
@@ -437,7 +437,7 @@ def test_pandas_missing_values_are_missing():
 
 def test_the_store_names_the_part_that_differs(tmp_path):
     store = tmp_path / "replies.db"
-    with_pairs = list(simulate_pairs(80, rng=1))
+    with_pairs = list(simulate_pairs(80, seed=1))
     asked = {"store": store, "protocol": "preference"}
     old = judge_pairs(with_pairs, judge="simulated:accuracy=0.9,seed=1", **asked).judgments
     same = judge_pairs(with_pairs[:30], judge="simulated:accuracy=0.9,seed=1", **asked).judgments
@@ -458,7 +458,7 @@ def test_the_store_names_the_part_that_differs(tmp_path):
 @pytest.mark.parametrize("guarantee", ["scope", "pac", "fdr"])
 def test_a_policy_of_many_labels_stays_small_unless_fdr_needs_them_all(guarantee):
     n = 30_001
-    frame = pl.DataFrame(two_order_judge(n, rng=3))
+    frame = pl.DataFrame(two_order_judge(n, seed=3))
     policy = calibrate(frame, guarantee=guarantee)
     group = policy.groups[0]
     scores = np.array(group.scores)

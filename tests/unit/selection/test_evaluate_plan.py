@@ -16,7 +16,7 @@ from adjudge.uncertainty import random_orders
 
 
 def rows(n=300, seed=0) -> pl.DataFrame:
-    return pl.DataFrame(two_order_judge(n, rng=seed))
+    return pl.DataFrame(two_order_judge(n, seed=seed))
 
 
 def test_both_orders_give_three_signals_and_every_method():

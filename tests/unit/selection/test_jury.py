@@ -34,7 +34,7 @@ def test_swapping_a_and_b_mirrors_the_jury_exactly():
 def test_the_surer_of_two_sure_pairs_stays_the_surer():
     # An over-confident judge is above 0.998 for most pairs; the order among those is its doubt.
     p = np.array([[0.999, 0.6], [0.9999, 0.6], [0.99999, 0.6]])
-    for jury in (mean_jury(2), calibrate_jury(*several_judges(60, rng=2, scales=(6, 1),
+    for jury in (mean_jury(2), calibrate_jury(*several_judges(60, seed=2, scales=(6, 1),
                                                      skills=(1.0, 0.5)))):  # fmt: skip
         assert (np.diff(jury.predict(p)) > 0).all()
 
@@ -48,7 +48,7 @@ def test_certain_probabilities_are_finite():
 
 
 def test_a_judge_is_ignored_but_never_turned_round():
-    p, y = several_judges(80, rng=3)
+    p, y = several_judges(80, seed=3)
     against = np.column_stack([p, 1 - y * 0.8 - 0.1])
     weights = calibrate_jury(against, y).weights
     assert weights[-1] == 0
@@ -57,7 +57,7 @@ def test_a_judge_is_ignored_but_never_turned_round():
 
 
 def test_weights_are_those_of_a_slow_solver():
-    p, y = several_judges(60, rng=4)
+    p, y = several_judges(60, seed=4)
     p = p.clip(1e-5, 1 - 1e-5)
     x = np.log(p / (1 - p))
 
@@ -81,7 +81,7 @@ def test_a_jury_is_worth_sixty_labels_where_no_judge_stands_out():
     rng = np.random.default_rng(5)
     juries, alone, wrong = [], [], []
     for _ in range(150):
-        p, y = several_judges(400, rng=rng)
+        p, y = several_judges(400, seed=rng)
         p_jury = calibrate_jury(p[:60], y[:60]).predict(p[60:])
         share, risk = accepted(p_jury, y[60:])
         juries.append(share)

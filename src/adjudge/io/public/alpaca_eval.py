@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from adjudge.io._schema import shown
-from adjudge.io.public._convert import Format, LeftOut, Record, Row, columns, short_hash
+from adjudge.io.formats import Format, columns, signature
+from adjudge.io.json_files import Record
+from adjudge.io.public._texts import short_hash
+from adjudge.io.published import Row, UnusableRow
+from adjudge.io.refusals import quote
 
 
 def pairs(row: Row) -> Iterator[Record]:
@@ -22,7 +25,7 @@ def pairs(row: Row) -> Iterator[Record]:
         label = "A" if p_a > 0.5 else "B" if p_a < 0.5 else "tie"
     instruction, given = row.text("instruction"), row.get("input")
     yield {
-        **_named(row),
+        **_identify(row),
         "prompt": f"{instruction}\n\n{given}" if given else instruction,
         "response_a": row.text("output_1"),
         "response_b": row.text("output_2"),
@@ -34,19 +37,19 @@ def battles(row: Row) -> Iterator[Record]:
     """One battle per annotation; the winner is the annotator's, named in `judge`."""
     p_a = _p_a(row)
     if p_a is None:
-        raise LeftOut("no preference")
-    named = _named(row)
-    if not named["model_a"] or not named["model_b"]:
+        raise UnusableRow("no preference")
+    models = _identify(row)
+    if not models["model_a"] or not models["model_b"]:
         raise row.error("is missing", "generator_1", "battles need both generators")
     winner = "model_a" if p_a > 0.5 else "model_b" if p_a < 0.5 else "tie"
-    yield {**named, "winner": winner, "judge": row.get("annotator"), "p_a": p_a}
+    yield {**models, "winner": winner, "judge": row.get("annotator"), "p_a": p_a}
 
 
 def judgments(row: Row) -> Iterator[Record]:
     """The annotator as a judge: p_a = 2 - preference."""
     p_a = _p_a(row)
     yield {
-        **_named(row),
+        **_identify(row),
         "judge": row.text("annotator"),
         "protocol": "alpaca-eval",
         "status": "unparsed" if p_a is None else "ok",
@@ -54,7 +57,7 @@ def judgments(row: Row) -> Iterator[Record]:
     }
 
 
-def _named(row: Row) -> Record:
+def _identify(row: Row) -> Record:
     return {
         "id": f"alpaca-eval-{row.number}",
         "model_a": row.get("generator_1"),
@@ -74,18 +77,20 @@ def _p_a(row: Row) -> float | None:
         return 0.5
     if not 1 <= preference <= 2:
         raise row.error(
-            f"{shown(given)} is out of range", "preference", "1 means output_1, 2 output_2"
+            f"{quote(given)} is out of range", "preference", "1 means output_1, 2 output_2"
         )
     return 2 - preference
 
 
-FORMATS = (
-    Format(
-        name="alpaca-eval",
-        source="tatsu-lab/alpaca_eval, annotations.json",
-        gives={"pairs": pairs, "battles": battles, "judgments": judgments},
-        used=columns("instruction generator_1 generator_2 annotator preference"),
-        texts=columns("input output_1 output_2 raw_completion"),
-        notes=("the annotator is a model: its preference is a verdict, not a label",),
+ALPACA_EVAL = Format(
+    name="alpaca-eval",
+    title="AlpacaEval annotations",
+    source="tatsu-lab/alpaca_eval, annotations.json",
+    signature=signature(
+        "instruction output_1 output_2 preference", "annotator annotator_index generator_1"
     ),
+    gives={"pairs": pairs, "battles": battles, "judgments": judgments},
+    used=columns("instruction generator_1 generator_2 annotator preference"),
+    texts=columns("input output_1 output_2 raw_completion"),
+    notes=("the annotator is a model: its preference is a verdict, not a label",),
 )

@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from adjudge.io.public._convert import Format, Record, Row, columns
+from adjudge.io.formats import Format, columns, signature
+from adjudge.io.json_files import Record
+from adjudge.io.published import Row, UnusableRow
 
 _VERDICT = re.compile(r"^\[*([AB])(>>|>|=|<|<<)([AB])\]*$")
 
 
-def battles(row: Row) -> Iterator[Record]:
+def battles(row: Row) -> Iterator[Record | UnusableRow]:
     """One battle per game, model_a being the model; `order` says whether it stood first (ab).
 
     `decisive` marks >>, which the benchmark's own score counts three times.
@@ -29,7 +31,7 @@ def battles(row: Row) -> Iterator[Record]:
         said = game.get("score") if isinstance(game, dict) else None
         verdict = _VERDICT.match(str(said).strip())
         if verdict is None or verdict[1] == verdict[3]:
-            row.context.dropped["no verdict" if said is None else "a verdict nobody knows"] += 1
+            yield UnusableRow("no verdict" if said is None else "a verdict nobody knows")
             continue
         left, sign, _ = verdict.groups()
         first_wins = (left == "A") == sign.startswith(">")
@@ -47,15 +49,15 @@ def battles(row: Row) -> Iterator[Record]:
         }
 
 
-FORMATS = (
-    Format(
-        name="arena-hard",
-        source="lmarena/arena-hard-auto, model_judgment/*.jsonl",
-        gives={"battles": battles},
-        used=columns("question_id uid model baseline games judge"),
-        notes=(
-            "winners are the judge's, one battle per order",
-            "v0.1 files do not name their baseline: it is called `baseline` unless you name it",
-        ),
+ARENA_HARD = Format(
+    name="arena-hard",
+    title="Arena-Hard judgments",
+    source="lmarena/arena-hard-auto, model_judgment/*.jsonl",
+    signature=signature("model judge games", "question_id uid"),
+    gives={"battles": battles},
+    used=columns("question_id uid model baseline games judge"),
+    notes=(
+        "winners are the judge's, one battle per order",
+        "v0.1 files do not name their baseline: it is called `baseline` unless you name it",
     ),
 )

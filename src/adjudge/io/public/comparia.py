@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from adjudge.io.public._convert import Format, LeftOut, Record, Row, columns, talk, winner_label
+from adjudge.io.formats import Format, columns, signature
+from adjudge.io.json_files import Record
+from adjudge.io.public._texts import talk, winner_label
+from adjudge.io.published import Row, UnusableRow
 
 
 def battles(row: Row) -> Iterator[Record]:
     """One battle per vote."""
-    yield {**_described(row), "winner": _winner(row)}
+    yield {**_identify(row), "winner": _winner(row)}
 
 
 def pairs(row: Row) -> Iterator[Record]:
     """One pair per vote, with the number of exchanges."""
-    yield {**_described(row), "label": winner_label(_winner(row)), **talk(row)}
+    yield {**_identify(row), "label": winner_label(_winner(row)), **talk(row)}
 
 
-def _described(row: Row) -> Record:
+def _identify(row: Row) -> Record:
     model_a, model_b = (row.get(column) for column in ("model_a_name", "model_b_name"))
     if model_a is None or model_b is None:
-        raise LeftOut("a model has no name")
+        raise UnusableRow("a model has no name")
     return {
         "id": row.text("id" if row.get("id") is not None else "conversation_pair_id"),
         "model_a": str(model_a),
@@ -37,20 +40,20 @@ def _winner(row: Row) -> str | None:
         return None
     sides = [side for side in ("model_a", "model_b") if row.get(f"{side}_name") == chosen]
     if len(sides) != 1:
-        raise LeftOut("the chosen model is not one of the two")
+        raise UnusableRow("the chosen model is not one of the two")
     return sides[0]
 
 
-FORMATS = (
-    Format(
-        name="comparia",
-        source="ministere-culture/comparia-votes",
-        gives={"pairs": pairs, "battles": battles},
-        used=columns("id model_a_name model_b_name chosen_model_name both_equal"),
-        texts=columns("conversation_a conversation_b"),
-        notes=(
-            "a row with no choice and no tie has no winner",
-            "a vote speaks of the whole conversation: keep exchanges == 1 to judge single answers",
-        ),
+COMPARIA = Format(
+    name="comparia",
+    title="the ComparIA votes",
+    source="ministere-culture/comparia-votes",
+    signature=signature("model_a_name model_b_name chosen_model_name both_equal"),
+    gives={"pairs": pairs, "battles": battles},
+    used=columns("id model_a_name model_b_name chosen_model_name both_equal"),
+    texts=columns("conversation_a conversation_b"),
+    notes=(
+        "a row with no choice and no tie has no winner",
+        "a vote is about the whole conversation: keep exchanges == 1 to judge single answers",
     ),
 )

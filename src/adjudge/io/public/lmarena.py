@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from adjudge.io._schema import shown
-from adjudge.io.public._convert import (
-    Format,
-    Record,
-    Row,
-    columns,
-    short_hash,
-    talk,
-    winner_label,
-)
+from adjudge.io.formats import Format, Signature, columns, signature
+from adjudge.io.json_files import Record
+from adjudge.io.public._texts import short_hash, talk, winner_label
+from adjudge.io.published import Row
 
 #: The 140k release writes both_bad for what the others call tie (bothbad).
 _WINNERS = {
@@ -27,15 +21,15 @@ _WINNERS = {
 
 def battles(row: Row) -> Iterator[Record]:
     """One battle per vote; the conversations themselves are left behind."""
-    yield {**_described(row), "winner": _winner(row)}
+    yield {**_identify(row), "winner": _winner(row)}
 
 
 def pairs(row: Row) -> Iterator[Record]:
     """One pair per vote. Votes on a conversation carry `exchanges`, to keep single turns only."""
-    yield {**_described(row), "label": winner_label(_winner(row)), **talk(row)}
+    yield {**_identify(row), "label": winner_label(_winner(row)), **talk(row)}
 
 
-def _described(row: Row) -> Record:
+def _identify(row: Row) -> Record:
     return {
         "id": row.text("question_id" if "question_id" in row.record else "id"),
         "model_a": row.text("model_a"),
@@ -44,24 +38,19 @@ def _described(row: Row) -> Record:
 
 
 def _winner(row: Row) -> str | None:
-    if row.get("winner") is None:
-        return None
-    said = row.text("winner")
-    if said not in _WINNERS:
-        raise row.error(f"{shown(said)} is not known", "winner")
-    return _WINNERS[said]
+    return None if row.get("winner") is None else row.choice("winner", _WINNERS)
 
 
 def battles_55k(row: Row) -> Iterator[Record]:
     """One battle per vote of the 55k release."""
-    yield {**_described(row), "winner": _winner_55k(row)}
+    yield {**_identify(row), "winner": _winner_55k(row)}
 
 
 def pairs_55k(row: Row) -> Iterator[Record]:
     """The 55k release: prompt and responses are lists of messages written as JSON text."""
     asked, a, b = (_messages(row, column) for column in ("prompt", "response_a", "response_b"))
     yield {
-        **_described(row),
+        **_identify(row),
         "label": winner_label(_winner_55k(row)),
         "prompt": asked[0],
         "response_a": _talk(a, asked),
@@ -83,10 +72,8 @@ def _winner_55k(row: Row) -> str:
 
 
 def _messages(row: Row, column: str) -> list[str]:
-    found = row.nested(column)
-    if not isinstance(found, list) or not found:
-        raise row.error("holds no list of messages", column)
-    return ["" if message is None else str(message) for message in found]
+    messages = row.list_in(column, "messages")
+    return ["" if message is None else str(message) for message in messages]
 
 
 def _talk(answers: list[str], asked: list[str]) -> str:
@@ -97,15 +84,20 @@ def _talk(answers: list[str], asked: list[str]) -> str:
 
 
 _NOTES = (
-    "a vote speaks of the whole conversation: keep exchanges == 1 to judge single answers",
+    "a vote is about the whole conversation: keep exchanges == 1 to judge single answers",
     "prompt_id is a hash of the opening message",
 )
 
 
-def _release(name: str, source: str, *notes: str) -> Format:
+_BATTLE = "model_a model_b winner conversation_a conversation_b"
+
+
+def _release(name: str, title: str, source: str, shape: Signature, *notes: str) -> Format:
     return Format(
         name=name,
+        title=title,
         source=source,
+        signature=shape,
         gives={"pairs": pairs, "battles": battles},
         used=columns("question_id id model_a model_b winner"),
         texts=columns("conversation_a conversation_b full_conversation"),
@@ -113,20 +105,38 @@ def _release(name: str, source: str, *notes: str) -> Format:
     )
 
 
-FORMATS = (
-    _release("lmarena-33k", "lmsys/chatbot_arena_conversations"),
-    Format(
-        name="lmarena-55k",
-        source="lmarena-ai/arena-human-preference-55k",
-        gives={"pairs": pairs_55k, "battles": battles_55k},
-        used=columns("id model_a model_b winner_model_a winner_model_b winner_tie"),
-        texts=columns("prompt response_a response_b"),
-        notes=_NOTES,
+CONVERSATIONS_33K = _release(
+    "lmarena-33k",
+    "the Chatbot Arena 33k conversations",
+    "lmsys/chatbot_arena_conversations",
+    signature(f"question_id turn judge {_BATTLE}", "anony tstamp toxic_chat_tag openai_moderation"),
+)
+PREFERENCES_55K = Format(
+    name="lmarena-55k",
+    title="the LMArena 55k preferences",
+    source="lmarena-ai/arena-human-preference-55k",
+    signature=signature(
+        "id model_a model_b prompt response_a response_b winner_model_a winner_model_b winner_tie"
     ),
-    _release("lmarena-100k", "lmarena-ai/arena-human-preference-100k"),
-    _release(
-        "lmarena-140k",
-        "lmarena-ai/arena-human-preference-140k",
-        "with evaluation_order above 1 the vote came after earlier exchanges that are not here",
+    gives={"pairs": pairs_55k, "battles": battles_55k},
+    used=columns("id model_a model_b winner_model_a winner_model_b winner_tie"),
+    texts=columns("prompt response_a response_b"),
+    notes=_NOTES,
+)
+PREFERENCES_100K = _release(
+    "lmarena-100k",
+    "the LMArena 100k preferences",
+    "lmarena-ai/arena-human-preference-100k",
+    signature(
+        f"question_id turn {_BATTLE}",
+        "judge_hash conv_metadata category_tag dedup_tag",
+        without="judge",
     ),
+)
+PREFERENCES_140K = _release(
+    "lmarena-140k",
+    "the LMArena 140k preferences",
+    "lmarena-ai/arena-human-preference-140k",
+    signature(f"id evaluation_order full_conversation {_BATTLE}"),
+    "with evaluation_order above 1 the vote came after earlier exchanges that are not here",
 )

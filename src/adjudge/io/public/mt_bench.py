@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from adjudge.io._schema import shown
-from adjudge.io.public._convert import Format, Record, Row, columns, talk, winner_label
+from adjudge.io.formats import Format, columns, signature
+from adjudge.io.json_files import Record
+from adjudge.io.public._texts import talk, winner_label
+from adjudge.io.published import Row
+from adjudge.io.refusals import quote
 
 #: `tie (inconsistent)` is how the GPT-4 file of the same release writes a verdict that turned.
 _WINNERS = {
@@ -24,12 +27,12 @@ _TURNED = {"A": "B", "B": "A", "tie": "tie"}
 
 def battles(row: Row) -> Iterator[Record]:
     """One battle per vote; question and turn together are the prompt."""
-    yield {**_voted(row), "judge": row.text("judge"), "winner": _winner(row)}
+    yield {**_vote(row), "judge": row.text("judge"), "winner": row.choice("winner", _WINNERS)}
 
 
 def labels(row: Row) -> Iterator[Record]:
     """One label per person and pair; the ids are those of the pairs."""
-    vote, label = _voted(row), winner_label(_winner(row))
+    vote, label = _vote(row), winner_label(row.choice("winner", _WINNERS))
     if vote["model_a"] > vote["model_b"]:
         label = _TURNED[str(label)]
     yield {"id": vote["id"], "label": label, "rater": row.text("judge")}
@@ -37,7 +40,7 @@ def labels(row: Row) -> Iterator[Record]:
 
 def pairs(row: Row) -> Iterator[Record]:
     """One pair per vote; `merge` makes one of those on the same answers."""
-    vote = _voted(row)
+    vote = _vote(row)
     texts = talk(row, turns=vote["turn"])
     if vote["model_a"] > vote["model_b"]:
         vote["model_a"], vote["model_b"] = vote["model_b"], vote["model_a"]
@@ -47,22 +50,22 @@ def pairs(row: Row) -> Iterator[Record]:
 
 def merge(votes: Iterable[Record]) -> Iterator[Record]:
     """Each pair of answers once. Its label is what most people said; without a majority, none."""
-    found: dict[str, Record] = {}
+    first: dict[str, Record] = {}
     given: dict[str, Counter[str]] = {}
     for vote in votes:
-        found.setdefault(vote["id"], vote)
+        first.setdefault(vote["id"], vote)
         given.setdefault(vote["id"], Counter())[vote["label"]] += 1
-    for key, pair in found.items():
+    for key, pair in first.items():
         del pair["rater"]
         (best, count), *others = given[key].most_common(2)
         split = bool(others) and others[0][1] == count
         yield {**pair, "label": None if split else best, "raters": given[key].total()}
 
 
-def _voted(row: Row) -> Record:
+def _vote(row: Row) -> Record:
     question, turn = row.text("question_id"), row.text("turn")
     if turn not in ("1", "2"):
-        raise row.error(f"{shown(turn)} is not known", "turn", "1 or 2")
+        raise row.error(f"{quote(turn)} is not known", "turn", "1 or 2")
     model_a, model_b = row.text("model_a"), row.text("model_b")
     low, high = sorted((model_a, model_b))
     return {
@@ -74,24 +77,20 @@ def _voted(row: Row) -> Record:
     }
 
 
-def _winner(row: Row) -> str:
-    said = row.text("winner")
-    if said not in _WINNERS:
-        raise row.error(f"{shown(said)} is not known", "winner")
-    return _WINNERS[said]
-
-
-FORMATS = (
-    Format(
-        name="mt-bench",
-        source="lmsys/mt_bench_human_judgments",
-        gives={"pairs": pairs, "battles": battles, "labels": labels},
-        used=columns("question_id turn model_a model_b judge winner"),
-        texts=columns("conversation_a conversation_b"),
-        merge=merge,
-        notes=(
-            "several people voted on a pair: its label is their majority, or empty without one",
-            "questions repeat: prompt_id is the question",
-        ),
+MT_BENCH = Format(
+    name="mt-bench",
+    title="the MT-Bench human judgments",
+    source="lmsys/mt_bench_human_judgments",
+    signature=signature(
+        "question_id turn judge model_a model_b winner conversation_a conversation_b",
+        without="anony tstamp toxic_chat_tag openai_moderation",
+    ),
+    gives={"pairs": pairs, "battles": battles, "labels": labels},
+    used=columns("question_id turn model_a model_b judge winner"),
+    texts=columns("conversation_a conversation_b"),
+    merge=merge,
+    notes=(
+        "several people voted on a pair: its label is their majority, or empty without one",
+        "questions repeat: prompt_id is the question",
     ),
 )

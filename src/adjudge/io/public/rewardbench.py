@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from adjudge.io.public._convert import Format, Record, Row, columns, content
+from adjudge.io.formats import Format, columns, signature
+from adjudge.io.json_files import Record
+from adjudge.io.public._texts import content
+from adjudge.io.published import Row
 
 
 def pairs(row: Row) -> Iterator[Record]:
@@ -17,7 +20,7 @@ def pairs(row: Row) -> Iterator[Record]:
     subset = row.text("subset")
     chosen = row.text("chosen"), row.get("chosen_model")
     rejected = row.text("rejected"), row.get("rejected_model")
-    yield {**_placed(row, f"{subset}/{row.text('id')}", chosen, rejected), "subset": subset}
+    yield {**_place(row, f"{subset}/{row.text('id')}", chosen, rejected), "subset": subset}
 
 
 def pairs_2(row: Row) -> Iterator[Record]:
@@ -26,18 +29,15 @@ def pairs_2(row: Row) -> Iterator[Record]:
     rejected = _texts(row, "rejected")
     for i, chosen in enumerate(_texts(row, "chosen")):
         for j, other in enumerate(rejected):
-            found = _placed(row, f"{prompt_id}/{i}-{j}", (chosen, None), (other, None))
-            yield {**found, "prompt_id": prompt_id}
+            pair = _place(row, f"{prompt_id}/{i}-{j}", (chosen, None), (other, None))
+            yield {**pair, "prompt_id": prompt_id}
 
 
 def _texts(row: Row, column: str) -> list[str]:
-    found = row.nested(column)
-    if not isinstance(found, list) or not found:
-        raise row.error("holds no list of responses", column)
-    return [content(response, row, column) for response in found]
+    return [content(response, row, column) for response in row.list_in(column, "responses")]
 
 
-def _placed(
+def _place(
     row: Row, key: str, chosen: tuple[str, str | None], rejected: tuple[str, str | None]
 ) -> Record:
     at_a = row.context.coin(key)
@@ -55,22 +55,28 @@ def _placed(
     }
 
 
-_NOTE = "which side the chosen response stands on is a seeded coin per pair (chosen_at)"
-FORMATS = (
-    Format(
-        name="rewardbench",
-        source="allenai/reward-bench",
-        gives={"pairs": pairs},
-        used=columns("id subset chosen_model rejected_model"),
-        texts=columns("prompt chosen rejected"),
-        notes=(_NOTE,),
+_NOTE = "a seeded coin per pair decides on which side the chosen response is (chosen_at)"
+REWARDBENCH = Format(
+    name="rewardbench",
+    title="RewardBench",
+    source="allenai/reward-bench",
+    signature=signature(
+        "id prompt chosen rejected subset chosen_model rejected_model", without="num_correct"
     ),
-    Format(
-        name="rewardbench-2",
-        source="allenai/reward-bench-2",
-        gives={"pairs": pairs_2},
-        used=columns("id"),
-        texts=columns("prompt chosen rejected models additional_metadata"),
-        notes=(_NOTE, "one prompt gives several pairs: prompt_id tells them"),
+    gives={"pairs": pairs},
+    used=columns("id subset chosen_model rejected_model"),
+    texts=columns("prompt chosen rejected"),
+    notes=(_NOTE,),
+)
+REWARDBENCH_2 = Format(
+    name="rewardbench-2",
+    title="RewardBench 2",
+    source="allenai/reward-bench-2",
+    signature=signature(
+        "id prompt chosen rejected subset", "num_correct num_incorrect total_completions"
     ),
+    gives={"pairs": pairs_2},
+    used=columns("id"),
+    texts=columns("prompt chosen rejected models additional_metadata"),
+    notes=(_NOTE, "one prompt gives several pairs: they share its prompt_id"),
 )

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from adjudge.io._schema import shown
-from adjudge.io.public._convert import Format, Record, Row, columns
+from adjudge.io.formats import Format, columns, signature
+from adjudge.io.json_files import Record
+from adjudge.io.published import Row
+from adjudge.io.refusals import quote
 
 _WINNERS = {0.0: "model_a", 1.0: "model_b", 0.5: "tie"}
 
@@ -34,18 +36,20 @@ def _winner(row: Row, column: str) -> str | None:
         return None
     value = row.number_in(column, given)
     if value not in _WINNERS:
-        raise row.error(f"{shown(given)} is not known", column, "0 means A, 1 means B, 0.5 a tie")
+        raise row.error(f"{quote(given)} is not known", column, "0 means A, 1 means B, 0.5 a tie")
     return _WINNERS[value]
 
 
-FORMATS = (
-    Format(
-        name="softelo",
-        source="kargibora/SoftElo, annotations CSV",
-        gives={"battles": battles},
-        used=columns(
-            "row_id battle_id model_a model_b human_pref judge_pref instruction_id_hash meta_lang"
-        ),
-        notes=("human_pref is read as there: 0 = A wins, 1 = B wins",),
+SOFTELO = Format(
+    name="softelo",
+    title="the SoftElo release",
+    source="kargibora/SoftElo, annotations CSV",
+    signature=signature(
+        "model_a model_b human_pref judge_pref scores_a scores_b", "row_id battle_id"
     ),
+    gives={"battles": battles},
+    used=columns(
+        "row_id battle_id model_a model_b human_pref judge_pref instruction_id_hash meta_lang"
+    ),
+    notes=("human_pref is read as there: 0 = A wins, 1 = B wins",),
 )

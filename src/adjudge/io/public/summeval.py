@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from adjudge.io.public._convert import Format, Record, Row, columns
+from adjudge.io.formats import Format, columns, signature
+from adjudge.io.json_files import Record
+from adjudge.io.published import Row
 
 CRITERIA = ("coherence", "consistency", "fluency", "relevance")
 
@@ -17,12 +19,12 @@ def items(row: Row) -> Iterator[Record]:
             "text",
             "pair it with them first, with the release's own pair_data.py",
         )
-    yield {**_described(row), "prompt": row.text("text"), "response": row.text("decoded")}
+    yield {**_identify(row), "prompt": row.text("text"), "response": row.text("decoded")}
 
 
 def human_scores(row: Row) -> Iterator[Record]:
     """One row per summary and criterion: expert1 to expert3, and the crowd's mean."""
-    described = _described(row)
+    names = _identify(row)
     experts = _ratings(row, "expert_annotations")
     crowd = _ratings(row, "turker_annotations") if row.get("turker_annotations") else []
     for criterion in CRITERIA:
@@ -32,28 +34,28 @@ def human_scores(row: Row) -> Iterator[Record]:
         }
         others = [row.number_in("turker_annotations", one.get(criterion)) for one in crowd]
         mean = sum(others) / len(others) if others else None
-        yield {**described, "criterion": criterion, **given, "turker_mean": mean}
+        yield {**names, "criterion": criterion, **given, "turker_mean": mean}
 
 
-def _described(row: Row) -> Record:
+def _identify(row: Row) -> Record:
     document, model = row.text("id"), row.text("model_id")
     return {"id": f"{document}|{model}", "doc_id": document, "model": model}
 
 
 def _ratings(row: Row, column: str) -> list[Record]:
-    found = row.nested(column)
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+    ratings = row.nested(column)
+    if not isinstance(ratings, list) or not all(isinstance(one, dict) for one in ratings):
         raise row.error("holds no list of annotations", column)
-    return found
+    return ratings
 
 
-FORMATS = (
-    Format(
-        name="summeval",
-        source="Yale-LILY/SummEval, model_annotations.aligned.jsonl",
-        gives={"items": items, "human_scores": human_scores},
-        used=columns("id model_id expert_annotations turker_annotations"),
-        texts=columns("text decoded references reference filepath"),
-        notes=("the file holds people's scores and no judge's: judge the items, then join",),
-    ),
+SUMMEVAL = Format(
+    name="summeval",
+    title="the SummEval annotations",
+    source="Yale-LILY/SummEval, model_annotations.aligned.jsonl",
+    signature=signature("id model_id decoded expert_annotations"),
+    gives={"items": items, "human_scores": human_scores},
+    used=columns("id model_id expert_annotations turker_annotations"),
+    texts=columns("text decoded references reference filepath"),
+    notes=("the file holds people's scores and no judge's: judge the items, then join",),
 )

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-from adjudge.io._schema import shown
-from adjudge.io.public._convert import Format, Record, Row, columns, short_hash
+from adjudge.io.formats import Format, columns, signature
+from adjudge.io.json_files import Record
+from adjudge.io.public._texts import short_hash
+from adjudge.io.published import Row
+from adjudge.io.refusals import quote
 
 _LABELS = {1.0: "A", 2.0: "B"}
 
 
 def pairs(row: Row) -> Iterator[Record]:
     """One pair per row, called by its place in the file; human 1 means the first output."""
-    first, second = _two(row, "outputs")
+    first, second = row.list_in("outputs", "two", size=2)
     yield {
-        **_described(row),
+        **_identify(row),
         "prompt": row.text("instruction"),
         "response_a": str(first),
         "response_b": str(second),
@@ -24,30 +26,23 @@ def pairs(row: Row) -> Iterator[Record]:
 
 def judgments(row: Row) -> Iterator[Record]:
     """The judge's probabilities, scaled to add up to one as over the two letters alone."""
-    first, second = (row.number_in("probs", value) for value in _two(row, "probs"))
+    first, second = (row.number_in("probs", p) for p in row.list_in("probs", "two", size=2))
     if first < 0 or second < 0 or first + second <= 0:
         raise row.error("holds no two probabilities", "probs")
     yield {
-        **_described(row),
+        **_identify(row),
         "protocol": "trust-or-escalate",
         "status": "ok",
         "p_a": first / (first + second),
     }
 
 
-def _described(row: Row) -> Record:
+def _identify(row: Row) -> Record:
     return {
         "id": f"row-{row.number}",
         "label": _label(row),
         "prompt_id": short_hash(row.text("instruction")),
     }
-
-
-def _two(row: Row, column: str) -> list[Any]:
-    found = row.nested(column)
-    if not isinstance(found, list) or len(found) != 2:
-        raise row.error("holds no list of two", column)
-    return found
 
 
 def _label(row: Row) -> str | None:
@@ -57,17 +52,17 @@ def _label(row: Row) -> str | None:
         return None
     value = row.number_in("preferences", human)
     if value not in _LABELS:
-        raise row.error(f"{shown(human)} is not known", "preferences", "1 means the first")
+        raise row.error(f"{quote(human)} is not known", "preferences", "1 means the first")
     return _LABELS[value]
 
 
-FORMATS = (
-    Format(
-        name="trust-or-escalate",
-        source="Trust or Escalate, arena judgments",
-        gives={"pairs": pairs, "judgments": judgments},
-        used=columns("instruction preferences probs"),
-        texts=columns("outputs"),
-        notes=("one order only: the judge was not asked with the outputs swapped",),
-    ),
+TRUST_OR_ESCALATE = Format(
+    name="trust-or-escalate",
+    title="the Trust or Escalate release",
+    source="Trust or Escalate, arena judgments",
+    signature=signature("instruction outputs preferences probs"),
+    gives={"pairs": pairs, "judgments": judgments},
+    used=columns("instruction preferences probs"),
+    texts=columns("outputs"),
+    notes=("one order only: the judge was not asked with the outputs swapped",),
 )

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from adjudge.errors import DataError
-from adjudge.io._source import LINE_LIMIT, Source, too_long
+from adjudge.io.files import LINE_LIMIT, File, too_long
 
 Record = dict[str, Any]
 _JSON_TYPES = {str, bool, int, float, dict, list}
@@ -24,27 +24,27 @@ _FIRST = re.compile(r"\s*")
 _NEXT = re.compile(r"\s*,\s*|\s*(?=\])|\s*$")
 
 
-def json_records(source: Source) -> Iterator[Record]:
+def json_records(file: File) -> Iterator[Record]:
     """The objects of a JSON lines file or a JSON array, one at a time, in bounded memory."""
-    yield from _array_records(source) if source.kind == "json_array" else _line_records(source)
+    yield from _array_records(file) if file.container == "json_array" else _line_records(file)
 
 
-def json_frame(source: Source) -> pl.DataFrame:
+def json_frame(file: File) -> pl.DataFrame:
     """All objects as one frame; numbers, texts, lists and nested objects keep their type.
 
     A column that mixes texts with other things becomes text.
     """
-    if source.kind == "json_array":
-        return records_frame(list(_array_records(source)), str(source.path))
-    data = source.everything()
+    if file.container == "json_array":
+        return records_frame(list(_array_records(file)), str(file.path))
+    data = file.everything()
     if not _SURROGATE.search(data):
         try:
             return pl.read_ndjson(data, infer_schema_length=None)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
             pass  # something is wrong or unusual: the exact reading below names it
     lines = (line for line in data.splitlines(keepends=True) if line.strip())
-    rows = [_object(source, line, row) for row, line in enumerate(lines, start=1)]
-    return records_frame(rows, str(source.path))
+    rows = [_object(file, line, row) for row, line in enumerate(lines, start=1)]
+    return records_frame(rows, str(file.path))
 
 
 def records_frame(rows: list[Record], name: str) -> pl.DataFrame:
@@ -95,38 +95,38 @@ def _as_text(value: Any) -> str | None:
     return json.dumps(value) if type(value) in _JSON_TYPES else str(value)
 
 
-def _line_records(source: Source) -> Iterator[Record]:
+def _line_records(file: File) -> Iterator[Record]:
     row = 0
-    for line in source.lines():
+    for line in file.lines():
         if line.strip():
             row += 1
-            yield _object(source, line, row)
+            yield _object(file, line, row)
 
 
-def _object(source: Source, line: bytes, row: int) -> Record:
+def _object(file: File, line: bytes, row: int) -> Record:
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError:
         raise DataError(
-            source.path, "is not valid UTF-8", row=row, remedy="save the file as UTF-8"
+            file.path, "is not valid UTF-8", row=row, remedy="save the file as UTF-8"
         ) from None
     try:
         value = json.loads(text)
     except (json.JSONDecodeError, RecursionError, ValueError) as error:
         if row == 1 and line.strip() == b"{":
             raise DataError(
-                source.path,
+                file.path,
                 "is one JSON object over many lines, not a table",
                 remedy="write one object a line, or a JSON array of objects",
             ) from None
-        raise _broken(source, row, error) from None
-    return _checked(source, value, text, row)
+        raise _broken(file, row, error) from None
+    return _check_record(file, value, text, row)
 
 
-def _checked(source: Source, value: object, text: str, row: int) -> Record:
+def _check_record(file: File, value: object, text: str, row: int) -> Record:
     if not isinstance(value, dict):
         raise DataError(
-            source.path,
+            file.path,
             f"is a JSON {type(value).__name__}, not an object",
             row=row,
             remedy='write each row as {"column": value, ...}',
@@ -137,7 +137,7 @@ def _checked(source: Source, value: object, text: str, row: int) -> Record:
             json.dumps(value, ensure_ascii=False).encode("utf-8")
         except UnicodeEncodeError:
             raise DataError(
-                source.path,
+                file.path,
                 "holds half of a character (a lone surrogate escape)",
                 row=row,
                 remedy="repair or drop that character",
@@ -145,22 +145,22 @@ def _checked(source: Source, value: object, text: str, row: int) -> Record:
     return value
 
 
-def _broken(source: Source, row: int, error: Exception) -> DataError:
-    told = (
+def _broken(file: File, row: int, error: Exception) -> DataError:
+    reason = (
         f"{error.msg} at character {error.pos + 1}"
         if isinstance(error, json.JSONDecodeError)
         else str(error)
     )
     return DataError(
-        source.path, f"is not valid JSON ({told})", row=row, remedy="write one object a line"
+        file.path, f"is not valid JSON ({reason})", row=row, remedy="write one object a line"
     )
 
 
-def _array_records(source: Source) -> Iterator[Record]:
+def _array_records(file: File) -> Iterator[Record]:
     """Element by element out of a growing window, so that one element is in memory at a time."""
     decoder = json.JSONDecoder()
     utf8 = codecs.getincrementaldecoder("utf-8")()
-    pieces = source.pieces()
+    pieces = file.pieces()
     window, at, row, ended = "", 0, 0, False
 
     def more() -> None:
@@ -174,7 +174,7 @@ def _array_records(source: Source) -> Iterator[Record]:
                 parts.append(utf8.decode(piece or b"", final=piece is None))
             except UnicodeDecodeError:
                 raise DataError(
-                    source.path, "is not valid UTF-8", row=row + 1, remedy="save the file as UTF-8"
+                    file.path, "is not valid UTF-8", row=row + 1, remedy="save the file as UTF-8"
                 ) from None
             size += len(parts[-1])
             ended = piece is None
@@ -197,23 +197,23 @@ def _array_records(source: Source) -> Iterator[Record]:
                 raise json.JSONDecodeError("Cut off", window, end)
         except (json.JSONDecodeError, RecursionError, ValueError) as error:
             if ended or not _cut_off(error, window):
-                raise _broken(source, row + 1, error) from None
+                raise _broken(file, row + 1, error) from None
             if len(window) - at > LINE_LIMIT:
-                raise too_long(source.path, row + 1) from None
+                raise too_long(file.path, row + 1) from None
             more()
             continue
         row += 1
-        yield _checked(source, value, window[start:end], row)
+        yield _check_record(file, value, window[start:end], row)
         at, separator = end, _NEXT
     rest = window[start + 1 :].strip() or next((piece for piece in pieces if piece.strip()), b"")
     if rest:
-        raise DataError(source.path, "goes on after the end of its JSON array", row=row)
+        raise DataError(file.path, "goes on after the end of its JSON array", row=row)
     if row == 0:
-        raise DataError(source.path, "has no rows", remedy="give a file with at least one row")
+        raise DataError(file.path, "has no rows", remedy="give a file with at least one row")
 
 
 def _cut_off(error: Exception, window: str) -> bool:
-    """Whether more text could mend it: it fails at the window's end, or in an open string."""
+    """Whether more text could help: it fails at the window's end, or in an open string."""
     if not isinstance(error, json.JSONDecodeError):
         return False
     return error.msg.startswith("Unterminated") or error.pos >= len(window) - 12

@@ -12,11 +12,11 @@ from typing import IO, Literal, cast
 
 from adjudge.errors import DataError
 
-#: No record of a table we know is longer; a longer line is a broken file, found without reading it.
+#: No record of a table we know is longer: a longer line is a broken file, refused unread.
 LINE_LIMIT = 64 * 1024 * 1024
 PIECE = 1024 * 1024
 
-Kind = Literal["parquet", "json_lines", "json_array", "csv"]
+Container = Literal["parquet", "json_lines", "json_array", "csv"]
 
 _GZIP = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
@@ -33,14 +33,14 @@ _ELSEWHERE = {
 }
 
 
-class Source:
-    """A file opened for reading: its kind is known by content, not by name."""
+class File:
+    """A file opened for reading: what it holds is known by content, not by name."""
 
     def __init__(
-        self, path: Path, stream: IO[bytes], head: bytes, kind: Kind, *, packed: bool
+        self, path: Path, stream: IO[bytes], head: bytes, container: Container, *, packed: bool
     ) -> None:
         self.path = path
-        self.kind = kind
+        self.container = container
         self.packed = packed
         self._stream = stream
         self._head = head
@@ -58,7 +58,7 @@ class Source:
         gathered: list[bytes] = []
         length = 0
         for piece in self.pieces():
-            if self.kind != "parquet":
+            if self.container != "parquet":
                 newline = piece.find(b"\n")
                 length += len(piece) if newline < 0 else newline
                 if length > LINE_LIMIT:
@@ -74,7 +74,7 @@ class Source:
 
 
 @contextmanager
-def opened(path: str | Path) -> Iterator[Source]:
+def open_file(path: str | Path) -> Iterator[File]:
     """Open a table file, gzip or not, and look at what it is.
 
     Raises DataError when there is nothing to read or it is not a table.
@@ -90,16 +90,18 @@ def opened(path: str | Path) -> Iterator[Source]:
         raise DataError(path, f"cannot be opened ({error.strerror})") from None
     with raw:
         if not raw.seekable():
-            raise DataError(path, "is a pipe, read but once", remedy="write it into a file first")
+            raise DataError(
+                path, "is a pipe and can be read only once", remedy="write it into a file first"
+            )
         start = raw.read(2)
         raw.seek(0)
         packed = start == _GZIP
         stream = cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if packed else raw
-        # A gzip member may open with few bytes; what decides the kind is the first piece.
+        # A gzip member may open with few bytes; what decides is the first piece.
         head = _read(path, stream, PIECE)
         if not head.removeprefix(_BOM).strip():
             raise DataError(path, "is empty", remedy="give a file with at least one row")
-        yield Source(path, stream, head, _kind(path, head), packed=packed)
+        yield File(path, stream, head, _container(path, head), packed=packed)
 
 
 def bounded_lines(path: Path, pieces: Iterator[bytes], start: bytes = b"") -> Iterator[bytes]:
@@ -138,7 +140,7 @@ def too_long(path: Path, row: int) -> DataError:
     )
 
 
-def _kind(path: Path, head: bytes) -> Kind:
+def _container(path: Path, head: bytes) -> Container:
     for magic, (what, remedy) in _ELSEWHERE.items():
         if head.startswith(magic):
             raise DataError(path, f"is {what}", remedy=remedy)

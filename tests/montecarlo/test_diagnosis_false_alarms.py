@@ -122,7 +122,7 @@ def calibration(rng: np.random.Generator) -> bool:
 
 
 def cycles(rng: np.random.Generator) -> bool:
-    drawn = simulate_tournaments(documents=15, models=6, spread=1.5, ties=0.05, rng=rng)
+    drawn = simulate_tournaments(documents=15, models=6, spread=1.5, ties=0.05, seed=rng)
     [group] = diagnose_transitivity(drawn.frame, replicates=60, worst=0, seed=rng).groups
     assert group.p_value is not None
     return group.p_value <= 0.05

@@ -9,27 +9,30 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator
 
 import numpy as np
 import polars as pl
 
 from adjudge.errors import DataError
-from adjudge.io._source import LINE_LIMIT, Source, bounded_lines, too_long
+from adjudge.io.files import LINE_LIMIT, File, bounded_lines, too_long
 
 #: How much is parsed at once: much where all of it is wanted, little where it is streamed.
 BLOCK = 16 * 1024 * 1024
 STREAM_BLOCK = 1024 * 1024
 _BATCH = 20_000
 _QUOTE, _NEWLINE, _RETURN = 34, 10, 13
+_NUMBER = r"^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$"
+_TRUTH = ("true", "false", "True", "False")
 
 
-def csv_blocks(source: Source, *, block: int | None = None) -> Iterator[pl.DataFrame]:
+def csv_blocks(file: File, *, block: int | None = None) -> Iterator[pl.DataFrame]:
     """Frames of text columns; an empty field is null, a quoted empty one is the empty text."""
-    pieces = source.pieces()
-    first, rest = _header_record(source, pieces)
+    pieces = file.pieces()
+    first, rest = _header_record(file, pieces)
     delimiter = _delimiter(first)
-    header = _header(source, first, delimiter)
+    header = _header(file, first, delimiter)
     block = BLOCK if block is None else block
     pending, want, row, ended = rest, block, 0, False
     while not ended:
@@ -41,13 +44,13 @@ def csv_blocks(source: Source, *, block: int | None = None) -> Iterator[pl.DataF
         cut, records = _well_formed(data, ord(delimiter), len(header))
         if records == 0 and not ended:
             if len(data) > LINE_LIMIT:
-                raise too_long(source.path, row + 1)
+                raise too_long(file.path, row + 1)
             pending, want = data, 2 * want
             continue
         adds_up = records >= 0 and not (ended and cut != len(data))
         frame = _parse(data[:cut], delimiter, header, records) if adds_up else None
         if frame is None:
-            for frame in _slowly(source, pieces, data, delimiter, header, row):
+            for frame in _read_exactly(file, pieces, data, delimiter, header, row):
                 row += frame.height
                 yield frame
             break
@@ -56,8 +59,28 @@ def csv_blocks(source: Source, *, block: int | None = None) -> Iterator[pl.DataF
         pending, want = data[cut:], block
     if row == 0:
         raise DataError(
-            source.path, "has a header and no rows", remedy="give a file with at least one row"
+            file.path, "has a header and no rows", remedy="give a file with at least one row"
         )
+
+
+def type_columns(frame: pl.DataFrame, text: Collection[str]) -> pl.DataFrame:
+    """Numbers and booleans where every field of a column is plainly one; `text` stays as it is."""
+    return frame.with_columns(_typed(column) for column in frame if column.name not in text)
+
+
+def _typed(column: pl.Series) -> pl.Series:
+    # Most columns of text show it in their first field, without a pass over all of them.
+    first = next(iter(column.drop_nulls().head(1)), "")
+    if first not in _TRUTH and not re.search(_NUMBER, first):
+        return column
+    whole = column.cast(pl.Int64, strict=False)
+    if (whole.cast(pl.String) == column).all() and whole.null_count() == column.null_count():
+        return whole
+    if column.str.contains(_NUMBER).all():
+        number = column.cast(pl.Float64, strict=False)
+        if number.null_count() == column.null_count() and not number.is_infinite().any():
+            return number
+    return column.str.to_lowercase() == "true" if column.is_in(_TRUTH).all() else column
 
 
 def _gather(pending: bytes, pieces: Iterator[bytes], want: int) -> tuple[bytes, bool]:
@@ -71,7 +94,7 @@ def _gather(pending: bytes, pieces: Iterator[bytes], want: int) -> tuple[bytes, 
     return b"".join(gathered), False
 
 
-def _header_record(source: Source, pieces: Iterator[bytes]) -> tuple[bytes, bytes]:
+def _header_record(file: File, pieces: Iterator[bytes]) -> tuple[bytes, bytes]:
     """The first record and what follows it; line ends inside quotes do not end a record."""
     before: list[bytes] = []
     size, inside = 0, False
@@ -87,7 +110,7 @@ def _header_record(source: Source, pieces: Iterator[bytes]) -> tuple[bytes, byte
         before.append(piece)
         size += len(piece)
         if size > LINE_LIMIT:
-            raise too_long(source.path, 1)
+            raise too_long(file.path, 1)
     return b"".join(before), b""
 
 
@@ -97,20 +120,20 @@ def _delimiter(header: bytes) -> str:
     return max(",\t;|", key=outside.count)
 
 
-def _header(source: Source, record: bytes, delimiter: str) -> list[str]:
+def _header(file: File, record: bytes, delimiter: str) -> list[str]:
     try:
         names = next(csv.reader(io.StringIO(record.decode("utf-8")), delimiter=delimiter), [])
     except UnicodeDecodeError:
         raise DataError(
-            source.path, "the header is not valid UTF-8", remedy="save the file as UTF-8"
+            file.path, "the header is not valid UTF-8", remedy="save the file as UTF-8"
         ) from None
     except csv.Error as error:
-        raise DataError(source.path, f"the header cannot be read ({error})") from None
+        raise DataError(file.path, f"the header cannot be read ({error})") from None
     names = [name.strip() for name in names]
     for name in names:
         if names.count(name) > 1:
             raise DataError(
-                source.path, f"two columns are called {name!r}", remedy="rename one of them"
+                file.path, f"two columns are called {name!r}", remedy="rename one of them"
             )
     return names
 
@@ -155,8 +178,8 @@ def _parse(data: bytes, delimiter: str, header: list[str], records: int) -> pl.D
     return frame if frame.height == records else None
 
 
-def _slowly(
-    source: Source,
+def _read_exactly(
+    file: File,
     pieces: Iterator[bytes],
     start: bytes,
     delimiter: str,
@@ -168,12 +191,12 @@ def _slowly(
     place = row
 
     def texts() -> Iterator[str]:
-        for line in bounded_lines(source.path, pieces, start):
+        for line in bounded_lines(file.path, pieces, start):
             try:
                 yield line.decode("utf-8")
             except UnicodeDecodeError:
                 raise DataError(
-                    source.path,
+                    file.path,
                     "is not valid UTF-8",
                     row=place + 1,
                     remedy="save the file as UTF-8",
@@ -188,7 +211,7 @@ def _slowly(
             place += 1
             if len(fields) != len(header) and not (not fields and len(header) == 1):
                 raise DataError(
-                    source.path,
+                    file.path,
                     f"has {len(fields)} fields where the header has {len(header)}",
                     row=place,
                     remedy="put quotes around text that holds the separator",
@@ -199,7 +222,7 @@ def _slowly(
                 batch = []
     except csv.Error as error:
         raise DataError(
-            source.path,
+            file.path,
             f"cannot be read as CSV ({error})",
             row=place + 1,
             remedy="check its quotes",

@@ -49,7 +49,7 @@ def over_worlds(one: Callable[[int], float], worlds: int) -> tuple[float, float]
 def split_coverage(models: int, battles: int, seed: int) -> float:
     """Share of test models covered by 90 % intervals, one random split of one world."""
     found, _ = battles_from_frame(
-        simulate_battles(models=models, battles=battles, bias=0.3, rng=seed).frame
+        simulate_battles(models=models, battles=battles, bias=0.3, seed=seed).frame
     )
     held = residuals(
         hold_out_each(found, soft_rule(found), replicates=20, rng=seed), human_reference(found)
@@ -84,7 +84,7 @@ def test_conformal_coverage_in_full(models: int, battles: int, worlds: int) -> N
 
 def deployed(models: int, seed: int) -> float:
     """1 when a new model's interval holds its Elo on the human board, votes unseen until now."""
-    world = simulate_battles(models=models + 1, battles=55 * models, bias=0.3, rng=seed)
+    world = simulate_battles(models=models + 1, battles=55 * models, bias=0.3, seed=seed)
     new = world.names[-1]
     mine = (pl.col("model_a") == new) | (pl.col("model_b") == new)
     old, fresh = world.frame.filter(~mine), world.frame.filter(mine)
@@ -129,7 +129,7 @@ def deployed_with_more(times: int, seed: int) -> float:
         battles=models * per // 2,
         bias=0.3,
         new_models=1,
-        rng=seed,
+        seed=seed,
     )
     old = world.frame.filter(pl.col("human_pref").is_not_null())
     draw = np.random.default_rng(seed)
@@ -324,7 +324,7 @@ def test_prediction_powered_by_prompt_in_full() -> None:
 
 def errors(informative: bool, seed: int) -> tuple[float, float, bool]:
     """Held-out error of hard and soft targets, and whether the temperature's check spoke up."""
-    frame = simulate_battles(models=16, battles=2500, informative=informative, rng=seed).frame
+    frame = simulate_battles(models=16, battles=2500, informative=informative, seed=seed).frame
     found, _ = battles_from_frame(frame)
     assert found.verdict is not None
     assert found.score is not None

@@ -27,7 +27,7 @@ def floor(replications: int, level: float = LEVEL) -> float:
 
 
 def wald_coverage(q0: float, q1: float, m0: object, m1: object, runs: int, seed: int) -> np.ndarray:
-    drawn = draw_counts(RATES, q0, q1, n=1000, m0=m0, m1=m1, replications=runs, rng=seed)
+    drawn = draw_counts(RATES, q0, q1, n=1000, m0=m0, m1=m1, replications=runs, seed=seed)
     with np.errstate(all="raise"):
         low, high, informative = corrected_interval(
             drawn.k / 1000, drawn.c0 / m0, drawn.c1 / m1, 1000, m0, m1, confidence_level=LEVEL
@@ -51,7 +51,7 @@ def test_equation_6_covers(q0: float, q1: float, m: int) -> None:
 
 def test_the_naive_interval_does_not_cover() -> None:
     # The reason for all this: only near (1-q0)/(2-q0-q1) = 0.75 does the judge's own rate hold.
-    drawn = draw_counts(RATES, 0.7, 0.9, n=1000, m0=1, m1=1, replications=2000, rng=1)
+    drawn = draw_counts(RATES, 0.7, 0.9, n=1000, m0=1, m1=1, replications=2000, seed=1)
     p = drawn.k / 1000
     half = 1.96 * np.sqrt(p * (1 - p) / 1000)
     covered = (np.abs(p - RATES[:, None]) <= half).mean(axis=1)
@@ -76,7 +76,7 @@ def test_label_shift_in_full(q0: float, q1: float, share: float) -> None:
     runs = 10_000
     m1 = np.clip(np.random.default_rng(9).binomial(200, share, (21, runs)), 1, 199)
     assert wald_coverage(q0, q1, 200 - m1, m1, runs, seed=10).min() >= floor(runs)
-    drawn = draw_counts(RATES, q0, q1, n=1000, m0=200 - m1, m1=m1, replications=runs, rng=13)
+    drawn = draw_counts(RATES, q0, q1, n=1000, m0=200 - m1, m1=m1, replications=runs, seed=13)
     raw = corrected_rate(
         drawn.k / 1000, drawn.c0 / (200 - m1), drawn.c1 / m1, clipped=False
     ).estimate
@@ -95,7 +95,7 @@ def profile_coverage(
 ) -> float:
     """Share of data sets that keep the true rate; q0 + q1 <= 1 keeps every rate."""
     rng = np.random.default_rng(seed)
-    drawn = draw_counts([theta], q0, q1, n=1000, m0=m0, m1=m1, replications=runs, rng=rng)
+    drawn = draw_counts([theta], q0, q1, n=1000, m0=m0, m1=m1, replications=runs, seed=rng)
     k, c0, c1 = (array[0] for array in drawn)
     kept = c0 * m1 + c1 * m0 <= m0 * m1
     for start in range(0, runs, 50):
@@ -128,7 +128,7 @@ def test_profile_covers_small_and_lopsided_labels(q0: float, q1: float, m0: int,
 
 def test_equation_6_is_known_to_fail_where_the_warning_says() -> None:
     # If this ever passes the band, the warning and the docstring are out of date.
-    drawn = draw_counts([0.9], 0.6, 0.6, n=1000, m0=100, m1=10, replications=20_000, rng=5)
+    drawn = draw_counts([0.9], 0.6, 0.6, n=1000, m0=100, m1=10, replications=20_000, seed=5)
     q0, q1 = drawn.c0 / 100, drawn.c1 / 10
     low, high, informative = corrected_interval(drawn.k / 1000, q0, q1, 1000, 100, 10)
     covered = ((low <= 0.9) & (high >= 0.9))[informative].mean()
@@ -142,7 +142,7 @@ def test_equation_6_is_known_to_fail_where_the_warning_says() -> None:
 def test_where_equation_6_covers_less_most_samples_are_warned(
     q0: float, q1: float, m0: int, m1: int
 ) -> None:
-    drawn = draw_counts(RATES, q0, q1, n=2000, m0=m0, m1=m1, replications=10_000, rng=6)
+    drawn = draw_counts(RATES, q0, q1, n=2000, m0=m0, m1=m1, replications=10_000, seed=6)
     low, high, informative = corrected_interval(
         drawn.k / 2000, drawn.c0 / m0, drawn.c1 / m1, 2000, m0, m1, confidence_level=LEVEL
     )

@@ -31,7 +31,7 @@ def _covered(
     hits, sizes = 0, []
     for _ in range(trials):
         frame = simulate_scores(
-            documents=documents + 1, models=models, likeness=likeness, rater_noise=0.4, rng=rng
+            documents=documents + 1, models=models, likeness=likeness, rater_noise=0.4, seed=rng
         ).frame
         judge = np.array(
             frame["score_probs"].to_list()

@@ -1,0 +1,240 @@
+"""Formats: which file is this, and what can it be read as?
+
+A native file is one of adjudge's own kinds of rows. Any other format is a `Format` object: it
+carries the columns by which it is recognised, what it can be read as, and how a row is converted.
+Ours stand in `io/public/`, one line each in the table below; an installed package adds its own::
+
+    [project.entry-points."adjudge.formats"]
+    my-log = "my_package:MY_LOG"
+
+A reader that is given a file of another format says which one it looks like and how to read it,
+instead of complaining about the first column it misses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from adjudge.errors import ArgumentError, DataError
+from adjudge.io.json_files import Record
+from adjudge.io.published import Converter
+from adjudge.plugins import Builtin, Registry
+
+Kind = Literal["pairs", "battles", "judgments", "items", "labels", "human_scores"]
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A format by its columns: all of `needs`, one of each set in `one_of`, none of `without`."""
+
+    needs: frozenset[str]
+    one_of: tuple[frozenset[str], ...] = ()
+    without: frozenset[str] = frozenset()
+
+    def fits(self, columns: Collection[str]) -> bool:
+        """Whether a table with these columns can be of this format."""
+        here = set(columns)
+        return (
+            self.needs <= here
+            and not self.without & here
+            and all(options & here for options in self.one_of)
+        )
+
+    @property
+    def strength(self) -> int:
+        """How many columns it asks for."""
+        return len(self.needs) + len(self.one_of)
+
+
+def columns(names: str) -> frozenset[str]:
+    """Column names out of one line."""
+    return frozenset(names.split())
+
+
+def signature(needs: str, *one_of: str, without: str = "") -> Signature:
+    """A signature from names in one line each.
+
+    >>> signature("id text", "score grade").fits(["id", "text", "grade"])
+    True
+    """
+    return Signature(columns(needs), tuple(map(columns, one_of)), columns(without))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """A published data set or another tool's log: how it is recognised, what it becomes, how."""
+
+    name: str
+    #: As in "looks like the MT-Bench human judgments".
+    title: str
+    #: Where it is published.
+    source: str
+    signature: Signature
+    #: What it can be read as, the usual first, and the function that converts one row.
+    gives: Mapping[Kind, Converter]
+    #: Columns that are turned into something else; those not named here or in `texts` are kept.
+    used: frozenset[str] = frozenset()
+    #: Long columns that only pairs and items are made of.
+    texts: frozenset[str] = frozenset()
+    #: Where several rows are about one pair: makes one pair of them.
+    merge: Callable[[Iterable[Record]], Iterator[Record]] | None = None
+    #: What a reader of the converted rows should know.
+    notes: tuple[str, ...] = ()
+
+    @property
+    def remedy(self) -> str:
+        """What to do with such a file where another was expected."""
+        return f"read it with --format {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class NativeFormat:
+    """One of adjudge's own kinds of rows, and what reads it."""
+
+    name: str
+    used_by: str
+    signature: Signature
+
+    @property
+    def title(self) -> str:
+        """As in "looks like a pairs file of adjudge"."""
+        return f"{_article(self.name)} {self.name} file of adjudge"
+
+    @property
+    def remedy(self) -> str:
+        """What to do with such a file where another was expected."""
+        return f"such a file goes to {self.used_by}"
+
+
+#: Our public formats. The first whose signature fits is the one a file looks like.
+_PUBLIC = {
+    "lmarena-55k": Builtin("adjudge.io.public.lmarena:PREFERENCES_55K"),
+    "lmarena-140k": Builtin("adjudge.io.public.lmarena:PREFERENCES_140K"),
+    "lmarena-100k": Builtin("adjudge.io.public.lmarena:PREFERENCES_100K"),
+    "lmarena-33k": Builtin("adjudge.io.public.lmarena:CONVERSATIONS_33K"),
+    "mt-bench": Builtin("adjudge.io.public.mt_bench:MT_BENCH"),
+    "comparia": Builtin("adjudge.io.public.comparia:COMPARIA"),
+    "rewardbench-2": Builtin("adjudge.io.public.rewardbench:REWARDBENCH_2"),
+    "rewardbench": Builtin("adjudge.io.public.rewardbench:REWARDBENCH"),
+    "alpaca-eval": Builtin("adjudge.io.public.alpaca_eval:ALPACA_EVAL"),
+    "llmbar": Builtin("adjudge.io.public.llmbar:LLMBAR"),
+    "arena-hard": Builtin("adjudge.io.public.arena_hard:ARENA_HARD"),
+    "summeval": Builtin("adjudge.io.public.summeval:SUMMEVAL"),
+    "softelo": Builtin("adjudge.io.public.softelo:SOFTELO"),
+    "trust-or-escalate": Builtin("adjudge.io.public.trust_or_escalate:TRUST_OR_ESCALATE"),
+}
+#: Every format that is not native, by the name that --format takes.
+FORMATS: Registry[Format] = Registry("format", "adjudge.formats", _PUBLIC)
+
+#: Our own kinds of rows, those with more telling columns first.
+NATIVE: dict[str, NativeFormat] = {
+    known.name: known
+    for known in (
+        NativeFormat(
+            "pairs",
+            "adjudge judge with a protocol for pairs",
+            signature("prompt response_a response_b"),
+        ),
+        NativeFormat(
+            "items", "adjudge judge with a scoring protocol", signature("id prompt response")
+        ),
+        NativeFormat("scores", "adjudge diagnose scores", signature("doc_id judge_score")),
+        NativeFormat(
+            "tournaments",
+            "adjudge diagnose transitivity",
+            signature(
+                "model_a model_b",
+                "doc_id question_id",
+                "verdict p_a verdict_fwd p_fwd judge_label",
+                without="winner human_pref",
+            ),
+        ),
+        NativeFormat("battles", "adjudge rank", signature("model_a model_b", "winner human_pref")),
+        NativeFormat(
+            "judgments",
+            "adjudge calibrate, select and evaluate",
+            signature("id", "p_a p_fwd", without="doc_id"),
+        ),
+        NativeFormat("binary", "adjudge estimate", signature("judge human")),
+        NativeFormat("labels", "--labels", signature("id label")),
+    )
+}
+
+
+def load_format(name: str) -> Format:
+    """The format of that name, ours or an installed package's."""
+    format = FORMATS.load(name)
+    if not isinstance(format, Format) or format.name != name:
+        raise ArgumentError(
+            "format", name, f"its package must offer an adjudge.io.formats.Format called {name}"
+        )
+    return format
+
+
+def kinds_of(format: str | None) -> frozenset[str]:
+    """What a file of that format, native or not, can be read as.
+
+    >>> sorted(kinds_of("trust-or-escalate")), sorted(kinds_of("items")), sorted(kinds_of(None))
+    (['judgments', 'pairs'], ['items'], [])
+    """
+    if format is None or format in NATIVE:
+        return frozenset(() if format is None else (format,))
+    return frozenset(load_format(format).gives)
+
+
+def looks_like(columns: Collection[str]) -> Format | NativeFormat | None:
+    """The known format that a table with these columns looks like, if any.
+
+    Our public formats come before what packages bring. A package's format comes before a native
+    one only if it asks for more columns, so that no package takes every pairs file for its own.
+
+    >>> looks_like(["input", "output_1", "output_2", "label"]).name
+    'llmbar'
+    >>> looks_like(["colour", "weight"]) is None
+    True
+    """
+    for name in _PUBLIC:
+        if load_format(name).signature.fits(columns):
+            return load_format(name)
+    native = next((known for known in NATIVE.values() if known.signature.fits(columns)), None)
+    plugins = [load_format(name) for name in FORMATS if name not in {*_PUBLIC, *NATIVE}]
+    fitting = [format for format in plugins if format.signature.fits(columns)]
+    best = max(fitting, key=lambda format: format.signature.strength, default=None)
+    if best is None or (native and native.signature.strength >= best.signature.strength):
+        return native
+    return best
+
+
+def refuse_public(columns: Collection[str], expected: str, source: str) -> None:
+    """Refuse a public data set where a native file, or another data set, is expected."""
+    format = looks_like(columns)
+    if isinstance(format, Format) and format.name != expected:
+        raise wrong_format(format, expected, source)
+
+
+def other_format(
+    here: Collection[str], expected: str, required: Collection[str], known: Collection[str]
+) -> Format | NativeFormat | None:
+    """What a file that lacks a required column is instead; None where it has it misnamed.
+
+    It is of another format when it has columns that only that format has, or hardly any of ours:
+    a pairs file whose response_b is called something else should not be taken for a labels file.
+    """
+    format = looks_like(here)
+    if format is None or format.name == expected:
+        return None
+    telling = format.signature.needs.union(*format.signature.one_of) & set(here) - set(known)
+    few = 2 * len(set(here) & set(required)) <= len(required)
+    return format if telling or few else None
+
+
+def wrong_format(format: Format | NativeFormat, expected: str, source: str) -> DataError:
+    """This file is of another format, and how to read that."""
+    problem = f"looks like {format.title}, not {_article(expected)} {expected} file"
+    return DataError(source, problem, remedy=format.remedy)
+
+
+def _article(noun: str) -> str:
+    return "an" if noun[0] in "aeiou" else "a"

@@ -1,0 +1,77 @@
+"""Refusals that name the file, the first offending row, its column, its value and the remedy.
+
+A check is a polars expression or a column of flags over all rows: a million of them pass in a
+fraction of a second, and only a failing check looks for its row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from adjudge.errors import DataError
+
+
+def refuse_values(
+    values: pl.Series,
+    bad: pl.Series,
+    problem: str,
+    *,
+    source: str,
+    remedy: str,
+    column: str | None = None,
+) -> None:
+    """Refuse the first of the values whose flag in `bad` is true; "{}" in `problem` is its value.
+
+    `column` is how the file calls the values, where the series has another name.
+
+    >>> given = pl.Series("p", [0.5, 1.5, 2.5])
+    >>> refuse_values(given, given > 1, "{} is out of range", source="rows.csv", remedy="see docs")
+    Traceback (most recent call last):
+    adjudge.errors.DataError: rows.csv, row 2, column p: 1.5 is out of range; see docs
+    """
+    if bad.any():
+        at = int(bad.fill_null(False).arg_true()[0])
+        problem = problem.replace("{}", quote(values[at]))
+        raise DataError(source, problem, row=at + 1, column=column or values.name, remedy=remedy)
+
+
+def refuse_where(
+    frame: pl.DataFrame,
+    bad: pl.Expr,
+    problem: str,
+    *,
+    source: str,
+    column: str,
+    remedy: str,
+    value_of: str | None = None,
+) -> None:
+    """Refuse the first row where `bad` holds; "{}" is its value in the column `value_of`."""
+    flags = frame.select(bad.fill_null(False)).to_series()
+    values = frame.get_column(value_of or column)
+    refuse_values(values, flags, problem, source=source, column=column, remedy=remedy)
+
+
+def refuse_duplicates(frame: pl.DataFrame, key: Sequence[str], *, source: str, remedy: str) -> None:
+    """Refuse the second row of any key."""
+    # Mostly one column tells all rows apart; counting one is ten times quicker than hashing all.
+    if frame.get_column(key[0]).n_unique() == frame.height:
+        return
+    repeated = ~frame.select(pl.struct(key).is_first_distinct()).to_series()
+    if repeated.any():
+        at = int(repeated.arg_true()[0])
+        values = ", ".join(f"{column} {frame.get_column(column)[at]!r}" for column in key)
+        problem = f"{values} is in the file twice"
+        raise DataError(source, problem, row=at + 1, column=key[0], remedy=remedy)
+
+
+def quote(value: object) -> str:
+    """A value as an error shows it."""
+    text = repr(value.to_list() if isinstance(value, pl.Series) else value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def shorten(names: Sequence[str], most: int = 12) -> str:
+    """The names in one line, without those beyond `most`."""
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")

@@ -1,0 +1,207 @@
+"""Plain words: names and phrases that were dropped do not come back.
+
+Readers are ML engineers, many not native. What is listed here was once written in adjudge; the
+field has a plainer word for each. Add what is dropped next, with the word to use instead.
+"""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import adjudge
+
+SOURCE = Path(adjudge.__file__).parent
+ROOT = Path(__file__).parents[2]
+MODULES = sorted(SOURCE.rglob("*.py"))
+ROOMS = sorted({path.relative_to(SOURCE).parts[0] for path in MODULES})
+PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]
+
+#: Not bound anywhere in src: as a variable, argument, field, function, class or import.
+BANNED_NAMES = {
+    "told": "lines, message, reason, text",
+    "found": "matches, path, result, or what it is",
+}
+
+#: Nowhere: pages, messages, docstrings.
+BANNED_PHRASES = {
+    r"told": "printed, reported, given",
+    r"untold": "not reported",
+    r"mends?": "fixes, solves",
+    r"strewn": "spread at random",
+    r"thrown together": "pooled",
+    r"carr(?:y|ies) (?:a|no) numbers?": "has a usable score, has no usable score",
+    r"a file that is no file": "cannot be read",
+    r"goes? on where it was": "resumes where it stopped",
+}
+
+#: Ordinary words that took the place of a precise one; not on pages and not in messages.
+OVERUSED_WORDS = {
+    r"found": "detected, measured, the number itself",
+    r"beside": "next to, in addition to, compared with",
+    r"stands?|stood": "is",
+}
+PLAIN_ENGLISH = re.compile(
+    r"\b(?:(?:be|not) found|stands? for|stands? out|standing)\b", re.IGNORECASE
+)
+
+
+def bound_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Every name that is bound, and the line."""
+    for node in ast.walk(tree):
+        names: list[str | None] = []
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()):  # assignment, for, with, comprehension, :=
+                names = [name]
+            case ast.Attribute(attr=name, ctx=ast.Store()):
+                names = [name]
+            case ast.arg(arg=name):
+                names = [name]
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                names = [node.name]
+            case ast.ExceptHandler() | ast.MatchAs() | ast.MatchStar():
+                names = [node.name]
+            case ast.MatchMapping(rest=name):
+                names = [name]
+            case ast.alias():
+                names = [node.asname or node.name]
+        for bound in names:
+            if bound is not None:
+                yield bound, getattr(node, "lineno", 0)
+
+
+def texts(tree: ast.AST) -> Iterator[tuple[str, int, bool]]:
+    """Every string, its line, and whether it is a docstring."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, documented) and node.body and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value, node.lineno, id(node) in docstrings
+
+
+def banned_names(source: str) -> list[tuple[str, int]]:
+    """The dropped names that a file binds, its doctests included."""
+    tree = ast.parse(source)
+    bound = list(bound_names(tree))
+    for text, line, is_docstring in texts(tree):
+        if is_docstring and ">>>" in text:
+            for example in doctest.DocTestParser().get_examples(text):
+                inside = bound_names(ast.parse(example.source))
+                bound += [(name, line + example.lineno) for name, _ in inside]
+    return [(name, line) for name, line in bound if name in BANNED_NAMES]
+
+
+def banned_words(text: str, *, docstring: bool = False) -> list[tuple[str, int]]:
+    """The dropped words and phrases in a text, and how many lines down each is."""
+    plain = PLAIN_ENGLISH.sub(lambda match: "-" * len(match.group()), text)
+    banned = BANNED_PHRASES if docstring else BANNED_PHRASES | OVERUSED_WORDS
+    return [
+        (" ".join(match.group().split()), plain.count("\n", 0, match.start()))
+        for phrase in banned
+        for match in re.finditer(pattern(phrase), plain, re.IGNORECASE)
+    ]
+
+
+def pattern(phrase: str) -> str:
+    """A phrase as whole words, also where a line ends inside it."""
+    return r"(?<!\w)(?:" + phrase.replace(" ", r"\s+") + r")(?!\w)"
+
+
+def remedy(word: str) -> str:
+    """What to say instead."""
+    for phrase, instead in (BANNED_PHRASES | OVERUSED_WORDS).items():
+        if re.fullmatch(phrase, word, re.IGNORECASE):
+            return instead
+    raise AssertionError(word)
+
+
+def modules_of(room: str) -> list[Path]:
+    place = SOURCE / room
+    return [path for path in MODULES if path == place or place in path.parents]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_dropped_name_is_bound(room: str) -> None:
+    wrong = [
+        f"{path.relative_to(SOURCE)}:{line} {name} (say {BANNED_NAMES[name]})"
+        for path in modules_of(room)
+        for name, line in banned_names(path.read_text(encoding="utf-8"))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_strings_are_in_plain_words(room: str) -> None:
+    wrong = [
+        f"{path.relative_to(SOURCE)}:{line + down} {word!r} (say {remedy(word)})"
+        for path in modules_of(room)
+        for text, line, docstring in texts(ast.parse(path.read_text(encoding="utf-8")))
+        for word, down in banned_words(text, docstring=docstring)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_pages_are_in_plain_words(page: Path) -> None:
+    wrong = [
+        f"{page.name}:{1 + down} {word!r} (say {remedy(word)})"
+        for word, down in banned_words(page.read_text(encoding="utf-8"))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "found = 1",
+        "found: int = 1",
+        "a, (*found, b) = c",
+        "self.found = 1",
+        "def f(found): pass",
+        "def f(*, found=1): pass",
+        "def f(**found): pass",
+        "lambda found: 1",
+        "def found(): pass",
+        "class found: pass",
+        "for found in x: pass",
+        "[1 for found in x]",
+        "if (found := f()): pass",
+        "with f() as found: pass",
+        "try: pass\nexcept E as found: pass",
+        "import x as found",
+        "from x import found",
+        "match x:\n    case [found, *rest]: pass",
+        'def f():\n    """Doc.\n\n    >>> found = 1\n    """',
+    ],
+)
+def test_every_way_to_bind_a_name_is_seen(source: str) -> None:
+    assert [name for name, _ in banned_names(source)] == ["found"]
+
+
+def test_using_a_foreign_name_is_fine() -> None:
+    assert banned_names("print(other.found, f(found=1), 'found')") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "docstring", "words"),
+    [
+        ("A killed run goes on where it was.", True, ["goes on where it was"]),
+        ("thrown\n    together as small groups", False, ["thrown together"]),
+        ("Told by its columns", True, ["Told"]),
+        ("the judge's rate stands beside it", False, ["beside", "stands"]),
+        ("the judge's rate stands beside it", True, []),
+        ("the file was not found; the letter stands for the answer", False, []),
+        ("besides, it is outstanding and foundational", False, []),
+    ],
+)
+def test_the_rule_itself(text: str, docstring: bool, words: list[str]) -> None:
+    assert [word for word, _ in banned_words(text, docstring=docstring)] == words

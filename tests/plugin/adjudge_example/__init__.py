@@ -1,0 +1,1 @@
+"""What a package outside adjudge adds: one module for each open door."""

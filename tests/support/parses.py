@@ -1,0 +1,38 @@
+"""How often each file is parsed to its end, for the tests that say: once per command."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from adjudge.io import results, tables
+from adjudge.io.files import File
+
+
+@contextmanager
+def count_parses() -> Iterator[Counter[str]]:
+    """File name -> how often it was read in full while the block runs.
+
+    Tables pass `tables.parse_file`, as a frame and as a stream; result files `results.read_json`.
+    Looking at a file's first row to recognise it is not counted.
+    """
+    counts: Counter[str] = Counter()
+    parse_file, read_json = tables.parse_file, results.read_json
+
+    def counting_parse(path: str | Path) -> AbstractContextManager[File]:
+        counts[Path(path).name] += 1
+        return parse_file(path)
+
+    def counting_read(path: str | Path, *, remedy: str | None = None) -> Any:
+        counts[Path(path).name] += 1
+        return read_json(path, remedy=remedy)
+
+    with (
+        patch.object(tables, "parse_file", counting_parse),
+        patch.object(results, "read_json", counting_read),
+    ):
+        yield counts
