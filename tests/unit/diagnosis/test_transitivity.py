@@ -130,7 +130,9 @@ def test_a_judge_that_goes_round_everywhere_contradicts_itself() -> None:
 
 
 def test_a_few_circular_documents_are_named() -> None:
-    drawn = simulate_tournaments(documents=60, models=7, circular=0.2, noise=0.2, spread=3.0, seed=2)
+    drawn = simulate_tournaments(
+        documents=60, models=7, circular=0.2, noise=0.2, spread=3.0, seed=2
+    )
     report = diagnose_transitivity(drawn.frame, worst=5)
     [group] = report.groups
     circular = {f"doc-{k:02d}" for k in np.flatnonzero(drawn.circular)}
