@@ -51,13 +51,13 @@ def code_clusters(values: pl.Series, rows: pl.Series | None = None) -> IntArray:
     >>> code_clusters(pl.Series(["p", None, "p", None])).tolist()
     [0, 1, 0, 2]
     """
-    names = pl.Series(range(len(values))) if rows is None else rows
-    keys = pl.select(
-        pl.when(values.is_null())
-        .then(pl.concat_str(pl.lit("row "), names.cast(pl.String)))
-        .otherwise(pl.concat_str(pl.lit("cluster "), as_text(values)))
-    )
-    return code_column(keys.to_series())[0]
+    keys = as_text(values)
+    if keys.null_count():
+        names = pl.Series(range(len(values))) if rows is None else rows
+        own = pl.concat_str(pl.lit("row "), names.cast(pl.String))
+        shared = pl.concat_str(pl.lit("cluster "), keys)
+        keys = pl.select(pl.when(keys.is_null()).then(own).otherwise(shared)).to_series()
+    return code_column(keys)[0]
 
 
 def one_row_per_cluster(clusters: ArrayLike | Sequence[object], *, seed: Seed = 0) -> IntArray:

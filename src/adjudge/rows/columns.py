@@ -5,7 +5,6 @@ And what all `prepare_` functions do with rows that are prepared already.
 
 from __future__ import annotations
 
-import numpy as np
 import polars as pl
 
 from adjudge._validation import IntArray
@@ -51,6 +50,8 @@ def tidy(values: pl.Series, name: str, column: str) -> pl.Series:
 
 def code_column(values: pl.Series) -> tuple[IntArray, tuple[str, ...]]:
     """Codes from 0 in order of first appearance, and the names they stand for."""
-    names = values.unique(maintain_order=True)
-    codes = values.replace_strict(names, np.arange(len(names)), return_dtype=pl.Int64)
-    return codes.to_numpy(), tuple(names.to_list())
+    names = values.unique(maintain_order=True).alias("name")
+    known = pl.DataFrame([names, pl.Series("code", range(len(names)), dtype=pl.Int64)])
+    rows = values.alias("name").to_frame()
+    coded = rows.join(known, on="name", how="left", maintain_order="left")
+    return coded["code"].to_numpy(), tuple(names.to_list())
