@@ -36,7 +36,7 @@ def test_rows_go_to_the_file_the_summary_to_the_screen(
     told = capsys.readouterr()
     assert "30 ok" in told.out
     assert re.search(r"calls +60 +in ", told.out)
-    assert "answer shown first preferred" in told.out
+    assert "answer shown first" in told.out
     assert "replies are kept in adjudge.db" in told.err
     assert len(Path("out.jsonl").read_text().splitlines()) == 30
     assert run(["judge", pairs, *JUDGE, "-o", "out.jsonl"]) == 0
@@ -208,3 +208,52 @@ def test_a_replay_of_several_judges_says_which_rows_to_keep(
     Path("two.csv").write_text("id,judge,p_fwd,p_rev\nx,a,0.1,0.2\nx,b,0.3,0.4\n")
     assert run(["judge", pairs, "--judge", "replay:two.csv", "-o", "out.jsonl"]) == 1
     assert "keep the rows of one judge" in capsys.readouterr().err
+
+
+def test_a_store_url_survives_the_command_line(
+    pairs: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["judge", pairs, *JUDGE, "-o", "o.jsonl", "--json"]
+    assert run([*asked, "--store", "sqlite:///replies.db"]) == 0
+    told = capsys.readouterr()
+    assert "replies are kept in sqlite:///replies.db" in told.err
+    assert json.loads(told.out)["store"] == "sqlite:///replies.db"
+    assert run([*asked, "--store", "replies.db"]) == 0
+    assert json.loads(capsys.readouterr().out)["reused"] == 60
+    assert run([*asked, "--store", "oracle://me:hunter2@db.example/replies"]) == 1
+    refused = capsys.readouterr().err
+    assert "choose one of sqlite" in refused
+    assert "hunter2" not in refused
+
+
+def test_the_store_is_not_written_over(pairs: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["judge", pairs, *JUDGE, "-o", "x.jsonl", "--store", "sqlite:///x.jsonl"]) == 1
+    assert "this one is the store" in capsys.readouterr().err
+
+
+def test_the_earlier_name_of_format_is_understood(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    row = {"input": "Say hi.", "output_1": "hi", "output_2": "no", "label": 2}
+    Path("bar.jsonl").write_text(json.dumps(row) + "\n")
+    for option in ("--format", "--from"):
+        output = f"{option}.jsonl"
+        asked = ["judge", "bar.jsonl", *JUDGE, option, "llmbar", "--store", f"{option}.db"]
+        assert run([*asked, "-o", output]) == 0
+        assert json.loads(Path(output).read_text())["label"] == "B"
+    capsys.readouterr()
+    run(["judge", "--help"])
+    shown = capsys.readouterr().out
+    assert "--format" in shown
+    assert "--from" not in shown
+
+
+def test_a_plan_reads_the_store_and_writes_nothing(
+    pairs: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["judge", pairs, *JUDGE, "-o", "o.jsonl"]) == 0
+    capsys.readouterr()
+    before = {path.name: path.read_bytes() for path in Path().iterdir()}
+    assert run(["judge", pairs, *JUDGE, "--dry-run", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["kept"] == 60
+    assert {path.name: path.read_bytes() for path in Path().iterdir()} == before
