@@ -9,15 +9,10 @@ from shown_ranking import (
     BOARD_FIGURE,
     BOARD_NOTES,
     BOARD_TABLE,
-    DETAIL,
     MODELS,
     PLACED,
     TEMPERATURE,
-    check,
-    html,
-    markdown,
     model,
-    terminal,
 )
 
 from adjudge.results.ranking import (
@@ -27,10 +22,11 @@ from adjudge.results.ranking import (
     Leaderboard,
     LeastReversals,
 )
+from shown import assert_shown, html_lines, markdown_lines, terminal_lines
 
 
 def test_a_leaderboard_of_a_judge() -> None:
-    check(
+    assert_shown(
         BOARD,
         [
             "ash is first of 4 models by soft-elo; 95 % rank range 1 to 3, and 1 other model can "
@@ -52,7 +48,7 @@ def test_a_leaderboard_of_a_judge() -> None:
 
 
 def headline(board: Leaderboard) -> list[str]:
-    return markdown(board)[:2]
+    return markdown_lines(board)[:2]
 
 
 def test_headlines_follow_the_ranks_and_the_kind_of_interval() -> None:
@@ -88,7 +84,7 @@ def test_headlines_follow_the_ranks_and_the_kind_of_interval() -> None:
         "ash is first of 2 models by soft-elo, in the first of 2 groups that never met; 95 % rank "
         "range 1 to 3, and 1 other model can be first too"
     )
-    assert markdown(several)[3:8] == [
+    assert markdown_lines(several)[3:8] == [
         "model | rank | rank range | Elo | 95 % interval | battles | group",
         "ash | 1 | 1 to 3 | 1641 | [1611, 1674] | 101 | 1",
         "birch | 2 | 1 to 2 | 1588 | [1552, 1623] | 102 | 1",
@@ -115,7 +111,7 @@ def test_orders_without_elo() -> None:
         warnings=("win rates depend on which opponents a model met",),
         components=(("ash", "birch"),),
     )  # fmt: skip
-    check(
+    assert_shown(
         rates,
         [
             "ash is first of 2 models by win-rate",
@@ -132,7 +128,7 @@ def test_orders_without_elo() -> None:
     exact = replace(
         rates, method="mfas", interval="none", models=bare, warnings=(), proven=False, gap=0.0123
     )
-    check(
+    assert_shown(
         exact,
         [
             "ash is first of 2 models by mfas",
@@ -145,51 +141,54 @@ def test_orders_without_elo() -> None:
             "fewest wins against the order | not proven, gap 1.23 % of all wins",
         ],
     )
-    assert "fewest wins against the order proven" in terminal(replace(exact, proven=True, gap=0.0))
+    proven = terminal_lines(replace(exact, proven=True, gap=0.0))
+    assert "fewest wins against the order | proven" in proven
     online = tuple(replace(row, elo=1500.0 + row.rank, se=20.0 + row.rank) for row in bare)
-    shown = terminal(replace(rates, method="online-elo", interval="none", models=online))
-    assert "model rank Elo se battles" in shown
-    assert "ash 1 1501 21 101" in shown
+    shown = terminal_lines(replace(rates, method="online-elo", interval="none", models=online))
+    assert "model | rank | Elo | se | battles" in shown
+    assert "ash | 1 | 1501 | 21 | 101" in shown
 
 
 def test_a_board_that_cannot_be_made() -> None:
     fit = replace(TEMPERATURE, beta=None, beta_se=None, reason="no votes", warnings=("no votes",))
     none = replace(
         BOARD, models=(), components=(), interval="none", temperature=fit, beta=None,
-        reason="no votes", warnings=("no votes",), dropped={}, assumptions=(), smoothing=0.437,
-        kappa=-0.123,
+        reason="no votes", warnings=("no votes",), dropped={}, assumptions=(), kappa=-0.123,
     )  # fmt: skip
-    check(
+    assert_shown(
         none,
         [
-            "No leaderboard by soft-elo: no votes",
-            "smoothing constant | 0.437",
+            "bad: No leaderboard by soft-elo: no votes",
             "kappa of verdicts and votes | -0.123 | battle by battle",
             "warning: no votes",
         ],
     )
-    assert '<p class="finding bad">No leaderboard' in none._repr_html_()
     assert none.to_frame().height == 0
+    smoothed = replace(none, method="smoothed", temperature=None, smoothing=0.437)
+    assert terminal_lines(smoothed)[:2] == [
+        "No leaderboard by smoothed: no votes",
+        "smoothing constant | 0.437",
+    ]
 
 
 def test_a_long_board_keeps_its_tail_on_the_page() -> None:
     rows = tuple(model(f"m{k:02}", k, 2000.0 - k) for k in range(1, 63))
     names = tuple(row.model for row in rows)
     long = replace(BOARD, models=rows, components=(names,), interval="none")
-    lines = html(long)
+    lines = html_lines(long)
     assert "m60 | 60 | 1940 | 160" in lines
-    tail = lines.index(f"{DETAIL}2 more models")
+    tail = lines.index("detail: 2 more models")
     assert lines[tail + 1 : tail + 5] == [
-        f"{DETAIL}model | rank | Elo | battles",
-        f"{DETAIL}m61 | 61 | 1939 | 161",
-        f"{DETAIL}m62 | 62 | 1938 | 162",
+        "detail: model | rank | Elo | battles",
+        "detail: m61 | 61 | 1939 | 161",
+        "detail: m62 | 62 | 1938 | 162",
         "2 more models in the result: -o FILE.json keeps all",
     ]
     assert "m61" not in str(long)
 
 
 def test_a_placed_model() -> None:
-    check(
+    assert_shown(
         PLACED,
         [
             "newcomer: Elo 1588 on people's scale, 90 % interval [1533, 1645], rank 2 of 4",
@@ -252,7 +251,7 @@ ANCHORS = Anchors(
 
 
 def test_anchors() -> None:
-    check(
+    assert_shown(
         ANCHORS,
         [
             "soft-elo: 3 anchors, 2 of them with a left-out residual",
@@ -270,13 +269,13 @@ def test_anchors() -> None:
     )
     # A residual without a scale is infinitely far off: it takes a place and gives none.
     flat = replace(ANCHORS, models=(ANCHORS.models[0], replace(ANCHORS.models[1], se=0.0)))
-    assert terminal(flat)[1] == "Intervals of new models are finite for alpha from 0.667."
+    assert terminal_lines(flat)[1] == "Intervals of new models are finite for alpha from 0.667."
     alone = replace(ANCHORS, models=ANCHORS.models[2:], judge=None, smoothing=0.71, beta=None)
-    assert terminal(alone)[:4] == [
+    assert terminal_lines(alone)[:4] == [
         "soft-elo: 1 anchor, 0 of them with a left-out residual",
         "New models get no interval.",
-        "smoothing constant 0.710",
-        "judge not named 0123abcd",
+        "smoothing constant | 0.710",
+        "judge | not named | 0123abcd",
     ]
     assert ANCHORS.to_frame()["model"].to_list() == ["birch", "ash", "cedar"]
 
@@ -285,7 +284,7 @@ def test_the_order_with_the_least_reversals() -> None:
     best = LeastReversals(
         order=(2, 0, 1), cost=12.5, bound=11.0, gap=0.0213, proven=False, seconds=0.4
     )
-    check(
+    assert_shown(
         best,
         [
             "The order contradicts 12.5 wins; not proven the fewest: no order contradicts fewer "
@@ -294,7 +293,7 @@ def test_the_order_with_the_least_reversals() -> None:
         ],
     )
     proven = replace(best, proven=True, gap=0.0, bound=12.5)
-    check(
+    assert_shown(
         proven,
         [
             "The order contradicts 12.5 wins; no order contradicts fewer (proven)",
@@ -317,7 +316,7 @@ def test_a_plan_of_battles() -> None:
         dropped={"judged already": 6},
         warnings=("the pool holds only 41 battles",),
     )
-    check(
+    assert_shown(
         plan,
         [
             "41 battles chosen by coverage; models will have 23 to 31 battles each",
@@ -331,10 +330,10 @@ def test_a_plan_of_battles() -> None:
     )
     assert plan.to_frame()["row"].to_list() == [7, 3, 9]
     many = replace(plan, appearances={f"m{k:02}": 30 + k for k in range(14)})
-    lines = html(many)
+    lines = html_lines(many)
     assert lines[2:15] == [
         *(f"m{k:02} | {30 + k}" for k in range(6)),
         "…",
         *(f"m{k:02} | {30 + k}" for k in range(8, 14)),
     ]
-    assert f"{DETAIL}m07 | 37" in lines
+    assert "detail: m07 | 37" in lines

@@ -11,17 +11,13 @@ from shown_ranking import (
     BOARD_FIGURE,
     BOARD_NOTES,
     BOARD_TABLE,
-    DETAIL,
     EVALUATED,
-    FIGURE,
     TEMPERATURE,
-    check,
     halves,
-    html,
-    terminal,
 )
 
 from adjudge.results.ranking import GroupRow, Temperature
+from shown import assert_shown, html_lines, terminal_lines
 
 AGREEMENT_FACTS = [
     "Kendall's tau with the other ranking | 0.667 | rough 95 % interval [0.331, 0.912], 4 models",
@@ -31,13 +27,13 @@ TEMPERATURE_TABLE = [
     "|s| | votes | people take the judge's side | 95 % interval | sigma(beta |s|)",
     "0.05 to 0.90 | 611 | 58 % | 54 % to 62 % | 57 %",
     "0.90 to 3.20 | 598 | 79 % | 75 % to 83 % | 78 %",
-    f"{FIGURE}How often people take the judge's side against how often sigma(beta |s|) says so; "
+    "figure: How often people take the judge's side against how often sigma(beta |s|) says so; "
     "both are equal on the dashed line.",
 ]
 
 
 def test_a_leaderboard_with_its_evaluation() -> None:
-    check(
+    assert_shown(
         EVALUATED,
         [
             "ash is first of 4 models by soft-elo; 95 % rank range 1 to 3, and 1 other model can "
@@ -76,14 +72,14 @@ def test_a_leaderboard_with_its_evaluation() -> None:
             "battles per model | 5 | 10",
             "hard-elo | 91.2 | 77.3",
             "soft-elo | 44.7 | 31.6",
-            f"{FIGURE}Judge's Elo of each left-out model against people's; both are equal on the "
+            "figure: Judge's Elo of each left-out model against people's; both are equal on the "
             "dashed line.",
-            f"{FIGURE}Judge's Elo minus people's, by quarter of strength; a slope is a scale that "
+            "figure: Judge's Elo minus people's, by quarter of strength; a slope is a scale that "
             "is stretched or compressed.",
-            f"{FIGURE}The width of an interval is twice its quantile times its standard error.",
-            f"{FIGURE}Interval of each left-out model minus people's Elo; one that crosses 0 "
+            "figure: The width of an interval is twice its quantile times its standard error.",
+            "figure: Interval of each left-out model minus people's Elo; one that crosses 0 "
             "contains it.",
-            f"{FIGURE}Held-out error with fewer judged battles; bands are standard deviations "
+            "figure: Held-out error with fewer judged battles; bands are standard deviations "
             "over random draws.",
             "Temperature by group",
             "group | votes | beta | se",
@@ -108,7 +104,7 @@ def test_intervals_that_cannot_be_tested_say_why(calibrate: int, reason: str) ->
         "hard-elo", coverage=None, median_width=None, quantile=None, unbounded=True,
         n_calibration=calibrate,
     )  # fmt: skip
-    lines = terminal(replace(EVALUATED, conformal=(empty,), held_out=()))
+    lines = terminal_lines(replace(EVALUATED, conformal=(empty,), held_out=()))
     assert f"80 % intervals for new models cannot be tested on random halves: {reason}" in lines
 
 
@@ -116,17 +112,17 @@ def test_many_groups_are_folded() -> None:
     many = tuple(
         GroupRow(group=f"g{k:02}", n_votes=1000 - k, beta=k / 100, beta_se=0.5) for k in range(17)
     )
-    lines = html(replace(BOARD, groups=many))
+    lines = html_lines(replace(BOARD, groups=many))
     assert "g14 | 986 | 0.140 | 0.500" in lines
-    assert f"{DETAIL}2 smaller groups" in lines
-    assert f"{DETAIL}g15 | 985 | 0.150 | 0.500" in lines
+    assert "detail: 2 smaller groups" in lines
+    assert "detail: g15 | 985 | 0.150 | 0.500" in lines
 
 
 def test_a_temperature() -> None:
-    check(
+    assert_shown(
         TEMPERATURE,
         [
-            "beta 0.612 (standard error 0.035) from 1,234 votes",
+            "bad: beta 0.612 (standard error 0.035) from 1,234 votes",
             "mean of beta |s| | 1.457",
             "correlation of |s| with agreement | 0.287",
             "growth of agreement with |s| | 0.732 | log-odds, standard error 0.086",
@@ -138,17 +134,17 @@ def test_a_temperature() -> None:
     )
     assert TEMPERATURE.to_frame()["n"].to_list() == [611, 598]
     against = replace(TEMPERATURE, beta=-0.5, reason="people mostly prefer the other side")
-    assert terminal(against)[0] == (
+    assert terminal_lines(against)[0] == (
         "beta -0.500 (standard error 0.035) from 1,234 votes: people mostly prefer the other side"
     )
     none = Temperature(
         beta=None, beta_se=None, n_battles=3, reason="no vote", warnings=("no vote",)
     )
-    check(none, ["No temperature: no vote"])
+    assert_shown(none, ["bad: No temperature: no vote"])
 
 
 def test_rank_agreement() -> None:
-    check(
+    assert_shown(
         AGREEMENT,
         [
             "Two rankings of 4 models: Kendall's tau 0.667, Spearman's rho 0.801",
@@ -157,6 +153,6 @@ def test_rank_agreement() -> None:
         ],
     )
     tied = replace(AGREEMENT, n_models=2, kendall=None, spearman=None)
-    check(tied, ["No rank correlation: 2 models, too few or all tied"])
-    facts = terminal(replace(BOARD, agreement=tied))
-    assert "rank correlation – 2 models, too few or all tied" in facts
+    assert_shown(tied, ["bad: No rank correlation: 2 models, too few or all tied"])
+    facts = terminal_lines(replace(BOARD, agreement=tied))
+    assert "rank correlation | – | 2 models, too few or all tied" in facts

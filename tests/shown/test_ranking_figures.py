@@ -56,7 +56,7 @@ def test_the_leaderboard_as_a_picture() -> None:
     assert labels(unsure) == ("ash is first by soft-elo", "Elo", "")
     placed = drawn(PLACED, "leaderboard")
     assert labels(placed)[:2] == (
-        "newcomer: 1588 on people's scale ([1533, 1645])",
+        "newcomer: 1588 on people's scale [1533, 1645]",
         "Elo, 90 % conformal interval\ngrey: people's Elo of the anchors",
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from shown_ranking import FIGURE, check, labels, markdown, points, terminal
+from shown_ranking import labels, points
 
 from adjudge.present.views import figures_of
 from adjudge.results.ranking_reproduction import (
@@ -13,6 +13,7 @@ from adjudge.results.ranking_reproduction import (
     SoftEloReproduction,
     SoftEloRow,
 )
+from shown import assert_shown, markdown_lines, terminal_lines
 
 PAPER = SoftEloReproduction(
     rows=(
@@ -57,7 +58,7 @@ PAPER = SoftEloReproduction(
 
 
 def test_the_soft_elo_paper() -> None:
-    check(
+    assert_shown(
         PAPER,
         [
             "Soft targets cut the held-out error by 32 %, the mean over 2 runs of judges on "
@@ -90,7 +91,7 @@ def test_the_soft_elo_paper() -> None:
             "language | battles | judges | error hard | error soft | rho hard | rho soft",
             "en | 812 | 2 | 87.3 | 21.4 | 0.919 | 0.924",
             "paper | – | – | 86.6 | 20.6 | 0.920 | 0.923",
-            f"{FIGURE}Held-out error of each judge with hard and with soft targets; rings are the "
+            "figure: Held-out error of each judge with hard and with soft targets; rings are the "
             "paper's.",
             "warning, Qwen3-32B, lmarena100k: low beta",
             "note: Table 8 contradicts its text",
@@ -98,15 +99,15 @@ def test_the_soft_elo_paper() -> None:
     )
     assert PAPER.to_frame()["judge"].to_list() == ["Qwen3-32B", "mine"]
     worse = replace(PAPER, rows=(replace(PAPER.rows[0], hard_mae=10.0, soft_mae=15.0),))
-    assert markdown(worse)[0] == (
+    assert markdown_lines(worse)[0] == (
         "Soft targets raise the held-out error by 50 %, the mean over 1 run of a judge on a "
         "corpus: 10.0 hard, 15.0 soft"
     )
     none = replace(PAPER, rows=(), languages=(), published_quarters={}, notes=())
-    assert terminal(none)[0] == "No judge could be compared with people"
+    assert terminal_lines(none)[0] == "No judge could be compared with people"
     elsewhere = replace(PAPER.rows[1], corpus="comparia")
     both = replace(PAPER, rows=(PAPER.rows[0], elsewhere))
-    assert "mine, comparia – – – 40.0 30.0 – –" in terminal(both)
+    assert "mine, comparia | – | – | – | 40.0 | 30.0 | – | –" in terminal_lines(both)
 
 
 def test_the_papers_errors_as_a_picture() -> None:

@@ -41,12 +41,12 @@ def terminal_lines(result: Result) -> list[str]:
 def markdown_lines(result: Result) -> list[str]:
     lines = []
     for line in render_blocks(blocks_of(result)).splitlines():
-        text = line.removeprefix("- ").strip("*")
+        text = line.removeprefix("- ").removeprefix("#### ").strip("*")
         if line.startswith("_"):
             text = f"figure: {line.strip('_')}"
         elif line.startswith("| "):
             text = line.strip("| ")
-        if text and not set(text) <= set("|-"):
+        if text and not set(text) <= set("|-") and line != "|  | value |  |":
             lines.append(re.sub(r"\\(.)", r"\1", text))
     return lines
 
@@ -71,17 +71,19 @@ class _Reader(HTMLParser):
         self._prefix = "bad: " if dict(attrs).get("class") == "finding bad" else ""
         if tag == "details":
             self._folded = True
-        if tag == "tr":
-            self._cells = []
 
     def handle_data(self, data: str) -> None:
         self._text += data
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in ("td", "th"):
-            self._cells.append(self._text)
-        if tag in ("p", "li", "summary", "figcaption", "tr"):
-            text = " | ".join(self._cells) if tag == "tr" else self._prefix + self._text
+        if tag in ("td", "th", "dt", "dd", "small"):
+            self._cells.append(self._text.strip())
+        if tag in ("p", "li", "summary", "figcaption", "h4", "tr", "small"):
+            while self._cells and not self._cells[-1]:
+                self._cells.pop()
+            text = self._prefix + self._text
+            if tag in ("tr", "small"):
+                text, self._cells = " | ".join(self._cells), []
             mark = "detail: " if self._folded else "figure: " if tag == "figcaption" else ""
             self.lines.append(mark + text)
         if tag == "details":

@@ -18,16 +18,8 @@ from adjudge.rows.agreement import cohen_kappa
 from adjudge.rows.battles import Battles, prepare_battles
 
 METHODS = (
-    "soft-elo",
-    "hard-elo",
-    "smoothed",
-    "bt",
-    "prediction-powered",
-    "win-rate",
-    "copeland",
-    "schulze",
-    "mfas",
-    "online-elo",
+    *("soft-elo", "hard-elo", "smoothed", "bt", "prediction-powered"),
+    *("win-rate", "copeland", "schulze", "mfas", "online-elo"),
 )
 #: Resamples of a rank correlation: its interval is rough anyway.
 _MOST_CORRELATIONS = 200

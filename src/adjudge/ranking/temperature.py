@@ -68,13 +68,14 @@ def fit_temperature(
         same_length(score=s, clusters=np.asarray(clusters))
         groups, _ = cluster_codes(np.asarray(clusters)[decided])
     problem = no_maximum(t)
+    beta = np.nan
+    if problem is None:
+        beta = float(newton_temperature(t, np.ones((1, len(t))))[0])
+        if not np.isfinite(beta):
+            problem = (
+                "the few votes against the scores are on differences near 0: beta is unbounded"
+            )
     if problem is not None:
-        return Temperature(
-            beta=None, beta_se=None, n_battles=len(t), reason=problem, warnings=(problem,)
-        )
-    beta = float(newton_temperature(t, np.ones((1, len(t))))[0])
-    if not np.isfinite(beta):
-        problem = "the few votes against the scores are on differences near 0: beta is unbounded"
         return Temperature(
             beta=None, beta_se=None, n_battles=len(t), reason=problem, warnings=(problem,)
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adjudge.errors import ArgumentError
-from adjudge.present.text import DASH, clip, interval, level, number
+from adjudge.present.text import DASH, clip, interval, level, number, span
 from adjudge.present.theme import ACCENT, INK, MUTED, WARM, new_figure, themed
 from adjudge.results.ranking import Leaderboard, ModelRow
 
@@ -44,8 +44,8 @@ def _rows(board: Leaderboard) -> tuple[ModelRow, ...]:
 def _title(board: Leaderboard) -> str:
     new = [row for row in board.models if row.origin == "new"]
     if len(new) == 1:
-        span = interval(new[0].low, new[0].high, 0, unbounded=new[0].unbounded)
-        return f"{clip(new[0].model, 40)}: {number(new[0].elo, 0)} on people's scale ({span})"
+        ends = interval(new[0].low, new[0].high, 0, unbounded=new[0].unbounded)
+        return f"{clip(new[0].model, 40)}: {number(new[0].elo, 0)} on people's scale {ends}"
     if new:
         return f"{len(new)} new models on people's scale"
     ranks = spell_range(board.models[0])
@@ -71,17 +71,18 @@ def leaders(board: Leaderboard) -> list[ModelRow]:
 
 
 def rank_range(row: ModelRow) -> str:
-    """The ranks that a model can have, for a cell; a dash where they are not known."""
-    return (spell_range(row) or DASH).removesuffix(" alone")
+    """The ranks that a model can have; a dash where they are not known."""
+    if row.rank_low is None or row.rank_high is None:
+        return DASH
+    return span(str(row.rank_low), str(row.rank_high))
 
 
 def spell_range(row: ModelRow) -> str | None:
-    """The ranks that a model can have, in words."""
-    if row.rank_low is None or row.rank_high is None:
+    """The ranks that a model can have, in a sentence."""
+    ranks = rank_range(row)
+    if ranks == DASH:
         return None
-    if row.rank_low == row.rank_high:
-        return f"{row.rank_low} alone"
-    return f"{row.rank_low} to {row.rank_high}"
+    return f"{ranks} alone" if row.rank_low == row.rank_high else ranks
 
 
 def _draw(axes: Axes, board: Leaderboard, rows: tuple[ModelRow, ...]) -> None:

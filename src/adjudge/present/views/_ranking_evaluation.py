@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING
 
-from adjudge.present.blocks import Block, Fact, Facts, Figure, Heading, Headline, Note, Table
+from adjudge.present.blocks import (
+    Block,
+    Fact,
+    Facts,
+    Figure,
+    Heading,
+    Headline,
+    Note,
+    Table,
+    table_of,
+)
 from adjudge.present.figures.ranking_evaluation import (
     budget_figure,
     evaluation_figure,
@@ -17,7 +28,7 @@ from adjudge.present.figures.ranking_evaluation import (
     residual_figure,
     width_figure,
 )
-from adjudge.present.text import DASH, count, interval, left_out, level, number, percent
+from adjudge.present.text import DASH, count, interval, left_out, level, number, percent, signed
 from adjudge.results.ranking import ConformalRow, Leaderboard, RankAgreement, Temperature
 
 if TYPE_CHECKING:
@@ -64,19 +75,18 @@ def temperature_blocks(fit: Temperature, caption: str) -> list[Block]:
     if fit.beta is None:
         return []
     blocks: list[Block] = [
-        Table(
-            ("|s|", "votes", "people take the judge's side", "95 % interval", "sigma(beta |s|)"),
-            [
-                (
-                    f"{number(row.low, 2)} to {number(row.high, 2)}",
-                    number(row.n),
-                    percent(row.agreement, 0),
-                    f"{percent(row.agreement_low, 0)} to {percent(row.agreement_high, 0)}",
-                    percent(row.predicted, 0),
-                )
-                for row in fit.agreement
-            ],
-            caption,
+        table_of(
+            fit.agreement,
+            {
+                "|s|": lambda row: f"{number(row.low, 2)} to {number(row.high, 2)}",
+                "votes": lambda row: number(row.n),
+                "people take the judge's side": lambda row: percent(row.agreement, 0),
+                "95 % interval": lambda row: (
+                    f"{percent(row.agreement_low, 0)} to {percent(row.agreement_high, 0)}"
+                ),
+                "sigma(beta |s|)": lambda row: percent(row.predicted, 0),
+            },
+            caption=caption,
         )
     ]
     if fit.reliability:
@@ -148,22 +158,28 @@ def evaluation_blocks(board: Leaderboard) -> list[Block]:
 
 
 def _error_table(board: Leaderboard) -> Table:
-    columns = ("method", "models", "error", "95 % interval", "Spearman", "Kendall",
-               "beta or constant", "weak to strong quarter")  # fmt: skip
-    rows = [
-        (
-            row.method,
-            number(row.n_models),
-            number(row.mae, 1),
-            interval(row.mae_low, row.mae_high, 1),
-            number(row.spearman),
-            number(row.kendall),
-            number(row.mean_smoothing if row.mean_beta is None else row.mean_beta),
-            " ".join(f"{value:+.0f}" for value in row.residual_by_quarter) or DASH,
-        )
-        for row in board.loo
-    ]
-    return Table(columns, rows, "Mean error in Elo, and judge minus people by quarter of strength")
+    table = table_of(
+        board.loo,
+        {
+            "method": lambda row: row.method,
+            "models": lambda row: number(row.n_models),
+            "error": lambda row: number(row.mae, 1),
+            "95 % interval": lambda row: interval(row.mae_low, row.mae_high, 1),
+            "Spearman": lambda row: number(row.spearman),
+            "Kendall": lambda row: number(row.kendall),
+            "beta or constant": lambda row: number(
+                row.mean_smoothing if row.mean_beta is None else row.mean_beta
+            ),
+            "weak to strong quarter": lambda row: quarters(row.residual_by_quarter),
+        },
+        caption="Mean error in Elo, and judge minus people by quarter of strength",
+    )
+    return replace(table, optional=("Kendall", "beta or constant", "models"))
+
+
+def quarters(values: Sequence[float]) -> str:
+    """Signed residuals, from the weakest quarter of models to the strongest."""
+    return " ".join(signed(value, 0) for value in values) or DASH
 
 
 def _interval_blocks(board: Leaderboard) -> list[Block]:
@@ -177,27 +193,24 @@ def _interval_blocks(board: Leaderboard) -> list[Block]:
         reason = _no_quantile(first)
         blocks.append(Note([f"{name} for new models cannot be tested on random halves: {reason}"]))
     else:
-        blocks.append(
-            Table(
-                ("method", "calibrate", "test", "coverage", "median width", "range of widths",
-                 "quantile", "median se"),
-                [
-                    (
-                        row.method,
-                        number(row.n_calibration),
-                        number(row.n_test),
-                        percent(row.coverage),
-                        "unbounded" if row.unbounded else number(row.median_width, 0),
-                        interval(row.width_low, row.width_high, 0),
-                        number(row.quantile, 2),
-                        number(row.median_se, 1),
-                    )
-                    for row in board.conformal
-                ],
-                f"{name} for new models, tested on random halves of the models "
-                f"({count(first.splits, 'split')})",
-            )
-        )  # fmt: skip
+        table = table_of(
+            board.conformal,
+            {
+                "method": lambda row: row.method,
+                "calibrate": lambda row: number(row.n_calibration),
+                "test": lambda row: number(row.n_test),
+                "coverage": lambda row: percent(row.coverage),
+                "median width": lambda row: (
+                    "unbounded" if row.unbounded else number(row.median_width, 0)
+                ),
+                "range of widths": lambda row: interval(row.width_low, row.width_high, 0),
+                "quantile": lambda row: number(row.quantile, 2),
+                "median se": lambda row: number(row.median_se, 1),
+            },
+            caption=f"{name} for new models, tested on random halves of the models "
+            f"({count(first.splits, 'split')})",
+        )
+        blocks.append(replace(table, optional=("test", "calibrate", "range of widths")))
     rows = []
     for method in dict.fromkeys(row.method for row in board.held_out):
         each = [row for row in board.held_out if row.method == method]
@@ -205,9 +218,9 @@ def _interval_blocks(board: Leaderboard) -> list[Block]:
             row.high - row.low for row in each if row.low is not None and row.high is not None
         ]
         if widths:
-            inside = sum(row.covered is True for row in each)
-            rows.append((method, f"{inside} of {len(widths)}", number(median(widths), 0),
-                         number(len(each) - len(widths))))  # fmt: skip
+            inside = f"{sum(row.covered is True for row in each)} of {len(widths)}"
+            unbounded = number(len(each) - len(widths))
+            rows.append((method, inside, number(median(widths), 0), unbounded))
     if rows:
         columns = ("method", "contain people's Elo", "median width", "unbounded")
         blocks.append(Table(columns, rows, f"{name} of each model, made from all the others"))

@@ -12,7 +12,8 @@ from adjudge.present.figures.reproduction_soft_elo import (
     error_figure,
     row_names,
 )
-from adjudge.present.text import DASH, count, level, number, percent
+from adjudge.present.text import DASH, count, level, number, percent, signed
+from adjudge.present.views._ranking_evaluation import quarters
 from adjudge.results.ranking_reproduction import (
     FamilyResiduals,
     LanguageRow,
@@ -148,18 +149,14 @@ def _smoothing(result: SoftEloReproduction, names: Sequence[str]) -> Table:
 
 def _quarters(result: SoftEloReproduction, names: Sequence[str]) -> Table:
     rows = [
-        (name, _steps(row.hard_quarters), _steps(row.soft_quarters))
+        (name, quarters(row.hard_quarters), quarters(row.soft_quarters))
         for name, row in zip(names, result.rows, strict=True)
     ]
     if result.published_quarters:
-        hard, soft = (_steps(result.published_quarters[method]) for method in ("hard", "soft"))
+        hard, soft = (quarters(result.published_quarters[method]) for method in ("hard", "soft"))
         rows.append(("paper, mean of judges", hard, soft))
     caption = "Judge minus people in Elo, weakest quarter of models to strongest, Figure 14"
     return Table(("judge", "hard", "soft"), rows, caption)
-
-
-def _steps(values: Sequence[float]) -> str:
-    return " ".join(f"{value:+.0f}" for value in values) or DASH
 
 
 def _families(result: SoftEloReproduction, names: Sequence[str]) -> Table:
@@ -181,8 +178,8 @@ def _excess(family: FamilyResiduals | None) -> str:
     if family is None:
         return DASH
     if family.low is None or family.high is None:
-        return f"{family.excess:+.0f}"
-    return f"{family.excess:+.0f} [{family.low:+.0f}, {family.high:+.0f}]"
+        return signed(family.excess, 0)
+    return f"{signed(family.excess, 0)} [{signed(family.low, 0)}, {signed(family.high, 0)}]"
 
 
 def _languages(result: SoftEloReproduction) -> Table:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import ceil
 
-from adjudge.present.blocks import Block, Fact, Facts, Figure, Headline, Note, Table
+from adjudge.present.blocks import Block, Fact, Facts, Figure, Headline, Note, Table, table_of
 from adjudge.present.figures.ranking import (
     first_place,
     leaderboard_figure,
@@ -14,7 +14,7 @@ from adjudge.present.figures.ranking import (
     rank_range,
     spell_range,
 )
-from adjudge.present.text import DASH, count, interval, left_out, level, number, percent
+from adjudge.present.text import DASH, count, interval, left_out, level, number, percent, signed
 from adjudge.present.views import View
 from adjudge.present.views._ranking_evaluation import (
     agreement_facts,
@@ -121,9 +121,10 @@ def _board_tables(board: Leaderboard) -> list[Block]:
         "battles": lambda row: number(row.n_battles),
         "group": lambda row: number(row.component + 1) if len(board.components) > 1 else DASH,
     }
-    made = {name: [cell(row) for row in board.models] for name, cell in cells.items()}
-    columns = [name for name, column in made.items() if set(column) != {DASH}]
-    rows = list(zip(*(made[name] for name in columns), strict=True))
+    table = table_of(board.models, cells)
+    known = [at for at, cells in enumerate(zip(*table.rows, strict=True)) if {*cells} != {DASH}]
+    columns = [table.columns[at] for at in known]
+    rows = [[row[at] for at in known] for row in table.rows]
     caption = f"{board.method}: {count(board.n_battles, 'battle')}, {board.outcome}"
     if board.interval != "none":
         caption += f"; {board.interval} intervals"
@@ -147,12 +148,7 @@ def _interval(row: ModelRow, digits: int = 0) -> str:
 
 
 def _facts(board: Leaderboard) -> list[Fact]:
-    facts = []
-    if board.beta is not None and board.temperature is None:
-        se = "" if board.beta_se is None else f"standard error {number(board.beta_se)}"
-        facts.append(Fact("beta", number(board.beta), se))
-    if board.smoothing is not None:
-        facts.append(Fact("smoothing constant", number(board.smoothing)))
+    facts = [] if board.temperature is not None else _fitted(board)
     if board.proven is not None:
         proof = "proven" if board.proven else f"not proven, gap {percent(board.gap, 2)} of all wins"
         facts.append(Fact("fewest wins against the order", proof))
@@ -160,6 +156,17 @@ def _facts(board: Leaderboard) -> list[Fact]:
         facts.append(Fact("kappa of verdicts and votes", number(board.kappa), "battle by battle"))
     if board.agreement is not None:
         facts += agreement_facts(board.agreement)
+    return facts
+
+
+def _fitted(result: Leaderboard | Anchors) -> list[Fact]:
+    """What was fitted, or given, to make targets of scores or verdicts."""
+    facts = []
+    if result.beta is not None:
+        se = "" if result.beta_se is None else f"standard error {number(result.beta_se)}"
+        facts.append(Fact("beta", number(result.beta), se))
+    if result.smoothing is not None:
+        facts.append(Fact("smoothing constant", number(result.smoothing)))
     return facts
 
 
@@ -190,34 +197,30 @@ def _placed_tables(board: Leaderboard, new: Sequence[ModelRow]) -> list[Block]:
     near = [
         row for row in board.models if any(abs(row.rank - other.rank) <= _AROUND for other in new)
     ]
-    answer = Table(
-        ("new model", "Elo", _interval_name(board), "rank", "rank range", "battles"),
-        [
-            (
-                row.model,
-                number(row.elo, 0),
-                _interval(row),
-                f"{row.rank} of {len(board.models)}",
-                rank_range(row),
-                number(row.n_battles),
-            )
-            for row in new
-        ],
-        f"On people's scale: {board.method}, {count(board.n_battles, 'judged battle')}",
-    )
-    around = Table(
-        ("model", "rank", "Elo"),
-        [
-            (
-                row.model + (" (new)" if row.origin == "new" else ""),
-                number(row.rank),
-                number(row.elo, 0),
-            )
-            for row in near[:_SHOWN]
-        ],
-        "Among people's Elo of the anchors, whose mean is 1500",
-    )
-    return [answer, around]
+    total = len(board.models)
+    return [
+        table_of(
+            new,
+            {
+                "new model": lambda row: row.model,
+                "Elo": lambda row: number(row.elo, 0),
+                _interval_name(board): _interval,
+                "rank": lambda row: f"{row.rank} of {total}",
+                "rank range": rank_range,
+                "battles": lambda row: number(row.n_battles),
+            },
+            caption=f"On people's scale: {board.method}, {count(board.n_battles, 'judged battle')}",
+        ),
+        table_of(
+            near[:_SHOWN],
+            {
+                "model": lambda row: row.model + (" (new)" if row.origin == "new" else ""),
+                "rank": lambda row: number(row.rank),
+                "Elo": lambda row: number(row.elo, 0),
+            },
+            caption="Among people's Elo of the anchors, whose mean is 1500",
+        ),
+    ]
 
 
 def view_anchors(anchors: Anchors) -> list[Block]:
@@ -235,27 +238,23 @@ def view_anchors(anchors: Anchors) -> list[Block]:
             tone="plain" if any(scales) else "bad",
         )
     ]
-    facts = []
-    if anchors.beta is not None:
-        se = f"standard error {number(anchors.beta_se)}"
-        facts.append(Fact("beta", number(anchors.beta), se))
-    if anchors.smoothing is not None:
-        facts.append(Fact("smoothing constant", number(anchors.smoothing)))
-    facts.append(Fact("judge", anchors.judge or "not named", anchors.judge_fingerprint or ""))
-    facts.append(Fact("battles", number(anchors.n_battles), anchors.score_source))
-    columns = ("anchor", "strength", "people's Elo", "residual, Elo", "se", "battles")
-    rows = [
-        (
-            row.model,
-            number(row.theta),
-            number(row.human_elo, 0),
-            DASH if row.residual is None else f"{row.residual:+.1f}",
-            number(row.se, 1),
-            number(row.n_battles),
-        )
-        for row in sorted(anchors.models, key=lambda row: -row.theta)
+    facts = [
+        *_fitted(anchors),
+        Fact("judge", anchors.judge or "not named", anchors.judge_fingerprint or ""),
+        Fact("battles", number(anchors.n_battles), anchors.score_source),
     ]
-    blocks += [Facts(facts), Table(columns, rows)]
+    table = table_of(
+        sorted(anchors.models, key=lambda row: -row.theta),
+        {
+            "anchor": lambda row: row.model,
+            "strength": lambda row: number(row.theta),
+            "people's Elo": lambda row: number(row.human_elo, 0),
+            "residual, Elo": lambda row: signed(row.residual, 1),
+            "se": lambda row: number(row.se, 1),
+            "battles": lambda row: number(row.n_battles),
+        },
+    )
+    blocks += [Facts(facts), table]
     return blocks + warning_note(anchors.warnings) + _dropped(anchors.dropped)
 
 
