@@ -6,11 +6,13 @@ from pathlib import Path
 
 import polars as pl
 
+from adjudge._validation import exact_level
 from adjudge.errors import DataError
 from adjudge.io import read_result
 from adjudge.results.selection import Policy, PolicyGroup
 from adjudge.rows.identity import Identity, identities, match_judge
 from adjudge.selection.guarantees import find_guarantee
+from adjudge.selection.split_counts import Levels
 from adjudge.store import StorePlace
 
 
@@ -26,6 +28,12 @@ def read_policy(path: str | Path) -> Policy:
     for group in policy.groups:
         _check_group(group, str(path))
     return policy
+
+
+def levels_of(policy: Policy) -> Levels:
+    """The levels that the policy was made for."""
+    alpha = exact_level(policy.alpha)
+    return Levels(alpha) if policy.delta is None else Levels(alpha, exact_level(policy.delta))
 
 
 def reason_to_abstain(

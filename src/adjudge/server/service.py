@@ -9,14 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adjudge._validation import exact_level
 from adjudge.errors import ArgumentError, InputError
 from adjudge.judges.interface import Judge, Question
 from adjudge.records import MEASURED, Judgment, Pair, Reply
 from adjudge.results.selection import Policy, PolicyGroup
 from adjudge.rows.identity import Identity
 from adjudge.selection.guarantees import all_guarantees, find_guarantee
-from adjudge.selection.policy import matching_groups, reason_to_abstain
+from adjudge.selection.policy import levels_of, matching_groups, reason_to_abstain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +34,7 @@ class JudgeService:
     def __init__(self, judge: Judge, policy: Policy, *, concurrency: int | None = None) -> None:
         check_servable(policy)
         self._guarantee = find_guarantee(policy.guarantee)
-        self._alpha = exact_level(policy.alpha)
+        self._levels = levels_of(policy)
         self.judge = judge
         self.policy = policy
         self.policy_id = hashlib.sha256(policy.to_json(indent=None).encode()).hexdigest()[:16]
@@ -86,7 +85,7 @@ class JudgeService:
         else:
             if has_verdict and group is not None:
                 score = np.array([judgment.uncertainty])
-                accepted = bool(self._guarantee.accept(group.rule, score, alpha=self._alpha)[0])
+                accepted = bool(self._guarantee.accept(group.rule, score, self._levels)[0])
             reason = reason_to_abstain(accepted, has_verdict=has_verdict, group=group)
         name = None if group is None else group.group
         return Ruling(judgment=judgment, accepted=accepted, reason=reason, group=name)
