@@ -7,7 +7,6 @@ paper, appendix A). A user's own are in a JSON file: {"name": "definition"} or
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from adjudge.errors import ArgumentError, DataError
+from adjudge.io.results import read_json
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_ -]{0,39}")
 
@@ -142,14 +142,7 @@ def check_criteria(criteria: Sequence[Criterion]) -> tuple[Criterion, ...]:
 def read_criteria(path: str | Path) -> tuple[Criterion, ...]:
     """Criteria from a user's JSON file."""
     remedy = 'write {"name": "definition", ...}'
-    try:
-        entries = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(
-            path, f"cannot be read: {error.strerror}", remedy="check the path"
-        ) from None
-    except (UnicodeDecodeError, ValueError, RecursionError):
-        raise DataError(path, "is not JSON", remedy=remedy) from None
+    entries = read_json(path, remedy=remedy)
     if not isinstance(entries, dict) or not entries:
         raise DataError(path, "holds no criteria", remedy=remedy)
     return check_criteria([_criterion(path, name, value) for name, value in entries.items()])

@@ -412,7 +412,7 @@ def test_criteria_of_the_users_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said_of_it"),
     [
-        ("nope", "is not JSON"),
+        ("nope", "not a JSON file"),
         ("[]", "holds no criteria"),
         ('{"a": ""}', "a has no definition"),
         ('{"a": 3}', "a has no definition"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -84,11 +85,62 @@ class ChatSegments:
         return tuple(pieces[::2])
 
 
-class CannotTokenizeError(Exception):
-    """This text has no tokens to ask about, the next one may have."""
+class CannotAnswerError(Exception):
+    """This question has no answer, the next one may: becomes a row with status `error`."""
 
 
-class ChatTokens:
+class ChatTokens(ABC):
+    """Token ids of questions, for a model of the name `model` that is tokenised on this machine."""
+
+    def __init__(self, model: str) -> None:
+        self.model = model
+        self._segments = ChatSegments(self.render, model=model)
+        self._own: dict[tuple[str, bool], list[int]] = {}
+        self._option_ids: dict[tuple[str, ...], tuple[int, ...]] = {}
+
+    @abstractmethod
+    def render(self, turns: list[dict[str, str]]) -> str:
+        """The turns in the model's own chat template, up to the assistant's first token."""
+
+    @abstractmethod
+    def encode(self, text: str, *, special: bool, begin: bool = False) -> list[int]:
+        """Tokens of `text`; `special` reads markers such as <|im_end|> as what they stand for.
+
+        `begin`: the text opens the prompt.
+        """
+
+    def data(self, text: str) -> list[int]:
+        """Text being judged: its own canonical tokens, none of them part of the chat frame."""
+        return self.encode(text, special=False)
+
+    def prompt(self, question: Question) -> list[int]:
+        """The prompt as the model reads it, up to the assistant's first token."""
+        tokens: list[int] = []
+        for position, piece in enumerate(self._segments(question.messages)):
+            if isinstance(piece, Data):
+                tokens += self.data(piece.text)
+                continue
+            key = piece, position == 0
+            if key not in self._own:
+                self._own[key] = self.encode(piece, special=True, begin=position == 0)
+            tokens += self._own[key]
+        return tokens
+
+    def options(self, options: tuple[str, ...]) -> tuple[int, ...]:
+        """The one token of each option."""
+        if options not in self._option_ids:
+            ids = [self.encode(option, special=False) for option in options]
+            for option, tokens in zip(options, ids, strict=True):
+                if len(tokens) != 1:
+                    raise JudgeRefusedError(
+                        f"{self.model}: option {option!r} is not one token of this model; "
+                        "choose options of one letter or digit"
+                    )
+            self._option_ids[options] = tuple(tokens[0] for tokens in ids)
+        return self._option_ids[options]
+
+
+class HubTokens(ChatTokens):
     """Token ids for a tokenizer from `transformers`.
 
     Special tokens are on for our words and off for the text being judged. Off means three things:
@@ -101,50 +153,20 @@ class ChatTokens:
             raise JudgeRefusedError(
                 f"{model}: its tokenizer has no chat template; choose an instruct model"
             )
+        super().__init__(model)
         self._tokenizer = tokenizer
-        self._model = model
-        self._segments = ChatSegments(self._render, model=model)
-        self._own: dict[str, list[int]] = {}
-        self._option_ids: dict[tuple[str, ...], tuple[int, ...]] = {}
-
-    def prompt(self, question: Question) -> list[int]:
-        """The prompt as the model reads it, up to the assistant's first token."""
-        tokens: list[int] = []
-        for piece in self._segments(question.messages):
-            if isinstance(piece, Data):
-                tokens += self.data(piece.text)
-                continue
-            if piece not in self._own:
-                # The template writes every special token itself, the one at the start included.
-                self._own[piece] = self._encode(piece, split=False)
-            tokens += self._own[piece]
-        return tokens
 
     def data(self, text: str) -> list[int]:
-        """Text being judged: its own canonical tokens, none of them part of the chat frame."""
-        tokens = self._encode(text, split=True)
+        tokens = self.encode(text, special=False)
         if self.framing.isdisjoint(tokens):
             return tokens
         cuts = [0, *(match.start() + 1 for match in self._words.finditer(text)), len(text)]
         tokens = []
         for start, end in pairwise(cuts):
-            tokens += self._encode(text[start:end], split=True)
+            tokens += self.encode(text[start:end], special=False)
         if not self.framing.isdisjoint(tokens):
-            raise CannotTokenizeError("the text holds special tokens that cannot be taken apart")
+            raise CannotAnswerError("the text holds special tokens that cannot be taken apart")
         return tokens
-
-    def options(self, options: tuple[str, ...]) -> tuple[int, ...]:
-        """The one token of each option."""
-        if options not in self._option_ids:
-            ids = [self._encode(option, split=True) for option in options]
-            for option, tokens in zip(options, ids, strict=True):
-                if len(tokens) != 1:
-                    raise JudgeRefusedError(
-                        f"{self._model}: option {option!r} is not one token of this model; "
-                        "choose options of one letter or digit"
-                    )
-            self._option_ids[options] = tuple(tokens[0] for tokens in ids)
-        return self._option_ids[options]
 
     def text(self, tokens: list[int]) -> str:
         """What the model wrote, without special tokens."""
@@ -159,7 +181,7 @@ class ChatTokens:
     @cached_property
     def framing(self) -> frozenset[int]:
         """Ids the text being judged must not hold: special ones, and added ones the frame uses."""
-        probe = self._encode(self._render([{"role": "user", "content": "x"}]), split=False)
+        probe = self.encode(self.render([{"role": "user", "content": "x"}]), special=True)
         added = self._tokenizer.added_tokens_decoder
         return frozenset(t for t, entry in added.items() if entry.special or t in set(probe))
 
@@ -169,20 +191,21 @@ class ChatTokens:
         words = sorted((added[token].content for token in self.framing), key=len, reverse=True)
         return re.compile("|".join(map(re.escape, words)))
 
-    def _encode(self, text: str, *, split: bool) -> list[int]:
+    def encode(self, text: str, *, special: bool, begin: bool = False) -> list[int]:
+        # The template writes every special token itself, the one at the start included.
         try:
-            encoded = self._tokenizer(text, add_special_tokens=False, split_special_tokens=split)
+            encoded = self._tokenizer(
+                text, add_special_tokens=False, split_special_tokens=not special
+            )
         except (UnicodeEncodeError, TypeError):
-            raise CannotTokenizeError(
-                "the text holds half a character (a lone surrogate)"
-            ) from None
+            raise CannotAnswerError("the text holds half a character (a lone surrogate)") from None
         return list(encoded["input_ids"])
 
-    def _render(self, turns: list[dict[str, str]]) -> str:
+    def render(self, turns: list[dict[str, str]]) -> str:
         try:
             rendered = self._tokenizer.apply_chat_template(
                 turns, tokenize=False, add_generation_prompt=True
             )
         except Exception as error:  # templates raise whatever their authors chose
-            raise JudgeRefusedError(f"{self._model}: its chat template refuses: {error}") from error
+            raise JudgeRefusedError(f"{self.model}: its chat template refuses: {error}") from error
         return str(rendered)

@@ -27,69 +27,44 @@ from pathlib import Path
 from typing import Any
 
 from adjudge.errors import JudgeError, JudgeRefusedError
-from adjudge.judges.backends._http import Exchange, Server, key_from
-from adjudge.judges.backends._replies import (
+from adjudge.judges.backends._chat_server import (
     PER_QUESTION,
-    Rejections,
+    ChatServerBackend,
     as_chat,
-    failed,
+    measure,
     shapeless,
-    whole,
 )
-from adjudge.judges.flow import Pace
-from adjudge.judges.interface import Backend, Batches, Choice, Question, Text
+from adjudge.judges.backends._http import Exchange
+from adjudge.judges.interface import Batches, Choice, Question, Text
 from adjudge.records import Reply
 
-DEFAULT_BASE_URL = "https://api.openai.com/v1"
 TOP_LOGPROBS = 20
 _STRIPPED = " \t\r\n\u00a0\u0120\u2581\u010a*_\"'`“”‘’()[]{}<>.:,;"
 #: Some servers write -9999 or minus infinity for what they did not compute.
 _NEVER = -1000.0
 
 
-class OpenAIBackend(Backend):
-    """`openai:MODEL`, over one pool of kept-alive connections."""
+class OpenAIBackend(ChatServerBackend):
+    """`openai:MODEL`, at OpenAI or any server that speaks its language."""
 
     example = "openai:gpt-4.1-mini"
     options = ("base_url", "api_key_env", "extra_body", "concurrency", "timeout")
     batches = True
     batch_price = 0.5
+    maker_url = "https://api.openai.com/v1"
+    key_variable = "OPENAI_API_KEY"
+    path = "/chat/completions"
     wants: frozenset[type] = frozenset({Choice, Text})
+    concurrency = 32
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str = DEFAULT_BASE_URL,
-        api_key_env: str = "OPENAI_API_KEY",
-        concurrency: int = 32,
-        timeout: float = 60.0,
-        max_attempts: int = 6,
-        extra_body: Mapping[str, Any] | None = None,
-        first_pause_s: float = 0.5,
-    ) -> None:
-        key = key_from(api_key_env)
-        self.name = f"openai:{model}"
-        self.model = model
-        self.concurrency = concurrency
-        self.extra_body = dict(extra_body or {})
-        self.server = Server(
-            base_url,
-            headers={"Authorization": f"Bearer {key}"} if key else {},
-            secrets=[key],
-            concurrency=concurrency,
-            timeout_s=timeout,
-            max_attempts=max_attempts,
-            first_pause_s=first_pause_s,
-        )
-        self._api_key_env = api_key_env
-        self._has_key = bool(key)
-        # What the server turned out to want; learnt from its own words, once.
-        self._length_field = "max_tokens"
-        self._top_logprobs = TOP_LOGPROBS
-        self._takes_schema = True
-        self._takes_temperature = True
-        self._rejections = Rejections(self.name, self.server)
+    # What the server turned out to want; learnt from its own words, once.
+    _length_field = "max_tokens"
+    _top_logprobs = TOP_LOGPROBS
+    _takes_schema = True
+    _takes_temperature = True
+
+    def headers(self, key: str) -> dict[str, str]:
+        return {"Authorization": f"Bearer {key}"} if key else {}
 
     def identity(self) -> Mapping[str, Any]:
         return {
@@ -101,39 +76,12 @@ class OpenAIBackend(Backend):
             **({"extra_body": self.extra_body} if self.extra_body else {}),
         }
 
-    async def start(self) -> None:
-        if not self._has_key and self.server.base_url == DEFAULT_BASE_URL:
-            raise JudgeError(
-                f"{self._api_key_env} is not set; export it, or name your own server by --base-url"
-            )
-        await self.server.open()
-
-    async def close(self) -> None:
-        await self.server.close()
-
-    def keep_pace(self, pace: Pace | None) -> bool:
-        self.server.pace = pace
-        return True
-
     def open_batches(self, folder: Path) -> Batches:
         from adjudge.judges.backends.openai_batch import OpenAIBatches
 
         return OpenAIBatches(self, folder)
 
-    async def ask(self, question: Question) -> Reply:
-        while True:
-            body = self.request_body(question)
-            exchange = await self.server.post_json("/chat/completions", body)
-            if exchange.http_status is None or exchange.trouble is not None:
-                return failed(exchange)
-            if exchange.http_status < 300:
-                self._rejections.answered()
-                return read_reply(exchange, question)
-            if not self._adapt(exchange, body):
-                return self._rejected(exchange, question)
-
     def request_body(self, question: Question) -> dict[str, Any]:
-        """The JSON of one question; what is judged is inside message contents only."""
         want = question.want
         body: dict[str, Any] = {
             "model": self.model,
@@ -162,8 +110,10 @@ class OpenAIBackend(Backend):
         body.update(self.extra_body)
         return body
 
-    def _adapt(self, exchange: Exchange, body: Mapping[str, Any]) -> bool:
-        """Whether the server's words name a parameter that can be given in another way."""
+    def read(self, exchange: Exchange, question: Question) -> Reply:
+        return read_reply(exchange, question)
+
+    def adapt(self, exchange: Exchange, body: Mapping[str, Any]) -> bool:
         if exchange.http_status not in PER_QUESTION:
             return False
         words = self.server.words(exchange.payload, exchange.raw)
@@ -186,7 +136,7 @@ class OpenAIBackend(Backend):
             return True
         return False
 
-    def _rejected(self, exchange: Exchange, question: Question) -> Reply:
+    def read_rejection(self, exchange: Exchange, question: Question) -> Reply:
         words = self.server.words(exchange.payload, exchange.raw)
         status = exchange.http_status
         asked = isinstance(question.want, Choice) and "logprob" in words
@@ -196,7 +146,7 @@ class OpenAIBackend(Backend):
                 "sample its verdicts instead: --samples 10",
                 http_status=status,
             )
-        return self._rejections.read(exchange)
+        return super().read_rejection(exchange, question)
 
 
 def read_reply(exchange: Exchange, question: Question) -> Reply:
@@ -211,14 +161,7 @@ def read_reply(exchange: Exchange, question: Question) -> Reply:
     except (AttributeError, IndexError, KeyError, TypeError):
         return shapeless(exchange)
     usage = payload.get("usage")
-    usage = usage if isinstance(usage, dict) else {}
-    measured: dict[str, Any] = {
-        "text": text if isinstance(text, str) else None,
-        "prompt_tokens": whole(usage.get("prompt_tokens")),
-        "completion_tokens": whole(usage.get("completion_tokens")),
-        "latency_s": exchange.latency_s,
-        "raw": exchange.raw,
-    }
+    measured = measure(exchange, text, usage, "prompt_tokens", "completion_tokens")
     if refusal or finish == "content_filter":
         words = refusal if isinstance(refusal, str) else "stopped by the server's content filter"
         return Reply(status="refused", error=" ".join(words.split())[:300], **measured)

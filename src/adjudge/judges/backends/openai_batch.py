@@ -24,8 +24,8 @@ from typing import IO, Any, Self
 
 from adjudge._validation import positive
 from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
+from adjudge.judges.backends._chat_server import failed_reply
 from adjudge.judges.backends._http import Exchange
-from adjudge.judges.backends._replies import failed_reply
 from adjudge.judges.backends.openai import OpenAIBackend, read_reply
 from adjudge.judges.interface import BatchCall, BatchProgress, Choice, Question, Text, Want
 from adjudge.records import Reply, Status

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from adjudge.errors import BackendMissingError
-from adjudge.judges.backends._chat import CannotTokenizeError, ChatTokens
+from adjudge.judges.backends._chat import CannotAnswerError, HubTokens
 from adjudge.judges.interface import Backend, Choice, Likelihood, Question, Text
 from adjudge.records import Reply
 
@@ -141,7 +141,7 @@ class TransformersBackend(Backend):
             raise RuntimeError("ask before start: await backend.start() first")
         try:
             job = self._job(question)
-        except CannotTokenizeError as error:
+        except CannotAnswerError as error:
             return Reply(status="error", error=str(error))
         self._waiting.append(job)
         self._arrived.set()
@@ -174,7 +174,7 @@ class TransformersBackend(Backend):
             ).to(self._device)
         except (OSError, ValueError) as error:
             raise self._missing(error) from error
-        self._tokens = ChatTokens(tokenizer, model=self.name)
+        self._tokens = HubTokens(tokenizer, model=self.name)
         self._context = getattr(loaded.config, "max_position_embeddings", None)
         self._vocabulary = int(loaded.config.get_text_config().vocab_size)
         self._model = CausalModel(loaded, pad=self._tokens.pad or 0)
@@ -190,12 +190,12 @@ class TransformersBackend(Backend):
             tail = self._tokens.data(want.continuation.text)
             written = 0
             if not tail:
-                raise CannotTokenizeError("the response is empty: there is no token to score")
+                raise CannotAnswerError("the response is empty: there is no token to score")
         else:
             written = want.max_tokens
         needed = len(prompt) + len(tail) + written
         if self._context is not None and needed > self._context:
-            raise CannotTokenizeError(
+            raise CannotAnswerError(
                 f"{needed} tokens do not fit into the context of {self._context}; shorten the text"
             )
         return _Job(question, prompt, tail, asyncio.get_running_loop().create_future())
