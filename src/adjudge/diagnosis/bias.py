@@ -49,7 +49,7 @@ class _Rows:
 
     frame: pl.DataFrame
     judge: str | None
-    clusters: NDArray[np.object_]
+    clusters: NDArray[Any]
     everyone: pl.DataFrame
     graded: bool
     by_score: bool
