@@ -22,8 +22,8 @@ from adjudge.selection import (
 from adjudge.selection.guarantees.pac import allowed_table
 from adjudge.simulate.selective import (
     ScoredWorld,
-    clustered,
     confidently_wrong,
+    draw_clusters,
     heavily_tied,
     informative,
     sawtooth,
@@ -126,7 +126,7 @@ def prompts_repeat(repeats: int) -> None:
     rng = np.random.default_rng(4)
     world, by_row, by_prompt = uninformative(0.20), [], []
     for _ in range(repeats):
-        s, e, prompt = clustered(world, prompts=20, rows=10, seed=rng)
+        s, e, prompt = draw_clusters(world, prompts=20, rows=10, seed=rng)
         kept = one_row_per_cluster(prompt, seed=rng)
         by_row.append(true_rate(world, scope_threshold(s, e, alpha=ALPHA)))
         by_prompt.append(true_rate(world, scope_threshold(s[kept], e[kept], alpha=ALPHA)))

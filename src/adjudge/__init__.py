@@ -54,7 +54,13 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "read_tournaments",
         "write_rows",
     ),
-    "adjudge.judges": ("judge_pairs", "judge_pairs_async"),
+    "adjudge.judges": (
+        "JudgingOptions",
+        "JudgingRun",
+        "judge_pairs",
+        "judge_pairs_async",
+        "plan_judging",
+    ),
     "adjudge.ranking": (
         "bradley_terry",
         "count_wins",

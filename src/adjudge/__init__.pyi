@@ -39,8 +39,11 @@ from adjudge.io import read_scores as read_scores
 from adjudge.io import read_table as read_table
 from adjudge.io import read_tournaments as read_tournaments
 from adjudge.io import write_rows as write_rows
+from adjudge.judges import JudgingOptions as JudgingOptions
+from adjudge.judges import JudgingRun as JudgingRun
 from adjudge.judges import judge_pairs as judge_pairs
 from adjudge.judges import judge_pairs_async as judge_pairs_async
+from adjudge.judges import plan_judging as plan_judging
 from adjudge.ranking import bradley_terry as bradley_terry
 from adjudge.ranking import count_wins as count_wins
 from adjudge.ranking import fit_temperature as fit_temperature
@@ -78,6 +81,8 @@ __all__ = [
     "AdjudgeError",
     "Counts",
     "Item",
+    "JudgingOptions",
+    "JudgingRun",
     "Judgment",
     "Label",
     "Pair",
@@ -117,6 +122,7 @@ __all__ = [
     "place",
     "plan_battles",
     "plan_from_table",
+    "plan_judging",
     "plan_rate",
     "plan_selection",
     "position_bias",

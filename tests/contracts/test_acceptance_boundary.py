@@ -27,6 +27,7 @@ from adjudge.records import Pair
 from adjudge.results.selection import Rule
 from adjudge.selection import (
     Guarantee,
+    Levels,
     all_guarantees,
     calibrate,
     find_guarantee,
@@ -169,9 +170,7 @@ def test_there_is_no_second_place(monkeypatch):
         [halves] = random_halves(len(scores), 5, 0)
         counts = SplitCounts.build(table, halves)
         scope = find_guarantee("scope")
-        reference = Guarantee.counts_over_splits(
-            scope, counts, alpha=Fraction(1, 5), delta=Fraction(1, 5)
-        )
+        reference = Guarantee.counts_over_splits(scope, counts, Levels(Fraction(1, 5)))
         ruling = asyncio.run(JudgeService(judge, own).rule(pair))
         return [
             int(threshold.accept(scores).sum()),

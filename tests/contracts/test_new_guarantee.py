@@ -23,6 +23,8 @@ from adjudge.io import write_result, write_rows
 from adjudge.judges import judge_pairs
 from adjudge.present.report import write_report
 from adjudge.selection import (
+    Labels,
+    Levels,
     calibrate,
     evaluate,
     find_guarantee,
@@ -63,9 +65,8 @@ def test_calibrate_decides_by_it_and_lists_it_with_the_others(judgments, policy)
     made = read_policy(policy)
     own = judgments[:1200]
     wrong = (own["verdict"] != own["label"]).to_numpy().astype(int)
-    rule = Hoeffding().decide(
-        own["uncertainty"].to_numpy(), wrong, alpha=Fraction(3, 20), delta=Fraction(1, 10)
-    )
+    labels = Labels(own["uncertainty"].to_numpy(), wrong)
+    rule = Hoeffding().decide(labels, Levels(Fraction(3, 20), Fraction(1, 10)))
     assert made.threshold == rule.threshold
     assert made.threshold in GRID
     assert (made.delta, made.feasible, made.indicative) == (0.1, True, False)
@@ -86,7 +87,7 @@ def test_delta_is_shared_and_too_few_labels_are_refused(judgments):
     )
     rules = {group.group: group for group in made.groups}
     assert rules["many"].threshold == alone.threshold
-    least = Hoeffding().fewest_labels(Fraction(3, 20), Fraction(1, 20))
+    least = Hoeffding().fewest_labels(Levels(Fraction(3, 20), Fraction(1, 20)))
     assert least == 124
     tiny = calibrate(own[:60], alpha=ALPHA, guarantee="hoeffding")
     assert not tiny.feasible
@@ -122,7 +123,7 @@ def test_evaluate_splits_by_it_without_a_kernel_of_its_own(judgments):
 
 def test_plan_follows_it(judgments):
     plan = plan_selection(judgments, alpha=ALPHA, guarantee="hoeffding", repeats=20)
-    least = Hoeffding().fewest_labels(Fraction(3, 20), Fraction(1, 10))
+    least = Hoeffding().fewest_labels(Levels(Fraction(3, 20), Fraction(1, 10)))
     assert (plan.guarantee, plan.delta) == ("hoeffding", 0.1)
     assert [point.coverage for point in plan.points if point.n < least] == [0.0, 0.0, 0.0]
     assert plan.points[-1].coverage > 0.5

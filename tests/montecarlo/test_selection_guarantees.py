@@ -21,8 +21,8 @@ from adjudge.selection import (
 )
 from adjudge.simulate.selective import (
     ScoredWorld,
-    clustered,
     confidently_wrong,
+    draw_clusters,
     heavily_tied,
     informative,
     sawtooth,
@@ -129,9 +129,9 @@ def test_fdr_with_clusters_keeps_the_expected_share(per_prompt, full):
     rng = np.random.default_rng([4, per_prompt])
     shares = np.empty(repeats(full))
     for i in range(len(shares)):
-        s, e, prompt = clustered(informative(), prompts=100, rows=10, seed=rng)
+        s, e, prompt = draw_clusters(informative(), prompts=100, rows=10, seed=rng)
         kept = one_row_per_cluster(prompt, seed=rng)
-        t, truth, _ = clustered(informative(), prompts=40, rows=per_prompt, seed=rng)
+        t, truth, _ = draw_clusters(informative(), prompts=40, rows=per_prompt, seed=rng)
         shares[i] = share_wrong(fdr_select(s[kept], e[kept], t, alpha=0.1).accepted, truth)
     assert below(shares, 0.1)
 
@@ -215,7 +215,7 @@ def test_pac_with_clusters_holds_and_without_them_it_does_not(full):
     runs = repeats(full)
     by_row = by_prompt = 0
     for _ in range(runs):
-        s, e, prompt = clustered(world, prompts=30, rows=10, seed=rng)
+        s, e, prompt = draw_clusters(world, prompts=30, rows=10, seed=rng)
         kept = one_row_per_cluster(prompt, seed=rng)
         by_row += pac_threshold(s, e, alpha=0.1).feasible
         by_prompt += pac_threshold(s[kept], e[kept], alpha=0.1).feasible
@@ -271,7 +271,7 @@ def test_repeated_prompts_break_scope_and_one_row_per_prompt_mends_it(full):
     rng = np.random.default_rng(24)
     world, by_row, by_prompt = uninformative(0.2), [], []
     for _ in range(repeats(full)):
-        s, e, prompt = clustered(world, prompts=20, rows=10, seed=rng)
+        s, e, prompt = draw_clusters(world, prompts=20, rows=10, seed=rng)
         kept = one_row_per_cluster(prompt, seed=rng)
         by_row.append(true_rate(world, scope_threshold(s, e, alpha=0.1)))
         by_prompt.append(true_rate(world, scope_threshold(s[kept], e[kept], alpha=0.1)))

@@ -84,8 +84,8 @@ def test_cycles() -> None:
     assert_shown(
         CYCLES,
         [
-            "bad: 3.2 % to 21.1 % of a document's triples are cycles, 55 % to 97 % of documents "
-            "have one: more than noise explains in 1 of 2 groups",
+            "bad: 3.2 to 21.1 % of a document's triples are cycles, 55 to 97 % of documents have "
+            "one: more than noise explains in 1 of 2 groups",
             "Cycles among the triples of a document, and for a noisy transitive judge",
             "judge, criterion | documents | mean | 90 % interval | median | max | noisy judge",
             "gpt-x, fluency | 30 | 3.2 % | [2.1, 4.3] | 1.8 % | 12.5 % | 4.1 %",
@@ -138,7 +138,7 @@ def test_the_picture_of_cycles() -> None:
     [axes] = figure.axes
     panel = drawn(axes)
     assert panel["title"] == (
-        "3.2 % to 21.1 % of a document's triples are cycles; 55 % to 97 % of documents have one"
+        "Cycles: 3.2 to 21.1 % of a document's triples, in 55 to 97 % of documents"
     )
     assert panel["y"] == "cycles among decisive triples, % per document"
     assert panel["x ticks"] == ["55 %", "97 %"]
@@ -261,7 +261,7 @@ def test_scores() -> None:
         SCORES,
         [
             "Sets calibrated for 90 % coverage have 1.93 to 4.07 of 5 scores on average and "
-            "cover 89.4 % to 93.1 % on held-out documents",
+            "cover 89.4 to 93.1 % on held-out documents",
             "gpt-x: coverage and mean size of sets, scale 1 to 5",
             "criterion | method | alpha 0.1 | alpha 0.2",
             "fluency | constant | 84.1 % 2.97 | 75.7 % 2.34",
@@ -368,18 +368,16 @@ def test_the_picture_of_width_and_error() -> None:
     [
         (
             SCORES.groups,
-            "In 1 of 6 cells mean coverage on held-out documents is below 1 − alpha, by 0.6 "
-            "points at most",
+            "Coverage is below 1 − alpha in 1 of 6 cells, by at most 0.6 points",
         ),
         (
             tuple(g for g in SCORES.groups if g.coverage != 0.894),
-            "In all 5 cells mean coverage on held-out documents is at least 1 − alpha",
+            "Coverage is at least 1 − alpha in all 5 cells",
         ),
         # With one criterion the constant quantile has the promise, and counts.
         (
             SCORES.groups[:2],
-            "In 2 of 2 cells mean coverage on held-out documents is below 1 − alpha, by 5.9 "
-            "points at most",
+            "Coverage is below 1 − alpha in 2 of 2 cells, by at most 5.9 points",
         ),
     ],
 )
@@ -390,7 +388,11 @@ def test_the_title_of_coverage_counts_cells(groups: tuple[ScoreSetGroup, ...], t
 def test_the_picture_of_coverage() -> None:
     figure = SCORES.plot(figure="coverage")
     fluency, relevance = map(drawn, figure.axes)
-    assert (fluency["title"], fluency["x"], fluency["y"]) == ("fluency", "alpha", "covered, %")
+    assert (fluency["title"], fluency["x"], fluency["y"]) == (
+        "fluency",
+        "alpha",
+        "coverage on held-out documents, %",
+    )
     assert fluency["x ticks"] == ["0.1", "0.2"]
     assert fluency["lines"] == [
         [(0.1, 84.1), (0.2, 75.7)],
@@ -473,8 +475,8 @@ def test_the_paper_and_ours() -> None:
     assert_shown(
         PAPER,
         [
-            "Documents with a cycle: published 50 % to 67 %; a consistent judge with noise of the "
-            "same mean rate shows 47 % to 61 % (4 points apart on average)",
+            "Documents with a cycle: published 50 to 67 %; a consistent judge with noise of the "
+            "same mean rate shows 47 to 61 % (4 points apart on average)",
             "Tables 1 and 6: published, and a simulated judge tuned to the published rate",
             "judge, criterion | rate | rate, ours | with a cycle | cycle, ours | by chance | max | "
             "max, ours",

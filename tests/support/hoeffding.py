@@ -7,9 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from adjudge._validation import FloatArray, IntArray
 from adjudge.results.selection import Rule
-from adjudge.selection import Guarantee
+from adjudge.selection import Guarantee, Labels, Levels
 
 #: Thresholds fixed before any label is seen, in nats of doubt.
 GRID = np.round(np.arange(0.05, 0.7, 0.05), 2)
@@ -27,29 +26,22 @@ class Hoeffding(Guarantee):
     assumption = "the labelled pairs were drawn independently from the pairs to be judged"
     uses_delta = True
 
-    def decide(
-        self,
-        scores: FloatArray,
-        errors: IntArray,
-        *,
-        alpha: Fraction,
-        delta: Fraction,
-        weights: FloatArray | None = None,
-    ) -> Rule:
+    def decide(self, labels: Labels, levels: Levels) -> Rule:
         for threshold in GRID[::-1]:
-            inside = scores <= threshold
-            rows, wrong = int(inside.sum()), int(errors[inside].sum())
-            if rows and wrong / rows + self._slack(rows, delta) <= alpha:
+            inside = labels.scores <= threshold
+            rows, wrong = int(inside.sum()), int(labels.errors[inside].sum())
+            if rows and wrong / rows + self._slack(rows, levels.delta) <= levels.alpha:
                 return Rule(accepts="below", threshold=float(threshold))
         return Rule(accepts="none")
 
-    def fewest_labels(self, alpha: Fraction, delta: Fraction) -> int:
-        return math.ceil(math.log(len(GRID) / delta) / (2 * float(alpha) ** 2))
+    def fewest_labels(self, levels: Levels) -> int:
+        return math.ceil(math.log(len(GRID) / levels.delta) / (2 * float(levels.alpha) ** 2))
 
-    def promise(self, alpha: float, delta: float) -> str:
-        return f"Hoeffding bounds the error rate by {alpha:g} but for one time in {1 / delta:g}"
+    def promise(self, levels: Levels) -> str:
+        rate, times = float(levels.alpha), float(1 / levels.delta)
+        return f"Hoeffding bounds the error rate by {rate:g} but for one time in {times:g}"
 
-    def not_promised(self, alpha: float, delta: float) -> str:
+    def not_promised(self, levels: Levels) -> str:
         return "that a finer grid would not have accepted more"
 
     def _slack(self, rows: int, delta: Fraction) -> float:

@@ -44,6 +44,8 @@ FormatOption = Annotated[
     str | None,
     typer.Option("--format", help="Name of a public format, where content does not tell it."),
 ]
+#: The earlier name of --format.
+FormerFormatOption = Annotated[str | None, typer.Option("--from", hidden=True)]
 StoreOption = Annotated[
     str,
     typer.Option(help="Store of all replies: a file or a URL; what it holds is not asked again."),

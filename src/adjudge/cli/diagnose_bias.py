@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adjudge.cli._common import (
-    JsonFlag,
-    OutputOption,
-    PlotOption,
-    SeedOption,
-    bad_finding,
-    deliver,
-    remark,
-)
+from adjudge.cli._common import bad_finding, deliver, remark
+from adjudge.cli._options import JsonFlag, OutputOption, PlotOption, SeedOption
 from adjudge.cli.diagnose import (
     ColumnOption,
     FailAboveOption,
@@ -29,19 +22,19 @@ from adjudge.cli.diagnose import (
 from adjudge.present.text import group_name
 
 if TYPE_CHECKING:
-    from adjudge.results.bias import BiasMeasures, JudgeBias, Measure
+    from adjudge.results.bias import BiasMeasures, JudgeBias
 
-MEASURES = (
-    "position",
-    "flip_share",
-    "verbosity",
-    "family",
-    "ece",
-    "over_confidence",
-    "contradictions",
-)
-#: A preference can go either way: the threshold is on the distance from one half.
-DISTANCES = ("position", "verbosity")
+#: What a threshold can name: a diagnosis, and which of its measures. Where an unbiased judge has
+#: one half, the threshold is on the distance from it.
+MEASURES = {
+    "position": ("position", 0),
+    "flip_share": ("position", -1),
+    "verbosity": ("verbosity", 0),
+    "family": ("family", 0),
+    "ece": ("reliability", -1),
+    "over_confidence": ("reliability", 0),
+    "contradictions": ("contradictions", 0),
+}
 
 
 def register(group: typer.Typer) -> None:
@@ -96,7 +89,7 @@ def bias(
     """
     from adjudge.diagnosis import diagnose_bias
 
-    limits = thresholds(fail_above, known=MEASURES, default="position")
+    limits = thresholds(fail_above, known=tuple(MEASURES), default="position")
     result = diagnose_bias(
         judgments,
         pairs=pairs,
@@ -116,35 +109,20 @@ def bias(
 
 
 def _amounts(judge: JudgeBias, limits: Mapping[str, float]) -> tuple[str, dict[str, float | None]]:
-    """How large each measure is; None where the data do not exclude an unbiased judge."""
+    """How large each measure is; None where the rows do not exclude an unbiased judge."""
     who = group_name(judge.judge, none="the judge")
-    amounts: dict[str, float | None] = {}
-    for name, measure in _measures(judge).items():
-        value = None if measure is None else measure.value
-        if value is not None and name in DISTANCES:
-            value = abs(value - 0.5)
-        if measure is not None and value is not None and not measure.departs:
-            limit = limits.get(name)
-            if limit is not None and value > limit:
-                remark(
-                    f"{who}: {name} {value:.4g} is above {limit:g}, but these rows do not "
-                    "exclude an unbiased judge: not counted"
-                )
-            value = None
-        amounts[name] = value
+    amounts: dict[str, float | None] = dict.fromkeys(MEASURES)
+    for name, (field, at) in MEASURES.items():
+        part: BiasMeasures | None = getattr(judge, field)
+        measure = None if part is None else part.measures()[at]
+        if measure is None or measure.value is None:
+            continue
+        value = abs(measure.value - 0.5) if measure.unbiased == 0.5 else measure.value
+        if measure.departs:
+            amounts[name] = value
+        elif name in limits and value > limits[name]:
+            remark(
+                f"{who}: {name} {value:.4g} is above {limits[name]:g}, but these rows do not "
+                "exclude an unbiased judge: not counted"
+            )
     return who, amounts
-
-
-def _measures(judge: JudgeBias) -> dict[str, Measure | None]:
-    def one(part: BiasMeasures | None, at: int = 0) -> Measure | None:
-        return None if part is None else part.measures()[at]
-
-    return {
-        "position": one(judge.position),
-        "flip_share": one(judge.position, -1),
-        "verbosity": one(judge.verbosity),
-        "family": one(judge.family),
-        "ece": one(judge.reliability, -1),
-        "over_confidence": one(judge.reliability),
-        "contradictions": one(judge.contradictions),
-    }

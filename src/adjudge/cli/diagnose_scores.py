@@ -7,15 +7,8 @@ from typing import Annotated
 
 import typer
 
-from adjudge.cli._common import (
-    JsonFlag,
-    OutputOption,
-    PlotOption,
-    SeedOption,
-    bad_finding,
-    deliver,
-    remark,
-)
+from adjudge.cli._common import bad_finding, deliver, remark
+from adjudge.cli._options import JsonFlag, OutputOption, PlotOption, SeedOption
 from adjudge.cli.diagnose import (
     ColumnOption,
     DocColumnOption,

@@ -58,7 +58,7 @@ def split_by_judge(
         pl.col("judge").fill_null("unnamed"),
         pl.col("criterion").fill_null("unnamed"),
     ).with_row_index("_row")
-    found = []
+    parts = []
     for (judge,), part in sorted(keyed.partition_by("judge", as_dict=True).items()):
         rows = part["_row"].to_numpy()
         score = part["judge_score"].to_numpy().astype(np.float64)
@@ -66,7 +66,7 @@ def split_by_judge(
         held = table
         if target == "mean":
             held = round_half_up(np.nanmean(table, axis=1, keepdims=True))
-        found.append(
+        parts.append(
             ScoreRows(
                 judge=str(judge),
                 key=np.array(part["_key"].to_list(), dtype=object),
@@ -80,7 +80,7 @@ def split_by_judge(
                 plans=_plans(part, score, scale, by, several=several),
             )
         )
-    return found
+    return parts
 
 
 def _plans(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from adjudge.results.bias import (
     VerbosityBias,
 )
 from adjudge.rows.columns import text_column
-from adjudge.rows.verdicts import CLUSTER, LABEL_VALUES, Verdicts, prepare_verdicts
+from adjudge.rows.verdicts import CLUSTER, LABEL_VALUES, prepare_verdicts
 
 _ASSUMPTIONS = (
     "intervals are clustered: rows of one cluster may be alike, clusters are independent",
@@ -39,29 +39,25 @@ _ASSUMPTIONS = (
 _BOTH_SCORES = ("score_diff_ab", "score_diff_ba")
 
 
-@dataclass(frozen=True)
-class _Options:
+@dataclass(frozen=True, kw_only=True)
+class _Rows:
+    """Rows of one judge, or of all where `judge` is None, and how to diagnose them.
+
+    `everyone` has all judges' rows. A diagnosis of the rows is a result, or the reason why there is
+    none.
+    """
+
+    frame: pl.DataFrame
+    judge: str | None
+    clusters: NDArray[np.object_]
+    everyone: pl.DataFrame
+    graded: bool
+    by_score: bool
     near_tie: float | None
     families: Mapping[str, str] | None
     by: str | None
     confidence_level: float
     seed: Seed
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """Rows of one judge, or of all where `judge` is None; `everyone` has all judges' rows.
-
-    Each diagnosis of them is a result, or the reason why there is none.
-    """
-
-    frame: pl.DataFrame
-    judge: str | None
-    clusters: NDArray[Any]
-    everyone: pl.DataFrame
-    graded: bool
-    by_score: bool
-    options: _Options
 
     def has(self, *columns: str) -> bool:
         """Whether each column has a value in some row."""
@@ -118,13 +114,25 @@ def diagnose_bias(
     frame = rows.frame
     if by is not None:
         text_column(frame, by, "by")
-    options = _Options(near_tie, families, by, confidence_level, seed)
+    whole = _Rows(
+        frame=frame,
+        judge=None,
+        clusters=frame[CLUSTER].to_numpy(),
+        everyone=frame,
+        graded=rows.graded,
+        by_score=rows.by_score,
+        near_tie=near_tie,
+        families=families,
+        by=by,
+        confidence_level=confidence_level,
+        seed=seed,
+    )
     judges = [
-        _measure(part, rows, str(name), options)
+        _diagnose(replace(whole, frame=part, judge=str(name), clusters=part[CLUSTER].to_numpy()))
         for (name,), part in sorted(frame.partition_by("judge", as_dict=True).items())
     ]
-    whole = judges[0] if len(judges) == 1 else _measure(frame, rows, None, options)
-    pooled = {entry.name: getattr(whole, entry.name) for entry in fields(Diagnoses)}
+    everything = judges[0] if len(judges) == 1 else _diagnose(whole)
+    pooled = {entry.name: getattr(everything, entry.name) for entry in fields(Diagnoses)}
     return BiasReport(
         **pooled,
         clusters=frame[CLUSTER].n_unique(),
@@ -137,22 +145,20 @@ def diagnose_bias(
     )
 
 
-def _measure(part: pl.DataFrame, rows: Verdicts, judge: str | None, options: _Options) -> JudgeBias:
-    clusters = part[CLUSTER].to_numpy()
-    own = _Rows(part, judge, clusters, rows.frame, rows.graded, rows.by_score, options)
+def _diagnose(rows: _Rows) -> JudgeBias:
     diagnoses: dict[str, Any] = {
-        "position": _position(own),
-        "verbosity": _verbosity(own),
-        "family": _family(own),
-        "family_scores": _family_scores(own),
-        "agreement": _agreement(own),
-        "reliability": _reliability(own),
-        "contradictions": _contradictions(own),
+        "position": _position(rows),
+        "verbosity": _verbosity(rows),
+        "family": _family(rows),
+        "family_scores": _family_scores(rows),
+        "agreement": _agreement(rows),
+        "reliability": _reliability(rows),
+        "contradictions": _contradictions(rows),
     }
     missing = {name: made for name, made in diagnoses.items() if isinstance(made, str)}
     return JudgeBias(
-        judge=judge,
-        rows=part.height,
+        judge=rows.judge,
+        rows=rows.frame.height,
         **{name: None if name in missing else made for name, made in diagnoses.items()},
         not_measured=missing,
     )
@@ -173,15 +179,14 @@ def _position(rows: _Rows) -> PositionBias | str:
         reverse = np.where(np.isnan(reverse), (np.sign(behind) + 1) / 2, reverse)
     if np.isnan(forward + reverse).all():
         return "no pair was asked in both orders (p_fwd and p_rev)"
-    by = rows.options.by
     return position_bias(
         forward,
         reverse,
         gap_fwd=ahead,
         gap_rev=behind,
         clusters=rows.clusters,
-        groups=None if by is None else as_text(rows.frame[by]).to_list(),
-        confidence_level=rows.options.confidence_level,
+        groups=None if rows.by is None else as_text(rows.frame[rows.by]).to_list(),
+        confidence_level=rows.confidence_level,
     )
 
 
@@ -200,15 +205,15 @@ def _verbosity(rows: _Rows) -> VerbosityBias | str:
         else _numbers(kept, "p_a") - 0.5,
         _numbers(kept, "length_a"),
         _numbers(kept, "length_b"),
-        near_tie=rows.options.near_tie or (0.3 if by_score else 0.1),
+        near_tie=rows.near_tie or (0.3 if by_score else 0.1),
         labels=kept["label"].to_list() if "label" in kept.columns else None,
         clusters=rows.clusters[known.to_numpy()],
-        confidence_level=rows.options.confidence_level,
+        confidence_level=rows.confidence_level,
     )
 
 
 def _family(rows: _Rows) -> FamilyBias | str:
-    judge, families = rows.judge, rows.options.families
+    judge, families = rows.judge, rows.families
     if judge is None:
         return "several judges: see each of them"
     if not rows.has("model_a", "model_b"):
@@ -240,13 +245,13 @@ def _family(rows: _Rows) -> FamilyBias | str:
         family=own,
         reference_name=name,
         clusters=rows.clusters,
-        confidence_level=rows.options.confidence_level,
+        confidence_level=rows.confidence_level,
     )
 
 
 def _family_scores(rows: _Rows) -> FamilyScores | str | None:
     """Scores of single answers against the other judges' median; None where nobody scored."""
-    judge, families = rows.judge, rows.options.families
+    judge, families = rows.judge, rows.families
     if judge is None or not rows.has("score_a", "score_b", "model_a", "model_b"):
         return None
     own = family_of(judge, families)
@@ -275,7 +280,7 @@ def _family_scores(rows: _Rows) -> FamilyScores | str | None:
         [m is not None and family_of(m, families) == own for m in held["model"]],
         judge=judge,
         family=own,
-        confidence_level=rows.options.confidence_level,
+        confidence_level=rows.confidence_level,
     )
 
 
@@ -297,7 +302,7 @@ def _agreement(rows: _Rows) -> Agreement | str:
         verdicts,
         human,
         clusters=rows.clusters,
-        confidence_level=rows.options.confidence_level,
+        confidence_level=rows.confidence_level,
     )
 
 
@@ -318,8 +323,8 @@ def _reliability(rows: _Rows) -> Reliability | str:
         np.maximum(p_a, 1 - p_a),
         (kept["verdict"] == kept["label"]).to_numpy().astype(np.int64),
         clusters=rows.clusters[known.to_numpy()],
-        confidence_level=rows.options.confidence_level,
-        seed=rows.options.seed,
+        confidence_level=rows.confidence_level,
+        seed=rows.seed,
     )
 
 
@@ -331,5 +336,5 @@ def _contradictions(rows: _Rows) -> Contradictions | str:
         _numbers(rows.frame, "score_a"),
         _numbers(rows.frame, "score_b"),
         clusters=rows.clusters,
-        confidence_level=rows.options.confidence_level,
+        confidence_level=rows.confidence_level,
     )

@@ -34,12 +34,12 @@ class ExpectedCycles:
     no document has a decisive triple.
     """
 
-    rate: float | None = None
-    rate_low: float | None = None
-    rate_high: float | None = None
-    share: float | None = None
-    share_low: float | None = None
-    share_high: float | None = None
+    expected_rate: float | None = None
+    expected_rate_low: float | None = None
+    expected_rate_high: float | None = None
+    expected_share: float | None = None
+    expected_share_low: float | None = None
+    expected_share_high: float | None = None
     p_value: float | None = None
     same_rate_share: float | None = None
     same_rate_low: float | None = None
@@ -95,12 +95,12 @@ def expected_cycles(
     reached = int((rates >= own - 1e-12).sum())
     same = _same_rate(own, redraw, replicates, int(random.integers(2**32)))
     return ExpectedCycles(
-        rate=float(rates.mean()),
-        rate_low=float(rate_low),
-        rate_high=float(rate_high),
-        share=float(shares.mean()),
-        share_low=float(share_low),
-        share_high=float(share_high),
+        expected_rate=float(rates.mean()),
+        expected_rate_low=float(rate_low),
+        expected_rate_high=float(rate_high),
+        expected_share=float(shares.mean()),
+        expected_share_low=float(share_low),
+        expected_share_high=float(share_high),
         p_value=(1 + reached) / (1 + replicates),
         same_rate_share=same[0],
         same_rate_low=same[1],

@@ -120,29 +120,28 @@ def _residual_sums(
 
 
 def _null_sums(sums: FloatArray, replicates: int, random: np.random.Generator) -> FloatArray:
-    """Bin sums when each cluster's residuals get a random sign, (replicates, bins).
-
-    With many clusters these sums are normal with covariance S'S, and drawing them as such costs
-    nothing whatever the number of rows.
-    """
-    groups, size = sums.shape
-    if groups > _MANY:
-        drawn = random.multivariate_normal(np.zeros(size), sums.T @ sums, replicates, method="eigh")
-        return np.asarray(drawn, dtype=np.float64)
-    signs = 2.0 * random.integers(0, 2, size=(replicates, groups)) - 1.0
+    """Bin sums when each cluster's residuals get a random sign, (replicates, bins)."""
+    if len(sums) > _MANY:
+        return _normal_sums(sums, replicates, random)
+    signs = 2.0 * random.integers(0, 2, size=(replicates, len(sums))) - 1.0
     return np.asarray(signs @ sums, dtype=np.float64)
 
 
 def _resampled_sums(sums: FloatArray, replicates: int, random: np.random.Generator) -> FloatArray:
     """How far bin sums move when clusters are drawn again, (replicates, bins)."""
-    groups, size = sums.shape
-    if groups > _MANY:
-        apart = sums - sums.mean(axis=0)
-        drawn = random.multivariate_normal(
-            np.zeros(size), apart.T @ apart, replicates, method="eigh"
-        )
-        return np.asarray(drawn, dtype=np.float64)
-    return np.asarray((bootstrap_weights(groups, replicates, random) - 1) @ sums, dtype=np.float64)
+    if len(sums) > _MANY:
+        return _normal_sums(sums - sums.mean(axis=0), replicates, random)
+    weights = bootstrap_weights(len(sums), replicates, random)
+    return np.asarray((weights - 1) @ sums, dtype=np.float64)
+
+
+def _normal_sums(sums: FloatArray, replicates: int, random: np.random.Generator) -> FloatArray:
+    """Sums over many clusters are normal with covariance S'S, which costs the same for any rows."""
+    covariance = sums.T @ sums
+    drawn = random.multivariate_normal(
+        np.zeros(len(covariance)), covariance, replicates, method="eigh"
+    )
+    return np.asarray(drawn, dtype=np.float64)
 
 
 def _if_calibrated(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from math import comb
 
 import numpy as np
@@ -117,16 +118,7 @@ def _group(
         share_with_cycle=float(cyclic.mean()) if n else None,
         share_low=cyclic_range[0],
         share_high=cyclic_range[1],
-        expected_rate=expected.rate,
-        expected_rate_low=expected.rate_low,
-        expected_rate_high=expected.rate_high,
-        expected_share=expected.share,
-        expected_share_low=expected.share_low,
-        expected_share_high=expected.share_high,
-        p_value=expected.p_value,
-        same_rate_share=expected.same_rate_share,
-        same_rate_low=expected.same_rate_low,
-        same_rate_high=expected.same_rate_high,
+        **asdict(expected),
         models=len(tournaments.models),
         decisive_edges=int((tournaments.winner != 0).sum()),
         tied_edges=int((tournaments.winner == 0).sum()),
@@ -142,7 +134,7 @@ def _suspects(
 ) -> list[WorstDocument]:
     cyclic = [number for number, one in enumerate(counts) if one.cycles]
     cyclic.sort(key=lambda number: (-(counts[number].rate or 0.0), -counts[number].cycles))
-    suspects = []
+    suspects, models = [], tournaments.models
     for number in cyclic[:worst]:
         beats, sure = tournaments.matrix(number)
         # Sorting by sureness needs every cycle; a huge tournament gets the first few.
@@ -158,11 +150,7 @@ def _suspects(
                 triples=counts[number].triples,
                 examples=tuple(
                     Triple(
-                        models=(
-                            tournaments.models[i],
-                            tournaments.models[j],
-                            tournaments.models[k],
-                        ),
+                        models=(models[i], models[j], models[k]),
                         weakest=float(min(sure[i, j], sure[j, k], sure[k, i])),
                     )
                     for i, j, k in triples

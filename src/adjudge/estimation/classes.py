@@ -15,16 +15,12 @@ from adjudge._validation import BoolArray, FloatArray, IntArray, one_of
 from adjudge.errors import ArgumentError
 from adjudge.estimation.clusters import TOO_FEW, few_clusters, holding, spread
 from adjudge.estimation.groups import POOLING
-from adjudge.estimation.methods import INTERVALS, Request, independence, run
+from adjudge.estimation.methods import ASSUMPTIONS, INTERVALS, Request, independence, run
 from adjudge.estimation.outcome import clip
 from adjudge.estimation.sample import Sample
 from adjudge.results.estimation import ClassEstimate, ClassRate, GroupedEstimate
 from adjudge.rows.grades import Grades
 
-CLASSES_ASSUMPTION = (
-    "the judge errs alike on labelled and on test rows of one human class "
-    "(same column of the confusion matrix); the shares of the classes may differ"
-)
 _ONE_CLASS = (
     "report the profile interval of one class, which holds its level: --positive NAME "
     "--interval profile"
@@ -96,7 +92,7 @@ def _class_estimate(
         clusters=rows.clusters,
         confidence_level=request.confidence_level,
     )
-    warnings, reason, assumption = matrix.warnings, matrix.reason, CLASSES_ASSUMPTION
+    warnings, reason, assumption = matrix.warnings, matrix.reason, ASSUMPTIONS["classes"]
     numbers: list[Number] = [(None, None, None)] * len(names)
     condition = matrix.condition_number
     if request.method != "misclassification" or (matrix.shares is not None and len(names) == 2):
@@ -194,7 +190,7 @@ def class_shares(
     in `labels` marks an unlabelled row. Refused where the whole interval of a class lies outside
     [0, 1].
 
-    Measured coverage at 95 %, three classes, 60 to 500 random labels, 1,500 replications: 0.927 or
+    Measured coverage at 95 %, three classes, 60 to 500 random labels, 1,500 samples: 0.927 or
     more; short of 0.945 only for a class of which the judge finds less than half.
 
     >>> v = np.array([0] * 9 + [1] * 9 + [2] * 9 + [0, 1, 2])

@@ -12,11 +12,6 @@ from adjudge.estimation.clusters import TOO_FEW
 from adjudge.estimation.outcome import Outcome, refusal, widen, with_interval
 from adjudge.estimation.sample import Sample
 
-CONDITIONAL_ASSUMPTION = (
-    "within each verdict the labelled rows are a random sample of the test rows "
-    "(labels can be picked by verdict)"
-)
-
 
 def conditional(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     """theta = p r1 + (1 - p) r0, r_v the human rate among labelled rows of verdict v (row iv).

@@ -31,14 +31,6 @@ from adjudge.estimation.outcome import (
 )
 from adjudge.estimation.sample import Sample
 
-SOFT_ASSUMPTION = (
-    "the judge's probabilities have the same mean on labelled and on test rows of one human class"
-)
-WEIGHTED_ASSUMPTION = (
-    "each labelled row was drawn independently with the sampling probability it carries, and the "
-    "judge errs alike on labelled and on test rows of one human class"
-)
-
 
 class Correction(NamedTuple):
     """The raw corrected rate, the judge's edge J = mu1 - mu0, its means and the influences."""

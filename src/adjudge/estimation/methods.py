@@ -9,43 +9,48 @@ import numpy as np
 
 from adjudge._validation import Seed, one_of
 from adjudge.errors import ArgumentError
-from adjudge.estimation.conditional import CONDITIONAL_ASSUMPTION, conditional
+from adjudge.estimation.conditional import conditional
 from adjudge.estimation.counts import counts_of, exact_share
 from adjudge.estimation.label_shift import LEVEL, NEEDS_RANDOM_LABELS, label_shift
-from adjudge.estimation.means import (
-    SOFT_ASSUMPTION,
-    WEIGHTED_ASSUMPTION,
-    correct_means,
-    soft,
-    weighted_misclassification,
-)
-from adjudge.estimation.misclassification import (
-    MISCLASSIFICATION_ASSUMPTION,
-    misclassification,
-    unclipped_misclassification,
-)
+from adjudge.estimation.means import correct_means, soft, weighted_misclassification
+from adjudge.estimation.misclassification import misclassification, unclipped_misclassification
 from adjudge.estimation.outcome import Outcome, clip, refusal, refuse_outside
-from adjudge.estimation.ppi import DIFFERENCE_ASSUMPTION, PPI_ASSUMPTION, difference, ppi
+from adjudge.estimation.ppi import difference, ppi
 from adjudge.estimation.profile import profile_interval
 from adjudge.estimation.sample import Sample
-from adjudge.estimation.shares import (
-    HUMAN_ONLY_ASSUMPTION,
-    NAIVE_ASSUMPTION,
-    human_only,
-    naive,
-)
-from adjudge.estimation.strata import STRATA_ASSUMPTION, stratify
+from adjudge.estimation.shares import human_only, naive
+from adjudge.estimation.strata import stratify
 from adjudge.results.estimation import Alternative, Estimate
 
 METHODS = ("misclassification", "ppi++", "conditional", "difference", "human-only", "naive")
 CHOICES = ("auto", *METHODS)
 INTERVALS = ("wald", "profile")
-_PLAIN: dict[str, tuple[Callable[..., Outcome], str]] = {
-    "naive": (naive, NAIVE_ASSUMPTION),
-    "human-only": (human_only, HUMAN_ONLY_ASSUMPTION),
-    "difference": (difference, DIFFERENCE_ASSUMPTION),
-    "conditional": (conditional, CONDITIONAL_ASSUMPTION),
-    "ppi++": (ppi, PPI_ASSUMPTION),
+_PLAIN: dict[str, Callable[..., Outcome]] = {
+    "naive": naive,
+    "human-only": human_only,
+    "difference": difference,
+    "conditional": conditional,
+    "ppi++": ppi,
+}
+#: What each estimator assumes; misclassification has versions for probabilities, plans and strata.
+ASSUMPTIONS = {
+    "naive": "the judge makes no errors, or its errors cancel at exactly this rate",
+    "human-only": "the labelled rows are a random sample of the rows the rate is about",
+    "difference": "people and judge differ by the same mean amount on labelled and on test rows, "
+    "as they do when the labelled rows are a random sample of them",
+    "conditional": "within each verdict the labelled rows are a random sample of the test rows "
+    "(labels can be picked by verdict)",
+    "ppi++": "the labelled rows are a random sample of the same rows as the test rows",
+    "misclassification": "the judge errs alike on labelled and on test rows of one human class "
+    "(same sensitivity and specificity); the shares of the classes may differ",
+    "soft": "the judge's probabilities have the same mean on labelled and on test rows of one "
+    "human class",
+    "weighted": "each labelled row was drawn independently with the sampling probability it "
+    "carries, and the judge errs alike on labelled and on test rows of one human class",
+    "strata": "within each stratum the judge errs alike on labelled and on test rows of one human "
+    "class; strata and class shares may differ between labelled and test rows",
+    "classes": "the judge errs alike on labelled and on test rows of one human class (same column "
+    "of the confusion matrix); the shares of the classes may differ",
 }
 #: What helps where Eq. 6 falls short.
 _PROFILE = "report the profile interval, which holds its level: --interval profile"
@@ -140,23 +145,22 @@ def run(
     """One sample through one method: outcome, which interval it is, what it assumes."""
     level = confidence_level
     if method != "misclassification":
-        function, assumption = _PLAIN[method]
         exact = method in ("naive", "human-only") and sample.clusters is None
         shape = "exact" if exact and (sample.scale == "binary" or method != "naive") else "wald"
-        return function(sample, confidence_level=level), shape, assumption
+        return _PLAIN[method](sample, confidence_level=level), shape, ASSUMPTIONS[method]
     if sample.strata is not None:
         outcome = stratify(sample, strata_names, confidence_level=level)
-        return outcome, "wald", STRATA_ASSUMPTION
+        return outcome, "wald", ASSUMPTIONS["strata"]
     if sample.planned:
         outcome = weighted_misclassification(sample, confidence_level=level)
-        return outcome, "wald", WEIGHTED_ASSUMPTION
+        return outcome, "wald", ASSUMPTIONS["weighted"]
     if sample.scale == "probability":
-        return soft(sample, confidence_level=level), "wald", SOFT_ASSUMPTION
+        return soft(sample, confidence_level=level), "wald", ASSUMPTIONS["soft"]
     if interval == "profile":
         outcome = _profile(sample, level, seed)
     else:
         outcome = misclassification(sample, confidence_level=level)
-    return outcome, interval, MISCLASSIFICATION_ASSUMPTION
+    return outcome, interval, ASSUMPTIONS[method]
 
 
 def _profile(sample: Sample, confidence_level: float, seed: Seed) -> Outcome:
@@ -287,7 +291,7 @@ def _alternatives(
         if method == chosen or (method == "conditional" and sample.scale == "probability"):
             continue
         if sample.planned and method in NEEDS_RANDOM_LABELS and method != "conditional":
-            outcome, assumption = refusal("labels were picked by plan"), _PLAIN[method][1]
+            outcome, assumption = refusal("labels were picked by plan"), ASSUMPTIONS[method]
         else:
             outcome, _, assumption = run(flat, method, confidence_level=confidence_level)
         alternatives.append(

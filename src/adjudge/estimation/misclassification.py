@@ -20,11 +20,6 @@ from adjudge.estimation.means import correct_means
 from adjudge.estimation.outcome import Outcome, refusal, refuse_outside, widen, with_interval
 from adjudge.estimation.sample import Sample
 
-MISCLASSIFICATION_ASSUMPTION = (
-    "the judge errs alike on labelled and on test rows of one human class "
-    "(same sensitivity and specificity); the shares of the classes may differ"
-)
-
 
 class Bounds(NamedTuple):
     """Interval ends in [0, 1]; where `informative` is False they are 0 and 1 and mean nothing."""

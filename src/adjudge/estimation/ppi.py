@@ -21,12 +21,6 @@ from adjudge.estimation.outcome import (
 )
 from adjudge.estimation.sample import Sample
 
-PPI_ASSUMPTION = "the labelled rows are a random sample of the same rows as the test rows"
-DIFFERENCE_ASSUMPTION = (
-    "people and judge differ by the same mean amount on labelled and on test rows, "
-    "as they do when the labelled rows are a random sample of them"
-)
-
 
 def tuned_weight(sample: Sample) -> float:
     """lambda = cov(z, x) / ((1 + m/n) var(x)), clipped to [0, 1]; 0 when the judge never varies.

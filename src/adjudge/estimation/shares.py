@@ -12,9 +12,6 @@ from adjudge.estimation.clusters import TOO_FEW, holding, spread
 from adjudge.estimation.outcome import Outcome, refusal, variance_floor, with_interval
 from adjudge.estimation.sample import Sample
 
-NAIVE_ASSUMPTION = "the judge makes no errors, or its errors cancel at exactly this rate"
-HUMAN_ONLY_ASSUMPTION = "the labelled rows are a random sample of the rows the rate is about"
-
 
 def naive(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     """Share of test rows the judge calls 1, with a Clopper-Pearson interval (Eq. 2; row i).

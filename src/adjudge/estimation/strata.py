@@ -24,11 +24,6 @@ from adjudge.estimation.outcome import (
 )
 from adjudge.estimation.sample import Sample
 
-STRATA_ASSUMPTION = (
-    "within each stratum the judge errs alike on labelled and on test rows of one human class; "
-    "strata and class shares may differ between labelled and test rows"
-)
-
 
 def stratify(sample: Sample, names: tuple[str, ...], *, confidence_level: float = 0.95) -> Outcome:
     """Corrected rate with one confusion matrix per stratum (the paper's section 9, item 1).

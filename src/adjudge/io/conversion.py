@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
 import polars as pl
@@ -12,7 +11,16 @@ import polars as pl
 from adjudge._validation import count
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io.battles import read_battles
-from adjudge.io.formats import FORMATS, Format, Kind, load_format, looks_like, wrong_format
+from adjudge.io.formats import (
+    FORMATS,
+    Format,
+    Kind,
+    NativeFormat,
+    kinds_of,
+    load_format,
+    looks_like,
+    wrong_format,
+)
 from adjudge.io.items import read_items
 from adjudge.io.json_files import Record, column_series, records_frame
 from adjudge.io.judgments import read_judgments
@@ -69,8 +77,15 @@ def read_public(
     >>> rows.format, rows.kind, rows.frame["label"].to_list()
     ('llmbar', 'pairs', ['A'])
     """
-    run = Conversion.prepare(source, format, kind=kind, seed=seed, baseline=baseline)
-    name = run.context.source
+    chosen = choose_format(source, format)
+    if chosen is None:
+        looks = looks_like(first_row(source) or ())
+        problem = f"looks like {'no public data set' if looks is None else looks.title}"
+        remedy = "name it with --format: " + ", ".join(sorted(FORMATS))
+        raise DataError(source_name(source), problem, remedy=remedy)
+    name = source_name(source)
+    wanted: Kind = next(iter(chosen.gives)) if kind is None else kind
+    run = Conversion(chosen, wanted, Context(source=name, seed=seed, baseline=baseline))
     kept, rows = _split_columns(source, run)
     converted = list(run.convert(rows))
     if not converted:
@@ -82,52 +97,36 @@ def read_public(
         new = [column.gather(at) for column in kept if column.name not in frame.columns]
         frame = frame.hstack(new)
     return Table(
-        frame=_READERS[run.kind](Table(frame=frame, name=name, kind=run.kind)),
+        frame=_READERS[wanted](Table(frame=frame, name=name, kind=wanted)),
         name=name,
-        kind=run.kind,
-        format=run.format.name,
+        kind=wanted,
+        format=chosen.name,
         dropped=dict(run.dropped),
-        notes=run.format.notes,
+        notes=chosen.notes,
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Conversion:
     """One pass over published rows; when it is through, `dropped` says what could not be used."""
 
-    format: Format
-    kind: Kind
-    context: Context
-    dropped: Counter[str] = field(default_factory=Counter)
-
-    @classmethod
-    def prepare(
-        cls,
-        source: TableLike,
-        format: str | None,
-        *,
-        kind: Kind | None,
-        seed: int = 0,
-        baseline: str | None = None,
-    ) -> Conversion:
-        """A conversion of that source, whose first row must be of the format."""
-        chosen = _choose_format(source, format)
-        wanted: Kind = kind if kind is not None else next(iter(chosen.gives))
-        if wanted not in chosen.gives:
-            can = " or ".join(chosen.gives)
-            raise ArgumentError("kind", wanted, f"{chosen.name} can be read as {can}")
-        context = Context(source=source_name(source), seed=count(seed, "seed"), baseline=baseline)
-        return cls(format=chosen, kind=wanted, context=context)
-
-    @property
-    def merges(self) -> bool:
-        """Whether several rows become one: then no column can be kept as it is."""
-        return self.kind == "pairs" and self.format.merge is not None
+    def __init__(self, format: Format, kind: Kind, context: Context) -> None:
+        if kind not in format.gives:
+            can = " or ".join(format.gives)
+            raise ArgumentError("kind", kind, f"{format.name} can be read as {can}")
+        count(context.seed, "seed")
+        self.format = format
+        self.kind = kind
+        self.context = context
+        self.dropped: Counter[str] = Counter()
+        #: Where several rows become one, no column can be kept as it is.
+        self.merges = kind == "pairs" and format.merge is not None
+        #: Columns that the converter does not see, and that need not be read.
+        self.hidden = frozenset() if kind in ("pairs", "items") else format.texts
 
     def convert(self, rows: Iterable[Record]) -> Iterator[tuple[int, Record]]:
         """What the rows become, each with the number of the row it was made of."""
         each = self._convert_each(rows)
-        if self.kind == "pairs" and self.format.merge is not None:
+        if self.merges and self.format.merge is not None:
             return enumerate(self.format.merge(record for _, record in each), start=1)
         return each
 
@@ -147,15 +146,17 @@ class Conversion:
 
     def _convert_each(self, rows: Iterable[Record]) -> Iterator[tuple[int, Record]]:
         converter = self.format.gives[self.kind]
-        for number, values in enumerate(rows, start=1):
+        for number, record in enumerate(rows, start=1):
+            if self.hidden:
+                record = {key: record[key] for key in record if key not in self.hidden}
             try:
-                for record in converter(Row(values, number, self.context)):
-                    if isinstance(record, UnusableRow):
-                        self.dropped[str(record)] += 1
-                    elif self.kind == "battles" and record["model_a"] == record["model_b"]:
+                for made in converter(Row(record, number, self.context)):
+                    if isinstance(made, UnusableRow):
+                        self.dropped[str(made)] += 1
+                    elif self.kind == "battles" and made["model_a"] == made["model_b"]:
                         raise UnusableRow("a model met itself")
                     else:
-                        yield number, record
+                        yield number, made
             except UnusableRow as reason:
                 self.dropped[str(reason)] += 1
 
@@ -169,32 +170,39 @@ def _split_columns(source: TableLike, run: Conversion) -> tuple[list[pl.Series],
         names = dict.fromkeys(name for row in rows for name in row if name not in gone)
         where = run.context.source
         return [column_series(n, [row.get(n) for row in rows], where) for n in names], rows
-    unread = frozenset() if run.kind in ("pairs", "items") else run.format.texts
-    frame = read_table(source, text=gone, without=unread)
-    chosen = frame.select(name for name in frame.columns if name in gone - unread)
-    return [frame[name] for name in frame.columns if name not in gone], quick_rows(chosen)
+    frame = read_table(source, text=gone, without=run.hidden).drop(run.hidden, strict=False)
+    return [frame[name] for name in frame.columns if name not in gone], quick_rows(frame)
 
 
-def _choose_format(source: TableLike, name: str | None) -> Format:
-    """The format that was named, or that the first row looks like; the first row must fit it."""
-    where, columns = source_name(source), first_row(source) or {}
+def choose_format(source: TableLike, format: str | None, kind: str | None = None) -> Format | None:
+    """The format to convert `source` from, by name or as it looks; None where it is native.
+
+    Refused is a format that the first row does not fit, and one that has none of that `kind`.
+    """
+    columns = first_row(source) or {}
     looks = looks_like(columns)
-    if name is None:
-        if not isinstance(looks, Format):
-            problem = "looks like no public data set"
-            problem = problem if looks is None else f"looks like native {looks.name}"
-            remedy = "name it with --format: " + ", ".join(sorted(FORMATS))
-            raise DataError(where, problem, remedy=remedy)
-        return looks
-    format = load_format(name)
-    if not columns or format.signature.fits(columns):
-        return format
+    chosen = looks if isinstance(looks, Format) else None
+    if format is not None:
+        if format == kind:
+            return None
+        if format not in FORMATS and kind is not None:
+            able = sorted(name for name in FORMATS if kind in kinds_of(name))
+            raise ArgumentError("format", format, "choose one of " + ", ".join([kind, *able]))
+        chosen = load_format(format)
+        if columns and not chosen.signature.fits(columns):
+            raise _misfit(chosen, looks, columns, source_name(source))
+    if chosen is not None and kind is not None and kind not in chosen.gives:
+        remedy = "it gives " + " or ".join(chosen.gives)
+        raise DataError(source_name(source), f"{chosen.name} has no {kind}", remedy=remedy)
+    return chosen
+
+
+def _misfit(
+    format: Format, looks: Format | NativeFormat | None, columns: Collection[str], source: str
+) -> DataError:
     if looks is not None:
-        raise wrong_format(looks, name, where)
-    absent = sorted(format.signature.needs - set(columns))
-    raise DataError(
-        where,
-        f"is not {format.title}",
-        column=absent[0] if absent else None,
-        remedy="its columns are " + ", ".join(sorted(format.signature.needs)),
-    )
+        return wrong_format(looks, format.name, source)
+    needs = sorted(format.signature.needs)
+    absent = next((name for name in needs if name not in columns), None)
+    remedy = "its columns are " + ", ".join(needs)
+    return DataError(source, f"is not {format.title}", column=absent, remedy=remedy)

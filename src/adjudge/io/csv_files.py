@@ -15,8 +15,7 @@ from collections.abc import Collection, Iterator
 import numpy as np
 import polars as pl
 
-from adjudge.errors import DataError
-from adjudge.io.files import LINE_LIMIT, File, bounded_lines, too_long
+from adjudge.io.files import GIVE_ROWS, LINE_LIMIT, SAVE_AS_UTF8, File
 
 #: How much is parsed at once: much where all of it is wanted, little where it is streamed.
 BLOCK = 16 * 1024 * 1024
@@ -44,7 +43,7 @@ def csv_blocks(file: File, *, block: int | None = None) -> Iterator[pl.DataFrame
         cut, records = _well_formed(data, ord(delimiter), len(header))
         if records == 0 and not ended:
             if len(data) > LINE_LIMIT:
-                raise too_long(file.path, row + 1)
+                raise file.too_long(row + 1)
             pending, want = data, 2 * want
             continue
         adds_up = records >= 0 and not (ended and cut != len(data))
@@ -58,9 +57,7 @@ def csv_blocks(file: File, *, block: int | None = None) -> Iterator[pl.DataFrame
         yield frame
         pending, want = data[cut:], block
     if row == 0:
-        raise DataError(
-            file.path, "has a header and no rows", remedy="give a file with at least one row"
-        )
+        raise file.error("has a header and no rows", GIVE_ROWS)
 
 
 def type_columns(frame: pl.DataFrame, text: Collection[str]) -> pl.DataFrame:
@@ -110,7 +107,7 @@ def _header_record(file: File, pieces: Iterator[bytes]) -> tuple[bytes, bytes]:
         before.append(piece)
         size += len(piece)
         if size > LINE_LIMIT:
-            raise too_long(file.path, 1)
+            raise file.too_long(1)
     return b"".join(before), b""
 
 
@@ -124,17 +121,13 @@ def _header(file: File, record: bytes, delimiter: str) -> list[str]:
     try:
         names = next(csv.reader(io.StringIO(record.decode("utf-8")), delimiter=delimiter), [])
     except UnicodeDecodeError:
-        raise DataError(
-            file.path, "the header is not valid UTF-8", remedy="save the file as UTF-8"
-        ) from None
+        raise file.error("the header is not valid UTF-8", SAVE_AS_UTF8) from None
     except csv.Error as error:
-        raise DataError(file.path, f"the header cannot be read ({error})") from None
+        raise file.error(f"the header cannot be read ({error})") from None
     names = [name.strip() for name in names]
     for name in names:
         if names.count(name) > 1:
-            raise DataError(
-                file.path, f"two columns are called {name!r}", remedy="rename one of them"
-            )
+            raise file.error(f"two columns are called {name!r}", "rename one of them")
     return names
 
 
@@ -167,11 +160,7 @@ def _parse(data: bytes, delimiter: str, header: list[str], records: int) -> pl.D
         return pl.DataFrame(schema=dict.fromkeys(header, pl.String))
     try:
         frame = pl.read_csv(
-            data,
-            has_header=False,
-            new_columns=header,
-            separator=delimiter,
-            infer_schema=False,
+            data, has_header=False, new_columns=header, separator=delimiter, infer_schema=False
         )
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
@@ -179,54 +168,27 @@ def _parse(data: bytes, delimiter: str, header: list[str], records: int) -> pl.D
 
 
 def _read_exactly(
-    file: File,
-    pieces: Iterator[bytes],
-    start: bytes,
-    delimiter: str,
-    header: list[str],
-    row: int,
+    file: File, pieces: Iterator[bytes], start: bytes, delimiter: str, header: list[str], row: int
 ) -> Iterator[pl.DataFrame]:
     """The exact reading of what does not add up: good rows as frames, the first bad one named."""
     csv.field_size_limit(LINE_LIMIT)
-    place = row
-
-    def texts() -> Iterator[str]:
-        for line in bounded_lines(file.path, pieces, start):
-            try:
-                yield line.decode("utf-8")
-            except UnicodeDecodeError:
-                raise DataError(
-                    file.path,
-                    "is not valid UTF-8",
-                    row=place + 1,
-                    remedy="save the file as UTF-8",
-                ) from None
-
     batch: list[list[str | None]] = []
-    reader = csv.reader(texts(), delimiter=delimiter, strict=True)
+    lines = (file.decode(line, row + 1) for line in file.lines(pieces, start))
     try:
-        for fields in reader:
+        for fields in csv.reader(lines, delimiter=delimiter, strict=True):
             if not fields and len(header) > 1:
                 continue
-            place += 1
+            row += 1
             if len(fields) != len(header) and not (not fields and len(header) == 1):
-                raise DataError(
-                    file.path,
-                    f"has {len(fields)} fields where the header has {len(header)}",
-                    row=place,
-                    remedy="put quotes around text that holds the separator",
-                )
+                problem = f"has {len(fields)} fields where the header has {len(header)}"
+                raise file.error(problem, "put quotes around text with the separator", row=row)
             batch.append([field or None for field in fields] or [None])
             if len(batch) == _BATCH:
                 yield _text_frame(batch, header)
                 batch = []
     except csv.Error as error:
-        raise DataError(
-            file.path,
-            f"cannot be read as CSV ({error})",
-            row=place + 1,
-            remedy="check its quotes",
-        ) from None
+        problem = f"cannot be read as CSV ({error})"
+        raise file.error(problem, "check its quotes", row=row + 1) from None
     yield _text_frame(batch, header)
 
 

@@ -15,11 +15,14 @@ from adjudge.errors import DataError
 #: No record of a table we know is longer: a longer line is a broken file, refused unread.
 LINE_LIMIT = 64 * 1024 * 1024
 PIECE = 1024 * 1024
+GIVE_ROWS = "give a file with at least one row"
+SAVE_AS_UTF8 = "save the file as UTF-8"
 
 Container = Literal["parquet", "json_lines", "json_array", "csv"]
 
 _GZIP = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
+_COPY = "copy or download it again"
 #: Containers people hand over by mistake, by their first bytes.
 _ELSEWHERE = {
     b"PK\x03\x04": ("a zip archive or a spreadsheet", "unpack it or export it as CSV"),
@@ -62,15 +65,49 @@ class File:
                 newline = piece.find(b"\n")
                 length += len(piece) if newline < 0 else newline
                 if length > LINE_LIMIT:
-                    raise too_long(self.path, 1 + sum(part.count(b"\n") for part in gathered))
+                    raise self.too_long(1 + sum(part.count(b"\n") for part in gathered))
                 if newline >= 0:
                     length = len(piece) - piece.rfind(b"\n") - 1
             gathered.append(piece)
         return b"".join(gathered)
 
-    def lines(self) -> Iterator[bytes]:
-        """Line by line, line ends kept; a line above the limit is refused, not gathered."""
-        yield from bounded_lines(self.path, self.pieces())
+    def lines(self, pieces: Iterator[bytes], start: bytes = b"") -> Iterator[bytes]:
+        """Complete lines out of pieces of any size, `start` before them; none above the limit."""
+        kept: list[bytes] = [start] if start else []
+        length = len(start)
+        row = 1
+        for piece in pieces:
+            cut = piece.rfind(b"\n")
+            if length + (len(piece) if cut < 0 else piece.find(b"\n")) > LINE_LIMIT:
+                raise self.too_long(row)
+            if cut < 0:
+                kept.append(piece)
+                length += len(piece)
+                continue
+            for line in io.BytesIO(b"".join([*kept, piece[: cut + 1]])):
+                row += 1
+                yield line
+            kept = [piece[cut + 1 :]]
+            length = len(kept[0])
+        yield from io.BytesIO(b"".join(kept))
+
+    def decode(self, data: bytes, row: int) -> str:
+        """A row's bytes as text."""
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError:
+            raise self.error("is not valid UTF-8", SAVE_AS_UTF8, row=row) from None
+
+    def error(
+        self, problem: str, remedy: str | None = None, *, row: int | None = None
+    ) -> DataError:
+        """A refusal that names the file."""
+        return DataError(self.path, problem, row=row, remedy=remedy)
+
+    def too_long(self, row: int) -> DataError:
+        """The refusal of a gigantic record."""
+        problem = f"one line is longer than {LINE_LIMIT // 2**20} MiB"
+        return self.error(problem, "write one record a line", row=row)
 
 
 @contextmanager
@@ -90,9 +127,8 @@ def open_file(path: str | Path) -> Iterator[File]:
         raise DataError(path, f"cannot be opened ({error.strerror})") from None
     with raw:
         if not raw.seekable():
-            raise DataError(
-                path, "is a pipe and can be read only once", remedy="write it into a file first"
-            )
+            problem, remedy = "is a pipe and can be read only once", "write it into a file first"
+            raise DataError(path, problem, remedy=remedy)
         start = raw.read(2)
         raw.seek(0)
         packed = start == _GZIP
@@ -100,44 +136,8 @@ def open_file(path: str | Path) -> Iterator[File]:
         # A gzip member may open with few bytes; what decides is the first piece.
         head = _read(path, stream, PIECE)
         if not head.removeprefix(_BOM).strip():
-            raise DataError(path, "is empty", remedy="give a file with at least one row")
+            raise DataError(path, "is empty", remedy=GIVE_ROWS)
         yield File(path, stream, head, _container(path, head), packed=packed)
-
-
-def bounded_lines(path: Path, pieces: Iterator[bytes], start: bytes = b"") -> Iterator[bytes]:
-    """Complete lines out of pieces of any size; `start` belongs before them."""
-    kept: list[bytes] = [start] if start else []
-    length = len(start)
-    row = 1
-    for piece in pieces:
-        cut = piece.rfind(b"\n")
-        if cut < 0:
-            kept.append(piece)
-            length += len(piece)
-            if length > LINE_LIMIT:
-                raise too_long(path, row)
-            continue
-        if length + piece.find(b"\n") > LINE_LIMIT:
-            raise too_long(path, row)
-        whole = b"".join([*kept, piece[: cut + 1]])
-        for line in io.BytesIO(whole):
-            row += 1
-            yield line
-        kept = [piece[cut + 1 :]]
-        length = len(kept[0])
-    rest = b"".join(kept)
-    if rest:
-        yield from io.BytesIO(rest)
-
-
-def too_long(path: Path, row: int) -> DataError:
-    """The refusal of a gigantic record."""
-    return DataError(
-        path,
-        f"one line is longer than {LINE_LIMIT // 2**20} MiB",
-        row=row,
-        remedy="write one record a line",
-    )
 
 
 def _container(path: Path, head: bytes) -> Container:
@@ -147,27 +147,18 @@ def _container(path: Path, head: bytes) -> Container:
     if head.startswith(b"PAR1"):
         return "parquet"
     if b"\x00" in head:
-        raise DataError(
-            path, "is a binary file", remedy="give JSON lines, CSV or Parquet (gzip is fine)"
-        )
+        remedy = "give JSON lines, CSV or Parquet (gzip is fine)"
+        raise DataError(path, "is a binary file", remedy=remedy)
     text = head.removeprefix(_BOM).lstrip()
-    if text.startswith(b"["):
-        return "json_array"
-    if text.startswith(b"{"):
-        return "json_lines"
-    return "csv"
+    return "json_array" if text[:1] == b"[" else "json_lines" if text[:1] == b"{" else "csv"
 
 
 def _read(path: Path, stream: IO[bytes], size: int) -> bytes:
     try:
         return stream.read(size)
     except EOFError:
-        raise DataError(
-            path, "the gzip file ends too early", remedy="copy or download it again"
-        ) from None
+        raise DataError(path, "the gzip file ends too early", remedy=_COPY) from None
     except (gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(
-            path, f"the gzip file is damaged ({error})", remedy="copy or download it again"
-        ) from None
+        raise DataError(path, f"the gzip file is damaged ({error})", remedy=_COPY) from None
     except OSError as error:
         raise DataError(path, f"cannot be read ({error.strerror or error})") from None

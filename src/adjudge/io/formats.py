@@ -2,7 +2,7 @@
 
 A native file is one of adjudge's own kinds of rows. Any other format is a `Format` object: it
 carries the columns by which it is recognised, what it can be read as, and how a row is converted.
-Ours stand in `io/public/`, one line each in the table below; an installed package adds its own::
+Ours are in `io/public/`, one line each in the table below; an installed package adds its own::
 
     [project.entry-points."adjudge.formats"]
     my-log = "my_package:MY_LOG"
@@ -76,7 +76,7 @@ class Format:
     gives: Mapping[Kind, Converter]
     #: Columns that are turned into something else; those not named here or in `texts` are kept.
     used: frozenset[str] = frozenset()
-    #: Long columns that only pairs and items are made of.
+    #: Long columns that only pairs and items are made of: no other converter sees them.
     texts: frozenset[str] = frozenset()
     #: Where several rows are about one pair: makes one pair of them.
     merge: Callable[[Iterable[Record]], Iterator[Record]] | None = None
@@ -179,9 +179,9 @@ def kinds_of(format: str | None) -> frozenset[str]:
     >>> sorted(kinds_of("trust-or-escalate")), sorted(kinds_of("items")), sorted(kinds_of(None))
     (['judgments', 'pairs'], ['items'], [])
     """
-    if format is None or format in NATIVE:
-        return frozenset(() if format is None else (format,))
-    return frozenset(load_format(format).gives)
+    if format is None:
+        return frozenset()
+    return frozenset({format} if format in NATIVE else load_format(format).gives)
 
 
 def looks_like(columns: Collection[str]) -> Format | NativeFormat | None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import polars as pl
 
 from adjudge.errors import DataError
-from adjudge.io.files import LINE_LIMIT, File, too_long
+from adjudge.io.files import GIVE_ROWS, LINE_LIMIT, SAVE_AS_UTF8, File
 
 Record = dict[str, Any]
 _JSON_TYPES = {str, bool, int, float, dict, list}
@@ -19,14 +19,16 @@ _JSON_TYPES = {str, bool, int, float, dict, list}
 #: polars turns half of a surrogate pair into NUL without a word; Python's parser is asked instead.
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _HALF = re.compile(_SURROGATE.pattern.decode())
-#: What stands before an element of an array: nothing but space, then a comma between two.
+#: What comes before an element of an array: nothing but space, then a comma between two.
 _FIRST = re.compile(r"\s*")
 _NEXT = re.compile(r"\s*,\s*|\s*(?=\])|\s*$")
 
 
 def json_records(file: File) -> Iterator[Record]:
     """The objects of a JSON lines file or a JSON array, one at a time, in bounded memory."""
-    yield from _array_records(file) if file.container == "json_array" else _line_records(file)
+    if file.container == "json_array":
+        return _array_records(file)
+    return _objects(file, file.lines(file.pieces()))
 
 
 def json_frame(file: File) -> pl.DataFrame:
@@ -42,15 +44,13 @@ def json_frame(file: File) -> pl.DataFrame:
             return pl.read_ndjson(data, infer_schema_length=None)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
             pass  # something is wrong or unusual: the exact reading below names it
-    lines = (line for line in data.splitlines(keepends=True) if line.strip())
-    rows = [_object(file, line, row) for row, line in enumerate(lines, start=1)]
-    return records_frame(rows, str(file.path))
+    return records_frame(list(_objects(file, data.splitlines(keepends=True))), str(file.path))
 
 
 def records_frame(rows: list[Record], name: str) -> pl.DataFrame:
     """A frame from Python objects, column by column, without losing a value."""
     if not rows:
-        raise DataError(name, "has no rows", remedy="give a file with at least one row")
+        raise DataError(name, "has no rows", remedy=GIVE_ROWS)
     names: dict[str, None] = {}
     for row in rows:
         names.update(dict.fromkeys(row))
@@ -74,9 +74,8 @@ def column_series(key: str, values: list[Any], name: str) -> pl.Series:
         try:
             text = "\n".join(json.dumps({key: value}, allow_nan=False) for value in values)
         except ValueError:
-            raise DataError(
-                name, "holds NaN or infinity inside a list or object", column=key
-            ) from None
+            problem = "holds NaN or infinity inside a list or object"
+            raise DataError(name, problem, column=key) from None
         try:
             return pl.read_ndjson(text.encode(), infer_schema_length=None).to_series()
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
@@ -95,65 +94,43 @@ def _as_text(value: Any) -> str | None:
     return json.dumps(value) if type(value) in _JSON_TYPES else str(value)
 
 
-def _line_records(file: File) -> Iterator[Record]:
-    row = 0
-    for line in file.lines():
-        if line.strip():
-            row += 1
-            yield _object(file, line, row)
+def _objects(file: File, lines: Iterable[bytes]) -> Iterator[Record]:
+    filled = (line for line in lines if line.strip())
+    return (_object(file, line, row) for row, line in enumerate(filled, start=1))
 
 
 def _object(file: File, line: bytes, row: int) -> Record:
-    try:
-        text = line.decode("utf-8")
-    except UnicodeDecodeError:
-        raise DataError(
-            file.path, "is not valid UTF-8", row=row, remedy="save the file as UTF-8"
-        ) from None
+    text = file.decode(line, row)
     try:
         value = json.loads(text)
     except (json.JSONDecodeError, RecursionError, ValueError) as error:
         if row == 1 and line.strip() == b"{":
-            raise DataError(
-                file.path,
-                "is one JSON object over many lines, not a table",
-                remedy="write one object a line, or a JSON array of objects",
-            ) from None
+            problem = "is one JSON object over many lines, not a table"
+            remedy = "write one object a line, or a JSON array of objects"
+            raise file.error(problem, remedy) from None
         raise _broken(file, row, error) from None
     return _check_record(file, value, text, row)
 
 
 def _check_record(file: File, value: object, text: str, row: int) -> Record:
     if not isinstance(value, dict):
-        raise DataError(
-            file.path,
-            f"is a JSON {type(value).__name__}, not an object",
-            row=row,
-            remedy='write each row as {"column": value, ...}',
-        )
+        problem = f"is a JSON {type(value).__name__}, not an object"
+        raise file.error(problem, 'write each row as {"column": value, ...}', row=row)
     if _HALF.search(text):
         # "\ud83d" without its other half parses, and then no file or server takes it.
         try:
             json.dumps(value, ensure_ascii=False).encode("utf-8")
         except UnicodeEncodeError:
-            raise DataError(
-                file.path,
-                "holds half of a character (a lone surrogate escape)",
-                row=row,
-                remedy="repair or drop that character",
-            ) from None
+            problem = "holds half of a character (a lone surrogate escape)"
+            raise file.error(problem, "repair or drop that character", row=row) from None
     return value
 
 
 def _broken(file: File, row: int, error: Exception) -> DataError:
-    reason = (
-        f"{error.msg} at character {error.pos + 1}"
-        if isinstance(error, json.JSONDecodeError)
-        else str(error)
-    )
-    return DataError(
-        file.path, f"is not valid JSON ({reason})", row=row, remedy="write one object a line"
-    )
+    reason = str(error)
+    if isinstance(error, json.JSONDecodeError):
+        reason = f"{error.msg} at character {error.pos + 1}"
+    return file.error(f"is not valid JSON ({reason})", "write one object a line", row=row)
 
 
 def _array_records(file: File) -> Iterator[Record]:
@@ -173,9 +150,7 @@ def _array_records(file: File) -> Iterator[Record]:
             try:
                 parts.append(utf8.decode(piece or b"", final=piece is None))
             except UnicodeDecodeError:
-                raise DataError(
-                    file.path, "is not valid UTF-8", row=row + 1, remedy="save the file as UTF-8"
-                ) from None
+                raise file.error("is not valid UTF-8", SAVE_AS_UTF8, row=row + 1) from None
             size += len(parts[-1])
             ended = piece is None
         window, at = "".join(parts), 0
@@ -199,7 +174,7 @@ def _array_records(file: File) -> Iterator[Record]:
             if ended or not _cut_off(error, window):
                 raise _broken(file, row + 1, error) from None
             if len(window) - at > LINE_LIMIT:
-                raise too_long(file.path, row + 1) from None
+                raise file.too_long(row + 1) from None
             more()
             continue
         row += 1
@@ -207,9 +182,9 @@ def _array_records(file: File) -> Iterator[Record]:
         at, separator = end, _NEXT
     rest = window[start + 1 :].strip() or next((piece for piece in pieces if piece.strip()), b"")
     if rest:
-        raise DataError(file.path, "goes on after the end of its JSON array", row=row)
+        raise file.error("goes on after the end of its JSON array", row=row)
     if row == 0:
-        raise DataError(file.path, "has no rows", remedy="give a file with at least one row")
+        raise file.error("has no rows", GIVE_ROWS)
 
 
 def _cut_off(error: Exception, window: str) -> bool:

@@ -10,24 +10,23 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeVar, cast
 
 import polars as pl
 
-from adjudge.errors import ArgumentError, DataError
 from adjudge.io.battles import read_battles
-from adjudge.io.conversion import Conversion, read_public, sniff
-from adjudge.io.formats import FORMATS, NATIVE, kinds_of, load_format, looks_like
+from adjudge.io.conversion import Conversion, choose_format, read_public
+from adjudge.io.formats import Kind, looks_like
 from adjudge.io.items import iter_items
 from adjudge.io.judgments import read_judgments
 from adjudge.io.labels import read_labels
 from adjudge.io.pairs import iter_pairs
+from adjudge.io.published import Context
 from adjudge.io.scores import read_scores
 from adjudge.io.tables import NamedRows, Table, TableLike, parse_table, source_name
 from adjudge.records import Item, Pair
 
 T = TypeVar("T", Pair, Item)
-Native = Literal["pairs", "battles", "judgments", "items", "labels", "scores"]
 
 
 class Stream(Generic[T]):
@@ -41,22 +40,31 @@ class Stream(Generic[T]):
         seed: int,
         read: Callable[[TableLike], Iterator[T]],
     ) -> None:
-        self.source = in_memory(source)
         self.name = source_name(source)
         self.kind = kind
-        self.format = choose_format(self.source, kind, format)
-        self.seed = seed
         #: What the last complete iteration dropped, by reason.
         self.dropped: dict[str, int] = {}
-        self.notes = () if self.format == kind else load_format(self.format).notes
+        self._source = _in_memory(source)
+        self._format = choose_format(self._source, format, kind)
+        self._context = Context(source=self.name, seed=seed)
         self._read: Callable[[TableLike], Iterator[T]] = read
 
+    @property
+    def format(self) -> str:
+        """The format it is read with; of a native file its kind."""
+        return self.kind if self._format is None else self._format.name
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of a converted data set should know."""
+        return () if self._format is None else self._format.notes
+
     def __iter__(self) -> Iterator[T]:
-        if self.format == self.kind:
-            yield from self._read(self.source)
+        if self._format is None:
+            yield from self._read(self._source)
             return
-        run = Conversion.prepare(self.source, self.format, kind=self.kind, seed=self.seed)
-        yield from self._read(NamedRows(self.name, run.stream(self.source)))
+        run = Conversion(self._format, self.kind, self._context)
+        yield from self._read(NamedRows(self.name, run.stream(self._source)))
         self.dropped = dict(run.dropped)
 
     def __repr__(self) -> str:
@@ -135,30 +143,15 @@ def _open(
     *,
     baseline: str | None = None,
 ) -> Table:
-    source = in_memory(source)
+    source = _in_memory(source)
     if isinstance(source, Table) and source.kind == kind:
         return source
-    chosen = choose_format(source, kind, format)
-    if chosen == kind or kind == "scores":
+    chosen = choose_format(source, format, kind)
+    if chosen is None:
         return Table(frame=read(source), name=source_name(source), kind=kind, format=kind)
-    return read_public(source, chosen, kind=kind, baseline=baseline)
+    return read_public(source, chosen.name, kind=cast(Kind, kind), baseline=baseline)
 
 
-def in_memory(source: TableLike) -> TableLike:
+def _in_memory(source: TableLike) -> TableLike:
     """The path, or the Table that an in-memory source makes, so that it is converted once."""
     return source if isinstance(source, (str, Path)) else parse_table(source)
-
-
-def choose_format(source: TableLike, kind: Native, format: str | None) -> str:
-    """The format to read `source` with, or an error that says what it can be read as."""
-    chosen = sniff(source) if format is None else format
-    if chosen is not None and chosen in FORMATS and chosen not in NATIVE:
-        if kind in kinds_of(chosen):
-            return chosen
-        gives = " or ".join(load_format(chosen).gives)
-        raise DataError(source_name(source), f"{chosen} has no {kind}", remedy=f"it gives {gives}")
-    if format is not None and format != kind:
-        able = sorted(name for name in FORMATS if kind in kinds_of(name))
-        raise ArgumentError("format", format, "choose one of " + ", ".join([kind, *able]))
-    # Another native kind: the native reader says so, or reads what it can (labels from pairs).
-    return kind

@@ -11,7 +11,7 @@ from adjudge.io.columns import Column, Layout
 from adjudge.io.formats import other_format, refuse_public, wrong_format
 from adjudge.io.json_files import Record
 from adjudge.io.refusals import quote, shorten
-from adjudge.io.tables import TableLike, iter_rows, source_name
+from adjudge.io.tables import NamedRows, TableLike, iter_rows, source_name
 
 
 def check_rows(
@@ -25,7 +25,7 @@ def check_rows(
     theirs = dict(columns or {})
     with SeenIds(name, layout.kind.removesuffix("s")) as seen:
         for row, record in enumerate(iter_rows(source), start=1):
-            if row == 1 and not theirs:
+            if row == 1 and not theirs and not isinstance(source, NamedRows):
                 refuse_public(record, layout.kind, name)
             for ours, their in theirs.items():
                 record[ours] = _move(record, ours, their, name)
@@ -78,7 +78,7 @@ def _text(value: Any, row: int, column: Column, name: str) -> str | None:
 class SeenIds:
     """Refuses an id that comes twice, a hundred million rows later as well.
 
-    The ids lie in a private temporary database on disk, which SQLite deletes when it is closed.
+    The ids are in a private temporary database on disk, which SQLite deletes when it is closed.
     """
 
     def __init__(self, name: str, thing: str) -> None:

@@ -9,32 +9,29 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import polars as pl
 
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io.csv_files import STREAM_BLOCK, csv_blocks, type_columns
-from adjudge.io.files import File, open_file
+from adjudge.io.files import GIVE_ROWS, File, open_file
 from adjudge.io.json_files import Record, column_series, json_frame, json_records, records_frame
 
 #: How an in-memory frame is called in errors.
 FRAME_NAME = "<frame>"
 _PARQUET_ROWS = 4096
 
-#: A path, a Table, a polars or pandas frame, a list of dicts or a dict of columns.
-TableLike = Any
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Table:
     """Rows that were parsed once, and where they came from."""
 
-    frame: pl.DataFrame
+    frame: pl.DataFrame = field(repr=False)
     #: The path as it was given, for errors.
     name: str = FRAME_NAME
     #: What the rows were checked to be: pairs, battles, judgments ...; None: as in the file.
@@ -46,15 +43,37 @@ class Table:
     #: What a reader of a converted data set should know.
     notes: tuple[str, ...] = ()
     #: Of unchecked CSV, the fields as they are written: which of them are text, a reader decides.
-    fields: pl.DataFrame | None = None
+    fields: pl.DataFrame | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class NamedRows:
-    """Records made on the way, with the name of the file they come from."""
+    """Records that a converter made, with the name of the file they come from."""
 
     name: str
     rows: Iterator[Record]
+
+
+class PandasFrame(Protocol):
+    """What is asked of a pandas frame; pandas itself need not be installed."""
+
+    @property
+    def columns(self) -> Any: ...
+    def __getitem__(self, key: Any) -> Any: ...
+
+
+#: A path, a Table, a polars or pandas frame, a list of dicts or a dict of columns.
+TableLike = (
+    str
+    | Path
+    | Table
+    | NamedRows
+    | pl.DataFrame
+    | pl.LazyFrame
+    | Mapping[str, Any]
+    | Sequence[Mapping[str, Any]]
+    | PandasFrame
+)
 
 
 @contextmanager
@@ -71,7 +90,7 @@ def read_table(
 
     CSV columns become whole numbers, numbers or booleans only where every value is written as
     one: `007` stays text. `text` names columns that stay text in any case (None: all of them),
-    `without` columns nobody will look at: a Parquet file is read without unpacking them.
+    `without` columns that are not needed: a Parquet file is read without unpacking them.
     A missing or empty file, broken UTF-8, a broken JSON line, a ragged row and a line above
     64 MiB raise DataError with the row, counted from 1 without the header.
     """
@@ -106,7 +125,7 @@ def _parse(path: str | Path, without: Collection[str] = ()) -> tuple[pl.DataFram
         else:
             rows = json_frame(file)
     if rows.height == 0 or rows.width == 0:
-        raise DataError(path, "has no rows", remedy="give a file with at least one row")
+        raise DataError(path, "has no rows", remedy=GIVE_ROWS)
     return rows, file.container == "csv"
 
 
@@ -172,16 +191,15 @@ def as_frame(source: TableLike) -> pl.DataFrame:
         frame = source
     elif isinstance(source, pl.LazyFrame):
         frame = source.collect()
-    elif isinstance(source, dict):
+    elif isinstance(source, Mapping):
         frame = _from_columns(source)
-    elif isinstance(source, (list, tuple)) and all(isinstance(row, dict) for row in source):
-        frame = records_frame(list(source), FRAME_NAME)
+    elif isinstance(source, (list, tuple)) and all(isinstance(row, Mapping) for row in source):
+        frame = records_frame([dict(row) for row in source], FRAME_NAME)
     else:
         pandas = sys.modules.get("pandas")
         if pandas is None or not isinstance(source, pandas.DataFrame):
-            raise ArgumentError(
-                "source", type(source).__name__, "give a path, or a polars or pandas frame"
-            )
+            remedy = "give a path, or a polars or pandas frame"
+            raise ArgumentError("source", type(source).__name__, remedy)
         frame = _from_pandas(source)
     if frame.height == 0:
         raise DataError(FRAME_NAME, "has no rows", remedy="give at least one row")
@@ -211,9 +229,8 @@ def as_text(values: pl.Series) -> pl.Series:
     ['1', None]
     """
     if values.dtype.is_nested():
-        raise ArgumentError(
-            "column", values.name, "it holds lists or objects: name one of text or numbers"
-        )
+        remedy = "it holds lists or objects: name one of text or numbers"
+        raise ArgumentError("column", values.name, remedy)
     return values.cast(pl.String)
 
 
@@ -271,6 +288,4 @@ def _parquet_rows(file: File) -> Iterator[Record]:
 
 def _broken_parquet(file: File, error: BaseException) -> DataError:
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    return DataError(
-        file.path, f"is not a whole Parquet file ({lines[0]})", remedy="write or copy it again"
-    )
+    return file.error(f"is not a whole Parquet file ({lines[0]})", "write or copy it again")

@@ -108,10 +108,10 @@ def percent_interval(low: float | None, high: float | None, *, sign: bool = Fals
 def span(low: str, high: str) -> str:
     """From the least to the most, said once where they are written alike.
 
-    >>> span("1.9", "3.4"), span("2 %", "2 %")
-    ('1.9 to 3.4', '2 %')
+    >>> span("1.9", "3.4"), span("2 %", "2 %"), span("2 %", "10 %")
+    ('1.9 to 3.4', '2 %', '2 to 10 %')
     """
-    return low if low == high else f"{low} to {high}"
+    return low if low == high else f"{low.removesuffix(' %')} to {high}"
 
 
 def group_name(*names: str | None, none: str = "all rows") -> str:

@@ -7,18 +7,17 @@ happens to an unbiased judge at most once in twenty.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from adjudge.results.base import Result, frozen, plain
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Measure:
     """One number of a diagnosis with its interval, and the value an unbiased judge has.
 
-    `departs`: the data exclude the unbiased value; False where there is no interval or no such
-    value.
+    `departs`: the data exclude the unbiased value; False without an interval or such a value.
     """
 
     name: str
@@ -38,15 +37,9 @@ def _measure(
     n: int,
     unbiased: float | None = None,
 ) -> Measure:
-    departs = (
-        unbiased is not None
-        and low is not None
-        and high is not None
-        and not low <= unbiased <= high
-    )
-    return Measure(
-        name=name, value=value, low=low, high=high, unbiased=unbiased, n=n, departs=departs
-    )
+    if unbiased is None or low is None or high is None:
+        return Measure(name, value, low, high, unbiased, n, departs=False)
+    return Measure(name, value, low, high, unbiased, n, departs=not low <= unbiased <= high)
 
 
 @frozen
@@ -65,6 +58,15 @@ class BiasMeasures(Result):
         return self.measures()
 
 
+@frozen
+class BiasTest(BiasMeasures):
+    """Base of the diagnoses that can show a bias: `biased` where the interval shows it."""
+
+    low: float | None
+    high: float | None
+    biased: bool
+
+
 @dataclass(frozen=True, kw_only=True)
 class PositionGroup:
     """Position bias within one group of rows."""
@@ -78,7 +80,7 @@ class PositionGroup:
 
 
 @frozen
-class PositionBias(BiasMeasures):
+class PositionBias(BiasTest):
     """How often the answer shown first is picked, over both orders of every pair.
 
     `flip_share` is the share of pairs with a verdict in both orders whose verdict changes with the
@@ -89,9 +91,6 @@ class PositionBias(BiasMeasures):
     kind: ClassVar[str] = "position_bias"
     clusters: int
     first_share: float
-    low: float | None
-    high: float | None
-    biased: bool
     flip_share: float
     flip_low: float | None
     flip_high: float | None
@@ -109,24 +108,18 @@ class PositionBias(BiasMeasures):
         if self.first_advantage is None:
             return first, flips
         ends = self.advantage_low, self.advantage_high
-        return (
-            first,
-            _measure("first slot, points", self.first_advantage, *ends, self.n, 0.0),
-            flips,
-        )
+        points = _measure("first slot, points", self.first_advantage, *ends, self.n, 0.0)
+        return first, points, flips
 
 
 @frozen
-class VerbosityBias(BiasMeasures):
+class VerbosityBias(BiasTest):
     """How often the longer answer wins where the judge itself is near-tied."""
 
     kind: ClassVar[str] = "verbosity_bias"
     clusters: int
     near_tie: float
     longer_share: float | None
-    low: float | None
-    high: float | None
-    biased: bool
     overall_share: float | None
     overall_n: int
     human_share: float | None
@@ -144,7 +137,7 @@ class VerbosityBias(BiasMeasures):
 
 
 @frozen
-class FamilyBias(BiasMeasures):
+class FamilyBias(BiasTest):
     """How much more often the judge prefers its own family than the reference does."""
 
     kind: ClassVar[str] = "family_bias"
@@ -154,16 +147,13 @@ class FamilyBias(BiasMeasures):
     judge_share: float | None
     reference_share: float | None
     excess: float | None
-    low: float | None
-    high: float | None
-    biased: bool
 
     def measures(self) -> tuple[Measure, ...]:
         return (_measure("own family, excess", self.excess, self.low, self.high, self.n, 0.0),)
 
 
 @frozen
-class FamilyScores(BiasMeasures):
+class FamilyScores(BiasTest):
     """How much higher the judge scores its own family than the reference does, in points.
 
     `own_deviation` and `other_deviation` are the mean deviations from the reference of the models
@@ -179,9 +169,6 @@ class FamilyScores(BiasMeasures):
     own_deviation: float | None
     other_deviation: float | None
     excess: float | None
-    low: float | None
-    high: float | None
-    biased: bool
 
     def measures(self) -> tuple[Measure, ...]:
         return (_measure("own family, points", self.excess, self.low, self.high, self.n, 0.0),)
@@ -250,7 +237,7 @@ class ReliabilityBin:
 
 
 @frozen
-class Reliability(BiasMeasures):
+class Reliability(BiasTest):
     """Whether the judge's confidence is the rate at which it is right.
 
     `ece_if_calibrated` is what a calibrated judge shows on as many rows; `p_value` how often it
@@ -270,9 +257,6 @@ class Reliability(BiasMeasures):
     ece_if_calibrated: float | None
     p_value: float | None
     over_confidence: float
-    low: float | None
-    high: float | None
-    biased: bool
     curve: tuple[ReliabilityBin, ...] = field(repr=False)
 
     @property
@@ -285,13 +269,8 @@ class Reliability(BiasMeasures):
             _measure("over-confidence", self.over_confidence, self.low, self.high, self.n, 0.0),
             # An ECE is above zero for a calibrated judge too: its test is the p-value.
             Measure(
-                name="ECE, equal mass",
-                value=self.ece_equal_mass,
-                low=self.ece_low,
-                high=self.ece_high,
-                unbiased=self.ece_if_calibrated,
-                n=self.n,
-                departs=self.miscalibrated,
+                *("ECE, equal mass", self.ece_equal_mass, self.ece_low, self.ece_high),
+                *(self.ece_if_calibrated, self.n, self.miscalibrated),
             ),
         )
 
@@ -310,6 +289,17 @@ class Contradictions(BiasMeasures):
         return (_measure("against own scores", self.share, self.low, self.high, self.n, 0.0),)
 
 
+DIAGNOSES: tuple[type[BiasMeasures], ...] = (
+    PositionBias,
+    VerbosityBias,
+    FamilyBias,
+    FamilyScores,
+    Agreement,
+    Reliability,
+    Contradictions,
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Diagnoses:
     """All that could be measured of some rows; `not_measured` says what could not, and why."""
@@ -326,16 +316,8 @@ class Diagnoses:
 
     def parts(self) -> list[BiasMeasures]:
         """What was measured."""
-        parts = (
-            self.position,
-            self.verbosity,
-            self.family,
-            self.family_scores,
-            self.agreement,
-            self.reliability,
-            self.contradictions,
-        )
-        return [part for part in parts if part is not None]
+        parts = (getattr(self, entry.name) for entry in fields(Diagnoses))
+        return [part for part in parts if isinstance(part, BiasMeasures)]
 
 
 @dataclass(frozen=True, kw_only=True)

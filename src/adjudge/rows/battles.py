@@ -13,7 +13,7 @@ from adjudge.errors import ArgumentError, DataError
 from adjudge.io import open_battles
 from adjudge.io.tables import TableLike
 from adjudge.rows.clusters import cluster_column, code_clusters
-from adjudge.rows.columns import text_column
+from adjudge.rows.columns import refuse_options, text_column
 from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.identity import Identity, identities
 from adjudge.rows.outcomes import code_names, judge_scores, outcome_targets
@@ -112,19 +112,17 @@ def prepare_battles(
     (('x', 'y'), [0.5], None)
     """
     if isinstance(battles, Battles):
-        options = {
-            "format": format,
-            "baseline": baseline,
-            "human": human,
-            "verdict": verdict,
-            "score": score,
-            "cluster": None if cluster == "auto" else cluster,
-            "by": by,
-            "against": against,
-        }
-        for option, value in options.items():
-            if value is not None:
-                raise ArgumentError(option, value, "give it to prepare_battles")
+        refuse_options(
+            "prepare_battles",
+            format=format,
+            baseline=baseline,
+            human=human,
+            verdict=verdict,
+            score=score,
+            cluster=None if cluster == "auto" else cluster,
+            by=by,
+            against=against,
+        )
         return battles
     table = open_battles(battles, format, baseline=baseline, votes_required=False)
     return code_battles(

@@ -1,4 +1,7 @@
-"""Columns as the analyses want them: as text without gaps that look like values, or as codes."""
+"""Columns as the analyses want them: as text without gaps that look like values, or as codes.
+
+And what all `prepare_` functions do with rows that are prepared already.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,13 @@ from adjudge.errors import ArgumentError, DataError
 from adjudge.io.tables import as_text
 
 _TRUTH = {"true": "1", "false": "0"}
+
+
+def refuse_options(function: str, **options: object) -> None:
+    """Refuse options that only the function which prepared these rows can still use."""
+    for option, value in options.items():
+        if value is not None:
+            raise ArgumentError(option, value, f"give it to {function}")
 
 
 def text_column(frame: pl.DataFrame, column: str, option: str) -> pl.Series:

@@ -13,7 +13,7 @@ from adjudge._validation import FloatArray, IntArray
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io.tables import TableLike, parse_table
 from adjudge.rows.clusters import code_clusters
-from adjudge.rows.columns import code_column, tidy
+from adjudge.rows.columns import code_column, refuse_options, tidy
 from adjudge.rows.dropped import Kept, merge_dropped
 from adjudge.rows.labels import join_values
 from adjudge.rows.sampling import sampling_of
@@ -78,19 +78,19 @@ def prepare_grades(
     ('binary', [1.0, 0.0], {'no judge verdict': 1})
     """
     if isinstance(data, Grades):
-        options = {
-            "judge": judge,
-            "human": human,
-            "labels": labels,
-            "by": by,
-            "cluster": cluster,
-            "strata": strata,
-            "sampling_probability": sampling_probability,
-            "positive": positive,
-        }
-        for option, value in options.items():
-            if value is not None:
-                raise ArgumentError(option, value, "give it to prepare_grades")
+        refuse_options(
+            "prepare_grades",
+            judge=judge,
+            human=human,
+            labels=labels,
+            by=by,
+            cluster=cluster,
+            strata=strata,
+            sampling_probability=sampling_probability,
+            judge_column=None if judge_column == "judge" else judge_column,
+            human_column=None if human_column == "human" else human_column,
+            positive=positive,
+        )
         return data
     frame, name = _table(data, judge, human, judge_column, human_column)
     if not needs_labels and human_column not in frame.columns:
@@ -105,27 +105,13 @@ def prepare_grades(
     )
     chance = columns.pop("sampling_probability", "sampling_probability")
     _require(frame, name, {"judge-column": judge_column, "human-column": human_column, **columns})
-    drawn = sampling_of(
-        frame, tidy(frame[human_column], name, human_column), name, probability=chance
-    )
-    tidied = {option: tidy(frame[column], name, column) for option, column in columns.items()}
-    rows = Kept(
-        frame.with_columns(
-            tidy(frame[judge_column], name, judge_column).alias("__verdict"),
-            drawn.labels.alias("__label"),
-            drawn.probability.alias("__chance"),
-            *(values.alias(f"__{option}") for option, values in tidied.items()),
-        ).with_row_index("__row"),
-        lost,
-    )
-    for option in ("by", "strata"):
-        if option in columns:
-            out = pl.col("__verdict").is_not_null() & pl.col(f"__{option}").is_null()
-            rows = rows.without(out, f"no {option} value")
-    rows = rows.without(pl.col("__verdict").is_null(), "no judge verdict")
+    labelled = tidy(frame[human_column], name, human_column)
+    drawn = sampling_of(frame, labelled, name, probability=chance)
+    frame = frame.with_columns(
+        drawn.labels.alias("__label"), drawn.probability.alias("__chance")
+    ).with_row_index("__row")
+    rows = _complete(Kept(frame, lost), name, {"verdict": judge_column, **columns})
     kept = rows.frame
-    if kept.height == 0:
-        raise DataError(name, "no row has a judge verdict", column=judge_column)
     verdict, label = kept["__verdict"], kept["__label"]
     if positive is not None:
         verdict, label = against_the_rest(verdict, label, positive, name, judge_column)
@@ -195,6 +181,23 @@ def _with_arrays(
             columns[option] = series.name
             frame = frame.with_columns(series)
     return frame, columns
+
+
+def _complete(rows: Kept, name: str, columns: Mapping[str, str]) -> Kept:
+    """Rows with a verdict, a group and a stratum; each of `columns` tidied, under `__` its role."""
+    frame = rows.frame.with_columns(
+        tidy(rows.frame[column], name, column).alias(f"__{role}")
+        for role, column in columns.items()
+    )
+    rows = Kept(frame, rows.dropped)
+    for role in ("by", "strata"):
+        if role in columns:
+            out = pl.col("__verdict").is_not_null() & pl.col(f"__{role}").is_null()
+            rows = rows.without(out, f"no {role} value")
+    rows = rows.without(pl.col("__verdict").is_null(), "no judge verdict")
+    if rows.frame.height == 0:
+        raise DataError(name, "no row has a judge verdict", column=columns["verdict"])
+    return rows
 
 
 def _series(name: str, values: ArrayLike) -> pl.Series:

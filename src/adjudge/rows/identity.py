@@ -7,21 +7,16 @@ says so.
 
 from __future__ import annotations
 
-import json
-import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from adjudge.errors import PolicyMismatchError, StoreError
+from adjudge.errors import PolicyMismatchError
 from adjudge.io.tables import as_text
 from adjudge.judges.fingerprint import differing_parts
-
-Parts = Mapping[str, Mapping[str, Any]]
+from adjudge.store import StorePlace, read_judge_parts
 
 
 @dataclass(frozen=True)
@@ -53,7 +48,7 @@ def match_judge(
     made: str = "the policy",
     remedy: str = "calibrate on judgments of this one",
     by_name: bool = False,
-    store: str | Path | None = None,
+    store: StorePlace = None,
 ) -> Match:
     """Find `given` among the judges that something was `made` for; refuse another.
 
@@ -110,30 +105,6 @@ def judge_names(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.when(several).then(both).otherwise(pl.col("judge")).alias("judge"))
 
 
-def parts_in_store(fingerprints: Iterable[str], store: str | Path | None) -> dict[str, Any]:
-    """Fingerprint -> its parts (model, prompt hash, settings), for those the store has seen.
-
-    The store is opened for reading alone; one that does not exist knows nothing and is not made.
-
-    >>> parts_in_store(["f"], "no-such-store.db")
-    {}
-    """
-    wanted = list(fingerprints)
-    if store is None or not wanted or not Path(store).expanduser().exists():
-        return {}
-    path = Path(store).expanduser().resolve()
-    # With write-ahead logging even a reader makes files, unless nobody can be writing.
-    busy = path.with_name(path.name + "-wal").exists()
-    place = f"{path.as_uri()}?" + ("mode=ro" if busy else "immutable=1")
-    try:
-        with closing(sqlite3.connect(place, uri=True, timeout=60)) as db:
-            asked = "SELECT parts FROM judges WHERE judge_fingerprint = ?"
-            rows = {name: db.execute(asked, (name,)).fetchone() for name in wanted}
-    except sqlite3.Error as error:
-        raise StoreError(f"{store}: cannot be read ({error}); check the path") from None
-    return {name: dict(json.loads(row[0])) for name, row in rows.items() if row is not None}
-
-
 def _names_agree(one: Identity, other: Identity) -> bool:
     return all(
         mine is None or theirs is None or mine == theirs
@@ -154,10 +125,10 @@ def _mismatch(
     given: Identity,
     made: str,
     remedy: str,
-    store: str | Path | None,
+    store: StorePlace,
 ) -> PolicyMismatchError:
     wanted = [] if given.fingerprint is None or given.parts is not None else [given.fingerprint]
-    parts = given.parts or parts_in_store(wanted, store).get(given.fingerprint or "")
+    parts = given.parts or read_judge_parts(wanted, store).get(given.fingerprint or "")
     mine = next((one.parts for one in known if one.parts is not None), None)
     names = ", ".join(dict.fromkeys(str(one) for one in known))
     if parts is not None and mine is not None:

@@ -13,7 +13,7 @@ from adjudge.io import open_judgments
 from adjudge.io.tables import TableLike, source_name
 from adjudge.records import MEASURED
 from adjudge.rows.clusters import cluster_column
-from adjudge.rows.columns import text_column
+from adjudge.rows.columns import refuse_options, text_column
 from adjudge.rows.dropped import Kept, merge_dropped
 from adjudge.rows.labels import join_labels
 from adjudge.rows.sampling import without_doubt
@@ -64,15 +64,12 @@ def prepare_judgments(
     >>> rows.frame.select("id", "judge", "verdict", "label").row(0)
     ('1', 'unnamed', 'A', 'A')
     """
-    wanted = {"judge": judge, "protocol": protocol}
     if isinstance(judgments, Judgments):
-        for option, value in {"labels": labels, **wanted}.items():
-            if value is not None:
-                raise ArgumentError(option, value, "give it to prepare_judgments")
+        refuse_options("prepare_judgments", labels=labels, judge=judge, protocol=protocol)
         return judgments
     opened = open_judgments(judgments)
     frame, dropped = opened.frame, opened.dropped
-    for column, value in wanted.items():
+    for column, value in (("judge", judge), ("protocol", protocol)):
         if value is None:
             continue
         known = frame.get_column(column).unique().sort().to_list()

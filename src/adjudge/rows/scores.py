@@ -9,9 +9,10 @@ import numpy as np
 import polars as pl
 
 from adjudge._validation import FloatArray
-from adjudge.errors import ArgumentError, DataError
+from adjudge.errors import DataError
 from adjudge.io import read_scores
 from adjudge.io.tables import TableLike, source_name
+from adjudge.rows.columns import refuse_options
 from adjudge.rows.dropped import Kept
 from adjudge.rows.identity import judge_names
 
@@ -39,9 +40,7 @@ def prepare_scores(
     [[5.0]]
     """
     if isinstance(source, Scores):
-        for option, value in (("raters", raters), ("columns", columns)):
-            if value is not None:
-                raise ArgumentError(option, value, "give it to prepare_scores")
+        refuse_options("prepare_scores", raters=raters, columns=columns)
         return source
     name = source_name(source)
     frame = judge_names(read_scores(source, raters=raters, columns=columns))

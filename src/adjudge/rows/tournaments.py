@@ -15,6 +15,7 @@ import polars as pl
 from adjudge._validation import BoolArray, FloatArray, IntArray, one_of
 from adjudge.io import read_tournaments
 from adjudge.io.tables import TableLike, source_name
+from adjudge.rows.columns import refuse_options
 from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.identity import judge_names
 
@@ -69,7 +70,7 @@ class TournamentRows:
 
 
 def prepare_tournaments(
-    source: TableLike,
+    source: TableLike | TournamentRows,
     *,
     columns: Mapping[str, str] | None = None,
     combine: Combine = "mean",
@@ -84,6 +85,11 @@ def prepare_tournaments(
     >>> done.tournaments[0].models, done.tournaments[0].winner.tolist(), list(done.dropped.values())
     (('x', 'y', 'z'), [1], [1])
     """
+    if isinstance(source, TournamentRows):
+        refuse_options(
+            "prepare_tournaments", columns=columns, combine=None if combine == "mean" else combine
+        )
+        return source
     frame = judge_names(read_tournaments(source, columns=columns))
     answers = [name for name in ("verdict", "p_a") if name in frame.columns]
     empty = frame.filter(pl.all_horizontal(pl.col(answers).is_null())).height

@@ -17,6 +17,7 @@ from adjudge.io import (
 )
 from adjudge.io.tables import Table, TableLike, as_text, parse_table
 from adjudge.rows.clusters import cluster_column, code_clusters
+from adjudge.rows.columns import refuse_options
 from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.identity import judge_names
 from adjudge.rows.labels import join_labels
@@ -49,7 +50,7 @@ class Verdicts:
 
 
 def prepare_verdicts(
-    source: TableLike,
+    source: TableLike | Verdicts,
     *,
     pairs: TableLike | None = None,
     labels: TableLike | None = None,
@@ -66,6 +67,16 @@ def prepare_verdicts(
     >>> rows.frame.select("id", "p_fwd", "p_rev").row(0), rows.graded, rows.cluster
     (('1', 1.0, 0.0), False, 'id')
     """
+    if isinstance(source, Verdicts):
+        refuse_options(
+            "prepare_verdicts",
+            pairs=pairs,
+            labels=labels,
+            columns=columns,
+            judge=judge,
+            cluster=None if cluster == "auto" else cluster,
+        )
+        return source
     wanted = dict(columns or {})
     table = _read(source, wanted)
     if judge is not None:

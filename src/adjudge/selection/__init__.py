@@ -9,7 +9,7 @@ from adjudge.selection.guarantees import (
     register_guarantee,
     unregister_guarantee,
 )
-from adjudge.selection.guarantees.base import Guarantee
+from adjudge.selection.guarantees.base import Guarantee, Labels
 from adjudge.selection.guarantees.fdr import (
     effective_size,
     fdr_select,
@@ -22,11 +22,14 @@ from adjudge.selection.jury import Jury, calibrate_jury, mean_jury
 from adjudge.selection.planning import ids_to_label, plan_selection
 from adjudge.selection.policy import read_policy
 from adjudge.selection.selecting import SelectionRun, select
+from adjudge.selection.split_counts import Levels
 from adjudge.selection.splits import SplitRisk, split_risks
 
 __all__ = [
     "Guarantee",
     "Jury",
+    "Labels",
+    "Levels",
     "SelectionRun",
     "SplitRisk",
     "all_guarantees",

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from adjudge._validation import BoolArray, exact_level, probabilities
 from adjudge.errors import ArgumentError
 from adjudge.results.selection import Threshold
-from adjudge.selection.split_counts import Method, SplitCounts, SplitOutcome
+from adjudge.selection.split_counts import Levels, Method, SplitCounts, SplitOutcome
 from adjudge.selection.thresholds import at_most, sort_scores, threshold_at
 
 
@@ -61,9 +61,7 @@ class Vanilla(Method):
 
     name, baseline = "vanilla", True
 
-    def counts_over_splits(
-        self, splits: SplitCounts, *, alpha: Fraction, delta: Fraction
-    ) -> SplitOutcome:
+    def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
         last = len(splits.table.before) - 1
         return splits.before_cut(np.full(len(splits.k), last))
 
@@ -73,12 +71,10 @@ class Heuristic(Method):
 
     name, baseline, needs_confidence = "heuristic", True, True
 
-    def counts_over_splits(
-        self, splits: SplitCounts, *, alpha: Fraction, delta: Fraction
-    ) -> SplitOutcome:
+    def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
         if splits.table.confidence is None:
             raise ArgumentError("confidence", None, "heuristic accepts by it: give it")
-        return splits.where(heuristic_accept(splits.table.confidence, alpha=alpha))
+        return splits.where(heuristic_accept(splits.table.confidence, alpha=levels.alpha))
 
 
 class Naive(Method):
@@ -86,10 +82,8 @@ class Naive(Method):
 
     name, baseline = "naive", True
 
-    def counts_over_splits(
-        self, splits: SplitCounts, *, alpha: Fraction, delta: Fraction
-    ) -> SplitOutcome:
-        passes = at_most(splits.errors, splits.k, alpha)
+    def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
+        passes = at_most(splits.errors, splits.k, levels.alpha)
         return splits.below_threshold(splits.last_passing(passes))
 
 

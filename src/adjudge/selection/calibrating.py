@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,53 +23,20 @@ from adjudge.results.selection import (
     share,
 )
 from adjudge.rows.dropped import merge_dropped
-from adjudge.rows.identity import Parts, parts_in_store
 from adjudge.rows.judgments import Judgments, read_labelled
 from adjudge.selection.acceptance import Acceptance, accept_labels, accept_labels_pooled
 from adjudge.selection.conditions import assumptions, cautions
-from adjudge.selection.groups import Entry, entries, pool_small
+from adjudge.selection.groups import Entry, make_entries, pool_small
 from adjudge.selection.guarantees import DEFAULT, all_guarantees, find_guarantee
 from adjudge.selection.guarantees.base import Guarantee
 from adjudge.selection.guarantees.fdr import effective_size
 from adjudge.selection.jury import JuryRows, form_jury
+from adjudge.selection.split_counts import Levels
+from adjudge.store import StorePlace, read_judge_parts
 
 #: Calibration scores that a policy with a threshold keeps: plenty for the drift test, which calls
 #: no gap below 0.05 drift, and the file stays small.
 _KEPT = 20_000
-
-
-@dataclass(frozen=True)
-class _Terms:
-    """The levels wanted, for how many rules together, and the seed of everything random."""
-
-    alpha: Fraction
-    delta: Fraction
-    rules: int
-    seed: int
-
-    def delta_of(self, chosen: Guarantee) -> Fraction:
-        """What each rule of a guarantee has of delta."""
-        return chosen.delta_per_rule(self.delta, self.rules)
-
-    def fewest_labels(self, chosen: Guarantee) -> int:
-        """The fewest labels with which each rule of a guarantee could accept anything."""
-        return chosen.fewest_labels(self.alpha, self.delta_of(chosen))
-
-
-@dataclass(frozen=True)
-class _Ruling:
-    """One guarantee's rule for one entry, and what it accepts of the entry's labels."""
-
-    entry: Entry
-    rule: Rule
-    seen: Acceptance
-
-    @property
-    def feasible(self) -> bool:
-        # A batch is decided later: it looks feasible where half the labels accepted anything.
-        return (
-            self.seen.coverage > 0 if self.rule.accepts == "batch" else self.rule.accepts != "none"
-        )
 
 
 def calibrate(
@@ -91,7 +57,7 @@ def calibrate(
     jury: str | None = None,
     jury_share: float = 0.3,
     seed: int = 0,
-    store: str | Path | None = None,
+    store: StorePlace = None,
 ) -> Policy:
     """Choose which verdicts to accept at error level `alpha`, from judgments with human labels.
 
@@ -115,7 +81,7 @@ def calibrate(
     ('below', 50, [50, 50, 50])
     """
     chosen = find_guarantee(guarantee)
-    level, failure = exact_level(alpha), exact_level(delta, "delta")
+    levels = Levels(exact_level(alpha), exact_level(delta, "delta"))
     count(seed, "seed")
     _refuse_combinations(chosen, weights=weights, pooled=pooled, by=by, jury=jury)
     table = read_labelled(
@@ -133,23 +99,23 @@ def calibrate(
     if jury is not None:
         members = form_jury(frame, jury, jury_share, cluster=column, seed=seed)
         frame = members.rows
-    made = entries(frame, by=by, cluster=column, weights=weights, seed=seed)
-    repeated = {f"same {column} as a row kept": frame.height - sum(map(len, made))}
+    entries = make_entries(frame, by=by, cluster=column, weights=weights, seed=seed)
+    repeated = {f"same {column} as a row kept": frame.height - sum(map(len, entries))}
     dropped = merge_dropped(table.dropped, members.dropped if members else {}, repeated)
-    least = _Terms(level, failure, len(made), seed).fewest_labels(chosen)
-    made = pool_small(made, least, small_groups=small_groups)
-    terms = _Terms(level, failure, len(made), seed)
-
-    rulings = {one.name: _rule_all(one, made, terms, pooled=pooled) for one in all_guarantees()}
-    alternatives = tuple(_alternative(one, rulings[one.name], terms) for one in all_guarantees())
-    own = next(other for other in alternatives if other.guarantee == chosen.name)
-    prints = sorted({name for entry in made for name in entry.fingerprints})
-    parts = parts_in_store(prints, store)
-    groups = tuple(_group(chosen, ruling, terms, parts) for ruling in rulings[chosen.name])
+    least = chosen.fewest_labels(chosen.levels_per_rule(levels, len(entries)))
+    entries = pool_small(entries, least, small_groups=small_groups)
+    terms = _Terms(levels, len(entries), seed)
+    candidates = {
+        one.name: _Candidate.build(one, entries, terms, pooled=pooled) for one in all_guarantees()
+    }
+    alternatives = {name: candidate.alternative() for name, candidate in candidates.items()}
+    own = alternatives[chosen.name]
+    prints = sorted({name for entry in entries for name in entry.fingerprints})
+    groups = candidates[chosen.name].groups(read_judge_parts(prints, store))
     return Policy(
         guarantee=chosen.name,
-        alpha=float(terms.alpha),
-        delta=float(terms.delta) if chosen.uses_delta else None,
+        alpha=float(levels.alpha),
+        delta=float(levels.delta) if chosen.uses_delta else None,
         ties=ties,
         accepts=own.accepts,
         threshold=own.threshold,
@@ -161,13 +127,13 @@ def calibrate(
         n_accepted_errors=sum(group.n_accepted_errors for group in groups),
         empirical_risk=own.empirical_risk,
         coverage=own.coverage,
-        judges=tuple(members.judges if members else dict.fromkeys(e.judge for e in made)),
+        judges=tuple(members.judges if members else dict.fromkeys(e.judge for e in entries)),
         judge_fingerprints=tuple(members.fingerprints if members else prints),
         by=by,
         pooled=pooled,
         cluster=column,
         weights_column=weights,
-        jury=None if members is None else _jury_report(members, chosen, own, column, terms),
+        jury=None if members is None else _jury_report(members, own, chosen, column, terms),
         seed=seed,
         promise=own.promise,
         not_promised=own.not_promised,
@@ -180,144 +146,152 @@ def calibrate(
             weights=weights,
             jury=jury,
         ),
-        warnings=cautions(made, guarantee=chosen, delta=terms.delta, frame=frame, cluster=column),
+        warnings=cautions(entries, guarantee=chosen, levels=levels, frame=frame, cluster=column),
         dropped=dropped,
         groups=groups,
-        alternatives=alternatives,
+        alternatives=tuple(alternatives.values()),
         adjudge_version=version("adjudge"),
     )
 
 
-def _rule_all(
-    chosen: Guarantee, made: Sequence[Entry], terms: _Terms, *, pooled: bool
-) -> list[_Ruling]:
-    """One guarantee's rules for all entries."""
-    alpha, delta, seed = terms.alpha, terms.delta_of(chosen), terms.seed
-    rules = [_rule(chosen, entry, alpha, delta) for entry in made]
-    if not (pooled and chosen.takes_pooled):
-        return [
-            _Ruling(
-                entry,
-                rule,
-                accept_labels(chosen, rule, entry, alpha=alpha, delta=delta, seed=seed),
-            )
-            for rule, entry in zip(rules, made, strict=True)
+@dataclass(frozen=True)
+class _Terms:
+    """The levels asked for, the number of rules that share delta, and the seed."""
+
+    levels: Levels
+    rules: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """One guarantee on all entries: a rule for each, and what it accepts of the entry's labels.
+
+    `levels` are those asked for, `own` those of each rule.
+    """
+
+    guarantee: Guarantee
+    levels: Levels
+    own: Levels
+    entries: Sequence[Entry]
+    rules: Sequence[Rule]
+    seen: Sequence[Acceptance]
+
+    @classmethod
+    def build(
+        cls, guarantee: Guarantee, entries: Sequence[Entry], terms: _Terms, *, pooled: bool
+    ) -> _Candidate:
+        """Decide on every entry."""
+        own = guarantee.levels_per_rule(terms.levels, terms.rules)
+        least = guarantee.fewest_labels(own)
+        rules = [
+            guarantee.decide(entry.labels, own) if len(entry) >= least else Rule(accepts="none")
+            for entry in entries
         ]
-    by_place: dict[int, Acceptance] = {}
-    for judge in dict.fromkeys((entry.judge, entry.protocol) for entry in made):
-        own = [at for at, entry in enumerate(made) if (entry.judge, entry.protocol) == judge]
-        together = accept_labels_pooled(
-            chosen, [made[at] for at in own], alpha=alpha, delta=delta, seed=seed
+        if pooled and guarantee.takes_pooled:
+            seen = accept_labels_pooled(guarantee, entries, own, seed=terms.seed)
+        else:
+            seen = [
+                accept_labels(guarantee, rule, entry, own, seed=terms.seed)
+                for entry, rule in zip(entries, rules, strict=True)
+            ]
+        return cls(guarantee, terms.levels, own, entries, rules, seen)
+
+    def alternative(self) -> Alternative:
+        """All entries together, as the policy lists what each guarantee would accept."""
+        rows = sum(seen.rows for seen in self.seen)
+        coverage = share(rows, sum(map(len, self.entries)))
+        wrong = sum(seen.risk * seen.rows for seen in self.seen)
+        risk, threshold = wrong / rows if rows else 0.0, None
+        accepts: Accepts = "batch" if self.guarantee.per_batch else "groups"
+        if all(rule.accepts == "none" for rule in self.rules):
+            accepts = "none"
+        if len(self.entries) == 1:
+            accepts, threshold = self.rules[0].accepts, self.rules[0].threshold
+            coverage, risk = self.seen[0].coverage, self.seen[0].risk
+        return Alternative(
+            guarantee=self.guarantee.name,
+            summary=self.guarantee.summary,
+            accepts=accepts,
+            threshold=threshold,
+            n_accepted=rows,
+            coverage=coverage,
+            empirical_risk=risk,
+            indicative=self.guarantee.per_batch,
+            promise=self.guarantee.promise(self.levels),
+            not_promised=self.guarantee.not_promised(self.levels),
         )
-        by_place.update(zip(own, together, strict=True))
-    return [_Ruling(entry, rules[at], by_place[at]) for at, entry in enumerate(made)]
 
+    def groups(self, parts: Mapping[str, Mapping[str, Any]]) -> tuple[PolicyGroup, ...]:
+        """The rules as the policy keeps them."""
+        cells = zip(self.entries, self.rules, self.seen, strict=True)
+        return tuple(self._group(*cell, parts) for cell in cells)
 
-def _rule(chosen: Guarantee, entry: Entry, alpha: Fraction, delta: Fraction) -> Rule:
-    if len(entry) < chosen.fewest_labels(alpha, delta):
-        return Rule(accepts="none")
-    weights = entry.weights if chosen.takes_weights else None
-    return chosen.decide(entry.scores, entry.errors, alpha=alpha, delta=delta, weights=weights)
+    def _group(
+        self, entry: Entry, rule: Rule, seen: Acceptance, parts: Mapping[str, Mapping[str, Any]]
+    ) -> PolicyGroup:
+        # A batch is decided later: it looks feasible where half the labels accepted anything.
+        feasible = seen.coverage > 0 if rule.accepts == "batch" else rule.accepts != "none"
+        fingerprint = entry.fingerprints[0] if len(entry.fingerprints) == 1 else None
+        known = None if fingerprint is None else parts.get(fingerprint)
+        order = np.lexsort((entry.labels.errors, entry.labels.scores))
+        if not self.guarantee.per_batch and len(order) > _KEPT:
+            order = order[(2 * np.arange(_KEPT) + 1) * len(order) // (2 * _KEPT)]
+        kept, weights = entry.labels.take(order), entry.labels.weights
+        return PolicyGroup(
+            judge=entry.judge,
+            protocol=entry.protocol,
+            group=entry.group,
+            judge_fingerprint=fingerprint,
+            accepts=rule.accepts,
+            threshold=rule.threshold,
+            feasible=feasible,
+            n_calibration=len(entry),
+            n_errors=int(entry.labels.errors.sum()),
+            n_accepted=seen.rows,
+            n_accepted_errors=seen.wrong,
+            empirical_risk=seen.risk,
+            coverage=seen.coverage,
+            note=None if feasible else self._note(entry),
+            effective_size=None if weights is None else effective_size(weights),
+            fingerprint_parts=None if known is None else dict(known),
+            members=entry.members,
+            scores=tuple(kept.scores.tolist()),
+            errors=tuple(kept.errors.tolist()),
+            weights=None if kept.weights is None else tuple(kept.weights.tolist()),
+        )
 
-
-def _group(chosen: Guarantee, ruling: _Ruling, terms: _Terms, parts: Parts) -> PolicyGroup:
-    """One rule as the policy keeps it, with the calibration rows in the order of their scores."""
-    entry, rule, seen = ruling.entry, ruling.rule, ruling.seen
-    fingerprint = entry.fingerprints[0] if len(entry.fingerprints) == 1 else None
-    order = np.lexsort((entry.errors, entry.scores))
-    if not chosen.per_batch and len(order) > _KEPT:
-        order = order[(2 * np.arange(_KEPT) + 1) * len(order) // (2 * _KEPT)]
-    return PolicyGroup(
-        judge=entry.judge,
-        protocol=entry.protocol,
-        group=entry.group,
-        judge_fingerprint=fingerprint,
-        accepts=rule.accepts,
-        threshold=rule.threshold,
-        feasible=ruling.feasible,
-        n_calibration=len(entry),
-        n_errors=int(entry.errors.sum()),
-        n_accepted=seen.rows,
-        n_accepted_errors=seen.wrong,
-        empirical_risk=seen.risk,
-        coverage=seen.coverage,
-        note=_note(chosen, ruling, terms),
-        effective_size=None if entry.weights is None else effective_size(entry.weights),
-        fingerprint_parts=_parts(parts, fingerprint),
-        members=entry.members,
-        scores=tuple(entry.scores[order].tolist()),
-        errors=tuple(entry.errors[order].tolist()),
-        weights=None if entry.weights is None else tuple(entry.weights[order].tolist()),
-    )
-
-
-def _parts(parts: Parts, fingerprint: str | None) -> Mapping[str, Any] | None:
-    known = None if fingerprint is None else parts.get(fingerprint)
-    return None if known is None else dict(known)
-
-
-def _note(chosen: Guarantee, ruling: _Ruling, terms: _Terms) -> str | None:
-    """Why a group accepts nothing, where it does."""
-    entry = ruling.entry
-    least = terms.fewest_labels(chosen)
-    if len(entry) < least:
+    def _note(self, entry: Entry) -> str:
+        """Why an entry accepts nothing."""
+        n, least = len(entry), self.guarantee.fewest_labels(self.own)
+        if n < least:
+            return (
+                f"refused: {n} label{'' if n == 1 else 's'}, and {self.guarantee.name} at alpha "
+                f"{float(self.levels.alpha):g} needs {least} without an error before it can "
+                "accept; "
+                + ("label more" if entry.group is None else "label more, or pool small groups")
+            )
         return (
-            f"refused: {len(entry)} label{'' if len(entry) == 1 else 's'}, and {chosen.name} at "
-            f"alpha {float(terms.alpha):g} needs {least} without an error before it can accept; "
-            + ("label more" if entry.group is None else "label more, or pool small groups")
+            f"nothing passes: {int(entry.labels.errors.sum())} of {n} verdicts were wrong, and "
+            "their uncertainty does not set enough of the right ones apart"
         )
-    if ruling.feasible:
-        return None
-    return (
-        f"nothing passes: {int(entry.errors.sum())} of {len(entry)} verdicts were wrong, and "
-        "their uncertainty does not set enough of the right ones apart"
-    )
-
-
-def _alternative(chosen: Guarantee, rulings: Sequence[_Ruling], terms: _Terms) -> Alternative:
-    rows = sum(ruling.seen.rows for ruling in rulings)
-    coverage = share(rows, sum(len(ruling.entry) for ruling in rulings))
-    wrong = sum(ruling.seen.risk * ruling.seen.rows for ruling in rulings)
-    risk, threshold = wrong / rows if rows else 0.0, None
-    accepts: Accepts = "batch" if chosen.per_batch else "groups"
-    if all(ruling.rule.accepts == "none" for ruling in rulings):
-        accepts = "none"
-    if len(rulings) == 1:
-        only = rulings[0]
-        accepts, threshold = only.rule.accepts, only.rule.threshold
-        coverage, risk = only.seen.coverage, only.seen.risk
-    return Alternative(
-        guarantee=chosen.name,
-        summary=chosen.summary,
-        accepts=accepts,
-        threshold=threshold,
-        n_accepted=rows,
-        coverage=coverage,
-        empirical_risk=risk,
-        indicative=chosen.per_batch,
-        promise=chosen.promise(float(terms.alpha), float(terms.delta)),
-        not_promised=chosen.not_promised(float(terms.alpha), float(terms.delta)),
-    )
 
 
 def _jury_report(
-    members: JuryRows,
-    chosen: Guarantee,
-    together: Alternative,
-    cluster: str | None,
-    terms: _Terms,
+    members: JuryRows, own: Alternative, chosen: Guarantee, cluster: str | None, terms: _Terms
 ) -> JuryReport:
+    """The jury next to what each of its judges would have had accepted alone."""
     alone = {}
     for name, rows in members.alone.items():
-        made = entries(rows, by=None, cluster=cluster, weights=None, seed=terms.seed)
-        rulings = _rule_all(chosen, made, terms, pooled=False)
-        alone[name] = _alternative(chosen, rulings, terms).coverage
+        entries = make_entries(rows, by=None, cluster=cluster, weights=None, seed=terms.seed)
+        candidate = _Candidate.build(chosen, entries, terms, pooled=False)
+        alone[name] = candidate.alternative().coverage
     return JuryReport(
         method=members.jury.method,
         judges=members.judges,
         weights=tuple(members.jury.weights.tolist()),
         n_training=members.n_training,
-        coverage=together.coverage,
+        coverage=own.coverage,
         coverage_alone=alone,
     )
 

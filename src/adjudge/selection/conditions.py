@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 
 import polars as pl
 
 from adjudge.selection.groups import Entry
 from adjudge.selection.guarantees.base import Guarantee
 from adjudge.selection.jury import JURY
+from adjudge.selection.split_counts import Levels
 
 
 def assumptions(
@@ -52,7 +52,7 @@ def cautions(
     entries: Sequence[Entry],
     *,
     guarantee: Guarantee,
-    delta: Fraction,
+    levels: Levels,
     frame: pl.DataFrame,
     cluster: str | None,
 ) -> tuple[str, ...]:
@@ -71,9 +71,9 @@ def cautions(
             "labels would be a choice that other labels would have to calibrate"
         )
     if guarantee.uses_delta and len(entries) > 1:
-        share = float(guarantee.delta_per_rule(delta, len(entries)))
+        share = float(guarantee.levels_per_rule(levels, len(entries)).delta)
         lines.append(
-            f"{guarantee.name} spends {share:.3g} of delta {float(delta):g} on each of "
+            f"{guarantee.name} spends {share:.3g} of delta {float(levels.delta):g} on each of "
             f"{len(entries)} rules: all hold at once"
         )
     mute = sum(int((~entry.has_verdict).sum()) for entry in entries)

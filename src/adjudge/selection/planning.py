@@ -14,9 +14,10 @@ from adjudge.results.evaluation import PlanPoint, SelectionPlan
 from adjudge.rows.clusters import cluster_column, one_row_per_cluster
 from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.judgments import Judgments, prepare_judgments, read_labelled
-from adjudge.selection.groups import Entry, entries
+from adjudge.selection.groups import Entry, make_entries
 from adjudge.selection.guarantees import DEFAULT, find_guarantee
 from adjudge.selection.guarantees.base import Guarantee
+from adjudge.selection.split_counts import Levels
 
 _SMALLEST = 25
 _FEWEST_LABELS = 20
@@ -52,18 +53,18 @@ def plan_selection(
     >>> [point.n for point in plan.points]
     [25, 50, 100, 200, 400, 800, 1600]
     """
-    level, failure = exact_level(alpha), exact_level(delta, "delta")
+    levels = Levels(exact_level(alpha), exact_level(delta, "delta"))
     chosen = find_guarantee(guarantee)
     least_gain = open_unit(gain, "gain")
     count(repeats, "repeats", least=2)
     table = read_labelled(
         judgments, labels, judge=judge, protocol=protocol, ties=ties, cluster=cluster
     )
-    made = entries(table.frame, by=None, cluster=table.cluster, weights=None, seed=seed)
-    if len(made) > 1:
-        names = sorted({f"{entry.judge} ({entry.protocol})" for entry in made})
+    entries = make_entries(table.frame, by=None, cluster=table.cluster, weights=None, seed=seed)
+    if len(entries) > 1:
+        names = sorted({f"{entry.judge} ({entry.protocol})" for entry in entries})
         raise ArgumentError("judge", None, "choose one of " + ", ".join(names))
-    entry = made[0]
+    entry = entries[0]
     repeated = {f"same {table.cluster} as a row kept": table.frame.height - len(entry)}
     if len(entry) < _FEWEST_LABELS:
         raise ArgumentError(
@@ -72,12 +73,12 @@ def plan_selection(
     rng = np.random.default_rng(seed)
     points, n = [], _SMALLEST
     while n <= _BEYOND * len(entry):
-        points.append(_point(entry, n, chosen, level, failure, repeats, rng))
+        points.append(_point(entry, n, chosen, levels, repeats, rng))
         n *= 2
     return SelectionPlan(
         guarantee=chosen.name,
-        alpha=float(level),
-        delta=float(failure) if chosen.uses_delta else None,
+        alpha=float(levels.alpha),
+        delta=float(levels.delta) if chosen.uses_delta else None,
         judge=entry.judge,
         gain=least_gain,
         n_labelled=len(entry),
@@ -130,12 +131,10 @@ def _point(
     entry: Entry,
     n: int,
     chosen: Guarantee,
-    alpha: Fraction,
-    delta: Fraction,
+    levels: Levels,
     repeats: int,
     rng: np.random.Generator,
 ) -> PlanPoint:
-    s, e = entry.scores, entry.errors
     beyond = n > len(entry) // 2
     coverage, risk, feasible, above = np.empty(repeats), np.empty(repeats), 0, 0
     for i in range(repeats):
@@ -145,13 +144,13 @@ def _point(
         else:
             order = rng.permutation(len(entry))
             own, new = order[:n], order[n:]
-        rule = chosen.decide(s[own], e[own], alpha=alpha, delta=delta)
-        accepted = chosen.accept(rule, s[new], alpha=alpha) & entry.has_verdict[new]
-        wrong, kept = int(e[new][accepted].sum()), int(accepted.sum())
+        rule, others = chosen.decide(entry.labels.take(own), levels), entry.labels.take(new)
+        accepted = chosen.accept(rule, others.scores, levels) & entry.has_verdict[new]
+        wrong, kept = int(others.errors[accepted].sum()), int(accepted.sum())
         coverage[i] = kept / len(new)
         risk[i] = wrong / kept if kept else 0.0
         feasible += kept > 0
-        above += wrong * alpha.denominator > kept * alpha.numerator
+        above += wrong * levels.alpha.denominator > kept * levels.alpha.numerator
     return PlanPoint(
         n=n,
         coverage=float(coverage.mean()),

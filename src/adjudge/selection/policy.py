@@ -6,11 +6,14 @@ from pathlib import Path
 
 import polars as pl
 
+from adjudge._validation import exact_level
 from adjudge.errors import DataError
 from adjudge.io import read_result
 from adjudge.results.selection import Policy, PolicyGroup
 from adjudge.rows.identity import Identity, identities, match_judge
 from adjudge.selection.guarantees import find_guarantee
+from adjudge.selection.split_counts import Levels
+from adjudge.store import StorePlace
 
 
 def read_policy(path: str | Path) -> Policy:
@@ -27,6 +30,12 @@ def read_policy(path: str | Path) -> Policy:
     return policy
 
 
+def levels_of(policy: Policy) -> Levels:
+    """The levels that the policy was made for."""
+    alpha = exact_level(policy.alpha)
+    return Levels(alpha) if policy.delta is None else Levels(alpha, exact_level(policy.delta))
+
+
 def reason_to_abstain(
     accepted: bool, *, has_verdict: bool, group: PolicyGroup | None
 ) -> str | None:
@@ -41,7 +50,7 @@ def reason_to_abstain(
 
 
 def matching_groups(
-    policy: Policy, given: Identity, *, by_name: bool = False, store: str | Path | None = None
+    policy: Policy, given: Identity, *, by_name: bool = False, store: StorePlace = None
 ) -> tuple[list[PolicyGroup], str | None]:
     """The policy's groups for this judge, and what could not be compared.
 
@@ -55,9 +64,7 @@ def matching_groups(
     return [policy.groups[at] for at in match.positions], match.remark
 
 
-def check_judge(
-    policy: Policy, frame: pl.DataFrame, *, store: str | Path | None = None
-) -> list[str]:
+def check_judge(policy: Policy, frame: pl.DataFrame, *, store: StorePlace = None) -> list[str]:
     """Remarks on rows that cannot be checked; PolicyMismatchError for another judge or prompt.
 
     Which part of the fingerprint differs is named where the policy and the store know the parts.

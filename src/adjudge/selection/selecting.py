@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from adjudge._validation import BoolArray, FloatArray, IntArray, exact_level
+from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.errors import ArgumentError
 from adjudge.io.tables import TableLike
 from adjudge.results.selection import Drift, GroupCount, Policy, Selection, share
@@ -19,7 +19,8 @@ from adjudge.rows.drift import drift_of
 from adjudge.rows.judgments import Judgments, read_new
 from adjudge.selection.guarantees import find_guarantee
 from adjudge.selection.jury import INCOMPLETE, Jury, jury_judgments
-from adjudge.selection.policy import check_judge, read_policy, reason_to_abstain
+from adjudge.selection.policy import check_judge, levels_of, read_policy, reason_to_abstain
+from adjudge.store import StorePlace
 
 _COLUMNS = ["id", "judge", "verdict", "p_a", "uncertainty", "accepted"]
 
@@ -52,7 +53,7 @@ def select(
     *,
     judge: str | None = None,
     protocol: str | None = None,
-    store: str | Path | None = None,
+    store: StorePlace = None,
     seed: int = 0,
 ) -> SelectionRun:
     """Accept or abstain on every row of `judgments`, as the policy says.
@@ -150,7 +151,7 @@ def _place(policy: Policy, rows: pl.DataFrame) -> IntArray:
 
 def _accept(policy: Policy, rows: pl.DataFrame, placed: IntArray) -> BoolArray:
     """Which rows the policy's guarantee accepts, each by the rule of its group."""
-    chosen, alpha = find_guarantee(policy.guarantee), exact_level(policy.alpha)
+    chosen, levels = find_guarantee(policy.guarantee), levels_of(policy)
     rules = [group.rule for group in policy.groups]
     scores, accepted = _scores(rows), np.zeros(rows.height, dtype=np.bool_)
     if policy.pooled:
@@ -161,7 +162,7 @@ def _accept(policy: Policy, rows: pl.DataFrame, placed: IntArray) -> BoolArray:
                 [rules[i] for i in own],
                 scores[here],
                 np.searchsorted(own, placed[here]),
-                alpha=alpha,
+                levels,
             )
     else:
         weights = None
@@ -170,7 +171,7 @@ def _accept(policy: Policy, rows: pl.DataFrame, placed: IntArray) -> BoolArray:
         for number, rule in enumerate(rules):
             here = placed == number
             own_weights = None if weights is None else weights[here]
-            accepted[here] = chosen.accept(rule, scores[here], alpha=alpha, weights=own_weights)
+            accepted[here] = chosen.accept(rule, scores[here], levels, own_weights)
     return np.asarray(accepted & rows.get_column("verdict").is_not_null().to_numpy())
 
 

@@ -21,6 +21,14 @@ from adjudge._validation import BoolArray, FloatArray, IntArray
 Counts = NDArray[np.signedinteger]
 
 
+@dataclass(frozen=True)
+class Levels:
+    """The error level allowed and the failure probability, as the decimals that were typed."""
+
+    alpha: Fraction
+    delta: Fraction = Fraction(1, 10)
+
+
 class SplitOutcome(NamedTuple):
     """Test rows accepted, those of them that are wrong, and test rows at all, per split."""
 
@@ -38,9 +46,7 @@ class Method(ABC):
     needs_confidence: ClassVar[bool] = False
 
     @abstractmethod
-    def counts_over_splits(
-        self, splits: SplitCounts, *, alpha: Fraction, delta: Fraction
-    ) -> SplitOutcome:
+    def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
         """What it accepts in the test half of each split after calibrating on the other."""
 
 

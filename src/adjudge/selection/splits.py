@@ -27,7 +27,14 @@ from adjudge._validation import (
 from adjudge.errors import ArgumentError
 from adjudge.selection.baselines import BASELINES
 from adjudge.selection.guarantees import all_guarantees
-from adjudge.selection.split_counts import Halves, Method, SplitCounts, SplitOutcome, SplitTable
+from adjudge.selection.split_counts import (
+    Halves,
+    Levels,
+    Method,
+    SplitCounts,
+    SplitOutcome,
+    SplitTable,
+)
 
 ALPHAS = (0.05, 0.10, 0.15, 0.20, 0.25)
 #: Cells of the table (splits x rows) that are held at once.
@@ -98,8 +105,8 @@ def split_risks(
     True
     """
     s, e = paired(scores, errors)
-    levels = [exact_level(alpha) for alpha in alphas]
     failure = exact_level(delta, "delta")
+    levels = [Levels(exact_level(alpha), failure) for alpha in alphas]
     sure = None if confidence is None else probabilities(confidence, "confidence")
     chosen = choose_methods(methods)
     if methods is None and sure is None:
@@ -112,14 +119,9 @@ def split_risks(
     parts: list[list[SplitOutcome]] = []
     for halves in random_halves(len(s), count(splits, "splits", least=1), seed, clusters=clusters):
         counts = SplitCounts.build(table, halves)
-        parts.append(
-            [
-                method.counts_over_splits(counts, alpha=level, delta=failure)
-                for method, level in grid
-            ]
-        )
+        parts.append([method.counts_over_splits(counts, level) for method, level in grid])
     return [
-        SplitRisk(method.name, level, *map(np.concatenate, zip(*cells, strict=True)))
+        SplitRisk(method.name, level.alpha, *map(np.concatenate, zip(*cells, strict=True)))
         for (method, level), cells in zip(grid, zip(*parts, strict=True), strict=True)
     ]
 

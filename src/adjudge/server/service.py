@@ -9,14 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adjudge._validation import exact_level
 from adjudge.errors import ArgumentError, InputError
-from adjudge.judges.interface import Judge, KnowsSubject, Question, Reply
-from adjudge.records import MEASURED, Judgment, Pair
+from adjudge.judges.interface import Judge, Question
+from adjudge.records import MEASURED, Judgment, Pair, Reply
 from adjudge.results.selection import Policy, PolicyGroup
 from adjudge.rows.identity import Identity
 from adjudge.selection.guarantees import all_guarantees, find_guarantee
-from adjudge.selection.policy import matching_groups, reason_to_abstain
+from adjudge.selection.policy import levels_of, matching_groups, reason_to_abstain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,13 +34,12 @@ class JudgeService:
     def __init__(self, judge: Judge, policy: Policy, *, concurrency: int | None = None) -> None:
         check_servable(policy)
         self._guarantee = find_guarantee(policy.guarantee)
-        self._alpha = exact_level(policy.alpha)
+        self._levels = levels_of(policy)
         self.judge = judge
         self.policy = policy
         self.policy_id = hashlib.sha256(policy.to_json(indent=None).encode()).hexdigest()[:16]
         self.rules = matching_rules(policy, judge)
         self._by_group = {name: rule for rule in self.rules for name in rule.covers}
-        self._knowing = judge.backend if isinstance(judge.backend, KnowsSubject) else None
         self._slots = asyncio.Semaphore(concurrency or judge.backend.concurrency)
 
     async def start(self) -> None:
@@ -87,16 +85,14 @@ class JudgeService:
         else:
             if has_verdict and group is not None:
                 score = np.array([judgment.uncertainty])
-                accepted = bool(self._guarantee.accept(group.rule, score, alpha=self._alpha)[0])
+                accepted = bool(self._guarantee.accept(group.rule, score, self._levels)[0])
             reason = reason_to_abstain(accepted, has_verdict=has_verdict, group=group)
         name = None if group is None else group.group
         return Ruling(judgment=judgment, accepted=accepted, reason=reason, group=name)
 
     async def _ask(self, pair: Pair, question: Question) -> Reply:
         async with self._slots:
-            if self._knowing is not None:
-                return await self._knowing.ask_about(pair, question)
-            return await self.judge.backend.ask(question)
+            return await self.judge.backend.ask_about(pair, question)
 
 
 def check_servable(policy: Policy) -> None:

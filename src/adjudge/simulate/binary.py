@@ -14,7 +14,7 @@ from adjudge._validation import FloatArray, Seed, count, generator
 from adjudge.errors import ArgumentError
 
 
-class DrawnCounts(NamedTuple):
+class CountDraws(NamedTuple):
     """Replicated counts: verdicts 1 among n test rows, right verdicts in each human class."""
 
     k: FloatArray
@@ -32,7 +32,7 @@ def draw_counts(
     m1: ArrayLike,
     replications: int,
     seed: Seed = 0,
-) -> DrawnCounts:
+) -> CountDraws:
     """Replications of the paper's simulation, one row per rate: arrays (rates, replications).
 
     >>> draw_counts([0.2, 0.8], 0.7, 0.9, n=100, m0=10, m1=10, replications=5).k.shape
@@ -43,7 +43,7 @@ def draw_counts(
     shape = (rate.shape[0], count(replications, "replications", least=1))
     p = rate * q1 + (1 - rate) * (1 - q0)
     sizes0, sizes1 = (np.broadcast_to(np.asarray(m, dtype=np.int64), shape) for m in (m0, m1))
-    return DrawnCounts(
+    return CountDraws(
         stream.binomial(n, p, shape).astype(np.float64),
         stream.binomial(sizes0, q0).astype(np.float64),
         stream.binomial(sizes1, q1).astype(np.float64),

@@ -89,12 +89,12 @@ def heavily_tied(slope: float = 0.4, values: int = 5) -> ScoredWorld:
     return ScoredWorld("heavily tied", tuple(rates.tolist()), tied=True)
 
 
-def clustered(
+def draw_clusters(
     world: ScoredWorld, *, prompts: int, rows: int, seed: Seed
 ) -> tuple[FloatArray, IntArray, IntArray]:
     """Scores, errors and prompt numbers where all rows of a prompt are alike.
 
-    >>> s, e, prompt = clustered(informative(), prompts=2, rows=3, seed=0)
+    >>> s, e, prompt = draw_clusters(informative(), prompts=2, rows=3, seed=0)
     >>> prompt.tolist(), len(set(s.tolist()))
     ([0, 0, 0, 1, 1, 1], 2)
     """
@@ -110,7 +110,7 @@ def two_order_judge(
     """Rows of a judge asked in both orders: id, label, p_fwd and p_rev, both about response_a.
 
     Each pair has a true margin; people prefer A with probability sigma(2 margin). The judge sees
-    `skill` times the margin, leans towards whatever stands first by `position_bias`, and is
+    `skill` times the margin, leans towards whatever is shown first by `position_bias`, and is
     over-confident: its log odds carry `noise` that differs between the two orders.
 
     >>> rows = two_order_judge(4, seed=0)

@@ -28,5 +28,7 @@ class EchoBackend(Backend):
         """The word, with a little doubt."""
         if not isinstance(question.want, Choice):
             return Reply(status="error", error="echo only chooses")
-        logprobs = {option: 0.0 if option == self.word else -4.0 for option in question.want.options}
+        logprobs = {
+            option: 0.0 if option == self.word else -4.0 for option in question.want.options
+        }
         return Reply(status="ok", logprobs=logprobs, prompt_tokens=1, completion_tokens=1)

@@ -166,8 +166,11 @@ def test_a_frame_of_records_is_converted_once(monkeypatch: pytest.MonkeyPatch) -
     assert calls == [1]
 
 
-def test_tables_compare_without_an_error() -> None:
-    table = open_table({"id": ["x"]})
+def test_tables_compare_without_an_error_and_are_short_to_print() -> None:
+    table = open_table({"id": ["x"], "label": ["A"]})
+    assert repr(table) == (
+        "Table(name='<frame>', kind=None, format='labels', dropped={}, notes=())"
+    )
     assert table == table
     assert table != replace(table)
 
@@ -232,6 +235,26 @@ VOTES = Format(
 )
 GREEDY = replace(VOTES, name="greedy", title="greedy", signature=signature("id label"))
 PICKY = replace(VOTES, name="picky", signature=signature("key left right vote", "round"))
+SPARSE = Format(
+    name="sparse",
+    title="sparse votes",
+    source="example.org",
+    signature=signature("key left right vote"),
+    gives={
+        "battles": lambda row: [
+            {"model_a": "x", "model_b": "y", "winner": "tie", "seen": " ".join(sorted(row.record))}
+        ],
+        "pairs": lambda row: [
+            {
+                "id": row.text("key"),
+                "prompt": " ".join(sorted(row.record)),
+                "response_a": "x",
+                "response_b": "y",
+            }
+        ],
+    },
+    texts=columns("essay"),
+)
 WRONG_NAME = VOTES
 NOT_A_FORMAT = {"name": "broken"}
 ROWS = {"key": [1, 2, 3], "left": ["x"] * 3, "right": ["y"] * 3, "vote": ["l", None, "?"]}
@@ -277,6 +300,21 @@ def test_ours_come_first_and_a_native_file_is_not_taken_over(install: Callable[.
     assert sniff({**ROWS, "round": [1, 1, 2]}) == "picky"
     # A native file with more than a package asks for goes to the package: it is the stricter.
     assert looks_like([*ROWS, "id", "label"]) is FORMATS.load("my-votes")
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet"])
+def test_a_converter_sees_the_same_columns_of_every_file(
+    install: Callable[..., None], tmp_path: Path, suffix: str
+) -> None:
+    """All but the long texts, which only pairs and items are made of; the unused ones are kept."""
+    install(sparse=HERE + "SPARSE")
+    path = write_rows({**ROWS, "essay": ["long"] * 3, "round": [1, 1, 2]}, tmp_path / f"v{suffix}")
+    battles = open_battles(path, "sparse").frame
+    assert battles["seen"].to_list() == ["key left right round vote"] * 3
+    assert battles["round"].to_list() == [1, 1, 2]
+    assert "essay" not in battles.columns
+    (first, *_) = open_pairs(path, "sparse")
+    assert first.prompt == "essay key left right round vote"
 
 
 def test_a_name_of_ours_cannot_be_taken(install: Callable[..., None]) -> None:

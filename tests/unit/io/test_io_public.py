@@ -235,6 +235,8 @@ def test_alpaca_eval_by_people() -> None:
     rows = [{**row, "preference": p, "annotator_index": 3} for p in (1, 2)]
     one, two = open_pairs(rows)
     assert (one.label, two.label, one.prompt) == ("A", "B", "Say\n\nhi")
+    frame = read_public(rows, kind="pairs").frame
+    assert frame.select("label", "annotator_index").rows() == [("A", 3), ("B", 3)]
 
 
 def test_arena_hard_first_game_shows_the_baseline_first() -> None:
@@ -381,7 +383,7 @@ def test_a_bad_value_is_named(
         ("comparia", {"model_a_name": None}, "a model has no name"),
         ("comparia", {"model_b_name": "rouge-7b"}, "the chosen model is not one of the two"),
         ("alpaca-eval", {"preference": -1}, "no preference"),
-        ("arena-hard", {"games": [{"score": "A>A"}]}, "a verdict nobody knows"),
+        ("arena-hard", {"games": [{"score": "A>A"}]}, "a verdict that is not known"),
     ],
 )
 def test_a_row_that_was_published_and_says_nothing_is_left_out_and_counted(

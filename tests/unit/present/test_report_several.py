@@ -65,10 +65,10 @@ def test_every_policy_is_shown_with_its_judge(folder: Path) -> None:
     assert "### b-good.json" in page
 
 
-def test_a_table_per_group_stands_beside_the_pooled_one(folder: Path) -> None:
+def test_a_table_per_group_is_shown_next_to_the_pooled_one(folder: Path) -> None:
     page = render_report(folder, format="md")
-    assert "A confusion matrix for each" in page
-    assert "One confusion matrix for all" in page
+    assert "each with its own labels" in page
+    assert "labels of all groups pooled" in page
 
 
 def test_findings_about_bias_name_their_judge(folder: Path) -> None:

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from adjudge.errors import PolicyMismatchError, StoreError
-from adjudge.rows.identity import Identity, identities, match_judge, parts_in_store
+from adjudge.rows.identity import Identity, identities, match_judge
 from adjudge.store import open_store
 
 OLD = Identity("gpt", "preference", "f1", {"model": "gpt", "prompt": "p1"})
@@ -91,11 +91,13 @@ def test_the_store_names_the_parts_and_is_only_read(tmp_path: Path) -> None:
     store.close()
     before = path.read_bytes(), sorted(tmp_path.iterdir())
     os.chmod(path, 0o444)
-    assert parts_in_store(["f2", "f3"], path) == {"f2": {"model": "gpt"}}
     assert differs(OLD, Identity("gpt", "preference", "f2"), store=path)[0] == ("prompt",)
     assert before == (path.read_bytes(), sorted(tmp_path.iterdir()))
-    assert parts_in_store(["f2"], tmp_path / "none.db") == {}
-    assert not (tmp_path / "none.db").exists()
+    missing = tmp_path / "none.db"
+    assert differs(OLD, Identity("gpt", "preference", "f2"), store=missing)[0] == (
+        "judge_fingerprint",
+    )
+    assert not missing.exists()
     (tmp_path / "text.db").write_text("not a store, whatever its name says")
-    with pytest.raises(StoreError, match=r"text\.db: cannot be read"):
-        parts_in_store(["f2"], tmp_path / "text.db")
+    with pytest.raises(StoreError, match=r"text\.db"):
+        match_judge([OLD], Identity("gpt", "preference", "f2"), store=tmp_path / "text.db")

@@ -11,6 +11,7 @@ import pytest
 from adjudge.errors import ArgumentError
 from adjudge.selection import (
     Guarantee,
+    Levels,
     all_guarantees,
     fdr_select,
     heuristic_accept,
@@ -96,9 +97,9 @@ def test_the_counts_of_a_guarantee_are_those_of_its_own_decide_and_accept(chosen
         for halves in random_halves(n, 15, 1, clusters=clusters):
             counts = SplitCounts.build(table, halves)
             for alpha in (Fraction(1, 20), Fraction(1, 10), Fraction(3, 10)):
-                levels = {"alpha": alpha, "delta": Fraction(1, 10)}
-                at_once = chosen.counts_over_splits(counts, **levels)
-                one_by_one = Guarantee.counts_over_splits(chosen, counts, **levels)
+                levels = Levels(alpha, Fraction(1, 10))
+                at_once = chosen.counts_over_splits(counts, levels)
+                one_by_one = Guarantee.counts_over_splits(chosen, counts, levels)
                 for fast, slow in zip(at_once, one_by_one, strict=True):
                     assert fast.tolist() == slow.tolist()
 

@@ -1,7 +1,7 @@
 """Arena-Hard judgments, v0.1 and v2: a model against the baseline, judged in both orders.
 
 The first game shows the baseline as A, the second the model. A verdict reads A>>B, A>B, A=B, B>A
-or B>>A (or turned round, with <); the judge may have written something else between the brackets.
+or B>>A (or the same with <); the judge can have written something else between the brackets.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _VERDICT = re.compile(r"^\[*([AB])(>>|>|=|<|<<)([AB])\]*$")
 
 
 def battles(row: Row) -> Iterator[Record | UnusableRow]:
-    """One battle per game, model_a being the model; `order` says whether it stood first (ab).
+    """One battle per game, model_a being the model; `order` says whether it was first (ab).
 
     `decisive` marks >>, which the benchmark's own score counts three times.
     """
@@ -31,7 +31,7 @@ def battles(row: Row) -> Iterator[Record | UnusableRow]:
         said = game.get("score") if isinstance(game, dict) else None
         verdict = _VERDICT.match(str(said).strip())
         if verdict is None or verdict[1] == verdict[3]:
-            yield UnusableRow("no verdict" if said is None else "a verdict nobody knows")
+            yield UnusableRow("no verdict" if said is None else "a verdict that is not known")
             continue
         left, sign, _ = verdict.groups()
         first_wins = (left == "A") == sign.startswith(">")

@@ -17,7 +17,7 @@ _WINNERS = {0.0: "model_a", 1.0: "model_b", 0.5: "tie"}
 
 
 def battles(row: Row) -> Iterator[Record]:
-    """One battle per row; `judge_winner` is the judge's own verdict beside its scores."""
+    """One battle per row; `judge_winner` is the judge's own verdict."""
     prompt, language = row.get("instruction_id_hash"), row.get("meta_lang")
     yield {
         "id": row.text("row_id" if "row_id" in row.record else "battle_id"),

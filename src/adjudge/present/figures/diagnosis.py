@@ -43,38 +43,19 @@ def cycles_figure(result: Transitivity) -> Figure:
                 colour = SERIES[judges.index(g.judge) % len(SERIES)]
                 _violin(axes, place, np.array(g.rates), colour)
                 if g.expected_rate is not None:
-                    axes.plot(
-                        [place - 0.36, place + 0.36],
-                        [100 * g.expected_rate] * 2,
-                        color=INK,
-                        linewidth=1.6,
-                        solid_capstyle="butt",
-                    )
+                    ends = [place - 0.36, place + 0.36]
+                    axes.plot(ends, [100 * g.expected_rate] * 2, color=INK, linewidth=1.6)
                 shares.append((place, percent(g.share_with_cycle, 0)))
                 place += 1
             ticks.append(((start + place - 1) / 2, axis_name(criterion)))
             place += 0.6
         axes.axhline(100 * RANDOM_RATE, color=MUTED, linestyle="--", linewidth=1.2)
-        axes.annotate(
-            "coin flips: 25 %",
-            (1, 100 * RANDOM_RATE),
-            xycoords=("axes fraction", "data"),
-            xytext=(-2, 4),
-            textcoords="offset points",
-            ha="right",
-            fontsize=8,
-            color=MUTED,
-        )
+        axes.text(1, 100 * RANDOM_RATE + 0.4, "coin flips: 25 %", ha="right", size=8, color=MUTED,
+                  transform=axes.get_yaxis_transform())  # fmt: skip
         axes.set_xticks([at for at, _ in shares], [text for _, text in shares], fontsize=8)
         for at, name in ticks:
-            axes.annotate(
-                name,
-                (at, 0),
-                xycoords=("data", "axes fraction"),
-                xytext=(0, -30),
-                textcoords="offset points",
-                ha="center",
-            )
+            axes.annotate(name, (at, 0), xycoords=("data", "axes fraction"), xytext=(0, -30),
+                          textcoords="offset points", ha="center")  # fmt: skip
         axes.grid(axis="x", visible=False)
         axes.set_ylim(bottom=0)
         axes.set_ylim(top=max(30.0, axes.get_ylim()[1] * 1.06))
@@ -98,23 +79,15 @@ def _violin(axes: Axes, place: float, rates: FloatArray, colour: str) -> None:
     # Every document with a cycle is drawn; a hundred of the others say enough.
     dots = np.concatenate([values[values > 0], values[values == 0][:100]])
     jitter = np.random.default_rng(0).uniform(-0.16, 0.16, len(dots))
-    axes.scatter(
-        place + jitter,
-        dots,
-        s=9,
-        color=colour,
-        alpha=0.55,
-        linewidth=0,
-        zorder=3,
-    )
+    axes.scatter(place + jitter, dots, s=9, color=colour, alpha=0.55, linewidth=0, zorder=3)
 
 
 def _cycle_title(result: Transitivity) -> str:
     rates = [g.mean_rate for g in result.groups if g.mean_rate is not None]
     shares = [g.share_with_cycle for g in result.groups if g.share_with_cycle is not None]
     return (
-        f"{span(percent(min(rates)), percent(max(rates)))} of a document's triples are cycles; "
-        f"{span(percent(min(shares), 0), percent(max(shares), 0))} of documents have one"
+        f"Cycles: {span(percent(min(rates)), percent(max(rates)))} of a document's triples, "
+        f"in {span(percent(min(shares), 0), percent(max(shares), 0))} of documents"
     )
 
 

@@ -34,37 +34,20 @@ if TYPE_CHECKING:
 _GUARANTEES = (ACCENT, SERIES[2], GOOD, SERIES[5], SERIES[7])
 _BASELINES = (SERIES[6], WARM, SERIES[4])
 _MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
-_ALPHA_LABEL = "alpha: error level allowed"
 
 
 @dataclass(frozen=True)
 class _Line:
-    """One line of a panel; `banded` has its standard deviation drawn, a baseline has no bound."""
+    """One line of a panel; `banded` has its standard deviation drawn."""
 
     name: str
     rows: list[MethodRisk]
     colour: str
     banded: bool
 
-    @property
-    def alphas(self) -> FloatArray:
-        return np.array([row.alpha for row in self.rows])
-
-    @property
-    def risk(self) -> FloatArray:
-        return np.array([row.risk for row in self.rows])
-
-    @property
-    def risk_sd(self) -> FloatArray:
-        return np.array([row.risk_sd for row in self.rows])
-
-    @property
-    def coverage(self) -> FloatArray:
-        return np.array([row.coverage for row in self.rows])
-
-    @property
-    def baseline(self) -> bool:
-        return self.rows[0].baseline
+    def values(self, field: str) -> FloatArray:
+        """One field of its rows, in the order of alpha."""
+        return np.array([getattr(row, field) for row in self.rows])
 
 
 # --- evaluate --------------------------------------------------------------------------------
@@ -92,7 +75,6 @@ def draw_risk(axes: Axes, evaluation: Evaluation) -> None:
     """Mean error share against alpha, with the diagonal and a band of one standard deviation."""
     end = max(evaluation.alphas) * 1.08
     lines = _lines(evaluation)
-    several = sum(line.banded for line in lines) > 1
     axes.plot(
         [0, end],
         [0, end],
@@ -101,50 +83,46 @@ def draw_risk(axes: Axes, evaluation: Evaluation) -> None:
         linewidth=1.2,
         label="error share = alpha",
     )
+    banded = [line for line in lines if line.banded]
+    for line in banded:
+        risk, spread = line.values("risk"), line.values("risk_sd")
+        axes.fill_between(
+            line.values("alpha"),
+            np.maximum(risk - spread, 0),
+            risk + spread,
+            color=line.colour,
+            alpha=0.06 if len(banded) > 1 else 0.15,
+            linewidth=0,
+        )
+    _draw_lines(axes, lines, "risk")
+    axes.set_title(_risk_title(lines, evaluation.splits))
+    axes.set_ylabel("error share among accepted")
+    axes.set_xlim(0, end)
+    axes.set_ylim(bottom=0)
+
+
+def draw_coverage(axes: Axes, evaluation: Evaluation) -> None:
+    """Mean share accepted against alpha."""
+    lines = _lines(evaluation)
+    _draw_lines(axes, lines, "coverage")
+    axes.set_title(_coverage_title(lines))
+    axes.set_ylabel("share of verdicts accepted")
+    axes.set_xlim(0, max(evaluation.alphas) * 1.08)
+    axes.set_ylim(0, 1.04)
+
+
+def _draw_lines(axes: Axes, lines: list[_Line], field: str) -> None:
     for at, line in enumerate(lines):
-        if line.banded:
-            axes.fill_between(
-                line.alphas,
-                np.maximum(line.risk - line.risk_sd, 0),
-                line.risk + line.risk_sd,
-                color=line.colour,
-                alpha=0.06 if several else 0.15,
-                linewidth=0,
-            )
         axes.plot(
-            line.alphas,
-            line.risk,
+            line.values("alpha"),
+            line.values(field),
             color=line.colour,
             marker=_MARKS[at % len(_MARKS)],
             markersize=5,
             label=line.name,
             zorder=4 if line.banded else 3,
         )
-    axes.set_title(_risk_title(lines, evaluation.splits))
-    axes.set_xlabel(_ALPHA_LABEL)
-    axes.set_ylabel("error share among accepted")
-    axes.set_xlim(0, end)
-    axes.set_ylim(bottom=0)
-    axes.legend(ncols=2, fontsize=8.5)
-
-
-def draw_coverage(axes: Axes, evaluation: Evaluation) -> None:
-    """Mean share accepted against alpha."""
-    lines = _lines(evaluation)
-    for at, line in enumerate(lines):
-        axes.plot(
-            line.alphas,
-            line.coverage,
-            color=line.colour,
-            marker=_MARKS[at % len(_MARKS)],
-            markersize=5,
-            label=line.name,
-        )
-    axes.set_title(_coverage_title(lines))
-    axes.set_xlabel(_ALPHA_LABEL)
-    axes.set_ylabel("share of verdicts accepted")
-    axes.set_xlim(0, max(evaluation.alphas) * 1.08)
-    axes.set_ylim(0, 1.04)
+    axes.set_xlabel("alpha: error level allowed")
     axes.legend(ncols=2, fontsize=8.5)
 
 
@@ -238,35 +216,33 @@ def _quality(evaluation: Evaluation, curve: Curve) -> SignalQuality:
 
 
 def _risk_title(lines: list[_Line], splits: int) -> str:
-    bounded = [line for line in lines if not line.baseline]
+    bounded = [line for line in lines if not line.rows[0].baseline]
     if not bounded:
         return "Mean error share of methods that promise none"
+    above = {line.name: line.values("risk") - line.values("alpha") for line in bounded}
     # A mean over splits scatters, and some fifteen are looked at: above is above by more than
     # three standard errors.
-    slack = [3 * line.risk_sd / np.sqrt(splits) for line in bounded]
-    over = [
-        line.name
-        for line, room in zip(bounded, slack, strict=True)
-        if (line.risk > line.alphas + room).any()
-    ]
+    slack = {line.name: 3 * line.values("risk_sd") / np.sqrt(splits) for line in bounded}
+    over = [name for name, gap in above.items() if (gap > slack[name]).any()]
     if over:
         return f"Above alpha on average: {', '.join(over)}"
-    chance = any((line.risk > line.alphas).any() for line in bounded)
     names = list(dict.fromkeys(line.rows[0].method for line in bounded))
-    kept = f"{_list(names)} keep{'' if len(names) > 1 else 's'} the mean error share within alpha"
+    listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    kept = f"{listed} keep{'' if len(names) > 1 else 's'} the mean error share within alpha"
+    chance = any((gap > 0).any() for gap in above.values())
     return f"{kept}, give or take chance" if chance else kept
 
 
 def _coverage_title(lines: list[_Line]) -> str:
     banded = [line for line in lines if line.banded]
     if len(banded) > 1:
-        most = max(banded, key=lambda line: line.coverage[-1])
-        share = percent(float(most.coverage[-1]), 0)
-        return f"Most accepted at alpha {most.alphas[-1]:g}: {most.name}, {share}"
+        most = max(banded, key=lambda line: line.rows[-1].coverage)
+        last = most.rows[-1]
+        return f"Most accepted at alpha {last.alpha:g}: {most.name}, {percent(last.coverage, 0)}"
     (line,) = banded
-    ends = dict.fromkeys((0, len(line.rows) - 1))
+    ends = line.rows[:1] if len(line.rows) == 1 else [line.rows[0], line.rows[-1]]
     return f"{line.name} accepts " + " and ".join(
-        f"{percent(float(line.coverage[at]), 0)} at alpha {line.alphas[at]:g}" for at in ends
+        f"{percent(row.coverage, 0)} at alpha {row.alpha:g}" for row in ends
     )
 
 
@@ -277,10 +253,6 @@ def _risk_coverage_title(name: str, curve: Curve) -> str:
     first, *rest = ((percent(curve.risk[at], 0), percent(float(coverage[at]), 0)) for at in places)
     parts = [f"{first[0]} wrong at {first[1]}", *(f"{risk} at {share}" for risk, share in rest)]
     return f"{name}: {', '.join(parts)}"
-
-
-def _list(names: list[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 # --- calibrate and plan ----------------------------------------------------------------------

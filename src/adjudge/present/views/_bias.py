@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, singledispatch
 
 from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Block, Figure, Headline, Note, Table, table_of
@@ -24,27 +24,25 @@ from adjudge.results.bias import (
     Agreement,
     BiasMeasures,
     BiasReport,
+    BiasTest,
     Contradictions,
     FamilyBias,
     FamilyScores,
     JudgeBias,
     Measure,
     PositionBias,
-    PositionGroup,
     Reliability,
-    ReliabilityBin,
     VerbosityBias,
 )
 
-#: The diagnoses that test for a bias, as a headline names them.
-_NAMES = {
+#: The tests as a headline names them.
+_NAMES: dict[type[BiasMeasures], str] = {
     PositionBias: "position",
     VerbosityBias: "length",
     FamilyBias: "own family",
     FamilyScores: "own family in points",
     Reliability: "confidence",
 }
-_Test = PositionBias | VerbosityBias | FamilyBias | FamilyScores | Reliability
 _NO_INTERVAL = "; no interval: all rows are in one cluster"
 #: From so many rows on, agreement on every one of them deserves a check.
 MANY_ROWS = 20
@@ -54,32 +52,16 @@ _CLOSE = 0.05
 _ORDER_DECIDES = 0.9
 
 
-# --- sentences -------------------------------------------------------------------------------
-
-
+@singledispatch
 def describe(part: BiasMeasures) -> str:
     """One sentence about a judge, without its subject; a bias is claimed where it is shown."""
-    match part:
-        case PositionBias():
-            return _position(part)
-        case VerbosityBias():
-            return _verbosity(part)
-        case FamilyBias():
-            return _family(part)
-        case FamilyScores():
-            return _family_scores(part)
-        case Agreement():
-            return _agreement(part)
-        case Reliability():
-            return _reliability(part)
-        case Contradictions():
-            return _contradictions(part)
     raise ArgumentError("part", type(part).__name__, "give one of the diagnoses of a judge")
 
 
-def _position(p: PositionBias) -> str:
+@describe.register
+def _(p: PositionBias) -> str:
     text = f"picks the first answer in {percent(p.first_share)} of {2 * p.n:,} presentations"
-    if p.low is None or p.high is None:
+    if p.low is None:
         return text + _NO_INTERVAL
     text += f" {percent_interval(p.low, p.high)}"
     text += f", changes its verdict with the order on {percent(p.flip_share)} of pairs"
@@ -90,26 +72,25 @@ def _position(p: PositionBias) -> str:
         text += f": it prefers the {slot} slot so much that its verdicts say little about answers"
     else:
         text += f": it prefers the {slot} slot"
-    if p.first_advantage is not None:
-        ends = p.advantage_low, p.advantage_high
+    if p.first_advantage is not None and p.advantage_low is not None:
         text += f"; being shown first is worth {signed(p.first_advantage, 2)} points of score"
-        text += "" if None in ends else f" {interval(*ends, 2)}"
+        text += f" {interval(p.advantage_low, p.advantage_high, 2)}"
     return text
 
 
-def _verbosity(v: VerbosityBias) -> str:
+@describe.register
+def _(v: VerbosityBias) -> str:
     if v.longer_share is None:
         return "is near-tied on no pair of unequal length: no preference for length is measurable"
-    pairs = count(v.n, "near-tied pair")
-    text = f"prefers the longer answer in {percent(v.longer_share)} of {pairs}"
-    if v.low is None or v.high is None:
+    text = f"prefers the longer answer in {percent(v.longer_share)} of "
+    text += count(v.n, "near-tied pair")
+    if v.low is None:
         return text + _NO_INTERVAL
     text += f" {percent_interval(v.low, v.high)}"
     low, high = v.excess_low, v.excess_high
-    if v.excess is not None:
+    if v.excess is not None and low is not None:
         text += f" (people {percent(v.human_share)} of {v.human_n:,}, difference "
-        text += f"{signed(100 * v.excess, 1)} points"
-        text += ")" if low is None else f" {percent_interval(low, high, sign=True)})"
+        text += f"{signed(100 * v.excess, 1)} points {percent_interval(low, high, sign=True)})"
     if not v.biased:
         return text + ": no preference for length shown"
     longer = v.longer_share > 0.5
@@ -121,18 +102,20 @@ def _verbosity(v: VerbosityBias) -> str:
     return text + (", more than people do" if (low > 0) == longer else ", less than people do")
 
 
-def _family(f: FamilyBias) -> str:
+@describe.register
+def _(f: FamilyBias) -> str:
     name = f.family or "its own family"
     if f.excess is None:
         return f"no pair compares {name} with another family: no family bias is measurable"
     text = f"prefers {name} in {percent(f.judge_share)} of {count(f.n, 'mixed pair')}, "
     text += f"{signed(100 * f.excess, 1)} points compared with {f.reference}"
-    if f.low is None or f.high is None:
+    if f.low is None:
         return text + _NO_INTERVAL
     return f"{text} {percent_interval(f.low, f.high, sign=True)}: {_favour(f)}"
 
 
-def _family_scores(s: FamilyScores) -> str:
+@describe.register
+def _(s: FamilyScores) -> str:
     name = s.family or "its own family"
     if s.excess is None:
         return f"no scores of {name} and of other families too: nothing to compare"
@@ -140,7 +123,7 @@ def _family_scores(s: FamilyScores) -> str:
         f"gives {count(s.own_models, f'{name} model')} {signed(s.excess, 2)} points compared with "
     )
     text += f"{count(s.other_models, 'other')}, measured against {s.reference}"
-    if s.low is None or s.high is None:
+    if s.low is None:
         return text + "; no interval: one model alone on a side, or no spread"
     return f"{text} [{signed(s.low, 2)}, {signed(s.high, 2)}]: {_favour(s)}"
 
@@ -151,18 +134,16 @@ def _favour(part: FamilyBias | FamilyScores) -> str:
     return "it favours its own family" if part.excess > 0 else "it is harder on its own family"
 
 
-def _agreement(a: Agreement) -> str:
+@describe.register
+def _(a: Agreement) -> str:
     text = f"agrees with people on {percent(a.raw)} of {count(a.n, 'row')}"
     values = [value for value, n in a.judge_values.items() if n]
     if len(values) == 1:
-        return text + (
-            f"; it says {values[0]} every time: that does not show that it can tell answers apart"
-        )
+        text += f"; it says {values[0]} every time: that does not show that it can tell answers"
+        return text + " apart"
     if a.raw == 1 and a.n >= MANY_ROWS:
-        return text + (
-            ": the same answer on every row; check that the judge did not see the labels, "
-            "or that the labels were not made by it"
-        )
+        text += ": the same answer on every row; check that the judge did not see the labels, or "
+        return text + "that the labels were not made by it"
     if a.kappa is not None:
         text += f", kappa {a.kappa:.2f}"
     if a.kappa_low is not None and a.kappa_high is not None:
@@ -173,14 +154,15 @@ def _agreement(a: Agreement) -> str:
             text += ": not shown to be more than chance"
     if (people := a.ceiling) is not None:
         text += f"; two people agree on {percent(people.raw)} of {count(people.n, 'row')}"
-        if people.gap_low is not None and people.gap_low > 0:
+        if (people.gap_low or 0) > 0:
             text += ", more often than a person agrees with the judge there"
-        elif people.gap_high is not None and people.gap_high < 0:
+        elif (people.gap_high or 0) < 0:
             text += ", less often than a person agrees with the judge there"
     return text
 
 
-def _reliability(r: Reliability) -> str:
+@describe.register
+def _(r: Reliability) -> str:
     text = f"ECE {r.ece_equal_mass:.3f}"
     if r.ece_if_calibrated is not None:
         text += f" where a calibrated judge would show {r.ece_if_calibrated:.3f}"
@@ -192,28 +174,22 @@ def _reliability(r: Reliability) -> str:
     if r.high < 0:
         return f"{text}: under-confident {points} {percent_interval(-r.high, -r.low)}"
     if r.miscalibrated:
-        return text + (
-            f": not over- or under-confident on average, but off at some confidence "
-            f"(p = {number(r.p_value)})"
-        )
-    ends = percent_interval(r.low, r.high, sign=True)
+        text += ": not over- or under-confident on average, but off at some confidence"
+        return f"{text} (p = {number(r.p_value)})"
     if r.accuracy_low is None or r.accuracy_low <= 0.5:
-        return text + (
-            f": whether its confidence can be trusted is not known, since its verdicts are not "
-            f"shown to beat chance ({percent(r.accuracy)} of {count(r.n, 'row')} right "
-            f"{percent_interval(r.accuracy_low, r.accuracy_high)})"
-        )
-    if max(-r.low, r.high) > _CLOSE:
-        return text + (
-            f": no miscalibration shown, but {count(r.n, 'row')} leave its over-confidence "
-            f"anywhere in {ends} points"
-        )
-    return (
-        f"{text}: calibrated as far as {count(r.n, 'row')} show, over-confidence in {ends} points"
-    )
+        right = percent_interval(r.accuracy_low, r.accuracy_high)
+        text += ": whether its confidence can be trusted is not known, since its verdicts are not "
+        text += f"shown to beat chance ({percent(r.accuracy)} of {count(r.n, 'row')} right {right})"
+        return text
+    ends = f"{percent_interval(r.low, r.high, sign=True)} points"
+    if max(-r.low, r.high) <= _CLOSE:
+        return f"{text}: calibrated as far as {count(r.n, 'row')} show, over-confidence in {ends}"
+    text += f": no miscalibration shown, but {count(r.n, 'row')} leave its over-confidence anywhere"
+    return f"{text} in {ends}"
 
 
-def _contradictions(c: Contradictions) -> str:
+@describe.register
+def _(c: Contradictions) -> str:
     if c.share is None:
         return "no pair has both a verdict and two different scores: no contradiction is measurable"
     text = f"names the answer it scored lower in {percent(c.share)} of "
@@ -221,12 +197,9 @@ def _contradictions(c: Contradictions) -> str:
     return text + (_NO_INTERVAL if c.low is None else f" {percent_interval(c.low, c.high)}")
 
 
-# --- views -----------------------------------------------------------------------------------
-
-
 def view_diagnosis(part: BiasMeasures) -> list[Block]:
     """One diagnosis of one judge: the sentence, its numbers, and what they leave out."""
-    shown = isinstance(part, _Test) and part.biased
+    shown = isinstance(part, BiasTest) and part.biased
     blocks: list[Block] = [
         Headline(_sentence(part), tone="bad" if shown else "plain"),
         table_of(part.measures(), _columns(part.confidence_level)),
@@ -236,17 +209,21 @@ def view_diagnosis(part: BiasMeasures) -> list[Block]:
     if isinstance(part, Reliability):
         caption = "How often the judge is right at each confidence; the dashed line is calibrated."
         blocks += [_curve(part), Figure("reliability", partial(reliability_figure, part), caption)]
-    if part.dropped:
-        blocks.append(Note(left_out(part.dropped)))
-    return blocks
+    return [*blocks, Note(left_out(part.dropped))] if part.dropped else blocks
 
 
 def view_report(report: BiasReport) -> list[Block]:
     """Which biases are shown, every measure with its interval, and a sentence about each."""
     blocks: list[Block] = [_headline(report)]
     several = len(report.judges) > 1
-    if any(judge.parts() for judge in report.judges):
-        blocks += [_measures(report), *_by_group(report), Note(_sentences(report))]
+    parts = [(_who(judge), part) for judge in report.judges for part in judge.parts()]
+    if parts:
+        blocks.append(_measures(report))
+    for judge, part in parts:
+        if isinstance(part, PositionBias):
+            blocks += _groups(part, judge if several else "")
+    if parts:
+        blocks.append(Note([f"{w}: {describe(p)}" if several else _sentence(p) for w, p in parts]))
     notes = [
         (f"{_who(judge)}: " if several else "") + f"{name} not measured: {reason}"
         for judge in report.judges
@@ -259,6 +236,71 @@ def view_report(report: BiasReport) -> list[Block]:
             f"without any bias up to {alarms} of {count(tests, 'test')} would show one by chance"
         )
     return [*blocks, Note(notes), *_picture(report)]
+
+
+def _headline(report: BiasReport) -> Headline:
+    judges = report.judges
+    if not any(judge.parts() for judge in judges):
+        return Headline("Nothing could be measured", "The reasons are below.", tone="bad")
+    tests = len(_tests(judges))
+    if not tests:
+        return Headline("No bias could be tested: no measure of one has an interval")
+    shown = {
+        _who(judge): [_NAMES[type(part)] for part in _tests([judge]) if part.biased]
+        for judge in judges
+    }
+    biased = {judge: ", ".join(names) for judge, names in shown.items() if names}
+    if not biased:
+        whom = _who(judges[0]) if len(judges) == 1 else count(len(judges), "judge")
+        return Headline(
+            f"No bias shown by {whom} in {count(tests, 'test')}",
+            "That does not prove a fair judge: the intervals say what is still possible.",
+        )
+    if len(judges) == 1:
+        [(judge, names)] = shown.items()
+        text = f"{judge} shows a bias in {len(names)} of {count(tests, 'test')}: {biased[judge]}"
+    else:
+        listed = "; ".join(f"{judge} ({names})" for judge, names in biased.items())
+        text = f"{len(biased)} of {len(judges)} judges show a bias: {listed}"
+    return Headline(
+        text, "Ask in both orders, calibrate before you trust, correct before you report.", "bad"
+    )
+
+
+def _picture(report: BiasReport) -> list[Block]:
+    captions = []
+    if any(judge.position or judge.verbosity or judge.family for judge in report.judges):
+        ends = level(report.confidence_level)
+        captions.append(f"Distance from an unbiased judge, with {ends} intervals.")
+    if any(judge.reliability for judge in report.judges):
+        captions.append("How sure a judge is, and how often it is right.")
+    figure = Figure("bias", partial(bias_figure, report), " ".join(captions))
+    return [figure] if captions else []
+
+
+def _tests(judges: Sequence[JudgeBias]) -> list[BiasTest]:
+    """The diagnoses that could show a bias: those with an interval."""
+    parts = [part for judge in judges for part in judge.parts()]
+    return [part for part in parts if isinstance(part, BiasTest) and part.low is not None]
+
+
+def _who(judge: JudgeBias) -> str:
+    return group_name(judge.judge, none="the judge")
+
+
+def _sentence(part: BiasMeasures) -> str:
+    text = describe(part)
+    return text[0].upper() + text[1:]
+
+
+def _columns(confidence_level: float) -> dict[str, Callable[[Measure], str]]:
+    return {
+        "measure": lambda m: m.name,
+        "value": lambda m: number(m.value),
+        f"{level(confidence_level)} interval": lambda m: interval(m.low, m.high),
+        "unbiased": lambda m: DASH if m.unbiased is None else f"{round(m.unbiased, 3):g}",
+        "rows": lambda m: number(m.n),
+    }
 
 
 def _measures(report: BiasReport) -> Table:
@@ -276,108 +318,32 @@ def _measures(report: BiasReport) -> Table:
     return Table(tuple(columns), [row[1:] for row in rows], caption)
 
 
-def _by_group(report: BiasReport) -> list[Block]:
-    return [
-        table
-        for judge in report.judges
-        if judge.position is not None
-        for table in _groups(judge.position, _who(judge) if len(report.judges) > 1 else "")
-    ]
-
-
-def _sentences(report: BiasReport) -> list[str]:
-    if len(report.judges) == 1:
-        return [_sentence(part) for part in report.judges[0].parts()]
-    return [f"{_who(judge)}: {describe(part)}" for judge in report.judges for part in judge.parts()]
-
-
-def _sentence(part: BiasMeasures) -> str:
-    text = describe(part)
-    return text[0].upper() + text[1:]
-
-
-def _picture(report: BiasReport) -> list[Block]:
-    ends = level(report.confidence_level)
-    captions = []
-    if any(judge.position or judge.verbosity or judge.family for judge in report.judges):
-        captions.append(f"Distance from an unbiased judge, with {ends} intervals.")
-    if any(judge.reliability for judge in report.judges):
-        captions.append("How sure a judge is, and how often it is right.")
-    if not captions:
-        return []
-    return [Figure("bias", lambda: bias_figure(report), " ".join(captions))]
-
-
-def _headline(report: BiasReport) -> Headline:
-    judges = report.judges
-    if not any(judge.parts() for judge in judges):
-        return Headline("Nothing could be measured", "The reasons are below.", tone="bad")
-    tests = len(_tests(judges))
-    if not tests:
-        return Headline("No bias could be tested: no measure of one has an interval")
-    shown = {
-        _who(judge): [_NAMES[type(part)] for part in _tests([judge]) if part.biased]
-        for judge in judges
-    }
-    biased = {judge: names for judge, names in shown.items() if names}
-    if not biased:
-        whom = _who(judges[0]) if len(judges) == 1 else count(len(judges), "judge")
-        return Headline(
-            f"No bias shown by {whom} in {count(tests, 'test')}",
-            "That does not prove a fair judge: the intervals say what is still possible.",
-        )
-    if len(judges) == 1:
-        [(judge, names)] = biased.items()
-        text = f"{judge} shows a bias in {len(names)} of {count(tests, 'test')}: {', '.join(names)}"
-    else:
-        listed = "; ".join(f"{judge} ({', '.join(names)})" for judge, names in biased.items())
-        text = f"{len(biased)} of {len(judges)} judges show a bias: {listed}"
-    return Headline(
-        text, "Ask in both orders, calibrate before you trust, correct before you report.", "bad"
-    )
-
-
-def _tests(judges: Sequence[JudgeBias]) -> list[_Test]:
-    """The diagnoses that could show a bias: those with an interval."""
-    parts = [part for judge in judges for part in judge.parts()]
-    return [part for part in parts if isinstance(part, _Test) and part.low is not None]
-
-
-def _who(judge: JudgeBias) -> str:
-    return group_name(judge.judge, none="the judge")
-
-
-def _columns(confidence_level: float) -> dict[str, Callable[[Measure], str]]:
-    return {
-        "measure": lambda m: m.name,
-        "value": lambda m: number(m.value),
-        f"{level(confidence_level)} interval": lambda m: interval(m.low, m.high),
-        "unbiased": lambda m: DASH if m.unbiased is None else f"{round(m.unbiased, 3):g}",
-        "rows": lambda m: number(m.n),
-    }
-
-
 def _groups(position: PositionBias, judge: str = "") -> list[Block]:
-    if not position.by_group:
-        return []
-    columns: dict[str, Callable[[PositionGroup], str]] = {
-        "group": lambda g: g.group,
-        "pairs": lambda g: number(g.n),
-        "first slot": lambda g: number(g.first_share),
-        f"{level(position.confidence_level)} interval": lambda g: interval(g.low, g.high),
-        "order flips": lambda g: number(g.flip_share),
-    }
-    caption = "Position by group" + (f": {judge}" if judge else "")
-    return [table_of(position.by_group, columns, caption=caption)]
+    table = table_of(
+        position.by_group,
+        {
+            "group": lambda g: g.group,
+            "pairs": lambda g: number(g.n),
+            "first slot": lambda g: number(g.first_share),
+            f"{level(position.confidence_level)} interval": lambda g: interval(g.low, g.high),
+            "order flips": lambda g: number(g.flip_share),
+        },
+        caption="Position by group" + (f": {judge}" if judge else ""),
+    )
+    return [table] if position.by_group else []
 
 
 def _curve(result: Reliability) -> Table:
     ends = f"{level(result.confidence_level)} interval"
-    columns: dict[str, Callable[[ReliabilityBin], str]] = {
-        "confidence": lambda b: f"{b.low:.3f} to {b.high:.3f}",
-        "rows": lambda b: number(b.n),
-        "mean confidence": lambda b: number(b.confidence),
-        "right": lambda b: number(b.accuracy),
-        ends: lambda b: interval(b.accuracy_low, b.accuracy_high),
-    }
-    return table_of(result.curve, columns, caption="Right at each confidence", detail=True)
+    return table_of(
+        result.curve,
+        {
+            "confidence": lambda b: f"{b.low:.3f} to {b.high:.3f}",
+            "rows": lambda b: number(b.n),
+            "mean confidence": lambda b: number(b.confidence),
+            "right": lambda b: number(b.accuracy),
+            ends: lambda b: interval(b.accuracy_low, b.accuracy_high),
+        },
+        caption="Right at each confidence",
+        detail=True,
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import partial
 
@@ -31,16 +31,7 @@ from adjudge.present.text import (
 from adjudge.present.views import View
 from adjudge.present.views._bias import MANY_ROWS, describe, view_diagnosis, view_report
 from adjudge.results.base import Result
-from adjudge.results.bias import (
-    Agreement,
-    BiasReport,
-    Contradictions,
-    FamilyBias,
-    FamilyScores,
-    PositionBias,
-    Reliability,
-    VerbosityBias,
-)
+from adjudge.results.bias import DIAGNOSES, BiasReport
 from adjudge.results.diagnosis import (
     CycleCount,
     HumanAgreement,
@@ -117,19 +108,21 @@ def view_transitivity(result: Transitivity) -> list[Block]:
 
 def _worst(result: Transitivity) -> list[Block]:
     def cycle(document: WorstDocument) -> str:
-        if not document.examples:
-            return DASH
-        first, *others = document.examples[0].models
-        return " > ".join((first, *others, first))
+        models = document.examples[0].models if document.examples else ()
+        return " > ".join((*models, *models[:1])) or DASH
 
-    columns: dict[str, Callable[[WorstDocument], str]] = {
-        "document": lambda d: d.doc_id,
-        "judge, criterion": _name,
-        "cycle to read first": cycle,
-        "rate": lambda d: percent(d.rate),
-        "cycles": lambda d: f"{d.cycles:,} of {d.triples:,}",
-    }
-    table = table_of(result.worst, columns, caption="Documents to read first", text_columns=3)
+    table = table_of(
+        result.worst,
+        {
+            "document": lambda d: d.doc_id,
+            "judge, criterion": _name,
+            "cycle to read first": cycle,
+            "rate": lambda d: percent(d.rate),
+            "cycles": lambda d: f"{d.cycles:,} of {d.triples:,}",
+        },
+        caption="Documents to read first",
+        text_columns=3,
+    )
     return [table] if result.worst else []
 
 
@@ -352,12 +345,6 @@ VIEWS: Mapping[type[Result], View] = {
     BiasReport: view_report,
     Transitivity: view_transitivity,
     ScoreDiagnosis: view_scores,
-    PositionBias: view_diagnosis,
-    VerbosityBias: view_diagnosis,
-    FamilyBias: view_diagnosis,
-    FamilyScores: view_diagnosis,
-    Agreement: view_diagnosis,
-    Reliability: view_diagnosis,
-    Contradictions: view_diagnosis,
+    **dict.fromkeys(DIAGNOSES, view_diagnosis),
     CycleCount: view_cycle_count,
 }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import combinations
+from typing import TypeVar
 
-from adjudge.present.blocks import Block, Fact, Facts, Figure, Heading, Headline, Note, Table
+from adjudge.present.blocks import Block, Fact, Facts, Figure, Heading, Headline, Note, Table, Tone
 from adjudge.present.figures.estimation import (
     class_figure,
     difference_figure,
@@ -29,7 +31,7 @@ from adjudge.results.estimation import (
 TITLE = "The rate to report"
 #: So many rates fit into a sentence; more are counted, and are in the table.
 _IN_A_SENTENCE = 4
-_NAMES = {"naive": "naive judge rate", "human-only": "human rate"}
+T = TypeVar("T")
 
 
 def view_estimate(one: Estimate) -> list[Block]:
@@ -52,26 +54,23 @@ def view_estimate(one: Estimate) -> list[Block]:
 
 def _estimate_headline(one: Estimate) -> Headline:
     if one.estimate is None:
-        text = f"no {one.method} estimate: {one.reason}"
-        if one.low is not None:
-            text += f"; {_range(one)}"
+        known = "" if one.low is None else f"; {_range(one)}"
+        text = f"no {one.method} estimate: {one.reason}{known}"
         return Headline(_sentence(one.group, text), tone="bad")
-    name = _NAMES.get(one.method, "corrected rate")
-    text = _sentence(
-        one.group,
-        f"{name} {number(one.estimate)}, {_range(one)} ({one.method}, {one.interval})",
-    )
+    rate = f"{_name(one.method)} {number(one.estimate)}, {_range(one)}"
+    text = _sentence(one.group, f"{rate} ({one.method}, {one.interval})")
     if one.ruled_out:
         return Headline(text, "Do not report it: read the warning about label shift.", tone="bad")
     if one.method == "naive":
         return Headline(text, "The judge's errors are in it: label some rows to correct it.")
-    if one.method == "human-only" or one.naive is None:
-        return Headline(text, "Report it with its interval.")
-    return Headline(
-        text,
-        f"Report it with its interval; the naive judge rate, {number(one.naive)}, includes the "
-        "judge's errors.",
-    )
+    action = "Report it with its interval"
+    if one.method != "human-only" and one.naive is not None:
+        action += f"; the naive judge rate, {number(one.naive)}, includes the judge's errors"
+    return Headline(text, f"{action}.")
+
+
+def _name(method: str) -> str:
+    return {"naive": "naive judge rate", "human-only": "human rate"}.get(method, "corrected rate")
 
 
 def _sentence(group: str | None, text: str) -> str:
@@ -79,27 +78,26 @@ def _sentence(group: str | None, text: str) -> str:
 
 
 def _range(one: Estimate | RateDifference) -> str:
-    naive = "naive " if one.method == "naive" else ""
-    return f"{naive}{level(one.confidence_level)} interval {interval(one.low, one.high)}"
+    return f"{_said(one)} interval {interval(one.low, one.high)}"
+
+
+def _said(one: Estimate | GroupedEstimate | RateDifference) -> str:
+    """The level of its intervals, by name where they are the judge's own."""
+    return ("naive " if one.method == "naive" else "") + level(one.confidence_level)
+
+
+def _number(value: float | None, low: float | None, high: float | None) -> str:
+    return f"{number(value)} {interval(low, high)}"
 
 
 def _estimate_facts(one: Estimate) -> Facts:
-    facts = [
-        Fact(
-            _NAMES.get(one.method, "corrected rate"),
-            number(one.estimate),
-            "" if one.low is None else _range(one),
-            tone="bad" if one.estimate is None or one.ruled_out else "good",
-        )
-    ]
+    tone: Tone = "bad" if one.estimate is None or one.ruled_out else "good"
+    note = "" if one.low is None else _range(one)
+    facts = [Fact(_name(one.method), number(one.estimate), note, tone=tone)]
     if one.method != "naive":
-        naive = (
-            f"naive {level(one.confidence_level)} interval "
-            f"{interval(one.naive_low, one.naive_high)}: it ignores the judge's errors"
-        )
-        facts.append(
-            Fact("naive judge rate", number(one.naive), "" if one.naive is None else naive)
-        )
+        ends = interval(one.naive_low, one.naive_high)
+        note = f"naive {_said(one)} interval {ends}: it ignores the judge's errors"
+        facts.append(Fact(_name("naive"), number(one.naive), "" if one.naive is None else note))
     for name, value, low, high in (
         ("sensitivity", one.sensitivity, one.sensitivity_low, one.sensitivity_high),
         ("specificity", one.specificity, one.specificity_low, one.specificity_high),
@@ -108,30 +106,27 @@ def _estimate_facts(one: Estimate) -> Facts:
             facts.append(Fact(name, number(value), "" if low is None else interval(low, high)))
     classes = f"{one.n_calibration_positive:,} positive, {one.n_calibration_negative:,} negative"
     facts.append(Fact("human labels", number(one.n_calibration), classes))
-    facts.append(Fact("test rows", number(one.n_test)))
-    return Facts(facts)
+    return Facts([*facts, Fact("test rows", number(one.n_test))])
 
 
 def _alternatives(one: Estimate) -> list[Block]:
     if not one.alternatives:
         return []
-    rows = [
-        (
-            f"{other.method} (ruled out)" if other.ruled_out else other.method,
-            other.reason or other.assumption,
-            number(other.estimate),
-            interval(other.low, other.high),
-        )
-        for other in one.alternatives
-    ]
-    return [
-        Table(
-            ("method", "assumes", "rate", f"{level(one.confidence_level)} interval"),
-            rows,
-            caption="The other methods on the same rows, for comparison only",
-            text_columns=2,
-        )
-    ]
+    table = _table(
+        one.alternatives,
+        ("method", lambda other: other.method + " (ruled out)" * other.ruled_out),
+        ("assumes", lambda other: other.reason or other.assumption),
+        ("rate", lambda other: number(other.estimate)),
+        (f"{level(one.confidence_level)} interval", lambda other: interval(other.low, other.high)),
+    )
+    caption = "The other methods on the same rows, for comparison only"
+    return [replace(table, caption=caption, text_columns=2)]
+
+
+def _table(rows: Sequence[T], *columns: tuple[str, Callable[[T], str]]) -> Table:
+    """A table by its columns: the name of each, and what it shows of a row."""
+    names, cells = zip(*columns, strict=True)
+    return Table(names, [tuple(cell(row) for cell in cells) for row in rows])
 
 
 def _method(why: str, assumptions: Sequence[str]) -> list[str]:
@@ -150,7 +145,7 @@ def view_groups(result: GroupedEstimate) -> list[Block]:
     if rates:
         blocks.append(_rate_table(rates, result.by, pooled=result.pooled))
     for one in classes:
-        blocks += [Heading(str(one.group)), _class_table(one), _class_facts(one)]
+        blocks += [Heading(str(one.group)), _class_table(one)]
     first = result.groups[0]
     shifted = [str(one.group) for one in rates if one.label_shift and one.label_shift.rules_out]
     notes = [f"{one.group}: {one.reason}" for one in result.groups if one.reason is not None]
@@ -162,24 +157,20 @@ def view_groups(result: GroupedEstimate) -> list[Block]:
     blocks.append(Note([*notes, *_method(first.why, first.assumptions), *left_out(result.dropped)]))
     if rates:
         caption = (
-            f"The {_NAMES.get(result.method, 'corrected rate')} and the judge alone by "
-            f"{result.by}, with {level(result.confidence_level)} intervals."
+            f"The {_name(result.method)} and the judge alone by {result.by}, with "
+            f"{level(result.confidence_level)} intervals."
         )
         blocks.append(Figure("rates", partial(group_figure, result), caption))
     return blocks
 
 
 def _group_headline(result: GroupedEstimate, rates: Sequence[Estimate]) -> Headline:
-    what = f"{_NAMES.get(result.method, 'corrected rate')}s" if rates else "class shares"
+    what = f"{_name(result.method)}s" if rates else "class shares"
     estimated = [one for one in rates if one.estimated]
     given = len(result.groups) - len(result.refused)
     if estimated and len(estimated) == given <= _IN_A_SENTENCE:
-        shown = ", ".join(
-            f"{one.group} {number(one.estimate)} {interval(one.low, one.high)}" for one in estimated
-        )
-        naive = "naive " if result.method == "naive" else ""
-        said = f"{naive}{level(result.confidence_level)} intervals"
-        text = f"{what} by {result.by}, {said}: {shown}"
+        shown = (f"{one.group} {_number(one.estimate, one.low, one.high)}" for one in estimated)
+        text = f"{what} by {result.by}, {_said(result)} intervals: {', '.join(shown)}"
     else:
         text = f"{what} for {given} of {count(len(result.groups), 'value')} of {result.by}"
     text = _sentence(None, text)
@@ -204,37 +195,28 @@ def _overlap(a: Estimate, b: Estimate) -> bool:
 def _rate_table(rates: Sequence[Estimate], by: str, *, pooled: bool) -> Table:
     """A line for each estimate; a narrow terminal keeps names, rates and their intervals."""
     said = level(rates[0].confidence_level)
-    columns = [
-        (by, [str(one.group) for one in rates]),
-        ("rate", [number(one.estimate) for one in rates]),
-        (
-            f"{said} interval",
-            [interval(one.low, one.high) + " !" * bool(one.warnings) for one in rates],
-        ),
-        ("naive rate", [number(one.naive) for one in rates]),
-        (
-            f"naive {said} interval",
-            [interval(one.naive_low, one.naive_high) for one in rates],
-        ),
-        ("sensitivity", [number(one.sensitivity) for one in rates]),
-        ("specificity", [number(one.specificity) for one in rates]),
+    columns: list[tuple[str, Callable[[Estimate], str]]] = [
+        (by, lambda one: str(one.group)),
+        ("rate", lambda one: number(one.estimate)),
+        (f"{said} interval", lambda one: interval(one.low, one.high) + " !" * bool(one.warnings)),
+        ("naive rate", lambda one: number(one.naive)),
+        (f"naive {said} interval", lambda one: interval(one.naive_low, one.naive_high)),
+        ("sensitivity", lambda one: number(one.sensitivity)),
+        ("specificity", lambda one: number(one.specificity)),
         (
             "labels +/-",
-            [f"{one.n_calibration_positive:,}/{one.n_calibration_negative:,}" for one in rates],
+            lambda one: f"{one.n_calibration_positive:,}/{one.n_calibration_negative:,}",
         ),
-        ("test rows", [number(one.n_test) for one in rates]),
+        ("test rows", lambda one: number(one.n_test)),
     ]
+    optional = (4, 8, 6, 5, 7, 3)
+    names = [columns[at][0] for at in optional]
     if all(one.sensitivity is None and one.specificity is None for one in rates):
         del columns[5:7]
-    names, cells = zip(*columns, strict=True)
     marks = " (!: read the warning)" if any(one.warnings for one in rates) else ""
     labels = "labels of all groups pooled" if pooled else "each with its own labels"
-    return Table(
-        names,
-        list(zip(*cells, strict=True)),
-        caption=f"{rates[0].method}, {rates[0].interval}, {labels}{marks}",
-        optional=(names[4], "test rows", "specificity", "sensitivity", "labels +/-", "naive rate"),
-    )
+    caption = f"{rates[0].method}, {rates[0].interval}, {labels}{marks}"
+    return replace(_table(rates, *columns), caption=caption, optional=names)
 
 
 def view_classes(one: ClassEstimate) -> list[Block]:
@@ -243,7 +225,6 @@ def view_classes(one: ClassEstimate) -> list[Block]:
         _class_headline(one),
         *_warnings(one.warnings),
         _class_table(one),
-        _class_facts(one),
         Note([*_method(one.why, one.assumptions), *left_out(one.dropped)]),
         Figure(
             "shares",
@@ -260,40 +241,25 @@ def _class_headline(one: ClassEstimate) -> Headline:
         return Headline(_sentence(one.group, text), tone="bad")
     text = f"class shares by {one.method}, {level(one.confidence_level)} intervals"
     if len(one.classes) <= _IN_A_SENTENCE:
-        text += ": " + ", ".join(
-            f"{c.label} {number(c.estimate)} {interval(c.low, c.high)}" for c in one.classes
-        )
+        shown = (f"{c.label} {_number(c.estimate, c.low, c.high)}" for c in one.classes)
+        text += f": {', '.join(shown)}"
     return Headline(_sentence(one.group, text))
 
 
 def _class_table(one: ClassEstimate) -> Table:
-    said = level(one.confidence_level)
-    return Table(
-        ("class", "share", f"{said} interval", "naive share", "recall", "labels"),
-        [
-            (
-                c.label,
-                number(c.estimate),
-                interval(c.low, c.high),
-                number(c.naive),
-                number(c.recall),
-                number(c.n_calibration),
-            )
-            for c in one.classes
-        ],
+    table = _table(
+        one.classes,
+        ("class", lambda c: c.label),
+        ("share", lambda c: number(c.estimate)),
+        (f"{level(one.confidence_level)} interval", lambda c: interval(c.low, c.high)),
+        ("naive share", lambda c: number(c.naive)),
+        ("recall", lambda c: number(c.recall)),
+        ("labels", lambda c: number(c.n_calibration)),
     )
-
-
-def _class_facts(one: ClassEstimate) -> Facts:
-    facts = [
-        Fact("human labels", number(one.n_calibration)),
-        Fact("test rows", number(one.n_test)),
-    ]
+    caption = f"{count(one.n_calibration, 'human label')}, {count(one.n_test, 'test row')}"
     if one.condition_number is not None:
-        facts.append(
-            Fact("condition number", number(one.condition_number, 2), "of the confusion matrix")
-        )
-    return Facts(facts)
+        caption += f"; condition number of the confusion matrix {number(one.condition_number, 2)}"
+    return replace(table, caption=caption)
 
 
 def view_difference(result: RateDifference) -> list[Block]:
@@ -358,16 +324,16 @@ def view_plan(plan: RatePlan) -> list[Block]:
     if plan.m0 is not None:
         blocks.append(_ways(plan))
     if plan.next_labels:
-        blocks.append(
-            Table(
-                ("next labels", "more", "positive", "negative", "width"),
-                [
-                    (s.how, number(s.extra), number(s.m1), number(s.m0), number(s.expected_width))
-                    for s in plan.next_labels
-                ],
-                caption="What more labels would buy (misclassification)",
-            )
+        table = _table(
+            plan.next_labels,
+            ("next labels", lambda step: step.how),
+            ("more", lambda step: number(step.extra)),
+            ("positive", lambda step: number(step.m1)),
+            ("negative", lambda step: number(step.m0)),
+            ("width", lambda step: number(step.expected_width)),
         )
+        caption = "What more labels would buy (misclassification)"
+        blocks.append(replace(table, caption=caption))
     draw = (f"how to draw: {text}" for text in plan.how_to_draw)
     blocks.append(Note([*_worth(plan), *draw, *(f"assumes: {text}" for text in plan.assumptions)]))
     if plan.rate is not None:
@@ -380,38 +346,30 @@ def view_plan(plan: RatePlan) -> list[Block]:
 
 
 def _ways(plan: RatePlan) -> Table:
-    draws = DASH if plan.expected_draws is None else f"{plan.expected_draws:,} draws"
-    random_m = number(plan.random_m)
+    """Every way to draw as many labels, and the width that a method makes of them."""
+    optimal = _split(plan.optimal_m1, plan.optimal_m0)
+    corrected, any_class = "misclassification", number(plan.random_m)
     rows = [
-        (
-            f"by human class, Algorithm 1: {plan.m1} of 1, {plan.m0} of 0",
-            "misclassification",
-            draws,
-            plan.expected_width,
-        ),
-        (
-            f"by human class, least variance: {plan.optimal_m1} of 1, {plan.optimal_m0} of 0",
-            "misclassification",
-            "",
-            plan.optimal_width,
-        ),
-        ("at random", "misclassification", random_m, plan.random_width),
-        ("at random", "ppi++", random_m, plan.ppi_width),
-        ("at random", "human-only", random_m, plan.human_only_width),
-        (
-            f"by verdict: {plan.verdict_m1} of 1, {plan.verdict_m0} of 0",
-            "conditional",
-            number(plan.labels),
-            plan.verdict_width,
-        ),
+        ("by human class (Algorithm 1)", corrected, _split(plan.m1, plan.m0), plan.expected_width),
+        ("by human class (least variance)", corrected, optimal, plan.optimal_width),
+        ("at random", corrected, any_class, plan.random_width),
+        ("at random", "ppi++", any_class, plan.ppi_width),
+        ("at random", "human-only", any_class, plan.human_only_width),
+        ("by verdict", "conditional", _split(plan.verdict_m1, plan.verdict_m0), plan.verdict_width),
     ]
+    draws = "no number of" if plan.expected_draws is None else f"about {plan.expected_draws:,}"
     return Table(
         ("how the labels are drawn", "method", "labels", "width"),
         [(how, method, labels, number(width)) for how, method, labels, width in rows],
         caption=f"Expected width of a {level(plan.confidence_level)} interval with "
-        f"{count(plan.labels or 0, 'label')} in all and {count(plan.n_test, 'test row')}",
-        text_columns=2,
+        f"{count(plan.labels or 0, 'label')} in all and {count(plan.n_test, 'test row')}; "
+        f"{draws} random draws fill both classes of Algorithm 1",
+        text_columns=3,
     )
+
+
+def _split(ones: int | None, zeros: int | None) -> str:
+    return f"{number(ones)} of 1, {number(zeros)} of 0"
 
 
 def _worth(plan: RatePlan) -> list[str]:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from adjudge.present.views import View
 from adjudge.present.views._reproduction_diagnosis import view_diagnosis_reproduction
 from adjudge.present.views._reproduction_reporting import view_reporting
+from adjudge.present.views._reproduction_scope import view_reproduction_scope
 from adjudge.present.views._reproduction_soft_elo import view_soft_elo
-from adjudge.present.views.reproduction_scope import view_reproduction_scope
 from adjudge.results.base import Result
 from adjudge.results.diagnosis_reproduction import DiagnosisReproduction
 from adjudge.results.evaluation import ScopeReproduction

@@ -9,7 +9,7 @@ from adjudge.present.blocks import Block, Fact, Facts, Figure, Headline, Note, T
 from adjudge.present.figures.selection import policy_figure
 from adjudge.present.text import DASH, count, left_out, number, percent
 from adjudge.present.views import View
-from adjudge.present.views.evaluation import view_evaluation, view_plan
+from adjudge.present.views._evaluation import view_evaluation, view_plan
 from adjudge.results.base import Result
 from adjudge.results.evaluation import Evaluation, SelectionPlan
 from adjudge.results.selection import (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -12,23 +13,50 @@ import numpy as np
 from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.errors import ArgumentError
 from adjudge.results.selection import Rule
-from adjudge.selection.split_counts import Method, SplitCounts, SplitOutcome
+from adjudge.selection.split_counts import Levels, Method, SplitCounts, SplitOutcome
 
 
-def percent(share: float) -> str:
+@dataclass(frozen=True)
+class Labels:
+    """Labelled rows: scores, errors (0 or 1) and, for a guarantee that takes them, weights."""
+
+    scores: FloatArray
+    errors: IntArray
+    weights: FloatArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def take(self, rows: IntArray | BoolArray) -> Labels:
+        """Some of the rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        return Labels(self.scores[rows], self.errors[rows], weights)
+
+    @classmethod
+    def join(cls, parts: Sequence[Labels]) -> Labels:
+        """The rows of several, one after the other."""
+        weights = [part.weights for part in parts if part.weights is not None]
+        return cls(
+            np.concatenate([part.scores for part in parts]),
+            np.concatenate([part.errors for part in parts]),
+            np.concatenate(weights) if weights else None,
+        )
+
+
+def percent(share: float | Fraction) -> str:
     """A share as promises write it.
 
     >>> percent(0.1), percent(0.125)
     ('10 %', '12.5 %')
     """
-    return f"{100 * share:.3g} %"
+    return f"{100 * float(share):.3g} %"
 
 
 class Guarantee(Method):
     """One promise about accepted verdicts, and the rule that keeps it.
 
     A new one is a subclass with `name`, `summary`, `decide`, `fewest_labels`, `promise` and
-    `not_promised`, and a line in the registry (or `register`). Levels come as exact fractions.
+    `not_promised`, and a line in the registry (or `register_guarantee`).
     """
 
     #: The promise in a few words, for tables.
@@ -48,62 +76,47 @@ class Guarantee(Method):
     takes_pooled: ClassVar[bool] = False
 
     @abstractmethod
-    def decide(
-        self,
-        scores: FloatArray,
-        errors: IntArray,
-        *,
-        alpha: Fraction,
-        delta: Fraction,
-        weights: FloatArray | None = None,
-    ) -> Rule:
-        """The rule that labelled rows allow; `weights` only where it takes them."""
+    def decide(self, labels: Labels, levels: Levels) -> Rule:
+        """The rule that labelled rows allow."""
 
     @abstractmethod
-    def fewest_labels(self, alpha: Fraction, delta: Fraction) -> int:
+    def fewest_labels(self, levels: Levels) -> int:
         """The fewest labels with which it could accept anything, all of them right."""
 
     @abstractmethod
-    def promise(self, alpha: float, delta: float) -> str:
+    def promise(self, levels: Levels) -> str:
         """What holds, to be read after "promises:"."""
 
     @abstractmethod
-    def not_promised(self, alpha: float, delta: float) -> str:
+    def not_promised(self, levels: Levels) -> str:
         """What a reader might believe and does not hold."""
 
     def accept(
-        self,
-        rule: Rule,
-        scores: FloatArray,
-        *,
-        alpha: Fraction,
-        weights: FloatArray | None = None,
+        self, rule: Rule, scores: FloatArray, levels: Levels, weights: FloatArray | None = None
     ) -> BoolArray:
         """Which of the new scores its rule accepts. Everything that accepts comes through here."""
         return rule.accept(scores)
 
     def accept_pooled(
-        self, rules: Sequence[Rule], scores: FloatArray, groups: IntArray, *, alpha: Fraction
+        self, rules: Sequence[Rule], scores: FloatArray, groups: IntArray, levels: Levels
     ) -> BoolArray:
         """The same for several groups under one promise; `groups` says whose rule each row has."""
         raise ArgumentError("pooled", True, f"{self.name} has no promise over all groups together")
 
-    def delta_per_rule(self, delta: Fraction, rules: int) -> Fraction:
-        """The share of delta for each of several rules, so that all hold at once (union bound)."""
-        return delta / rules
+    def levels_per_rule(self, levels: Levels, rules: int) -> Levels:
+        """The levels of each of several rules, so that all hold at once (union bound)."""
+        return replace(levels, delta=levels.delta / rules)
 
-    def counts_over_splits(
-        self, splits: SplitCounts, *, alpha: Fraction, delta: Fraction
-    ) -> SplitOutcome:
+    def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
         """Split by split. A guarantee may count all splits at once instead; the counts must agree.
 
         tests/unit/selection/test_splits.py holds every override to this one.
         """
         table, accepted, wrong = splits.table, [], []
-        errors = table.wrong.astype(np.int64)
+        labels = Labels(table.scores, table.wrong.astype(np.int64))
         for own, new in splits.each():
-            rule = self.decide(table.scores[own], errors[own], alpha=alpha, delta=delta)
-            chosen = self.accept(rule, table.scores[new], alpha=alpha) & ~table.mute[new]
+            rule = self.decide(labels.take(own), levels)
+            chosen = self.accept(rule, table.scores[new], levels) & ~table.mute[new]
             accepted.append(np.count_nonzero(chosen))
             wrong.append(np.count_nonzero(chosen & table.wrong[new]))
         return SplitOutcome(

@@ -20,8 +20,8 @@ from adjudge._validation import (
 )
 from adjudge.errors import ArgumentError
 from adjudge.results.selection import BatchSelection, Rule
-from adjudge.selection.guarantees.base import Guarantee, percent
-from adjudge.selection.split_counts import SplitCounts, SplitOutcome
+from adjudge.selection.guarantees.base import Guarantee, Labels, percent
+from adjudge.selection.split_counts import Levels, SplitCounts, SplitOutcome
 from adjudge.selection.thresholds import at_most
 
 #: Cells of the table (row left out x row tested) that are held at once.
@@ -51,7 +51,7 @@ def fdr_select(
     s, e = paired(scores, errors)
     t = finite(new_scores, "new_scores", allow_empty=True)
     ranks = error_ranks(np.sort(s[e == 1]), t)
-    return _batch_selection(ranks, np.full(len(t), len(s) + 1, dtype=np.int64), e, level)
+    return _batch(ranks, np.full(len(t), len(s) + 1, dtype=np.int64), e, level)
 
 
 def pooled_fdr_select(
@@ -87,12 +87,10 @@ def pooled_fdr_select(
         here, there = own == name, new == name
         ranks[there] = error_ranks(np.sort(s[here & (e == 1)]), t[there])
         sizes[there] = int(here.sum()) + 1
-    return _batch_selection(ranks, sizes, e, level)
+    return _batch(ranks, sizes, e, level)
 
 
-def _batch_selection(
-    ranks: IntArray, sizes: IntArray, errors: IntArray, alpha: Fraction
-) -> BatchSelection:
+def _batch(ranks: IntArray, sizes: IntArray, errors: IntArray, alpha: Fraction) -> BatchSelection:
     """The batch that Benjamini-Hochberg accepts, from p-values ranks / sizes."""
     accepted = np.zeros(len(ranks), dtype=np.bool_)
     accepted[benjamini_hochberg(ranks, sizes, alpha)] = True
@@ -258,25 +256,15 @@ class Fdr(Guarantee):
     takes_weights = True
     takes_pooled = True
 
-    def decide(
-        self,
-        scores: FloatArray,
-        errors: IntArray,
-        *,
-        alpha: Fraction,
-        delta: Fraction,
-        weights: FloatArray | None = None,
-    ) -> Rule:
-        return Rule(accepts="batch", scores=scores, errors=errors, weights=weights)
+    def decide(self, labels: Labels, levels: Levels) -> Rule:
+        return Rule(
+            accepts="batch", scores=labels.scores, errors=labels.errors, weights=labels.weights
+        )
 
     def accept(
-        self,
-        rule: Rule,
-        scores: FloatArray,
-        *,
-        alpha: Fraction,
-        weights: FloatArray | None = None,
+        self, rule: Rule, scores: FloatArray, levels: Levels, weights: FloatArray | None = None
     ) -> BoolArray:
+        alpha = levels.alpha
         if rule.accepts != "batch":
             return rule.accept(scores)
         if rule.weights is None or weights is None:
@@ -286,7 +274,7 @@ class Fdr(Guarantee):
         ).accepted
 
     def accept_pooled(
-        self, rules: Sequence[Rule], scores: FloatArray, groups: IntArray, *, alpha: Fraction
+        self, rules: Sequence[Rule], scores: FloatArray, groups: IntArray, levels: Levels
     ) -> BoolArray:
         return pooled_fdr_select(
             np.concatenate([np.asarray(rule.scores) for rule in rules]),
@@ -294,28 +282,26 @@ class Fdr(Guarantee):
             np.repeat(np.arange(len(rules)), [len(rule.scores) for rule in rules]),
             scores,
             groups,
-            alpha=alpha,
+            alpha=levels.alpha,
         ).accepted
 
-    def fewest_labels(self, alpha: Fraction, delta: Fraction) -> int:
-        return max(1, math.ceil(1 / alpha) - 1)
+    def fewest_labels(self, levels: Levels) -> int:
+        return max(1, math.ceil(1 / levels.alpha) - 1)
 
-    def promise(self, alpha: float, delta: float) -> str:
+    def promise(self, levels: Levels) -> str:
         return (
-            f"in expectation over labels and batches, at most {percent(alpha)} of the verdicts "
-            "accepted from a batch are wrong, in finite samples"
+            f"in expectation over labels and batches, at most {percent(levels.alpha)} of the "
+            "verdicts accepted from a batch are wrong, in finite samples"
         )
 
-    def not_promised(self, alpha: float, delta: float) -> str:
+    def not_promised(self, levels: Levels) -> str:
         return (
             "anything about one particular batch, about a part of the accepted picked out later, "
             "or about rows that were not in the batch"
         )
 
-    def counts_over_splits(
-        self, splits: SplitCounts, *, alpha: Fraction, delta: Fraction
-    ) -> SplitOutcome:
-        n, m = splits.n_calibration, splits.n_tested
+    def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
+        alpha, n, m = levels.alpha, splits.n_calibration, splits.n_tested
         if n.min() == n.max() and m.min() == m.max():
             level = alpha * int(n[0] + 1) / int(m[0])
             passes = at_most(splits.errors + 1, splits.tested_at, level)

@@ -13,10 +13,10 @@ from scipy import stats
 from scipy.special import rel_entr
 
 from adjudge._stats import binomial_lower_tail
-from adjudge._validation import BoolArray, FloatArray, IntArray, exact_level
+from adjudge._validation import BoolArray, IntArray, exact_level
 from adjudge.results.selection import Rule, Threshold
-from adjudge.selection.guarantees.base import Guarantee, percent
-from adjudge.selection.split_counts import SplitCounts, SplitOutcome
+from adjudge.selection.guarantees.base import Guarantee, Labels, percent
+from adjudge.selection.split_counts import Levels, SplitCounts, SplitOutcome
 from adjudge.selection.thresholds import SortedScores, sort_scores, threshold_at
 
 #: Above this many rows an exact rational tail is slow, and a tie with delta no longer occurs in
@@ -224,33 +224,26 @@ class Pac(Guarantee):
     assumption = "the labelled pairs are an independent random sample of the pairs to be judged"
     uses_delta = True
 
-    def decide(
-        self,
-        scores: FloatArray,
-        errors: IntArray,
-        *,
-        alpha: Fraction,
-        delta: Fraction,
-        weights: FloatArray | None = None,
-    ) -> Rule:
-        return pac_threshold(scores, errors, alpha=alpha, delta=delta).rule
+    def decide(self, labels: Labels, levels: Levels) -> Rule:
+        return pac_threshold(
+            labels.scores, labels.errors, alpha=levels.alpha, delta=levels.delta
+        ).rule
 
-    def fewest_labels(self, alpha: Fraction, delta: Fraction) -> int:
-        return fewest_rows(alpha, delta)
+    def fewest_labels(self, levels: Levels) -> int:
+        return fewest_rows(levels.alpha, levels.delta)
 
-    def promise(self, alpha: float, delta: float) -> str:
+    def promise(self, levels: Levels) -> str:
         return (
-            f"with probability at least {percent(1 - delta)} over the labels drawn, the error "
-            f"rate of everything this rule will ever accept is at most {percent(alpha)}"
+            f"with probability at least {percent(1 - levels.delta)} over the labels drawn, the "
+            "error rate of everything this rule will ever accept is at most "
+            f"{percent(levels.alpha)}"
         )
 
-    def not_promised(self, alpha: float, delta: float) -> str:
+    def not_promised(self, levels: Levels) -> str:
         return "the share of errors in one particular batch, which scatters around that rate"
 
-    def counts_over_splits(
-        self, splits: SplitCounts, *, alpha: Fraction, delta: Fraction
-    ) -> SplitOutcome:
-        return splits.below_threshold(_cuts_over_splits(splits, alpha, delta))
+    def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
+        return splits.below_threshold(_cuts_over_splits(splits, levels.alpha, levels.delta))
 
 
 PAC = Pac()

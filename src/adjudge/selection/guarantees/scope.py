@@ -7,10 +7,10 @@ from fractions import Fraction
 
 from numpy.typing import ArrayLike
 
-from adjudge._validation import FloatArray, IntArray, exact_level
+from adjudge._validation import exact_level
 from adjudge.results.selection import Rule, Threshold
-from adjudge.selection.guarantees.base import Guarantee, percent
-from adjudge.selection.split_counts import SplitCounts, SplitOutcome
+from adjudge.selection.guarantees.base import Guarantee, Labels, percent
+from adjudge.selection.split_counts import Levels, SplitCounts, SplitOutcome
 from adjudge.selection.thresholds import at_most, sort_scores, threshold_at
 
 
@@ -49,37 +49,28 @@ class Scope(Guarantee):
     name = "scope"
     summary = "mean share over calibration sets"
 
-    def decide(
-        self,
-        scores: FloatArray,
-        errors: IntArray,
-        *,
-        alpha: Fraction,
-        delta: Fraction,
-        weights: FloatArray | None = None,
-    ) -> Rule:
-        return scope_threshold(scores, errors, alpha=alpha).rule
+    def decide(self, labels: Labels, levels: Levels) -> Rule:
+        return scope_threshold(labels.scores, labels.errors, alpha=levels.alpha).rule
 
-    def fewest_labels(self, alpha: Fraction, delta: Fraction) -> int:
-        return math.ceil(1 / alpha)
+    def fewest_labels(self, levels: Levels) -> int:
+        return math.ceil(1 / levels.alpha)
 
-    def promise(self, alpha: float, delta: float) -> str:
+    def promise(self, levels: Levels) -> str:
         return (
-            f"averaged over calibration sets, at most {percent(alpha)} of the accepted verdicts "
-            "are wrong (seen in every simulation tried; the published proof does not show it)"
+            f"averaged over calibration sets, at most {percent(levels.alpha)} of the accepted "
+            "verdicts are wrong (seen in every simulation tried; the published proof does not show "
+            "it)"
         )
 
-    def not_promised(self, alpha: float, delta: float) -> str:
+    def not_promised(self, levels: Levels) -> str:
         return (
             "that this one threshold keeps it: its true error rate can be above for nearly half "
             "of all calibration sets; nor that the ratio of expected errors to expected "
             "acceptances is bounded, although the paper's Theorem 2.1 states it"
         )
 
-    def counts_over_splits(
-        self, splits: SplitCounts, *, alpha: Fraction, delta: Fraction
-    ) -> SplitOutcome:
-        passes = at_most(splits.errors + 1, splits.k, alpha)
+    def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
+        passes = at_most(splits.errors + 1, splits.k, levels.alpha)
         return splits.below_threshold(splits.last_passing(passes))
 
 

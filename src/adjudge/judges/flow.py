@@ -1,18 +1,81 @@
-"""How many requests may be under way: lowered when a server is overloaded, raised again slowly.
-
-Additive increase, multiplicative decrease, as TCP does it: every answer raises the limit by
-1/limit (one more after a full round), every sign of overload halves it. Requests that were
-already under way when the limit was cut do not cut it again.
-"""
+"""How fast and how long a run asks: stopping it, spacing its requests, yielding to the server."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
+from collections.abc import Callable
+from typing import Literal
+
+Reason = Literal["interrupted", "max_cost", "failed"]
+#: Between two looks at whether the run was stopped.
+_LOOK_S = 0.2
+
+
+class Stop:
+    """Asked once, a run finishes what is in flight; asked again, it drops it."""
+
+    def __init__(self) -> None:
+        self.reason: Reason | None = None
+        self.at_once = False
+        self._abort: Callable[[], None] | None = None
+
+    @property
+    def requested(self) -> bool:
+        """Whether no new call should be made."""
+        return self.reason is not None
+
+    def request(self, reason: Reason) -> None:
+        """Make no new calls. The first reason stays."""
+        self.reason = self.reason or reason
+
+    def interrupt(self) -> None:
+        """A signal came: the first asks to stop, the second to stop at once."""
+        if self.reason == "interrupted" and self._abort is not None:
+            self.at_once = True
+            self._abort()
+        self.request("interrupted")
+
+    def on_abort(self, action: Callable[[], None]) -> None:
+        """What a second interrupt does."""
+        self._abort = action
+
+
+class NotSentError(Exception):
+    """The run was stopped before a call's first request had its turn."""
+
+
+class Pace:
+    """`--rpm`: turns, evenly spaced. One for a whole run: every request takes one, retries too."""
+
+    def __init__(self, per_minute: float, stop: Stop) -> None:
+        self._gap = 60.0 / per_minute
+        self._next = 0.0
+        self._stop = stop
+
+    async def turn(self, *, first: bool = True) -> None:
+        """Wait for the next turn. `first` of its call: it is not sent once the run is stopped.
+
+        A call that is being retried is in flight, and goes on.
+        """
+        at = max(time.monotonic(), self._next)
+        self._next = at + self._gap
+        while True:
+            if first and self._stop.requested:
+                raise NotSentError
+            left = at - time.monotonic()
+            if left <= 0:
+                return
+            await asyncio.sleep(min(left, _LOOK_S))
 
 
 class Limiter:
-    """A gate whose width follows the server.
+    """How many requests may be under way: a gate whose width follows the server.
+
+    Additive increase, multiplicative decrease, as TCP does it: every answer raises the limit by
+    1/limit (one more after a full round), every sign of overload halves it. Requests that were
+    already under way when the limit was cut do not cut it again.
 
     >>> gate = Limiter(8)
     >>> gate.overloaded(gate.cuts); gate.limit

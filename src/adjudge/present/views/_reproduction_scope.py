@@ -7,7 +7,7 @@ from functools import partial
 from adjudge.present.blocks import Block, Figure, Headline, Note, Table
 from adjudge.present.figures.selection import scope_figure
 from adjudge.present.text import count, number, percent
-from adjudge.present.views.evaluation import signals_table
+from adjudge.present.views._evaluation import signals_table
 from adjudge.results.evaluation import JudgeKey, MethodRisk, ReproducedSet, ScopeReproduction
 
 #: The alpha of the paper's Table 3, and the method that its Figure 2 shows at every alpha.
