@@ -378,7 +378,7 @@ def groups_differ(slopes: tuple[float, ...], seed: int) -> float:
     )
     _, advice = group_temperatures(battles)
     assert advice is not None
-    return float("will do" not in advice)
+    return float("is enough" not in advice)
 
 
 def test_pooling_is_advised_unless_groups_differ() -> None:
