@@ -16,7 +16,7 @@ ANALYSES = frozenset({"selection", "estimation", "diagnosis", "ranking"})
 #: Floors of the house, top first. A room may import from its own room and from floors above.
 FLOORS: tuple[frozenset[str], ...] = (
     frozenset({"errors"}),
-    frozenset({"records", "_validation", "plugins"}),
+    frozenset({"records", "_text", "_validation", "plugins"}),
     frozenset({"results", "_stats", "_bradley_terry"}),
     frozenset({"uncertainty", "simulate"}),
     frozenset({"io"}),

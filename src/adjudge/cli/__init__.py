@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,23 +16,49 @@ from adjudge.cli._common import EXIT_FAILED, remark
 from adjudge.cli._options import OTHER, PANELS, panel_of
 from adjudge.errors import AdjudgeError, ArgumentError
 
-#: The verbs in the order `adjudge --help` lists them; each names a module with `register(app)`.
-VERBS: tuple[str, ...] = (
-    "demo",
-    "judge",
-    "calibrate",
-    "select",
-    "evaluate",
-    "estimate",
-    "plan",
-    "diagnose",
-    "rank",
-    "label",
-    "serve",
-    "report",
-    "reproduce",
-    "models",
-)
+#: The verbs in the order `adjudge --help` lists them: each a function in a module of this package,
+#: or a group of verbs with its line of help.
+VERBS: Mapping[str, str | tuple[str, Mapping[str, str]]] = {
+    "demo": "demo:demo",
+    "judge": "judge:judge",
+    "calibrate": "calibrate:calibrate",
+    "select": "select:select",
+    "evaluate": "evaluate:evaluate",
+    "estimate": "estimate:estimate",
+    "plan": (
+        "How many human labels, of which kind; which battles to judge next.",
+        {
+            "rate": "plan_rate:rate",
+            "selection": "plan_selection:selection",
+            "battles": "plan_battles:battles",
+        },
+    ),
+    "diagnose": (
+        "Where the judge breaks: cycles, scores people do not share, biases.",
+        {
+            "transitivity": "diagnose_transitivity:transitivity",
+            "scores": "diagnose_scores:scores",
+            "bias": "diagnose_bias:bias",
+        },
+    ),
+    "rank": "rank:rank",
+    "label": "label:label",
+    "serve": "serve:serve",
+    "report": "report:report",
+    "reproduce": (
+        "Run a paper's protocol and print its published figures with ours.",
+        {
+            "scope": "reproduce_scope:scope",
+            "reporting": "reproduce_reporting:reporting",
+            "diagnosis": "reproduce_diagnosis:diagnosis",
+            "soft-elo": "reproduce_soft_elo:soft_elo",
+        },
+    ),
+    "models": (
+        "Weights of the embedded judge.",
+        {"list": "models:list_models", "pull": "models:pull_model"},
+    ),
+}
 
 #: The options whose file a verb writes anew; every other path of a verb is read or added to.
 _WRITTEN = ("output", "plot", "summary", "write_ids", "write_rows", "write_sets", "save_anchors")
@@ -113,13 +140,21 @@ def build() -> typer.Typer:
     )
 
     app.callback(help=app.info.help)(_root)
-    for verb in VERBS:
-        import_module(f"adjudge.cli.{verb}").register(app)
-    groups = [group.typer_instance for group in app.registered_groups]
-    for verbs in (app, *filter(None, groups)):
-        for command in verbs.registered_commands:
-            command.cls = _Verb
+    for name, verb in VERBS.items():
+        if isinstance(verb, str):
+            _add(app, name, verb)
+            continue
+        text, verbs = verb
+        group = typer.Typer(help=text, no_args_is_help=True)
+        for inner, target in verbs.items():
+            _add(group, inner, target)
+        app.add_typer(group, name=name)
     return app
+
+
+def _add(app: typer.Typer, name: str, target: str) -> None:
+    module, _, function = target.partition(":")
+    app.command(name, cls=_Verb)(getattr(import_module(f"adjudge.cli.{module}"), function))
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -6,7 +6,6 @@ and the finding is bad. Exit 1: could not run; one line on standard error says w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -15,17 +14,14 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from adjudge.cli._options import JsonFlag, OutputOption, PlotOption, SeedOption
+from adjudge._text import safe
 from adjudge.errors import BackendMissingError
-from adjudge.present.text import safe
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from adjudge.present.blocks import Block
     from adjudge.results.base import Result
-
-__all__ = ["JsonFlag", "OutputOption", "PlotOption", "SeedOption"]
 
 EXIT_FAILED, EXIT_BAD_FINDING = 1, 2
 
@@ -63,7 +59,6 @@ def deliver(
     output: Path | None,
     plot: Path | None = None,
     figure: str | None = None,
-    view: Sequence[RenderableType] | None = None,
 ) -> None:
     """Write a result and its picture where asked, then print it: as JSON, or for a person.
 
@@ -81,7 +76,7 @@ def deliver(
     if as_json:
         typer.echo(result.to_json())
     else:
-        show(*(view if view is not None else blocks_of(result)))
+        show(*blocks_of(result))
 
 
 def require_extra(extra: str, *modules: str) -> None:

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from rich.progress import BarColumn, Progress, Task, TaskID, TaskProgressColumn, TextColumn
 from rich.text import Text
 
+from adjudge._text import safe
 from adjudge.cli._common import remark, remarks
 from adjudge.judges.progress import Progress as Snapshot
-from adjudge.present.text import safe
 
 _LINE_EVERY_S = 10.0
 

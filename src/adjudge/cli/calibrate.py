@@ -25,11 +25,6 @@ from adjudge.cli._options import (
 )
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to the command line."""
-    app.command("calibrate")(calibrate)
-
-
 def calibrate(
     judgments: JudgmentsArgument,
     alpha: AlphaOption = 0.1,

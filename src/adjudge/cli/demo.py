@@ -7,12 +7,8 @@ from typing import Annotated
 
 import typer
 
-from adjudge.cli._common import JsonFlag, SeedOption, remark, show
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verb to the command line."""
-    app.command("demo")(demo)
+from adjudge.cli._common import remark, show
+from adjudge.cli._options import JsonFlag, SeedOption
 
 
 def demo(

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adjudge._text import group_name
 from adjudge.cli._common import bad_finding, deliver, remark
-from adjudge.cli._options import JsonFlag, OutputOption, PlotOption, SeedOption
-from adjudge.cli.diagnose import (
+from adjudge.cli._diagnosis import (
     ColumnOption,
     FailAboveOption,
     FamiliesOption,
@@ -19,7 +19,7 @@ from adjudge.cli.diagnose import (
     read_families,
     thresholds,
 )
-from adjudge.present.text import group_name
+from adjudge.cli._options import JsonFlag, LabelsOption, OutputOption, PlotOption, SeedOption
 
 if TYPE_CHECKING:
     from adjudge.results.bias import BiasMeasures, JudgeBias
@@ -37,11 +37,6 @@ MEASURES = {
 }
 
 
-def register(group: typer.Typer) -> None:
-    """Add the command."""
-    group.command("bias")(bias)
-
-
 def bias(
     judgments: Annotated[
         Path,
@@ -55,7 +50,7 @@ def bias(
     pairs: Annotated[
         Path | None, typer.Option(help="Pairs with the texts and models, joined by id.")
     ] = None,
-    labels: Annotated[Path | None, typer.Option(help="Human labels, joined by id.")] = None,
+    labels: LabelsOption = None,
     judge: Annotated[
         str | None, typer.Option(help="Name of the judge, where the file does not say.")
     ] = None,

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from adjudge._text import group_name
 from adjudge.cli._common import bad_finding, deliver, remark
-from adjudge.cli._options import JsonFlag, OutputOption, PlotOption, SeedOption
-from adjudge.cli.diagnose import (
+from adjudge.cli._diagnosis import (
     ColumnOption,
     DocColumnOption,
     FailAboveOption,
@@ -19,17 +19,12 @@ from adjudge.cli.diagnose import (
     read_families,
     thresholds,
 )
+from adjudge.cli._options import JsonFlag, OutputOption, PlotOption, SeedOption
 from adjudge.errors import ArgumentError
-from adjudge.present.text import group_name
 
 #: A miss rate is one minus coverage: what goes wrong is what a threshold bounds from above.
 MEASURES = ("mean_size", "miss_rate")
 FIGURES = ("sizes", "width", "agreement", "coverage")
-
-
-def register(group: typer.Typer) -> None:
-    """Add the command."""
-    group.command("scores")(scores)
 
 
 def scores(

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from adjudge._text import group_name
 from adjudge.cli._common import bad_finding, deliver
-from adjudge.cli._options import JsonFlag, OutputOption, PlotOption, SeedOption
-from adjudge.cli.diagnose import (
+from adjudge.cli._diagnosis import (
     ColumnOption,
     DocColumnOption,
     FailAboveOption,
@@ -17,14 +17,9 @@ from adjudge.cli.diagnose import (
     enforce,
     thresholds,
 )
-from adjudge.present.text import group_name
+from adjudge.cli._options import JsonFlag, OutputOption, PlotOption, SeedOption
 
 MEASURES = ("mean_rate", "median_rate", "max_rate", "share_with_cycle")
-
-
-def register(group: typer.Typer) -> None:
-    """Add the command."""
-    group.command("transitivity")(transitivity)
 
 
 def transitivity(

@@ -7,23 +7,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adjudge.cli._common import (
+from adjudge.cli._common import bad_finding, deliver, remark
+from adjudge.cli._options import (
+    ConfidenceOption,
+    HumanColumnOption,
     JsonFlag,
+    JudgeColumnOption,
+    LabelsOption,
     OutputOption,
     PlotOption,
+    PositiveOption,
     SeedOption,
-    bad_finding,
-    deliver,
-    remark,
 )
 
 if TYPE_CHECKING:
     from adjudge.estimation import AnyEstimate
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verb to the command line."""
-    app.command("estimate")(estimate)
 
 
 def estimate(
@@ -33,15 +31,9 @@ def estimate(
             help="Rows with the judge's verdict and, for some, a human label.", show_default=False
         ),
     ],
-    judge_column: Annotated[
-        str, typer.Option(help="Verdicts: 0/1, probabilities in [0, 1], or class names.")
-    ] = "judge",
-    human_column: Annotated[
-        str, typer.Option(help="Human labels, empty where there is none.")
-    ] = "human",
-    labels: Annotated[
-        Path | None, typer.Option(help="Human labels by id from another file.")
-    ] = None,
+    judge_column: JudgeColumnOption = "judge",
+    human_column: HumanColumnOption = "human",
+    labels: LabelsOption = None,
     method: Annotated[
         str,
         typer.Option(
@@ -82,10 +74,8 @@ def estimate(
     strata: Annotated[
         str | None, typer.Option(help="A confusion matrix for each value of this column.")
     ] = None,
-    positive: Annotated[
-        str | None, typer.Option(help="For labels in words: the one whose rate is wanted.")
-    ] = None,
-    confidence_level: Annotated[float, typer.Option(help="Of every interval.")] = 0.95,
+    positive: PositiveOption = None,
+    confidence_level: ConfidenceOption = 0.95,
     fail_below: Annotated[
         float | None,
         typer.Option(help="Exit 2 unless every interval lies above this rate.", min=0, max=1),

@@ -22,11 +22,6 @@ from adjudge.cli._options import (
 )
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to the command line."""
-    app.command("evaluate")(evaluate)
-
-
 def evaluate(
     judgments: JudgmentsArgument,
     labels: LabelsOption = None,

@@ -26,11 +26,6 @@ if TYPE_CHECKING:
     from adjudge.results.judging import Judging
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to the command line."""
-    app.command("judge")(judge)
-
-
 def judge(
     pairs: Annotated[
         Path,

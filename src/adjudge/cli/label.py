@@ -9,26 +9,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adjudge._text import count
 from adjudge.cli._common import deliver, remark, require_extra
 from adjudge.cli._options import (
     FormatOption,
     FormerFormatOption,
     JsonFlag,
     SeedOption,
+    StoreOption,
     SummaryOption,
 )
 from adjudge.errors import ArgumentError
-from adjudge.present.tables import counted
 
 if TYPE_CHECKING:
     from adjudge.records import Pair
     from adjudge.server.queue import Queue
     from adjudge.store.labels import LabelBook
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verb to the command line."""
-    app.command("label")(label)
 
 
 def label(
@@ -38,9 +34,7 @@ def label(
         typer.Option("--output", "-o", help="Write the labels here when the page is closed."),
     ] = None,
     summary: SummaryOption = None,
-    store: Annotated[
-        str, typer.Option(help="Where every click is kept: a file or a URL.")
-    ] = "adjudge.db",
+    store: StoreOption = "adjudge.db",
     plan: Annotated[
         Path | None, typer.Option(help="Label the rows of `adjudge plan --write-ids FILE`.")
     ] = None,
@@ -119,7 +113,7 @@ def _strangers(book: LabelBook, subjects: list[Pair], pairs: Path) -> None:
     known = {pair.id for pair in subjects}
     strange = sum(answer.id not in known for answer in book.answers())
     if strange:
-        labels = counted(
+        labels = count(
             strange, "label in the store is of a pair", "labels in the store are of pairs"
         )
         remark(f"{labels} that {pairs} does not hold")

@@ -6,15 +6,8 @@ from typing import Annotated
 
 import typer
 
-from adjudge.cli._common import JsonFlag, OutputOption, deliver, remark
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verb to the command line."""
-    group = typer.Typer(help="Weights of the embedded judge.", no_args_is_help=True)
-    group.command("list")(list_models)
-    group.command("pull")(pull_model)
-    app.add_typer(group, name="models")
+from adjudge.cli._common import deliver, remark
+from adjudge.cli._options import JsonFlag, OutputOption
 
 
 def list_models(as_json: JsonFlag = False, output: OutputOption = None) -> None:

@@ -7,12 +7,8 @@ from typing import Annotated
 
 import typer
 
-from adjudge.cli._common import JsonFlag, OutputOption, SeedOption, deliver, remark
-
-
-def register(group: typer.Typer) -> None:
-    """Add the question."""
-    group.command("battles")(battles)
+from adjudge.cli._common import deliver, remark
+from adjudge.cli._options import JsonFlag, OutputOption, SeedOption
 
 
 def battles(

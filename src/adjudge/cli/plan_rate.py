@@ -7,20 +7,17 @@ from typing import Annotated
 
 import typer
 
-from adjudge.cli._common import (
+from adjudge.cli._common import bad_finding, deliver, remark
+from adjudge.cli._options import (
+    ConfidenceOption,
+    HumanColumnOption,
     JsonFlag,
+    JudgeColumnOption,
     OutputOption,
     PlotOption,
+    PositiveOption,
     SeedOption,
-    bad_finding,
-    deliver,
-    remark,
 )
-
-
-def register(group: typer.Typer) -> None:
-    """Add the question to `adjudge plan`."""
-    group.command("rate")(rate)
 
 
 def rate(
@@ -49,13 +46,11 @@ def rate(
     n_test: Annotated[
         int | None, typer.Option(help="Judged rows; from TABLE where given.", min=1)
     ] = None,
-    judge_column: Annotated[str, typer.Option(help="The verdicts' column, 0/1.")] = "judge",
-    human_column: Annotated[str, typer.Option(help="The labels' column.")] = "human",
-    positive: Annotated[
-        str | None, typer.Option(help="For verdicts in words: the one whose rate is wanted.")
-    ] = None,
+    judge_column: JudgeColumnOption = "judge",
+    human_column: HumanColumnOption = "human",
+    positive: PositiveOption = None,
     step: Annotated[int, typer.Option(help="What this many more labels would buy.", min=1)] = 50,
-    confidence_level: Annotated[float, typer.Option(help="Of the interval planned for.")] = 0.95,
+    confidence_level: ConfidenceOption = 0.95,
     write_ids: Annotated[
         Path | None,
         typer.Option(help="Write the rows to label next (.csv, .jsonl, .parquet)."),

@@ -24,11 +24,6 @@ from adjudge.cli._options import (
 )
 
 
-def register(group: typer.Typer) -> None:
-    """Add the question to `adjudge plan`."""
-    group.command("selection")(selection)
-
-
 def selection(
     judgments: Annotated[
         Path, typer.Argument(help="Judgments, some of them labelled.", show_default=False)

@@ -7,23 +7,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adjudge.cli._common import (
+from adjudge.cli._common import bad_finding, deliver, remark
+from adjudge.cli._options import (
+    ClusterOption,
+    ConfidenceOption,
+    FormatOption,
+    FormerFormatOption,
     JsonFlag,
     OutputOption,
     PlotOption,
     SeedOption,
-    bad_finding,
-    deliver,
-    remark,
 )
 
 if TYPE_CHECKING:
     from adjudge.results.ranking import Anchors, Leaderboard
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verb to the command line."""
-    app.command("rank")(rank)
 
 
 #: What anchors settle, or what only a board of all battles has: not to be given with --anchors.
@@ -65,15 +62,9 @@ def rank(
     ] = None,
     l2: Annotated[float, typer.Option(help="Penalty l2 |theta|^2.")] = 0.01,
     interval: Annotated[str, typer.Option(help="bootstrap, sandwich or none.")] = "bootstrap",
-    confidence_level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
+    confidence_level: ConfidenceOption = 0.95,
     replicates: Annotated[int, typer.Option(min=2, help="Bootstrap resamples.")] = 500,
-    cluster: Annotated[
-        str,
-        typer.Option(
-            help="Column whose rows are resampled together; auto: prompt_id where it repeats; "
-            "none: single battles."
-        ),
-    ] = "auto",
+    cluster: ClusterOption = "auto",
     by: Annotated[
         str | None, typer.Option("--by", help="Column, such as language: a temperature for each.")
     ] = None,
@@ -103,11 +94,8 @@ def rank(
         float | None,
         typer.Option(help="With --evaluate: exit code 2 if the mean held-out error is above."),
     ] = None,
-    format: Annotated[
-        str | None,
-        typer.Option("--format", help="Name of a public format, where it cannot be detected."),
-    ] = None,
-    from_: Annotated[str | None, typer.Option("--from", hidden=True)] = None,
+    format: FormatOption = None,
+    from_: FormerFormatOption = None,
     baseline: Annotated[
         str | None, typer.Option(help="Arena-Hard's baseline model, for --format arena-hard.")
     ] = None,

@@ -7,12 +7,8 @@ from typing import Annotated
 
 import typer
 
-from adjudge.cli._common import OutputOption, remark
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verb to the command line."""
-    app.command("report")(report)
+from adjudge.cli._common import remark
+from adjudge.cli._options import OutputOption
 
 
 def report(

@@ -11,11 +11,6 @@ from adjudge.cli._common import deliver, remark
 from adjudge.cli._options import FiguresOption, JsonFlag, OutputOption, SeedOption
 
 
-def register(group: typer.Typer) -> None:
-    """Add the paper to `adjudge reproduce`."""
-    group.command("diagnosis")(diagnosis)
-
-
 def diagnosis(
     summeval: Annotated[
         Path | None,

@@ -7,12 +7,15 @@ from typing import Annotated
 
 import typer
 
-from adjudge.cli._common import JsonFlag, OutputOption, SeedOption, deliver, remark
-
-
-def register(group: typer.Typer) -> None:
-    """Add the paper to `adjudge reproduce`."""
-    group.command("reporting")(reporting)
+from adjudge.cli._common import deliver, remark
+from adjudge.cli._options import (
+    ConfidenceOption,
+    HumanColumnOption,
+    JsonFlag,
+    JudgeColumnOption,
+    OutputOption,
+    SeedOption,
+)
 
 
 def reporting(
@@ -28,12 +31,10 @@ def reporting(
     calibration: Annotated[
         float, typer.Option(help="With TABLE: share of rows whose labels are used.")
     ] = 0.1,
-    judge_column: Annotated[
-        str, typer.Option(help="0/1; for battles the winner: A, B, model_a, model_b.")
-    ] = "judge",
-    human_column: Annotated[str, typer.Option(help="The same from people.")] = "human",
+    judge_column: JudgeColumnOption = "judge",
+    human_column: HumanColumnOption = "human",
     by: Annotated[str, typer.Option(help="The model's column (not for battles).")] = "model",
-    confidence_level: Annotated[float, typer.Option(help="Of every interval.")] = 0.95,
+    confidence_level: ConfidenceOption = 0.95,
     figures: Annotated[
         Path | None, typer.Option(help="Folder for Figures 3 to 7 and 9 to 16.")
     ] = None,

@@ -7,13 +7,9 @@ from typing import Annotated
 
 import typer
 
-from adjudge.cli._common import JsonFlag, OutputOption, PlotOption, SeedOption, deliver
+from adjudge.cli._common import deliver
+from adjudge.cli._options import JsonFlag, OutputOption, PlotOption, SeedOption
 from adjudge.errors import ArgumentError
-
-
-def register(group: typer.Typer) -> None:
-    """Add the paper to `adjudge reproduce`."""
-    group.command("scope")(scope)
 
 
 def scope(

@@ -7,12 +7,8 @@ from typing import Annotated
 
 import typer
 
-from adjudge.cli._common import JsonFlag, OutputOption, PlotOption, SeedOption, deliver
-
-
-def register(group: typer.Typer) -> None:
-    """Add the paper to `adjudge reproduce`."""
-    group.command("soft-elo")(soft_elo)
+from adjudge.cli._common import deliver
+from adjudge.cli._options import JsonFlag, OutputOption, PlotOption, SeedOption
 
 
 def soft_elo(

@@ -18,11 +18,6 @@ from adjudge.cli._options import (
 )
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to the command line."""
-    app.command("select")(select)
-
-
 def select(
     judgments: Annotated[
         Path, typer.Argument(help="New judgments, no labels needed.", show_default=False)

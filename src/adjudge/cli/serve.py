@@ -11,11 +11,6 @@ import typer
 from adjudge.cli._common import remark, require_extra
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to the command line."""
-    app.command("serve")(serve)
-
-
 def serve(
     policy: Annotated[Path, typer.Option(help="The policy that calibrate wrote.")],
     judge: Annotated[str, typer.Option(help="The judge, as for `adjudge judge`.")],

@@ -9,8 +9,9 @@ import matplotlib as mpl
 import pytest
 from rich.console import Console
 
+from adjudge._text import safe
 from adjudge.errors import ArgumentError
-from adjudge.present.tables import interval, number, percent, safe, table
+from adjudge.present.render.terminal import rich_table
 from adjudge.present.theme import new_figure, save_figure, themed
 
 HOSTILE = "\x1b[31mred\x1b[0m [bold]not bold[/bold] \x07\r\u202eabc"
@@ -19,7 +20,7 @@ HOSTILE = "\x1b[31mred\x1b[0m [bold]not bold[/bold] \x07\r\u202eabc"
 def test_hostile_text_is_shown_and_not_obeyed() -> None:
     screen = io.StringIO()
     console = Console(file=screen, width=200, force_terminal=True, color_system=None)
-    console.print(table(["id", "n"], [(HOSTILE, 1)], title=HOSTILE))
+    console.print(rich_table(["id", "n"], [(HOSTILE, 1)], title=HOSTILE))
     shown = screen.getvalue()
     assert "[bold]not bold[/bold]" in shown
     assert "\\x1b[31mred" in shown
@@ -29,12 +30,6 @@ def test_hostile_text_is_shown_and_not_obeyed() -> None:
 
 def test_ordinary_text_stays_as_it_is() -> None:
     assert safe("naïve – 日本語\ttab\nline") == "naïve – 日本語\ttab\nline"
-
-
-def test_cells() -> None:
-    assert number(None) == "–"
-    assert percent(0.1234, 1) == "12.3 %"
-    assert interval(None, 1.0) == "unbounded"
 
 
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from adjudge._text import percent
 from adjudge.demo.check import check_judge
 from adjudge.judges.interface import Likelihood
 from adjudge.judges.judging import judge_pairs
 from adjudge.judges.spec import parse_judge
 from adjudge.present.figures.judging import judge_check_figure
-from adjudge.present.text import percent
 from adjudge.present.views import blocks_of
 from adjudge.present.views.demo import describe_share
 from adjudge.results.demo import Asking, halves

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from adjudge._text import percent
 from adjudge.errors import ArgumentError
 from adjudge.present.figures.diagnosis import axis_name
-from adjudge.present.text import percent
 from adjudge.present.theme import ACCENT, INK, MUTED, SERIES, new_figure, themed
 
 if TYPE_CHECKING:

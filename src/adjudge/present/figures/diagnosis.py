@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adjudge._text import clip, group_name, percent, span
 from adjudge._validation import FloatArray
 from adjudge.errors import ArgumentError
-from adjudge.present.text import clip, group_name, percent, span
 from adjudge.present.theme import INK, MUTED, SERIES, new_figure, themed
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adjudge._text import clip, level, number, signed
 from adjudge.errors import ArgumentError
-from adjudge.present.text import clip, level, number, signed
 from adjudge.present.theme import ACCENT, GOOD, INK, MUTED, SERIES, WARM, new_figure, themed
 from adjudge.results.estimation import (
     ClassEstimate,

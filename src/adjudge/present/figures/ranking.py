@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from adjudge._text import DASH, clip, interval, level, number, span
 from adjudge.errors import ArgumentError
-from adjudge.present.text import DASH, clip, interval, level, number, span
 from adjudge.present.theme import ACCENT, INK, MUTED, WARM, new_figure, themed
 from adjudge.results.ranking import Leaderboard, ModelRow
 

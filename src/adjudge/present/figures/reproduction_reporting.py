@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adjudge.present.text import clip, level, number
+from adjudge._text import clip, level, number
 from adjudge.present.theme import ACCENT, GOOD, INK, MUTED, SERIES, WARM, new_figure, themed
 from adjudge.results.reporting import (
     LengthCurve,

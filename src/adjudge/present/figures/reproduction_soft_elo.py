@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from adjudge._text import clip, percent
 from adjudge.errors import ArgumentError
-from adjudge.present.text import clip, percent
 from adjudge.present.theme import ACCENT, INK, MUTED, WARM, new_figure, themed
 from adjudge.results.ranking_reproduction import SoftEloReproduction, SoftEloRow
 

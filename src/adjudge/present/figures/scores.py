@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from adjudge._text import percent, signed, span
 from adjudge._validation import FloatArray
 from adjudge.errors import ArgumentError
 from adjudge.present.figures.diagnosis import axis_name, unique
-from adjudge.present.text import percent, signed, span
 from adjudge.present.theme import (
     ACCENT,
     GRID,

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adjudge._text import clip, percent
 from adjudge._validation import FloatArray
 from adjudge.errors import ArgumentError
-from adjudge.present.text import clip, percent
 from adjudge.present.theme import ACCENT, GOOD, INK, MUTED, SERIES, WARM, new_figure, themed
 from adjudge.results.evaluation import (
     Curve,

@@ -7,6 +7,7 @@ from html import escape
 from importlib.resources import files
 from itertools import groupby
 
+from adjudge._text import safe
 from adjudge.errors import ArgumentError
 from adjudge.present.blocks import (
     Block,
@@ -22,7 +23,6 @@ from adjudge.present.blocks import (
     Table,
 )
 from adjudge.present.render.svg import inline_svg
-from adjudge.present.text import safe
 
 #: The file needs nothing but itself; this makes the browser hold it to that.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'"

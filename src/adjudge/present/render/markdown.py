@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from adjudge._text import safe
 from adjudge.present.blocks import (
     Block,
     Document,
@@ -16,7 +17,6 @@ from adjudge.present.blocks import (
     Sides,
     Table,
 )
-from adjudge.present.text import safe
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
 

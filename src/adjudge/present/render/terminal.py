@@ -10,8 +10,8 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from adjudge._text import safe
 from adjudge.present.blocks import Block, Facts, Figure, Heading, Headline, Note, Sides, Table
-from adjudge.present.text import safe
 
 _STYLES = {"plain": "", "good": "green", "bad": "yellow"}
 #: The width of plain text: wide tables keep their lines whole.

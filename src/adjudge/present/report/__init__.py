@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from adjudge._text import count
 from adjudge._validation import one_of
 from adjudge.io._atomic import replacing
 from adjudge.present.blocks import Document, Part, Section
@@ -15,7 +16,6 @@ from adjudge.present.render.markdown import render_markdown
 from adjudge.present.report.appendix import appendix_section
 from adjudge.present.report.doubtful import doubtful_part
 from adjudge.present.report.folder import Folder, ResultFile, read_folder
-from adjudge.present.text import count
 from adjudge.present.views import blocks_of, rooms
 
 FORMATS = ("html", "md", "json")

@@ -6,9 +6,9 @@ from typing import Any
 
 import polars as pl
 
+from adjudge._text import count
 from adjudge.present.blocks import Block, Heading, Part, Sides
 from adjudge.present.report.folder import Folder
-from adjudge.present.text import count
 from adjudge.results.selection import Policy
 
 _MOST = 10

@@ -38,9 +38,6 @@ def blocks_of(result: Result) -> list[Block]:
     """What the result shows, everywhere."""
     view = view_of(type(result))
     if view is None:
-        lines = getattr(result, "lines", None)  # results whose view is not written yet
-        if lines is not None:
-            return [Note(tuple(lines()))]
         return [Note(tuple(f"{name}: {value}" for name, value in result.to_dict().items()))]
     return view(result)
 

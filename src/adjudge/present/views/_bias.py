@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial, singledispatch
 
-from adjudge.errors import ArgumentError
-from adjudge.present.blocks import Block, Figure, Headline, Note, Table, table_of
-from adjudge.present.figures.bias import bias_figure, reliability_figure
-from adjudge.present.text import (
+from adjudge._text import (
     DASH,
     count,
     group_name,
@@ -20,6 +17,9 @@ from adjudge.present.text import (
     percent_interval,
     signed,
 )
+from adjudge.errors import ArgumentError
+from adjudge.present.blocks import Block, Figure, Headline, Note, Table, table_of
+from adjudge.present.figures.bias import bias_figure, reliability_figure
 from adjudge.results.bias import (
     Agreement,
     BiasMeasures,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from adjudge._text import count, left_out, number, percent
 from adjudge.present.blocks import Block, Figure, Headline, Note, Table
 from adjudge.present.figures.selection import (
     draw_coverage,
@@ -13,7 +14,6 @@ from adjudge.present.figures.selection import (
     panel,
     plan_figure,
 )
-from adjudge.present.text import count, left_out, number, percent
 from adjudge.results.evaluation import Evaluation, JudgeKey, MethodRisk, SelectionPlan
 
 #: The alpha of the paper's Table 3; shown first where it was run.

@@ -8,6 +8,7 @@ from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING
 
+from adjudge._text import DASH, count, interval, left_out, level, number, percent, signed
 from adjudge.present.blocks import (
     Block,
     Fact,
@@ -28,7 +29,6 @@ from adjudge.present.figures.ranking_evaluation import (
     residual_figure,
     width_figure,
 )
-from adjudge.present.text import DASH, count, interval, left_out, level, number, percent, signed
 from adjudge.results.ranking import ConformalRow, Leaderboard, RankAgreement, Temperature
 
 if TYPE_CHECKING:

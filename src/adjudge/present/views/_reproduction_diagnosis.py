@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from adjudge._text import DASH, number, percent, signed, span
 from adjudge.present.blocks import Block, Headline, Note, Table, table_of
-from adjudge.present.text import DASH, number, percent, signed, span
 from adjudge.results.diagnosis_reproduction import (
     DiagnosisReproduction,
     PublishedSets,

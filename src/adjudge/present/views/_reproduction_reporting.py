@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from statistics import mean, median
 
+from adjudge._text import count, left_out, level, number, percent, signed
 from adjudge.present.blocks import Block, Figure, Headline, Note, Table
 from adjudge.present.figures.reproduction_reporting import (
     describe_protocol,
@@ -15,7 +16,6 @@ from adjudge.present.figures.reproduction_reporting import (
     setting_figure,
     shift_figure,
 )
-from adjudge.present.text import count, left_out, level, number, percent, signed
 from adjudge.results.reporting import ReportingReproduction, Simulation
 
 #: Figure 6 of the paper is the setting of its Figure 10.

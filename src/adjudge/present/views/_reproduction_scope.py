@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
+from adjudge._text import count, number, percent
 from adjudge.present.blocks import Block, Figure, Headline, Note, Table
 from adjudge.present.figures.selection import scope_figure
-from adjudge.present.text import count, number, percent
 from adjudge.present.views._evaluation import signals_table
 from adjudge.results.evaluation import JudgeKey, MethodRisk, ReproducedSet, ScopeReproduction
 

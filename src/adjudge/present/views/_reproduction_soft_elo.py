@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from adjudge._text import DASH, count, level, number, percent, signed
 from adjudge.present.blocks import Block, Figure, Headline, Note, Table
 from adjudge.present.figures.reproduction_soft_elo import (
     compared,
@@ -12,7 +13,6 @@ from adjudge.present.figures.reproduction_soft_elo import (
     error_figure,
     row_names,
 )
-from adjudge.present.text import DASH, count, level, number, percent, signed
 from adjudge.present.views._ranking_evaluation import quarters
 from adjudge.results.ranking_reproduction import (
     FamilyResiduals,

@@ -7,15 +7,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from functools import partial
 
-from adjudge.present.blocks import Block, Figure, Headline, Note, Table, table_of
-from adjudge.present.figures.diagnosis import cycles_figure
-from adjudge.present.figures.scores import (
-    agreement_figure,
-    coverage_figure,
-    sizes_figure,
-    width_figure,
-)
-from adjudge.present.text import (
+from adjudge._text import (
     DASH,
     count,
     group_name,
@@ -27,6 +19,14 @@ from adjudge.present.text import (
     percent_interval,
     signed,
     span,
+)
+from adjudge.present.blocks import Block, Figure, Headline, Note, Table, table_of
+from adjudge.present.figures.diagnosis import cycles_figure
+from adjudge.present.figures.scores import (
+    agreement_figure,
+    coverage_figure,
+    sizes_figure,
+    width_figure,
 )
 from adjudge.present.views import View
 from adjudge.present.views._bias import MANY_ROWS, describe, view_diagnosis, view_report

@@ -8,6 +8,7 @@ from functools import partial
 from itertools import combinations
 from typing import TypeVar
 
+from adjudge._text import DASH, count, interval, left_out, level, number, signed
 from adjudge.present.blocks import Block, Fact, Facts, Figure, Heading, Headline, Note, Table, Tone
 from adjudge.present.figures.estimation import (
     class_figure,
@@ -16,7 +17,6 @@ from adjudge.present.figures.estimation import (
     group_figure,
     plan_figure,
 )
-from adjudge.present.text import DASH, count, interval, left_out, level, number, signed
 from adjudge.present.views import View
 from adjudge.results.base import Result
 from adjudge.results.estimation import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from adjudge._text import count, left_out, number, percent
 from adjudge.present.blocks import Block, Fact, Facts, Headline, Note, Table
-from adjudge.present.text import count, left_out, number, percent
 from adjudge.present.views import View
 from adjudge.results.base import Result
 from adjudge.results.judging import Judging, JudgingPlan

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import ceil
 
+from adjudge._text import DASH, count, interval, left_out, level, number, percent, signed
 from adjudge.present.blocks import Block, Fact, Facts, Figure, Headline, Note, Table, table_of
 from adjudge.present.figures.ranking import (
     first_place,
@@ -14,7 +15,6 @@ from adjudge.present.figures.ranking import (
     rank_range,
     spell_range,
 )
-from adjudge.present.text import DASH, count, interval, left_out, level, number, percent, signed
 from adjudge.present.views import View
 from adjudge.present.views._ranking_evaluation import (
     agreement_facts,

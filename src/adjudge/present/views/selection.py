@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
+from adjudge._text import DASH, count, left_out, number, percent
 from adjudge.present.blocks import Block, Fact, Facts, Figure, Headline, Note, Table
 from adjudge.present.figures.selection import policy_figure
-from adjudge.present.text import DASH, count, left_out, number, percent
 from adjudge.present.views import View
 from adjudge.present.views._evaluation import view_evaluation, view_plan
 from adjudge.results.base import Result

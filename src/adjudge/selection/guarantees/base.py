@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -41,15 +40,6 @@ class Labels:
             np.concatenate([part.errors for part in parts]),
             np.concatenate(weights) if weights else None,
         )
-
-
-def percent(share: float | Fraction) -> str:
-    """A share as promises write it.
-
-    >>> percent(0.1), percent(0.125)
-    ('10 %', '12.5 %')
-    """
-    return f"{100 * float(share):.3g} %"
 
 
 class Guarantee(Method):

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
+from adjudge._text import level
 from adjudge._validation import (
     BoolArray,
     FloatArray,
@@ -20,7 +21,7 @@ from adjudge._validation import (
 )
 from adjudge.errors import ArgumentError
 from adjudge.results.selection import BatchSelection, Rule
-from adjudge.selection.guarantees.base import Guarantee, Labels, percent
+from adjudge.selection.guarantees.base import Guarantee, Labels
 from adjudge.selection.split_counts import Levels, SplitCounts, SplitOutcome
 from adjudge.selection.thresholds import at_most
 
@@ -290,7 +291,7 @@ class Fdr(Guarantee):
 
     def promise(self, levels: Levels) -> str:
         return (
-            f"in expectation over labels and batches, at most {percent(levels.alpha)} of the "
+            f"in expectation over labels and batches, at most {level(float(levels.alpha))} of the "
             "verdicts accepted from a batch are wrong, in finite samples"
         )
 

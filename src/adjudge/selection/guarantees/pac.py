@@ -13,9 +13,10 @@ from scipy import stats
 from scipy.special import rel_entr
 
 from adjudge._stats import binomial_lower_tail
+from adjudge._text import level
 from adjudge._validation import BoolArray, IntArray, exact_level
 from adjudge.results.selection import Rule, Threshold
-from adjudge.selection.guarantees.base import Guarantee, Labels, percent
+from adjudge.selection.guarantees.base import Guarantee, Labels
 from adjudge.selection.split_counts import Levels, SplitCounts, SplitOutcome
 from adjudge.selection.thresholds import SortedScores, sort_scores, threshold_at
 
@@ -234,9 +235,9 @@ class Pac(Guarantee):
 
     def promise(self, levels: Levels) -> str:
         return (
-            f"with probability at least {percent(1 - levels.delta)} over the labels drawn, the "
-            "error rate of everything this rule will ever accept is at most "
-            f"{percent(levels.alpha)}"
+            f"with probability at least {level(float(1 - levels.delta))} over the labels drawn, "
+            "the error rate of everything this rule will ever accept is at most "
+            f"{level(float(levels.alpha))}"
         )
 
     def not_promised(self, levels: Levels) -> str:

@@ -7,9 +7,10 @@ from fractions import Fraction
 
 from numpy.typing import ArrayLike
 
+from adjudge._text import level
 from adjudge._validation import exact_level
 from adjudge.results.selection import Rule, Threshold
-from adjudge.selection.guarantees.base import Guarantee, Labels, percent
+from adjudge.selection.guarantees.base import Guarantee, Labels
 from adjudge.selection.split_counts import Levels, SplitCounts, SplitOutcome
 from adjudge.selection.thresholds import at_most, sort_scores, threshold_at
 
@@ -57,7 +58,7 @@ class Scope(Guarantee):
 
     def promise(self, levels: Levels) -> str:
         return (
-            f"averaged over calibration sets, at most {percent(levels.alpha)} of the accepted "
+            f"averaged over calibration sets, at most {level(float(levels.alpha))} of the accepted "
             "verdicts are wrong (seen in every simulation tried; the published proof does not show "
             "it)"
         )

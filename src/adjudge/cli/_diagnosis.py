@@ -1,9 +1,8 @@
-"""`adjudge diagnose`: where the judge breaks. One file per question; here is what they share."""
+"""What the three verbs of `adjudge diagnose` share: columns, families, thresholds."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -11,21 +10,6 @@ import typer
 
 from adjudge.cli._common import bad_finding, remark
 from adjudge.errors import ArgumentError
-
-#: Each names a module `diagnose_<question>` with `register(group)`.
-QUESTIONS: tuple[str, ...] = ("transitivity", "scores", "bias")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verb to the command line."""
-    group = typer.Typer(
-        help="Where the judge breaks: cycles, scores people do not share, biases.",
-        no_args_is_help=True,
-    )
-    for question in QUESTIONS:
-        import_module(f"adjudge.cli.diagnose_{question}").register(group)
-    app.add_typer(group, name="diagnose")
-
 
 ColumnOption = Annotated[
     list[str] | None,
