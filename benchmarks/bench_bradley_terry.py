@@ -25,7 +25,7 @@ import polars as pl  # noqa: E402
 
 from adjudge.ranking import bradley_terry, count_wins  # noqa: E402
 from adjudge.ranking.bootstrap import bootstrap_strengths  # noqa: E402
-from adjudge.ranking.counts import code_names, outcome_targets  # noqa: E402
+from adjudge.rows.outcomes import code_names, outcome_targets  # noqa: E402
 
 
 def best_of(run: Callable[[], Any], times: int = 3) -> tuple[float, Any]:
@@ -144,7 +144,7 @@ def main() -> None:
     _, a, b = code_names(frame["model_a"], frame["model_b"])
     y = outcome_targets(frame["winner"], "winner")
     seconds, drawn = best_of(
-        lambda: bootstrap_strengths(fit, a, b, y, replicates=options.replicates, rng=0), 2
+        lambda: bootstrap_strengths(fit, a, b, y, replicates=options.replicates, seed=0), 2
     )
     print(f"{options.replicates} bootstraps of it")
     print(f"  adjudge            {seconds:8.3f} s")

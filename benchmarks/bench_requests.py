@@ -21,7 +21,8 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from adjudge.judges.backends.openai import OpenAIBackend, as_chat
+from adjudge.judges.backends._chat_server import as_chat
+from adjudge.judges.backends.openai import OpenAIBackend
 from adjudge.judges.interface import Question
 from adjudge.judges.judging import judge_pairs
 from adjudge.judges.protocols.preference import Preference

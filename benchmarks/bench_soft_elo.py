@@ -25,8 +25,9 @@ import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
 from scipy.optimize import minimize, minimize_scalar  # noqa: E402
 
-from adjudge.ranking import battles_from_frame, hold_out_each, human_reference  # noqa: E402
-from adjudge.ranking.soft_elo import fixed_rule, soft_rule  # noqa: E402
+from adjudge.ranking import hold_out_each, human_reference  # noqa: E402
+from adjudge.ranking.targets import fixed_rule, soft_rule  # noqa: E402
+from adjudge.rows.battles import code_battles  # noqa: E402
 from adjudge.simulate.battles import simulate_battles  # noqa: E402
 
 L2 = 0.01
@@ -155,7 +156,7 @@ def main() -> None:
         best = float("inf")
         for _ in range(3):
             began = time.process_time()
-            battles, _ = battles_from_frame(world.frame)
+            battles = code_battles(world.frame)
             human = human_reference(battles, l2=L2)
             soft = hold_out_each(battles, soft_rule(battles), l2=L2, replicates=RESAMPLES)
             if part != "human and soft":

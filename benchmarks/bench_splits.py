@@ -52,14 +52,14 @@ def main() -> None:
     seconds = []
     for _ in range(7):
         start = time.perf_counter()
-        table = split_risks(scores, errors, alphas=ALPHAS, methods=["scope"], n_splits=SPLITS)
+        table = split_risks(scores, errors, alphas=ALPHAS, methods=["scope"], splits=SPLITS)
         seconds.append(time.perf_counter() - start)
     fast = min(seconds)
     print(f"sorted Python loop: {slow:.2f} s ({LOOPED} splits timed, scaled to {SPLITS:,})")
     print(f"split_risks, scope: {fast * 1e3:.1f} ms, {slow / fast:.0f} x faster (goal: 50)")
 
     start = time.perf_counter()
-    split_risks(scores, errors, alphas=ALPHAS, confidence=1 - scores / 2, n_splits=SPLITS)
+    split_risks(scores, errors, alphas=ALPHAS, confidence=1 - scores / 2, splits=SPLITS)
     print(f"split_risks, all six methods: {(time.perf_counter() - start) * 1e3:.1f} ms")
     print("alpha  coverage loop / ours   risk loop / ours")
     for row in table:

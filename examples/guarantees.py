@@ -11,15 +11,15 @@ from fractions import Fraction
 
 import numpy as np
 
+from adjudge.rows.clusters import one_row_per_cluster
 from adjudge.selection import (
     calibrate_jury,
     fdr_select,
     mean_jury,
-    one_row_per_cluster,
     pac_threshold,
     scope_threshold,
 )
-from adjudge.selection.pac import allowed_table
+from adjudge.selection.guarantees.pac import allowed_table
 from adjudge.simulate.selective import (
     ScoredWorld,
     confidently_wrong,
@@ -127,7 +127,7 @@ def prompts_repeat(repeats: int) -> None:
     world, by_row, by_prompt = uninformative(0.20), [], []
     for _ in range(repeats):
         s, e, prompt = draw_clusters(world, prompts=20, rows=10, seed=rng)
-        kept = one_row_per_cluster(prompt, rng=rng)
+        kept = one_row_per_cluster(prompt, seed=rng)
         by_row.append(true_rate(world, scope_threshold(s, e, alpha=ALPHA)))
         by_prompt.append(true_rate(world, scope_threshold(s[kept], e[kept], alpha=ALPHA)))
     print(f"   rows taken as independent: mean share {np.mean(by_row):.3f}")

@@ -21,10 +21,19 @@ settings.register_profile("patient", settings(), deadline=None)
 settings.load_profile("patient")
 
 
+@pytest.fixture(scope="session")
+def data_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("data")
+
+
 @pytest.fixture(autouse=True)
-def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests run in an empty folder: none may lean on a file of the checkout or leave one there."""
+def _own_folder(tmp_path: Path, data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests run in an empty folder: none may lean on a file of the checkout or leave one there.
+
+    Nor in the user's own data folder, where batches under way are listed.
+    """
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(data_folder))
 
 
 class JudgeServer:

@@ -38,7 +38,6 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "rows_to_label",
     ),
     "adjudge.io": (
-        "join_labels",
         "open_battles",
         "open_judgments",
         "open_pairs",
@@ -55,7 +54,13 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "read_tournaments",
         "write_rows",
     ),
-    "adjudge.judges": ("judge_pairs", "judge_pairs_async"),
+    "adjudge.judges": (
+        "JudgingOptions",
+        "JudgingRun",
+        "judge_pairs",
+        "judge_pairs_async",
+        "plan_judging",
+    ),
     "adjudge.ranking": (
         "bradley_terry",
         "count_wins",
@@ -68,6 +73,13 @@ _ROOMS: dict[str, tuple[str, ...]] = {
         "rank",
     ),
     "adjudge.records": ("Item", "Judgment", "Label", "Pair", "Score"),
+    "adjudge.rows": (
+        "join_labels",
+        "prepare_battles",
+        "prepare_grades",
+        "prepare_judgments",
+        "prepare_scores",
+    ),
     "adjudge.selection": (
         "calibrate",
         "evaluate",

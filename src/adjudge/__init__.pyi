@@ -24,7 +24,6 @@ from adjudge.estimation import plan_from_table as plan_from_table
 from adjudge.estimation import plan_rate as plan_rate
 from adjudge.estimation import profile_interval as profile_interval
 from adjudge.estimation import rows_to_label as rows_to_label
-from adjudge.io import join_labels as join_labels
 from adjudge.io import open_battles as open_battles
 from adjudge.io import open_judgments as open_judgments
 from adjudge.io import open_pairs as open_pairs
@@ -40,8 +39,11 @@ from adjudge.io import read_scores as read_scores
 from adjudge.io import read_table as read_table
 from adjudge.io import read_tournaments as read_tournaments
 from adjudge.io import write_rows as write_rows
+from adjudge.judges import JudgingOptions as JudgingOptions
+from adjudge.judges import JudgingRun as JudgingRun
 from adjudge.judges import judge_pairs as judge_pairs
 from adjudge.judges import judge_pairs_async as judge_pairs_async
+from adjudge.judges import plan_judging as plan_judging
 from adjudge.ranking import bradley_terry as bradley_terry
 from adjudge.ranking import count_wins as count_wins
 from adjudge.ranking import fit_temperature as fit_temperature
@@ -56,6 +58,11 @@ from adjudge.records import Judgment as Judgment
 from adjudge.records import Label as Label
 from adjudge.records import Pair as Pair
 from adjudge.records import Score as Score
+from adjudge.rows import join_labels as join_labels
+from adjudge.rows import prepare_battles as prepare_battles
+from adjudge.rows import prepare_grades as prepare_grades
+from adjudge.rows import prepare_judgments as prepare_judgments
+from adjudge.rows import prepare_scores as prepare_scores
 from adjudge.selection import calibrate as calibrate
 from adjudge.selection import evaluate as evaluate
 from adjudge.selection import fdr_select as fdr_select
@@ -74,6 +81,8 @@ __all__ = [
     "AdjudgeError",
     "Counts",
     "Item",
+    "JudgingOptions",
+    "JudgingRun",
     "Judgment",
     "Label",
     "Pair",
@@ -113,11 +122,16 @@ __all__ = [
     "place",
     "plan_battles",
     "plan_from_table",
+    "plan_judging",
     "plan_rate",
     "plan_selection",
     "position_bias",
     "prediction_powered",
     "preference_entropy",
+    "prepare_battles",
+    "prepare_grades",
+    "prepare_judgments",
+    "prepare_scores",
     "profile_interval",
     "rank",
     "read_battles",

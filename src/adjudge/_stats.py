@@ -7,6 +7,7 @@ confidence. Everything here works on checked arrays; the rooms do the checking.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -67,12 +68,30 @@ def normal_quantile(confidence_level: float) -> float:
 
 # --- clusters --------------------------------------------------------------------------------
 
+#: Marks the key of a row that has no cluster; no cluster of a file can be called so.
+_ALONE = object()
 
-def cluster_codes(clusters: NDArray[np.generic] | list[object]) -> tuple[IntArray, int]:
-    """Codes 0..G-1 in order of first appearance, and G."""
+
+def cluster_codes(
+    clusters: NDArray[np.generic] | Sequence[object], rows: Sequence[object] | None = None
+) -> tuple[IntArray, int]:
+    """Codes 0..G-1 in order of first appearance, and G.
+
+    A row without a cluster (None or NaN) is a cluster of its own: nobody said that it is like
+    another. `rows` names the rows, where one is listed more than once (a pair that several judges
+    saw); without it every row is another.
+
+    >>> cluster_codes(["p", None, "p", None])
+    (array([0, 1, 0, 2]), 3)
+    """
     seen: dict[object, int] = {}
+    names: Sequence[object] = range(len(clusters)) if rows is None else rows
+    keys = (
+        (_ALONE, name) if key is None or key != key else key
+        for key, name in zip(clusters, names, strict=True)
+    )
     codes = np.fromiter(
-        (seen.setdefault(key, len(seen)) for key in clusters), dtype=np.int64, count=len(clusters)
+        (seen.setdefault(key, len(seen)) for key in keys), dtype=np.int64, count=len(clusters)
     )
     return codes, len(seen)
 

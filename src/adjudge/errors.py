@@ -11,18 +11,43 @@
     │   ├── BackendMissingError        an extra or weights are not installed
     │   └── JudgeRefusedError          the server said no for good (key, model, request)
     └── StoreError                     the store cannot be opened or written
+        ├── StoreMissingError          opened to be read, and there is none
         └── StoreVersionError          written by a newer adjudge
 
-A judge's bad answer is not an exception: it is a row with a status. Infeasible is a result.
+A judge's bad answer is not an exception: it is a row with a status. Infeasible is a result. Every
+error survives pickling, so that one raised in a process pool arrives as itself.
 """
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
+from typing import Any
 
 
 class AdjudgeError(Exception):
     """Base of all errors raised on purpose; `str(error)` is one line fit for a person."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # By default an exception is made again from its message alone, which no constructor with
+        # arguments of its own can take.
+        fields = {name: _portable(value) for name, value in vars(self).items()}
+        return _rebuild, (type(self), self.args, fields)
+
+
+def _rebuild(kind: type[AdjudgeError], args: tuple[Any, ...], fields: dict[str, Any]) -> Any:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(fields)
+    return error
+
+
+def _portable(value: object) -> object:
+    """The value itself, or its repr where it cannot travel (a lambda, a connection)."""
+    try:
+        pickle.dumps(value)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return repr(value)
+    return value
 
 
 class InputError(AdjudgeError, ValueError):
@@ -102,6 +127,10 @@ class JudgeRefusedError(JudgeError):
 
 class StoreError(AdjudgeError):
     """The store cannot be opened, read or written."""
+
+
+class StoreMissingError(StoreError):
+    """There is no store at this place, and one opened only to be read is not made."""
 
 
 class StoreVersionError(StoreError):

@@ -49,20 +49,36 @@ class Registry(Generic[T]):
         self.group = group
         self._builtins = dict(builtins)
         self._loaded: dict[str, T] = {}
+        self._added: dict[str, T] = {}
 
     @cached_property
     def _plugins(self) -> dict[str, EntryPoint]:
         return {entry.name: entry for entry in entry_points(group=self.group)}
 
     def __contains__(self, name: str) -> bool:
-        return name in self._builtins or name in self._plugins
+        return name in self._builtins or name in self._plugins or name in self._added
 
     def __iter__(self) -> Iterator[str]:
         yield from self._builtins
         yield from (name for name in sorted(self._plugins) if name not in self._builtins)
+        yield from self._added
+
+    def add(self, name: str, thing: T) -> None:
+        """Make an object known in this process; a name that is taken is refused."""
+        if name in self:
+            raise ArgumentError(self.noun, name, "is taken; choose another name")
+        self._added[name] = thing
+
+    def remove(self, name: str) -> None:
+        """Forget an object that `add` made known."""
+        if name not in self._added:
+            raise ArgumentError(self.noun, name, "was not added here")
+        del self._added[name]
 
     def load(self, name: str) -> T:
         """The object of that name; an unknown name is refused with all that are known."""
+        if name in self._added:
+            return self._added[name]
         if name not in self._loaded:
             if name not in self:
                 raise ArgumentError(self.noun, name, "choose one of " + ", ".join(self))

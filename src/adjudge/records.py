@@ -48,6 +48,33 @@ class Item:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
+#: What a judge is asked about.
+Subject = Pair | Item
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What came back for one question to a judge: only what was measured.
+
+    `logprobs` maps options to log probabilities not yet normalised over the options. An option in
+    `censored` was not among those the server returned; its entry is an upper bound. `counts` holds
+    how often each option was drawn by a judge without log probabilities.
+    """
+
+    status: Status
+    text: str | None = None
+    logprobs: Mapping[str, float] | None = None
+    censored: frozenset[str] = frozenset()
+    counts: Mapping[str, int] | None = None
+    mean_logprob: float | None = None
+    scored_tokens: int | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    latency_s: float | None = None
+    error: str | None = None
+    raw: str | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgment:
     """What one judge, asked by one protocol, said of one pair.

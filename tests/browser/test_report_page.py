@@ -39,7 +39,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     write_result(judged.summary, folder / "judging.json")
     write_result(calibrate(folder / "judgments.jsonl", alpha=0.1), folder / "policy.json")
-    write_result(evaluate(folder / "judgments.jsonl", n_splits=50), folder / "evaluation.json")
+    write_result(evaluate(folder / "judgments.jsonl", splits=50), folder / "evaluation.json")
     return write_report(folder, folder / "report.html", title=f"Report {HOSTILE}")
 
 

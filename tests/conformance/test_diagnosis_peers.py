@@ -9,7 +9,7 @@ from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
 from adjudge.diagnosis import agreement, count_cycles
-from adjudge.diagnosis._widths import spearman, width_agreement
+from adjudge.diagnosis._score_evaluation import spearman, width_agreement
 
 
 @pytest.mark.parametrize("gaps", [0.0, 0.3])
@@ -20,9 +20,9 @@ def test_cycles_as_networkx_counts_them(gaps: float) -> None:
     missing = np.triu(rng.random((25, 25)) < gaps, 1)
     wins &= ~(missing | missing.T)
     census = nx.triadic_census(nx.from_numpy_array(wins.astype(int), create_using=nx.DiGraph))
-    found = count_cycles(wins)
-    assert found.cycles == census["030C"]
-    assert found.triples == census["030C"] + census["030T"]
+    result = count_cycles(wins)
+    assert result.cycles == census["030C"]
+    assert result.triples == census["030C"] + census["030T"]
 
 
 @pytest.mark.parametrize("weights", [None, "quadratic"])
@@ -31,8 +31,9 @@ def test_kappa_as_scikit_learn_computes_it(weights: str | None) -> None:
     judge = rng.integers(1, 6, 400)
     human = np.clip(judge + rng.integers(-1, 2, 400), 1, 5)
     level = "nominal" if weights is None else "interval"
-    found = agreement(judge.tolist(), human.tolist(), level=level)
-    assert found.kappa == pytest.approx(cohen_kappa_score(judge, human, weights=weights), abs=1e-12)
+    result = agreement(judge.tolist(), human.tolist(), level=level)
+    peer = cohen_kappa_score(judge, human, weights=weights)
+    assert result.kappa == pytest.approx(peer, abs=1e-12)
 
 
 def test_spearman_as_scipy_computes_it() -> None:

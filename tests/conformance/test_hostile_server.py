@@ -18,9 +18,9 @@ import pytest
 
 from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
 from adjudge.judges.backends.openai import OpenAIBackend
-from adjudge.judges.interface import Choice, Data, Message, Question, Reply, Text
+from adjudge.judges.interface import Choice, Data, Message, Question, Text
 from adjudge.judges.protocols.preference import Preference
-from adjudge.records import Judgment, Pair
+from adjudge.records import Judgment, Pair, Reply
 
 KEY = "sk-test-THIS-IS-A-SECRET-0123456789"
 
@@ -399,8 +399,8 @@ def test_every_request_takes_its_turn_retries_too(judge_server: Any) -> None:
 
 
 def test_a_stopped_run_does_not_wait_for_turns_that_nobody_takes(judge_server: Any) -> None:
+    from adjudge.judges.flow import Stop
     from adjudge.judges.judging import judge_pairs
-    from adjudge.judges.stopping import Stop
 
     stop = Stop()
     pairs = [replace(PAIR, id=str(i), prompt=f"{i}+{i}?") for i in range(20)]

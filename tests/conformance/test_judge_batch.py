@@ -10,9 +10,11 @@ import pytest
 
 from adjudge.errors import ArgumentError, JudgeRefusedError
 from adjudge.judges import judge_pairs
+from adjudge.judges.backends.openai import OpenAIBackend
+from adjudge.judges.flow import Stop
 from adjudge.judges.prices import Price
-from adjudge.judges.stopping import Stop
 from adjudge.simulate.pairs import simulate_pairs
+from adjudge.store import use_store
 
 PAIRS = simulate_pairs(40, seed=2)
 KEY = "sk-batch-test-0123456789"
@@ -80,6 +82,72 @@ def test_half_the_price_and_max_cost_before_sending(judge_server: Any) -> None:
     stopped = judged(judge_server, prices=prices, max_cost=0.001, store="other.db")
     assert (stopped.summary.stopped, stopped.summary.calls_made) == ("max_cost", 0)
     assert judge_server.log() == []
+
+
+def jobs(root: Path) -> list[str]:
+    return [path.parent.name for path in root.rglob("adjudge-*.json")]
+
+
+def interrupt_once(server: Any, **options: Any) -> Any:
+    stop = Stop()
+    return judged(server, stop=stop, progress=lambda _: stop.interrupt(), **options)
+
+
+def test_what_is_under_way_is_listed_by_judge_and_store(
+    judge_server: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Two stores of one judge never take each other's answers; nothing comes from their names."""
+    judge_server.script("ok", polls_needed=4)
+    data = tmp_path / "data"
+    monkeypatch.setenv("XDG_DATA_HOME", str(data))
+    assert interrupt_once(judge_server, store="one.db").summary.stopped == "interrupted"
+    assert interrupt_once(judge_server, store="sqlite:///two.db").summary.stopped == "interrupted"
+    first, second = jobs(data / "adjudge" / "batches")
+    assert first != second
+    assert first.partition("-")[0] == second.partition("-")[0]
+    assert not any(path.name.endswith(".batches") for path in tmp_path.iterdir())
+    Path("one.db").rename("moved.db")
+    moved = judged(judge_server, store="moved.db")
+    assert moved.summary.calls == {"ok": 80}
+    with use_store("two.db") as store:
+        assert judged(judge_server, store=store).summary.calls == {"ok": 80}
+    assert judge_server.counts()["requests"] == 160
+    assert list((data / "adjudge" / "batches").iterdir()) == []
+
+
+def test_the_list_of_batches_can_be_kept_elsewhere(judge_server: Any, tmp_path: Path) -> None:
+    judge_server.script("ok", polls_needed=3)
+    interrupt_once(judge_server, batch_folder=tmp_path / "mine")
+    assert len(jobs(tmp_path / "mine")) == 1
+    assert judged(judge_server, batch_folder=tmp_path / "mine").summary.calls == {"ok": 80}
+
+
+def test_a_store_that_is_forgotten_cannot_hold_a_batch(judge_server: Any) -> None:
+    with (
+        use_store(None) as store,
+        pytest.raises(ArgumentError, match="a batch outlives this process"),
+    ):
+        judged(judge_server, store=store)
+    assert judge_server.log() == []
+
+
+class Resold(OpenAIBackend):
+    """Another name, the same service: whether it has batches comes with the class."""
+
+    batch_price = 0.25
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("m", **options)
+        self.name = "resold:m"
+
+
+def test_a_backend_of_another_name_has_batches(judge_server: Any) -> None:
+    prices = {"resold:m": Price(1000.0, 0.0, "test")}
+    judge = Resold(base_url=judge_server.base_url)
+    run = judge_pairs(PAIRS, judge=judge, batch=True, poll_s=0.05, store="b.db", prices=prices)
+    assert run.summary.price_source == "test, 25 % of it in a batch"
+    single = judge_pairs(PAIRS, judge=judge, store="b.db", prices=prices)
+    assert run.summary.cost == pytest.approx(0.25 * single.summary.cost)
 
 
 @pytest.mark.parametrize("options", [{"store": None}, {"rpm": 10.0}, {"judge": "simulated:"}])

@@ -35,8 +35,8 @@ def judge(server: Any, rows: list[dict[str, str]], *options: str) -> Any:
     Path("pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     program = (
         # The command line with less patience: a test cannot wait for real backoff.
-        "import sys, functools, adjudge.judges.backends.openai as o; "
-        "o.OpenAIBackend.__init__.__kwdefaults__.update(max_attempts=3, first_pause_s=0.01); "
+        "from adjudge.judges.backends._chat_server import ChatServerBackend as b; "
+        "b.__init__.__kwdefaults__.update(max_attempts=3, first_pause_s=0.01); "
         "from adjudge.cli import main; main()"
     )
     command = [sys.executable, "-c", program, "judge", "pairs.jsonl", "--judge", "openai:m"]

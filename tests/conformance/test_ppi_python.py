@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from adjudge.estimation.difference import difference
-from adjudge.estimation.ppi import ppi
+from adjudge.estimation.ppi import difference, ppi
 from adjudge.estimation.sample import make_sample
 
 ppi_py = pytest.importorskip("ppi_py")

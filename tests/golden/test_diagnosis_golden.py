@@ -21,7 +21,7 @@ PUBLISHED = {"nominal": 0.743, "ordinal": 0.815, "interval": 0.849}
 def test_krippendorffs_own_example(level: str) -> None:
     units = [list(unit) for unit in zip(*OBSERVERS, strict=True)]
     # Any judge will do: the alpha of the four observers is the human ceiling.
-    found = agreement([1] * len(units), units, level=level)
-    assert found.ceiling is not None
-    assert found.ceiling.alpha == pytest.approx(PUBLISHED[level], abs=5e-4)
-    assert found.ceiling.n == 11
+    result = agreement([1] * len(units), units, level=level)
+    assert result.ceiling is not None
+    assert result.ceiling.alpha == pytest.approx(PUBLISHED[level], abs=5e-4)
+    assert result.ceiling.n == 11

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from adjudge.cli import run
-from adjudge.present.reproduction_diagnosis import reproduction_figures, reproduction_view
+from adjudge.present.figures.reproduction_diagnosis import save_figures
 from adjudge.reproduce.diagnosis import (
     ALPHAS,
     CRITERIA,
@@ -58,7 +56,7 @@ def test_means_of_table_4_are_those_printed_below_it() -> None:
         assert np.mean(pairs) == pytest.approx(printed[criterion], abs=0.0051)
 
 
-def test_tables_3_and_4_stand_beside_ours(done: DiagnosisRun) -> None:
+def test_tables_3_and_4_are_compared_with_ours(done: DiagnosisRun) -> None:
     paper = {s.criterion: s for s in done.summary.published_signals}
     assert paper["consistency"].error == pytest.approx(0.2875)
     assert paper["fluency"].error is None
@@ -132,9 +130,7 @@ def _summeval(path: Path, documents: int = 32, systems: int = 16) -> Path:
 
 
 def test_the_view_names_every_data_set(done: DiagnosisRun) -> None:
-    console = Console(width=120, record=True, file=io.StringIO())
-    console.print(*reproduction_view(done.summary))
-    printed = console.export_text()
+    printed = str(done.summary)
     for text in (
         "Table 3",
         "Table 4",
@@ -159,7 +155,7 @@ def test_summeval_as_published_is_cut_to_the_papers_size(tmp_path: Path) -> None
 
 def test_the_papers_figures_are_drawn_on_our_data(done: DiagnosisRun, tmp_path: Path) -> None:
     name = "SummEval, crowd"
-    made = reproduction_figures(replace(done, scores={name: done.scores[name]}), tmp_path)
+    made = save_figures(replace(done, scores={name: done.scores[name]}), tmp_path)
     assert [path.name for path in made] == [
         "cycles.png",
         "summeval-crowd-sizes.png",
@@ -170,7 +166,7 @@ def test_the_papers_figures_are_drawn_on_our_data(done: DiagnosisRun, tmp_path: 
 
 def test_the_command_prints_published_and_ours(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["reproduce", "diagnosis", "--splits", "1", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["kind"] == "reproduction-diagnosis"
-    assert {cell["data"] for cell in told["sets"]} == {"simulator", "simulator, rows"}
-    assert {cell["alpha"] for cell in told["sets"]} == set(ALPHAS)
+    fields = json.loads(capsys.readouterr().out)
+    assert fields["kind"] == "reproduction_diagnosis"
+    assert {cell["data"] for cell in fields["sets"]} == {"simulator", "simulator, rows"}
+    assert {cell["alpha"] for cell in fields["sets"]} == set(ALPHAS)

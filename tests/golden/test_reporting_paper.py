@@ -5,31 +5,29 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from adjudge.present import reporting_paper
-from adjudge.present.theme import themed
+from adjudge.present.views import figures_of
 from adjudge.reproduce.reporting import length_curve, reproduce_reporting
 from adjudge.reproduce.reporting_protocol import arena_protocol
 
 
 @pytest.fixture(scope="module")
-def found():  # type: ignore[no-untyped-def]
-    return reproduce_reporting(replications=1000, seed=1)
+def paper():  # type: ignore[no-untyped-def]
+    return reproduce_reporting(repeats=1000, seed=1)
 
 
-def test_statements(found) -> None:
-    told = {(one.where, one.claim): one for one in found.claims}
-    agreeing = {where for (where, _), one in told.items() if one.agrees}
+def test_statements(paper) -> None:
+    agreeing = {one.where for one in paper.claims if one.agrees}
     assert {"section 1", "Figures 6b, 9 to 16", "Figure 6b", "Proposition 6.1", "Figure 5"} <= (
         agreeing
     )
     # Two statements do not hold as written; the report must keep saying so.
-    figure3 = next(one for one in found.claims if one.where == "Figure 3")
+    figure3 = next(one for one in paper.claims if one.where == "Figure 3")
     assert not figure3.agrees
     assert figure3.ours.startswith("362")
 
 
-def test_coverage_bias_and_length(found) -> None:
-    for one in found.settings:
+def test_coverage_bias_and_length(paper) -> None:
+    for one in paper.settings:
         assert min(one.coverage) > 0.925
         assert min(one.coverage_adaptive) > 0.925
         inner = slice(3, 18)
@@ -46,17 +44,9 @@ def test_figure_3_shrinks_with_labels_and_algorithm_1_is_never_much_longer() -> 
         assert (adaptive <= equal * 1.03).all()
 
 
-def test_every_figure_of_the_paper_is_drawn(found, tmp_path, monkeypatch) -> None:
-    drawn = {}
-
-    def keep(figure, path):  # type: ignore[no-untyped-def]
-        drawn[path.stem] = figure
-        return path
-
-    # Rendering twelve pictures takes longer than making them; the command line's test renders one.
-    monkeypatch.setattr(reporting_paper, "save_figure", keep)
-    paths = reporting_paper.save_figures(found, tmp_path)
-    assert {path.stem for path in paths} == {f"figure{i}" for i in (3, 4, 5, 6, *range(9, 17))}
+def test_every_figure_of_the_paper_is_drawn(paper) -> None:
+    drawn = {name: figure.draw() for name, figure in figures_of(paper).items()}
+    assert set(drawn) == {f"figure{i}" for i in (3, 4, 5, 6, *range(9, 17))}
     assert len(drawn["figure3"].axes[0].lines) == 8
     assert len(drawn["figure5"].axes[0].lines) == 7
     for number in (6, *range(9, 17)):
@@ -77,8 +67,7 @@ def test_figure_7_counts_every_model_and_says_how_many_splits_spoke() -> None:
         for h, j in zip(human[m], judge[m], strict=True)
     ]
     done = arena_protocol(rows, splits=20)
-    with themed():
-        axes = reporting_paper.protocol_figure(done).axes[0]
+    axes = done.plot(figure="figure7").axes[0]
     better = sum(
         abs(row.bias_corrected) < abs(row.bias_naive)
         for row in done.protocol

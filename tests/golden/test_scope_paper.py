@@ -41,10 +41,10 @@ def test_figure_2_of_qwen_7b_is_found_by_name():
 
 def test_the_protocol_on_the_simulator():
     seen = reproduce_scope().datasets[0].evaluation
-    found = {
+    result = {
         m.alpha: (m.coverage, m.risk)
         for m in seen.methods
         if (m.method, m.signal) == ("scope", "preference_entropy")
     }
     for alpha, (coverage, risk) in SIMULATED.items():
-        assert found[alpha] == pytest.approx((coverage, risk), abs=0.001)
+        assert result[alpha] == pytest.approx((coverage, risk), abs=0.001)

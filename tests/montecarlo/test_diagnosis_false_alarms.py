@@ -111,19 +111,19 @@ def _calibrated(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.nd
 
 def over_confidence(rng: np.random.Generator) -> bool:
     sure, right, prompts = _calibrated(rng)
-    return reliability(sure, right, clusters=prompts, replicates=1, rng=rng).biased
+    return reliability(sure, right, clusters=prompts, replicates=1, seed=rng).biased
 
 
 def calibration(rng: np.random.Generator) -> bool:
     sure, right, prompts = _calibrated(rng)
-    found = reliability(sure, right, clusters=prompts, replicates=199, rng=rng)
+    found = reliability(sure, right, clusters=prompts, replicates=199, seed=rng)
     assert found.p_value is not None
     return found.p_value <= 0.05
 
 
 def cycles(rng: np.random.Generator) -> bool:
     drawn = simulate_tournaments(documents=15, models=6, spread=1.5, ties=0.05, seed=rng)
-    [group] = diagnose_transitivity(drawn.frame, replicates=60, worst=0, rng=rng).groups
+    [group] = diagnose_transitivity(drawn.frame, replicates=60, worst=0, seed=rng).groups
     assert group.p_value is not None
     return group.p_value <= 0.05
 

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from adjudge.estimation.compare import paired_difference
+from adjudge.estimation.classes import class_shares
+from adjudge.estimation.groups import judge_differs, paired_difference
 from adjudge.estimation.label_shift import label_shift
 from adjudge.estimation.methods import run
-from adjudge.estimation.multiclass import class_shares
-from adjudge.estimation.pooling import judge_differs
 from adjudge.estimation.sample import Sample, make_sample
 
 RUNS = [pytest.param(300, id="short"), pytest.param(3000, id="full", marks=pytest.mark.montecarlo)]
@@ -194,7 +193,7 @@ def test_paired_difference(pool: bool, runs: int) -> None:
         everyone = np.ones_like(first) if pool else None
         a, b = (
             run(
-                sample.restricted(rows, calibration=everyone),
+                sample.restrict(rows, calibration=everyone),
                 "misclassification",
                 confidence_level=0.95,
             )[0]

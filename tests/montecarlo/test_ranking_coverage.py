@@ -18,7 +18,6 @@ from adjudge._stats import conformal_rank
 from adjudge._validation import exact_level
 from adjudge.ranking import (
     Battles,
-    battles_from_frame,
     bradley_terry,
     fit_temperature,
     hold_out_each,
@@ -34,7 +33,8 @@ from adjudge.ranking.bradley_terry import elo_standard_errors
 from adjudge.ranking.counts import wins_table
 from adjudge.ranking.evaluation import group_temperatures
 from adjudge.ranking.leaderboard import elo_spread
-from adjudge.ranking.soft_elo import fixed_rule, soft_rule
+from adjudge.ranking.targets import fixed_rule, soft_rule
+from adjudge.rows.battles import code_battles
 from adjudge.simulate.battles import simulate_battles
 
 BAND = 3.5
@@ -48,14 +48,14 @@ def over_worlds(one: Callable[[int], float], worlds: int) -> tuple[float, float]
 
 def split_coverage(models: int, battles: int, seed: int) -> float:
     """Share of test models covered by 90 % intervals, one random split of one world."""
-    found, _ = battles_from_frame(
+    found = code_battles(
         simulate_battles(models=models, battles=battles, bias=0.3, seed=seed).frame
     )
     held = residuals(
-        hold_out_each(found, soft_rule(found), replicates=20, rng=seed), human_reference(found)
+        hold_out_each(found, soft_rule(found), replicates=20, seed=seed), human_reference(found)
     )
     assert len(held.names) == models
-    row = split_conformal(held, alpha=0.1, splits=1, rng=seed)
+    row = split_conformal(held, alpha=0.1, splits=1, seed=seed)
     assert row.coverage is not None
     return row.coverage
 
@@ -89,12 +89,12 @@ def deployed(models: int, seed: int) -> float:
     mine = (pl.col("model_a") == new) | (pl.col("model_b") == new)
     old, fresh = world.frame.filter(~mine), world.frame.filter(mine)
     board = place(
-        fresh.drop("human_pref"), make_anchors(old, replicates=20, rng=seed), alpha=0.1, rng=seed
+        fresh.drop("human_pref"), make_anchors(old, replicates=20, seed=seed), alpha=0.1, seed=seed
     )
     row = next(row for row in board.models if row.origin == "new")
     assert row.low is not None
     assert row.high is not None
-    battles, _ = battles_from_frame(world.frame)
+    battles = code_battles(world.frame)
     assert battles.human is not None
     m = battles.names.index(new)
     own = (battles.a == m) | (battles.b == m)
@@ -146,13 +146,13 @@ def deployed_with_more(times: int, seed: int) -> float:
             "judge": ["simulated"] * len(rival),
         }
     )
-    board = place(fresh, make_anchors(old, replicates=20, rng=seed), alpha=0.1, rng=seed)
+    board = place(fresh, make_anchors(old, replicates=20, seed=seed), alpha=0.1, seed=seed)
     row = next(row for row in board.models if row.origin == "new")
     assert row.low is not None
     assert row.high is not None
     # People vote on the first of these battles, as many as an anchor has.
     vote = (draw.random(per) < 1 / (1 + np.exp(-0.6 * quality[:per]))).astype(float)
-    known, _ = battles_from_frame(old)
+    known = code_battles(old)
     assert known.human is not None
     strength = fit_strengths(wins_table(known.a, known.b, known.human, known.n_models))
     position = {name: k for k, name in enumerate(known.names)}
@@ -195,7 +195,7 @@ def leaderboard_coverage(interval: str, seed: int) -> tuple[float, float]:
         interval=interval,
         confidence_level=0.95,
         replicates=300,
-        rng=seed,
+        seed=seed,
         clusters=None,
     )
     truth = to_elo(theta)
@@ -325,7 +325,7 @@ def test_prediction_powered_by_prompt_in_full() -> None:
 def errors(informative: bool, seed: int) -> tuple[float, float, bool]:
     """Held-out error of hard and soft targets, and whether the temperature's check spoke up."""
     frame = simulate_battles(models=16, battles=2500, informative=informative, seed=seed).frame
-    found, _ = battles_from_frame(frame)
+    found = code_battles(frame)
     assert found.verdict is not None
     assert found.score is not None
     assert found.human is not None

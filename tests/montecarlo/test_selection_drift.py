@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from adjudge.selection import score_drift
-from adjudge.selection.drift import DRIFT_LEVEL, drift_of
+from adjudge.rows.drift import DRIFT_LEVEL, drift_of, score_drift
 
 
 @pytest.mark.parametrize(
@@ -46,12 +45,12 @@ def test_power_against_a_shift_of_a_quarter():
 
 def test_a_large_sample_does_not_raise_trifles():
     rng = np.random.default_rng(3)
-    found = score_drift(rng.random(200_000), rng.random(200_000) ** 1.03)
-    assert (found.p_value or 1) < 1e-6
-    assert not found.flagged
+    result = score_drift(rng.random(200_000), rng.random(200_000) ** 1.03)
+    assert (result.p_value or 1) < 1e-6
+    assert not result.flagged
 
 
 def test_too_few_rows_are_not_tested():
-    found = score_drift([0.1] * 5, [0.9] * 100)
-    assert not found.tested
-    assert "fewer than" in (found.note or "")
+    result = score_drift([0.1] * 5, [0.9] * 100)
+    assert not result.tested
+    assert "fewer than" in (result.note or "")

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from adjudge.rows.clusters import one_row_per_cluster
 from adjudge.selection import (
     fdr_select,
-    one_row_per_cluster,
     pac_threshold,
     pooled_fdr_select,
     scope_threshold,
@@ -130,7 +130,7 @@ def test_fdr_with_clusters_keeps_the_expected_share(per_prompt, full):
     shares = np.empty(repeats(full))
     for i in range(len(shares)):
         s, e, prompt = draw_clusters(informative(), prompts=100, rows=10, seed=rng)
-        kept = one_row_per_cluster(prompt, rng=rng)
+        kept = one_row_per_cluster(prompt, seed=rng)
         t, truth, _ = draw_clusters(informative(), prompts=40, rows=per_prompt, seed=rng)
         shares[i] = share_wrong(fdr_select(s[kept], e[kept], t, alpha=0.1).accepted, truth)
     assert below(shares, 0.1)
@@ -216,7 +216,7 @@ def test_pac_with_clusters_holds_and_without_them_it_does_not(full):
     by_row = by_prompt = 0
     for _ in range(runs):
         s, e, prompt = draw_clusters(world, prompts=30, rows=10, seed=rng)
-        kept = one_row_per_cluster(prompt, rng=rng)
+        kept = one_row_per_cluster(prompt, seed=rng)
         by_row += pac_threshold(s, e, alpha=0.1).feasible
         by_prompt += pac_threshold(s[kept], e[kept], alpha=0.1).feasible
     assert at_most_often(by_prompt, runs, 0.1)
@@ -272,7 +272,7 @@ def test_repeated_prompts_break_scope_and_one_row_per_prompt_mends_it(full):
     world, by_row, by_prompt = uninformative(0.2), [], []
     for _ in range(repeats(full)):
         s, e, prompt = draw_clusters(world, prompts=20, rows=10, seed=rng)
-        kept = one_row_per_cluster(prompt, rng=rng)
+        kept = one_row_per_cluster(prompt, seed=rng)
         by_row.append(true_rate(world, scope_threshold(s, e, alpha=0.1)))
         by_prompt.append(true_rate(world, scope_threshold(s[kept], e[kept], alpha=0.1)))
     assert np.mean(by_row) > 0.15

@@ -40,8 +40,8 @@ def tournaments(draw: st.DrawFn, most: int = 9) -> np.ndarray:
 @given(tournaments())
 @settings(max_examples=300)
 def test_counts_equal_brute_force(wins: np.ndarray) -> None:
-    found = count_cycles(wins)
-    assert (found.cycles, found.triples) == _brute(wins)
+    result = count_cycles(wins)
+    assert (result.cycles, result.triples) == _brute(wins)
 
 
 @given(tournaments())

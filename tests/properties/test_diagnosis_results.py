@@ -1,4 +1,4 @@
-"""Every diagnosis ends in a finite result or in a clear error."""
+"""Every diagnosis ends in a finite result that can be shown, or in a clear error."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from adjudge.diagnosis import (
     reliability,
     verbosity_bias,
 )
-from adjudge.diagnosis._conformal import document_quantiles
+from adjudge.diagnosis.score_sets import document_quantiles
 from adjudge.errors import AdjudgeError
 
 chance = st.one_of(st.none(), st.sampled_from([0.0, 0.5, 1.0]), st.floats(0, 1))
@@ -41,22 +41,23 @@ def test_position(data: st.DataObject) -> None:
     forward, reverse = (data.draw(st.lists(chance, min_size=n, max_size=n)) for _ in range(2))
     clusters = data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n))
     try:
-        found = position_bias(forward, reverse, clusters=clusters, groups=clusters)
+        bias = position_bias(forward, reverse, clusters=clusters, groups=clusters)
     except AdjudgeError:
         assert not any(
             f is not None and r is not None for f, r in zip(forward, reverse, strict=True)
         )
         return
-    found.to_json()
-    assert _ordered(found.low, found.first_share, found.high)
-    assert _ordered(found.flip_low, found.flip_share, found.flip_high)
+    bias.to_json()
+    str(bias)
+    assert _ordered(bias.low, bias.first_share, bias.high)
+    assert _ordered(bias.flip_low, bias.flip_share, bias.flip_high)
     mirrored = position_bias(
         [None if p is None else 1 - p for p in reverse],
         [None if p is None else 1 - p for p in forward],
         clusters=clusters,
     )
     # Naming the responses the other way round changes nothing about the slots.
-    assert math.isclose(mirrored.first_share, found.first_share, abs_tol=1e-12)
+    assert math.isclose(mirrored.first_share, bias.first_share, abs_tol=1e-12)
 
 
 @given(st.data())
@@ -78,6 +79,7 @@ def test_verbosity_family_contradictions(data: st.DataObject) -> None:
         clusters=clusters,
     )
     verbose.to_json()
+    str(verbose)
     assert _ordered(verbose.low, verbose.longer_share, verbose.high)
     family = family_bias(
         column(chance),
@@ -87,10 +89,12 @@ def test_verbosity_family_contradictions(data: st.DataObject) -> None:
         clusters=clusters,
     )
     family.to_json()
+    str(family)
     assert _ordered(family.low, family.excess, family.high)
     scores = st.one_of(st.none(), st.integers(1, 5))
     contrary = contradictions(labels, column(scores), column(scores), clusters=clusters)
     contrary.to_json()
+    str(contrary)
     assert _ordered(contrary.low, contrary.share, contrary.high)
 
 
@@ -105,13 +109,14 @@ def test_agreement(data: st.DataObject) -> None:
     clusters = data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n))
     level = data.draw(st.sampled_from(["nominal", "ordinal", "interval"]))
     try:
-        found = agreement(judge, human, level=level, clusters=clusters)
+        bias = agreement(judge, human, level=level, clusters=clusters)
     except AdjudgeError:
         return
-    found.to_json()
-    assert _ordered(found.raw_low, found.raw, found.raw_high)
-    assert _ordered(found.kappa_low, found.kappa, found.kappa_high)
-    assert _ordered(found.alpha_low, found.alpha, found.alpha_high)
+    bias.to_json()
+    str(bias)
+    assert _ordered(bias.raw_low, bias.raw, bias.raw_high)
+    assert _ordered(bias.kappa_low, bias.kappa, bias.kappa_high)
+    assert _ordered(bias.alpha_low, bias.alpha, bias.alpha_high)
 
 
 @given(st.data())
@@ -121,11 +126,12 @@ def test_reliability(data: st.DataObject) -> None:
     sure = data.draw(st.lists(st.floats(0.5, 1), min_size=n, max_size=n))
     right = data.draw(st.lists(st.integers(0, 1), min_size=n, max_size=n))
     clusters = data.draw(st.lists(st.integers(0, 9), min_size=n, max_size=n))
-    found = reliability(sure, right, clusters=clusters, replicates=20)
-    found.to_json()
-    assert _ordered(found.low, found.over_confidence, found.high)
-    assert _ordered(found.ece_low, found.ece_equal_mass, found.ece_high)
-    assert sum(entry.n for entry in found.curve) == n
+    bias = reliability(sure, right, clusters=clusters, replicates=20)
+    bias.to_json()
+    str(bias)
+    assert _ordered(bias.low, bias.over_confidence, bias.high)
+    assert _ordered(bias.ece_low, bias.ece_equal_mass, bias.ece_high)
+    assert sum(entry.n for entry in bias.curve) == n
 
 
 @given(st.data())
@@ -135,7 +141,7 @@ def test_the_document_quantile_is_the_smallest_that_reaches_its_level(data: st.D
     scores = np.array(data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n)), dtype=float)
     documents = np.array(data.draw(st.lists(st.integers(0, 6), min_size=n, max_size=n)))
     alpha = Fraction(data.draw(st.integers(1, 99)), 100)
-    [found] = document_quantiles(scores, documents, [alpha])
+    [bias] = document_quantiles(scores, documents, [alpha])
     names = set(documents.tolist())
 
     def weight(limit: float) -> Fraction:
@@ -146,7 +152,7 @@ def test_the_document_quantile_is_the_smallest_that_reaches_its_level(data: st.D
         return sum(shares, Fraction(0)) / (len(names) + 1)
 
     reaching = [value for value in np.unique(scores) if weight(value) >= 1 - alpha]
-    assert found == (reaching[0] if reaching else None)
+    assert bias == (reaching[0] if reaching else None)
 
 
 @given(st.lists(st.lists(st.integers(0, 9), min_size=5, max_size=5), min_size=1, max_size=8))
@@ -188,6 +194,7 @@ def test_scores_of_any_shape(data: st.DataObject) -> None:
     except AdjudgeError:
         return
     report.to_json()
+    str(report)
     assert all(0 <= group.coverage <= 1 and 1 <= group.mean_size <= 5 for group in report.groups)
 
 

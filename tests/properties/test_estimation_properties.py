@@ -112,7 +112,7 @@ def test_any_counts_have_a_profile_interval(test, negative, positive) -> None:
     counts = Counts(
         k=test[0], n=test[1], c0=negative[0], m0=negative[1], c1=positive[0], m1=positive[1]
     )
-    low, high, informative = profile_interval(counts, replications=99)
+    low, high, informative = profile_interval(counts, replicates=99)
     assert 0 <= low <= high <= 1
     if informative:
         best = (counts.p + counts.q0 - 1) / (counts.q0 + counts.q1 - 1)
@@ -156,13 +156,13 @@ anything = st.one_of(st.none(), st.integers(-3, 3), st.text(max_size=3), st.floa
 
 @given(st.lists(anything, max_size=8))
 def test_any_column_is_read_or_refused_in_one_line(values: list[object]) -> None:
-    told = ""
+    text = ""
     try:
-        told = estimate(judge=values, human=[None] * len(values)).to_json(indent=None)
+        text = estimate(judge=values, human=[None] * len(values)).to_json(indent=None)
     except (ArgumentError, DataError) as error:
-        told = str(error)
-    assert told
-    assert "\n" not in told
+        text = str(error)
+    assert text
+    assert "\n" not in text
 
 
 def test_swapping_the_classes_mirrors_the_interval() -> None:

@@ -9,12 +9,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adjudge.judges.criteria import RUBRIC
-from adjudge.judges.parsing.confidence import parse_claim
-from adjudge.judges.parsing.json_object import first_json_object
-from adjudge.judges.parsing.letter import parse_letter, without_thinking
-from adjudge.judges.parsing.refusal import unread
-from adjudge.judges.parsing.rubric import parse_rubric
-from adjudge.judges.parsing.score import parse_score
+from adjudge.judges.parsing import (
+    first_json_object,
+    parse_claim,
+    parse_letter,
+    parse_rubric,
+    parse_score,
+    unread,
+    without_thinking,
+)
 
 NAMES = [criterion.name for criterion in RUBRIC]
 #: What replies are made of, so that random ones come close to readable ones.

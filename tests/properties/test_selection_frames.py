@@ -39,9 +39,9 @@ def result_or_line(call):
     try:
         return call()
     except InputError as error:
-        told = str(error)
-    assert told
-    assert "\n" not in told
+        message = str(error)
+    assert message
+    assert "\n" not in message
     return None
 
 
@@ -90,9 +90,7 @@ def test_calibrate_and_select(old, new, guarantee, alpha, by, ties, small, weigh
 @SETTINGS
 @given(st.lists(ROW, max_size=40), st.sampled_from(("drop", "error")))
 def test_evaluate(rows, ties):
-    seen = result_or_line(
-        lambda: evaluate(frame_of(rows), ties=ties, n_splits=4, alphas=[0.1, 0.5])
-    )
+    seen = result_or_line(lambda: evaluate(frame_of(rows), ties=ties, splits=4, alphas=[0.1, 0.5]))
     if seen is None:
         return
     json.loads(seen.to_json())

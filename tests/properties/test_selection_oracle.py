@@ -121,29 +121,29 @@ EXAMPLES = settings(max_examples=150)
 @EXAMPLES
 @given(rows(), st.sampled_from(ALPHAS))
 def test_scope_is_the_oracles(data, alpha):
-    found = scope_threshold(*data, alpha=float(alpha))
-    assert (found.accepts, found.threshold) == scope_oracle(*data, alpha)
+    result = scope_threshold(*data, alpha=float(alpha))
+    assert (result.accepts, result.threshold) == scope_oracle(*data, alpha)
 
 
 @EXAMPLES
 @given(rows(), st.sampled_from(ALPHAS))
 def test_naive_is_the_oracles(data, alpha):
-    found = naive_threshold(*data, alpha=float(alpha))
-    assert (found.accepts, found.threshold) == naive_oracle(*data, alpha)
+    result = naive_threshold(*data, alpha=float(alpha))
+    assert (result.accepts, result.threshold) == naive_oracle(*data, alpha)
 
 
 @settings(max_examples=100)
 @given(rows(most=60), st.sampled_from(ALPHAS), st.sampled_from(("0.05", "0.1", "0.5")))
 def test_pac_is_the_oracles(data, alpha, delta):
-    found = pac_threshold(*data, alpha=float(alpha), delta=float(delta))
-    assert (found.accepts, found.threshold) == pac_oracle(*data, alpha, delta)
+    result = pac_threshold(*data, alpha=float(alpha), delta=float(delta))
+    assert (result.accepts, result.threshold) == pac_oracle(*data, alpha, delta)
 
 
 @EXAMPLES
 @given(rows(), rows(most=40), st.sampled_from(ALPHAS))
 def test_fdr_is_the_oracles(data, new, alpha):
-    found = fdr_select(*data, new[0], alpha=float(alpha))
-    assert found.accepted.tolist() == fdr_oracle(*data, new[0], alpha)
+    result = fdr_select(*data, new[0], alpha=float(alpha))
+    assert result.accepted.tolist() == fdr_oracle(*data, new[0], alpha)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -156,11 +156,11 @@ def test_scope_is_the_oracles_on_many_inputs_near_the_boundary(seed):
         n = int(rng.integers(5, 120))
         scores = (rng.permutation(n) // rng.integers(1, 4)).astype(float)
         errors = (rng.random(n) < 0.7 * float(alpha)).astype(int)
-        found = scope_threshold(scores, errors, alpha=float(alpha))
-        assert (found.accepts, found.threshold) == scope_oracle(
+        result = scope_threshold(scores, errors, alpha=float(alpha))
+        assert (result.accepts, result.threshold) == scope_oracle(
             scores.tolist(), errors.tolist(), alpha
         )
-        boundary += found.n_accepted_errors + 1 == Fraction(alpha) * found.n_accepted
+        boundary += result.n_accepted_errors + 1 == Fraction(alpha) * result.n_accepted
     assert boundary > 5
 
 
@@ -277,6 +277,6 @@ def weighted_oracle(scores, errors, weights, new, new_weights, alpha):
 def test_weighted_selection_is_its_definition(data, new, alpha, seed):
     rng = np.random.default_rng(seed)
     w, v = rng.integers(1, 6, len(data[0])), rng.integers(1, 6, len(new[0]))
-    found = weighted_fdr_select(*data, w, new[0], v, alpha=float(alpha))
+    result = weighted_fdr_select(*data, w, new[0], v, alpha=float(alpha))
     oracle = weighted_oracle(*data, w.tolist(), new[0], v.tolist(), alpha)
-    assert found.accepted.tolist() == oracle
+    assert result.accepted.tolist() == oracle

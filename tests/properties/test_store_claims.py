@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
 
 from adjudge.judges import judge_pairs
-from adjudge.records import STATUSES, Pair
+from adjudge.records import STATUSES, Pair, Reply
 from adjudge.store import Call, SQLiteStore
 
 KEYS = [f"k{n}" for n in range(6)]
@@ -69,7 +69,7 @@ class Owners(RuleBasedStateMachine):
                 order=None,
                 repeat=0,
                 slot="",
-                status=status,
+                reply=Reply(status=status),
             )
             for key in mine
         )
@@ -91,7 +91,7 @@ class Owners(RuleBasedStateMachine):
         alive = [store for store in self.open if id(store) not in self.closed]
         if alive:
             kept = alive[0].lookup(KEYS)
-            assert {key: call.status for key, call in kept.items()} == self.latest
+            assert {key: call.reply.status for key, call in kept.items()} == self.latest
 
     def teardown(self) -> None:
         for store in self.open:

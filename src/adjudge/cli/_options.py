@@ -44,6 +44,8 @@ FormatOption = Annotated[
     str | None,
     typer.Option("--format", help="Name of a public format, where content does not tell it."),
 ]
+#: The earlier name of --format.
+FormerFormatOption = Annotated[str | None, typer.Option("--from", hidden=True)]
 StoreOption = Annotated[
     str,
     typer.Option(help="Store of all replies: a file or a URL; what it holds is not asked again."),
@@ -55,6 +57,13 @@ JudgeRowsOption = Annotated[str | None, typer.Option(help="Only this judge's row
 ProtocolRowsOption = Annotated[str | None, typer.Option(help="Only this protocol's rows.")]
 
 AlphaOption = Annotated[float, typer.Option(help="Error level allowed among accepted verdicts.")]
+GuaranteeOption = Annotated[
+    str,
+    typer.Option(
+        help="scope: mean share over calibration sets; fdr: expected share in a batch; "
+        "pac: this threshold, with probability 1 - delta; or one that a package adds."
+    ),
+]
 DeltaOption = Annotated[
     float, typer.Option(help="How often a guarantee with high probability can fail.")
 ]

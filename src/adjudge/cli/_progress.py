@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn
+from rich.progress import BarColumn, Progress, Task, TaskID, TaskProgressColumn, TextColumn
 from rich.text import Text
 
 from adjudge.cli._common import remark, remarks
 from adjudge.judges.progress import Progress as Snapshot
-from adjudge.present.tables import safe
+from adjudge.present.text import safe
 
 _LINE_EVERY_S = 10.0
 
 
-def told(now: Snapshot) -> str:
+def describe(now: Snapshot) -> str:
     """One moment of a run in words.
 
-    >>> told(Snapshot(done=50, total=100, reused=10, made=40, in_flight=4, statuses={"ok": 49,
+    >>> describe(Snapshot(done=50, total=100, reused=10, made=40, in_flight=4, statuses={"ok": 49,
     ...      "unparsed": 1}, rate=8.0, eta_s=6.25, prompt_tokens=4000, completion_tokens=40,
     ...      cost=0.5, elapsed_s=5.0))
     '50/100 · 8.0/s · 6 s left · 4,040 tokens · $0.50 · 10 reused · 1 unparsed'
@@ -60,11 +60,11 @@ class Watch:
         self.last = now
         if self._bar is not None:
             if self._task is None:
-                self._task = self._bar.add_task(safe(self._title), total=now.total, told="")
-            self._bar.update(self._task, completed=now.done, total=now.total, told=told(now))
+                self._task = self._bar.add_task(safe(self._title), total=now.total, text="")
+            self._bar.update(self._task, completed=now.done, total=now.total, text=describe(now))
         elif time.monotonic() - self._line_at >= _LINE_EVERY_S:
             self._line_at = time.monotonic()
-            remark(f"{self._title}: {told(now)}")
+            remark(f"{self._title}: {describe(now)}")
 
     def close(self) -> None:
         """Take the bar off the screen."""
@@ -72,31 +72,29 @@ class Watch:
             self._bar.stop()
 
 
-class _Told(TextColumn):
+class _PlainText(TextColumn):
     """Text from data is text: no markup, no escapes."""
 
-    def __init__(self, field: str) -> None:
+    def __init__(self, choose: Callable[[Task], str]) -> None:
         super().__init__("")
-        self._field = field
+        self._choose = choose
 
-    def render(self, task: object) -> Text:
-        fields = getattr(task, "fields", {})
-        shown = fields.get(self._field) if self._field == "told" else None
-        return Text(safe(shown if shown is not None else getattr(task, "description", "")))
+    def render(self, task: Task) -> Text:
+        return Text(safe(self._choose(task)))
 
 
 @contextmanager
-def watching(title: str) -> Iterator[Watch]:
+def watch_run(title: str) -> Iterator[Watch]:
     """A watch for the time of a run."""
     console = remarks()
     if not console.is_terminal:
         yield Watch(title, None)
         return
     bar = Progress(
-        _Told("description"),
+        _PlainText(lambda task: task.description),
         BarColumn(bar_width=24),
         TaskProgressColumn(),
-        _Told("told"),
+        _PlainText(lambda task: task.fields["text"]),
         console=console,
         transient=True,
         refresh_per_second=5,

@@ -7,13 +7,21 @@ from typing import Annotated
 
 import typer
 
-from adjudge.cli._common import (
+from adjudge.cli._common import bad_finding, deliver, remark
+from adjudge.cli._options import (
+    AlphaOption,
+    ClusterOption,
+    DeltaOption,
+    GuaranteeOption,
     JsonFlag,
+    JudgeRowsOption,
+    JudgmentsArgument,
+    KnownStoreOption,
+    LabelsOption,
     PlotOption,
+    ProtocolRowsOption,
     SeedOption,
-    bad_finding,
-    deliver,
-    remark,
+    TiesOption,
 )
 
 
@@ -23,26 +31,12 @@ def register(app: typer.Typer) -> None:
 
 
 def calibrate(
-    judgments: Annotated[
-        Path, typer.Argument(help="Judgments with p_a (or p_fwd and p_rev).", show_default=False)
-    ],
-    alpha: Annotated[
-        float, typer.Option(help="Error level allowed among accepted verdicts.")
-    ] = 0.1,
-    labels: Annotated[
-        Path | None, typer.Option(help="Human labels by id, where the judgments have none.")
-    ] = None,
-    guarantee: Annotated[
-        str,
-        typer.Option(
-            help="scope: mean share over calibration sets; fdr: expected share in a batch; "
-            "pac: this threshold, with probability 1 - delta."
-        ),
-    ] = "scope",
-    delta: Annotated[float, typer.Option(help="How often pac may fail.")] = 0.1,
-    ties: Annotated[str, typer.Option(help="Human ties: drop them, or count each an error.")] = (
-        "drop"
-    ),
+    judgments: JudgmentsArgument,
+    alpha: AlphaOption = 0.1,
+    labels: LabelsOption = None,
+    guarantee: GuaranteeOption = "scope",
+    delta: DeltaOption = 0.1,
+    ties: TiesOption = "drop",
     by: Annotated[str | None, typer.Option(help="A promise for each value of this column.")] = None,
     pooled: Annotated[
         bool, typer.Option("--pooled", help="With --by and fdr: one promise for all groups.")
@@ -50,18 +44,12 @@ def calibrate(
     small_groups: Annotated[
         str, typer.Option(help="Groups with too few labels: refuse them, or pool them.")
     ] = "refuse",
-    cluster: Annotated[
-        str,
-        typer.Option(
-            help="Column of rows that are alike: one random row of each calibrates. "
-            "auto: prompt_id where it repeats; none: all rows."
-        ),
-    ] = "auto",
+    cluster: ClusterOption = "auto",
     weights: Annotated[
-        str | None, typer.Option(help="Column of weights for a shift in the pairs (fdr alone).")
+        str | None, typer.Option(help="Column of weights for a shift in the pairs (fdr).")
     ] = None,
-    judge: Annotated[str | None, typer.Option(help="Only this judge's rows.")] = None,
-    protocol: Annotated[str | None, typer.Option(help="Only this protocol's rows.")] = None,
+    judge: JudgeRowsOption = None,
+    protocol: ProtocolRowsOption = None,
     jury: Annotated[
         str | None,
         typer.Option(help="All judges of the file as one: mean or logistic weights of log odds."),
@@ -69,9 +57,7 @@ def calibrate(
     jury_share: Annotated[
         float, typer.Option(help="Share of the labels a logistic jury learns from.")
     ] = 0.3,
-    store: Annotated[
-        Path, typer.Option(help="Where judge kept its replies; names what differs, if it exists.")
-    ] = Path("adjudge.db"),
+    store: KnownStoreOption = "adjudge.db",
     seed: SeedOption = 0,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the policy here (JSON).")
@@ -80,9 +66,6 @@ def calibrate(
     as_json: JsonFlag = False,
 ) -> None:
     """Choose which verdicts to accept at an error level you name; leaves a policy for `select`."""
-    from adjudge.present.selection import policy_figure
-    from adjudge.present.selection_tables import policy_view
-    from adjudge.present.theme import save_figure
     from adjudge.selection import calibrate as run
 
     policy = run(
@@ -104,9 +87,7 @@ def calibrate(
         seed=seed,
         store=store,
     )
-    deliver(policy, as_json=as_json, output=output, view=policy_view(policy))
-    if plot is not None:
-        remark(f"wrote {save_figure(policy_figure(policy), plot)}")
+    deliver(policy, as_json=as_json, output=output, plot=plot)
     if not policy.feasible:
         remark(f"nothing can be accepted at alpha {alpha:g} under {guarantee}")
         bad_finding()

@@ -30,7 +30,7 @@ def demo(
     """Judge 163 pairs with known answers, and see what such verdicts are worth."""
     from rich.text import Text
 
-    from adjudge.cli._progress import watching
+    from adjudge.cli._progress import watch_run
     from adjudge.demo.run import EMBEDDED, run_demo
     from adjudge.io import write_result
     from adjudge.judges.weights import KNOWN, is_cached
@@ -49,7 +49,7 @@ def demo(
         judge=judge,
         seed=seed,
         show=None if as_json else show,
-        watch=watching,
+        watch=watch_run,
     )
     write_result(demo, out / "demo.json")
     if as_json:

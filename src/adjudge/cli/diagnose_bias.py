@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adjudge.cli._common import (
-    JsonFlag,
-    OutputOption,
-    PlotOption,
-    SeedOption,
-    bad_finding,
-    deliver,
-    remark,
-)
-from adjudge.cli._diagnosing import (
+from adjudge.cli._common import bad_finding, deliver, remark
+from adjudge.cli._options import JsonFlag, OutputOption, PlotOption, SeedOption
+from adjudge.cli.diagnose import (
     ColumnOption,
     FailAboveOption,
     FamiliesOption,
@@ -25,20 +19,22 @@ from adjudge.cli._diagnosing import (
     read_families,
     thresholds,
 )
+from adjudge.present.text import group_name
 
 if TYPE_CHECKING:
-    from adjudge.results.bias import JudgeBias
+    from adjudge.results.bias import BiasMeasures, JudgeBias
 
-#: Position is about either slot: its threshold bounds the distance from one half.
-MEASURES = (
-    "position",
-    "flip_share",
-    "verbosity",
-    "family",
-    "ece",
-    "over_confidence",
-    "contradictions",
-)
+#: What a threshold can name: a diagnosis, and which of its measures. Where an unbiased judge has
+#: one half, the threshold is on the distance from it.
+MEASURES = {
+    "position": ("position", 0),
+    "flip_share": ("position", -1),
+    "verbosity": ("verbosity", 0),
+    "family": ("family", 0),
+    "ece": ("reliability", -1),
+    "over_confidence": ("reliability", 0),
+    "contradictions": ("contradictions", 0),
+}
 
 
 def register(group: typer.Typer) -> None:
@@ -67,7 +63,7 @@ def bias(
         str | None,
         typer.Option(
             help="Column whose rows are alike.",
-            show_default="prompt_id where there is one, else id",
+            show_default="prompt_id where it repeats, else id",
         ),
     ] = None,
     by: Annotated[
@@ -89,12 +85,11 @@ def bias(
 
     --fail-above takes position (the default; distance of the first slot's share from one half),
     flip_share, verbosity (distance from one half), family, ece, over_confidence, contradictions.
+    A measure counts where the rows exclude an unbiased judge.
     """
     from adjudge.diagnosis import diagnose_bias
-    from adjudge.present.diagnosis_tables import bias_view
-    from adjudge.results.diagnosis import named
 
-    limits = thresholds(fail_above, known=MEASURES, default="position")
+    limits = thresholds(fail_above, known=tuple(MEASURES), default="position")
     result = diagnose_bias(
         judgments,
         pairs=pairs,
@@ -105,28 +100,29 @@ def bias(
         by=by,
         near_tie=near_tie,
         families=read_families(families),
-        rng=seed,
+        seed=seed,
     )
-    deliver(result, as_json=as_json, output=output, view=bias_view(result))
-    if plot is not None:
-        from adjudge.present.diagnosis import bias_figure
-        from adjudge.present.theme import save_figure
-
-        remark(f"wrote {save_figure(bias_figure(result), plot)}")
-    enforce(limits, [(named(one.judge, None), _measures(one)) for one in result.judges])
-    if not any(one.findings() for one in result.judges):
+    deliver(result, as_json=as_json, output=output, plot=plot)
+    enforce(limits, [_amounts(one, limits) for one in result.judges])
+    if not any(one.parts() for one in result.judges):
         bad_finding()
 
 
-def _measures(judge: JudgeBias) -> dict[str, float | None]:
-    p, v, r = judge.position, judge.verbosity, judge.reliability
-    longer = None if v is None or v.longer_share is None else abs(v.longer_share - 0.5)
-    return {
-        "position": None if p is None else abs(p.first_share - 0.5),
-        "flip_share": None if p is None else p.flip_share,
-        "verbosity": longer,
-        "family": None if judge.family is None else judge.family.excess,
-        "ece": None if r is None else r.ece_equal_mass,
-        "over_confidence": None if r is None else r.over_confidence,
-        "contradictions": None if judge.contradictions is None else judge.contradictions.share,
-    }
+def _amounts(judge: JudgeBias, limits: Mapping[str, float]) -> tuple[str, dict[str, float | None]]:
+    """How large each measure is; None where the rows do not exclude an unbiased judge."""
+    who = group_name(judge.judge, none="the judge")
+    amounts: dict[str, float | None] = dict.fromkeys(MEASURES)
+    for name, (field, at) in MEASURES.items():
+        part: BiasMeasures | None = getattr(judge, field)
+        measure = None if part is None else part.measures()[at]
+        if measure is None or measure.value is None:
+            continue
+        value = abs(measure.value - 0.5) if measure.unbiased == 0.5 else measure.value
+        if measure.departs:
+            amounts[name] = value
+        elif name in limits and value > limits[name]:
+            remark(
+                f"{who}: {name} {value:.4g} is above {limits[name]:g}, but these rows do not "
+                "exclude an unbiased judge: not counted"
+            )
+    return who, amounts

@@ -7,16 +7,9 @@ from typing import Annotated
 
 import typer
 
-from adjudge.cli._common import (
-    JsonFlag,
-    OutputOption,
-    PlotOption,
-    SeedOption,
-    bad_finding,
-    deliver,
-    remark,
-)
-from adjudge.cli._diagnosing import (
+from adjudge.cli._common import bad_finding, deliver, remark
+from adjudge.cli._options import JsonFlag, OutputOption, PlotOption, SeedOption
+from adjudge.cli.diagnose import (
     ColumnOption,
     DocColumnOption,
     FailAboveOption,
@@ -27,6 +20,7 @@ from adjudge.cli._diagnosing import (
     thresholds,
 )
 from adjudge.errors import ArgumentError
+from adjudge.present.text import group_name
 
 #: A miss rate is one minus coverage: what goes wrong is what a threshold bounds from above.
 MEASURES = ("mean_size", "miss_rate")
@@ -88,15 +82,14 @@ def scores(
     seed: SeedOption = 0,
     as_json: JsonFlag = False,
 ) -> None:
-    """Sets that contain the human score at a rate you name, and what their width can tell.
+    """Sets that contain the human score at a rate you name, and what their width says.
 
     --fail-above takes mean_size (the default) or miss_rate, of per-criterion sets at the first
     alpha.
     """
     from adjudge.diagnosis import diagnose_scores, score_set_rows
     from adjudge.diagnosis.scores import ALPHAS
-    from adjudge.present.diagnosis_tables import scores_view
-    from adjudge.results.diagnosis import named
+    from adjudge.rows.scores import prepare_scores
 
     limits = thresholds(fail_above, known=MEASURES, default="mean_size")
     if figure not in FIGURES:
@@ -104,51 +97,40 @@ def scores(
     alphas = alpha or [str(level) for level in ALPHAS]
     columns = column_map(column, doc_id=doc_column, model=model_column)
     named_raters = [name.strip() for name in raters.split(",")] if raters else None
+    prepared = prepare_scores(file, raters=named_raters, columns=columns)
     result = diagnose_scores(
-        file,
+        prepared,
         alphas=alphas,
         scale=_scale(scale),
         target=target,
-        raters=named_raters,
         by=by,
         weigh=weigh,
         splits=splits,
-        columns=columns,
         families=read_families(families),
-        rng=seed,
+        seed=seed,
     )
     if write_sets is not None:
         from adjudge.io import write_rows
 
         rows = score_set_rows(
-            file,
+            prepared,
             alpha=alphas[0],
             method=method,
             scale=_scale(scale),
             target=target,
-            raters=named_raters,
             weigh=weigh,
-            columns=columns,
         )
         remark(f"wrote {write_rows(rows, write_sets)}: {rows.height:,} rows")
-    deliver(result, as_json=as_json, output=output, view=scores_view(result))
-    if plot is not None:
-        from adjudge.present.diagnosis_scores import score_figure
-        from adjudge.present.theme import save_figure
-
-        remark(f"wrote {save_figure(score_figure(result, figure), plot)}")
-    best = (
-        "per-criterion" if any(g.method == "per-criterion" for g in result.groups) else "constant"
-    )
-    checked = [g for g in result.groups if g.method == best and g.alpha == float(alphas[0])]
+    deliver(result, as_json=as_json, output=output, plot=plot, figure=figure)
     enforce(
         limits,
         [
             (
-                named(g.judge, g.criterion),
+                group_name(g.judge, g.criterion),
                 {"mean_size": g.mean_size, "miss_rate": 1 - g.coverage},
             )
-            for g in checked
+            for g in result.groups
+            if (g.method, g.alpha) == (result.main_method, float(alphas[0]))
         ],
     )
     if all(g.whole_scale for g in result.groups):

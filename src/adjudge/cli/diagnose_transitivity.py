@@ -7,16 +7,9 @@ from typing import Annotated
 
 import typer
 
-from adjudge.cli._common import (
-    JsonFlag,
-    OutputOption,
-    PlotOption,
-    SeedOption,
-    bad_finding,
-    deliver,
-    remark,
-)
-from adjudge.cli._diagnosing import (
+from adjudge.cli._common import bad_finding, deliver
+from adjudge.cli._options import JsonFlag, OutputOption, PlotOption, SeedOption
+from adjudge.cli.diagnose import (
     ColumnOption,
     DocColumnOption,
     FailAboveOption,
@@ -24,6 +17,7 @@ from adjudge.cli._diagnosing import (
     enforce,
     thresholds,
 )
+from adjudge.present.text import group_name
 
 MEASURES = ("mean_rate", "median_rate", "max_rate", "share_with_cycle")
 
@@ -48,9 +42,7 @@ def transitivity(
             help="How repeats and orders become an edge: mean (more than half) or unanimous."
         ),
     ] = "mean",
-    replicates: Annotated[
-        int, typer.Option(min=1, help="Redraws of the noisy judge beside it.")
-    ] = 200,
+    replicates: Annotated[int, typer.Option(min=1, help="Redraws of the noisy judge.")] = 200,
     worst: Annotated[int, typer.Option(min=0, help="How many documents to name.")] = 10,
     doc_column: DocColumnOption = None,
     column: ColumnOption = None,
@@ -60,13 +52,11 @@ def transitivity(
     seed: SeedOption = 0,
     as_json: JsonFlag = False,
 ) -> None:
-    """Count cycles (A over B over C over A) per document, beside what noise alone would show.
+    """Count cycles (A over B over C over A) per document, and how many noise alone would show.
 
     --fail-above takes mean_rate (the default), median_rate, max_rate or share_with_cycle.
     """
     from adjudge.diagnosis import diagnose_transitivity
-    from adjudge.present.diagnosis_tables import transitivity_view
-    from adjudge.results.diagnosis import named
 
     limits = thresholds(fail_above, known=MEASURES, default="mean_rate")
     result = diagnose_transitivity(
@@ -75,18 +65,13 @@ def transitivity(
         combine=combine,  # type: ignore[arg-type]  # checked where it is used
         replicates=replicates,
         worst=worst,
-        rng=seed,
+        seed=seed,
     )
-    deliver(result, as_json=as_json, output=output, view=transitivity_view(result))
-    if plot is not None:
-        from adjudge.present.diagnosis import cycles_figure
-        from adjudge.present.theme import save_figure
-
-        remark(f"wrote {save_figure(cycles_figure(result), plot)}")
+    deliver(result, as_json=as_json, output=output, plot=plot)
     enforce(
         limits,
         [
-            (named(g.judge, g.criterion), {name: getattr(g, name) for name in MEASURES})
+            (group_name(g.judge, g.criterion), {name: getattr(g, name) for name in MEASURES})
             for g in result.groups
         ],
     )

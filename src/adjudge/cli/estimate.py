@@ -101,7 +101,6 @@ def estimate(
     (in some group), or an interval that reaches below --fail-below.
     """
     from adjudge.estimation import estimate as compute
-    from adjudge.present.estimation_tables import estimate_view
 
     result = compute(
         table,
@@ -118,17 +117,12 @@ def estimate(
         judge_column=judge_column,
         human_column=human_column,
         positive=positive,
-        rng=seed,
+        seed=seed,
     )
     if as_json:
         for text in getattr(result, "all_warnings", result.warnings):
             remark(f"warning: {text}")
-    deliver(result, as_json=as_json, output=output, view=estimate_view(result))
-    if plot is not None:
-        from adjudge.present.estimation import estimate_figure
-        from adjudge.present.theme import save_figure
-
-        remark(f"wrote {save_figure(estimate_figure(result), plot)}")
+    deliver(result, as_json=as_json, output=output, plot=plot)
     lows = _lower_ends(result)
     if any(low is None for low in lows):
         bad_finding()

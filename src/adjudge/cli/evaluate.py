@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from adjudge.cli._common import (
+from adjudge.cli._common import bad_finding, deliver, remark
+from adjudge.cli._options import (
+    ClusterOption,
+    DeltaOption,
     JsonFlag,
+    JudgeRowsOption,
+    JudgmentsArgument,
+    LabelsOption,
     OutputOption,
     PlotOption,
+    ProtocolRowsOption,
     SeedOption,
-    bad_finding,
-    deliver,
-    remark,
+    TiesOption,
 )
 
 
@@ -24,26 +28,18 @@ def register(app: typer.Typer) -> None:
 
 
 def evaluate(
-    judgments: Annotated[
-        Path, typer.Argument(help="Judgments with p_a (or p_fwd and p_rev).", show_default=False)
-    ],
-    labels: Annotated[
-        Path | None, typer.Option(help="Human labels by id, where the judgments have none.")
-    ] = None,
+    judgments: JudgmentsArgument,
+    labels: LabelsOption = None,
     alpha: Annotated[
         list[float] | None,
         typer.Option(help="Error level; repeatable.", show_default="0.05 to 0.25"),
     ] = None,
     splits: Annotated[int, typer.Option(min=1, help="Random 50/50 splits by item.")] = 1000,
-    delta: Annotated[float, typer.Option(help="How often pac may fail.")] = 0.1,
-    ties: Annotated[str, typer.Option(help="Human ties: drop them, or count each an error.")] = (
-        "drop"
-    ),
-    cluster: Annotated[
-        str, typer.Option(help="Column of rows that stay in one half. auto: prompt_id; none.")
-    ] = "auto",
-    judge: Annotated[str | None, typer.Option(help="Only this judge's rows.")] = None,
-    protocol: Annotated[str | None, typer.Option(help="Only this protocol's rows.")] = None,
+    delta: DeltaOption = 0.1,
+    ties: TiesOption = "drop",
+    cluster: ClusterOption = "auto",
+    judge: JudgeRowsOption = None,
+    protocol: ProtocolRowsOption = None,
     fail_above: Annotated[
         float | None,
         typer.Option(help="Exit 2 if the main signal's ECE is above this for any judge."),
@@ -51,16 +47,20 @@ def evaluate(
     seed: SeedOption = 0,
     output: OutputOption = None,
     plot: PlotOption = None,
+    figure: Annotated[
+        str | None,
+        typer.Option(
+            help="The picture to save: risk, coverage, reliability or risk-coverage.",
+            show_default="risk",
+        ),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """How good is the doubt, and what does each method make of it? For labelled judgments."""
-    from adjudge.present.selection import evaluation_figure, main_signal
-    from adjudge.present.selection_tables import evaluation_view
-    from adjudge.present.theme import save_figure
     from adjudge.selection import evaluate as run
     from adjudge.selection.splits import ALPHAS
 
-    found = run(
+    evaluation = run(
         judgments,
         labels=labels,
         judge=judge,
@@ -68,20 +68,15 @@ def evaluate(
         ties=ties,
         alphas=alpha or ALPHAS,
         delta=delta,
-        n_splits=splits,
+        splits=splits,
         cluster=cluster,
         seed=seed,
     )
-    deliver(found, as_json=as_json, output=output, view=evaluation_view(found))
-    if plot is not None:
-        remark(f"wrote {save_figure(evaluation_figure(found), plot)}")
+    deliver(evaluation, as_json=as_json, output=output, plot=plot, figure=figure)
     if fail_above is not None:
-        bad = [
-            s
-            for s in found.signals
-            if s.signal == main_signal(found, s.judge, s.protocol) and s.ece > fail_above
-        ]
-        for s in bad:
-            remark(f"{s.judge}: ECE {s.ece:.3f} is above {fail_above:g}")
+        main = map(evaluation.main_signal, evaluation.judges)
+        bad = [quality for quality in main if quality.ece > fail_above]
+        for quality in bad:
+            remark(f"{quality.judge}: ECE {quality.ece:.3f} is above {fail_above:g}")
         if bad:
             bad_finding()

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from adjudge.cli._common import (
-    EXIT_FAILED,
+from adjudge.cli._common import EXIT_FAILED, bad_finding, deliver, remark
+from adjudge.cli._options import (
+    FormatOption,
+    FormerFormatOption,
     JsonFlag,
-    bad_finding,
-    deliver,
-    remark,
+    StoreOption,
+    SummaryOption,
 )
 from adjudge.errors import ArgumentError, JudgeError, StoreError
 
 if TYPE_CHECKING:
+    from adjudge.cli._progress import Watch
+    from adjudge.judges.judging import JudgingRun
+    from adjudge.judges.options import JudgingOptions
+    from adjudge.records import Status
     from adjudge.results.judging import Judging
 
 
@@ -56,9 +61,7 @@ def judge(
             "likert for single responses."
         ),
     ] = "preference",
-    store: Annotated[
-        Path, typer.Option(help="Where every reply is kept; what it holds is not asked again.")
-    ] = Path("adjudge.db"),
+    store: StoreOption = "adjudge.db",
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many pairs.")] = None,
     concurrency: Annotated[
         int | None, typer.Option(min=1, help="Calls under way at once.", show_default="the judge's")
@@ -98,9 +101,8 @@ def judge(
             '\'{"chat_template_kwargs": {"enable_thinking": false}}\''
         ),
     ] = None,
-    source: Annotated[
-        str | None, typer.Option("--from", help="Name of a public format, where it cannot be told.")
-    ] = None,
+    format: FormatOption = None,
+    from_: FormerFormatOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print calls, tokens and cost; ask nobody.")
     ] = False,
@@ -117,16 +119,20 @@ def judge(
     batch: Annotated[
         bool, typer.Option("--batch", help="By OpenAI's Batch API: half the price, within a day.")
     ] = False,
-    summary: Annotated[
-        Path | None, typer.Option(help="Write the summary here as JSON, for `adjudge report`.")
+    batch_folder: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where the list of batches under way is kept.", show_default="your data folder"
+        ),
     ] = None,
+    summary: SummaryOption = None,
     fail_above: Annotated[
         float | None,
         typer.Option(
             min=0.0,
             max=1.0,
             metavar="SHARE",
-            help="Exit 2 when more than this share of the rows carries no number, e.g. 0.05.",
+            help="Exit 2 when more than this share of the rows has no usable score, e.g. 0.05.",
             show_default="off",
         ),
     ] = None,
@@ -136,95 +142,100 @@ def judge(
     as_json: JsonFlag = False,
 ) -> None:
     """Ask a judge about pairs, in both orders, and keep every reply; resumes where it stopped."""
-    from adjudge.judges import judge_pairs, plan_judging
+    from dataclasses import replace
 
-    asked: dict[str, Any] = {
-        "judge": judge_spec,
-        "protocol": protocol,
-        "store": store,
-        "limit": limit,
-        "samples": samples,
-        "max_tokens": max_tokens,
-        "prompt": prompt,
-        "criteria": criteria,
-        "demonstrations": demonstrations,
-        "seed": seed,
-        "source_format": source,
-        "base_url": base_url,
-        "api_key_env": api_key_env,
-        "extra_body": _object(extra_body),
-        "prices": prices,
-        "retry": tuple(retry or ()),
-    }
+    from adjudge.judges.options import JudgingOptions
+    from adjudge.judges.run import make_plan
+
+    options = JudgingOptions(
+        judge=judge_spec,
+        protocol=protocol,
+        store=store,
+        output=output,
+        limit=limit,
+        format=format or from_,
+        samples=samples,
+        max_tokens=max_tokens,
+        prompt=prompt,
+        criteria=criteria,
+        demonstrations=demonstrations,
+        seed=seed,
+        base_url=base_url,
+        api_key_env=api_key_env,
+        extra_body=_object(extra_body),
+        timeout=timeout,
+        concurrency=concurrency,
+        rpm=rpm,
+        max_cost=max_cost,
+        prices=prices,
+        retry=cast("tuple[Status, ...]", tuple(retry or ())),  # checked by the options
+        batch=batch,
+        batch_folder=batch_folder,
+        handle_signals=True,
+    )
     if dry_run:
-        deliver(plan_judging(pairs, **asked), as_json=as_json, output=summary)
+        deliver(make_plan(pairs, options), as_json=as_json, output=summary)
         return
     if output is None and not as_json:
         raise ArgumentError("output", None, "name a file for the rows: -o judgments.jsonl")
-    from adjudge.cli._progress import watching
+    from adjudge.cli._progress import watch_run
 
-    with watching(f"{judge_spec.partition(':')[0]}, {protocol}") as watch:
-        try:
-            done = judge_pairs(
-                pairs,
-                output=output,
-                concurrency=concurrency,
-                rpm=rpm,
-                timeout=timeout,
-                max_cost=max_cost,
-                batch=batch,
-                progress=watch.show,
-                handle_signals=True,
-                **asked,
+    with watch_run(f"{judge_spec.partition(':')[0]}, {protocol}") as watch:
+        run = _run(pairs, replace(options, progress=watch.show), watch)
+    remark(f"replies are kept in {run.summary.store}")
+    _finish(run.summary, as_json=as_json, summary=summary, fail_above=fail_above)
+
+
+def _run(pairs: Path, options: JudgingOptions, watch: Watch) -> JudgingRun:
+    from adjudge.judges.judging import run_options
+    from adjudge.store import store_name
+
+    try:
+        return run_options(pairs, options)
+    except (JudgeError, StoreError):
+        made = watch.last.made if watch.last is not None else 0
+        if made:
+            watch.close()
+            remark(
+                f"{made:,} replies of this run are kept in {store_name(options.store)}; repair "
+                "what the next line names and run the same command again to resume"
             )
-        except (JudgeError, StoreError):
-            made = watch.last.made if watch.last is not None else 0
-            if made:
-                watch.close()
-                remark(
-                    f"{made:,} replies of this run are kept in {store}; repair what the next "
-                    "line names and run the same command again: it goes on from there"
-                )
-            raise
-    remark(f"replies are kept in {store}")
-    _finish(done.summary, as_json=as_json, summary=summary, fail_above=fail_above)
+        raise
 
 
 def _object(text: str | None) -> dict[str, Any] | None:
     if text is None:
         return None
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        value = None
+    if not isinstance(value, dict):
         raise ArgumentError("extra_body", text, "give a JSON object")
-    return found
+    return value
 
 
-def _finish(
-    found: Judging, *, as_json: bool, summary: Path | None, fail_above: float | None
-) -> None:
-    deliver(found, as_json=as_json, output=summary)
-    if found.stopped == "interrupted":
-        remark("stopped; run the same command again to go on from here")
+def _finish(run: Judging, *, as_json: bool, summary: Path | None, fail_above: float | None) -> None:
+    deliver(run, as_json=as_json, output=summary)
+    if run.stopped == "interrupted":
+        remark("stopped; run the same command again to resume")
         raise typer.Exit(EXIT_FAILED)
-    if found.stopped == "max_cost":
+    if run.stopped == "max_cost":
         remark(
-            f"stopped at --max-cost with {found.not_asked:,} subjects not asked; "
-            "run the same command with a higher one to go on from here"
+            f"stopped at --max-cost with {run.not_asked:,} subjects not asked; "
+            "run the same command with a higher one to resume"
         )
         bad_finding()
-    failed = found.statuses.get("error", 0)
+    failed = run.statuses.get("error", 0)
     if failed:
         remark(f"{failed:,} rows are errors; run the same command again to ask only those")
-    if found.measured == 0:
-        remark("not a single row carries a number")
+    if run.measured == 0:
+        remark("not a single row has a usable score")
         bad_finding()
-    missing = found.rows - found.measured
-    if fail_above is not None and missing > fail_above * found.rows:
+    missing = run.rows - run.measured
+    if fail_above is not None and missing > fail_above * run.rows:
         remark(
-            f"{missing:,} of {found.rows:,} rows ({100 * missing / found.rows:.1f} %) carry no "
-            f"number, more than --fail-above {fail_above:g}"
+            f"{missing:,} of {run.rows:,} rows ({100 * missing / run.rows:.1f} %) have no usable "
+            f"score, more than --fail-above {fail_above:g}"
         )
         bad_finding()

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adjudge.cli._common import JsonFlag, SeedOption, deliver, remark, require_extra
+from adjudge.cli._common import deliver, remark, require_extra
+from adjudge.cli._options import (
+    FormatOption,
+    FormerFormatOption,
+    JsonFlag,
+    SeedOption,
+    SummaryOption,
+)
 from adjudge.errors import ArgumentError
 from adjudge.present.tables import counted
 
@@ -30,10 +37,10 @@ def label(
         Path | None,
         typer.Option("--output", "-o", help="Write the labels here when the page is closed."),
     ] = None,
-    summary: Annotated[
-        Path | None, typer.Option(help="Write the summary here as JSON, for `adjudge report`.")
-    ] = None,
-    store: Annotated[Path, typer.Option(help="Where every click is kept.")] = Path("adjudge.db"),
+    summary: SummaryOption = None,
+    store: Annotated[
+        str, typer.Option(help="Where every click is kept: a file or a URL.")
+    ] = "adjudge.db",
     plan: Annotated[
         Path | None, typer.Option(help="Label the rows of `adjudge plan --write-ids FILE`.")
     ] = None,
@@ -42,7 +49,7 @@ def label(
         typer.Option(help="Label what the judge abstained from: the rows of `adjudge select -o`."),
     ] = None,
     random_share: Annotated[
-        float, typer.Option(help="Share of random pairs kept going beside the abstentions.")
+        float, typer.Option(help="Share of random pairs among the abstentions.")
     ] = 0.3,
     share_out: Annotated[
         bool, typer.Option(help="Each pair to one rater only, instead of every pair to each.")
@@ -53,9 +60,8 @@ def label(
     export_only: Annotated[
         bool, typer.Option(help="Write the labels and the summary; open no page.")
     ] = False,
-    source: Annotated[
-        str | None, typer.Option("--from", help="Name of a public format, where it cannot be told.")
-    ] = None,
+    format: FormatOption = None,
+    from_: FormerFormatOption = None,
     host: Annotated[
         str, typer.Option(help="Another address than loopback needs ADJUDGE_TOKEN.")
     ] = "127.0.0.1",
@@ -70,16 +76,17 @@ def label(
     from adjudge.io import open_pairs, read_labels, write_rows
     from adjudge.server.label_summary import labels_frame, records, summarise
     from adjudge.server.labelling import LabellingRound
+    from adjudge.store import store_name, use_store
     from adjudge.store.labels import LabelBook
 
     if plan is not None and abstentions is not None:
         raise ArgumentError("abstentions", str(abstentions), "give --plan or --abstentions")
-    book = LabelBook(store)
-    try:
+    with use_store(store) as kept:
+        book = LabelBook(kept)
         if import_labels is not None:
             added, same = book.import_labels(records(read_labels(import_labels)))
             remark(f"{import_labels}: {added:,} labels added, {same:,} were there already")
-        subjects = list(open_pairs(pairs, format=source))
+        subjects = list(open_pairs(pairs, format=format or from_))
         _strangers(book, subjects, pairs)
         queue = _queue(subjects, plan, abstentions, random_share, seed)
         if not export_only:
@@ -90,7 +97,8 @@ def label(
             token = os.environ.get("ADJUDGE_TOKEN") or None
 
             def ready(address: str) -> None:
-                remark(f"labelling page: {address}  (Ctrl-C when done; labels are in {store})")
+                place = store_name(store)
+                remark(f"labelling page: {address}  (Ctrl-C when done; labels are in {place})")
                 if browser:
                     webbrowser.open(address + (f"#token={token}" if token else ""))
 
@@ -105,18 +113,16 @@ def label(
             write_rows(labels_frame(book, plan=plan), output)
             remark(f"wrote {output}")
         deliver(summarise(book, subjects), as_json=as_json, output=summary)
-    finally:
-        book.close()
 
 
 def _strangers(book: LabelBook, subjects: list[Pair], pairs: Path) -> None:
     known = {pair.id for pair in subjects}
-    strange = sum(click.id not in known for click in book.standing())
+    strange = sum(answer.id not in known for answer in book.answers())
     if strange:
-        told = counted(
+        labels = counted(
             strange, "label in the store is of a pair", "labels in the store are of pairs"
         )
-        remark(f"{told} that {pairs} does not hold")
+        remark(f"{labels} that {pairs} does not hold")
 
 
 def _queue(

@@ -39,12 +39,11 @@ def battles(
 ) -> None:
     """Choose which battles of a pool to have judged next, within a budget."""
     from adjudge import io
-    from adjudge.present.ranking_tables import plan_view
     from adjudge.ranking import plan_battles
 
-    plan = plan_battles(pool, budget=budget, rule=rule, judged=judged, rng=seed)
+    frame = io.read_table(pool, text=("id", "model_a", "model_b", "prompt_id"))
+    plan = plan_battles(frame, budget=budget, rule=rule, judged=judged, seed=seed)
     if write_rows is not None:
-        frame = io.read_table(pool, text=("id", "model_a", "model_b", "prompt_id"))
         io.write_rows(frame[list(plan.rows)], write_rows)
         remark(f"wrote {write_rows}")
-    deliver(plan, as_json=as_json, output=output, view=plan_view(plan))
+    deliver(plan, as_json=as_json, output=output)

@@ -74,10 +74,11 @@ def rate(
 ) -> None:
     """How many labels, split how, and whether the judge is worth having. Exit 2: infeasible."""
     from adjudge.estimation.pilot import plan_from_table, rows_to_label
-    from adjudge.present.estimation_tables import plan_view
+    from adjudge.io import open_table, write_rows
 
+    rows = None if table is None else open_table(table)
     plan = plan_from_table(
-        table,
+        rows,
         width=width,
         labels=labels,
         judge_rate=judge_rate,
@@ -90,29 +91,23 @@ def rate(
         step=step,
         confidence_level=confidence_level,
     )
-    deliver(plan, as_json=as_json, output=output, view=plan_view(plan))
     if plot is not None and plan.rate is None:
         remark("adjudge plan rate: no picture, this judge cannot be corrected")
-    elif plot is not None:
-        from adjudge.present.estimation import plan_figure
-        from adjudge.present.theme import save_figure
-
-        remark(f"wrote {save_figure(plan_figure(plan), plot)}")
+        plot = None
+    deliver(plan, as_json=as_json, output=output, plot=plot)
     if write_ids is not None and plan.m0 is None:
         remark("adjudge plan rate: no rows written, the plan cannot be carried out")
     elif write_ids is not None:
-        from adjudge.io import write_rows
-
-        rows = rows_to_label(
-            table,
+        drawn = rows_to_label(
+            rows,
             plan,
             draw=draw,
             judge_column=judge_column,
             human_column=human_column,
             positive=positive,
-            rng=seed,
+            seed=seed,
         )
-        write_rows(rows, write_ids)
-        remark(f"wrote {rows.height} rows to {write_ids}")
+        write_rows(drawn, write_ids)
+        remark(f"wrote {drawn.height} rows to {write_ids}")
     if plan.m0 is None:
         bad_finding()

@@ -7,14 +7,20 @@ from typing import Annotated
 
 import typer
 
-from adjudge.cli._common import (
+from adjudge.cli._common import bad_finding, deliver, remark
+from adjudge.cli._options import (
+    AlphaOption,
+    ClusterOption,
+    DeltaOption,
+    GuaranteeOption,
     JsonFlag,
+    JudgeRowsOption,
+    LabelsOption,
     OutputOption,
     PlotOption,
+    ProtocolRowsOption,
     SeedOption,
-    bad_finding,
-    deliver,
-    remark,
+    TiesOption,
 )
 
 
@@ -27,22 +33,14 @@ def selection(
     judgments: Annotated[
         Path, typer.Argument(help="Judgments, some of them labelled.", show_default=False)
     ],
-    alpha: Annotated[
-        float, typer.Option(help="Error level allowed among accepted verdicts.")
-    ] = 0.1,
-    labels: Annotated[
-        Path | None, typer.Option(help="Human labels by id, where the judgments have none.")
-    ] = None,
-    guarantee: Annotated[str, typer.Option(help="scope, fdr or pac.")] = "scope",
-    delta: Annotated[float, typer.Option(help="How often pac may fail.")] = 0.1,
-    ties: Annotated[str, typer.Option(help="Human ties: drop them, or count each an error.")] = (
-        "drop"
-    ),
-    judge: Annotated[str | None, typer.Option(help="Only this judge's rows.")] = None,
-    protocol: Annotated[str | None, typer.Option(help="Only this protocol's rows.")] = None,
-    cluster: Annotated[
-        str, typer.Option(help="Column of rows that are alike. auto: prompt_id; none.")
-    ] = "auto",
+    alpha: AlphaOption = 0.1,
+    labels: LabelsOption = None,
+    guarantee: GuaranteeOption = "scope",
+    delta: DeltaOption = 0.1,
+    ties: TiesOption = "drop",
+    judge: JudgeRowsOption = None,
+    protocol: ProtocolRowsOption = None,
+    cluster: ClusterOption = "auto",
     gain: Annotated[float, typer.Option(help="The least coverage a doubling must buy.")] = 0.02,
     repeats: Annotated[int, typer.Option(min=2, help="Random draws per point.")] = 200,
     write_ids: Annotated[
@@ -56,20 +54,16 @@ def selection(
 ) -> None:
     """Expected coverage against the number of calibration labels, from your own labels."""
     from adjudge.io import write_rows
-    from adjudge.present.selection import plan_figure
-    from adjudge.present.selection_tables import plan_view
-    from adjudge.present.theme import save_figure
+    from adjudge.rows.judgments import prepare_judgments
     from adjudge.selection import ids_to_label, plan_selection
 
+    prepared = prepare_judgments(judgments, labels=labels, judge=judge, protocol=protocol)
     plan = plan_selection(
-        judgments,
+        prepared,
         alpha=alpha,
-        labels=labels,
         guarantee=guarantee,
         delta=delta,
         ties=ties,
-        judge=judge,
-        protocol=protocol,
         cluster=cluster,
         gain=gain,
         repeats=repeats,
@@ -80,12 +74,10 @@ def selection(
         if wanted <= 0:
             remark(f"no more labels are needed, {plan.n_labelled} exist: {write_ids} not written")
         else:
-            chosen = ids_to_label(judgments, wanted, labels=labels, cluster=cluster, seed=seed)
+            chosen = ids_to_label(prepared, wanted, cluster=cluster, seed=seed)
             write_rows(chosen, write_ids)
             remark(f"wrote {chosen.height} ids to {write_ids}")
-    deliver(plan, as_json=as_json, output=output, view=plan_view(plan))
-    if plot is not None:
-        remark(f"wrote {save_figure(plan_figure(plan), plot)}")
+    deliver(plan, as_json=as_json, output=output, plot=plot)
     if plan.points[-1].coverage < gain:
         remark(f"no number of labels shown accepts {gain:g} of the verdicts at alpha {alpha:g}")
         bad_finding()

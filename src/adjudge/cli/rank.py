@@ -18,7 +18,7 @@ from adjudge.cli._common import (
 )
 
 if TYPE_CHECKING:
-    from adjudge.results.ranking import Leaderboard
+    from adjudge.results.ranking import Anchors, Leaderboard
 
 
 def register(app: typer.Typer) -> None:
@@ -103,17 +103,19 @@ def rank(
         float | None,
         typer.Option(help="With --evaluate: exit code 2 if the mean held-out error is above."),
     ] = None,
-    from_: Annotated[
-        str | None, typer.Option("--from", help="Name of a public format, where it cannot be told.")
+    format: Annotated[
+        str | None,
+        typer.Option("--format", help="Name of a public format, where it cannot be detected."),
     ] = None,
+    from_: Annotated[str | None, typer.Option("--from", hidden=True)] = None,
     baseline: Annotated[
-        str | None, typer.Option(help="Arena-Hard's baseline model, for --from arena-hard.")
+        str | None, typer.Option(help="Arena-Hard's baseline model, for --format arena-hard.")
     ] = None,
     figure: Annotated[
         str | None,
         typer.Option(
-            help="What --plot draws: leaderboard, evaluation, held-out, residuals, reliability, "
-            "widths, intervals or budgets."
+            help="What --plot draws: leaderboard, reliability; with --evaluate also evaluation, "
+            "held-out, residuals, widths, intervals or budgets."
         ),
     ] = None,
     output: OutputOption = None,
@@ -128,66 +130,56 @@ def rank(
     """
     from adjudge import ranking
     from adjudge.errors import ArgumentError
-    from adjudge.io import write_result
-    from adjudge.present.ranking_tables import leaderboard_view
+    from adjudge.rows.battles import prepare_battles
 
     if anchors is not None:
         _only_placing(context)
     if fail_above is not None and not evaluate:
         raise ArgumentError("--fail-above", fail_above, "add --evaluate")
+    # Prepared once, for the board and for the anchors.
+    prepared = prepare_battles(
+        battles,
+        format=format or from_,
+        baseline=baseline,
+        human=human,
+        verdict=verdict,
+        score=score,
+        cluster=cluster,
+        by=by,
+        against=against,
+    )
     if anchors is not None:
-        board = ranking.place(
-            battles,
-            anchors,
-            alpha=alpha,
-            format=from_,
-            baseline=baseline,
-            verdict=verdict,
-            score=score,
-            rng=seed,
-        )
+        board = ranking.place(prepared, anchors, alpha=alpha, seed=seed)
     else:
         board = ranking.rank(
-            battles,
+            prepared,
             method=method,
-            format=from_,
-            baseline=baseline,
-            human=human,
-            verdict=verdict,
-            score=score,
             beta=beta,
             smoothing=smoothing,
             l2=l2,
             interval=interval,
             confidence_level=confidence_level,
             replicates=replicates,
-            cluster=None if cluster == "none" else cluster,
-            group=by,
-            against=against,
             evaluate=evaluate,
             alpha=alpha,
             splits=splits,
             time_limit=time_limit,
-            rng=seed,
+            seed=seed,
         )
     if save_anchors is not None:
-        kept = ranking.make_anchors(
-            battles,
-            method=method,
-            format=from_,
-            baseline=baseline,
-            human=human,
-            verdict=verdict,
-            score=score,
-            smoothing=smoothing,
-            l2=l2,
-            rng=seed,
+        _save_anchors(
+            ranking.make_anchors(prepared, method=method, smoothing=smoothing, l2=l2, seed=seed),
+            save_anchors,
         )
-        write_result(kept, save_anchors)
-        remark(f"wrote {save_anchors}: {kept.lines()[0]}")
-    deliver(board, as_json=as_json, output=output, view=leaderboard_view(board))
-    if plot is not None and board.feasible:
-        _draw(board, plot, figure)
+    if figure is None and board.held_out:
+        figure = "evaluation"
+    deliver(
+        board,
+        as_json=as_json,
+        output=output,
+        plot=plot if board.feasible else None,
+        figure=figure,
+    )
     if not board.feasible:
         bad_finding()
     placed = [row for row in board.models if row.origin == "new"]
@@ -195,6 +187,13 @@ def rank(
         bad_finding()
     if fail_above is not None:
         _enforce(board, fail_above)
+
+
+def _save_anchors(anchors: Anchors, path: Path) -> None:
+    from adjudge.io import write_result
+
+    write_result(anchors, path)
+    remark(f"wrote {path}: {str(anchors).splitlines()[0]}")
 
 
 def _only_placing(context: typer.Context) -> None:
@@ -211,22 +210,12 @@ def _only_placing(context: typer.Context) -> None:
             raise ArgumentError(option, str(context.params[name]), remedy)
 
 
-def _draw(board: Leaderboard, path: Path, name: str | None) -> None:
-    from adjudge._validation import one_of
-    from adjudge.present.ranking import FIGURES
-    from adjudge.present.theme import save_figure
-
-    chosen = name or ("evaluation" if board.held_out else "leaderboard")
-    one_of(chosen, tuple(FIGURES), "--figure")
-    remark(f"wrote {save_figure(FIGURES[chosen](board), path)}")
-
-
 def _enforce(board: Leaderboard, limit: float) -> None:
     row = next((row for row in board.loo if row.method == board.method), None)
     if row is None:
         remark(f"--fail-above: {board.method} is not among the evaluated methods")
         bad_finding()
     if row.mae is None or row.mae > limit:
-        told = "unknown" if row.mae is None else f"{row.mae:.1f}"
-        remark(f"{row.method}: mean held-out error {told} Elo, above {limit:g}")
+        error = "unknown" if row.mae is None else f"{row.mae:.1f} Elo, above {limit:g}"
+        remark(f"{row.method}: mean held-out error {error}")
         bad_finding()

@@ -1,4 +1,4 @@
-"""`adjudge reproduce diagnosis`: cycles and score sets, the paper's figures beside ours."""
+"""`adjudge reproduce diagnosis`: cycles and score sets, the paper's numbers and ours."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from adjudge.cli._common import JsonFlag, OutputOption, SeedOption, deliver, remark
+from adjudge.cli._common import deliver, remark
+from adjudge.cli._options import FiguresOption, JsonFlag, OutputOption, SeedOption
 
 
 def register(group: typer.Typer) -> None:
@@ -32,21 +33,19 @@ def diagnosis(
         bool, typer.Option("--whole", help="All of SummEval, not the paper's 30 by 8.")
     ] = False,
     splits: Annotated[int, typer.Option(min=1, help="Random halves of the documents.")] = 20,
-    figures: Annotated[
-        Path | None, typer.Option(help="Save the paper's figures on our data in this folder.")
-    ] = None,
+    figures: FiguresOption = None,
     seed: SeedOption = 0,
     output: OutputOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Cycles per document and conformal sets: the paper's tables on SummEval and the simulator."""
-    from adjudge.present.reproduction_diagnosis import reproduction_figures, reproduction_view
+    from adjudge.present.figures.reproduction_diagnosis import save_figures
     from adjudge.reproduce.diagnosis import reproduce_diagnosis
 
     run = reproduce_diagnosis(
         summeval, scores=scores, paper_size=not whole, splits=splits, seed=seed
     )
-    deliver(run.summary, as_json=as_json, output=output, view=reproduction_view(run.summary))
     if figures is not None:
-        for path in reproduction_figures(run, figures):
+        for path in save_figures(run, figures):
             remark(f"wrote {path}")
+    deliver(run.summary, as_json=as_json, output=output)

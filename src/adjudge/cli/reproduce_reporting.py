@@ -23,7 +23,7 @@ def reporting(
             show_default=False,
         ),
     ] = None,
-    replications: Annotated[int, typer.Option(help="Per rate and setting.", min=10)] = 10_000,
+    repeats: Annotated[int, typer.Option(help="Samples per rate and setting.", min=10)] = 10_000,
     splits: Annotated[int, typer.Option(help="With TABLE: random splits.", min=1)] = 100,
     calibration: Annotated[
         float, typer.Option(help="With TABLE: share of rows whose labels are used.")
@@ -42,16 +42,15 @@ def reporting(
     as_json: JsonFlag = False,
 ) -> None:
     """Coverage, bias and length of the corrected rate: 21 rates, 8 settings, label shift."""
-    from adjudge.present.reporting_paper import reporting_view, save_figures
+    from adjudge.present.theme import save_figure
+    from adjudge.present.views import figures_of
     from adjudge.reproduce.reporting import reproduce_reporting
     from adjudge.reproduce.reporting_protocol import arena_protocol
 
     if table is None:
-        found = reproduce_reporting(
-            replications=replications, confidence_level=confidence_level, seed=seed
-        )
+        result = reproduce_reporting(repeats=repeats, confidence_level=confidence_level, seed=seed)
     else:
-        found = arena_protocol(
+        result = arena_protocol(
             table,
             judge_column=judge_column,
             human_column=human_column,
@@ -61,7 +60,7 @@ def reporting(
             confidence_level=confidence_level,
             seed=seed,
         )
-    deliver(found, as_json=as_json, output=output, view=reporting_view(found))
+    deliver(result, as_json=as_json, output=output)
     if figures is not None:
-        for path in save_figures(found, figures):
-            remark(f"wrote {path}")
+        for name, figure in figures_of(result).items():
+            remark(f"wrote {save_figure(figure.draw(), figures / f'{name}.png')}")

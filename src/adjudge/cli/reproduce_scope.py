@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from adjudge.cli._common import JsonFlag, OutputOption, PlotOption, SeedOption, deliver, remark
+from adjudge.cli._common import JsonFlag, OutputOption, PlotOption, SeedOption, deliver
 from adjudge.errors import ArgumentError
 
 
@@ -39,19 +39,15 @@ def scope(
     as_json: JsonFlag = False,
 ) -> None:
     """Ties dropped, 2,000 items, 1,000 halves, alphas 0.05 to 0.25: SCOPE's tables on your data."""
-    from adjudge.present.reproduction_scope import scope_figure, scope_view
-    from adjudge.present.theme import save_figure
-    from adjudge.reproduce.scope import published_for, reproduce_scope
+    from adjudge.reproduce.scope import reproduce_scope
 
     files: dict[str, Path] = {}
     for given in data or []:
-        name, found, path = given.partition("=")
-        if not found or not name or not path:
+        name, equals, path = given.partition("=")
+        if not equals or not name or not path:
             raise ArgumentError("--data", given, "write it as NAME=FILE")
         files[name] = Path(path)
     done = reproduce_scope(
-        dict(files), judge=judge, n=sample, n_splits=splits, seed=seed, store=store
+        dict(files), judge=judge, n=sample, splits=splits, seed=seed, store=store
     )
-    deliver(done, as_json=as_json, output=output, view=scope_view(done, published_for))
-    if plot is not None:
-        remark(f"wrote {save_figure(scope_figure(done), plot)}")
+    deliver(done, as_json=as_json, output=output, plot=plot)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from adjudge.cli._common import JsonFlag, OutputOption, PlotOption, SeedOption, deliver, remark
+from adjudge.cli._common import JsonFlag, OutputOption, PlotOption, SeedOption, deliver
 
 
 def register(group: typer.Typer) -> None:
@@ -35,12 +35,9 @@ def soft_elo(
     as_json: JsonFlag = False,
 ) -> None:
     """Leave-one-model-out Elo, conformal intervals, smoothing and languages: Tables 1 to 8."""
-    from adjudge.present.reproduction_soft_elo import reproduction_view, save_reproduction_figure
     from adjudge.reproduce.soft_elo import reproduce_soft_elo
 
     result = reproduce_soft_elo(
         source, l2=l2, alpha=alpha, splits=splits, replicates=replicates, seed=seed
     )
-    deliver(result, as_json=as_json, output=output, view=reproduction_view(result))
-    if plot is not None:
-        remark(f"wrote {save_reproduction_figure(result, plot)}")
+    deliver(result, as_json=as_json, output=output, plot=plot)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,19 +19,25 @@ Interval = tuple[float | None, float | None]
 
 
 def codes_of(clusters: ArrayLike | Sequence[Any] | None, n: int) -> tuple[IntArray, int]:
-    """Cluster codes of n rows and the number of clusters; each row its own when none are given."""
+    """Cluster codes of n rows and the number of clusters; each row its own where none is given."""
     if clusters is None:
         return np.arange(n, dtype=np.int64), n
     keys = np.asarray(clusters, dtype=object)
     if keys.ndim != 1:
         raise ArgumentError("clusters", f"shape {keys.shape}", "give one name per row")
     same_length(rows=range(n), clusters=keys)
-    missing = [at for at, key in enumerate(keys) if key is None or key != key]
-    if missing:
-        raise ArgumentError(
-            f"clusters[{missing[0]}]", keys[missing[0]], "name the cluster of every row"
-        )
     return cluster_codes(keys)
+
+
+def excludes(interval: Interval, value: float) -> bool:
+    """Whether there is an interval, and the value is outside it."""
+    low, high = interval
+    return low is not None and high is not None and not low <= value <= high
+
+
+def nonzero(dropped: Mapping[str, int]) -> dict[str, int]:
+    """The reasons for which rows were left out."""
+    return {reason: n for reason, n in dropped.items() if n}
 
 
 def recode(codes: IntArray) -> tuple[IntArray, int]:
@@ -52,7 +58,7 @@ def mean_interval(
 
     Clipped to the `bounds` the mean can have. When every row is the same there is no spread to
     measure: then the share of clusters that could differ unseen is at most 1 - tail^(1/groups),
-    and the interval allows them the far bound. One cluster alone carries no interval.
+    and the interval allows them the far bound. No interval from fewer than two clusters.
     """
     if groups < 2:
         return None, None

@@ -1,17 +1,18 @@
-"""Coverage and size of score sets over random halves of the documents."""
+"""Coverage and size of score sets over random halves of the documents, and what widths say."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from adjudge._validation import BoolArray, FloatArray, IntArray
-from adjudge.diagnosis._intervals import mean_interval, recode
+from adjudge.diagnosis._intervals import Interval, jackknife_interval, mean_interval, recode
 from adjudge.diagnosis._score_rows import ScoreRows
-from adjudge.diagnosis._widths import spearman
 from adjudge.diagnosis.score_sets import advise, quantiles
 from adjudge.diagnosis.targets import Target
 from adjudge.results.diagnosis import ScoreSetGroup, WidthBin
@@ -24,6 +25,21 @@ def random_half(documents: int, random: np.random.Generator) -> BoolArray:
     return chosen
 
 
+@dataclass(frozen=True)
+class Evaluation:
+    """One method on one judge's rows: a group per criterion and level, and set sizes per level.
+
+    `widths` are the sizes at the quantile of all documents: one number for many rows, which a
+    row's own label cannot move by more than its document's weight. Two halves would have two
+    quantiles, and judges would seem to agree on nothing but the half a document fell into.
+    """
+
+    rows: ScoreRows
+    method: str
+    groups: Sequence[ScoreSetGroup]
+    widths: Mapping[Fraction, IntArray]
+
+
 def evaluate_method(
     rows: ScoreRows,
     method: str,
@@ -33,13 +49,8 @@ def evaluate_method(
     scale: tuple[int, int],
     weigh: str,
     confidence_level: float,
-) -> list[ScoreSetGroup]:
-    """One group per criterion and level.
-
-    Fills `rows.widths` with the sizes at the quantile of all documents: one number for many rows,
-    which a row's own label cannot move by more than its document's weight. Two halves would have
-    two quantiles, and judges would seem to agree on nothing but the half a document fell into.
-    """
+) -> Evaluation:
+    """Calibrate on each half, test on the other, and size the sets of all documents."""
     criteria = rows.criteria
     among = [rows.criterion == criterion for criterion in criteria]
     shape = (len(criteria), len(levels), len(halves))
@@ -58,19 +69,20 @@ def evaluate_method(
                 if kept.any():
                     coverage[c, a, s] = document_mean(covered[kept], rows.document[kept])
                     size[c, a, s] = document_mean(width[kept], rows.document[kept])
-                    found = spearman(width[kept], rows.error[kept])
-                    rank[c, a, s] = np.nan if found is None else found
+                    value = spearman(width[kept], rows.error[kept])
+                    rank[c, a, s] = np.nan if value is None else value
     everything = np.ones(len(halves[0]), dtype=bool)
     final = _limits(rows, method, everything, levels, scale=scale, weigh=weigh)
-    for level, limit in zip(levels, final, strict=True):
-        inside = rows.plans[method].values <= limit[:, None]
-        rows.widths[method, level] = np.asarray(inside.sum(axis=1), dtype=np.int64)
+    sizes = {
+        level: (rows.plans[method].values <= limit[:, None]).sum(axis=1, dtype=np.int64)
+        for level, limit in zip(levels, final, strict=True)
+    }
     groups = []
     for c, own in enumerate(among):
         for a, level in enumerate(levels):
             if np.isnan(coverage[c, a]).all():
                 continue
-            widths = rows.widths[method, level][own]
+            widths = sizes[level][own]
             advice = advise(widths, scale=scale)
             reached = np.unique(final[a][own])
             ranks = rank[c, a][~np.isnan(rank[c, a])]
@@ -99,7 +111,7 @@ def evaluate_method(
                     ),
                 )
             )
-    return groups
+    return Evaluation(rows, method, groups, sizes)
 
 
 def _limits(
@@ -120,8 +132,8 @@ def _limits(
         chosen = Target(
             entries.row[kept], entries.score[kept], entries.raters[kept], entries.labelled
         )
-        found = quantiles(plan.values, chosen, rows.document, levels, weigh=weigh, scale=scale)
-        for a, quantile in enumerate(found):
+        reached = quantiles(plan.values, chosen, rows.document, levels, weigh=weigh, scale=scale)
+        for a, quantile in enumerate(reached):
             if quantile is not None:
                 limits[a, plan.group == group] = quantile
     return limits
@@ -141,13 +153,13 @@ def _by_width(
     scale: tuple[int, int],
     confidence_level: float,
 ) -> tuple[WidthBin, ...]:
-    found = []
+    bins = []
     reach = (0.0, float(scale[1] - scale[0]))
     for width in np.unique(widths):
         kept = widths == width
         codes, groups = recode(documents[kept])
         low, high = mean_interval(error[kept], codes, groups, confidence_level, bounds=reach)
-        found.append(
+        bins.append(
             WidthBin(
                 width=int(width),
                 n=int(kept.sum()),
@@ -156,4 +168,49 @@ def _by_width(
                 high=high,
             )
         )
-    return tuple(found)
+    return tuple(bins)
+
+
+def spearman(x: FloatArray | IntArray, y: FloatArray | IntArray) -> float | None:
+    """Spearman's rank correlation, ties at their mean rank; None when one side is constant.
+
+    >>> spearman(np.array([1, 2, 3]), np.array([10, 20, 30])), spearman(np.ones(3), np.arange(3))
+    (1.0, None)
+    """
+    if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return None
+    a, b = rankdata(x), rankdata(y)
+    a, b = a - a.mean(), b - b.mean()
+    value = float((a @ b) / np.sqrt((a @ a) * (b @ b)))
+    return min(1.0, max(-1.0, value))
+
+
+def width_agreement(
+    first: IntArray, second: IntArray, documents: IntArray, confidence_level: float
+) -> tuple[float | None, Interval]:
+    """Spearman of two judges' widths on the same rows, with an interval over documents.
+
+    Widths take a handful of values, so the correlation is a function of a small table that adds
+    up over documents, and leaving one out is a subtraction.
+    """
+    value = spearman(first, second)
+    if value is None:
+        return None, (None, None)
+    codes, groups = recode(documents)
+    size = int(max(first.max(), second.max())) + 1
+    cell = (codes * size + first) * size + second
+    tables = np.bincount(cell, minlength=groups * size * size).reshape(groups, size, size)
+    interval = jackknife_interval(
+        _table_spearman, tables.astype(np.float64), confidence_level, bounds=(-1.0, 1.0)
+    )
+    return value, interval
+
+
+def _table_spearman(tables: FloatArray) -> FloatArray:
+    rows, columns = tables.sum(axis=2), tables.sum(axis=1)
+    total = rows.sum(axis=1)
+    a = np.cumsum(rows, axis=1) - rows / 2 - total[:, None] / 2
+    b = np.cumsum(columns, axis=1) - columns / 2 - total[:, None] / 2
+    both = np.einsum("bij,bi,bj->b", tables, a, b)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(both / np.sqrt((rows * a**2).sum(axis=1) * (columns * b**2).sum(axis=1)))

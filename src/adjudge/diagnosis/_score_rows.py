@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -14,8 +13,9 @@ from adjudge._validation import FloatArray, IntArray
 from adjudge.diagnosis.adaptive import ordinal_nonconformity
 from adjudge.diagnosis.score_sets import residuals
 from adjudge.diagnosis.targets import Target, human_target, round_half_up
-from adjudge.errors import ArgumentError, DataError
+from adjudge.errors import ArgumentError
 from adjudge.io.tables import as_text
+from adjudge.rows.scores import ratings_table
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class ScoreRows:
-    """The labelled rows of one judge. Documents are numbered over the whole file.
-
-    `widths` is filled by the evaluation: set sizes per method and level.
-    """
+    """The labelled rows of one judge. Documents are numbered over the whole file."""
 
     judge: str
     key: NDArray[np.object_]
@@ -43,31 +40,10 @@ class ScoreRows:
     target: Target
     error: FloatArray
     plans: dict[str, Plan]
-    widths: dict[tuple[str, Fraction], IntArray] = field(default_factory=dict)
 
     @property
     def criteria(self) -> list[str]:
         return list(dict.fromkeys(self.criterion.tolist()))
-
-
-def usable_rows(frame: pl.DataFrame, name: str) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Rows with a judge score and a human score, and how many have not."""
-    silent = frame.filter(pl.col("judge_score").is_null()).height
-    spoken = frame.filter(pl.col("judge_score").is_not_null())
-    kept = spoken.filter(pl.col("human_scores").is_not_null())
-    if kept.height == 0:
-        raise DataError(name, "no row has both a judge score and a human score")
-    reasons = {"no judge score": silent, "no human score": spoken.height - kept.height}
-    return kept, {reason: n for reason, n in reasons.items() if n}
-
-
-def ratings_table(frame: pl.DataFrame) -> FloatArray:
-    """human_scores as (rows, raters), NaN where a row has fewer raters."""
-    lists = frame["human_scores"].to_list()
-    table = np.full((len(lists), max(len(row) for row in lists)), np.nan)
-    for at, row in enumerate(lists):
-        table[at, : len(row)] = row
-    return table
 
 
 def split_by_judge(
@@ -82,7 +58,7 @@ def split_by_judge(
         pl.col("judge").fill_null("unnamed"),
         pl.col("criterion").fill_null("unnamed"),
     ).with_row_index("_row")
-    found = []
+    parts = []
     for (judge,), part in sorted(keyed.partition_by("judge", as_dict=True).items()):
         rows = part["_row"].to_numpy()
         score = part["judge_score"].to_numpy().astype(np.float64)
@@ -90,7 +66,7 @@ def split_by_judge(
         held = table
         if target == "mean":
             held = round_half_up(np.nanmean(table, axis=1, keepdims=True))
-        found.append(
+        parts.append(
             ScoreRows(
                 judge=str(judge),
                 key=np.array(part["_key"].to_list(), dtype=object),
@@ -104,7 +80,7 @@ def split_by_judge(
                 plans=_plans(part, score, scale, by, several=several),
             )
         )
-    return found
+    return parts
 
 
 def _plans(

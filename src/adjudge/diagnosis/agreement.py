@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from adjudge._validation import FloatArray, IntArray, one_of, open_unit, same_length
 from adjudge.diagnosis._intervals import (
@@ -19,11 +19,13 @@ from adjudge.diagnosis._intervals import (
     codes_of,
     jackknife_interval,
     mean_interval,
+    nonzero,
     recode,
     share_interval,
 )
 from adjudge.errors import ArgumentError
 from adjudge.results.bias import Agreement, Ceiling
+from adjudge.rows.agreement import kappa_of_tables
 
 Statistic = Callable[[FloatArray], FloatArray]
 LEVELS = ("nominal", "ordinal", "interval")
@@ -46,8 +48,8 @@ def agreement(
     Krippendorff's, 1 - D_o/D_e, with the distance of the level. Where two people saw the same
     rows, `ceiling` says how well they agree with each other: no judge can be asked for more.
 
-    >>> found = agreement(["A", "A", "B", "B"], ["A", "A", "B", "A"])
-    >>> found.raw, found.kappa
+    >>> both = agreement(["A", "A", "B", "B"], ["A", "A", "B", "A"])
+    >>> both.raw, both.kappa
     (0.75, 0.5)
 
     kappa and alpha are None where only one value occurs on both sides: chance agreement is then
@@ -65,14 +67,13 @@ def agreement(
     theirs = flat.reshape(-1, raters)
     answered, labelled = mine >= 0, np.asarray((theirs >= 0).any(axis=1))
     kept = answered & labelled
-    dropped = _reasons(answered, labelled)
     if not kept.any():
         raise ArgumentError("human", "no label on any judged row", "label some of the rows")
     mine, theirs = mine[kept], theirs[kept]
     own, groups = recode(codes[kept])
     pairs, raw_rows = _judge_tables(mine, theirs, own, groups, len(values))
     points = np.array(values, dtype=np.float64) if level == "interval" else None
-    kappa_of = partial(_kappa, weighted=level != "nominal", points=points)
+    kappa_of = partial(kappa_of_tables, points=_places(level, points, len(values)))
     alpha_of = partial(_alpha, level=level, points=points)
     raw = float(raw_rows.mean())
     raw_range = share_interval(raw_rows, own, groups, confidence_level)
@@ -97,16 +98,20 @@ def agreement(
         alpha_high=alpha_range[1],
         ceiling=ceiling,
         judge_values={
-            _shown(value): int(n)
+            _text(value): int(n)
             for value, n in zip(values, np.bincount(mine, minlength=len(values)), strict=True)
         },
         human_values={
-            _shown(value): round(float(n), 6)
+            _text(value): round(float(n), 6)
             for value, n in zip(values, weights.sum(axis=0), strict=True)
         },
-        dropped=dropped,
+        dropped=nonzero(
+            {
+                "no judge answer": int((~answered).sum()),
+                "no human label": int((answered & ~labelled).sum()),
+            }
+        ),
         confidence_level=confidence_level,
-        finding=_finding(raw, kappa, kappa_range, ceiling, len(mine), mine, values),
     )
 
 
@@ -117,20 +122,12 @@ def _columns(judge: Any, human: Any) -> tuple[list[Any], list[Any], int]:
     if len(widths) > 1 or 0 in widths:
         raise ArgumentError("human", sorted(widths), "give every row the same number of raters")
     said = [None if value is None or value != value else value for value in judge]
-    told = [None if cell is None or cell != cell else cell for row in rows for cell in row]
-    return said, told, widths.pop() if widths else 1
+    ratings = [None if cell is None or cell != cell else cell for row in rows for cell in row]
+    return said, ratings, widths.pop() if widths else 1
 
 
-def _shown(value: object) -> str:
+def _text(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _reasons(answered: NDArray[np.bool_], labelled: NDArray[np.bool_]) -> dict[str, int]:
-    reasons = {
-        "no judge answer": int((~answered).sum()),
-        "no human label": int((answered & ~labelled).sum()),
-    }
-    return {reason: n for reason, n in reasons.items() if n}
 
 
 def _values(values: set[Any], level: str) -> list[Any]:
@@ -158,16 +155,11 @@ def _judge_tables(
     return tables, np.clip(agree.astype(np.float64), 0.0, 1.0).round(12)
 
 
-def _kappa(tables: FloatArray, *, weighted: bool, points: FloatArray | None) -> FloatArray:
-    size = tables.shape[1]
-    at = np.arange(size, dtype=np.float64) if points is None else points
-    distance = (at[:, None] - at[None, :]) ** 2 if weighted else 1 - np.eye(size)
-    total = tables.sum(axis=(1, 2))
-    chance = tables.sum(axis=2)[:, :, None] * tables.sum(axis=1)[:, None, :]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        expected = (chance * distance).sum(axis=(1, 2)) / total**2
-        observed = (tables * distance).sum(axis=(1, 2)) / total
-        return np.asarray(1 - observed / np.where(expected > 1e-12, expected, np.nan))
+def _places(level: str, points: FloatArray | None, size: int) -> FloatArray | None:
+    """Where the values lie for a weighted kappa; None: all as far apart as any."""
+    if level == "nominal":
+        return None
+    return np.arange(size, dtype=np.float64) if points is None else points
 
 
 def _alpha(tables: FloatArray, *, level: str, points: FloatArray | None) -> FloatArray:
@@ -245,39 +237,3 @@ def _ceiling(
         gap_low=gap_range[0],
         gap_high=gap_range[1],
     )
-
-
-def _finding(
-    raw: float,
-    kappa: float | None,
-    kappa_range: Interval,
-    ceiling: Ceiling | None,
-    n: int,
-    mine: IntArray,
-    values: list[Any],
-) -> str:
-    told = f"agrees with people on {100 * raw:.1f} % of {n:,} rows"
-    if len(np.unique(mine)) == 1:
-        return told + (
-            f"; it says {_shown(values[int(mine[0])])} every time, so its answer does not depend "
-            "on what it reads"
-        )
-    if raw == 1.0:
-        return told + (
-            ": the same answer on every row; check that the judge did not see the labels, "
-            "or that the labels were not made by it"
-        )
-    if kappa is not None:
-        told += f", kappa {kappa:.2f}"
-        low, high = kappa_range
-        if low is not None and high is not None:
-            told += f" [{low:.2f}, {high:.2f}]"
-            if low <= 0 <= high:
-                told += ": no more than chance would give"
-    if ceiling is not None:
-        told += f"; two people agree on {100 * ceiling.raw:.1f} %"
-        if ceiling.gap_low is not None and ceiling.gap_low > 0:
-            told += ", so the judge is below the human ceiling"
-        elif ceiling.gap_high is not None and ceiling.gap_high < 0:
-            told += ", less often than either agrees with the judge"
-    return told

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,20 +11,17 @@ import polars as pl
 from numpy.typing import NDArray
 
 from adjudge._validation import FloatArray, Seed, open_unit
-from adjudge.diagnosis._bias_rows import BiasRows, bias_rows
 from adjudge.diagnosis.agreement import agreement
-from adjudge.diagnosis.contradictions import contradictions
-from adjudge.diagnosis.family import family_bias, family_of
-from adjudge.diagnosis.family_scores import family_scores
+from adjudge.diagnosis.family import family_bias, family_of, family_scores
 from adjudge.diagnosis.position import position_bias
-from adjudge.diagnosis.reliability import reliability
-from adjudge.diagnosis.verbosity import LABEL_VALUES, verbosity_bias
-from adjudge.errors import DataError
+from adjudge.diagnosis.reliability import contradictions, reliability
+from adjudge.diagnosis.verbosity import verbosity_bias
 from adjudge.io.tables import TableLike, as_text
 from adjudge.results.bias import (
     Agreement,
     BiasReport,
     Contradictions,
+    Diagnoses,
     FamilyBias,
     FamilyScores,
     JudgeBias,
@@ -32,24 +29,42 @@ from adjudge.results.bias import (
     Reliability,
     VerbosityBias,
 )
+from adjudge.rows.columns import text_column
+from adjudge.rows.verdicts import CLUSTER, LABEL_VALUES, prepare_verdicts
 
 _ASSUMPTIONS = (
     "intervals are clustered: rows of one cluster may be alike, clusters are independent",
-    "each 95 % interval alarms on an unbiased judge at most once in twenty; with k judges and "
-    "biases expect k/20 false alarms",
 )
-
 #: Score differences, response_a minus response_b, with response_a shown first and second.
 _BOTH_SCORES = ("score_diff_ab", "score_diff_ba")
 
 
-@dataclass(frozen=True)
-class _Options:
+@dataclass(frozen=True, kw_only=True)
+class _Rows:
+    """Rows of one judge, or of all where `judge` is None, and how to diagnose them.
+
+    `everyone` has all judges' rows. A diagnosis of the rows is a result, or the reason why there is
+    none.
+    """
+
+    frame: pl.DataFrame
+    judge: str | None
+    clusters: NDArray[Any]
+    everyone: pl.DataFrame
+    graded: bool
+    by_score: bool
     near_tie: float | None
     families: Mapping[str, str] | None
     by: str | None
     confidence_level: float
     seed: Seed
+
+    def has(self, *columns: str) -> bool:
+        """Whether each column has a value in some row."""
+        return all(
+            c in self.frame.columns and self.frame[c].null_count() < self.frame.height
+            for c in columns
+        )
 
 
 def diagnose_bias(
@@ -64,7 +79,7 @@ def diagnose_bias(
     near_tie: float | None = None,
     families: Mapping[str, str] | None = None,
     confidence_level: float = 0.95,
-    rng: Seed = 0,
+    seed: Seed = 0,
 ) -> BiasReport:
     """Position, verbosity, family, agreement, reliability and contradictions, per judge.
 
@@ -77,10 +92,10 @@ def diagnose_bias(
     such columns by id, `judge` names the judge of a file that does not. What could not be measured
     is named in `not_measured`, with the reason.
 
-    `cluster` names the column whose rows are alike (default prompt_id where there is one, else
-    each pair by itself). `by` groups the position bias. `near_tie` is how close to a tie the judge
-    must be for verbosity: 0.1 in probability, or 0.3 in score where the judge gave scores alone
-    (a rubric's p_a is its score).
+    `cluster` names the column whose rows are alike (default prompt_id where it repeats, else
+    each pair by itself; a row without a cluster is one of its own). `by` groups the position bias.
+    `near_tie` is how close to a tie the judge must be for verbosity: 0.1 in probability, or 0.3 in
+    score where the judge gave scores alone (a rubric's p_a is its score).
 
     >>> always_first = {"id": list("abcdefgh"), "p_fwd": [1.0] * 8, "p_rev": [0.0] * 8}
     >>> report = diagnose_bias(always_first)
@@ -88,198 +103,162 @@ def diagnose_bias(
     (1.0, 1.0)
     """
     open_unit(confidence_level, "confidence_level")
-    rows = bias_rows(source, pairs=pairs, labels=labels, columns=columns, judge=judge)
+    rows = prepare_verdicts(
+        source,
+        pairs=pairs,
+        labels=labels,
+        columns=columns,
+        judge=judge,
+        cluster="auto" if cluster is None else cluster,
+    )
     frame = rows.frame
-    if cluster is None:
-        cluster = "prompt_id" if "prompt_id" in frame.columns else "id"
-    for column in (cluster, by):
-        if column is not None and column not in frame.columns:
-            raise DataError(
-                rows.name, "is not there", column=column, remedy="name a column of the file"
-            )
-    if frame[cluster].null_count():
-        raise DataError(
-            rows.name, "is empty in some row", column=cluster, remedy="fill it in every row"
-        )
-    options = _Options(near_tie, families, by, confidence_level, rng)
+    if by is not None:
+        text_column(frame, by, "by")
+    whole = _Rows(
+        frame=frame,
+        judge=None,
+        clusters=frame[CLUSTER].to_numpy(),
+        everyone=frame,
+        graded=rows.graded,
+        by_score=rows.by_score,
+        near_tie=near_tie,
+        families=families,
+        by=by,
+        confidence_level=confidence_level,
+        seed=seed,
+    )
     judges = [
-        _measure(part, rows, str(name), cluster, options)
+        _diagnose(replace(whole, frame=part, judge=str(name), clusters=part[CLUSTER].to_numpy()))
         for (name,), part in sorted(frame.partition_by("judge", as_dict=True).items())
     ]
-    whole = judges[0]
-    if len(judges) > 1:
-        whole = _measure(frame, rows, None, cluster, options)
+    everything = judges[0] if len(judges) == 1 else _diagnose(whole)
+    pooled = {entry.name: getattr(everything, entry.name) for entry in fields(Diagnoses)}
     return BiasReport(
-        rows=frame.height,
-        clusters=frame[cluster].n_unique(),
-        clustered_by=cluster,
-        position=whole.position,
-        verbosity=whole.verbosity,
-        family=whole.family,
-        agreement=whole.agreement,
-        reliability=whole.reliability,
-        contradictions=whole.contradictions,
-        not_measured=whole.not_measured,
+        **pooled,
+        clusters=frame[CLUSTER].n_unique(),
+        clustered_by=rows.cluster,
         judges=tuple(judges),
-        family_scores=whole.family_scores,
         dropped=rows.dropped,
         confidence_level=confidence_level,
-        seed=rng if isinstance(rng, int) else None,
+        seed=seed if isinstance(seed, int) else None,
         assumptions=_ASSUMPTIONS,
     )
 
 
-def _measure(
-    part: pl.DataFrame, rows: BiasRows, judge: str | None, cluster: str, options: _Options
-) -> JudgeBias:
-    clusters = np.array(as_text(part[cluster]).to_list(), dtype=object)
-    missing: dict[str, str] = {}
+def _diagnose(rows: _Rows) -> JudgeBias:
+    diagnoses: dict[str, Any] = {
+        "position": _position(rows),
+        "verbosity": _verbosity(rows),
+        "family": _family(rows),
+        "family_scores": _family_scores(rows),
+        "agreement": _agreement(rows),
+        "reliability": _reliability(rows),
+        "contradictions": _contradictions(rows),
+    }
+    missing = {name: made for name, made in diagnoses.items() if isinstance(made, str)}
     return JudgeBias(
-        judge=judge,
-        rows=part.height,
-        position=_position(part, clusters, options, missing),
-        verbosity=_verbosity(part, clusters, options, missing, graded=rows.graded),
-        family=_family(part, rows.frame, judge, clusters, options, missing),
-        family_scores=_family_scores(part, rows.frame, judge, options, missing),
-        agreement=_agreement(part, clusters, options, missing),
-        reliability=_reliability(part, clusters, options, missing, graded=rows.graded),
-        contradictions=_contradictions(part, clusters, options, missing, rows.by_score),
+        judge=rows.judge,
+        rows=rows.frame.height,
+        **{name: None if name in missing else made for name, made in diagnoses.items()},
         not_measured=missing,
     )
 
 
 def _numbers(part: pl.DataFrame, column: str) -> FloatArray:
-    values = part[column].cast(pl.Float64).to_list()
-    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    return part[column].cast(pl.Float64).fill_null(np.nan).to_numpy()
 
 
-def _has(part: pl.DataFrame, *columns: str) -> bool:
-    return all(c in part.columns and part[c].null_count() < part.height for c in columns)
-
-
-def _position(
-    part: pl.DataFrame, clusters: NDArray[Any], options: _Options, missing: dict[str, str]
-) -> PositionBias | None:
-    forward, reverse = _numbers(part, "p_fwd"), _numbers(part, "p_rev")
+def _position(rows: _Rows) -> PositionBias | str:
+    forward, reverse = (_numbers(rows.frame, column) for column in ("p_fwd", "p_rev"))
     ahead = behind = None
-    if _has(part, *_BOTH_SCORES):
+    if rows.has(*_BOTH_SCORES):
         # The rubric protocol scores both answers in both orders; each order's higher score is its
         # verdict.
-        ahead, behind = (_numbers(part, column) for column in _BOTH_SCORES)
+        ahead, behind = (_numbers(rows.frame, column) for column in _BOTH_SCORES)
         forward = np.where(np.isnan(forward), (np.sign(ahead) + 1) / 2, forward)
         reverse = np.where(np.isnan(reverse), (np.sign(behind) + 1) / 2, reverse)
     if np.isnan(forward + reverse).all():
-        missing["position"] = "no pair was asked in both orders (p_fwd and p_rev)"
-        return None
+        return "no pair was asked in both orders (p_fwd and p_rev)"
     return position_bias(
         forward,
         reverse,
         gap_fwd=ahead,
         gap_rev=behind,
-        clusters=clusters,
-        groups=None if options.by is None else as_text(part[options.by]).to_list(),
-        confidence_level=options.confidence_level,
+        clusters=rows.clusters,
+        groups=None if rows.by is None else as_text(rows.frame[rows.by]).to_list(),
+        confidence_level=rows.confidence_level,
     )
 
 
-def _verbosity(
-    part: pl.DataFrame,
-    clusters: NDArray[Any],
-    options: _Options,
-    missing: dict[str, str],
-    *,
-    graded: bool,
-) -> VerbosityBias | None:
-    if not _has(part, "length_a", "length_b"):
-        missing["verbosity"] = "no response text or length: give --pairs, or length_a and length_b"
-        return None
-    known = part["length_a"].is_not_null() & part["length_b"].is_not_null()
-    kept, index = part.filter(known), known.to_numpy()
+def _verbosity(rows: _Rows) -> VerbosityBias | str:
+    if not rows.has("length_a", "length_b"):
+        return "no response text or length: give --pairs, or length_a and length_b"
     # A rubric's p_a is its score difference on another scale: near-tied is said in points.
-    by_score = _has(part, "score_a", "score_b") and (not graded or _has(part, *_BOTH_SCORES))
-    if not graded and not by_score:
-        missing["verbosity"] = "verdicts alone do not say where the judge is near-tied"
-        return None
-    margin = (
+    by_score = rows.has("score_a", "score_b") and (not rows.graded or rows.has(*_BOTH_SCORES))
+    if not rows.graded and not by_score:
+        return "verdicts alone do not say where the judge is near-tied"
+    known = rows.frame["length_a"].is_not_null() & rows.frame["length_b"].is_not_null()
+    kept = rows.frame.filter(known)
+    return verbosity_bias(
         _numbers(kept, "score_a") - _numbers(kept, "score_b")
         if by_score
-        else _numbers(kept, "p_a") - 0.5
-    )
-    return verbosity_bias(
-        margin,
+        else _numbers(kept, "p_a") - 0.5,
         _numbers(kept, "length_a"),
         _numbers(kept, "length_b"),
-        near_tie=options.near_tie or (0.3 if by_score else 0.1),
+        near_tie=rows.near_tie or (0.3 if by_score else 0.1),
         labels=kept["label"].to_list() if "label" in kept.columns else None,
-        clusters=clusters[index],
-        confidence_level=options.confidence_level,
+        clusters=rows.clusters[known.to_numpy()],
+        confidence_level=rows.confidence_level,
     )
 
 
-def _family(
-    part: pl.DataFrame,
-    everyone: pl.DataFrame,
-    judge: str | None,
-    clusters: NDArray[Any],
-    options: _Options,
-    missing: dict[str, str],
-) -> FamilyBias | None:
+def _family(rows: _Rows) -> FamilyBias | str:
+    judge, families = rows.judge, rows.families
     if judge is None:
-        missing["family"] = "several judges: see each of them"
-        return None
-    if not _has(part, "model_a", "model_b"):
-        missing["family"] = "model_a and model_b are not named"
-        return None
-    own = family_of(judge, options.families)
+        return "several judges: see each of them"
+    if not rows.has("model_a", "model_b"):
+        return "model_a and model_b are not named"
+    own = family_of(judge, families)
     if own is None:
-        missing["family"] = f"the family of {judge} is not known: give --judge or --families"
-        return None
-    sides = [
-        [model is not None and family_of(model, options.families) == own for model in part[column]]
-        for column in ("model_a", "model_b")
-    ]
-    if "label" in part.columns and part["label"].null_count() < part.height:
-        reference = np.array([LABEL_VALUES.get(label, np.nan) for label in part["label"]])
+        return f"the family of {judge} is not known: give --judge or --families"
+    if rows.has("label"):
+        reference = np.array([LABEL_VALUES.get(label, np.nan) for label in rows.frame["label"]])
         name = "people"
     else:
         picks = (
-            everyone.filter(pl.col("judge") != judge)
+            rows.everyone.filter(pl.col("judge") != judge)
             .with_columns(((pl.col("p_a") > 0.5) + 0.5 * (pl.col("p_a") == 0.5)).alias("pick"))
             .group_by("id")
             .agg(pl.col("pick").mean())
         )
-        joined = part.select("id").join(picks, on="id", how="left", maintain_order="left")
+        joined = rows.frame.select("id").join(picks, on="id", how="left", maintain_order="left")
         reference, name = _numbers(joined, "pick"), "the other judges"
         if np.isnan(reference).all():
-            missing["family"] = "neither labels nor another judge to hold this one against"
-            return None
+            return "neither labels nor another judge to compare this one with"
     return family_bias(
-        _numbers(part, "p_a"),
+        _numbers(rows.frame, "p_a"),
         reference,
-        sides[0],
-        sides[1],
+        *(
+            [model is not None and family_of(model, families) == own for model in rows.frame[side]]
+            for side in ("model_a", "model_b")
+        ),
         family=own,
         reference_name=name,
-        clusters=clusters,
-        confidence_level=options.confidence_level,
+        clusters=rows.clusters,
+        confidence_level=rows.confidence_level,
     )
 
 
-def _family_scores(
-    part: pl.DataFrame,
-    everyone: pl.DataFrame,
-    judge: str | None,
-    options: _Options,
-    missing: dict[str, str],
-) -> FamilyScores | None:
-    """Scores of single answers beside the other judges' median; silent where nobody scored."""
-    if judge is None or not _has(part, "score_a", "score_b", "model_a", "model_b"):
+def _family_scores(rows: _Rows) -> FamilyScores | str | None:
+    """Scores of single answers against the other judges' median; None where nobody scored."""
+    judge, families = rows.judge, rows.families
+    if judge is None or not rows.has("score_a", "score_b", "model_a", "model_b"):
         return None
-    own = family_of(judge, options.families)
+    own = family_of(judge, families)
     if own is None:
         return None
     answers = pl.concat(
-        everyone.select(
+        rows.everyone.select(
             "id",
             "judge",
             pl.lit(side).alias("side"),
@@ -294,85 +273,68 @@ def _family_scores(
         others.agg(pl.col("score").median().alias("others")), on=["id", "side"], how="left"
     )
     if held["others"].null_count() == held.height:
-        missing["family_scores"] = "no other judge scored the same answers"
-        return None
+        return "no other judge scored the same answers"
     return family_scores(
         (held["score"] - held["others"]).fill_null(np.nan).to_numpy(),
         held["model"].to_list(),
-        [m is not None and family_of(m, options.families) == own for m in held["model"]],
+        [m is not None and family_of(m, families) == own for m in held["model"]],
         judge=judge,
         family=own,
-        confidence_level=options.confidence_level,
+        confidence_level=rows.confidence_level,
     )
 
 
-def _agreement(
-    part: pl.DataFrame, clusters: NDArray[Any], options: _Options, missing: dict[str, str]
-) -> Agreement | None:
-    if not _has(part, "label", "verdict"):
-        missing["agreement"] = "no labelled verdict: add label, or give --labels"
-        return None
-    column = "labels" if "labels" in part.columns else "label"
-    said = [value if isinstance(value, list) else [value] for value in part[column].to_list()]
+def _agreement(rows: _Rows) -> Agreement | str:
+    if not rows.has("label", "verdict"):
+        return "no labelled verdict: add label, or give --labels"
+    column = "labels" if "labels" in rows.frame.columns else "label"
+    said = [v if isinstance(v, list) else [v] for v in rows.frame[column].to_list()]
     # The judge has no verdict "tie" to agree with one by: people's ties say nothing of it here.
     widest = max(len(row) for row in said)
     human = [
         [None if label == "tie" else label for label in row] + [None] * (widest - len(row))
         for row in said
     ]
-    verdicts = part["verdict"].to_list()
+    verdicts = rows.frame["verdict"].to_list()
     if not any(v and any(row) for v, row in zip(verdicts, human, strict=True)):
-        missing["agreement"] = "no row has both a verdict and a label that is not a tie"
-        return None
-    return agreement(verdicts, human, clusters=clusters, confidence_level=options.confidence_level)
+        return "no row has both a verdict and a label that is not a tie"
+    return agreement(
+        verdicts,
+        human,
+        clusters=rows.clusters,
+        confidence_level=rows.confidence_level,
+    )
 
 
-def _reliability(
-    part: pl.DataFrame,
-    clusters: NDArray[Any],
-    options: _Options,
-    missing: dict[str, str],
-    *,
-    graded: bool,
-) -> Reliability | None:
-    if not graded:
-        missing["reliability"] = "verdicts without probabilities carry no confidence"
-        return None
-    if _has(part, *_BOTH_SCORES):
-        missing["reliability"] = "a rubric's p_a is a score difference, no probability: see rank"
-        return None
-    if not _has(part, "label"):
-        missing["reliability"] = "no label: add label, or give --labels"
-        return None
-    known = part["label"].is_in(["A", "B"]).fill_null(False) & part["verdict"].is_not_null()
-    kept = part.filter(known)
-    if kept.height == 0:
-        missing["reliability"] = "no row has a verdict and a label that is not a tie"
-        return None
+def _reliability(rows: _Rows) -> Reliability | str:
+    if not rows.graded:
+        return "verdicts without probabilities have no confidence"
+    if rows.has(*_BOTH_SCORES):
+        return "a rubric's p_a is a score difference, no probability: see rank"
+    if not rows.has("label"):
+        return "no label: add label, or give --labels"
+    verdict, label = rows.frame["verdict"], rows.frame["label"]
+    known = label.is_in(["A", "B"]).fill_null(False) & verdict.is_not_null()
+    if not known.any():
+        return "no row has a verdict and a label that is not a tie"
+    kept = rows.frame.filter(known)
     p_a = _numbers(kept, "p_a")
     return reliability(
         np.maximum(p_a, 1 - p_a),
         (kept["verdict"] == kept["label"]).to_numpy().astype(np.int64),
-        clusters=clusters[known.to_numpy()],
-        confidence_level=options.confidence_level,
-        rng=options.seed,
+        clusters=rows.clusters[known.to_numpy()],
+        confidence_level=rows.confidence_level,
+        seed=rows.seed,
     )
 
 
-def _contradictions(
-    part: pl.DataFrame,
-    clusters: NDArray[Any],
-    options: _Options,
-    missing: dict[str, str],
-    by_score: bool,
-) -> Contradictions | None:
-    if by_score or not _has(part, "score_a", "score_b", "verdict"):
-        missing["contradictions"] = "needs verdicts beside score_a and score_b"
-        return None
+def _contradictions(rows: _Rows) -> Contradictions | str:
+    if rows.by_score or not rows.has("score_a", "score_b", "verdict"):
+        return "needs verdicts and, with them, score_a and score_b"
     return contradictions(
-        part["verdict"].to_list(),
-        _numbers(part, "score_a"),
-        _numbers(part, "score_b"),
-        clusters=clusters,
-        confidence_level=options.confidence_level,
+        rows.frame["verdict"].to_list(),
+        _numbers(rows.frame, "score_a"),
+        _numbers(rows.frame, "score_b"),
+        clusters=rows.clusters,
+        confidence_level=rows.confidence_level,
     )

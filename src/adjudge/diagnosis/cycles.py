@@ -72,7 +72,7 @@ def cyclic_triples(
     """The triples (i, j, k) with i over j, j over k, k over i; i is the smallest index.
 
     With `margins[i, j]`, how sure the judge was of each edge, the cycles whose weakest edge is
-    strongest stand first: those are the ones no coin flip explains.
+    strongest come first: those are the ones no coin flip explains.
 
     >>> cyclic_triples([[0, 1, 0], [0, 0, 1], [1, 0, 0]])
     [(0, 1, 2)]
@@ -80,17 +80,17 @@ def cyclic_triples(
     beats = win_matrix(wins)
 
     def every() -> list[tuple[int, int, int]]:
-        found: list[tuple[int, int, int]] = []
+        triples: list[tuple[int, int, int]] = []
         for i in range(len(beats)):
             later = np.arange(i + 1, len(beats))
             losers, winners = later[beats[i, later]], later[beats[later, i]]
             first, second = np.nonzero(beats[np.ix_(losers, winners)])
-            found.extend(
+            triples.extend(
                 (i, int(j), int(k)) for j, k in zip(losers[first], winners[second], strict=True)
             )
-            if margins is None and limit is not None and len(found) >= limit:
+            if margins is None and limit is not None and len(triples) >= limit:
                 break
-        return found
+        return triples
 
     triples = every()
     if margins is not None:

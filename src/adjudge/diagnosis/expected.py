@@ -2,7 +2,7 @@
 
 Such a judge has one strength per model and flips coins: P(i over j) = sigma(theta_i - theta_j)
 (Bradley-Terry). It holds no circular opinion at all, yet its verdicts contain cycles, and more
-documents show one the more triples there are. A rate means something only beside that.
+documents show one the more triples there are. A rate means something only compared with that.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scipy.special import expit
 from adjudge._bradley_terry import fit_strengths
 from adjudge._validation import BoolArray, FloatArray, IntArray, Seed, count, generator
 from adjudge.diagnosis.cycles import batch_cycles
-from adjudge.diagnosis.tournaments import Tournaments
+from adjudge.rows.tournaments import Tournaments
 
 #: Bytes held at once while redrawing.
 _CHUNK = 128 * 2**20
@@ -26,41 +26,41 @@ _Redraw = Callable[[float, int, np.random.Generator], tuple[FloatArray, FloatArr
 
 @dataclass(frozen=True)
 class ExpectedCycles:
-    """Mean rate and share over the redraws, their middle 95 %, and where the judge stands.
+    """Mean rate and share over the redraws, their middle 95 %, and how the judge compares.
 
     `p_value` is (1 + redraws with a mean rate at least the judge's) / (1 + redraws).
     `same_rate_share` is the share of documents with a cycle when the judge's own rate is spread
-    over the documents by chance; None where no judge of this family has that rate.
+    over the documents by chance; None where no judge of this family has that rate. All None when
+    no document has a decisive triple.
     """
 
-    rate: float
-    rate_low: float
-    rate_high: float
-    share: float
-    share_low: float
-    share_high: float
-    p_value: float
-    same_rate_share: float | None
-    same_rate_low: float | None
-    same_rate_high: float | None
-    replicates: int
+    expected_rate: float | None = None
+    expected_rate_low: float | None = None
+    expected_rate_high: float | None = None
+    expected_share: float | None = None
+    expected_share_low: float | None = None
+    expected_share_high: float | None = None
+    p_value: float | None = None
+    same_rate_share: float | None = None
+    same_rate_low: float | None = None
+    same_rate_high: float | None = None
 
 
 def expected_cycles(
-    tournaments: Tournaments, *, replicates: int = 200, rng: Seed = 0
-) -> ExpectedCycles | None:
+    tournaments: Tournaments, *, replicates: int = 200, seed: Seed = 0
+) -> ExpectedCycles:
     """Fit Bradley-Terry to the decisive edges, redraw each of them, count again.
 
-    Ties and missing edges stay where they are, so the design is the same. None when no document
-    has a decisive triple. Document-to-document differences in quality count as noise here: a judge
-    that sees them stays below this line, and a judge above it is inconsistent beyond noise.
+    Ties and missing edges stay where they are, so the design is the same. Document-to-document
+    differences in quality count as noise here: a judge that sees them stays below this line, and a
+    judge above it is inconsistent beyond noise.
 
     A second redraw makes the same judge surer or less sure, theta -> c theta, until its mean rate
     is the observed one: its share of documents with a cycle says whether the cycles crowd in a
-    few documents (observed share below it) or lie about as chance would strew them.
+    few documents (observed share below it) or are spread as chance would spread them.
     """
     count(replicates, "replicates", least=1)
-    random = generator(rng)
+    random = generator(seed)
     decisive = tournaments.winner != 0
     document = tournaments.document[decisive]
     i, j = tournaments.first[decisive], tournaments.second[decisive]
@@ -69,7 +69,7 @@ def expected_cycles(
     observed, triples = _cycles(document, i, j, won[None], documents, size)
     counted = triples > 0
     if not counted.any():
-        return None
+        return ExpectedCycles()
     own = float((observed[:, counted] / triples[counted]).mean())
     strengths = fit_strengths(_win_counts(i, j, won, size))
     gap = strengths[i] - strengths[j]
@@ -95,17 +95,16 @@ def expected_cycles(
     reached = int((rates >= own - 1e-12).sum())
     same = _same_rate(own, redraw, replicates, int(random.integers(2**32)))
     return ExpectedCycles(
-        rate=float(rates.mean()),
-        rate_low=float(rate_low),
-        rate_high=float(rate_high),
-        share=float(shares.mean()),
-        share_low=float(share_low),
-        share_high=float(share_high),
+        expected_rate=float(rates.mean()),
+        expected_rate_low=float(rate_low),
+        expected_rate_high=float(rate_high),
+        expected_share=float(shares.mean()),
+        expected_share_low=float(share_low),
+        expected_share_high=float(share_high),
         p_value=(1 + reached) / (1 + replicates),
         same_rate_share=same[0],
         same_rate_low=same[1],
         same_rate_high=same[2],
-        replicates=replicates,
     )
 
 

@@ -1,18 +1,31 @@
-"""Same-family bias: does the judge favour its own maker's models? (Soft-Elo paper, F.1.)"""
+"""Same-family bias: does the judge favour its own maker's models? (Soft-Elo paper, F.1.)
+
+In verdicts: how often it picks them, compared with people or the other judges. In scores: by how
+many points it lifts them.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import stats
 
-from adjudge._validation import open_unit, same_length
-from adjudge.diagnosis._intervals import Interval, codes_of, mean_interval, recode
-from adjudge.diagnosis.position import optional_probabilities
-from adjudge.results.bias import FamilyBias
+from adjudge._validation import FloatArray, open_unit, same_length
+from adjudge.diagnosis._intervals import (
+    Interval,
+    codes_of,
+    excludes,
+    mean_interval,
+    nonzero,
+    recode,
+)
+from adjudge.diagnosis.position import optional_probabilities, picks
+from adjudge.results.bias import FamilyBias, FamilyScores
 
 #: A family is known by a piece of the model's name, at the start of a word.
 _FAMILIES: tuple[tuple[str, str], ...] = (
@@ -68,8 +81,8 @@ def family_bias(
     of the other judges. excess = mean(judge - reference); 0 without same-family bias. The pairing
     takes the quality of the family's models out, as the cross-judge consensus does in the paper.
 
-    >>> found = family_bias([0.9, 0.2, 0.8], [1.0, 1.0, 0.0], [1, 0, 1], [0, 1, 0])
-    >>> found.judge_share, round(found.reference_share, 3), round(found.excess, 3)
+    >>> bias = family_bias([0.9, 0.2, 0.8], [1.0, 1.0, 0.0], [1, 0, 1], [0, 1, 0])
+    >>> bias.judge_share, round(bias.reference_share, 3), round(bias.excess, 3)
     (1.0, 0.333, 0.667)
 
     Against other judges the excess is relative: two judges of one family hide each other's.
@@ -83,62 +96,125 @@ def family_bias(
     one = a != b
     answered, known = ~np.isnan(judge), ~np.isnan(other)
     kept = one & answered & known
-    reasons = {
-        "not one own answer": int((~one).sum()),
-        "no answer": int((one & ~answered).sum()),
-        "no reference": int((one & answered & ~known).sum()),
-    }
-    picked = np.where(judge > 0.5, 1.0, np.where(judge < 0.5, 0.0, 0.5))
+    picked = picks(judge)
     mine = np.where(a, picked, 1 - picked)[kept]
     theirs = np.where(a, other, 1 - other)[kept]
     own, groups = recode(codes[kept])
-    interval: Interval = (None, None)
-    if kept.any():
-        interval = mean_interval(mine - theirs, own, groups, confidence_level, bounds=(-1.0, 1.0))
-    low, high = interval
-    excess = float((mine - theirs).mean()) if kept.any() else None
-    biased = low is not None and high is not None and not low <= 0 <= high
-    judge_share = float(mine.mean()) if kept.any() else None
+    low, high = mean_interval(mine - theirs, own, groups, confidence_level, bounds=(-1.0, 1.0))
     return FamilyBias(
         family=family,
         reference=reference_name,
         n=int(kept.sum()),
         clusters=groups,
-        judge_share=judge_share,
-        reference_share=float(theirs.mean()) if kept.any() else None,
-        excess=excess,
+        judge_share=_mean(mine),
+        reference_share=_mean(theirs),
+        excess=_mean(mine - theirs),
         low=low,
         high=high,
-        biased=biased,
-        dropped={reason: found for reason, found in reasons.items() if found},
+        biased=excludes((low, high), 0),
+        dropped=nonzero(
+            {
+                "not one own answer": int((~one).sum()),
+                "no answer": int((one & ~answered).sum()),
+                "no reference": int((one & answered & ~known).sum()),
+            }
+        ),
         confidence_level=confidence_level,
-        finding=_finding(excess, interval, judge_share, family, reference_name, int(kept.sum())),
     )
 
 
-def _finding(
-    excess: float | None,
-    interval: Interval,
-    judge_share: float | None,
-    family: str | None,
-    reference: str,
-    n: int,
-) -> str:
-    name = family or "its own family"
-    if excess is None or judge_share is None:
-        return f"no pair sets {name} against another family: no family bias measurable"
-    told = f"prefers {name} in {100 * judge_share:.1f} % of {n:,} mixed pairs, "
-    told += f"{100 * excess:+.1f} points against {reference}"
-    low, high = interval
-    if low is None or high is None:
-        return told + "; one prompt alone carries no interval"
-    return f"{told} [{100 * low:+.1f}, {100 * high:+.1f}]: {leaning(low, high)}"
+def _mean(values: FloatArray) -> float | None:
+    return float(values.mean()) if len(values) else None
 
 
-def leaning(low: float, high: float) -> str:
-    """What an interval of the excess for the judge's own family says."""
-    if low > 0:
-        return "it favours its own family"
-    if high < 0:
-        return "it is harder on its own family"
-    return "no family bias shown"
+def family_scores(
+    deviation: ArrayLike,
+    model: Sequence[Any],
+    own: ArrayLike | Sequence[Any],
+    *,
+    judge: str | None = None,
+    family: str | None = None,
+    reference_name: str = "the other judges",
+    confidence_level: float = 0.95,
+) -> FamilyScores:
+    """Mean deviation of the models of the judge's family minus that of the others (F.1), in points.
+
+    Every score is compared with a reference for the same answer: the median of the other judges,
+    or people.
+
+    `deviation` is judge minus reference for one answer of `model` (NaN where either is missing),
+    `own` whether that model is of the judge's family. Every model weighs the same, and the interval
+    is over models, not rows: a judge may like one model for reasons that are not its maker, and
+    rows without number cannot tell that from a liking for the family. With fewer than two models on
+    either side there is no interval.
+
+    The interval is the wider of Welch's and Student's with one pooled variance. Welch's alone calls
+    12 % of fair judges biased at 95 % with two models against twenty, whose spread is then small by
+    chance too often; the pooled one fails where the judge's own models spread more than others do.
+
+    >>> bias = family_scores([1.0, 0.8, 0.1, -0.1], ["gpt-4", "gpt-3.5", "llama", "qwen"],
+    ...                      [True, True, False, False], family="OpenAI")
+    >>> round(bias.excess, 2), bias.own_models, bias.other_models, bias.biased
+    (0.9, 2, 2, True)
+    """
+    open_unit(confidence_level, "confidence_level")
+    gap = np.asarray(deviation, dtype=object).astype(np.float64)
+    mine = np.asarray(own, dtype=bool)
+    names = np.array([None if name is None else str(name) for name in model], dtype=object)
+    same_length(deviation=gap, model=names, own=mine)
+    named = np.array([name is not None for name in names], dtype=bool)
+    known = np.isfinite(gap)
+    kept = known & named
+    ours, others = (_model_means(gap[side], names[side]) for side in (kept & mine, kept & ~mine))
+    excess: float | None = None
+    interval: Interval = (None, None)
+    if len(ours) and len(others):
+        excess = float(ours.mean() - others.mean())
+        interval = _over_models(ours, others, excess, confidence_level)
+    return FamilyScores(
+        judge=judge,
+        family=family,
+        reference=reference_name,
+        n=int(kept.sum()),
+        own_models=len(ours),
+        other_models=len(others),
+        own_deviation=_mean(ours),
+        other_deviation=_mean(others),
+        excess=excess,
+        low=interval[0],
+        high=interval[1],
+        biased=excludes(interval, 0),
+        dropped=nonzero(
+            {
+                "no model named": int((~named).sum()),
+                "no score or no reference": int((named & ~known).sum()),
+            }
+        ),
+        confidence_level=confidence_level,
+    )
+
+
+def _model_means(gap: FloatArray, names: Any) -> FloatArray:
+    """One mean per model."""
+    _, code = np.unique(names.astype(str), return_inverse=True)
+    return np.asarray(np.bincount(code, weights=gap) / np.bincount(code), dtype=np.float64)
+
+
+def _over_models(ours: FloatArray, others: FloatArray, excess: float, level: float) -> Interval:
+    if len(ours) < 2 or len(others) < 2:
+        return None, None
+    parts = [float(side.var(ddof=1)) / len(side) for side in (ours, others)]
+    total = sum(parts)
+    if total == 0:
+        return None, None
+    welch = total**2 / sum(
+        part**2 / (len(side) - 1) for part, side in zip(parts, (ours, others), strict=True)
+    )
+    both = len(ours) + len(others) - 2
+    squares = sum(float(side.var()) * len(side) for side in (ours, others))
+    pooled = squares / both * (1 / len(ours) + 1 / len(others))
+    reach = max(
+        float(stats.t.isf((1 - level) / 2, freedom)) * math.sqrt(variance)
+        for freedom, variance in ((welch, total), (both, pooled))
+    )
+    return excess - reach, excess + reach

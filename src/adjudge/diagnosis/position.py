@@ -12,7 +12,9 @@ from adjudge._validation import FloatArray, IntArray, open_unit, same_length
 from adjudge.diagnosis._intervals import (
     Interval,
     codes_of,
+    excludes,
     mean_interval,
+    nonzero,
     recode,
     share_interval,
 )
@@ -37,16 +39,16 @@ def position_bias(
     judge without position bias has first_share = 1/2. A probability of exactly one half is half a
     pick for either slot. Pairs with one order only are left out and counted.
 
-    >>> found = position_bias([0.9, 0.8, 0.7, 0.9], [0.2, 0.1, 0.3, 0.8])
-    >>> found.first_share, found.flip_share
+    >>> bias = position_bias([0.9, 0.8, 0.7, 0.9], [0.2, 0.1, 0.3, 0.8])
+    >>> bias.first_share, bias.flip_share
     (0.875, 0.75)
 
     `gap_fwd` and `gap_rev` are score differences, response_a minus response_b, in the same two
-    orders. Their mean half difference is what standing first is worth in points (Soft-Elo paper,
+    orders. Their mean half difference is what the first slot is worth in points (Soft-Elo paper,
     F.1), with a clustered t interval within the largest difference seen.
 
     The interval is the wider of two: a t interval with the cluster-robust error, and an exact one
-    on the direction of the pairs whose verdict flips, which is where all the evidence lies. Slots
+    on the direction of the pairs whose verdict flips, which hold all the evidence. Slots
     can differ in ways that cancel (first on one topic, second on another): see `groups`.
     """
     open_unit(confidence_level, "confidence_level")
@@ -60,46 +62,35 @@ def position_bias(
     if not both.any():
         raise ArgumentError("p_rev", "no pair with both orders", "ask the judge in both orders")
     unasked = np.isnan(forward) & np.isnan(reverse)
-    reasons = {"no answer": int(unasked.sum()), "one order only": int((~both & ~unasked).sum())}
     own, count = recode(codes[both])
-    first_fwd, first_rev = _pick(forward[both]), 1 - _pick(reverse[both])
+    first_fwd, first_rev = picks(forward[both]), 1 - picks(reverse[both])
     lean = (first_fwd + first_rev) / 2 - 0.5
     low, high = _interval(lean, own, count, confidence_level)
     decided = (first_fwd != 0.5) & (first_rev != 0.5)
     flips = (decided & (first_fwd == first_rev)).astype(np.float64)
-    flip_rows = flips[decided]
-    flip_codes, flip_groups = recode(own[decided])
-    flip_range: Interval = (None, None)
-    if len(flip_rows):
-        flip_range = share_interval(flip_rows, flip_codes, flip_groups, confidence_level)
-    first_share = 0.5 + float(lean.mean())
-    flip_share = float(flip_rows.mean()) if len(flip_rows) else 0.0
-    biased = low is not None and high is not None and not low <= 0.5 <= high
-    advantage, reach = _advantage(gap_fwd, gap_rev, codes, confidence_level)
-    finding = _finding(first_share, low, high, flip_share, int(both.sum()))
-    if advantage is not None and reach[0] is not None and reach[1] is not None:
-        finding += f"; standing first is worth {advantage:+.2f} points of score"
-        finding += f" [{reach[0]:+.2f}, {reach[1]:+.2f}]"
+    flip_low, flip_high = share_interval(flips[decided], *recode(own[decided]), confidence_level)
+    advantage, advantage_range = _advantage(gap_fwd, gap_rev, codes, confidence_level)
     return PositionBias(
         n=int(both.sum()),
         clusters=count,
-        first_share=first_share,
+        first_share=0.5 + float(lean.mean()),
         low=low,
         high=high,
-        biased=biased,
-        flip_share=flip_share,
-        flip_low=flip_range[0],
-        flip_high=flip_range[1],
+        biased=excludes((low, high), 0.5),
+        flip_share=_mean(flips[decided]),
+        flip_low=flip_low,
+        flip_high=flip_high,
         flips_to_first=int((flips * (lean > 0)).sum()),
         flips_to_second=int((flips * (lean < 0)).sum()),
         first_probability=float((forward[both] + 1 - reverse[both]).mean() / 2),
-        dropped={reason: found for reason, found in reasons.items() if found},
+        dropped=nonzero(
+            {"no answer": int(unasked.sum()), "one order only": int((~both & ~unasked).sum())}
+        ),
         by_group=_by_group(groups, both, lean, own, flips, decided, confidence_level),
         confidence_level=confidence_level,
-        finding=finding,
         first_advantage=advantage,
-        advantage_low=reach[0],
-        advantage_high=reach[1],
+        advantage_low=advantage_range[0],
+        advantage_high=advantage_range[1],
     )
 
 
@@ -136,13 +127,16 @@ def optional_probabilities(values: ArrayLike, name: str) -> FloatArray:
     return numbers
 
 
-def _pick(p: FloatArray) -> FloatArray:
+def picks(p: FloatArray) -> FloatArray:
+    """1, 0 or, at exactly one half, 1/2."""
     return np.where(p > 0.5, 1.0, np.where(p < 0.5, 0.0, 0.5))
 
 
+def _mean(shares: FloatArray) -> float:
+    return float(shares.mean()) if len(shares) else 0.0
+
+
 def _interval(lean: FloatArray, codes: IntArray, groups: int, confidence_level: float) -> Interval:
-    if groups < 2:
-        return None, None
     low, high = mean_interval(lean + 0.5, codes, groups, confidence_level, bounds=(0.0, 1.0))
     if low is None or high is None:
         return low, high
@@ -180,39 +174,19 @@ def _by_group(
     named = np.asarray(groups, dtype=object)
     same_length(rows=both, groups=named)
     kept = named[both]
-    found = []
+    parts = []
     for name in sorted(set(kept.tolist()), key=str):
         rows = kept == name
         own, count = recode(codes[rows])
         low, high = _interval(lean[rows], own, count, confidence_level)
-        here = decided & rows
-        found.append(
+        parts.append(
             PositionGroup(
                 group=str(name),
                 n=int(rows.sum()),
                 first_share=0.5 + float(lean[rows].mean()),
                 low=low,
                 high=high,
-                flip_share=float(flips[here].mean()) if here.any() else 0.0,
+                flip_share=_mean(flips[decided & rows]),
             )
         )
-    return tuple(found)
-
-
-def _finding(
-    first_share: float, low: float | None, high: float | None, flip_share: float, n: int
-) -> str:
-    told = f"picks the first answer in {100 * first_share:.1f} % of {2 * n:,} presentations"
-    if low is None or high is None:
-        return told + "; one prompt alone carries no interval"
-    told += f" [{100 * low:.1f}, {100 * high:.1f}], flips on {100 * flip_share:.1f} % of pairs"
-    if flip_share >= 0.9 and (first_share >= 0.95 or first_share <= 0.05):
-        slot = "first" if first_share > 0.5 else "second"
-        return told + (
-            f": it picks whichever answer stands {slot}; its verdicts say nothing about the answers"
-        )
-    if low > 0.5:
-        return told + ": it leans to the first slot"
-    if high < 0.5:
-        return told + ": it leans to the second slot"
-    return told + ": no lean to either slot shown"
+    return tuple(parts)

@@ -1,4 +1,7 @@
-"""Is the judge's confidence the rate at which it is right? (Soft-Elo paper, appendix G.)"""
+"""Is the judge's confidence the rate at which it is right, and does it follow its own scores?
+
+Both in the Soft-Elo paper, appendix G.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,16 @@ from adjudge._validation import (
     same_length,
     zero_one,
 )
-from adjudge.diagnosis._intervals import codes_of, mean_interval, recode, share_interval
-from adjudge.results.bias import Reliability, ReliabilityBin
+from adjudge.diagnosis._intervals import (
+    codes_of,
+    excludes,
+    mean_interval,
+    nonzero,
+    recode,
+    share_interval,
+)
+from adjudge.errors import ArgumentError
+from adjudge.results.bias import Contradictions, Reliability, ReliabilityBin
 
 #: Clusters beyond which sums over them are drawn as normal.
 _MANY = 1000
@@ -40,21 +51,21 @@ def reliability(
     bins: int = 10,
     confidence_level: float = 0.95,
     replicates: int = 1000,
-    rng: Seed = 0,
+    seed: Seed = 0,
 ) -> Reliability:
     """Reliability curve, expected calibration error and over-confidence.
 
     ECE = sum over bins of n_b/n |share right - mean confidence|, with bins of equal width and of
     equal mass. It is above zero even for a calibrated judge, the more so the fewer the rows, so
-    beside it stands what such a judge would show: the residuals (right - confidence) of each
+    `ece_if_calibrated` is what such a judge would show: the residuals (right - confidence) of each
     cluster get a random sign, which keeps their spread and their likeness within a cluster and
     takes their mean away. `p_value` is how often that reaches the ECE seen (equal mass, at most
     one bin per eight clusters). The interval of the ECE is cautious: it never leaves out the truth
     more often than it says, and may be wide. `over_confidence` = mean confidence - share right,
     with a clustered t interval.
 
-    >>> found = reliability([0.9] * 50, [1, 0] * 25)
-    >>> round(found.over_confidence, 3), round(found.ece_uniform, 3), found.biased
+    >>> judge = reliability([0.9] * 50, [1, 0] * 25)
+    >>> round(judge.over_confidence, 3), round(judge.ece_uniform, 3), judge.biased
     (0.4, 0.4, True)
     """
     sure, right = probabilities(confidence, "confidence"), zero_one(correct, "correct")
@@ -66,15 +77,13 @@ def reliability(
     gap = sure - right
     low, high = mean_interval(gap, codes, groups, confidence_level, bounds=(-1.0, 1.0))
     ece = expected_calibration_error(sure, right, bins=bins, equal_mass=True)
-    random = generator(rng)
+    random = generator(seed)
     table = reliability_bins(sure, right, bins=bins, equal_mass=True)
     sums = _residual_sums(gap, _bin_of(sure, table), codes, groups, len(table.count))
     null = _if_calibrated(sums, n, replicates, random)
     p_value = _p_value(sure, right, codes, groups, bins, replicates, random)
     ece_range = _ece_interval(sums, n, ece, replicates, confidence_level, random)
     hits = share_interval(right.astype(np.float64), codes, groups, confidence_level)
-    over = float(gap.mean())
-    biased = low is not None and high is not None and not low <= 0 <= high
     return Reliability(
         n=n,
         clusters=groups,
@@ -88,14 +97,13 @@ def reliability(
         ece_high=ece_range[1],
         ece_if_calibrated=null,
         p_value=p_value,
-        over_confidence=over,
+        over_confidence=float(gap.mean()),
         low=low,
         high=high,
-        biased=biased,
+        biased=excludes((low, high), 0),
         curve=_curve(table, sure, right, codes, confidence_level),
         dropped={},
         confidence_level=confidence_level,
-        finding=_finding(over, low, high, ece, null, p_value),
     )
 
 
@@ -112,29 +120,28 @@ def _residual_sums(
 
 
 def _null_sums(sums: FloatArray, replicates: int, random: np.random.Generator) -> FloatArray:
-    """Bin sums when each cluster's residuals get a random sign, (replicates, bins).
-
-    With many clusters these sums are normal with covariance S'S, and drawing them as such costs
-    nothing whatever the number of rows.
-    """
-    groups, size = sums.shape
-    if groups > _MANY:
-        drawn = random.multivariate_normal(np.zeros(size), sums.T @ sums, replicates, method="eigh")
-        return np.asarray(drawn, dtype=np.float64)
-    signs = 2.0 * random.integers(0, 2, size=(replicates, groups)) - 1.0
+    """Bin sums when each cluster's residuals get a random sign, (replicates, bins)."""
+    if len(sums) > _MANY:
+        return _normal_sums(sums, replicates, random)
+    signs = 2.0 * random.integers(0, 2, size=(replicates, len(sums))) - 1.0
     return np.asarray(signs @ sums, dtype=np.float64)
 
 
 def _resampled_sums(sums: FloatArray, replicates: int, random: np.random.Generator) -> FloatArray:
     """How far bin sums move when clusters are drawn again, (replicates, bins)."""
-    groups, size = sums.shape
-    if groups > _MANY:
-        apart = sums - sums.mean(axis=0)
-        drawn = random.multivariate_normal(
-            np.zeros(size), apart.T @ apart, replicates, method="eigh"
-        )
-        return np.asarray(drawn, dtype=np.float64)
-    return np.asarray((bootstrap_weights(groups, replicates, random) - 1) @ sums, dtype=np.float64)
+    if len(sums) > _MANY:
+        return _normal_sums(sums - sums.mean(axis=0), replicates, random)
+    weights = bootstrap_weights(len(sums), replicates, random)
+    return np.asarray((weights - 1) @ sums, dtype=np.float64)
+
+
+def _normal_sums(sums: FloatArray, replicates: int, random: np.random.Generator) -> FloatArray:
+    """Sums over many clusters are normal with covariance S'S, which costs the same for any rows."""
+    covariance = sums.T @ sums
+    drawn = random.multivariate_normal(
+        np.zeros(len(covariance)), covariance, replicates, method="eigh"
+    )
+    return np.asarray(drawn, dtype=np.float64)
 
 
 def _if_calibrated(
@@ -194,12 +201,12 @@ def _curve(
     table: Bins, sure: FloatArray, right: IntArray, codes: IntArray, confidence_level: float
 ) -> tuple[ReliabilityBin, ...]:
     which = _bin_of(sure, table)
-    found = []
+    curve = []
     for at in range(len(table.count)):
         rows = which == at
         own, groups = recode(codes[rows])
         low, high = share_interval(right[rows].astype(np.float64), own, groups, confidence_level)
-        found.append(
+        curve.append(
             ReliabilityBin(
                 low=float(table.low[at]),
                 high=float(table.high[at]),
@@ -210,26 +217,52 @@ def _curve(
                 accuracy_high=high,
             )
         )
-    return tuple(found)
+    return tuple(curve)
 
 
-def _finding(
-    over: float,
-    low: float | None,
-    high: float | None,
-    ece: float,
-    null: float | None,
-    p_value: float | None,
-) -> str:
-    told = f"ECE {ece:.3f}"
-    if low is None or high is None or null is None or p_value is None:
-        return told + "; one prompt alone carries no interval"
-    told += f" where a calibrated judge would show {null:.3f}"
-    points = f"{100 * abs(over):.1f} points"
-    if low > 0:
-        return told + f": over-confident by {points} [{100 * low:.1f}, {100 * high:.1f}]"
-    if high < 0:
-        return told + f": under-confident by {points} [{-100 * high:.1f}, {-100 * low:.1f}]"
-    if p_value <= 0.05:
-        return told + ": right on average, but not at each confidence"
-    return told + ": its confidence can be taken as it is, as far as these rows tell"
+def contradictions(
+    verdicts: Sequence[Any],
+    score_a: ArrayLike,
+    score_b: ArrayLike,
+    *,
+    clusters: ArrayLike | Sequence[Any] | None = None,
+    confidence_level: float = 0.95,
+) -> Contradictions:
+    """Share of decisive pairs whose verdict and scores point in opposite directions.
+
+    Decisive: a verdict "A" or "B" and two different scores; the others are counted by reason. A
+    judge that follows its own scores has 0.
+
+    >>> contradictions(["A", "B", "A", None], [5, 5, 3, 4], [3, 3, 3, 1]).share
+    0.5
+    """
+    open_unit(confidence_level, "confidence_level")
+    try:
+        a, b = (np.asarray(s, dtype=object).astype(np.float64) for s in (score_a, score_b))
+    except (TypeError, ValueError):
+        raise ArgumentError("score_a", "text", "give numbers, None where missing") from None
+    named = np.array(list(verdicts), dtype=object)
+    n = same_length(verdicts=named, score_a=a, score_b=b)
+    codes, _ = codes_of(clusters, n)
+    decided = np.array([verdict in ("A", "B") for verdict in named], dtype=bool)
+    scored = np.isfinite(a) & np.isfinite(b)
+    unequal = scored & (a != b)
+    kept = decided & unequal
+    opposite = (np.equal(named, "A") != (a > b)).astype(np.float64)[kept]
+    own, groups = recode(codes[kept])
+    low, high = share_interval(opposite, own, groups, confidence_level)
+    return Contradictions(
+        n=len(opposite),
+        clusters=groups,
+        share=float(opposite.mean()) if len(opposite) else None,
+        low=low,
+        high=high,
+        dropped=nonzero(
+            {
+                "no verdict": int((~decided).sum()),
+                "no scores": int((decided & ~scored).sum()),
+                "equal scores": int((decided & scored & ~unequal).sum()),
+            }
+        ),
+        confidence_level=confidence_level,
+    )

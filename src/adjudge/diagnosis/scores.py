@@ -7,37 +7,40 @@ from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
+import polars as pl
 
 from adjudge._validation import Seed, count, exact_level, generator, one_of, open_unit
-from adjudge.diagnosis._frames import judge_names
-from adjudge.diagnosis._score_evaluation import evaluate_method, random_half
-from adjudge.diagnosis._score_rows import ScoreRows, split_by_judge, usable_rows
-from adjudge.diagnosis._widths import spearman, width_agreement
+from adjudge.diagnosis._score_evaluation import (
+    Evaluation,
+    evaluate_method,
+    random_half,
+    spearman,
+    width_agreement,
+)
+from adjudge.diagnosis._score_rows import ScoreRows, split_by_judge
 from adjudge.diagnosis.agreement import agreement
-from adjudge.diagnosis.family import family_of
-from adjudge.diagnosis.family_scores import family_scores
-from adjudge.diagnosis.score_findings import assumptions, findings
-from adjudge.diagnosis.score_sets import checked_scale
+from adjudge.diagnosis.family import family_of, family_scores
+from adjudge.diagnosis.score_sets import ScoreSets, checked_scale
 from adjudge.diagnosis.targets import TARGETS
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import read_scores
-from adjudge.io.tables import TableLike, source_name
+from adjudge.io.tables import TableLike
 from adjudge.results.bias import FamilyScores
 from adjudge.results.diagnosis import (
     HumanAgreement,
     PooledWidth,
     ScoreDiagnosis,
-    ScoreSetGroup,
     WidthAgreement,
 )
+from adjudge.rows.scores import Scores, prepare_scores, ratings_table, scored_by_both
 
 ALPHAS = (0.05, 0.10, 0.15, 0.20)
+METHODS = ("constant", "per-criterion", "adaptive")
 #: The level at which judges' widths are compared, as in the paper.
 _MAIN = Fraction(1, 10)
 
 
 def diagnose_scores(
-    source: TableLike,
+    source: TableLike | Scores,
     *,
     alphas: Sequence[float | str] = ALPHAS,
     scale: tuple[int, int] = (1, 5),
@@ -49,7 +52,7 @@ def diagnose_scores(
     columns: Mapping[str, str] | None = None,
     families: Mapping[str, str] | None = None,
     confidence_level: float = 0.95,
-    rng: Seed = 0,
+    seed: Seed = 0,
 ) -> ScoreDiagnosis:
     """Coverage and size of conformal sets per judge and criterion, and what their width tells.
 
@@ -79,62 +82,72 @@ def diagnose_scores(
     one_of(weigh, ("documents", "rows"), "weigh")
     count(splits, "splits", least=1)
     open_unit(confidence_level, "confidence_level")
-    name = source_name(source)
-    frame = judge_names(read_scores(source, raters=raters, columns=columns))
-    if "human_scores" not in frame.columns:
-        raise DataError(
-            name, "has no human scores", remedy="add human_score, or name the raters' columns"
-        )
-    if by is not None and by not in frame.columns:
-        raise DataError(name, "is not there", column=by, remedy="name a column to group by")
-    frame, dropped = usable_rows(frame, name)
+    given = prepare_scores(source, raters=raters, columns=columns)
+    if by is not None and by not in given.frame.columns:
+        raise DataError(given.name, "is not there", column=by, remedy="name a column to group by")
+    labelled = scored_by_both(given)
+    frame = labelled.frame
     documents = frame["doc_id"].n_unique()
     if documents < 2:
-        raise DataError(name, "has one labelled document", remedy="label at least two")
+        raise DataError(given.name, "has one labelled document", remedy="label at least two")
     judges = split_by_judge(frame, scale=limits, target=target, by=by)
-    random = generator(rng)
+    random = generator(seed)
     halves = [random_half(documents, random) for _ in range(splits)]
-    groups: list[ScoreSetGroup] = []
-    for rows in judges:
-        for method in rows.plans:
-            groups += evaluate_method(
-                rows,
-                method,
-                levels,
-                halves,
-                scale=limits,
-                weigh=weigh,
-                confidence_level=confidence_level,
-            )
+    evaluations = [
+        evaluate_method(
+            rows,
+            method,
+            levels,
+            halves,
+            scale=limits,
+            weigh=weigh,
+            confidence_level=confidence_level,
+        )
+        for rows in judges
+        for method in rows.plans
+    ]
     main = _MAIN if _MAIN in levels else levels[0]
-    human = _human_agreement(judges, confidence_level)
-    pooled = _pooled(judges, levels)
-    family = _family(judges, families, confidence_level)
     return ScoreDiagnosis(
-        groups=tuple(groups),
-        agreement=_between_judges(judges, main, confidence_level),
-        pooled=pooled,
-        human_agreement=human,
-        family=family,
+        groups=tuple(group for one in evaluations for group in one.groups),
+        agreement=_between_judges(evaluations, main, confidence_level),
+        pooled=_pooled(evaluations, levels),
+        human_agreement=_human_agreement(judges, confidence_level),
+        family=_family(judges, families, confidence_level),
+        documents=documents,
         scale=limits,
         target=target,
         weigh=weigh,
         splits=splits,
-        seed=rng if isinstance(rng, int) else None,
-        dropped=dropped,
-        findings=(
-            *findings(judges, groups, pooled, documents, limits, main),
-            *(f"{found.judge} {found.finding}" for found in family),
-        ),
-        assumptions=assumptions(weigh, target),
+        confidence_level=confidence_level,
+        seed=seed if isinstance(seed, int) else None,
+        dropped=labelled.dropped,
+        assumptions=_assumptions(weigh, target),
+    )
+
+
+def _assumptions(weigh: str, target: str) -> tuple[str, ...]:
+    """The promise and its conditions, one sentence each."""
+    whom = "the rounded mean of the raters (halves up)" if target == "mean" else "a rater at random"
+    promise = (
+        f"a set contains {whom} with probability at least 1 - alpha for a random row of a new "
+        "document like these, on average over documents; not for each document, and not for one "
+        "criterion inside a quantile shared by several"
+        if weigh == "documents"
+        else "row-wise calibration as in the paper: its promise needs rows that are exchangeable, "
+        "which rows of one document are not"
+    )
+    return (
+        promise,
+        "with a constant quantile the width depends on the judge's score alone and changes only "
+        "where an end of the scale cuts the set: within one criterion it says little about a row",
     )
 
 
 def _family(
     judges: Sequence[ScoreRows], families: Mapping[str, str] | None, confidence_level: float
 ) -> tuple[FamilyScores, ...]:
-    """Each judge's scores of its own family beside people's, where it scored any."""
-    found = []
+    """Each judge's scores of its own family compared with people's, where it scored any."""
+    parts = []
     for rows in judges:
         maker = family_of(rows.judge, families)
         own = [
@@ -143,7 +156,7 @@ def _family(
         ]
         if not any(own):
             continue
-        found.append(
+        parts.append(
             family_scores(
                 rows.score - np.nanmean(rows.ratings, axis=1),
                 rows.model.tolist(),
@@ -154,84 +167,83 @@ def _family(
                 confidence_level=confidence_level,
             )
         )
-    return tuple(found)
+    return tuple(parts)
 
 
 def _human_agreement(
     judges: Sequence[ScoreRows], confidence_level: float
 ) -> tuple[HumanAgreement, ...]:
-    found = []
-    for rows in judges:
-        for criterion in rows.criteria:
-            own = rows.criterion == criterion
-            found.append(
-                HumanAgreement(
-                    judge=rows.judge,
-                    criterion=criterion,
-                    agreement=agreement(
-                        rows.score[own].tolist(),
-                        rows.ratings[own].tolist(),
-                        level="interval",
-                        clusters=rows.document[own],
-                        confidence_level=confidence_level,
-                    ),
-                )
-            )
-    return tuple(found)
+    return tuple(
+        HumanAgreement(
+            judge=rows.judge,
+            criterion=criterion,
+            agreement=agreement(
+                rows.score[own].tolist(),
+                rows.ratings[own].tolist(),
+                level="interval",
+                clusters=rows.document[own],
+                confidence_level=confidence_level,
+            ),
+        )
+        for rows in judges
+        for criterion in rows.criteria
+        for own in (rows.criterion == criterion,)
+    )
 
 
 def _between_judges(
-    judges: Sequence[ScoreRows], level: Fraction, confidence_level: float
+    evaluations: Sequence[Evaluation], level: Fraction, confidence_level: float
 ) -> tuple[WidthAgreement, ...]:
     """Rows that two judges both scored, matched by document, model and criterion."""
-    found = []
-    for first, second in combinations(judges, 2):
-        for method in (plan for plan in first.plans if plan in second.plans):
-            for criterion in (c for c in first.criteria if c in second.criteria):
-                mine, theirs = (np.flatnonzero(j.criterion == criterion) for j in (first, second))
-                place = {key: at for at, key in zip(theirs, second.key[theirs], strict=True)}
-                both = [(at, place[first.key[at]]) for at in mine if first.key[at] in place]
-                if not both:
-                    continue
-                a, b = (np.array(side) for side in zip(*both, strict=True))
-                value, interval = width_agreement(
-                    first.widths[method, level][a],
-                    second.widths[method, level][b],
-                    first.document[a],
-                    confidence_level,
+    parts = []
+    for one, other in combinations(evaluations, 2):
+        first, second = one.rows, other.rows
+        if one.method != other.method:
+            continue
+        for criterion in (c for c in first.criteria if c in second.criteria):
+            mine, theirs = (np.flatnonzero(j.criterion == criterion) for j in (first, second))
+            place = {key: at for at, key in zip(theirs, second.key[theirs], strict=True)}
+            both = [(at, place[first.key[at]]) for at in mine if first.key[at] in place]
+            if not both:
+                continue
+            a, b = (np.array(side) for side in zip(*both, strict=True))
+            value, interval = width_agreement(
+                one.widths[level][a], other.widths[level][b], first.document[a], confidence_level
+            )
+            parts.append(
+                WidthAgreement(
+                    judge_a=first.judge,
+                    judge_b=second.judge,
+                    criterion=criterion,
+                    method=one.method,
+                    alpha=float(level),
+                    n=len(both),
+                    spearman=value,
+                    low=interval[0],
+                    high=interval[1],
                 )
-                found.append(
-                    WidthAgreement(
-                        judge_a=first.judge,
-                        judge_b=second.judge,
-                        criterion=criterion,
-                        method=method,
-                        alpha=float(level),
-                        n=len(both),
-                        spearman=value,
-                        low=interval[0],
-                        high=interval[1],
-                    )
-                )
-    return tuple(found)
+            )
+    return tuple(parts)
 
 
-def _pooled(judges: Sequence[ScoreRows], levels: Sequence[Fraction]) -> tuple[PooledWidth, ...]:
+def _pooled(
+    evaluations: Sequence[Evaluation], levels: Sequence[Fraction]
+) -> tuple[PooledWidth, ...]:
     """Width against error over everything, and the mean of what is left within one criterion."""
-    found = []
-    for method in dict.fromkeys(plan for rows in judges for plan in rows.plans):
-        having = [rows for rows in judges if method in rows.plans]
+    parts = []
+    for method in dict.fromkeys(one.method for one in evaluations):
+        own = [one for one in evaluations if one.method == method]
+        error = np.concatenate([one.rows.error for one in own])
         for level in levels:
-            width = np.concatenate([rows.widths[method, level] for rows in having])
-            error = np.concatenate([rows.error for rows in having])
+            width = np.concatenate([one.widths[level] for one in own])
             inner = [
-                spearman(rows.widths[method, level][own], rows.error[own])
-                for rows in having
-                for criterion in rows.criteria
-                for own in (rows.criterion == criterion,)
+                spearman(one.widths[level][among], one.rows.error[among])
+                for one in own
+                for criterion in one.rows.criteria
+                for among in (one.rows.criterion == criterion,)
             ]
             within = [value for value in inner if value is not None]
-            found.append(
+            parts.append(
                 PooledWidth(
                     method=method,
                     alpha=float(level),
@@ -240,4 +252,72 @@ def _pooled(judges: Sequence[ScoreRows], levels: Sequence[Fraction]) -> tuple[Po
                     within=float(np.mean(within)) if within else None,
                 )
             )
-    return tuple(found)
+    return tuple(parts)
+
+
+def score_set_rows(
+    source: TableLike | Scores,
+    *,
+    alpha: float | str = 0.1,
+    method: str = "per-criterion",
+    scale: tuple[int, int] = (1, 5),
+    target: str = "mean",
+    raters: Sequence[str] | None = None,
+    weigh: str = "documents",
+    columns: Mapping[str, str] | None = None,
+) -> pl.DataFrame:
+    """The rows with set_low, set_high, set_size, advice, and whether they calibrated the set.
+
+    Each judge is calibrated on its labelled rows; rows without a human score are what the sets are
+    for. A row without a judge score gets no set. Advice as the paper gives it: at most two scores
+    "trust", the whole scale "human", between "look".
+
+    >>> rows = {"doc_id": [str(d) for d in range(21)], "judge_score": [3] * 21,
+    ...         "human_score": [3] * 20 + [None]}
+    >>> score_set_rows(rows).select("set_size", "advice", "calibrated").row(20)
+    (1, 'trust', False)
+    """
+    one_of(method, METHODS, "method")
+    given = prepare_scores(source, raters=raters, columns=columns)
+    name, frame = given.name, given.frame.with_row_index("_row")
+    if method == "adaptive" and "score_probs" not in frame.columns:
+        raise DataError(name, "is not there", column="score_probs", remedy="use another method")
+    spoken = frame.filter(pl.col("judge_score").is_not_null())
+    if method == "adaptive":
+        spoken = spoken.filter(pl.col("score_probs").is_not_null())
+    parts = []
+    for part in spoken.partition_by("judge", maintain_order=True):
+        labelled = part["human_scores"].is_not_null().to_numpy()
+        if not labelled.any():
+            continue
+        sets = ScoreSets(
+            alpha=alpha,
+            scale=scale,
+            method="adaptive" if method == "adaptive" else "constant",
+            weigh="rows" if weigh == "rows" else "documents",
+            target=target,
+        )
+        values = part["score_probs" if method == "adaptive" else "judge_score"].to_list()
+        judge = np.array(values, dtype=np.float64)
+        criteria = part["criterion"].fill_null("unnamed").to_list()
+        groups = None if method == "constant" else np.array(criteria, dtype=object)
+        known = part.filter(pl.Series(labelled))
+        sets.calibrate(
+            judge[labelled],
+            ratings_table(known),
+            documents=known["doc_id"].to_list(),
+            groups=None if groups is None else groups[labelled],
+        )
+        predicted = sets.predict(judge, groups=groups)
+        parts.append(
+            part.select("_row").with_columns(
+                pl.Series("set_low", predicted.low),
+                pl.Series("set_high", predicted.high),
+                pl.Series("set_size", predicted.sizes),
+                pl.Series("advice", predicted.advice.tolist()),
+                pl.Series("calibrated", labelled),
+            )
+        )
+    if not parts:
+        raise DataError(name, "no row has both a judge score and a human score")
+    return frame.join(pl.concat(parts), on="_row", how="left", maintain_order="left").drop("_row")

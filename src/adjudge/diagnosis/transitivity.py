@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from math import comb
 
 import numpy as np
-import polars as pl
 
 from adjudge._validation import Seed, count, open_unit
-from adjudge.diagnosis._frames import judge_names
 from adjudge.diagnosis._intervals import mean_interval, share_interval
 from adjudge.diagnosis.cycles import count_cycles, cyclic_triples
 from adjudge.diagnosis.expected import ExpectedCycles, expected_cycles
-from adjudge.diagnosis.tournaments import Combine, Tournaments, build_tournaments
-from adjudge.io import read_tournaments
 from adjudge.io.tables import TableLike
 from adjudge.results.diagnosis import (
     CycleCount,
@@ -22,8 +19,8 @@ from adjudge.results.diagnosis import (
     TransitivityGroup,
     Triple,
     WorstDocument,
-    share,
 )
+from adjudge.rows.tournaments import Combine, Tournaments, prepare_tournaments
 
 _ASSUMPTIONS = (
     "rate = 3-cycles / decisive triples of a document; ties and missing edges are in no triple",
@@ -40,9 +37,9 @@ def diagnose_transitivity(
     replicates: int = 200,
     worst: int = 10,
     confidence_level: float = 0.95,
-    rng: Seed = 0,
+    seed: Seed = 0,
 ) -> Transitivity:
-    """Cycles per document for each judge and criterion, beside what noise alone would show.
+    """Cycles per document for each judge and criterion, and what noise alone would show.
 
     rho(x) = 3-cycles / decisive triples (Eq. 1 when the tournament is complete). `source` is a
     frame or a path with doc_id, model_a, model_b and verdict or p_a (about model_a, whichever was
@@ -51,8 +48,8 @@ def diagnose_transitivity(
 
     >>> circle = [("x", "y", "A"), ("y", "z", "A"), ("x", "z", "B")]
     >>> names = ("doc_id", "model_a", "model_b", "verdict")
-    >>> found = diagnose_transitivity([dict(zip(names, ("d1", *row))) for row in circle])
-    >>> found.groups[0].cycles, found.worst[0].doc_id, found.worst[0].rate
+    >>> cycles = diagnose_transitivity([dict(zip(names, ("d1", *row))) for row in circle])
+    >>> cycles.groups[0].cycles, cycles.worst[0].doc_id, cycles.worst[0].rate
     (1, 'd1', 1.0)
 
     The expected rate treats document-to-document differences in quality as noise. A judge below
@@ -63,130 +60,87 @@ def diagnose_transitivity(
     count(replicates, "replicates", least=1)
     count(worst, "worst")
     open_unit(confidence_level, "confidence_level")
-    frame = judge_names(read_tournaments(source, columns=columns))
-    dropped = _dropped(frame)
+    rows = prepare_tournaments(source, columns=columns, combine=combine)
     groups: list[TransitivityGroup] = []
     suspects: list[WorstDocument] = []
-    for tournaments in build_tournaments(frame, combine=combine):
+    for tournaments in rows.tournaments:
         counts = [
             count_cycles(tournaments.matrix(number)[0])
             for number in range(len(tournaments.documents))
         ]
-        expected = expected_cycles(tournaments, replicates=replicates, rng=rng)
+        expected = expected_cycles(tournaments, replicates=replicates, seed=seed)
         groups.append(_group(tournaments, counts, expected, confidence_level))
         suspects.extend(_suspects(tournaments, counts, worst))
-    suspects.sort(key=lambda found: (-found.rate, -found.cycles))
+    suspects.sort(key=lambda document: (-document.rate, -document.cycles))
     return Transitivity(
         groups=tuple(groups),
         worst=tuple(suspects[:worst]),
         combine=combine,
-        rows=frame.height,
-        dropped=dropped,
+        rows=rows.rows,
+        dropped=rows.dropped,
         replicates=replicates,
-        seed=rng if isinstance(rng, int) else None,
+        confidence_level=confidence_level,
+        seed=seed if isinstance(seed, int) else None,
         assumptions=_ASSUMPTIONS,
     )
-
-
-def _dropped(frame: pl.DataFrame) -> dict[str, int]:
-    answers = [name for name in ("verdict", "p_a") if name in frame.columns]
-    empty = frame.filter(pl.all_horizontal(pl.col(answers).is_null())).height
-    return {"no verdict (the edge is missing unless it was asked again)": empty} if empty else {}
 
 
 def _group(
     tournaments: Tournaments,
     counts: list[CycleCount],
-    expected: ExpectedCycles | None,
+    expected: ExpectedCycles,
     confidence_level: float,
 ) -> TransitivityGroup:
     possible = np.array([comb(int(n), 2) for n in tournaments.entrants])
     decisive = np.bincount(
         tournaments.document[tournaments.winner != 0], minlength=len(tournaments.documents)
     )
-    rates = np.array([found.rate for found in counts if found.rate is not None])
+    rates = np.array([one.rate for one in counts if one.rate is not None])
     own, n = np.arange(len(rates)), len(rates)
-    mean = mean_interval(rates, own, n, confidence_level, bounds=(0.0, 1.0)) if n else (None, None)
+    mean = mean_interval(rates, own, n, confidence_level, bounds=(0.0, 1.0))
     cyclic = (rates > 0).astype(np.float64)
-    cyclic_range = share_interval(cyclic, own, n, confidence_level) if n else (None, None)
+    cyclic_range = share_interval(cyclic, own, n, confidence_level)
     repeated = tournaments.asked > 1
     sure = np.maximum(tournaments.win_share, 1 - tournaments.win_share)[repeated]
-    mean_rate = float(rates.mean()) if n else None
-    share_with_cycle = float(cyclic.mean()) if n else None
     return TransitivityGroup(
         judge=tournaments.judge,
         criterion=tournaments.criterion,
         documents=len(tournaments.documents),
         documents_with_triples=n,
         complete=int(((decisive == possible) & (possible >= 3)).sum()),
-        cycles=sum(found.cycles for found in counts),
-        triples=sum(found.triples for found in counts),
-        mean_rate=mean_rate,
+        cycles=sum(one.cycles for one in counts),
+        triples=sum(one.triples for one in counts),
+        mean_rate=float(rates.mean()) if n else None,
         mean_low=mean[0],
         mean_high=mean[1],
         median_rate=float(np.median(rates)) if n else None,
         max_rate=float(rates.max()) if n else None,
-        share_with_cycle=share_with_cycle,
+        share_with_cycle=float(cyclic.mean()) if n else None,
         share_low=cyclic_range[0],
         share_high=cyclic_range[1],
-        expected_rate=expected.rate if expected else None,
-        expected_rate_low=expected.rate_low if expected else None,
-        expected_rate_high=expected.rate_high if expected else None,
-        expected_share=expected.share if expected else None,
-        expected_share_low=expected.share_low if expected else None,
-        expected_share_high=expected.share_high if expected else None,
-        p_value=expected.p_value if expected else None,
-        same_rate_share=expected.same_rate_share if expected else None,
-        same_rate_low=expected.same_rate_low if expected else None,
-        same_rate_high=expected.same_rate_high if expected else None,
+        **asdict(expected),
         models=len(tournaments.models),
         decisive_edges=int((tournaments.winner != 0).sum()),
         tied_edges=int((tournaments.winner == 0).sum()),
         missing_edges=int(possible.sum()) - len(tournaments.winner),
         repeated_edges=int(repeated.sum()),
         win_rate_confidence=float(sure.mean()) if len(sure) else None,
-        finding=_finding(mean_rate, share_with_cycle, expected),
         rates=tuple(float(rate) for rate in rates),
     )
-
-
-def _finding(
-    mean_rate: float | None, share_with_cycle: float | None, expected: ExpectedCycles | None
-) -> str:
-    if mean_rate is None or expected is None:
-        return "no document has three systems with decisive verdicts among them: nothing to count"
-    told = [
-        f"{share(mean_rate)} of triples are cycles and {share(share_with_cycle, 0)} of documents "
-        f"have one; a transitive judge with one ranking and coin-flip noise would show "
-        f"{share(expected.rate)} and {share(expected.share, 0)}"
-    ]
-    if expected.p_value <= 0.025:
-        told.append("more cycles than noise explains: it contradicts itself")
-    elif mean_rate < expected.rate_low:
-        told.append("fewer than that, so its ranking changes with the document, not by chance")
-    else:
-        told.append("noise around one ranking explains them")
-    crowded, low = expected.same_rate_share, expected.same_rate_low
-    if mean_rate > 0 and crowded is not None and low is not None and share_with_cycle is not None:
-        told.append(
-            f"the same rate strewn by chance would touch {share(crowded, 0)} of documents"
-            + (": the cycles crowd in a few" if share_with_cycle < low else "")
-        )
-    return "; ".join(told)
 
 
 def _suspects(
     tournaments: Tournaments, counts: list[CycleCount], worst: int
 ) -> list[WorstDocument]:
-    cyclic = [number for number, found in enumerate(counts) if found.cycles]
+    cyclic = [number for number, one in enumerate(counts) if one.cycles]
     cyclic.sort(key=lambda number: (-(counts[number].rate or 0.0), -counts[number].cycles))
-    found = []
+    suspects, models = [], tournaments.models
     for number in cyclic[:worst]:
         beats, sure = tournaments.matrix(number)
-        # Sorting by sureness needs every cycle; a huge tournament gets the first few found.
+        # Sorting by sureness needs every cycle; a huge tournament gets the first few.
         weigh = sure if counts[number].cycles <= 100_000 else None
         triples = cyclic_triples(beats, weigh, limit=3)
-        found.append(
+        suspects.append(
             WorstDocument(
                 doc_id=tournaments.documents[number],
                 rate=counts[number].rate or 0.0,
@@ -196,15 +150,11 @@ def _suspects(
                 triples=counts[number].triples,
                 examples=tuple(
                     Triple(
-                        models=(
-                            tournaments.models[i],
-                            tournaments.models[j],
-                            tournaments.models[k],
-                        ),
+                        models=(models[i], models[j], models[k]),
                         weakest=float(min(sure[i, j], sure[j, k], sure[k, i])),
                     )
                     for i, j, k in triples
                 ),
             )
         )
-    return found
+    return suspects

@@ -1,7 +1,7 @@
 """Verbosity bias: does the longer answer win where the judge itself sees a near-tie?
 
 Soft-Elo paper, appendix F.1: conditioning on the judge's own near-ties takes most of the quality
-difference out, so that what is left of a preference for length is a premium.
+difference out, so that what is left is a preference for length itself.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from adjudge._validation import (
 from adjudge.diagnosis._intervals import (
     Interval,
     codes_of,
+    excludes,
     mean_interval,
+    nonzero,
     recode,
     share_interval,
 )
 from adjudge.results.bias import VerbosityBias
-
-#: Labels as how much of a win they are for response_a.
-LABEL_VALUES = {"A": 1.0, "B": 0.0, "tie": 0.5}
+from adjudge.rows.verdicts import LABEL_VALUES
 
 
 def verbosity_bias(
@@ -44,18 +44,18 @@ def verbosity_bias(
     clusters: ArrayLike | Sequence[Any] | None = None,
     confidence_level: float = 0.95,
 ) -> VerbosityBias:
-    """Share of near-tied pairs in which the judge prefers the longer answer; 1/2 without a premium.
+    """Share of near-tied pairs in which the judge prefers the longer answer; 1/2 without bias.
 
     `margin` is the judge's lean to response_a: p_a - 1/2, or score_a - score_b (the paper calls
     |score difference| <= 0.3 of ten points near-tied). NaN where there is no answer. Pairs of equal
     length and margins of exactly zero say nothing about length and are counted apart.
 
     With human `labels` on the same pairs ("A", "B", "tie", None) the share of people who prefer the
-    longer answer stands beside, and `excess` is the difference: near-tied for the judge need not
+    longer answer is given too, and `excess` is the difference: near-tied for the judge need not
     be near-tied for people, and only the excess is free of that.
 
-    >>> found = verbosity_bias([0.05, -0.02, 0.04, 0.4], [9, 2, 9, 9], [3, 8, 3, 3])
-    >>> found.n, found.longer_share
+    >>> bias = verbosity_bias([0.05, -0.02, 0.04, 0.4], [9, 2, 9, 9], [3, 8, 3, 3])
+    >>> bias.n, bias.longer_share
     (3, 1.0)
     """
     positive(near_tie, "near_tie")
@@ -68,30 +68,19 @@ def verbosity_bias(
     usable = answered & unequal & decided
     close = usable & (np.abs(lean) <= near_tie + 1e-12)
     longer = np.where((lean > 0) == (a > b), 1.0, 0.0)
-    reasons = {
-        "no answer": int((~answered).sum()),
-        "equal length": int((answered & ~unequal).sum()),
-        "exactly tied": int((answered & unequal & ~decided).sum()),
-        "not near-tied": int((usable & ~close).sum()),
-    }
     own, groups = recode(codes[close])
-    interval: Interval = (None, None)
-    if close.any():
-        interval = share_interval(longer[close], own, groups, confidence_level)
-    low, high = interval
-    share = float(longer[close].mean()) if close.any() else None
+    low, high = share_interval(longer[close], own, groups, confidence_level)
     people, excess, excess_range, human_n = _people(
         labels, close, a, b, longer, codes, confidence_level
     )
-    biased = low is not None and high is not None and not low <= 0.5 <= high
     return VerbosityBias(
         n=int(close.sum()),
         clusters=groups,
         near_tie=near_tie,
-        longer_share=share,
+        longer_share=float(longer[close].mean()) if close.any() else None,
         low=low,
         high=high,
-        biased=biased,
+        biased=excludes((low, high), 0.5),
         overall_share=float(longer[usable].mean()) if usable.any() else None,
         overall_n=int(usable.sum()),
         human_share=people,
@@ -99,9 +88,15 @@ def verbosity_bias(
         excess=excess,
         excess_low=excess_range[0],
         excess_high=excess_range[1],
-        dropped={reason: found for reason, found in reasons.items() if found},
+        dropped=nonzero(
+            {
+                "no answer": int((~answered).sum()),
+                "equal length": int((answered & ~unequal).sum()),
+                "exactly tied": int((answered & unequal & ~decided).sum()),
+                "not near-tied": int((usable & ~close).sum()),
+            }
+        ),
         confidence_level=confidence_level,
-        finding=_finding(share, low, high, int(close.sum()), people, excess_range),
     )
 
 
@@ -131,28 +126,3 @@ def _people(
     own, groups = recode(codes[both])
     interval = mean_interval(gap, own, groups, confidence_level, bounds=(-1.0, 1.0))
     return float(human.mean()), float(gap.mean()), interval, int(both.sum())
-
-
-def _finding(
-    share: float | None,
-    low: float | None,
-    high: float | None,
-    n: int,
-    people: float | None,
-    excess: Interval,
-) -> str:
-    if share is None:
-        return "the judge is near-tied on no pair of unequal length: no premium can be measured"
-    told = f"prefers the longer answer in {100 * share:.1f} % of {n:,} near-tied pairs"
-    if low is None or high is None:
-        return told + "; one prompt alone carries no interval"
-    told += f" [{100 * low:.1f}, {100 * high:.1f}]"
-    if people is not None:
-        told += f" (people: {100 * people:.1f} %)"
-        if excess[0] is not None and excess[0] > 0:
-            return told + ": it pays more for length than people do"
-    if low > 0.5:
-        return told + ": it leans to the longer answer"
-    if high < 0.5:
-        return told + ": it leans to the shorter answer"
-    return told + ": no premium on length shown"

@@ -1,18 +1,16 @@
-"""REPORT: the number one may report, its interval, and which labels to buy next (question 2)."""
+"""REPORT: the rate to report, its interval, and which labels to buy next (question 2)."""
 
-from adjudge.estimation.allocation import Allocation, allocate, optimal_split
+from adjudge.estimation.allocation import Allocation, allocate, optimal_split, proposition_61
 from adjudge.estimation.counts import Counts
-from adjudge.estimation.drawing import draw_rows
 from adjudge.estimation.front import AnyEstimate, estimate
 from adjudge.estimation.misclassification import (
     corrected_interval,
     corrected_rate,
     corrected_variance,
 )
-from adjudge.estimation.pilot import plan_from_table, rows_to_label
+from adjudge.estimation.pilot import draw_rows, plan_from_table, rows_to_label
 from adjudge.estimation.planning import plan_rate
 from adjudge.estimation.profile import profile_interval
-from adjudge.estimation.variances import proposition_61
 
 __all__ = [
     "Allocation",

@@ -8,20 +8,15 @@ import numpy as np
 
 from adjudge._stats import normal_quantile
 from adjudge._validation import BoolArray, FloatArray
-from adjudge.estimation.clusters import TOO_FEW, active_clusters, few_clusters, spread
-from adjudge.estimation.outcome import Outcome, around, refusal
+from adjudge.estimation.clusters import TOO_FEW
+from adjudge.estimation.outcome import Outcome, refusal, widen, with_interval
 from adjudge.estimation.sample import Sample
-
-ASSUMPTION = (
-    "within each verdict the labelled rows are a random sample of the test rows "
-    "(labels may be picked by verdict)"
-)
 
 
 def conditional(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     """theta = p r1 + (1 - p) r0, r_v the human rate among labelled rows of verdict v (row iv).
 
-    The one estimator of Table 1 that may use labels picked by verdict as they are: picking by
+    The one estimator of Table 1 that can use labels picked by verdict as they are: picking by
     verdict changes how many labels each r_v rests on, not what it means. Where the sampling
     probability varies within a verdict, r_v is weighted by its inverse. Biased under label shift:
     the human rate given a verdict moves with the class shares.
@@ -44,25 +39,25 @@ def conditional(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     if weights is None:
         return refusal(
             "some labelled rows were picked with unequal probabilities within a verdict and others "
-            "carry none; give a sampling probability for every labelled row"
+            "have none; give a sampling probability for every labelled row"
         )
     parts = []
     for verdict, share in ((1, p), (0, 1 - p)):
         rows = np.asarray(sample.labelled & (x == verdict))
         if share > 0 and not rows.any():
             return refusal(
-                f"the judge says {verdict} on {share:.0%} of the test rows, but no row of that "
-                f"verdict has a human label; label some rows of verdict {verdict}"
+                f"the judge says {verdict} on {100 * share:.0f} % of the test rows, but no row of "
+                f"that verdict has a human label; label some rows of verdict {verdict}"
             )
         parts.append(_verdict_rate(sample, weights, rows))
     (r1, part1, size1), (r0, part0, size0) = parts
     theta = p * r1 + (1 - p) * r0
     influence = np.where(sample.test, (r1 - r0) * (x - p) / sample.n, 0.0)
     influence = influence + p * part1 + (1 - p) * part0
-    active = active_clusters(sample)
-    if active is not None and active < 2:
+    wide = widen(sample, influence, confidence_level)
+    if wide is None:
         return refusal(TOO_FEW)
-    widened = spread(influence, sample.clusters, active, confidence_level)
+    widened, warnings = wide
     z = normal_quantile(confidence_level)
     n_ = sample.n + z**2
     p_ = (sample.n * p + z**2 / 2) / n_
@@ -75,13 +70,12 @@ def conditional(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     half = widened.critical * se * widened.inflation
     plain = math.sqrt(float(influence @ influence)) * widened.inflation
     few = min(size for size, share in ((size1, p), (size0, 1 - p)) if share > 0)
-    warnings = few_clusters(active)
     if few < 10:
         warnings += (
             "fewer than 10 labels behind one verdict: the interval is approximate; label more rows "
             "of that verdict",
         )
-    return around(theta, p * a1 + (1 - p) * a0, half, plain, influence, warnings)
+    return with_interval(theta, p * a1 + (1 - p) * a0, half, plain, influence, warnings)
 
 
 def _weights(sample: Sample) -> FloatArray | None:

@@ -22,8 +22,8 @@ def label_shift(sample: Sample, *, level: float = LEVEL) -> LabelShift | None:
     If the labels are a random sample, both have the same expectation. Fisher's exact test for 0/1
     verdicts, Welch's test for probabilities, a cluster-robust test where there are clusters; false
     alarms at most 5 % (exact) or about 5 %. A small p-value rules out human-only, difference,
-    conditional and ppi++; misclassification needs no such likeness. A large one proves nothing: a
-    shift that leaves the judge's rate alone, or too few labels, stays unseen. It never decides the
+    conditional and ppi++; misclassification does not need it. A large one proves nothing: with few
+    labels, or where the judge's rate stays the same, a shift is not detected. It never decides the
     method by itself. None when labels were picked by plan (the verdicts then differ by design), or
     when either side is empty. Several groups are checked at `level` / groups each.
     """
@@ -34,7 +34,8 @@ def label_shift(sample: Sample, *, level: float = LEVEL) -> LabelShift | None:
     gap = float(labelled.mean() - test.mean())
     p_value = _p_value(sample, gap)
     shown = (
-        f"the judge says 1 on {labelled.mean():.1%} of labelled and {test.mean():.1%} of test rows"
+        f"the judge says 1 on {100 * labelled.mean():.1f} % of labelled and "
+        f"{100 * test.mean():.1f} % of test rows"
         if sample.scale == "binary"
         else f"the judge's mean probability is {labelled.mean():.3f} on labelled and "
         f"{test.mean():.3f} on test rows"
@@ -44,8 +45,8 @@ def label_shift(sample: Sample, *, level: float = LEVEL) -> LabelShift | None:
     elif p_value < level:
         text = (
             f"{shown} (p = {p_value:.2g}): the labelled rows are not a random sample of the test "
-            f"rows. That rules out {', '.join(NEEDS_RANDOM_LABELS)}; misclassification stands, if "
-            "the labels were not picked by verdict"
+            f"rows. That rules out {', '.join(NEEDS_RANDOM_LABELS)}; misclassification remains "
+            "valid if the labels were not picked by verdict"
         )
     else:
         text = (

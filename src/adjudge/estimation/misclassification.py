@@ -14,16 +14,11 @@ from numpy.typing import ArrayLike
 
 from adjudge._stats import normal_quantile
 from adjudge._validation import BoolArray, FloatArray, open_unit
-from adjudge.estimation.clusters import TOO_FEW, active_clusters, few_clusters, spread
+from adjudge.estimation.clusters import TOO_FEW
 from adjudge.estimation.counts import Counts, counts_of, missing
-from adjudge.estimation.influence import corrected_influence
-from adjudge.estimation.outcome import Outcome, around, refusal, settled
+from adjudge.estimation.means import correct_means
+from adjudge.estimation.outcome import Outcome, refusal, refuse_outside, widen, with_interval
 from adjudge.estimation.sample import Sample
-
-ASSUMPTION = (
-    "the judge errs alike on labelled and on test rows of one human class "
-    "(same sensitivity and specificity); the shares of the classes may differ"
-)
 
 
 class Bounds(NamedTuple):
@@ -90,7 +85,7 @@ def corrected_interval(
     stops being one for weak judges with few or lopsided labels: 0.90 at q0 = q1 = 0.6 with
     m0 = 100, m1 = 10. There use `profile_interval`.
 
-    Ends are cut to [0, 1] as published, so an interval wholly outside comes back as [0, 0] or
+    Ends are clipped to [0, 1] as published, so an interval wholly outside comes back as [0, 0] or
     [1, 1]: the Monte Carlo needs that. `estimate` refuses such a sample instead.
 
     >>> low, high, _ = corrected_interval(0.55, 0.7, 0.9, 1000, 100, 100)
@@ -113,7 +108,7 @@ def corrected_interval(
     return Bounds(low.reshape(shape), high.reshape(shape), informative.reshape(shape))
 
 
-#: Data sets worked on at once, so that all that stands between stays in the processor's cache.
+#: Data sets worked on at once, so that all intermediate arrays stay in the processor's cache.
 _BLOCK = 16384
 #: What a sum that is exactly 1 in whole numbers may come out above 1.
 _ROUNDING = 1e-15
@@ -122,7 +117,7 @@ _ROUNDING = 1e-15
 def _bounds(values: Sequence[FloatArray], z: float) -> Bounds:
     """One block; `values` are p, q0, q1, n, m0, m1."""
     p, q0, q1, n, m0, m1 = values
-    centre, se, informative = adjusted(p, q0, q1, n, m0, m1, z)
+    centre, se, informative = adjust(p, q0, q1, n, m0, m1, z)
     half = z * se
     low, high = (np.minimum(np.maximum(end, 0), 1) for end in (centre - half, centre + half))
     if not informative.all():
@@ -130,7 +125,7 @@ def _bounds(values: Sequence[FloatArray], z: float) -> Bounds:
     return Bounds(low, high, informative)
 
 
-def adjusted(
+def adjust(
     p: ArrayLike,
     q0: ArrayLike,
     q1: ArrayLike,
@@ -139,7 +134,7 @@ def adjusted(
     m1: ArrayLike,
     z: float,
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Centre and standard error of Eq. 6 before the cut (Eq. 7, 8), and where they make sense."""
+    """Centre and standard error of Eq. 6 before clipping (Eq. 7, 8), and where they make sense."""
     p, q0, q1, n, m0, m1 = _floats(p, q0, q1, n, m0, m1)
     # One over n~, m~0, m~1: dividing a million shares by one number costs more than multiplying.
     w, w0, w1 = 1 / (n + z**2), 1 / (m0 + 2), 1 / (m1 + 2)
@@ -162,10 +157,10 @@ def misclassification(sample: Sample, *, confidence_level: float = 0.95) -> Outc
     Clusters leave the centre of Eq. 6 where it is and stretch its half-length by the design effect
     of the influence values. Refused where the whole interval lies outside [0, 1].
     """
-    return settled(uncut_misclassification(sample, confidence_level=confidence_level))
+    return refuse_outside(unclipped_misclassification(sample, confidence_level=confidence_level))
 
 
-def uncut_misclassification(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
+def unclipped_misclassification(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     """The same with an interval outside [0, 1] let through, for strata to combine."""
     lacking = missing(sample)
     if lacking is not None:
@@ -174,29 +169,22 @@ def uncut_misclassification(sample: Sample, *, confidence_level: float = 0.95) -
     weak = uninformative(counts)
     if weak is not None:
         return refusal(weak)
-    active = active_clusters(sample)
-    if active is not None and active < 2:
+    influence = correct_means(sample).influence
+    wide = widen(sample, influence, confidence_level)
+    if wide is None:
         return refusal(TOO_FEW)
+    widened, warnings = wide
     theta = float(corrected_rate(counts.p, counts.q0, counts.q1, clipped=False).estimate)
     centre, se, plain = adjusted_centre(counts, confidence_level)
-    influence = corrected_influence(sample).influence
-    widened = spread(influence, sample.clusters, active, confidence_level)
     half = widened.critical * se * widened.inflation
-    return around(
-        theta,
-        centre,
-        half,
-        plain * widened.inflation,
-        influence,
-        warnings=few_clusters(active),
-        doubts=doubts(counts),
-    )
+    se = plain * widened.inflation
+    return with_interval(theta, centre, half, se, influence, warnings, doubts(counts))
 
 
 def adjusted_centre(counts: Counts, confidence_level: float) -> tuple[float, float, float]:
-    """Centre and standard error of Eq. 6 before the cut, and the plain standard error of Eq. 9."""
+    """Centre and standard error of Eq. 6 before clipping, and the plain standard error of Eq. 9."""
     shares = (counts.p, counts.q0, counts.q1, counts.n, counts.m0, counts.m1)
-    centre, se, _ = adjusted(*shares, normal_quantile(confidence_level))
+    centre, se, _ = adjust(*shares, normal_quantile(confidence_level))
     return float(centre), float(se), math.sqrt(float(corrected_variance(*shares)))
 
 

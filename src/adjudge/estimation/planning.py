@@ -4,26 +4,101 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from adjudge._stats import binomial_interval, normal_quantile
 from adjudge._validation import count, open_unit, positive
 from adjudge.errors import ArgumentError
-from adjudge.estimation.allocation import Allocation, optimal_split, split
-from adjudge.estimation.misclassification import corrected_interval
-from adjudge.estimation.variances import (
+from adjudge.estimation.allocation import (
+    Allocation,
     by_verdict,
     conditional_variance,
+    optimal_split,
     ppi_variance,
     proposition_61,
+    split,
     variance_ratio,
 )
+from adjudge.estimation.misclassification import corrected_interval
 from adjudge.results.estimation import NextLabels, RatePlan
 
 PILOT = 10
 #: A plan for more labels than this is an infeasible plan.
 MOST_LABELS = 10_000_000
+HOW_TO_DRAW = (
+    "the human class of a row is unknown before it is labelled: draw rows at random and stop when "
+    "each class has its number; keep every label on the way",
+    "never fill a class by picking on the judge's verdict and then treat the labels as random: the "
+    "sensitivity and specificity so measured are wrong",
+    "rows picked by verdict carry their sampling probability and are for method conditional (or "
+    "weighted sensitivity and specificity) alone",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guess:
+    """What a plan starts from: the judge's rate and quality, test rows, labels of class 0 and 1."""
+
+    p: float
+    q0: float
+    q1: float
+    n: int
+    have: tuple[int, int]
+    level: float
+
+    @property
+    def theta(self) -> float:
+        """The corrected rate, clipped; for q0 + q1 > 1 only."""
+        return min(max((self.p + self.q0 - 1) / (self.q0 + self.q1 - 1), 0.0), 1.0)
+
+    def corrected_width(self, m0: float, m1: float, rows: int | None = None) -> float:
+        """Width of Eq. 6 with these labels, and all test rows or as many as given."""
+        n = self.n if rows is None else rows
+        low, high, _ = corrected_interval(
+            self.p, self.q0, self.q1, n, m0, m1, confidence_level=self.level
+        )
+        return float(high - low)
+
+    def by_class(self, m: int) -> Allocation:
+        """Algorithm 1's split; it never believes in a class without errors."""
+        soft0, soft1 = (
+            q if q < 1 else 1 - 1 / (PILOT + 2 + size)
+            for q, size in zip((self.q0, self.q1), self.have, strict=True)
+        )
+        return split(m, p=self.p, q0=soft0, q1=soft1, pilot=min(PILOT, m // 2))
+
+    def ppi_width(self, m: int) -> float:
+        """Width of ppi++, the labels drawn out of the test rows."""
+        left = max(self.n + sum(self.have) - m, 0)
+        return self._normal_width(ppi_variance(self.p, self.q1, self.theta, left, m))
+
+    def verdict_width(self, verdicts: Allocation) -> float:
+        """Width of the conditional estimator with so many labels of verdict 0 and 1."""
+        return self._normal_width(
+            conditional_variance(self.p, self.q0, self.q1, self.theta, self.n, *verdicts)
+        )
+
+    def _normal_width(self, variance: float) -> float:
+        return float(np.clip(2 * normal_quantile(self.level) * math.sqrt(variance), 0, 1))
+
+    def draws(self, quota: Allocation) -> int | None:
+        """About how many more random rows fill both quotas; None when a class does not occur."""
+        theta, have = self.theta, self.have
+        needs = ((quota.m1 - have[1], theta), (quota.m0 - have[0], 1 - theta))
+        if any(size > 0 and share <= 0 for size, share in needs):
+            return None
+        return math.ceil(max((size / share for size, share in needs if size > 0), default=0))
+
+    def width_after(self, quota: Allocation, draws: int | None) -> float:
+        """Width once the labels are drawn out of the test rows, which leaves fewer of them."""
+        if draws is None or draws >= self.n:
+            return self.corrected_width(*quota)
+        m0 = max(self.have[0] + draws * (1 - self.theta), quota.m0)
+        m1 = max(self.have[1] + draws * self.theta, quota.m1)
+        return self.corrected_width(m0, m1, self.n - draws)
 
 
 def plan_rate(
@@ -57,174 +132,6 @@ def plan_rate(
     >>> plan.m0, plan.m1, round(plan.expected_width, 3)
     (117, 83, 0.216)
     """
-    level = open_unit(confidence_level, "confidence_level")
-    p, q0, q1 = _shares(judge_rate, specificity, sensitivity)
-    count(n_test, "n_test", least=1)
-    if (width is None) == (labels is None):
-        raise ArgumentError(
-            "width, labels",
-            (width, labels),
-            "give one of the two: --width (width=) or --labels (labels=)",
-        )
-    if q0 + q1 <= 1:
-        return _people_alone(p, q0, q1, n_test, width, labels, have, level)
-    theta = min(max((p + q0 - 1) / (q0 + q1 - 1), 0.0), 1.0)
-
-    def expected(m0: float, m1: float, rows: int = n_test) -> float:
-        low, high, _ = corrected_interval(p, q0, q1, rows, m0, m1, confidence_level=level)
-        return float(high - low)
-
-    def by_class(m: int) -> Allocation:
-        pilot = min(PILOT, m // 2)
-        # Algorithm 1 never believes in a class without errors.
-        soft0, soft1 = (
-            q if q < 1 else 1 - 1 / (PILOT + 2 + size)
-            for q, size in zip((q0, q1), have, strict=True)
-        )
-        return split(m, p=p, q0=soft0, q1=soft1, pilot=pilot)
-
-    reason = None
-    if labels is not None:
-        m: int | None = count(labels, "labels", least=2)
-    else:
-        target = positive(float(width or 0), "width")
-        m = _fewest(lambda size: expected(*by_class(size)), target)
-        if m is None:
-            floor = expected(MOST_LABELS, MOST_LABELS)
-            reason = (
-                f"no number of labels gives width {target:g}: the {n_test} test rows alone leave "
-                f"{floor:.3f}; judge more rows"
-            )
-    shown = m if m is not None else max(sum(have), 200)
-    shares = by_class(shown)
-    optimal = optimal_split(shown, theta=theta, q0=q0, q1=q1)
-    ratio = variance_ratio(p, q0, q1, theta, n_test, shown)
-    region = proposition_61((q0 + q1) / 2)
-    verdict = by_verdict(shown, p=p, q0=q0, q1=q1, theta=theta)
-    human_width = _human_width(theta, shown, level)
-    z = normal_quantile(level)
-    verdict_width = _capped(
-        2 * z * math.sqrt(conditional_variance(p, q0, q1, theta, n_test, *verdict))
-    )
-
-    def by_ppi(size: int) -> float:
-        left = max(n_test + sum(have) - size, 0)
-        return _capped(2 * z * math.sqrt(ppi_variance(p, q1, theta, left, size)))
-
-    ppi_width = by_ppi(shown)
-    random_m1 = min(max(round(shown * theta), 1), shown - 1)
-    plan_width = expected(*shares)
-
-    def fewest(width_of: Callable[[int], float]) -> int | None:
-        return None if width is None else _fewest(width_of, width)
-
-    people_need = fewest(lambda size: _human_width(theta, size, level))
-    ppi_needs = fewest(by_ppi)
-    draws = None if m is None else _draws(shares, theta, have)
-    after = plan_width
-    if draws is not None and draws < n_test:
-        kept = have[0] + draws * (1 - theta), have[1] + draws * theta
-        after = expected(max(kept[0], shares.m0), max(kept[1], shares.m1), n_test - draws)
-    if width is None:
-        advice = (
-            f"{shown} labels drawn at random give an expected width of {ppi_width:.3f} with ppi++ "
-            f"(estimate --labels-are-random), {human_width:.3f} people alone; split by class and "
-            f"corrected (misclassification), {plan_width:.3f}"
-        )
-    else:
-        advice = _for_width(width, m, draws, ppi_needs, people_need, sum(have), n_test, reason)
-    return RatePlan(
-        m0=None if m is None else shares.m0,
-        m1=None if m is None else shares.m1,
-        expected_width=None if m is None else plan_width,
-        human_only_width=None if m is None else human_width,
-        recommendation=advice,
-        target_width=width,
-        confidence_level=level,
-        rate=theta,
-        judge_rate=p,
-        sensitivity=q1,
-        specificity=q0,
-        n_test=n_test,
-        labels=m,
-        optimal_m0=None if m is None else optimal.m0,
-        optimal_m1=None if m is None else optimal.m1,
-        optimal_width=None if m is None else expected(*optimal),
-        expected_draws=draws,
-        random_m=m,
-        random_width=None if m is None else expected(shown - random_m1, random_m1),
-        ppi_width=None if m is None else ppi_width,
-        human_only_labels=people_need,
-        ppi_labels=ppi_needs,
-        verdict_m0=None if m is None else verdict.m0,
-        verdict_m1=None if m is None else verdict.m1,
-        verdict_width=None if m is None else verdict_width,
-        judge_helps=ratio <= 1,
-        variance_ratio=ratio,
-        proposition_61=region,
-        proposition_61_says=region is not None and region[0] <= theta <= region[1],
-        reason=reason,
-        next_labels=_next(expected, by_class, theta, have, step) if min(have) > 0 else (),
-        how_to_draw=HOW_TO_DRAW,
-        assumptions=(
-            f"the judge says 1 on {p:.1%} of test rows, with sensitivity {q1:.3f} and specificity "
-            f"{q0:.3f}; the plan is as good as these three",
-        ),
-        warnings=_edges(theta, shares, draws, n_test, plan_width, after),
-    )
-
-
-def _people_alone(
-    p: float,
-    q0: float,
-    q1: float,
-    n_test: int,
-    width: float | None,
-    labels: int | None,
-    have: tuple[int, int],
-    level: float,
-) -> RatePlan:
-    """The plan when the judge is no better than a coin: no correction, people alone."""
-    theta = have[1] / sum(have) if sum(have) else 0.5
-    m = labels or _fewest(lambda size: _human_width(theta, size, level), float(width or 1))
-    reason = (
-        f"sensitivity {q1:.3f} + specificity {q0:.3f} is not above 1: a judge no better than a "
-        "coin cannot be corrected"
-    )
-    human = None if m is None else _human_width(theta, m, level)
-    told = "" if human is None else f"; {m} random labels give people alone a width of {human:.3f}"
-    return RatePlan(
-        human_only_width=human,
-        recommendation=f"do not use this judge{told}",
-        target_width=width,
-        confidence_level=level,
-        judge_rate=p,
-        sensitivity=q1,
-        specificity=q0,
-        n_test=n_test,
-        labels=m,
-        random_m=m,
-        human_only_labels=m if labels is None else None,
-        judge_helps=False,
-        proposition_61_says=False,
-        reason=reason,
-        assumptions=(f"a human rate near {theta:.2f}",),
-    )
-
-
-HOW_TO_DRAW = (
-    "the human class of a row is unknown before it is labelled: draw rows at random and stop when "
-    "each class has its number; keep every label on the way",
-    "never fill a class by picking on the judge's verdict and then treat the labels as random: the "
-    "sensitivity and specificity so measured are wrong",
-    "rows picked by verdict carry their sampling probability and are for method conditional (or "
-    "weighted sensitivity and specificity) alone",
-)
-
-
-def _shares(
-    judge_rate: float, specificity: float, sensitivity: float
-) -> tuple[float, float, float]:
     for name, value in (
         ("judge_rate", judge_rate),
         ("specificity", specificity),
@@ -232,7 +139,147 @@ def _shares(
     ):
         if not 0 <= value <= 1:
             raise ArgumentError(name, value, "give a share in [0, 1]")
-    return float(judge_rate), float(specificity), float(sensitivity)
+    guess = Guess(
+        p=float(judge_rate),
+        q0=float(specificity),
+        q1=float(sensitivity),
+        n=count(n_test, "n_test", least=1),
+        have=have,
+        level=open_unit(confidence_level, "confidence_level"),
+    )
+    if (width is None) == (labels is None):
+        raise ArgumentError(
+            "width, labels",
+            (width, labels),
+            "give one of the two: --width (width=) or --labels (labels=)",
+        )
+    if guess.q0 + guess.q1 <= 1:
+        return _plan_people_alone(guess, width, labels)
+    if labels is not None:
+        m: int | None = count(labels, "labels", least=2)
+    else:
+        target = positive(float(width or 0), "width")
+        m = _fewest(lambda size: guess.corrected_width(*guess.by_class(size)), target)
+    if m is None:
+        floor = guess.corrected_width(MOST_LABELS, MOST_LABELS)
+        reason = (
+            f"no number of labels gives width {width:g}: the {n_test} test rows alone leave "
+            f"{floor:.3f}; judge more rows"
+        )
+        return _plan(guess, width, None, reason, step)
+    return _plan(guess, width, m, None, step)
+
+
+T = TypeVar("T")
+
+
+def _plan(
+    guess: Guess, width: float | None, labels: int | None, reason: str | None, step: int
+) -> RatePlan:
+    """The plan for so many labels; where none are enough, the judge's worth at 200 or those there.
+
+    Without a number of labels no width is given, only what the width asked for would cost others.
+    """
+    theta, level = guess.theta, guess.level
+    m = labels if labels is not None else max(sum(guess.have), 200)
+    quota = guess.by_class(m)
+    optimal = optimal_split(m, theta=theta, q0=guess.q0, q1=guess.q1)
+    verdicts = by_verdict(m, p=guess.p, q0=guess.q0, q1=guess.q1, theta=theta)
+    random_m1 = min(max(round(m * theta), 1), m - 1)
+    plan_width, ppi_width = guess.corrected_width(*quota), guess.ppi_width(m)
+    human_width = _human_width(theta, m, level)
+    ratio = variance_ratio(guess.p, guess.q0, guess.q1, theta, guess.n, m)
+    region = proposition_61((guess.q0 + guess.q1) / 2)
+    draws = None if labels is None else guess.draws(quota)
+    people_need = ppi_needs = None
+    if width is None:
+        advice = (
+            f"{m} labels drawn at random give an expected width of {ppi_width:.3f} with ppi++ "
+            f"(estimate --labels-are-random), {human_width:.3f} people alone; split by class and "
+            f"corrected (misclassification), {plan_width:.3f}"
+        )
+    else:
+        people_need = _fewest(lambda size: _human_width(theta, size, level), width)
+        ppi_needs = _fewest(guess.ppi_width, width)
+        costs = [
+            f"infeasible by correcting: {reason}" if labels is None else None,
+            _ppi_cost(guess, width, ppi_needs),
+            None if labels is None else _correction_cost(guess, labels, draws),
+            None if people_need is None else f"people alone take {people_need:,}",
+        ]
+        advice = "; ".join(cost for cost in costs if cost is not None)
+
+    def known(value: T) -> T | None:
+        return None if labels is None else value
+
+    return RatePlan(
+        m0=known(quota.m0),
+        m1=known(quota.m1),
+        expected_width=known(plan_width),
+        human_only_width=known(human_width),
+        recommendation=advice,
+        target_width=width,
+        confidence_level=level,
+        rate=theta,
+        judge_rate=guess.p,
+        sensitivity=guess.q1,
+        specificity=guess.q0,
+        n_test=guess.n,
+        labels=labels,
+        optimal_m0=known(optimal.m0),
+        optimal_m1=known(optimal.m1),
+        optimal_width=known(guess.corrected_width(*optimal)),
+        expected_draws=draws,
+        random_m=labels,
+        random_width=known(guess.corrected_width(m - random_m1, random_m1)),
+        ppi_width=known(ppi_width),
+        human_only_labels=people_need,
+        ppi_labels=ppi_needs,
+        verdict_m0=known(verdicts.m0),
+        verdict_m1=known(verdicts.m1),
+        verdict_width=known(guess.verdict_width(verdicts)),
+        judge_helps=ratio <= 1,
+        variance_ratio=ratio,
+        proposition_61=region,
+        proposition_61_says=region is not None and region[0] <= theta <= region[1],
+        reason=reason,
+        next_labels=_next_labels(guess, step) if min(guess.have) > 0 else (),
+        how_to_draw=HOW_TO_DRAW,
+        assumptions=(
+            f"the judge says 1 on {100 * guess.p:.1f} % of test rows, with sensitivity "
+            f"{guess.q1:.3f} and specificity {guess.q0:.3f}; the plan is as good as these three",
+        ),
+        warnings=_warnings(guess, quota, draws),
+    )
+
+
+def _plan_people_alone(guess: Guess, width: float | None, labels: int | None) -> RatePlan:
+    """The plan when the judge is no better than a coin: no correction, people alone."""
+    have = guess.have
+    theta = have[1] / sum(have) if sum(have) else 0.5
+    m = labels or _fewest(lambda size: _human_width(theta, size, guess.level), float(width or 1))
+    human = None if m is None else _human_width(theta, m, guess.level)
+    cost = "" if human is None else f"; {m} random labels give people alone a width of {human:.3f}"
+    return RatePlan(
+        human_only_width=human,
+        recommendation=f"do not use this judge{cost}",
+        target_width=width,
+        confidence_level=guess.level,
+        judge_rate=guess.p,
+        sensitivity=guess.q1,
+        specificity=guess.q0,
+        n_test=guess.n,
+        labels=m,
+        random_m=m,
+        human_only_labels=m if labels is None else None,
+        judge_helps=False,
+        proposition_61_says=False,
+        reason=(
+            f"sensitivity {guess.q1:.3f} + specificity {guess.q0:.3f} is not above 1: a judge no "
+            "better than a coin cannot be corrected"
+        ),
+        assumptions=(f"a human rate near {theta:.2f}",),
+    )
 
 
 def _fewest(width_of: Callable[[int], float], target: float) -> int | None:
@@ -258,25 +305,11 @@ def _human_width(theta: float, m: int, level: float) -> float:
     return high - low
 
 
-def _draws(quota: Allocation, theta: float, have: tuple[int, int]) -> int | None:
-    """About how many more random rows fill both quotas; None when a class does not occur."""
-    needs = ((quota.m1 - have[1], theta), (quota.m0 - have[0], 1 - theta))
-    if any(size > 0 and share <= 0 for size, share in needs):
-        return None
-    return math.ceil(max((size / share for size, share in needs if size > 0), default=0))
-
-
-def _next(
-    expected: Callable[[float, float], float],
-    by_class: Callable[[int], Allocation],
-    theta: float,
-    have: tuple[int, int],
-    step: int,
-) -> tuple[NextLabels, ...]:
+def _next_labels(guess: Guess, step: int) -> tuple[NextLabels, ...]:
     """What `step` more labels buy: at random, as Algorithm 1 would have it, or into one class."""
-    m0, m1 = have
-    ones = round(step * theta)
-    wanted = min(max(by_class(m0 + m1 + step).m1 - m1, 0), step)
+    m0, m1 = guess.have
+    ones = round(step * guess.theta)
+    wanted = min(max(guess.by_class(m0 + m1 + step).m1 - m1, 0), step)
     ways = (
         ("none yet", 0, 0),
         ("drawn at random", step - ones, ones),
@@ -286,73 +319,62 @@ def _next(
     )
     return tuple(
         NextLabels(
-            extra=a + b, how=how, m0=m0 + a, m1=m1 + b, expected_width=expected(m0 + a, m1 + b)
+            extra=a + b,
+            how=how,
+            m0=m0 + a,
+            m1=m1 + b,
+            expected_width=guess.corrected_width(m0 + a, m1 + b),
         )
         for how, a, b in ways
     )
 
 
-def _for_width(
-    width: float,
-    m: int | None,
-    draws: int | None,
-    ppi_needs: int | None,
-    people_need: int | None,
-    have: int,
-    n_test: int,
-    reason: str | None,
-) -> str:
-    """What the width costs in labels, cheapest way first."""
-    told = [] if m is not None else [f"infeasible by correcting: {reason}"]
-    if ppi_needs is not None and ppi_needs < n_test + have:
-        more = f" ({have:,} are there, {max(ppi_needs - have, 0):,} more)" if have else ""
-        told.append(
-            f"width {width:g} takes {ppi_needs:,} labels drawn at random{more}, used with ppi++ "
-            "(estimate --labels-are-random)"
-        )
-    if m is not None:
-        filled = (
-            "of which one does not occur"
-            if draws is None
-            else f"about {draws:,} {'more ' * bool(have)}random draws"
-            if draws
-            else "which the labels there fill"
-        )
-        told.append(
-            "correcting the judge (misclassification), which stays right where labelled rows are "
-            f"not such a sample, takes {m:,} split by class, {filled}"
-        )
-    if people_need is not None:
-        told.append(f"people alone take {people_need:,}")
-    return "; ".join(told)
+def _ppi_cost(guess: Guess, width: float, needs: int | None) -> str | None:
+    """What ppi++ costs in random labels, where the rows are enough for it."""
+    have = sum(guess.have)
+    if needs is None or needs >= guess.n + have:
+        return None
+    more = f" ({have:,} are there, {max(needs - have, 0):,} more)" if have else ""
+    return (
+        f"width {width:g} takes {needs:,} labels drawn at random{more}, used with ppi++ "
+        "(estimate --labels-are-random)"
+    )
 
 
-def _edges(
-    theta: float, shares: Allocation, draws: int | None, n_test: int, width: float, after: float
-) -> tuple[str, ...]:
-    if theta in (0.0, 1.0):
+def _correction_cost(guess: Guess, labels: int, draws: int | None) -> str:
+    if draws is None:
+        filled = "of which one does not occur"
+    elif draws:
+        filled = f"about {draws:,} {'more ' * bool(sum(guess.have))}random draws"
+    else:
+        filled = "which the labels there fill"
+    return (
+        "correcting the judge (misclassification), which stays right where labelled rows are "
+        f"not such a sample, takes {labels:,} split by class, {filled}"
+    )
+
+
+def _warnings(guess: Guess, quota: Allocation, draws: int | None) -> tuple[str, ...]:
+    if guess.theta in (0.0, 1.0):
         return (
-            f"the corrected rate is at the edge ({theta:g}): widths there are cut at the edge and "
+            f"the corrected rate is at the edge ({guess.theta:g}): widths there are clipped and "
             "say little; a class that does not occur cannot be labelled",
         )
-    told = []
-    if draws is not None and draws > n_test:
-        told.append(
-            f"filling both classes takes about {draws:,} random draws and there are {n_test:,} "
+    warnings = []
+    width, after = guess.corrected_width(*quota), guess.width_after(quota, draws)
+    if draws is not None and draws > guess.n:
+        warnings.append(
+            f"filling both classes takes about {draws:,} random draws and there are {guess.n:,} "
             "rows: the split cannot be filled here; judge more rows, or label at random"
         )
     elif after > 1.05 * width:
-        told.append(
-            f"{draws:,} labels drawn out of these {n_test:,} rows leave fewer to the judge: "
+        warnings.append(
+            f"{draws:,} labels drawn out of these {guess.n:,} rows leave fewer to the judge: "
             f"correcting it then gives a width near {after:.3f}, not {width:.3f}; judge more rows, "
             "or use ppi++"
         )
-    if min(shares) < 20:
-        told.append(
+    if min(quota) < 20:
+        warnings.append(
             "fewer than 20 labels in a class: estimate with interval profile (--interval profile)"
         )
-    return tuple(told)
-
-
-def _capped(width: float) -> float:
-    return float(np.clip(width, 0, 1))
+    return tuple(warnings)

@@ -1,4 +1,4 @@
-"""Prediction-powered inference, tuned: the judge counts as much as its agreement has earned.
+"""PPI++ and (iii), the difference estimator: the judge counts as much as its agreement has earned.
 
 Angelopoulos, Duchi and Zrnic 2023: theta = lambda mean_test(x) + mean_labelled(z - lambda x), with
 lambda between 0 (people alone) and 1 (the difference estimator).
@@ -10,16 +10,20 @@ import math
 
 import numpy as np
 
-from adjudge.estimation.clusters import TOO_FEW, active_clusters, few_clusters, spread
-from adjudge.estimation.naive import variance_floor
-from adjudge.estimation.outcome import Outcome, around, refusal, settled
+from adjudge.estimation.clusters import TOO_FEW
+from adjudge.estimation.outcome import (
+    Outcome,
+    refusal,
+    refuse_outside,
+    variance_floor,
+    widen,
+    with_interval,
+)
 from adjudge.estimation.sample import Sample
-
-ASSUMPTION = "the labelled rows are a random sample of the same rows as the test rows"
 
 
 def tuned_weight(sample: Sample) -> float:
-    """lambda = cov(z, x) / ((1 + m/n) var(x)), cut to [0, 1]; 0 when the judge never varies.
+    """lambda = cov(z, x) / ((1 + m/n) var(x)), clipped to [0, 1]; 0 when the judge never varies.
 
     The covariance is taken over the labelled rows (divided by m), the variance over all rows
     (divided by m + n - 1), as in the reference implementation.
@@ -62,10 +66,10 @@ def ppi(sample: Sample, *, confidence_level: float = 0.95, weight: float | None 
     theta = lam * on_test + correction
     influence = np.where(sample.test, lam * (x - on_test) / sample.n, 0.0)
     influence = influence + np.where(sample.labelled, (rest - correction) / sample.m, 0.0)
-    active = active_clusters(sample)
-    if active is not None and active < 2:
+    wide = widen(sample, influence, confidence_level)
+    if wide is None:
         return refusal(TOO_FEW)
-    widened = spread(influence, sample.clusters, active, confidence_level)
+    widened, few = wide
     se = math.sqrt(float(influence @ influence))
     labelled_part = influence[sample.labelled]
     warnings: tuple[str, ...] = ()
@@ -88,5 +92,19 @@ def ppi(sample: Sample, *, confidence_level: float = 0.95, weight: float | None 
             "human-only, which is exact",
         )
     se *= widened.inflation
-    told = (*warnings, *few_clusters(active))
-    return settled(around(theta, theta, widened.critical * se, se, influence, told))
+    half = widened.critical * se
+    return refuse_outside(with_interval(theta, theta, half, se, influence, (*warnings, *few)))
+
+
+def difference(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
+    """mean_test(x) + mean_labelled(z - x), a normal interval (Table 1, row iii).
+
+    This is prediction-powered inference without tuning (lambda = 1): with a poor judge it is wider
+    than people alone, which `ppi` avoids. Biased under label shift.
+
+    >>> from adjudge.estimation.sample import make_sample
+    >>> rows = make_sample([1, 0, 1, 0, 1, 1, 0, 0], [1, 0, 1, 1] + [None] * 4)
+    >>> difference(rows).estimate
+    0.75
+    """
+    return ppi(sample, confidence_level=confidence_level, weight=1.0)

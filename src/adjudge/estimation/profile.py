@@ -26,7 +26,7 @@ _FIRST = 199
 
 
 class ProfileInterval(NamedTuple):
-    """Interval ends, and whether the labels told the judge from a coin at all."""
+    """Interval ends, and whether the labels tell the judge from a coin at all."""
 
     low: float
     high: float
@@ -37,8 +37,8 @@ def profile_interval(
     counts: Counts,
     *,
     confidence_level: float = 0.95,
-    replications: int = 999,
-    rng: Seed = 0,
+    replicates: int = 999,
+    seed: Seed = 0,
 ) -> ProfileInterval:
     """Interval for the corrected rate by inverting a bootstrapped likelihood-ratio test.
 
@@ -49,7 +49,7 @@ def profile_interval(
     without noise). The interval is the hull of the rates that are not rejected. With
     q0 + q1 <= 1 in the labels it is [0, 1].
 
-    Measured coverage at 95 %, pointwise, 1,500 replications a cell: 0.949 or more at m0 = m1 = 10
+    Measured coverage at 95 %, pointwise, 1,500 samples a cell: 0.949 or more at m0 = m1 = 10
     and at 100 and 10, judges from 0.6 to 0.9, rates from 0 to 1. Rows are taken as
     independent; there is no version for clusters, strata, weights or probabilities.
 
@@ -59,18 +59,18 @@ def profile_interval(
     True
     """
     level = open_unit(confidence_level, "confidence_level")
-    count(replications, "replications", least=99)
+    count(replicates, "replicates", least=99)
     if not counts.informative:
         return ProfileInterval(0.0, 1.0, False)
     # One stream per rate, so that the answer does not depend on the order of the search.
-    root = int(generator(rng).integers(2**62))
+    root = int(generator(seed).integers(2**62))
     data = Tallies.of(counts)
     seen: dict[float, bool] = {}
 
     def kept(theta: float) -> bool:
         if theta not in seen:
             stream = np.random.default_rng([root, round(theta * 2**52)])
-            seen[theta] = _kept(theta, data, 1 - level, replications, stream)
+            seen[theta] = _kept(theta, data, 1 - level, replicates, stream)
         return seen[theta]
 
     grid = [i / (_GRID - 1) for i in range(_GRID)]
@@ -82,9 +82,9 @@ def profile_interval(
 
 
 def _kept(
-    theta: float, data: Tallies, alpha: float, replications: int, rng: np.random.Generator
+    theta: float, data: Tallies, alpha: float, replicates: int, rng: np.random.Generator
 ) -> bool:
-    """Whether the rate is not rejected; plain cases are decided with few or no replications."""
+    """Whether the rate is not rejected; plain cases are decided with few or no replicates."""
     # Three free shares: a ratio of this size has a chance below 2 in a million under any of them.
     if float(likelihood_ratio(theta, data)[0]) > _HOPELESS:
         return False
@@ -92,18 +92,16 @@ def _kept(
     doubt = 4.5 * math.sqrt(alpha * (1 - alpha) / _FIRST)
     if abs(first - alpha) > doubt:
         return first > alpha
-    return float(p_values(theta, data, replications, rng)[0]) > alpha
+    return float(p_values(theta, data, replicates, rng)[0]) > alpha
 
 
-def p_values(
-    theta: float, data: Tallies, replications: int, rng: np.random.Generator
-) -> FloatArray:
+def p_values(theta: float, data: Tallies, replicates: int, rng: np.random.Generator) -> FloatArray:
     """Bootstrap p-values of the rate `theta`, one per data set: the larger of the two fits'."""
     observed = likelihood_ratio(theta, data)
     size = len(observed)
     largest = np.zeros(size)
     for q0, q1, p in (best_fit(theta, data), best_fit(theta, data.smoothed())):
-        shape = (replications, size)
+        shape = (replicates, size)
         drawn = Tallies(
             k=rng.binomial(int(data.n), p, shape).astype(np.float64).ravel(),
             n=data.n,
@@ -115,7 +113,7 @@ def p_values(
         ratios = likelihood_ratio(theta, drawn).reshape(shape)
         # Equal counts must count as equal: their ratios may differ in the last bits.
         as_far = (ratios >= observed - 1e-7).sum(axis=0)
-        largest = np.maximum(largest, (1 + as_far) / (replications + 1))
+        largest = np.maximum(largest, (1 + as_far) / (replicates + 1))
     return largest
 
 

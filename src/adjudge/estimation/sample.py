@@ -2,7 +2,7 @@
 
 Rows without a label are the test set and give the judge's rate; rows with one calibrate. Rows that
 were picked for labelling out of the test rows (`sampled_by` = plan) do both: taking them out of the
-test set would leave a test set whose verdicts the plan has bent.
+test set would leave a test set whose verdicts the plan has biased.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from adjudge._validation import BoolArray, FloatArray, IntArray, probabilities, same_length
 from adjudge.errors import ArgumentError
+from adjudge.rows.grades import Grades
 
 Scale = Literal["binary", "probability"]
 
@@ -65,7 +66,7 @@ class Sample:
         """Whether labels were picked with unequal, known probabilities."""
         return self.weights is not None
 
-    def restricted(self, rows: BoolArray, *, calibration: BoolArray | None = None) -> Sample:
+    def restrict(self, rows: BoolArray, *, calibration: BoolArray | None = None) -> Sample:
         """Only these rows test; they calibrate too unless `calibration` names others.
 
         The arrays keep their length, so that influence values of several restrictions add up.
@@ -133,6 +134,19 @@ def make_sample(
     weights = np.where(picked, 1 / np.where(picked, chance, 1.0), np.nan)
     test = ~labelled | (labelled & picked)
     return Sample(x, labels, test, labelled, weights, clusters, strata)
+
+
+def sample_of(grades: Grades) -> Sample | None:
+    """The sample of prepared grades; None where they are classes."""
+    if grades.scale == "classes":
+        return None
+    return make_sample(
+        grades.judge,
+        grades.human,
+        sampling_probability=grades.sampling_probability,
+        clusters=grades.clusters,
+        strata=grades.strata,
+    )
 
 
 def _chances(values: ArrayLike, labelled: BoolArray) -> FloatArray:

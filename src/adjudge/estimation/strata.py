@@ -10,28 +10,29 @@ import math
 import numpy as np
 
 from adjudge._stats import normal_quantile
-from adjudge.estimation.clusters import TOO_FEW, active_clusters, few_clusters, spread
-from adjudge.estimation.misclassification import uncut_misclassification
-from adjudge.estimation.outcome import Outcome, around, beyond, outside, refusal, settled
-from adjudge.estimation.sample import Sample
-from adjudge.estimation.soft import uncut_soft
-
-ASSUMPTION = (
-    "within each stratum the judge errs alike on labelled and on test rows of one human class; "
-    "strata and class shares may differ between labelled and test rows"
+from adjudge.estimation.clusters import TOO_FEW
+from adjudge.estimation.means import unclipped_soft
+from adjudge.estimation.misclassification import unclipped_misclassification
+from adjudge.estimation.outcome import (
+    Outcome,
+    explain_outside,
+    outside,
+    refusal,
+    refuse_outside,
+    widen,
+    with_interval,
 )
+from adjudge.estimation.sample import Sample
 
 
-def stratified(
-    sample: Sample, names: tuple[str, ...], *, confidence_level: float = 0.95
-) -> Outcome:
+def stratify(sample: Sample, names: tuple[str, ...], *, confidence_level: float = 0.95) -> Outcome:
     """Corrected rate with one confusion matrix per stratum (the paper's section 9, item 1).
 
     Variance: sum share_s^2 V_s + sum share_s (theta_s - theta)^2 / n; the second term is the noise
-    of the shares themselves. V_s and the centres are those of Eq. 6 per stratum, uncut: only the
-    final number is clipped. With one stratum this is Eq. 5 to 8. Every stratum with test rows needs
-    labels of both classes; Eq. 7 draws each stratum's sensitivity towards one half, so strata with
-    fewer than about 20 labels a class pull the rate together.
+    of the shares themselves. V_s and the centres are those of Eq. 6 per stratum before clipping;
+    only the final number is clipped. With one stratum this is Eq. 5 to 8. Every stratum with test
+    rows needs labels of both classes; Eq. 7 draws each stratum's sensitivity towards one half, so
+    strata with fewer than about 20 labels a class pull the rate together.
 
     Refused where the whole combined interval lies outside [0, 1], or that of one stratum does at
     the level shared among the strata; a stratum outside at the plain level only is warned of, since
@@ -39,7 +40,7 @@ def stratified(
     """
     if sample.strata is None or sample.n == 0:
         return refusal("no test rows to stratify")
-    one = uncut_soft if sample.scale == "probability" else uncut_misclassification
+    estimator = unclipped_soft if sample.scale == "probability" else unclipped_misclassification
     theta = centre = variance = 0.0
     rates, shares = [], []
     influence = np.zeros_like(sample.judge)
@@ -48,16 +49,16 @@ def stratified(
     wider = normal_quantile(1 - (1 - confidence_level) / max(len(names), 1)) / z
     flat = Sample(sample.judge, sample.human, sample.test, sample.labelled, strata=sample.strata)
     for code, name in enumerate(names):
-        part = flat.restricted(np.asarray(sample.strata == code))
+        part = flat.restrict(np.asarray(sample.strata == code))
         if part.n == 0:
             unused.append(name)
             continue
-        got = one(part, confidence_level=confidence_level)
+        got = estimator(part, confidence_level=confidence_level)
         if got.estimate is None or got.centre is None or got.half is None:
             refused.append(f"{name}: {got.reason}")
             continue
         if outside(got.centre, wider * got.half):
-            refused.append(f"{name}: {beyond(got.estimate, got.centre, got.half)}")
+            refused.append(f"{name}: {explain_outside(got.estimate, got.centre, got.half)}")
             continue
         if outside(got.centre, got.half):
             warnings.append(
@@ -82,13 +83,13 @@ def stratified(
         )
     influence[sample.test] -= theta / sample.n
     between = sum(s * (r - theta) ** 2 for s, r in zip(shares, rates, strict=True)) / sample.n
-    active = active_clusters(sample)
-    if active is not None and active < 2:
+    wide = widen(sample, influence, confidence_level)
+    if wide is None:
         return refusal(TOO_FEW)
-    widened = spread(influence, sample.clusters, active, confidence_level)
+    widened, few = wide
     half = widened.critical * math.sqrt(variance + between) * widened.inflation
     se = math.sqrt(float(influence @ influence)) * widened.inflation
     if unused:
         warnings.append(f"strata without test rows, their labels unused: {', '.join(unused)}")
-    told = (*warnings, *few_clusters(active))
-    return settled(around(theta, centre, half, se, influence, told, tuple(doubts)))
+    outcome = with_interval(theta, centre, half, se, influence, (*warnings, *few), tuple(doubts))
+    return refuse_outside(outcome)

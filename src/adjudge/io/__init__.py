@@ -1,4 +1,4 @@
-"""READ: one file per format, recognised by content; labels joined by id. And write, atomically."""
+"""READ: one file per format, recognised by content. And write, atomically."""
 
 from adjudge.io.battles import read_battles
 from adjudge.io.binary import read_binary
@@ -6,7 +6,7 @@ from adjudge.io.conversion import read_public, sniff
 from adjudge.io.formats import FORMATS, Format, kinds_of
 from adjudge.io.items import iter_items, read_items
 from adjudge.io.judgments import read_judgments
-from adjudge.io.labels import LabelJoin, join_labels, read_labels
+from adjudge.io.labels import read_labels
 from adjudge.io.opening import (
     Stream,
     open_battles,
@@ -29,7 +29,6 @@ from adjudge.io.writing import write_rows
 __all__ = [
     "FORMATS",
     "Format",
-    "LabelJoin",
     "Row",
     "Stream",
     "Table",
@@ -38,7 +37,6 @@ __all__ = [
     "iter_pairs",
     "iter_rows",
     "join_human_scores",
-    "join_labels",
     "kinds_of",
     "open_battles",
     "open_items",

@@ -1,10 +1,20 @@
-"""Writing rows so that reading them gives the same rows, and nobody sees half a file."""
+"""Writing rows so that reading them gives the same rows, and nobody sees half a file.
+
+The suffix says how: .jsonl, .csv, .tsv or .parquet, or one of these with .gz. `write_rows` takes a
+whole frame, `row_writer` takes rows as they come, in bounded memory.
+"""
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 import polars as pl
 
@@ -12,50 +22,155 @@ from adjudge.errors import ArgumentError, DataError
 from adjudge.io._atomic import replacing
 from adjudge.io.tables import TableLike, as_frame
 
+Row = dict[str, Any]
+#: Types that must not be guessed from rows that happen to be empty, by column.
+Schema = Mapping[str, Any]
+
 _SUFFIXES = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
+
+
+def check_output(path: str | Path, *, name: str = "output") -> Path:
+    """The path, if its suffix is one that can be written; `name` is the argument it came by."""
+    path = Path(path)
+    if _suffix(path) not in _SUFFIXES:
+        raise ArgumentError(
+            name, str(path), "end it in .jsonl, .csv, .tsv or .parquet (and .gz if you like)"
+        )
+    return path
 
 
 def write_rows(frame: TableLike, path: str | Path) -> Path:
     """Write a frame by atomic rename; the suffix says how: .jsonl, .csv, .tsv or .parquet, or
     one of these with .gz. Lists and objects go into CSV as JSON. NaN and infinity are refused.
     """
-    path = Path(path)
-    packed = path.suffix == ".gz"
-    suffix = path.with_suffix("").suffix if packed else path.suffix
-    if suffix not in _SUFFIXES:
-        raise ArgumentError(
-            "path", str(path), "end it in .jsonl, .csv, .tsv or .parquet (and .gz if you like)"
-        )
+    path = check_output(path, name="path")
+    suffix = _suffix(path)
     rows = frame if isinstance(frame, pl.DataFrame) else as_frame(frame)
     _refuse_nan(rows)
     if suffix != ".parquet":
         _refuse_bytes(rows, path)
-    with replacing(path) as partial, partial.open("wb") as raw:
-        if packed:
-            # No name and no time in the header: the same rows give the same bytes.
-            with gzip.GzipFile(
-                filename="", fileobj=raw, mode="wb", compresslevel=6, mtime=0
-            ) as out:
-                _write(rows, cast(IO[bytes], out), suffix)
+    with replacing(path) as partial, _opened(partial, packed=path.suffix == ".gz") as out:
+        if suffix == ".parquet":
+            rows.write_parquet(out)
+        elif suffix in (".csv", ".tsv"):
+            flat(rows).write_csv(out, separator=_separator(suffix))
         else:
-            _write(rows, raw, suffix)
+            rows.write_ndjson(out)
     return path
 
 
-def _write(rows: pl.DataFrame, out: IO[bytes], suffix: str) -> None:
-    if suffix == ".parquet":
-        rows.write_parquet(out)
-    elif suffix in (".csv", ".tsv"):
-        separator = "\t" if suffix == ".tsv" else ","
-        flat(rows).write_csv(out, separator=separator)
-    else:
-        rows.write_ndjson(out)
+class RowWriter:
+    """Takes rows; knows which columns it has seen."""
+
+    def __init__(self, lines: IO[str]) -> None:
+        self._lines = lines
+        self.columns: dict[str, None] = {}
+
+    def write(self, rows: Iterable[Row]) -> None:
+        """Append rows."""
+        for row in rows:
+            self.columns.update(dict.fromkeys(row))
+            self._lines.write(_line(row) + "\n")
+
+
+@contextmanager
+def row_writer(path: str | Path, *, schema: Schema) -> Iterator[RowWriter]:
+    """A writer whose rows are in `path` once the block has ended well, and not before.
+
+    Rows go into a temporary file of JSON lines first: only after the last one is it known which
+    columns there are. JSON lines are then done; CSV and Parquet are made from them in a stream.
+    """
+    path = check_output(path)
+    suffix = _suffix(path)
+    with replacing(path) as partial:
+        lines_path = partial.with_name(partial.name + ".lines")
+        try:
+            # A lone surrogate from a JSON file has no UTF-8; it is written as a question mark.
+            with lines_path.open("w", encoding="utf-8", errors="replace") as lines:
+                writer = RowWriter(lines)
+                yield writer
+            if suffix == ".parquet":
+                known = {name: dtype for name, dtype in schema.items() if name in writer.columns}
+                scan = pl.scan_ndjson(lines_path, schema_overrides=known, infer_schema_length=None)
+                scan.sink_parquet(partial)
+                return
+            with (
+                _opened(partial, packed=path.suffix == ".gz") as out,
+                lines_path.open(encoding="utf-8") as lines,
+                io.TextIOWrapper(out, encoding="utf-8", newline="") as text,
+            ):
+                if suffix in (".csv", ".tsv"):
+                    _to_csv(lines, text, list(writer.columns), _separator(suffix))
+                else:
+                    while piece := lines.read(1 << 20):
+                        text.write(piece)
+        finally:
+            lines_path.unlink(missing_ok=True)
+
+
+def rows_frame(rows: list[Row], *, schema: Schema) -> pl.DataFrame:
+    """Rows as a frame, for callers who keep them in memory."""
+    columns: dict[str, None] = {}
+    for row in rows:
+        columns.update(dict.fromkeys(row))
+    known = {name: dtype for name, dtype in schema.items() if name in columns}
+    filled = [{name: row.get(name) for name in columns} for row in rows]
+    return pl.DataFrame(filled, schema_overrides=known, infer_schema_length=None, strict=False)
 
 
 def flat(rows: pl.DataFrame) -> pl.DataFrame:
     """Lists and objects as JSON text."""
     nested = [name for name, dtype in rows.schema.items() if dtype.is_nested()]
     return rows.with_columns(_as_json(rows.get_column(name)) for name in nested)
+
+
+def _suffix(path: Path) -> str:
+    return path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
+
+
+def _separator(suffix: str) -> str:
+    return "\t" if suffix == ".tsv" else ","
+
+
+@contextmanager
+def _opened(path: Path, *, packed: bool) -> Iterator[IO[bytes]]:
+    with path.open("wb") as raw:
+        if not packed:
+            yield raw
+            return
+        # No name and no time in the header: the same rows give the same bytes.
+        with gzip.GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=6, mtime=0) as packer:
+            yield cast(IO[bytes], packer)
+
+
+def _line(row: Row) -> str:
+    """A row as JSON. Columns of the input may hold dates (text here) and NaN (empty here)."""
+    try:
+        return json.dumps(row, ensure_ascii=False, allow_nan=False, default=str)
+    except ValueError:
+        return json.dumps(_finite(row), ensure_ascii=False, allow_nan=False, default=str)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    if isinstance(value, Mapping):
+        return {key: _finite(inner) for key, inner in value.items()}
+    return [_finite(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _to_csv(lines: IO[str], out: IO[str], columns: list[str], separator: str) -> None:
+    table = csv.writer(out, delimiter=separator, lineterminator="\n")
+    table.writerow(columns)
+    for line in lines:
+        row = json.loads(line)
+        table.writerow([_cell(row.get(name)) for name in columns])
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, (dict, list)):
+        return json.dumps(value, ensure_ascii=False)
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def _as_json(values: pl.Series) -> pl.Series:

@@ -11,12 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from adjudge.judges.fingerprint import make_judge
-    from adjudge.judges.judging import Judged, judge_pairs, judge_pairs_async
-    from adjudge.judges.planning import plan_judging
-    from adjudge.judges.spec import parse_judge, parse_protocol
+    from adjudge.judges.interface import Backend, JudgeProtocol
+    from adjudge.judges.judging import JudgingRun, judge_pairs, judge_pairs_async, plan_judging
+    from adjudge.judges.options import JudgingOptions
+    from adjudge.judges.spec import BACKENDS, PROTOCOLS, parse_judge, parse_protocol
 
 __all__ = [
-    "Judged",
+    "BACKENDS",
+    "PROTOCOLS",
+    "Backend",
+    "JudgeProtocol",
+    "JudgingOptions",
+    "JudgingRun",
     "judge_pairs",
     "judge_pairs_async",
     "make_judge",
@@ -26,13 +32,18 @@ __all__ = [
 ]
 
 _HOME = {
-    "Judged": "judging",
+    "BACKENDS": "spec",
+    "PROTOCOLS": "spec",
+    "Backend": "interface",
+    "JudgeProtocol": "interface",
+    "JudgingOptions": "options",
+    "JudgingRun": "judging",
     "judge_pairs": "judging",
     "judge_pairs_async": "judging",
     "make_judge": "fingerprint",
     "parse_judge": "spec",
     "parse_protocol": "spec",
-    "plan_judging": "planning",
+    "plan_judging": "judging",
 }
 
 

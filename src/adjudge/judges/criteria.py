@@ -1,13 +1,12 @@
 """What is judged when it is judged by criterion: names, definitions in our own words, anchors.
 
 The four of summary evaluation (diagnosis paper, section 4) and the six of the rubric (soft-Elo
-paper, appendix A). A user's own stand in a JSON file: {"name": "definition"} or
+paper, appendix A). A user's own are in a JSON file: {"name": "definition"} or
 {"name": {"definition": "...", "anchors": {"10": "...", "1": "..."}}}.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from adjudge.errors import ArgumentError, DataError
+from adjudge.io.results import read_json
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_ -]{0,39}")
 
@@ -27,7 +27,7 @@ class Criterion:
     definition: str
     anchors: Mapping[int, str] = field(default_factory=dict)
 
-    def described(self) -> str:
+    def describe(self) -> str:
         """The criterion as a prompt shows it."""
         lines = [f"{self.name}: {self.definition}"]
         lines += [f"  {score} = {text}" for score, text in sorted(self.anchors.items())[::-1]]
@@ -128,7 +128,7 @@ RUBRIC: tuple[Criterion, ...] = (
 )
 
 
-def checked_criteria(criteria: Sequence[Criterion]) -> tuple[Criterion, ...]:
+def check_criteria(criteria: Sequence[Criterion]) -> tuple[Criterion, ...]:
     """The criteria, if there is at least one and no two share a name."""
     names = [criterion.name.lower() for criterion in criteria]
     if not names:
@@ -142,17 +142,10 @@ def checked_criteria(criteria: Sequence[Criterion]) -> tuple[Criterion, ...]:
 def read_criteria(path: str | Path) -> tuple[Criterion, ...]:
     """Criteria from a user's JSON file."""
     remedy = 'write {"name": "definition", ...}'
-    try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(
-            path, f"cannot be read: {error.strerror}", remedy="check the path"
-        ) from None
-    except (UnicodeDecodeError, ValueError, RecursionError):
-        raise DataError(path, "is not JSON", remedy=remedy) from None
-    if not isinstance(found, dict) or not found:
+    entries = read_json(path, remedy=remedy)
+    if not isinstance(entries, dict) or not entries:
         raise DataError(path, "holds no criteria", remedy=remedy)
-    return checked_criteria([_criterion(path, name, value) for name, value in found.items()])
+    return check_criteria([_criterion(path, name, value) for name, value in entries.items()])
 
 
 def _criterion(path: str | Path, name: str, value: Any) -> Criterion:

@@ -80,7 +80,7 @@ def question_hash(question: Question, subject: Pair | Item | None = None) -> str
 
     Hashing what is sent, not the pair's columns, means that whatever a protocol shows (a
     reference, a persona, demonstrations) makes a new question when it changes. `subject` is for
-    judges that answer from the subject itself rather than from the words, see `KnowsSubject`.
+    judges that answer from the subject itself rather than from the words (`knows_subject`).
     """
     texts = [part for message in question.messages for part in (message.role, message.text)]
     want = question.want

@@ -2,17 +2,24 @@
 
 A *protocol* turns a pair into questions and their replies into a judgment. A *backend* carries one
 question to a model and brings one reply back. Neither knows the other; the runner and the store
-stand between them, so that every reply is kept before anything is made of it.
+are between them, so that every reply is kept before anything is made of it.
+
+A new one is a class made from `Backend` or `JudgeProtocol` and one line in judges/spec.py, or an
+entry point of a package of its own. The attributes of the class say what it can do; nobody asks for
+its name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Protocol, Self
 
-from adjudge.judges.pace import Pace
-from adjudge.records import Item, Judgment, Order, Pair, Score, Status
+from adjudge.errors import ArgumentError
+from adjudge.judges.flow import Pace
+from adjudge.records import Item, Judgment, Order, Pair, Reply, Score, Subject
 
 Role = Literal["system", "user", "assistant"]
 
@@ -78,80 +85,117 @@ class Question:
     slot: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
-    """What came back for one question: only what was measured.
+class Backend(ABC):
+    """A way to reach a model. One file each in judges/backends/."""
 
-    `logprobs` maps options to log probabilities not yet normalised over the options. An option in
-    `censored` was not among those the server returned; its entry is an upper bound. `counts` holds
-    how often each option was drawn by a judge without log probabilities.
-    """
+    #: What users type, for messages.
+    example: ClassVar[str] = "BACKEND:MODEL"
+    #: The options of `judge_pairs` that the constructor takes: base_url, timeout ...
+    options: ClassVar[tuple[str, ...]] = ()
+    #: Whether a model has to be named after the colon.
+    needs_model: ClassVar[bool] = True
+    #: It runs on the user's own machine: no charge.
+    free: ClassVar[bool] = False
+    #: It answers from the subject itself (its id, its label), not from the words, by `ask_about`.
+    #: Only judges that are no judges do: one with a known truth, one that replays old replies.
+    knows_subject: ClassVar[bool] = False
+    #: Whether questions can be sent together and collected later, by `open_batches`; and what a
+    #: token costs then, as a share of its usual price.
+    batches: ClassVar[bool] = False
+    batch_price: ClassVar[float] = 1.0
 
-    status: Status
-    text: str | None = None
-    logprobs: Mapping[str, float] | None = None
-    censored: frozenset[str] = frozenset()
-    counts: Mapping[str, int] | None = None
-    mean_logprob: float | None = None
-    scored_tokens: int | None = None
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    latency_s: float | None = None
-    error: str | None = None
-    raw: str | None = None
-
-
-class Backend(Protocol):
-    """A way to reach a model. Implementations: one file each in judges/backends/."""
-
-    #: What users type and what stands in the `judge` column, e.g. "openai:gpt-4.1-mini".
+    #: What users type and what is in the `judge` column, e.g. "openai:gpt-4.1-mini".
     name: str
     #: The kinds of question it can answer.
     wants: frozenset[type]
     #: How many calls the runner may have under way at once unless the user says otherwise.
-    concurrency: int
+    concurrency: int = 8
 
+    @classmethod
+    def parse(cls, model: str, **options: Any) -> Self:
+        """The backend that "NAME:model" with these options means."""
+        make: Callable[..., Self] = cls
+        return make(model, **options)
+
+    @abstractmethod
     def identity(self) -> Mapping[str, Any]:
         """The parts of the judge fingerprint that this backend knows, secrets never among them.
 
         Complete before `start`: a dry run names the judge without loading it.
         """
-        ...
 
-    async def start(self) -> None:
+    async def start(self) -> None:  # noqa: B027  (nothing to load is a fine start)
         """Load weights, open connections. Called once in the event loop before the first ask."""
-        ...
 
+    @abstractmethod
     async def ask(self, question: Question) -> Reply:
-        """One question, one reply. Transient trouble is retried inside and then told as a status.
+        """One question, one reply. Transient trouble is retried inside, then given as a status.
 
         Raises JudgeRefusedError only for what no further question could survive.
         """
-        ...
 
-    async def close(self) -> None:
+    async def ask_about(self, subject: Subject, question: Question) -> Reply:
+        """One question about a subject, for a backend that knows it; others see the words alone."""
+        return await self.ask(question)
+
+    def keep_pace(self, pace: Pace | None) -> bool:
+        """Take a turn of `pace` before every request (None: send at once), if it can do so.
+
+        For a backend that may send several requests for one question. False: it does not, and the
+        runner takes one turn for each question.
+        """
+        return False
+
+    def open_batches(self, folder: Path) -> Batches:
+        """Questions sent together; what is under way is kept in `folder`."""
+        raise ArgumentError("batch", self.name, "this judge has no batches; leave it out")
+
+    async def close(self) -> None:  # noqa: B027  (as for `start`)
         """Free what `start` took."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchProgress:
+    """How far the batches are."""
+
+    batches: int
+    ended: int
+    calls: int
+    answered: int
+
+
+@dataclass(frozen=True, slots=True)
+class BatchCall:
+    """One call: its key, what is wanted, and whatever the caller needs to know it again."""
+
+    key: str
+    want: Want
+    meta: Mapping[str, Any]
+
+
+class Batches(Protocol):
+    """A batch service in use: entered, sent to, collected from. It outlives the process."""
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+    def pending(self) -> set[str]:
+        """The keys of all calls under way."""
         ...
 
-
-@runtime_checkable
-class KnowsSubject(Protocol):
-    """A backend that answers from the subject itself (its id, its label), not from the words.
-
-    Only judges that are no judges do: one with a known truth, one that replays old replies.
-    """
-
-    async def ask_about(self, subject: Pair | Item, question: Question) -> Reply:
-        """One question about a subject that the backend is told of."""
+    async def submit(self, calls: Iterable[tuple[str, Question, Mapping[str, Any]]]) -> int:
+        """Send calls (key, question, meta) that are not under way yet; how many were sent."""
         ...
 
-
-@runtime_checkable
-class KeepsPace(Protocol):
-    """A backend that may send several requests for one question: retries, and what it learns."""
-
-    def keep_pace(self, pace: Pace | None) -> None:
-        """Take a turn of `pace` before every request; None: send at once."""
+    def collect(
+        self,
+        *,
+        poll_s: float,
+        on_poll: Callable[[BatchProgress], None] | None = None,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> AsyncIterator[tuple[BatchCall, Reply]]:
+        """Every call under way with its reply, as batches end; until `stopped` says so."""
         ...
 
 
@@ -164,22 +208,34 @@ class Prompt:
     sha256: str
 
 
-class JudgeProtocol(Protocol):
-    """A way of asking. Implementations: one file each in judges/protocols/."""
+class JudgeProtocol(ABC):
+    """A way of asking. One file each in judges/protocols/."""
+
+    #: The options of `judge_pairs` that the constructor takes: samples, prompt, criteria ...
+    options: ClassVar[tuple[str, ...]] = ()
+    #: What it is asked about: pairs of responses, or single responses.
+    subjects: ClassVar[Literal["pairs", "items"]] = "pairs"
+    #: A protocol about pairs that can be given single responses too: all models answering one
+    #: document then meet each other.
+    tournaments: ClassVar[bool] = False
 
     name: str
-    #: What it needs of a backend.
-    wants: frozenset[type]
 
+    @property
+    @abstractmethod
+    def wants(self) -> frozenset[type]:
+        """What it needs of a backend."""
+
+    @abstractmethod
     def settings(self) -> Mapping[str, Any]:
         """All that changes what is asked: prompt hash, samples, seed, scale."""
-        ...
 
-    def questions(self, subject: Pair | Item) -> Sequence[Question]:
+    @abstractmethod
+    def questions(self, subject: Subject) -> Sequence[Question]:
         """Everything to ask about one pair or item."""
-        ...
 
-    def judge(self, subject: Pair | Item, replies: Sequence[Reply]) -> Sequence[Judgment | Score]:
+    @abstractmethod
+    def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Judgment | Score]:
         """The rows that the replies, in the order of `questions`, give for this subject.
 
         The replies come from the store, where `raw` stays: what a row needs is in the others.
@@ -188,7 +244,20 @@ class JudgeProtocol(Protocol):
         only when every reply it needs is; otherwise it has the worst status and no number. The
         runner fills in judge, fingerprint, tokens and cost.
         """
-        ...
+
+    def pair(self, subject: Subject) -> Pair:
+        """The subject, which must be a pair."""
+        if not isinstance(subject, Pair):
+            raise ArgumentError("subject", subject, f"{self.name} compares pairs; give Pair rows")
+        return subject
+
+    def item(self, subject: Subject) -> Item:
+        """The subject, which must be a single response."""
+        if not isinstance(subject, Item):
+            raise ArgumentError(
+                "subject", subject, f"{self.name} scores single responses; give Item rows"
+            )
+        return subject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,9 @@
-"""What tokens cost: a small dated table, which the user's own file overrides.
+"""What tokens cost: the user's own prices, the package genai-prices, or a small dated table.
 
-Prices change and differ by contract: the table is a convenience with a date, and a model that is
-in neither table nor file has no price. Then the cost is unknown, and is said to be.
+Prices change and differ by contract. genai-prices (the extra `prices`) is kept up to date by its
+own releases and knows hundreds of models and gateways; the table here is the fallback, with a
+date. A model that is in none of them has no price. Then the cost is unknown, and the result says
+so. Every price names its source.
 """
 
 from __future__ import annotations
@@ -34,6 +36,15 @@ class Price:
         """
         return (self.prompt * prompt_tokens + self.completion * completion_tokens) / 1e6
 
+    def times(self, share: float, where: str) -> Price:
+        """A share of this price, which its source then says.
+
+        >>> Price(2.0, 8.0, "example").times(0.5, "in a batch")
+        Price(prompt=1.0, completion=4.0, source='example, 50 % of it in a batch')
+        """
+        source = f"{self.source}, {100 * share:g} % of it {where}"
+        return Price(share * self.prompt, share * self.completion, source)
+
 
 #: Standard (not batch, not cached) prices for text and the month they were read in the maker's own
 #: public price list: platform.openai.com/docs/pricing, platform.claude.com/docs (pricing).
@@ -53,23 +64,24 @@ KNOWN: Mapping[str, tuple[float, float, str]] = {
 
 #: A list price holds at the maker's own door only; a gateway has prices of its own.
 _OWN_DOORS = frozenset({"https://api.openai.com", "https://api.anthropic.com"})
-
-#: Judges that run on the user's own machine are free of charge.
-FREE = frozenset({"llamacpp", "transformers", "replay", "simulated"})
+#: Prices per token may rise with the length of a prompt; a judge's prompts are short ones.
+_USUAL_TOKENS = 1000
 
 
 def price_for(
-    judge: str, prices: Mapping[str, Price] | None = None, *, base_url: str | None = None
+    judge: str,
+    prices: Mapping[str, Price] | None = None,
+    *,
+    base_url: str | None = None,
+    free: bool = False,
 ) -> Price | None:
     """The price of a judge "backend:model", or None when it is not known.
 
-    The user's prices come first, by the judge's full name, then by the model's. A dated model
-    name ("...-2025-04-14") falls back on its family.
+    The user's prices come first, by the judge's full name, then by the model's. A judge that runs
+    on the user's own machine is `free`. A price list holds at the server it is for, `base_url`.
 
-    >>> price_for("simulated:accuracy=0.8").prompt
-    0.0
-    >>> price_for("openai:gpt-4.1-mini-2025-04-14").completion
-    1.6
+    >>> price_for("simulated:accuracy=0.8", free=True)
+    Price(prompt=0.0, completion=0.0, source='runs on this machine')
     >>> price_for("openai:gpt-4.1-mini", base_url="http://localhost:8000/v1") is None
     True
     """
@@ -77,15 +89,43 @@ def price_for(
     for name in (judge, model):
         if prices and name in prices:
             return prices[name]
-    if backend in FREE:
+    if free:
         return Price(0.0, 0.0, "runs on this machine")
+    return current_price(backend, model, base_url) or listed_price(model, base_url)
+
+
+def current_price(backend: str, model: str, base_url: str | None) -> Price | None:
+    """The price that genai-prices knows, where that package is installed."""
+    try:
+        import genai_prices
+    except ImportError:
+        return None
+    usage = genai_prices.Usage(input_tokens=_USUAL_TOKENS, output_tokens=_USUAL_TOKENS)
+    try:
+        if base_url is None:
+            known = genai_prices.calc_price(usage, model, provider_id=backend)
+        else:
+            known = genai_prices.calc_price(usage, model, provider_api_url=base_url)
+    except LookupError:
+        return None
+    times = 1_000_000 // _USUAL_TOKENS  # the prices are decimals: exact
+    source = f"genai-prices {genai_prices.__version__}: {known.provider.id}, {known.model.id}"
+    return Price(float(known.input_price * times), float(known.output_price * times), source)
+
+
+def listed_price(model: str, base_url: str | None = None) -> Price | None:
+    """The price in our own table; a dated model name ("...-2025-04-14") falls back on its family.
+
+    >>> listed_price("gpt-4.1-mini-2025-04-14").source
+    'built-in table: list price of gpt-4.1-mini, read 2025-06'
+    """
     if base_url is not None and base_url.removesuffix("/v1") not in _OWN_DOORS:
         return None
     name = model if model in KNOWN else _undated(model)
     if name not in KNOWN:
         return None
     prompt, completion, month = KNOWN[name]
-    return Price(prompt, completion, f"list price of {name}, read {month}")
+    return Price(prompt, completion, f"built-in table: list price of {name}, read {month}")
 
 
 def read_prices(path: str | Path) -> dict[str, Price]:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from adjudge.judges.prices import Price
+from adjudge.records import Reply
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
     """One moment of a run. `total` is known from the first subject and may be off by a few.
 
-    `rate` is calls a second over this run; `eta_s` is None until it can be told; `cost` is None
-    when the price is not known.
+    `rate` is calls a second over this run; `eta_s` is None until it is known; `cost` is None when
+    the price is not known.
     """
 
     done: int
@@ -32,46 +33,54 @@ class Progress:
     elapsed_s: float
 
 
+ProgressCallback = Callable[[Progress], None]
+
+
 @dataclass(slots=True)
 class Tally:
     """The running counts behind `Progress`. Only this run's own calls cost anything."""
 
     price: Price | None
-    total: int = 0
     made: Counter[str] = field(default_factory=Counter)
     reused: Counter[str] = field(default_factory=Counter)
     in_flight: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float = 0.0
-    untold_tokens: int = 0
+    without_tokens: int = 0
     began: float = field(default_factory=time.monotonic)
 
-    def add(self, status: str, prompt: int | None, completion: int | None) -> None:
+    def add(self, reply: Reply) -> None:
         """Count one call made now."""
-        self.made[status] += 1
-        if prompt is None and completion is None:
-            self.untold_tokens += 1
+        self.made[reply.status] += 1
+        if reply.prompt_tokens is None and reply.completion_tokens is None:
+            self.without_tokens += 1
             return
-        self.prompt_tokens += prompt or 0
-        self.completion_tokens += completion or 0
+        prompt, completion = reply.prompt_tokens or 0, reply.completion_tokens or 0
+        self.prompt_tokens += prompt
+        self.completion_tokens += completion
         if self.price is not None:
-            self.cost += self.price.of(prompt or 0, completion or 0)
+            self.cost += self.price.of(prompt, completion)
 
     @property
     def calls_made(self) -> int:
         """Calls made in this run."""
         return self.made.total()
 
-    def snapshot(self) -> Progress:
-        """The counts as they stand."""
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the run began."""
+        return time.monotonic() - self.began
+
+    def snapshot(self, *, total: int) -> Progress:
+        """The counts as they are now, of `total` calls to come."""
         made, reused = self.made.total(), self.reused.total()
-        elapsed = time.monotonic() - self.began
+        elapsed = self.elapsed_s
         rate = made / elapsed if elapsed > 0 else 0.0
-        left = max(0, self.total - made - reused)
+        left = max(0, total - made - reused)
         return Progress(
             done=made + reused,
-            total=max(self.total, made + reused),
+            total=max(total, made + reused),
             reused=reused,
             made=made,
             in_flight=self.in_flight,

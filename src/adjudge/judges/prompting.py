@@ -2,7 +2,7 @@
 
 A prompt file is plain text. A line ``--- system ---``, ``--- user ---`` or ``--- assistant ---``
 starts a message; a file without such lines is one user message. ``{name}`` is a placeholder,
-``{{name}}`` the same written out; every other brace is text, so that JSON can stand in a prompt.
+``{{name}}`` the same written out; every other brace is text, so that a prompt can hold JSON.
 
 Filling is one pass over the template: what is put in is never looked at again. A response that
 contains ``{response_b}``, a role line or a chat-template token stays text inside its own part.
@@ -107,15 +107,15 @@ def check_prompt(
     write {{response_x}} for the words themselves
     """
     needed, known = frozenset(required), frozenset(required) | frozenset(optional)
-    found = placeholders(prompt)
+    wanted = placeholders(prompt)
     usable = ", ".join(f"{{{name}}}" for name in sorted(known))
-    for name in sorted(found - known):
+    for name in sorted(wanted - known):
         raise DataError(
             prompt.name,
             f"{{{name}}} is not a placeholder here",
             remedy=f"use {usable}, or write {{{{{name}}}}} for the words themselves",
         )
-    for name in sorted(needed - found):
+    for name in sorted(needed - wanted):
         doubled = f"{{{{{name}}}}}" in prompt.text
         raise DataError(
             prompt.name,
@@ -135,7 +135,7 @@ def template(prompt: Prompt) -> tuple[Section, ...]:
     if before:
         raise DataError(
             prompt.name,
-            f"text stands before the first role line: {before[:40]!r}",
+            f"there is text before the first role line: {before[:40]!r}",
             remedy="begin the file with --- system --- or --- user ---",
         )
     ends = [mark.start() for mark in marks[1:]] + [len(prompt.text)]

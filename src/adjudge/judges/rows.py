@@ -4,66 +4,43 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field, fields
 from itertools import islice
-from typing import Any
 
-from adjudge.errors import DataError
-from adjudge.judges.interface import Judge, Reply
+import polars as pl
+
+from adjudge.errors import StoreError
+from adjudge.io.writing import Row, Schema
+from adjudge.judges.calls import CallList
+from adjudge.judges.interface import Judge
 from adjudge.judges.prices import Price
-from adjudge.judges.runner import Work, prepare
-from adjudge.judges.subjects import Subject, carried
-from adjudge.records import MEASURED, STATUSES, Judgment, Pair, Score
+from adjudge.judges.subjects import Subjects
+from adjudge.records import MEASURED, STATUSES, Judgment, Pair, Score, Subject
 from adjudge.store.interface import Call
 from adjudge.store.thread import StoreThread
 
-Row = dict[str, Any]
 _BATCH = 128
-
-_JUDGMENT_COLUMNS = (
-    "id",
-    "judge",
-    "protocol",
-    "status",
-    "p_fwd",
-    "p_rev",
-    "p_a",
-    "uncertainty",
-    "verdict",
-    "judge_fingerprint",
-    "tokens",
-    "cost",
-    "detail",
-    "label",
-)
-_SCORE_COLUMNS = (
-    "id",
-    "doc_id",
-    "model",
-    "criterion",
-    "judge",
-    "protocol",
-    "status",
-    "judge_score",
-    "score_probs",
-    "judge_fingerprint",
-    "tokens",
-    "cost",
-    "detail",
-)
+_COLUMNS: dict[type, tuple[str, ...]] = {
+    kind: tuple(entry.name for entry in fields(kind) if entry.name != "extra")
+    for kind in (Judgment, Score)
+}
+_NUMBERS = ("p_fwd", "p_rev", "p_a", "uncertainty", "cost", "judge_score")
+#: Types of our own columns, which must not be guessed from rows that happen to be empty.
+SCHEMA: Schema = {
+    **{name: pl.String for names in _COLUMNS.values() for name in names if name != "score_probs"},
+    **dict.fromkeys(_NUMBERS, pl.Float64),
+    "tokens": pl.Int64,
+}
 
 
 @dataclass(slots=True)
-class RowTally:
-    """Running counts over the rows of a run."""
+class RowCounts:
+    """Running counts over the rows of a run; `incomplete` subjects have no row."""
 
-    subjects: int = 0
-    dropped: dict[str, int] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
     rows: int = 0
-    statuses: Counter[str] = field(default_factory=Counter)
     incomplete: int = 0
+    statuses: Counter[str] = field(default_factory=Counter)
     first_slot: float = 0.0
     orders: int = 0
     agreed: int = 0
@@ -71,8 +48,13 @@ class RowTally:
     undecided: int = 0
     cost: float = 0.0
 
-    def add(self, row: Row) -> None:
-        """Count one row."""
+    def add(self, rows: Sequence[Row], *, incomplete: int) -> None:
+        """Count a batch of rows, and the subjects without one."""
+        self.incomplete += incomplete
+        for row in rows:
+            self._add(row)
+
+    def _add(self, row: Row) -> None:
         self.rows += 1
         self.statuses[row["status"]] += 1
         self.cost += row["cost"] or 0.0
@@ -90,7 +72,7 @@ class RowTally:
 
     @property
     def measured(self) -> int:
-        """Rows that carry a number."""
+        """Rows with a usable score."""
         return sum(self.statuses[status] for status in MEASURED)
 
     def by_status(self) -> dict[str, int]:
@@ -98,76 +80,67 @@ class RowTally:
         return {name: self.statuses[name] for name in STATUSES if self.statuses[name]}
 
 
-async def rows_of(
+async def make_rows(
     judge: Judge,
-    subjects: Iterable[Subject],
+    subjects: Subjects,
+    calls: CallList,
     store: StoreThread,
     *,
     price: Price | None,
-    tally: RowTally,
     complete: bool,
-    source: str,
-) -> AsyncIterator[list[Row]]:
+) -> AsyncIterator[tuple[list[Row], int]]:
     """The rows of all subjects in input order, in batches, read from the store.
 
-    A subject without all its replies has no row: after a run that was stopped it counts as
-    incomplete; after one that ran to its end it means that the input changed meanwhile.
+    With each batch comes how many of its subjects have not all their replies, and so no row: after
+    a run that was stopped they were not asked; after a `complete` one there can be none.
     """
-    remaining = iter(subjects)
-    while batch := await asyncio.to_thread(_prepared, judge, remaining):
-        keys = [work.key for calls in batch for work in calls]
+    remaining = calls.with_keys(iter(subjects))
+    while batch := await asyncio.to_thread(lambda: list(islice(remaining, _BATCH))):
+        keys = [key for _, own in batch for key in own]
         kept = await store.do(lambda opened, keys=keys: opened.lookup(keys))  # type: ignore[misc]  # mypy cannot infer a lambda with a default
-        made: list[Row] = []
-        for calls in batch:
-            found = [kept.get(work.key) for work in calls]
-            replies = [call for call in found if call is not None]
-            if len(replies) < len(found):
-                if complete:
-                    raise DataError(
-                        source,
-                        f"changed while it was judged (id {calls[0].subject.id!r})",
-                        remedy="run the same command again",
-                    )
-                tally.incomplete += 1
-                continue
-            made += _rows(judge, calls, replies, price)
-        for row in made:
-            tally.add(row)
-        yield made
+        rows: list[Row] = []
+        incomplete = 0
+        for subject, own in batch:
+            answered = [kept[key] for key in own if key in kept]
+            if len(answered) == len(own):
+                rows += _subject_rows(judge, subject, answered, price)
+            elif complete:
+                raise StoreError(
+                    f"the store has lost a reply about {subject.id!r}; run the same command again"
+                )
+            else:
+                incomplete += 1
+        yield rows, incomplete
 
 
-def _prepared(judge: Judge, subjects: Iterator[Subject]) -> list[list[Work]]:
-    return [prepare(judge, subject) for subject in islice(subjects, _BATCH)]
-
-
-def _rows(
-    judge: Judge, calls: Sequence[Work], kept: Sequence[Call], price: Price | None
+def _subject_rows(
+    judge: Judge, subject: Subject, calls: Sequence[Call], price: Price | None
 ) -> list[Row]:
-    subject = calls[0].subject
-    given = judge.protocol.judge(subject, [_reply(call) for call in kept])
     rows = []
-    for position, record in enumerate(given):
+    records = judge.protocol.judge(subject, [call.reply for call in calls])
+    for position, record in enumerate(records):
         row = _row(judge, subject, record)
         if row["tokens"] is None:
-            own = [call for call in kept if call.slot and call.slot == row.get("criterion")]
+            own = [call for call in calls if call.slot and call.slot == row.get("criterion")]
             # Rows that share their calls: the calls are counted once, on the first.
-            own = own or (list(kept) if position == 0 else [])
+            own = own or (list(calls) if position == 0 else [])
             row["tokens"], row["cost"] = _spent(own, price)
         rows.append(row)
     return rows
 
 
 def _spent(calls: Sequence[Call], price: Price | None) -> tuple[int | None, float | None]:
-    prompt = [call.prompt_tokens for call in calls if call.prompt_tokens is not None]
-    completion = [call.completion_tokens for call in calls if call.completion_tokens is not None]
-    if not prompt and not completion:
+    replies = [call.reply for call in calls]
+    prompt = [reply.prompt_tokens for reply in replies if reply.prompt_tokens is not None]
+    written = [reply.completion_tokens for reply in replies if reply.completion_tokens is not None]
+    if not prompt and not written:
         return None, None
-    cost = None if price is None else price.of(sum(prompt), sum(completion))
-    return sum(prompt) + sum(completion), cost
+    cost = None if price is None else price.of(sum(prompt), sum(written))
+    return sum(prompt) + sum(written), cost
 
 
 def _row(judge: Judge, subject: Subject, record: Judgment | Score) -> Row:
-    columns = _JUDGMENT_COLUMNS if isinstance(record, Judgment) else _SCORE_COLUMNS
+    columns = _COLUMNS[type(record)]
     row: Row = {name: getattr(record, name) for name in columns}
     row["judge"] = record.judge or judge.backend.name
     row["judge_fingerprint"] = record.judge_fingerprint or judge.fingerprint
@@ -175,24 +148,20 @@ def _row(judge: Judge, subject: Subject, record: Judgment | Score) -> Row:
         row["label"] = subject.label
     if isinstance(record, Score) and record.score_probs is not None:
         row["score_probs"] = list(record.score_probs)
-    for name, value in {**carried(subject), **record.extra}.items():
+    for name, value in {**_input_columns(subject), **record.extra}.items():
         # A column of the input that is called like one of ours keeps its value under a name
         # that says whose it is.
         row[f"input_{name}" if name in columns else name] = value
     return row
 
 
-def _reply(call: Call) -> Reply:
-    return Reply(
-        status=call.status,
-        text=call.text,
-        logprobs=call.logprobs,
-        censored=call.censored,
-        counts=call.counts,
-        mean_logprob=call.mean_logprob,
-        scored_tokens=call.scored_tokens,
-        prompt_tokens=call.prompt_tokens,
-        completion_tokens=call.completion_tokens,
-        latency_s=call.latency_s,
-        error=call.error,
-    )
+def _input_columns(subject: Subject) -> dict[str, object]:
+    """The columns of a subject that its judgments carry on: all but the texts and the id."""
+    known: dict[str, object] = {}
+    if isinstance(subject, Pair):
+        known = {
+            "prompt_id": subject.prompt_id,
+            "model_a": subject.model_a,
+            "model_b": subject.model_b,
+        }
+    return {name: value for name, value in known.items() if value is not None} | dict(subject.extra)

@@ -9,127 +9,105 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import islice
 
-from adjudge.judges.fingerprint import question_hash
-from adjudge.judges.interface import Judge, KeepsPace, KnowsSubject, Question, Reply
-from adjudge.judges.pace import NotSentError, Pace
-from adjudge.judges.prices import Price
-from adjudge.judges.progress import Progress, Tally
-from adjudge.judges.redact import Secrets
-from adjudge.judges.stopping import Stop
-from adjudge.judges.subjects import Subject
-from adjudge.records import Status
+from adjudge.judges.calls import CallList, Work
+from adjudge.judges.flow import NotSentError, Pace
+from adjudge.judges.interface import Judge
+from adjudge.judges.options import JudgingOptions
+from adjudge.judges.progress import Tally
+from adjudge.judges.redact import EnvironmentSecrets
+from adjudge.records import Reply, Subject
 from adjudge.store.interface import Call
-from adjudge.store.keys import call_key
 from adjudge.store.thread import StoreThread
-
-ProgressCallback = Callable[[Progress], None]
 
 #: Between two looks at calls that another process is making.
 _POLL_S = 0.2
 #: So many calls may wait for other processes before this one stops reading on.
 _MOST_WAITING = 4096
 _SHOW_EVERY_S = 0.1
-_CHARACTERS_PER_TOKEN = 4.0
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
-    """One call to make: its question, and the key it is kept under."""
+@dataclass(slots=True, kw_only=True)
+class RunContext:
+    """What one run works with; `since` is the call id at which its history begins."""
 
-    subject: Subject
-    question: Question
-    content: str
-    key: str
+    judge: Judge
+    options: JudgingOptions
+    store: StoreThread
+    since: int
+    calls: CallList
+    tally: Tally
+    _secrets: EnvironmentSecrets = field(default_factory=EnvironmentSecrets)
+    _claimed: set[str] = field(default_factory=set)
+    _shown: float = 0.0
 
+    async def claim(self, work: list[Work]) -> tuple[list[Work], list[Work]]:
+        """Claim calls: those that are ours to make, and those that others are making.
 
-def prepare(judge: Judge, subject: Subject) -> list[Work]:
-    """The calls of one subject."""
-    # Not isinstance: for a protocol class that costs as much as all the rest of this function.
-    told = subject if hasattr(judge.backend, "ask_about") else None
-    work = []
-    for question in judge.protocol.questions(subject):
-        content = question_hash(question, told)
-        key = call_key(judge.fingerprint, content, question.order, question.repeat, question.slot)
-        work.append(Work(subject, question, content, key))
-    return work
+        The same question twice is asked once and waited for once.
+        """
+        claim = await self.store.claim(
+            [one.key for one in work], retry=self.options.statuses_to_ask_again, since=self.since
+        )
+        free = set(claim.ours)
+        self._claimed |= free
+        ours: list[Work] = []
+        busy: list[Work] = []
+        for one in work:
+            if one.key in claim.done:
+                self.tally.reused[claim.done[one.key]] += 1
+            elif one.key in free:
+                free.remove(one.key)
+                ours.append(one)
+            else:
+                busy.append(one)
+        self.show()
+        return ours, busy
 
+    def clean(self, reply: Reply) -> Reply:
+        """The reply without any secret of the environment: nothing else is kept."""
+        return self._secrets.clean(reply)
 
-def expected_cost(question: Question, price: Price) -> float:
-    """What a call will cost, by its length; what is written may be as long as it is allowed."""
-    characters = sum(len(message.text) for message in question.messages)
-    written = getattr(question.want, "max_tokens", 1)
-    return price.of(round(characters / _CHARACTERS_PER_TOKEN), written)
+    async def keep(self, call: Call) -> None:
+        """Keep a call; done once it is committed."""
+        await self.store.save(call)
+        self._claimed.discard(call.call_key)
 
+    async def release(self) -> None:
+        """Give back what was claimed and never asked: a store that stays open would keep it."""
+        if self._claimed:
+            keys, self._claimed = self._claimed, set()
+            await self.store.do(lambda store: store.release(keys))
 
-def kept_call(
-    reply: Reply, question: Question, *, key: str, content: str, subject_id: str, fingerprint: str
-) -> Call:
-    """A reply as the store keeps it."""
-    return Call(
-        call_key=key,
-        judge_fingerprint=fingerprint,
-        subject_id=subject_id,
-        content_hash=content,
-        order=question.order,
-        repeat=question.repeat,
-        slot=question.slot,
-        status=reply.status,
-        text=reply.text,
-        logprobs=reply.logprobs,
-        censored=reply.censored,
-        counts=reply.counts,
-        mean_logprob=reply.mean_logprob,
-        scored_tokens=reply.scored_tokens,
-        prompt_tokens=reply.prompt_tokens,
-        completion_tokens=reply.completion_tokens,
-        latency_s=reply.latency_s,
-        error=reply.error,
-        raw=reply.raw,
-    )
+    def show(self, *, force: bool = False) -> None:
+        """A snapshot for whoever watches, now and then."""
+        progress, now = self.options.progress, time.monotonic()
+        if progress is not None and (force or now - self._shown >= _SHOW_EVERY_S):
+            self._shown = now
+            progress(self.tally.snapshot(total=self.calls.total))
 
 
 class Runner:
     """One pass of asking. Make one per run."""
 
-    def __init__(
-        self,
-        judge: Judge,
-        store: StoreThread,
-        *,
-        tally: Tally,
-        stop: Stop,
-        concurrency: int,
-        retry: Collection[Status],
-        since: int,
-        rpm: float | None = None,
-        max_cost: float | None = None,
-        progress: ProgressCallback | None = None,
-    ) -> None:
-        self._judge = judge
-        self._backend = judge.backend
-        self._knowing = self._backend if isinstance(self._backend, KnowsSubject) else None
-        self._store = store
-        self._tally = tally
-        self._stop = stop
-        self._concurrency = concurrency
-        self._retry = retry
-        self._since = since
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
+        self._backend = context.judge.backend
+        self._tally = context.tally
+        self._max_cost = context.options.max_cost
+        self._stop = stop = context.options.stop
+        self._concurrency = context.options.concurrency or self._backend.concurrency
+        rpm = context.options.rpm
         self._pace = Pace(rpm, stop) if rpm is not None else None
-        if isinstance(self._backend, KeepsPace):
+        if self._backend.keep_pace(self._pace):
             # One call may take several requests: who sends them takes the turns.
-            self._backend.keep_pace(self._pace)
             self._pace = None
-        self._max_cost = max_cost
         self._reserved = 0.0
-        self._progress = progress
-        self._shown = 0.0
-        self._secrets = Secrets()
         # Small claims for slow judges, so that a second process finds work; large for fast ones.
-        self._batch = min(max(4 * concurrency, 8), 512)
+        self._batch = min(max(4 * self._concurrency, 8), 512)
         self._queue: asyncio.Queue[Work | None] = asyncio.Queue(self._batch)
         self._failure: Exception | None = None
 
@@ -147,7 +125,8 @@ class Runner:
         finally:
             _cancel(tasks)
             await asyncio.gather(*tasks, return_exceptions=True)
-        self._show(force=True)
+            await self._context.release()
+        self._context.show(force=True)
         if self._failure is not None:
             raise self._failure
 
@@ -171,12 +150,9 @@ class Runner:
 
     def _next_batch(self, subjects: Iterator[Subject]) -> list[Work]:
         batch: list[Work] = []
-        while len(batch) < self._batch:
-            taken = list(islice(subjects, 8))
-            if not taken:
-                break
-            for subject in taken:
-                batch += prepare(self._judge, subject)
+        while len(batch) < self._batch and (group := list(islice(subjects, 8))):
+            for subject in group:
+                batch += self._context.calls.prepare(subject)
         return batch
 
     async def _wait_for_others(self, waiting: list[Work]) -> list[Work]:
@@ -185,21 +161,9 @@ class Runner:
 
     async def _offer(self, batch: list[Work]) -> list[Work]:
         """Claim a batch, queue what is ours; returns what others are making."""
-        claimed = await self._store.claim(
-            [work.key for work in batch], retry=self._retry, since=self._since
-        )
-        busy = []
-        ours = set(claimed.ours)
-        for work in batch:
-            if work.key in claimed.done:
-                self._tally.reused[claimed.done[work.key].status] += 1
-            elif work.key in ours:
-                # The same question twice in one batch is asked once and waited for once.
-                ours.remove(work.key)
-                await self._queue.put(work)
-            else:
-                busy.append(work)
-        self._show()
+        ours, busy = await self._context.claim(batch)
+        for work in ours:
+            await self._queue.put(work)
         return busy
 
     async def _work(self) -> None:
@@ -216,33 +180,23 @@ class Runner:
         if reserved is None:
             self._stop.request("max_cost")
             return
+        context = self._context
         try:
             if self._pace is not None:
                 await self._pace.turn()
             self._tally.in_flight += 1
             try:
-                if self._knowing is not None:
-                    reply = await self._knowing.ask_about(work.subject, work.question)
-                else:
-                    reply = await self._backend.ask(work.question)
-                await self._store.save(
-                    kept_call(
-                        self._secrets.of(reply),
-                        work.question,
-                        key=work.key,
-                        content=work.content,
-                        subject_id=work.subject.id,
-                        fingerprint=self._judge.fingerprint,
-                    )
-                )
+                reply = await self._backend.ask_about(work.subject, work.question)
+                fingerprint = context.judge.fingerprint
+                await context.keep(work.call(context.clean(reply), fingerprint=fingerprint))
             finally:
                 self._tally.in_flight -= 1
         except NotSentError:
             return
         finally:
             self._reserved -= reserved
-        self._tally.add(reply.status, reply.prompt_tokens, reply.completion_tokens)
-        self._show()
+        self._tally.add(reply)
+        context.show()
 
     def _reserve(self, work: Work) -> float | None:
         """What this call may cost, set aside while it is in flight; None if that is too much."""
@@ -250,7 +204,7 @@ class Runner:
         if self._max_cost is None or price is None:
             return 0.0
         made = self._tally.calls_made
-        expected = self._tally.cost / made if made >= 8 else expected_cost(work.question, price)
+        expected = self._tally.cost / made if made >= 8 else work.expected_cost(price)
         if self._tally.cost + self._reserved + expected > self._max_cost:
             return None
         self._reserved += expected
@@ -260,14 +214,6 @@ class Runner:
         """Remember the first failure and let what is in flight come home."""
         self._failure = self._failure or error
         self._stop.request("failed")
-
-    def _show(self, *, force: bool = False) -> None:
-        if self._progress is None:
-            return
-        now = time.monotonic()
-        if force or now - self._shown >= _SHOW_EVERY_S:
-            self._shown = now
-            self._progress(self._tally.snapshot())
 
 
 def _cancel(tasks: Iterable[asyncio.Task[None]]) -> None:

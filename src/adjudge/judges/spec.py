@@ -1,84 +1,47 @@
 """From what a user types to a judge: `--judge BACKEND:MODEL` and `--protocol NAME`.
 
-Each backend and protocol is one line here and one file of its own, imported when it is asked for.
+Each backend and protocol is one line here and one file of its own, imported when it is asked for;
+packages add theirs by entry points of the groups `adjudge.backends` and `adjudge.protocols`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from importlib import import_module
-from typing import Any, cast
+from typing import Any, TypeVar
 
 from adjudge.errors import ArgumentError, BackendMissingError
 from adjudge.judges.interface import Backend, JudgeProtocol
+from adjudge.plugins import Builtin, Registry
 
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """Where a backend or protocol lives, which options it takes, how an example reads.
-
-    `make` is called with what stands after the colon (backends only) and the options it takes.
-    `items` marks a protocol about single responses; the others are about pairs.
-    """
-
-    module: str
-    make: str
-    takes: tuple[str, ...] = ()
-    example: str = ""
-    extra: str | None = None
-    items: bool = False
-
-
+Kind = TypeVar("Kind", type[Backend], type[JudgeProtocol])
 _BACKENDS = "adjudge.judges.backends."
 _PROTOCOLS = "adjudge.judges.protocols."
 
-BACKENDS: Mapping[str, Entry] = {
-    "openai": Entry(
-        _BACKENDS + "openai",
-        "OpenAIBackend",
-        ("base_url", "api_key_env", "extra_body", "concurrency", "timeout"),
-        "openai:gpt-4.1-mini",
-    ),
-    "anthropic": Entry(
-        _BACKENDS + "anthropic",
-        "AnthropicBackend",
-        ("base_url", "api_key_env", "concurrency", "timeout"),
-        "anthropic:claude-haiku-4-5",
-    ),
-    "llamacpp": Entry(
-        _BACKENDS + "llamacpp", "LlamaCppBackend.parse", (), "llamacpp:smollm2", "embedded"
-    ),
-    "transformers": Entry(
-        _BACKENDS + "transformers",
-        "TransformersBackend",
-        (),
-        "transformers:Qwen/Qwen2.5-7B-Instruct",
-        "transformers",
-    ),
-    "replay": Entry(_BACKENDS + "replay", "ReplayBackend", (), "replay:FILE"),
-    "simulated": Entry(
-        _BACKENDS + "simulated", "SimulatedBackend.parse", (), "simulated:accuracy=0.8,seed=1"
-    ),
-}
-
-PROTOCOLS: Mapping[str, Entry] = {
-    "preference": Entry(
-        _PROTOCOLS + "preference", "Preference", ("prompt", "samples", "max_tokens")
-    ),
-    "likelihood": Entry(_PROTOCOLS + "likelihood", "LikelihoodProtocol"),
-    "verbalized": Entry(_PROTOCOLS + "verbalized", "Verbalized", ("prompt", "max_tokens", "seed")),
-    "annotators": Entry(
-        _PROTOCOLS + "annotators", "Annotators", ("pool", "prompt", "samples", "max_tokens", "seed")
-    ),
-    "rubric": Entry(_PROTOCOLS + "rubric", "Rubric", ("criteria", "prompt", "max_tokens")),
-    "criterion": Entry(
-        _PROTOCOLS + "criterion", "ByCriterion", ("criteria", "prompt", "samples", "max_tokens")
-    ),
-    "likert": Entry(
-        _PROTOCOLS + "likert", "Likert", ("criteria", "prompt", "samples", "max_tokens"), items=True
-    ),
-}
+BACKENDS: Registry[type[Backend]] = Registry(
+    "judge",
+    "adjudge.backends",
+    {
+        "openai": Builtin(_BACKENDS + "openai:OpenAIBackend"),
+        "anthropic": Builtin(_BACKENDS + "anthropic:AnthropicBackend"),
+        "llamacpp": Builtin(_BACKENDS + "llamacpp:LlamaCppBackend", "embedded"),
+        "transformers": Builtin(_BACKENDS + "transformers:TransformersBackend", "transformers"),
+        "replay": Builtin(_BACKENDS + "replay:ReplayBackend"),
+        "simulated": Builtin(_BACKENDS + "simulated:SimulatedBackend"),
+    },
+)
+PROTOCOLS: Registry[type[JudgeProtocol]] = Registry(
+    "protocol",
+    "adjudge.protocols",
+    {
+        "preference": Builtin(_PROTOCOLS + "preference:Preference"),
+        "likelihood": Builtin(_PROTOCOLS + "likelihood:LikelihoodProtocol"),
+        "verbalized": Builtin(_PROTOCOLS + "verbalized:Verbalized"),
+        "annotators": Builtin(_PROTOCOLS + "annotators:Annotators"),
+        "rubric": Builtin(_PROTOCOLS + "rubric:Rubric"),
+        "criterion": Builtin(_PROTOCOLS + "criterion:ByCriterion"),
+        "likert": Builtin(_PROTOCOLS + "likert:Likert"),
+    },
+)
 
 
 def parse_judge(spec: str, **options: Any) -> Backend:
@@ -88,15 +51,14 @@ def parse_judge(spec: str, **options: Any) -> Backend:
     'simulated:accuracy=0.9,position_bias=0,noise=0,seed=0'
     """
     name, colon, model = spec.partition(":")
-    examples = ", ".join(entry.example for entry in BACKENDS.values())
     if name not in BACKENDS:
+        examples = ", ".join(kind.example for kind in _installed(BACKENDS).values())
         raise ArgumentError("judge", spec, f"write one of {examples}")
-    entry = BACKENDS[name]
-    if not model and name != "simulated":
+    backend = BACKENDS.load(name)
+    if not model and backend.needs_model:
         remedy = "name a model after the colon" if colon else "name a model after a colon"
-        raise ArgumentError("judge", spec, f"{remedy}, such as {entry.example}")
-    given = _taken(entry, "judge", name, options)
-    return cast(Backend, _make(entry, name)(model, **given))
+        raise ArgumentError("judge", spec, f"{remedy}, such as {backend.example}")
+    return backend.parse(model, **_options(BACKENDS, name, options))
 
 
 def parse_protocol(name: str, **options: Any) -> JudgeProtocol:
@@ -105,33 +67,33 @@ def parse_protocol(name: str, **options: Any) -> JudgeProtocol:
     >>> parse_protocol("preference", samples=None).name
     'preference'
     """
-    if name not in PROTOCOLS:
-        raise ArgumentError("protocol", name, "choose one of " + ", ".join(PROTOCOLS))
-    entry = PROTOCOLS[name]
-    return cast(JudgeProtocol, _make(entry, name)(**_taken(entry, "protocol", name, options)))
+    protocol = PROTOCOLS.load(name)
+    return protocol(**_options(PROTOCOLS, name, options))
 
 
-def _taken(entry: Entry, kind: str, name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+def _options(registry: Registry[Kind], name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that were given, if the backend or protocol takes them all."""
     given = {option: value for option, value in options.items() if value is not None}
     for option, value in given.items():
-        if option not in entry.takes:
-            known = BACKENDS if kind == "judge" else PROTOCOLS
-            takers = [other for other, found in known.items() if option in found.takes]
-            remedy = f"leave it out: {kind} {name} does not take it"
+        if option not in registry.load(name).options:
+            takers = [
+                other for other, kind in _installed(registry).items() if option in kind.options
+            ]
             raise ArgumentError(
                 option,
                 getattr(value, "name", value),
-                remedy + (f" ({', '.join(takers)} would)" if takers else ""),
+                f"leave it out: {registry.noun} {name} does not take it"
+                + (f" ({', '.join(takers)} would)" if takers else ""),
             )
     return given
 
 
-def _make(entry: Entry, name: str) -> Any:
-    try:
-        found: Any = import_module(entry.module)
-    except ImportError as error:
-        install = f"pip install 'adjudge[{entry.extra}]'" if entry.extra else "reinstall adjudge"
-        raise BackendMissingError(f"{name}: {error}; run: {install}") from error
-    for part in entry.make.split("."):
-        found = getattr(found, part)
-    return found
+def _installed(registry: Registry[Kind]) -> dict[str, Kind]:
+    """All of a sort whose libraries are installed, for messages."""
+    kinds: dict[str, Kind] = {}
+    for name in registry:
+        try:
+            kinds[name] = registry.load(name)
+        except BackendMissingError:
+            continue
+    return kinds

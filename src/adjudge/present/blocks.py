@@ -6,14 +6,15 @@ notebook render the same blocks, so that none of them can say something else tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 Tone = Literal["plain", "good", "bad"]
+_Part = TypeVar("_Part")
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class Table:
     """A table; the first `text_columns` columns are words, the others numbers.
 
     `detail` marks what a reader can do without: folded in HTML, left out of terminal and Markdown.
+    `optional` names columns that a terminal too narrow for all of them leaves out, first to last.
     """
 
     columns: Sequence[str]
@@ -54,6 +56,24 @@ class Table:
     caption: str = ""
     text_columns: int = 1
     detail: bool = False
+    optional: Sequence[str] = ()
+
+
+def table_of(
+    parts: Iterable[_Part],
+    columns: Mapping[str, Callable[[_Part], str]],
+    *,
+    caption: str = "",
+    text_columns: int = 1,
+    detail: bool = False,
+) -> Table:
+    """A row for each part; every column's name is next to what it shows.
+
+    >>> table_of([1, 2], {"n": str, "square": lambda n: str(n * n)}).rows
+    [('1', '1'), ('2', '4')]
+    """
+    rows = [tuple(cell(part) for cell in columns.values()) for part in parts]
+    return Table(tuple(columns), rows, caption, text_columns, detail)
 
 
 @dataclass(frozen=True)
@@ -70,12 +90,14 @@ class Figure:
     """A picture that is drawn only where it is shown; `name` is what `--figure` calls it.
 
     The caption says what to read off it. `draw` raises ArgumentError where there is nothing to
-    draw; the reason is then shown in its place.
+    draw; the reason is then shown in its place. Without `on_page` it is drawn by name alone: no
+    page holds a poster of pictures that it already shows one by one.
     """
 
     name: str
     draw: Callable[[], Drawing]
     caption: str
+    on_page: bool = True
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,15 @@ def number(value: float | int | None, digits: int = 3) -> str:
     return f"{value:.{digits}f}"
 
 
+def signed(value: float | None, digits: int = 3) -> str:
+    """A difference with its sign; a dash where there is none.
+
+    >>> signed(0.0312), signed(-0.2), signed(None)
+    ('+0.031', '-0.200', '–')
+    """
+    return DASH if value is None else f"{value:+.{digits}f}"
+
+
 def percent(value: float | None, digits: int = 1) -> str:
     """A share as a percentage, without needless zeros; a dash where there is none.
 
@@ -82,6 +91,36 @@ def interval(
     if high is None:
         return f"[{low:.{digits}f}, ∞)" if unbounded else DASH
     return f"[{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def percent_interval(low: float | None, high: float | None, *, sign: bool = False) -> str:
+    """An interval of shares, or of their differences, in points of 100; a dash for none.
+
+    >>> percent_interval(0.1, 0.255), percent_interval(-0.1, 0.255, sign=True)
+    ('[10.0, 25.5]', '[-10.0, +25.5]')
+    """
+    if low is None or high is None:
+        return DASH
+    form = "+.1f" if sign else ".1f"
+    return f"[{100 * low:{form}}, {100 * high:{form}}]"
+
+
+def span(low: str, high: str) -> str:
+    """From the least to the most, said once where they are written alike.
+
+    >>> span("1.9", "3.4"), span("2 %", "2 %"), span("2 %", "10 %")
+    ('1.9 to 3.4', '2 %', '2 to 10 %')
+    """
+    return low if low == high else f"{low.removesuffix(' %')} to {high}"
+
+
+def group_name(*names: str | None, none: str = "all rows") -> str:
+    """The names of a group of rows in one: its judge, its criterion; `none` where it has no name.
+
+    >>> group_name("gpt-4o", "fluency"), group_name(None, "unnamed")
+    ('gpt-4o, fluency', 'all rows')
+    """
+    return ", ".join(name for name in names if name not in (None, "unnamed")) or none
 
 
 def level(confidence_level: float) -> str:

@@ -1,33 +1,26 @@
 """ORDER: leaderboards from battles, on people's scale, with intervals that hold."""
 
-from adjudge.ranking.agreement import cohen_kappa, rank_correlations, ranking_agreement
+from adjudge.ranking.agreement import rank_correlations, ranking_agreement
 from adjudge.ranking.anchors import make_anchors, read_anchors
-from adjudge.ranking.bradley_terry import Fit, bradley_terry
+from adjudge.ranking.bradley_terry import Fit, bradley_terry, sandwich
 from adjudge.ranking.conformal import elo_quantile, models_needed, split_conformal
-from adjudge.ranking.counts import Battles, count_wins
+from adjudge.ranking.counts import count_wins
 from adjudge.ranking.evaluation import evaluate_methods, evaluation_rules, sample_efficiency
-from adjudge.ranking.frames import battles_from_frame, load_battles
 from adjudge.ranking.leave_one_out import hold_out_each, human_reference, residuals
 from adjudge.ranking.mfas import least_reversals
-from adjudge.ranking.online_elo import online_elo
+from adjudge.ranking.orders import copeland, online_elo, schulze, win_rate
 from adjudge.ranking.placing import place
-from adjudge.ranking.plan import plan_battles
+from adjudge.ranking.plan import next_battles, plan_battles
 from adjudge.ranking.prediction_powered import prediction_powered
 from adjudge.ranking.rank import METHODS, rank
 from adjudge.ranking.rank_ranges import rank_ranges
-from adjudge.ranking.sampling import next_battles
-from adjudge.ranking.sandwich import sandwich
-from adjudge.ranking.soft_elo import smoothed_targets, soft_targets
+from adjudge.ranking.targets import smoothed_targets, soft_targets
 from adjudge.ranking.temperature import fit_temperature
-from adjudge.ranking.tournaments import copeland, schulze, win_rate
 
 __all__ = [
     "METHODS",
-    "Battles",
     "Fit",
-    "battles_from_frame",
     "bradley_terry",
-    "cohen_kappa",
     "copeland",
     "count_wins",
     "elo_quantile",
@@ -37,7 +30,6 @@ __all__ = [
     "hold_out_each",
     "human_reference",
     "least_reversals",
-    "load_battles",
     "make_anchors",
     "models_needed",
     "next_battles",

@@ -9,7 +9,6 @@ from scipy import stats
 from adjudge._bradley_terry import DEFAULT_L2, fit_strengths
 from adjudge._validation import (
     FloatArray,
-    IntArray,
     Seed,
     count,
     finite,
@@ -18,8 +17,9 @@ from adjudge._validation import (
     same_length,
 )
 from adjudge.ranking.bootstrap import cluster_weights
-from adjudge.ranking.counts import Battles, wins_table
+from adjudge.ranking.counts import wins_table
 from adjudge.results.ranking import RankAgreement
+from adjudge.rows.battles import Battles
 
 
 def rank_correlations(one: ArrayLike, other: ArrayLike) -> tuple[float | None, float | None]:
@@ -43,7 +43,7 @@ def ranking_agreement(
     l2: float = DEFAULT_L2,
     confidence_level: float = 0.95,
     replicates: int = 200,
-    rng: Seed = 0,
+    seed: Seed = 0,
 ) -> RankAgreement:
     """Agreement of the Bradley-Terry rankings of two sets of targets on the same battles.
 
@@ -55,7 +55,7 @@ def ranking_agreement(
     battles each), percentiles alone in as few as 25 %.
     """
     level = open_unit(confidence_level, "confidence_level")
-    draw = generator(rng)
+    rng = generator(seed)
     replicates = count(replicates, "replicates")
     n = battles.n_models
     met = np.zeros(n, dtype=bool)
@@ -70,7 +70,7 @@ def ranking_agreement(
     if replicates and tau is not None:
         codes = np.arange(len(battles)) if battles.prompts is None else battles.prompts
         present, code = np.unique(codes, return_inverse=True)
-        weights = cluster_weights(len(present), replicates, draw)
+        weights = cluster_weights(len(present), replicates, rng)
         refits = [
             fit_strengths(
                 np.stack([_table(battles, target, w[code]) for w in weights.T]),
@@ -116,25 +116,3 @@ def _table(battles: Battles, target: FloatArray, weight: FloatArray | None) -> F
     a, b = battles.a[known], battles.b[known]
     w = None if weight is None else weight[known]
     return wins_table(a, b, target[known], battles.n_models, w)
-
-
-def cohen_kappa(one: FloatArray, other: FloatArray) -> float | None:
-    """Cohen's kappa between two sets of targets (1, 0, one half), where both are known.
-
-    Ties are a third answer, as in Table 1 of the Soft-Elo paper. None when both always say the
-    same one thing.
-
-    >>> cohen_kappa(np.array([1, 0, 1, 0.5]), np.array([1, 0, 0, 0.5]))
-    0.636...
-    """
-    known = np.isfinite(one) & np.isfinite(other)
-    n = int(known.sum())
-    if n == 0:
-        return None
-    x: IntArray = (2 * one[known]).astype(np.int64)
-    y: IntArray = (2 * other[known]).astype(np.int64)
-    table = np.bincount(3 * x + y, minlength=9).reshape(3, 3) / n
-    expected = float(table.sum(axis=1) @ table.sum(axis=0))
-    if expected >= 1:
-        return None
-    return (float(np.trace(table)) - expected) / (1 - expected)

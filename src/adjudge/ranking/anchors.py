@@ -8,42 +8,43 @@ standard error. `adjudge.ranking.placing` uses them.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from adjudge._bradley_terry import DEFAULT_L2, connected_groups, fit_strengths, to_elo
 from adjudge._validation import FloatArray, Seed, generator, one_of, positive
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import read_result
 from adjudge.io.tables import TableLike
-from adjudge.ranking.counts import Battles, battles_per_model, target_battles, wins_table
-from adjudge.ranking.evaluation import verdicts_of
-from adjudge.ranking.frames import battles_from_frame, load_battles
+from adjudge.ranking.counts import battles_per_model, target_battles, wins_table
 from adjudge.ranking.leave_one_out import (
     DEFAULT_REPLICATES,
     hold_out_each,
     human_reference,
     residuals,
 )
-from adjudge.ranking.soft_elo import (
+from adjudge.ranking.targets import (
     Rule,
+    choose_method,
     fixed_rule,
+    make_target,
     smoothed_rule,
     smoothed_targets,
     soft_rule,
+    verdicts_of,
 )
-from adjudge.ranking.targets import choose_method, make_target
 from adjudge.results.load import from_dict
 from adjudge.results.ranking import AnchorRow, Anchors
+from adjudge.rows.battles import Battles, prepare_battles
 
 METHODS = ("soft-elo", "hard-elo", "smoothed")
 
 
 def make_anchors(
-    battles: TableLike,
+    battles: TableLike | Battles,
     *,
     method: str = "auto",
     format: str | None = None,
@@ -54,42 +55,52 @@ def make_anchors(
     smoothing: float | None = None,
     l2: float = DEFAULT_L2,
     replicates: int = DEFAULT_REPLICATES,
-    rng: Seed = 0,
+    seed: Seed = 0,
 ) -> Anchors:
     """Calibrate on models with votes, for placing models without. See the module.
 
-    Anchors that were never compared, even at some remove, are refused: there is no one scale.
+    `battles` as in `rank`, or what `prepare_battles` made of them. Anchors that were never
+    compared, even through other models, are refused: there is no one scale.
     """
     from adjudge import __version__
 
-    frame, unread = load_battles(battles, format, baseline=baseline)
     l2 = positive(l2, "l2")
-    draw = generator(rng)
-    found, source = battles_from_frame(frame, human=human, verdict=verdict, score=score)
-    if found.human is None:
+    rng = generator(seed)
+    ready = prepare_battles(
+        battles,
+        format=format,
+        baseline=baseline,
+        human=human,
+        verdict=verdict,
+        score=score,
+        cluster=None,
+    )
+    # The standard error of beta that anchors keep counts battles one by one.
+    ready = replace(ready, prompts=None)
+    if ready.human is None:
         raise ArgumentError(
             "battles", "no human votes", "anchors need battles that people voted on"
         )
     if method == "auto":
-        method = choose_method(found, source, verdict)
+        method = choose_method(ready)
     one_of(method, METHODS, "method")
-    target = make_target(found, method, source=source, named=verdict, smoothing=smoothing)
+    target = make_target(ready, method, smoothing=smoothing)
     if target.values is None:
         raise ArgumentError("method", method, str(target.reason))
-    used, y = target_battles(found, target.values)
+    used, y = target_battles(ready, target.values)
     wins = wins_table(used.a, used.b, y, used.n_models)
     _one_scale(wins, used.names)
     theta = fit_strengths(wins, l2=l2)
     held = residuals(
         hold_out_each(
-            found, _rule(found, method, smoothing), l2=l2, replicates=replicates, rng=draw
+            ready, _rule(ready, method, smoothing), l2=l2, replicates=replicates, seed=rng
         ),
-        human_reference(found, l2=l2),
+        human_reference(ready, l2=l2),
     )
-    human_elo = _human_elo(found, l2)
+    human_elo = _human_elo(ready, l2)
     seen = {name: k for k, name in enumerate(held.names)}
     n_battles = battles_per_model(used.a, used.b, used.n_models)
-    warnings = list(found.warnings)
+    warnings = list(ready.warnings)
     if target.temperature is not None:
         warnings += target.temperature.warnings
     for reason, times in held.left_out.items():
@@ -113,13 +124,13 @@ def make_anchors(
             )
             for k, name in enumerate(used.names)
         ),
-        judge=_single(frame, "judge"),
-        judge_fingerprint=_single(frame, "judge_fingerprint"),
-        score_source=source or "",
+        judge=_only(ready.judges, "judge"),
+        judge_fingerprint=_only(ready.fingerprints, "judge_fingerprint"),
+        score_source=ready.source or "",
         score_quantiles=tuple(float(q) for q in np.quantile(scores, np.linspace(0, 1, 101))),
         n_battles=len(used),
         warnings=tuple(warnings),
-        dropped={**unread, **found.dropped},
+        dropped=ready.dropped,
         adjudge_version=__version__,
     )
 
@@ -172,10 +183,7 @@ def _at(values: FloatArray, k: int | None) -> float | None:
     return None if k is None or not np.isfinite(values[k]) else float(values[k])
 
 
-def _single(frame: pl.DataFrame, column: str) -> str | None:
-    if column not in frame.columns:
-        return None
-    values = frame[column].drop_nulls().unique().to_list()
+def _only(values: tuple[str, ...], column: str) -> str | None:
     if len(values) > 1:
         raise DataError(
             "battles",
@@ -183,4 +191,4 @@ def _single(frame: pl.DataFrame, column: str) -> str | None:
             column=column,
             remedy="make anchors for one judge at a time",
         )
-    return str(values[0]) if values else None
+    return values[0] if values else None

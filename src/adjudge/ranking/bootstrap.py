@@ -25,17 +25,17 @@ def resampled_wins(
     n: int,
     *,
     replicates: int,
-    rng: Seed,
+    seed: Seed,
     clusters: IntArray | None = None,
 ) -> FloatArray:
     """(replicates, n, n) tables of wins, each of one bootstrap sample.
 
     >>> one = resampled_wins(np.array([0, 0]), np.array([1, 1]), np.array([1.0, 0.0]), 2,
-    ...                      replicates=3, rng=0)
+    ...                      replicates=3, seed=0)
     >>> one.sum(axis=(1, 2))
     array([2., 2., 2.])
     """
-    draw = generator(rng)
+    rng = generator(seed)
     # One orientation per pair: the loser's share is then the rest of the pair's total.
     flip = a > b
     first, second = np.where(flip, b, a), np.where(flip, a, b)
@@ -44,9 +44,9 @@ def resampled_wins(
     if clusters is None:
         levels, level = np.unique(y, return_inverse=True)
         if len(levels) <= _FEW:
-            return _cells(pair, level, levels, n, len(a), replicates, draw)
+            return _cells(pair, level, levels, n, len(a), replicates, rng)
         clusters = np.arange(len(a))
-    return _clusters(pair, y, clusters, n, replicates, draw)
+    return _clusters(pair, y, clusters, n, replicates, rng)
 
 
 def _cells(
@@ -56,11 +56,11 @@ def _cells(
     n: int,
     total: int,
     replicates: int,
-    draw: np.random.Generator,
+    rng: np.random.Generator,
 ) -> FloatArray:
     counts = np.bincount(pair * len(levels) + level, minlength=n * n * len(levels))
     cell = np.flatnonzero(counts)
-    drawn = draw.multinomial(total, counts[cell] / total, size=replicates)
+    drawn = rng.multinomial(total, counts[cell] / total, size=replicates)
     where, value = cell // len(levels), levels[cell % len(levels)]
     wins = np.zeros((replicates, n * n))
     met = np.zeros((replicates, n * n))
@@ -76,19 +76,19 @@ def _clusters(
     clusters: IntArray,
     n: int,
     replicates: int,
-    draw: np.random.Generator,
+    rng: np.random.Generator,
 ) -> FloatArray:
     present, code = np.unique(clusters, return_inverse=True)
     groups = len(present)
     won = csr_array((y, (pair, code)), shape=(n * n, groups))
     met = csr_array((np.ones(len(y)), (pair, code)), shape=(n * n, groups))
-    weights = cluster_weights(groups, replicates, draw)
+    weights = cluster_weights(groups, replicates, rng)
     return _both_ways(np.asarray(won @ weights).T, np.asarray(met @ weights).T, n)
 
 
-def cluster_weights(groups: int, replicates: int, draw: np.random.Generator) -> FloatArray:
+def cluster_weights(groups: int, replicates: int, rng: np.random.Generator) -> FloatArray:
     """(groups, replicates): how often each cluster is drawn in each replicate."""
-    drawn = draw.integers(0, groups, size=(replicates, groups))
+    drawn = rng.integers(0, groups, size=(replicates, groups))
     shifted = drawn + groups * np.arange(replicates)[:, None]
     table = np.bincount(shifted.ravel(), minlength=groups * replicates)
     return table.reshape(replicates, groups).T.astype(np.float64)
@@ -106,7 +106,7 @@ def bootstrap_strengths(
     target: FloatArray,
     *,
     replicates: int,
-    rng: Seed,
+    seed: Seed,
     clusters: IntArray | None = None,
 ) -> FloatArray:
     """(replicates, n) strengths refitted on resampled battles, started at the fit.
@@ -115,14 +115,14 @@ def bootstrap_strengths(
     it finite, so with `l2 = 0` the replicates are fitted with a penalty of 1e-4.
     """
     replicates = count(replicates, "replicates", least=2)
-    draw = generator(rng)
+    rng = generator(seed)
     n = len(fit.names)
     theta = np.empty((replicates, n))
     batch = max(1, _BATCH_BYTES // (8 * n * n))
     for first in range(0, replicates, batch):
         part = slice(first, min(replicates, first + batch))
         tables = resampled_wins(
-            a, b, target, n, replicates=part.stop - first, rng=draw, clusters=clusters
+            a, b, target, n, replicates=part.stop - first, seed=rng, clusters=clusters
         )
         theta[part] = fit_strengths(tables, l2=fit.l2 or 1e-4, start=fit.theta, tolerance=1e-5)
     return theta

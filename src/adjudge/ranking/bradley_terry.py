@@ -1,4 +1,4 @@
-"""Bradley-Terry strengths with their information: the fit every Elo here stands on."""
+"""Bradley-Terry strengths, their information and covariance, and which models can be compared."""
 
 from __future__ import annotations
 
@@ -7,17 +7,77 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
+from scipy.sparse import csr_array
 from scipy.special import expit, log_expit
 
 from adjudge._bradley_terry import (
     DEFAULT_L2,
     ELO_PER_UNIT,
+    connected_groups,
+    dominance_groups,
     fit_strengths,
     to_elo,
 )
-from adjudge._validation import FloatArray, non_negative
+from adjudge._validation import BoolArray, FloatArray, IntArray, non_negative
 from adjudge.errors import ArgumentError
-from adjudge.ranking.components import Structure, structure
+
+
+@dataclass(frozen=True)
+class Structure:
+    """`component` of each model, whose `won_all` and `lost_all`, and warnings in words.
+
+    Components are numbered by size, the largest first. Elo of different components is not on one
+    scale. Models without a battle are components of their own.
+    """
+
+    component: IntArray
+    won_all: BoolArray
+    lost_all: BoolArray
+    separated: bool
+    warnings: tuple[str, ...]
+
+
+def structure(wins: FloatArray, names: tuple[str, ...]) -> Structure:
+    """Read the shape of the comparison graph.
+
+    >>> apart = np.kron(np.eye(2), [[0, 2], [1, 0]])
+    >>> shape = structure(apart, ("x", "y", "p", "q"))
+    >>> shape.component.tolist(), shape.warnings[0]
+    ([0, 0, 1, 1], '2 groups of models never met: their Elo is not on one scale')
+    """
+    count, group = connected_groups(wins + wins.T)
+    size = np.bincount(group, minlength=count)
+    won, lost = wins.sum(axis=1), wins.sum(axis=0)
+    # A model without a battle is not a group that the others failed to meet.
+    unseen = int(((won == 0) & (lost == 0)).sum())
+    order = np.argsort(-size, kind="stable")
+    rank_of = np.empty(count, dtype=np.int64)
+    rank_of[order] = np.arange(count)
+    component = rank_of[group]
+
+    won_all = (won > 0) & (lost == 0)
+    lost_all = (lost > 0) & (won == 0)
+    strong, _ = dominance_groups(wins)
+    warnings = []
+    if count - unseen > 1:
+        met = count - unseen
+        warnings.append(f"{met} groups of models never met: their Elo is not on one scale")
+    perfect = [(names[k], "won") for k in np.flatnonzero(won_all)]
+    perfect += [(names[k], "lost") for k in np.flatnonzero(lost_all)]
+    if perfect:
+        some = ", ".join(f"{name} ({what} all)" for name, what in perfect[:5])
+        more = f" and {len(perfect) - 5} more" if len(perfect) > 5 else ""
+        warnings.append(
+            f"{some}{more}: no finite maximum, the estimate is set by the penalty and the "
+            "interval is open on that side"
+        )
+    separated = strong > count
+    if separated and strong - count > len(perfect):
+        warnings.append(
+            "some group of models never lost to another: the distance between them is set by the "
+            "penalty alone"
+        )
+    return Structure(component, won_all, lost_all, bool(separated), tuple(warnings))
 
 
 @dataclass(frozen=True)
@@ -58,8 +118,8 @@ def bradley_terry(
     """Fit  argmax sum_ij wins_ij log sigma(theta_i - theta_j) - l2 |theta|^2   (Eq. 1).
 
     `wins[i, j]` counts how often i beat j, ties as one half to each; soft targets sum. Models that
-    were never compared, even at some remove, are fitted apart and are not on one scale. A model
-    that won or lost everything has no finite maximum; the penalty gives it a finite one, and
+    were never compared, even through other models, are fitted apart and are not on one scale. A
+    model that won or lost everything has no finite maximum; the penalty gives it a finite one, and
     `structure.warnings` says so.
 
     >>> bradley_terry([[0, 3], [1, 0]], l2=0).elo.round(1).tolist()
@@ -105,3 +165,45 @@ def elo_standard_errors(covariance: FloatArray) -> FloatArray:
     """Standard errors in Elo from a covariance of theta."""
     se: FloatArray = ELO_PER_UNIT * np.sqrt(np.maximum(np.diag(covariance), 0.0))
     return se
+
+
+def score_matrix(
+    a: IntArray,
+    b: IntArray,
+    residual: FloatArray,
+    n: int,
+    clusters: IntArray | None = None,
+    groups: int | None = None,
+) -> csr_array:
+    """Each cluster's gradient of the log-likelihood: residuals put at +a and -b, then summed."""
+    rows = np.arange(len(a)) if clusters is None else clusters
+    height = groups if groups is not None else int(rows.max()) + 1 if len(rows) else 0
+    return csr_array(
+        (
+            np.concatenate([residual, -residual]),
+            (np.concatenate([rows, rows]), np.concatenate([a, b])),
+        ),
+        shape=(height, n),
+    )
+
+
+def sandwich(
+    fit: Fit, a: IntArray, b: IntArray, target: FloatArray, *, clusters: IntArray | None = None
+) -> FloatArray:
+    """Covariance of theta:  I^-1 (sum_g u_g u_g') I^-1 * G / (G - 1).
+
+    u_g is the gradient of the battles of cluster g (of one battle, without clusters). Holds for
+    soft targets too, where the inverse information alone would be wrong: a target of 0.6 varies
+    less than a coin of 0.6. Needs many clusters; with few, take the bootstrap and doubt both.
+    """
+    n = len(fit.names)
+    residual = target - expit(fit.theta[a] - fit.theta[b])
+    scores = score_matrix(a, b, residual, n, clusters)
+    # A cluster code without battles must not count.
+    groups = len(a) if clusters is None else len(np.unique(clusters))
+    meat = (scores.T @ scores).toarray()
+    if groups > 1:
+        meat *= groups / (groups - 1)
+    inverse = fit.inverse_information()
+    covariance: FloatArray = inverse @ meat @ inverse
+    return covariance

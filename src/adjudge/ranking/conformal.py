@@ -80,7 +80,7 @@ def normalised_scores(residual: FloatArray, se: FloatArray) -> FloatArray:
 
 
 def split_conformal(
-    found: Residuals, *, alpha: float | str | Fraction = 0.1, splits: int = 5, rng: Seed = 0
+    held: Residuals, *, alpha: float | str | Fraction = 0.1, splits: int = 5, seed: Seed = 0
 ) -> ConformalRow:
     """Coverage and width over random halves of the models: one calibrates, the other tests.
 
@@ -90,12 +90,12 @@ def split_conformal(
     """
     level = exact_level(alpha)
     splits = count(splits, "splits", least=1)
-    draw = generator(rng)
-    n = len(found.names)
+    rng = generator(seed)
+    n = len(held.names)
     n_cal = n // 2
     needed = models_needed(level)
     empty = ConformalRow(
-        method=found.method,
+        method=held.method,
         alpha=float(level),
         coverage=None,
         median_width=None,
@@ -108,20 +108,20 @@ def split_conformal(
     )
     if n_cal < needed:
         return empty
-    scores = normalised_scores(found.values, found.se)
+    scores = normalised_scores(held.values, held.se)
     cover, width, quantile, scale = [], [], [], []
     for _ in range(splits):
-        order = draw.permutation(n)
+        order = rng.permutation(n)
         cal, test = order[:n_cal], order[n_cal:]
         q = conformal_quantile(scores[cal], level)
         if q is None or not math.isfinite(q):
             return empty
         cover.append(float((scores[test] <= q).mean()))
-        width.append(float(np.median(2 * q * found.se[test])))
+        width.append(float(np.median(2 * q * held.se[test])))
         quantile.append(q)
-        scale.append(float(np.median(found.se[test])))
+        scale.append(float(np.median(held.se[test])))
     return ConformalRow(
-        method=found.method,
+        method=held.method,
         alpha=float(level),
         coverage=float(np.mean(cover)),
         median_width=float(np.mean(width)),
@@ -138,25 +138,25 @@ def split_conformal(
 
 
 def held_out_intervals(
-    found: Residuals, *, alpha: float | str | Fraction = 0.1
+    held: Residuals, *, alpha: float | str | Fraction = 0.1
 ) -> tuple[HeldOutRow, ...]:
     """Each model's interval with the quantile of all the others, as deployment would give it."""
     level = exact_level(alpha)
-    scores = normalised_scores(found.values, found.se)
+    scores = normalised_scores(held.values, held.se)
     rows = []
-    for k, name in enumerate(found.names):
+    for k, name in enumerate(held.names):
         q = conformal_quantile(np.delete(scores, k), level)
-        usable = q is not None and math.isfinite(q) and found.se[k] > 0
-        half = q * float(found.se[k]) if usable and q is not None else None
-        judge, human = float(found.judge[k]), float(found.human[k])
+        usable = q is not None and math.isfinite(q) and held.se[k] > 0
+        half = q * float(held.se[k]) if usable and q is not None else None
+        judge, human = float(held.judge[k]), float(held.human[k])
         rows.append(
             HeldOutRow(
-                method=found.method,
+                method=held.method,
                 model=name,
                 human_elo=human,
                 elo=judge,
                 residual=judge - human,
-                se=float(found.se[k]) if np.isfinite(found.se[k]) else None,
+                se=float(held.se[k]) if np.isfinite(held.se[k]) else None,
                 low=None if half is None else judge - half,
                 high=None if half is None else judge + half,
                 unbounded=half is None,

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
 
 from adjudge._bradley_terry import DEFAULT_L2
-from adjudge._validation import FloatArray, Seed, exact_level, generator, positive
+from adjudge._validation import Seed, exact_level, generator, positive
 from adjudge.errors import ArgumentError
 from adjudge.ranking.conformal import held_out_intervals, split_conformal
-from adjudge.ranking.counts import Battles
 from adjudge.ranking.leave_one_out import (
     HeldOut,
     Residuals,
@@ -20,21 +19,17 @@ from adjudge.ranking.leave_one_out import (
     residuals,
     strongest_quarters,
 )
-from adjudge.ranking.soft_elo import (
+from adjudge.ranking.targets import (
     Rule,
     fixed_rule,
     smoothed_rule,
     smoothed_targets,
     soft_rule,
+    verdicts_of,
 )
 from adjudge.ranking.temperature import fit_temperature
-from adjudge.results.ranking import (
-    BudgetRow,
-    GroupRow,
-    HeldOutRow,
-    Leaderboard,
-    LooRow,
-)
+from adjudge.results.ranking import BudgetRow, ConformalRow, GroupRow, HeldOutRow, LooRow
+from adjudge.rows.battles import Battles
 
 #: The constants of Table 8.
 SMOOTHING_GRID = (0.55, 0.65, 0.75, 0.85, 0.95)
@@ -44,22 +39,28 @@ _BUDGET_DRAWS = 5
 _FEWEST_VOTES_OWN_BETA = 500
 
 
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """How far each method is from people; the fields are the leaderboard's own."""
+
+    loo: tuple[LooRow, ...] = ()
+    conformal: tuple[ConformalRow, ...] = ()
+    held_out: tuple[HeldOutRow, ...] = ()
+    budgets: tuple[BudgetRow, ...] = ()
+
+
 def evaluate_methods(
-    board: Leaderboard,
     battles: Battles,
     *,
     l2: float = DEFAULT_L2,
     alpha: float = 0.1,
     splits: int = 5,
-    rng: Seed = 0,
-) -> Leaderboard:
-    """The board with `loo`, `conformal`, `held_out` and `budgets` filled in.
-
-    Hard-Elo, Soft-Elo and label smoothing, fixed and chosen, side by side on the same folds.
-    """
+    seed: Seed = 0,
+) -> Evaluation:
+    """Hard-Elo, Soft-Elo and label smoothing, fixed and chosen, on the same folds."""
     positive(l2, "l2")
     exact_level(alpha)
-    draw = generator(rng)
+    rng = generator(seed)
     if battles.human is None:
         raise ArgumentError("evaluate", True, "give human votes to compare with")
     if battles.verdict is None:
@@ -68,17 +69,16 @@ def evaluate_methods(
     rows, intervals = [], []
     details: list[HeldOutRow] = []
     for rule in evaluation_rules(battles):
-        found = residuals(hold_out_each(battles, rule, l2=l2, rng=draw), human)
-        rows.append(loo_row(found, rng=draw))
-        intervals.append(split_conformal(found, alpha=alpha, splits=splits, rng=draw))
+        held = residuals(hold_out_each(battles, rule, l2=l2, seed=rng), human)
+        rows.append(loo_row(held, seed=rng))
+        intervals.append(split_conformal(held, alpha=alpha, splits=splits, seed=rng))
         if rule.name in ("hard-elo", "soft-elo", "smoothed"):
-            details.extend(held_out_intervals(found, alpha=alpha))
-    return replace(
-        board,
+            details.extend(held_out_intervals(held, alpha=alpha))
+    return Evaluation(
         loo=tuple(rows),
         conformal=tuple(intervals),
         held_out=tuple(details),
-        budgets=sample_efficiency(battles, human, l2=l2, rng=draw),
+        budgets=sample_efficiency(battles, human, l2=l2, seed=rng),
     )
 
 
@@ -103,37 +103,30 @@ def judge_rules(battles: Battles) -> list[Rule]:
     return rules
 
 
-def verdicts_of(battles: Battles) -> FloatArray:
-    """The judge's verdicts, which must be there."""
-    if battles.verdict is None:
-        raise ArgumentError("battles", "no verdicts", "give judge scores or verdicts")
-    return battles.verdict
-
-
-def loo_row(found: Residuals, *, rng: Seed = 0) -> LooRow:
+def loo_row(held: Residuals, *, seed: Seed = 0) -> LooRow:
     """Error and rank fidelity of one method; the interval of its error is over models."""
-    rho, tau = found.rank_correlations()
+    rho, tau = held.rank_correlations()
     low = high = None
     quarters: tuple[float, ...] = ()
-    if len(found.names) >= 5:
-        away = np.abs(found.values)
-        drawn = generator(rng).integers(0, len(away), size=(1000, len(away)))
+    if len(held.names) >= 5:
+        away = np.abs(held.values)
+        drawn = generator(seed).integers(0, len(away), size=(1000, len(away)))
         low, high = (float(q) for q in np.quantile(away[drawn].mean(axis=1), [0.025, 0.975]))
-    if len(found.names) >= 8:
-        quarter = strongest_quarters(found.human)
-        quarters = tuple(float(found.values[quarter == q].mean()) for q in range(4))
+    if len(held.names) >= 8:
+        quarter = strongest_quarters(held.human)
+        quarters = tuple(float(held.values[quarter == q].mean()) for q in range(4))
     return LooRow(
-        method=found.method,
-        n_models=len(found.names),
-        mae=found.mae,
+        method=held.method,
+        n_models=len(held.names),
+        mae=held.mae,
         spearman=rho,
         kendall=tau,
-        mean_beta=found.mean_parameter if found.method == "soft-elo" else None,
-        mean_smoothing=found.mean_parameter if found.method == "smoothed" else None,
+        mean_beta=held.mean_parameter if held.method == "soft-elo" else None,
+        mean_smoothing=held.mean_parameter if held.method == "smoothed" else None,
         mae_low=low,
         mae_high=high,
         residual_by_quarter=quarters,
-        left_out=found.left_out,
+        left_out=held.left_out,
     )
 
 
@@ -142,24 +135,24 @@ def sample_efficiency(
     human: HeldOut,
     *,
     l2: float = DEFAULT_L2,
-    rng: Seed = 0,
+    seed: Seed = 0,
 ) -> tuple[BudgetRow, ...]:
     """Held-out error on random parts of the battles, against people's Elo from all of them.
 
     Budgets are judged battles per model (appendix A). The temperature is fitted on the part's own
     votes. A budget that leaves no model to compare is left out.
     """
-    draw = generator(rng)
+    rng = generator(seed)
     n = battles.n_models
     rows = []
     for budget in (b for b in BUDGETS if b * n < len(battles)):
         errors: dict[str, list[float]] = {}
         for _ in range(_BUDGET_DRAWS):
-            part = battles.take(draw.choice(len(battles), budget * n, replace=False))
+            part = battles.take(rng.choice(len(battles), budget * n, replace=False))
             for rule in judge_rules(part):
-                found = residuals(hold_out_each(part, rule, l2=l2, replicates=0), human)
-                if found.mae is not None:
-                    errors.setdefault(rule.name, []).append(found.mae)
+                held = residuals(hold_out_each(part, rule, l2=l2, replicates=0), human)
+                if held.mae is not None:
+                    errors.setdefault(rule.name, []).append(held.mae)
         rows += [
             BudgetRow(
                 method=name,
@@ -175,7 +168,7 @@ def sample_efficiency(
 
 
 def group_temperatures(battles: Battles) -> tuple[tuple[GroupRow, ...], str | None]:
-    """Each group's own beta, and whether one pooled beta will do.
+    """Each group's own beta, and whether one pooled beta is enough.
 
     Cochran's test of equal betas, sum (beta_g - mean)^2 / se_g^2 against chi-square, with standard
     errors by prompt where there are prompts. Sparse groups overfit (appendix E): a group of its own
@@ -186,14 +179,12 @@ def group_temperatures(battles: Battles) -> tuple[tuple[GroupRow, ...], str | No
     rows = []
     for k, name in enumerate(battles.groups):
         inside = battles.group_codes == k
-        found = fit_temperature(
+        fit = fit_temperature(
             battles.score[inside],
             battles.human[inside],
             clusters=None if battles.prompts is None else battles.prompts[inside],
         )
-        rows.append(
-            GroupRow(group=name, n_votes=found.n_battles, beta=found.beta, beta_se=found.beta_se)
-        )
+        rows.append(GroupRow(group=name, n_votes=fit.n_battles, beta=fit.beta, beta_se=fit.beta_se))
     known = [(row.beta, row.beta_se) for row in rows if row.beta is not None and row.beta_se]
     if len(known) < 2:
         return tuple(rows), "one pooled beta: fewer than two groups have a beta of their own"
@@ -201,14 +192,14 @@ def group_temperatures(battles: Battles) -> tuple[tuple[GroupRow, ...], str | No
     mean = np.average(beta, weights=se**-2)
     p = float(stats.chi2.sf((((beta - mean) / se) ** 2).sum(), len(known) - 1))
     if p >= 0.05:
-        return tuple(rows), f"one pooled beta will do: groups do not differ (p = {p:.2f})"
+        return tuple(rows), f"one pooled beta is enough: groups do not clearly differ (p = {p:.2f})"
     large = [row.group for row in rows if row.n_votes >= _FEWEST_VOTES_OWN_BETA]
     if not large:
         return tuple(rows), (
             f"groups differ (p = {p:.3f}), but none has {_FEWEST_VOTES_OWN_BETA} votes: keep the "
-            "pooled beta, which sparse groups would overfit"
+            "pooled beta, for a beta of their own would overfit"
         )
     return tuple(rows), (
-        f"groups differ (p = {p:.3f}): consider an own beta for {', '.join(large[:6])}; keep the "
-        "pooled one for smaller groups"
+        f"groups differ (p = {p:.3f}): consider a beta of its own for {', '.join(large[:6])}; keep "
+        "the pooled one for smaller groups"
     )

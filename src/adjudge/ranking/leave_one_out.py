@@ -22,8 +22,8 @@ from adjudge._bradley_terry import (
 )
 from adjudge._validation import FloatArray, IntArray, Seed, count, generator, positive
 from adjudge.errors import ArgumentError
-from adjudge.ranking.counts import Battles
-from adjudge.ranking.soft_elo import Rule, fixed_rule
+from adjudge.ranking.targets import Rule, fixed_rule
+from adjudge.rows.battles import Battles
 
 #: The paper resamples 20 times (section 5.3); more cost little here and steady the scale.
 DEFAULT_REPLICATES = 100
@@ -53,7 +53,7 @@ def hold_out_each(
     *,
     l2: float = DEFAULT_L2,
     replicates: int = DEFAULT_REPLICATES,
-    rng: Seed = 0,
+    seed: Seed = 0,
 ) -> HeldOut:
     """Algorithm 1, lines 2 to 8, for every model under one rule of targets.
 
@@ -62,7 +62,7 @@ def hold_out_each(
     """
     l2 = positive(l2, "l2")
     replicates = count(replicates, "replicates")
-    draw = generator(rng)
+    rng = generator(seed)
     n = battles.n_models
     if n < 3:
         raise ArgumentError("battles", f"{n} models", "give at least three models to leave one out")
@@ -86,7 +86,7 @@ def hold_out_each(
                 anchors[m],
                 l2=l2,
                 replicates=replicates,
-                draw=draw,
+                rng=rng,
             )
     return HeldOut(
         method=rule.name,
@@ -156,11 +156,11 @@ def anchored_standard_error(
     *,
     l2: float,
     replicates: int,
-    draw: np.random.Generator,
+    rng: np.random.Generator,
 ) -> float:
     """Standard error in Elo of one model's anchored fit, its battles drawn with replacement."""
     n, k = len(target), len(anchors)
-    rows = draw.integers(0, n, size=(replicates, n))
+    rows = rng.integers(0, n, size=(replicates, n))
     won = target[rows].sum(axis=1)
     cell = opponent[rows] + k * np.arange(replicates)[:, None]
     met = np.bincount(cell.ravel(), minlength=k * replicates).reshape(replicates, k)
@@ -207,7 +207,7 @@ class Residuals:
 
 
 def residuals(judge: HeldOut, human: HeldOut) -> Residuals:
-    """Put a method's held-out Elo beside people's; models without either are counted by reason."""
+    """A method's held-out Elo minus people's; models without either are counted by reason."""
     left_out: dict[str, int] = {}
     kept = []
     for k, (why, why_human) in enumerate(zip(judge.reasons, human.reasons, strict=True)):

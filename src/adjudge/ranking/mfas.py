@@ -1,6 +1,6 @@
 """The order that contradicts the fewest wins, exactly: minimum feedback arc set.
 
-A linear program over the pairs (x_ij = 1 when i stands above j) with the triangle inequalities
+A linear program over the pairs (x_ij = 1 when i is above j) with the triangle inequalities
 0 <= x_ij + x_jk - x_ik <= 1, of which only violated ones are ever added. Its optimum bounds the
 cost of every order from below; an order that meets the bound is proven optimal. Where the program
 stays fractional, HiGHS branches on it. Groups of models that a majority cycle does not join are
@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 
 from adjudge._bradley_terry import dominance_groups
 from adjudge._validation import FloatArray, IntArray, positive
-from adjudge.ranking.tournaments import square
+from adjudge.ranking.orders import square
 from adjudge.results.ranking import LeastReversals
 
 _TOLERANCE = 1e-6
@@ -31,10 +31,10 @@ def least_reversals(wins: ArrayLike, *, time_limit: float = 10.0) -> LeastRevers
     """The order of models with the least weight of wins against it.
 
     Pairs count by their net wins; a tied pair costs nothing either way. With `time_limit` seconds
-    spent the best order found is returned, with `proven` False and the gap to the bound.
+    spent the best order so far is returned, with `proven` False and the gap to the bound.
 
-    >>> found = least_reversals([[0, 2, 1], [0, 0, 2], [2, 0, 0]])
-    >>> found.order, found.cost, found.proven
+    >>> best = least_reversals([[0, 2, 1], [0, 0, 2], [2, 0, 0]])
+    >>> best.order, best.cost, best.proven
     ((0, 1, 2), 2.0, True)
     """
     table = square(wins)
@@ -73,7 +73,7 @@ def _from_top(net: FloatArray, group: IntArray) -> list[IntArray]:
     beats[group[i], group[j]] = True
     np.fill_diagonal(beats, False)
     waiting = beats.sum(axis=0)
-    # Among groups free to come next, the one with more net wins per model stands higher.
+    # Among groups free to come next, the one with more net wins per model is higher.
     won = np.bincount(group, weights=(net - net.T).sum(axis=1), minlength=count)
     strength = won / np.maximum(np.bincount(group, minlength=count), 1)
     left = set(range(count))
@@ -139,7 +139,7 @@ class _Program:
         self.i, self.j = np.triu_indices(self.n, 1)
         self.at = np.zeros((self.n, self.n), dtype=np.int64)
         self.at[self.i, self.j] = np.arange(len(self.i))
-        # Standing i above j reverses j's net wins; below, its own.
+        # Putting i above j reverses j's net wins; below, its own.
         self.weight = net[self.j, self.i] - net[self.i, self.j]
         self.constant = float(net[self.i, self.j].sum())
         self.triangles: list[IntArray] = []
@@ -147,7 +147,7 @@ class _Program:
         self.seen: set[tuple[int, int, int, int]] = set()
 
     def above(self, x: FloatArray) -> FloatArray:
-        """x as a full table: how far i stands above j."""
+        """x as a full table: how far i is above j."""
         table = np.zeros((self.n, self.n))
         table[self.i, self.j] = x
         table[self.j, self.i] = 1 - x
@@ -166,26 +166,28 @@ class _Program:
 
     def solve(self, seconds: float, *, whole: bool) -> tuple[FloatArray | None, float, bool]:
         """Best x in [0, 1] (in {0, 1} if `whole`), a lower bound on the cost, whether finished."""
-        found = milp(
+        solution = milp(
             self.weight,
             constraints=self._constraints(),
             integrality=np.full(len(self.weight), int(whole), dtype=np.int64),
             bounds=Bounds(0, 1),
             options={"time_limit": max(0.01, seconds), "mip_rel_gap": 0.0},
         )
-        finished = found.status == 0
-        x = None if found.x is None else np.asarray(found.x, dtype=np.float64)
+        finished = solution.status == 0
+        x = None if solution.x is None else np.asarray(solution.x, dtype=np.float64)
         if not whole:
-            value = float(found.fun) if finished and found.fun is not None else -self.constant
+            value = -self.constant
+            if finished and solution.fun is not None:
+                value = float(solution.fun)
             return x, value + self.constant, finished
-        dual = found.mip_dual_bound
+        dual = solution.mip_dual_bound
         bound = float(dual) + self.constant if dual is not None and np.isfinite(dual) else 0.0
         return x, bound, finished
 
     def cut(self, x: FloatArray) -> bool:
         """Add violated triangles; False when there are none."""
         full = self.above(x)
-        found: list[tuple[float, int, int, int, bool]] = []
+        violated: list[tuple[float, int, int, int, bool]] = []
         for middle in range(1, self.n - 1):
             # i < middle < k: value of x_i,middle + x_middle,k - x_ik.
             value = (
@@ -195,13 +197,13 @@ class _Program:
             )
             excess = np.maximum(value - 1, -value)
             rows, columns = np.nonzero(excess > _TOLERANCE)
-            found.extend(
+            violated.extend(
                 (float(excess[p, q]), int(p), middle, int(q) + middle + 1, bool(value[p, q] > 0.5))
                 for p, q in zip(rows, columns, strict=True)
             )
-        found.sort(reverse=True)
+        violated.sort(reverse=True)
         added, signs = [], []
-        for _, i, j, k, above in found:
+        for _, i, j, k, above in violated:
             key = (i, j, k, int(above))
             if key in self.seen:
                 continue
@@ -236,7 +238,7 @@ def _local_search(net: FloatArray, order: IntArray) -> IntArray:
         improved = False
         for model in order.copy():
             rest = order[order != model]
-            # Cost of standing at position p: reversed wins of those above it and of its own below.
+            # Cost of position p: reversed wins of those above it and of its own below.
             above = np.concatenate([[0.0], np.cumsum(net[model, rest])])
             below = np.concatenate([np.cumsum(net[rest, model][::-1])[::-1], [0.0]])
             cost = above + below

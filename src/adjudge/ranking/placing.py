@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
-from scipy import stats
 
 from adjudge._bradley_terry import fit_against_anchors, to_elo
 from adjudge._validation import FloatArray, Seed, count, exact_level, generator
@@ -24,24 +22,20 @@ from adjudge.errors import DataError, PolicyMismatchError
 from adjudge.io.tables import TableLike
 from adjudge.ranking.anchors import read_anchors
 from adjudge.ranking.conformal import EloQuantile, elo_quantile
-from adjudge.ranking.counts import Battles
-from adjudge.ranking.evaluation import verdicts_of
-from adjudge.ranking.frames import battles_from_frame, load_battles
 from adjudge.ranking.leave_one_out import anchored_standard_error
 from adjudge.ranking.rank_ranges import ranks
-from adjudge.ranking.soft_elo import smoothed_targets, soft_targets
+from adjudge.ranking.targets import smoothed_targets, soft_targets, verdicts_of
 from adjudge.results.ranking import Anchors, Leaderboard, ModelRow
+from adjudge.rows.battles import Battles, prepare_battles
+from adjudge.rows.drift import drift_from_quantiles
+from adjudge.rows.identity import Identity, match_judge
 
-#: A Kolmogorov-Smirnov distance of |s| above this, beyond what chance makes, is remarked on.
-_FAR = 0.2
-#: Chance stays below this over sqrt(n) in 95 of 100 samples (Kolmogorov's distribution).
-_CHANCE = 1.36
 #: Battles below which the resampled standard error is itself a guess.
 _FEW_BATTLES = 30
 
 
 def place(
-    battles: TableLike,
+    battles: TableLike | Battles,
     anchors: str | Path | Anchors | Mapping[str, Any],
     *,
     alpha: float = 0.1,
@@ -50,7 +44,7 @@ def place(
     verdict: str | None = None,
     score: str | None = None,
     replicates: int | None = None,
-    rng: Seed = 0,
+    seed: Seed = 0,
 ) -> Leaderboard:
     """Put new models on people's scale, with conformal intervals (Eq. 4).
 
@@ -61,24 +55,25 @@ def place(
 
     The scale SE comes from the new model's battles, but counts no more of them than the median
     anchor had: residuals hold the judge's own liking, which more battles do not average away, and
-    Eq. 4 as it stands would let them shrink the interval all the same (anchors of 200 battles, new
+    Eq. 4 as published would let them shrink the interval all the same (anchors of 200 battles, new
     models of 1,000: 90 % intervals held 57 % of the time). A model that won or lost everything
     gets no interval: every resample is a clean sweep too.
     """
     kept = read_anchors(anchors)
     level = exact_level(alpha)
-    draw = generator(rng)
+    rng = generator(seed)
     replicates = kept.replicates if replicates is None else count(replicates, "replicates", least=2)
-    frame, unread = load_battles(battles, format, baseline=baseline)
-    warnings = _same_judge(frame, kept)
-    found, source = battles_from_frame(frame, verdict=verdict, score=score)
-    if source != kept.score_source:
+    ready = prepare_battles(
+        battles, format=format, baseline=baseline, verdict=verdict, score=score, cluster=None
+    )
+    warnings = _same_judge(ready, kept)
+    if ready.source != kept.score_source:
         raise PolicyMismatchError(
-            f"scores here are {source or 'missing'}, the anchors were made from "
+            f"scores here are {ready.source or 'missing'}, the anchors were made from "
             f"{kept.score_source}; give the same columns",
             differs=("score_source",),
         )
-    warnings += _drift(found, kept)
+    warnings += _drift(ready, kept)
     quantile = _quantile(kept, level)
     if quantile.quantile is None:
         warnings.append(
@@ -86,18 +81,18 @@ def place(
             f"{quantile.models_needed} needed at alpha = {float(level):g}; {quantile.n} allow "
             f"alpha from {math.ceil(1000 / (quantile.n + 1)) / 1000:g}"
         )
-    strength = {row.model: row.theta for row in kept.models}
-    anchor_names = tuple(strength)
-    theta = np.array([strength[name] for name in anchor_names])
-    position = {name: k for k, name in enumerate(anchor_names)}
-    code = np.array([position.get(name, -1) for name in found.names], dtype=np.int64)
-    a_known, b_known = code[found.a] >= 0, code[found.b] >= 0
-    dropped = {**unread, **found.dropped}
-    _drop(dropped, "both models are anchors", int((a_known & b_known).sum()))
-    _drop(dropped, "neither model is an anchor", int((~a_known & ~b_known).sum()))
-    target = _target(found, kept)
-    usable = (a_known != b_known) & np.isfinite(target)
-    _drop(dropped, "no judge score", int(((a_known != b_known) & ~np.isfinite(target)).sum()))
+    theta = np.array([row.theta for row in kept.models])
+    position = {row.model: k for k, row in enumerate(kept.models)}
+    code = np.array([position.get(name, -1) for name in ready.names], dtype=np.int64)
+    a_known, b_known = code[ready.a] >= 0, code[ready.b] >= 0
+    target = _target(ready, kept)
+    mixed = a_known != b_known
+    usable = mixed & np.isfinite(target)
+    lost = {
+        "both models are anchors": int((a_known & b_known).sum()),
+        "neither model is an anchor": int((~a_known & ~b_known).sum()),
+        "no judge score": int((mixed & ~usable).sum()),
+    }
     if not usable.any():
         raise DataError(
             "battles",
@@ -106,22 +101,22 @@ def place(
         )
     typical = float(np.median([row.n_battles for row in kept.models]))
     rows: list[ModelRow] = []
-    for new in np.unique(np.where(a_known, found.b, found.a)[usable]):
-        mine = usable & ((found.a == new) | (found.b == new))
-        as_a = found.a[mine] == new
-        opponent = code[np.where(as_a, found.b[mine], found.a[mine])]
+    for new in np.unique(np.where(a_known, ready.b, ready.a)[usable]):
+        mine = usable & ((ready.a == new) | (ready.b == new))
+        as_a = ready.a[mine] == new
+        opponent = code[np.where(as_a, ready.b[mine], ready.a[mine])]
         y = np.where(as_a, target[mine], 1 - target[mine])
         met = np.bincount(opponent, minlength=len(theta)).astype(np.float64)
         estimate = float(to_elo(fit_against_anchors(met, np.asarray(y.sum()), theta, l2=kept.l2)))
         se = anchored_standard_error(
-            opponent, y, theta, l2=kept.l2, replicates=replicates, draw=draw
+            opponent, y, theta, l2=kept.l2, replicates=replicates, rng=rng
         ) * math.sqrt(max(1.0, len(y) / typical))
         swept = bool(np.all(y == 1) or np.all(y == 0))
         low, high = (None, None) if swept else quantile.interval(estimate, se)
-        warnings += _remarks(found.names[new], estimate, y, to_elo(theta), typical)
+        warnings += _remarks(ready.names[new], estimate, y, to_elo(theta), typical)
         rows.append(
             ModelRow(
-                model=found.names[new],
+                model=ready.names[new],
                 elo=estimate,
                 low=low,
                 high=high,
@@ -138,21 +133,22 @@ def place(
         beta_se=kept.beta_se,
         l2=kept.l2,
         models=_placed(rows, kept),
-        components=((*anchor_names, *(row.model for row in rows)),),
+        components=((*position, *(row.model for row in rows)),),
         warnings=tuple(warnings),
-        dropped=dropped,
+        dropped={**ready.dropped, **{reason: n for reason, n in lost.items() if n}},
         n_battles=int(usable.sum()),
         outcome=f"judge, {kept.score_source}, on people's scale",
+        covers_judge_error=True,
         interval="conformal",
         confidence_level=1 - float(level),
         replicates=replicates,
-        seed=rng if isinstance(rng, int) else None,
+        seed=seed if isinstance(seed, int) else None,
         smoothing=kept.smoothing,
         judge_fingerprint=kept.judge_fingerprint,
         assumptions=(
             "new models, their battles and prompts are like the anchors': of such models "
-            f"{100 * (1 - float(level)):g} % have people's Elo inside, which promises nothing for "
-            "one of them or for a new kind of model",
+            f"{100 * (1 - float(level)):g} % have people's Elo inside, which is no promise about "
+            "one of them or about a new kind of model",
             "people's Elo is what their votes on these same battles would give",
         ),
     )
@@ -181,7 +177,7 @@ def _placed(rows: list[ModelRow], kept: Anchors) -> tuple[ModelRow, ...]:
         best = worst = None
         if row.origin == "new" and row.low is not None and row.high is not None:
             low, high = row.low, row.high
-            # An unbounded rival may stand anywhere.
+            # An unbounded rival can have any rank.
             rivals = [other for other in rows if other is not row]
             surely = sum(other.low is not None and other.low > high for other in rivals)
             perhaps = sum(other.high is None or other.high >= low for other in rivals)
@@ -191,10 +187,10 @@ def _placed(rows: list[ModelRow], kept: Anchors) -> tuple[ModelRow, ...]:
     return tuple(sorted(finished, key=lambda row: (row.rank, row.model)))
 
 
-def _target(found: Battles, kept: Anchors) -> FloatArray:
-    if kept.method == "soft-elo" and kept.beta is not None and found.score is not None:
-        return soft_targets(found.score, kept.beta)
-    judged = verdicts_of(found)
+def _target(battles: Battles, kept: Anchors) -> FloatArray:
+    if kept.method == "soft-elo" and kept.beta is not None and battles.score is not None:
+        return soft_targets(battles.score, kept.beta)
+    judged = verdicts_of(battles)
     if kept.method == "smoothed" and kept.smoothing is not None:
         return smoothed_targets(judged, kept.smoothing)
     return judged
@@ -209,29 +205,21 @@ def _quantile(kept: Anchors, level: Fraction) -> EloQuantile:
     )
 
 
-def _same_judge(frame: pl.DataFrame, kept: Anchors) -> list[str]:
-    """Refuse another judge; warn where nobody can tell."""
-    for part, ours in (("judge_fingerprint", kept.judge_fingerprint), ("judge", kept.judge)):
-        theirs = frame[part].drop_nulls().unique().to_list() if part in frame.columns else []
-        if ours is not None and theirs:
-            if [str(value) for value in theirs] != [ours]:
-                raise PolicyMismatchError(
-                    f"battles judged by {', '.join(map(str, theirs[:3]))}, anchors by {ours}: make "
-                    "anchors for this judge",
-                    differs=(part,),
-                )
-            return [] if part == "judge_fingerprint" else ["judges compared by name alone"]
-    return ["nothing says which judge scored these battles: it must be the anchors' judge"]
+def _same_judge(battles: Battles, kept: Anchors) -> list[str]:
+    """Refuse another judge; say where only names, or nothing, could be compared."""
+    known = [Identity(judge=kept.judge, fingerprint=kept.judge_fingerprint)]
+    matches = [
+        match_judge(known, given, made="the anchors file", remedy="make anchors for this judge")
+        for given in battles.identities
+    ]
+    return list(dict.fromkeys(match.remark for match in matches if match.remark is not None))
 
 
-def _drift(found: Battles, kept: Anchors) -> list[str]:
-    if found.score is None or len(kept.score_quantiles) < 2:
+def _drift(battles: Battles, kept: Anchors) -> list[str]:
+    if battles.score is None or not kept.score_quantiles:
         return []
-    here = np.abs(found.score[np.isfinite(found.score)])
-    if len(here) < _FEW_BATTLES:
-        return []
-    distance = float(stats.ks_2samp(here, np.array(kept.score_quantiles)).statistic)
-    if distance <= _FAR + _CHANCE / math.sqrt(len(here)):
+    here = np.abs(battles.score[np.isfinite(battles.score)])
+    if not drift_from_quantiles(kept.score_quantiles, here).flagged:
         return []
     return [
         f"score differences here are unlike the anchors' (median |s| {np.median(here):.2f}, was "
@@ -243,31 +231,26 @@ def _remarks(
     name: str, elo: float, target: FloatArray, anchors: FloatArray, typical: float
 ) -> list[str]:
     """What to know about one placed model before acting on its interval."""
-    found = []
+    remarks = []
     n = len(target)
     if np.all(target == 1) or np.all(target == 0):
         what = "won" if target[0] else "lost"
-        found.append(
+        remarks.append(
             f"{name} {what} all {n:,} battles: its Elo is set by the penalty and has no interval; "
             f"judge it against {'stronger' if target[0] else 'weaker'} models"
         )
     elif not anchors.min() <= elo <= anchors.max():
         side = "above" if elo > anchors.max() else "below"
-        found.append(
-            f"{name} stands {side} every anchor ({anchors.min():.0f} to {anchors.max():.0f}): no "
+        remarks.append(
+            f"{name} is {side} every anchor ({anchors.min():.0f} to {anchors.max():.0f}): no "
             "residual was measured there, the interval is extrapolated"
         )
     if n < _FEW_BATTLES:
-        found.append(f"{name}: only {n} battles, the width of its interval is rough")
+        remarks.append(f"{name}: only {n} battles, the width of its interval is rough")
     if n > 2 * typical:
-        found.append(
+        remarks.append(
             f"{name}: {n:,} battles where the anchors had {typical:,.0f}: its interval is kept as "
-            f"wide as {typical:,.0f} would make it, for the anchors cannot say how near the judge "
-            "comes to people with more"
+            f"wide as {typical:,.0f} would make it, because the anchors do not show how close the "
+            "judge comes to people with more"
         )
-    return found
-
-
-def _drop(dropped: dict[str, int], reason: str, times: int) -> None:
-    if times:
-        dropped[reason] = dropped.get(reason, 0) + times
+    return remarks

@@ -1,31 +1,35 @@
-"""Which battles of a pool to judge next, from files or frames."""
+"""Which battles to judge next: to cover every model alike, or to learn the most about strengths."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import polars as pl
+from scipy.special import expit
 
-from adjudge._validation import Seed, count, generator
+from adjudge._bradley_terry import fit_strengths
+from adjudge._validation import BoolArray, FloatArray, IntArray, Seed, count, generator, one_of
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import read_table
-from adjudge.io.tables import as_text
-from adjudge.ranking.counts import battles_per_model, code_names, target_battles, wins_table
-from adjudge.ranking.frames import battles_from_frame, load_battles
-from adjudge.ranking.sampling import next_battles
+from adjudge.io import open_battles, read_table
+from adjudge.io.tables import TableLike, as_text
+from adjudge.ranking.counts import battles_per_model, target_battles, wins_table
 from adjudge.ranking.targets import choose_method, make_target
 from adjudge.results.ranking import BattlePlan
+from adjudge.rows.battles import code_battles
+from adjudge.rows.outcomes import code_names
+
+RULES = ("coverage", "information")
+#: Precision of the prior on a strength while planning: a standard deviation of 1.4, or 250 Elo.
+_PRIOR = 0.5
 
 
 def plan_battles(
-    pool: Any,
+    pool: TableLike,
     *,
     budget: int,
     rule: str = "coverage",
-    judged: Any = None,
+    judged: TableLike | None = None,
     verdict: str | None = None,
-    rng: Seed = 0,
+    seed: Seed = 0,
 ) -> BattlePlan:
     """Choose up to `budget` rows of `pool` (pairs or battles with model_a and model_b).
 
@@ -35,38 +39,35 @@ def plan_battles(
     >>> plan_battles({"model_a": ["x", "x", "y"], "model_b": ["y", "y", "z"]}, budget=2).appearances
     {'x': 1, 'y': 2, 'z': 1}
     """
+    count(budget, "budget", least=1)
+    one_of(rule, RULES, "rule")
+    rng = generator(seed)
     frame = read_table(pool, text=("id", "model_a", "model_b"))
     for column in ("model_a", "model_b"):
         if column not in frame.columns:
             raise DataError("pool", "is missing", column=column, remedy="name both models")
-    count(budget, "budget", least=1)
-    draw = generator(rng)
-    done: pl.DataFrame | None = None
-    if judged is not None:
-        done, _ = load_battles(judged)
-    extra_a = done["model_a"] if done is not None else pl.Series("model_a", [], dtype=pl.String)
-    extra_b = done["model_b"] if done is not None else pl.Series("model_b", [], dtype=pl.String)
+    done = None if judged is None else open_battles(judged, votes_required=False).frame
+    named = [frame] if done is None else [frame, done]
     names, a, b = code_names(
-        pl.concat([as_text(frame["model_a"]), as_text(extra_a)]),
-        pl.concat([as_text(frame["model_b"]), as_text(extra_b)]),
+        *(pl.concat([as_text(part[side]) for part in named]) for side in ("model_a", "model_b"))
     )
     n, size = len(names), frame.height
+    a, b = a[:size], b[:size]
+    different = (a >= 0) & (b >= 0) & (a != b)
+    again = np.zeros(size, dtype=bool)
     wins = None
-    dropped: dict[str, int] = {}
-    usable = (a[:size] >= 0) & (b[:size] >= 0) & (a[:size] != b[:size])
-    if not usable.all():
-        dropped["no two different models"] = int((~usable).sum())
     if done is not None:
         wins = _judged_wins(done, names, verdict)
         if "id" in done.columns and "id" in frame.columns:
-            again = frame["id"].is_in(done["id"].implode()).to_numpy() & usable
-            if again.any():
-                dropped["judged already"] = int(again.sum())
-            usable &= ~again
-    rows = np.flatnonzero(usable)
+            again = different & frame["id"].is_in(done["id"].implode()).to_numpy()
+    lost = {
+        "no two different models": int((~different).sum()),
+        "judged already": int(again.sum()),
+    }
+    rows = np.flatnonzero(different & ~again)
     if not len(rows):
         raise ArgumentError("pool", "no battle left", "give battles that are not judged yet")
-    chosen = rows[next_battles(a[rows], b[rows], n, budget=budget, rule=rule, wins=wins, rng=draw)]
+    chosen = rows[next_battles(a[rows], b[rows], n, budget=budget, rule=rule, wins=wins, seed=rng)]
     seen = battles_per_model(a[chosen], b[chosen], n)
     if wins is not None:
         seen = seen + np.round((wins + wins.T).sum(axis=1)).astype(np.int64)
@@ -75,8 +76,8 @@ def plan_battles(
         warnings.append(f"the pool holds only {len(chosen):,} battles")
     never = [names[k] for k in np.flatnonzero(seen == 0)]
     if never:
-        shown = ", ".join(never[:5])
-        warnings.append(f"{len(never)} models get no battle with this budget, such as {shown}")
+        some = ", ".join(never[:5])
+        warnings.append(f"{len(never)} models get no battle with this budget, such as {some}")
     return BattlePlan(
         rule=rule,
         budget=budget,
@@ -85,19 +86,16 @@ def plan_battles(
         appearances={names[k]: int(seen[k]) for k in range(n)},
         least=int(seen.min()),
         most=int(seen.max()),
-        seed=rng if isinstance(rng, int) else None,
-        dropped=dropped,
+        seed=seed if isinstance(seed, int) else None,
+        dropped={reason: rows for reason, rows in lost.items() if rows},
         warnings=tuple(warnings),
     )
 
 
-def _judged_wins(done: pl.DataFrame, names: tuple[str, ...], verdict: str | None) -> Any:
+def _judged_wins(done: pl.DataFrame, names: tuple[str, ...], verdict: str | None) -> FloatArray:
     """Wins of the judged battles, by the best target they offer, in the pool's numbering."""
-    battles, source = battles_from_frame(done, verdict=verdict)
-    target = make_target(
-        battles, choose_method(battles, source, verdict), source=source, named=verdict
-    )
-    values = target.values
+    battles = code_battles(done, verdict=verdict)
+    values = make_target(battles, choose_method(battles)).values
     if values is None:
         # Who met whom still counts, even where the votes speak against the judge.
         values = np.full(len(battles), 0.5)
@@ -105,3 +103,112 @@ def _judged_wins(done: pl.DataFrame, names: tuple[str, ...], verdict: str | None
     position = {name: k for k, name in enumerate(names)}
     code = np.array([position[name] for name in used.names], dtype=np.int64)
     return wins_table(code[used.a], code[used.b], y, len(names))
+
+
+def next_battles(
+    a: IntArray,
+    b: IntArray,
+    n: int,
+    *,
+    budget: int,
+    rule: str = "coverage",
+    wins: FloatArray | None = None,
+    seed: Seed = 0,
+) -> IntArray:
+    """Positions in the pool (battle k would be a[k] against b[k]) of up to `budget` battles.
+
+    `coverage` (appendix A): the model with the fewest battles so far meets, of the opponents the
+    pool still holds for it, the one with the fewest. `information`: the pair whose battle is
+    expected to lower the total variance of the strengths most, updated after each choice (greedy
+    A-optimal design under a normal prior of standard deviation 1.4, 250 Elo). In simulations
+    (12 models, 100 battles judged, 300 to choose) its squared error is 0.131 where chance leaves
+    0.197; the largest gain of log det, the other usual rule, leaves 0.251: it neglects models it
+    believes far from all others. `wins` are the battles judged already. Battles of one pair are
+    taken in random order. Choosing by pair leaves estimates of strength valid; choosing by prompt
+    content would not.
+
+    >>> a, b = np.array([0, 0, 0, 1]), np.array([1, 1, 1, 2])
+    >>> sorted(next_battles(a, b, 3, budget=2, seed=0).tolist())[-1]
+    3
+    """
+    one_of(rule, RULES, "rule")
+    budget = count(budget, "budget", least=1)
+    rng = generator(seed)
+    judged = np.zeros((n, n)) if wins is None else wins + wins.T
+    low, high = np.minimum(a, b), np.maximum(a, b)
+    shuffled = rng.permutation(len(a))
+    order = shuffled[np.argsort((low * n + high)[shuffled], kind="stable")]
+    pair, first, left = np.unique((low * n + high)[order], return_index=True, return_counts=True)
+    taken = np.zeros(len(pair), dtype=np.int64)
+    chosen = []
+    pick: _Coverage | _Information = _Coverage(pair, n, judged)
+    if rule == "information":
+        pick = _Information(pair, n, judged, wins)
+    for _ in range(min(budget, len(a))):
+        at = pick.best(taken < left)
+        chosen.append(order[first[at] + taken[at]])
+        taken[at] += 1
+        pick.took(at)
+    return np.array(chosen, dtype=np.int64)
+
+
+class _Coverage:
+    """Fewest battles first, on both sides."""
+
+    def __init__(self, pair: IntArray, n: int, judged: FloatArray) -> None:
+        self.i, self.j = pair // n, pair % n
+        self.seen = judged.sum(axis=1)
+        self.met = judged[self.i, self.j].copy()
+
+    def best(self, available: BoolArray) -> int:
+        x, y = self.seen[self.i], self.seen[self.j]
+        # Scarcest side first, then the other side, then pairs that have met least.
+        key = np.minimum(x, y) * 1e12 + np.maximum(x, y) * 1e6 + self.met
+        return int(np.argmin(np.where(available, key, np.inf)))
+
+    def took(self, at: int) -> None:
+        self.seen[self.i[at]] += 1
+        self.seen[self.j[at]] += 1
+        self.met[at] += 1
+
+
+class _Information:
+    """Greatest expected fall of the strengths' total variance, covariance kept up to date.
+
+    A battle of i and j with expected information w takes w |c|^2 / (1 + w c'd) off the trace of the
+    covariance C, where d = e_i - e_j and c = C d.
+    """
+
+    def __init__(self, pair: IntArray, n: int, judged: FloatArray, wins: FloatArray | None) -> None:
+        self.i, self.j = pair // n, pair % n
+        theta = np.zeros(n) if wins is None else fit_strengths(wins, l2=_PRIOR / 2)
+        p = expit(theta[:, None] - theta[None, :])
+        known = judged * p * (1 - p)
+        np.fill_diagonal(known, 0.0)
+        precision = np.diag(known.sum(axis=1) + _PRIOR) - known
+        self.covariance: FloatArray = np.asarray(np.linalg.inv(precision), dtype=np.float64)
+        self.squared: FloatArray = self.covariance @ self.covariance
+        # What a battle tells is p(1 - p) averaged over what the strengths may be: at the estimate
+        # alone, a model that won its first battles would look settled.
+        node, mass = np.polynomial.hermite_e.hermegauss(9)
+        apart = theta[self.i] - theta[self.j]
+        q = expit(apart[:, None] + np.sqrt(self._between(self.covariance))[:, None] * node)
+        self.weight = (q * (1 - q)) @ (mass / mass.sum())
+
+    def _between(self, table: FloatArray) -> FloatArray:
+        own = np.diag(table)
+        return np.maximum(own[self.i] + own[self.j] - 2 * table[self.i, self.j], 0.0)
+
+    def best(self, available: BoolArray) -> int:
+        w = self.weight
+        gain = w * self._between(self.squared) / (1 + w * self._between(self.covariance))
+        return int(np.argmax(np.where(available, gain, -np.inf)))
+
+    def took(self, at: int) -> None:
+        column = self.covariance[:, self.i[at]] - self.covariance[:, self.j[at]]
+        w = self.weight[at]
+        share = w / (1 + w * (column[self.i[at]] - column[self.j[at]]))
+        turned = np.outer(self.covariance @ column, column)
+        outer = np.outer(column, column)
+        self.squared += share**2 * float(column @ column) * outer - share * (turned + turned.T)
+        self.covariance -= share * outer

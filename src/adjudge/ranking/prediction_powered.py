@@ -19,9 +19,9 @@ from scipy.special import expit
 from adjudge._bradley_terry import DEFAULT_L2, fit_strengths
 from adjudge._validation import BoolArray, FloatArray, positive, same_length
 from adjudge.errors import ArgumentError
-from adjudge.ranking.bradley_terry import elo_standard_errors
-from adjudge.ranking.counts import Battles, wins_table
-from adjudge.ranking.sandwich import score_matrix
+from adjudge.ranking.bradley_terry import elo_standard_errors, score_matrix
+from adjudge.ranking.counts import wins_table
+from adjudge.rows.battles import Battles
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def prediction_powered(
     lambda is tuned for the smallest total variance of theta, within [0, 1].
     Covariance: H^-1 (Cov(g_human - lambda g_judge)/n + lambda^2 Cov(g_judge)/N) H^-1, summed by
     prompt where `battles.prompts` is given. Right for many labelled battles that were drawn at
-    random from all: not for votes that people chose to give on battles they found interesting.
+    random from all: not for votes that people chose to give on battles that interested them.
     """
     l2 = positive(l2, "l2")
     same_length(battles=battles.a, human=human, judge=judge)

@@ -1,4 +1,4 @@
-"""Which ranks a model may have, all models at once (max-|t| bootstrap of pairwise differences)."""
+"""Ranks, and which ranks a model can have: all models at once, by max-|t| of their differences."""
 
 from __future__ import annotations
 
@@ -68,3 +68,34 @@ def ranks(strength: FloatArray) -> IntArray:
     """
     ordered = np.sort(-strength)
     return np.searchsorted(ordered, -strength, side="left").astype(np.int64) + 1
+
+
+def component_ranks(strength: FloatArray, component: IntArray) -> IntArray:
+    """Ranks within each component."""
+    rank = np.zeros(len(strength), dtype=np.int64)
+    for number in np.unique(component):
+        inside = component == number
+        # Strengths equal by symmetry differ in the last bits.
+        rank[inside] = ranks(np.round(strength[inside], 9))
+    return rank
+
+
+def component_ranges(
+    theta: FloatArray,
+    replicates: FloatArray,
+    component: IntArray,
+    *,
+    confidence_level: float,
+    least_se: FloatArray | None = None,
+) -> tuple[IntArray, IntArray]:
+    """Best and worst rank of each model within its component (see `rank_ranges`)."""
+    best, worst = np.ones_like(component), np.ones_like(component)
+    for number in np.unique(component):
+        inside = np.flatnonzero(component == number)
+        best[inside], worst[inside] = rank_ranges(
+            theta[inside],
+            replicates[:, inside],
+            confidence_level=confidence_level,
+            least_se=None if least_se is None else least_se[np.ix_(inside, inside)],
+        )
+    return best, worst

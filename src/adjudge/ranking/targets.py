@@ -1,15 +1,26 @@
-"""What each battle counts for under a method: votes, verdicts, calibrated or smoothed."""
+"""What each battle counts for: votes, hard verdicts, calibrated probabilities, smoothed verdicts.
+
+`make_target` gives the targets of a whole board. A `Rule` says what every battle's target is when
+model m is left out: hard verdicts are the same in every fold; the temperature of soft targets and
+the constant of chosen smoothing are refitted.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from adjudge._validation import FloatArray
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
+from scipy.special import expit
+
+from adjudge._validation import BoolArray, FloatArray, IntArray, positive
 from adjudge.errors import ArgumentError
-from adjudge.ranking.counts import Battles
-from adjudge.ranking.soft_elo import agreement_share, smoothed_targets, soft_targets
-from adjudge.ranking.temperature import fit_temperature
+from adjudge.ranking.counts import wins_table
+from adjudge.ranking.temperature import fit_temperature, fold_temperatures
 from adjudge.results.ranking import Temperature
+from adjudge.rows.battles import Battles
 
 #: Methods that rank by what the judge said, never by votes.
 OF_JUDGE = ("soft-elo", "hard-elo", "smoothed", "prediction-powered")
@@ -17,7 +28,10 @@ OF_JUDGE = ("soft-elo", "hard-elo", "smoothed", "prediction-powered")
 
 @dataclass(frozen=True)
 class Target:
-    """A target per battle (None: infeasible, `reason` says why) and how it was made."""
+    """A target per battle (None: infeasible, `reason` says why) and how it was made.
+
+    `of_people` where it rests on votes, so that the judge's own error is inside the intervals.
+    """
 
     values: FloatArray | None
     outcome: str
@@ -26,26 +40,25 @@ class Target:
     beta_se: float | None = None
     smoothing: float | None = None
     reason: str | None = None
+    of_people: bool = False
 
 
-def choose_method(battles: Battles, source: str | None, named: str | None) -> str:
+def choose_method(battles: Battles) -> str:
     """soft-elo with scores and votes, else hard-elo with verdicts, else bt."""
-    if source is None:
+    if battles.source is None:
         return "bt"
-    graded = not source.startswith("verdicts")
-    return "soft-elo" if graded and named is None and battles.human is not None else "hard-elo"
+    graded = not battles.source.startswith("verdicts") and battles.named is None
+    return "soft-elo" if graded and battles.human is not None else "hard-elo"
 
 
 def make_target(
     battles: Battles,
     method: str,
     *,
-    source: str | None,
-    named: str | None = None,
     beta: float | None = None,
     smoothing: float | None = None,
 ) -> Target:
-    """The targets of `method`. `source` says where the judge's score came from.
+    """The targets of `method`.
 
     Temperature and smoothing constant are fitted to votes unless given. When the votes speak
     against the judge there is no target, and `reason` says why: that is a finding, not an error.
@@ -56,38 +69,200 @@ def make_target(
             "method", method, "give judge scores, probabilities or verdicts (--verdict COLUMN)"
         )
     if method == "soft-elo" and scored is not None:
-        told = f"sigma(beta s), s = {source}"
-        if beta is not None:
-            return Target(soft_targets(scored, beta), told, beta=beta)
-        if votes is None:
-            raise ArgumentError(
-                "method", method, "give human votes to fit beta, or --beta from an earlier fit"
-            )
-        found = fit_temperature(scored, votes, verdict=judged, clusters=battles.prompts)
-        if found.beta is None or found.beta <= 0:
-            return Target(None, told, found, found.beta, found.beta_se, reason=found.reason)
-        values = soft_targets(scored, found.beta)
-        return Target(values, told, found, found.beta, found.beta_se)
+        return _soft(battles, scored, beta)
     if method == "smoothed" and judged is not None:
-        return _smoothed(judged, votes, smoothing, f"smoothed verdicts, {source}")
-    use_judge = method in OF_JUDGE or named is not None or votes is None
+        return _smoothed(battles, judged, smoothing)
+    use_judge = method in OF_JUDGE or battles.named is not None or votes is None
     chosen = judged if use_judge else votes
     if chosen is None:
         raise ArgumentError("battles", "no outcome", "give winner, human_pref or --verdict COLUMN")
-    return Target(chosen, (named or f"judge, {source}") if use_judge else "votes")
+    if use_judge:
+        return Target(chosen, battles.named or f"judge, {battles.source}")
+    return Target(chosen, "votes", of_people=True)
 
 
-def _smoothed(
-    judged: FloatArray, votes: FloatArray | None, constant: float | None, told: str
-) -> Target:
+def _soft(battles: Battles, score: FloatArray, beta: float | None) -> Target:
+    outcome = f"sigma(beta s), s = {battles.source}"
+    if beta is not None:
+        return Target(soft_targets(score, beta), outcome, beta=beta)
+    if battles.human is None:
+        raise ArgumentError(
+            "method", "soft-elo", "give human votes to fit beta, or --beta from an earlier fit"
+        )
+    fit = fit_temperature(score, battles.human, verdict=battles.verdict, clusters=battles.prompts)
+    usable = fit.beta is not None and fit.beta > 0
+    values = soft_targets(score, fit.beta) if usable and fit.beta is not None else None
+    return Target(values, outcome, fit, fit.beta, fit.beta_se, reason=fit.reason)
+
+
+def _smoothed(battles: Battles, judged: FloatArray, constant: float | None) -> Target:
+    outcome = f"smoothed verdicts, {battles.source}"
     if constant is None:
-        if votes is None:
+        if battles.human is None:
             raise ArgumentError(
                 "smoothing", None, "give a constant between 0.5 and 1, or votes to choose it"
             )
-        constant, n = agreement_share(judged, votes)
+        constant, n = agreement_share(judged, battles.human)
         if constant is None or constant <= 0.5:
             share = "an unknown share" if constant is None else f"{constant:.2f}"
-            why = f"the judge's side wins {share} of {n} decided votes: nothing to smooth"
-            return Target(None, told, reason=why, smoothing=constant)
-    return Target(smoothed_targets(judged, constant), told, smoothing=constant)
+            reason = f"the judge's side wins {share} of {n} decided votes: nothing to smooth"
+            return Target(None, outcome, smoothing=constant, reason=reason)
+    return Target(smoothed_targets(judged, constant), outcome, smoothing=constant)
+
+
+def verdicts_of(battles: Battles) -> FloatArray:
+    """The judge's verdicts, which must be there."""
+    if battles.verdict is None:
+        raise ArgumentError("battles", "no verdicts", "give judge scores or verdicts")
+    return battles.verdict
+
+
+def soft_targets(score: ArrayLike, beta: float) -> FloatArray:
+    """sigma(beta s): the calibrated probability that A wins (Eq. 5).
+
+    >>> soft_targets([0.0, 2.0, -2.0], 0.5).round(3)
+    array([0.5  , 0.731, 0.269])
+    """
+    s = np.asarray(score, dtype=np.float64)
+    return np.asarray(expit(positive(beta, "beta") * s), dtype=np.float64)
+
+
+def smoothed_targets(verdict: ArrayLike, constant: float) -> FloatArray:
+    """Verdicts pulled to `constant` and 1 - `constant`, ties left at one half (appendix H).
+
+    >>> smoothed_targets([1, 0, 0.5], 0.75).tolist()
+    [0.75, 0.25, 0.5]
+    """
+    if not 0.5 < constant <= 1:
+        raise ArgumentError("smoothing", constant, "give a constant above 0.5, at most 1")
+    v = np.asarray(verdict, dtype=np.float64)
+    return 0.5 + (2 * constant - 1) * (v - 0.5)
+
+
+def agreement_share(verdict: FloatArray, human: FloatArray) -> tuple[float | None, int]:
+    """Share of votes that go the judge's way where both chose a side, and how many there are.
+
+    This is the maximum likelihood constant of label smoothing: the temperature of sign(s).
+    """
+    both = decided_by_both(verdict, human)
+    n = int(both.sum())
+    return (float((verdict[both] == human[both]).mean()), n) if n else (None, 0)
+
+
+def decided_by_both(verdict: FloatArray, human: FloatArray) -> BoolArray:
+    """Battles where the judge and people both chose a side."""
+    sides = (0.0, 1.0)
+    return np.asarray(np.isin(verdict, sides) & np.isin(human, sides))
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Targets per fold. `rows` are the battles that have one.
+
+    `targets(m)` gives those rows' targets when model m is left out, `tables(folds)` their totals as
+    (folds, n, n) tables of wins, model m's own battles included. `parameter` is what was refitted
+    in each fold (NaN where it could not be), `usable` the folds that have targets at all.
+    """
+
+    name: str
+    rows: IntArray
+    targets: Callable[[int], FloatArray]
+    tables: Callable[[IntArray], FloatArray]
+    parameter: FloatArray | None
+    usable: BoolArray
+
+
+def fixed_rule(name: str, battles: Battles, target: FloatArray) -> Rule:
+    """The same targets in every fold: people's votes, hard verdicts, a fixed smoothing."""
+    rows = np.flatnonzero(np.isfinite(target))
+    y = target[rows]
+    n = battles.n_models
+    table = wins_table(battles.a[rows], battles.b[rows], y, n)
+    return Rule(
+        name=name,
+        rows=rows,
+        targets=lambda m: y,
+        tables=lambda folds: np.repeat(table[None], len(folds), axis=0),
+        parameter=None,
+        usable=np.ones(n, dtype=bool),
+    )
+
+
+def soft_rule(battles: Battles) -> Rule:
+    """sigma(beta_m s), beta_m fitted without model m's battles."""
+    if battles.score is None or battles.human is None:
+        raise ArgumentError("method", "soft-elo", "give battles with judge scores and human votes")
+    n = battles.n_models
+    beta = fold_temperatures(battles.score, battles.human, battles.a, battles.b, n)
+    rows = np.flatnonzero(np.isfinite(battles.score))
+    a, b, s = battles.a[rows], battles.b[rows], battles.score[rows]
+    tables = soft_tables(a, b, s, n)
+    return Rule(
+        name="soft-elo",
+        rows=rows,
+        targets=lambda m: np.asarray(expit(beta[m] * s)),
+        tables=lambda folds: tables(beta[folds]),
+        parameter=beta,
+        usable=np.isfinite(beta) & (np.nan_to_num(beta) > 0),
+    )
+
+
+def soft_tables(
+    a: IntArray, b: IntArray, score: FloatArray, n: int
+) -> Callable[[FloatArray], FloatArray]:
+    """A function from temperatures to tables of wins, without a pass over the battles each time.
+
+    Battles are counted by (pair, distinct |s|) once. sigma(-x) = 1 - sigma(x), so one orientation
+    per pair is enough, and all temperatures are one sparse product.
+    """
+    flip = a > b
+    pair = np.where(flip, b * n + a, a * n + b)
+    oriented = np.where(flip, -score, score)
+    levels, level = np.unique(oriented, return_inverse=True)
+    counts = csr_array((np.ones(len(pair)), (pair, level)), shape=(n * n, len(levels)))
+    met: FloatArray = np.asarray(counts.sum(axis=1), dtype=np.float64).reshape(n, n)
+
+    def tables(beta: FloatArray) -> FloatArray:
+        p = expit(np.asarray(beta)[None, :] * levels[:, None])
+        won: FloatArray = np.asarray(counts @ p, dtype=np.float64).T.reshape(-1, n, n)
+        lost: FloatArray = met - won
+        return won + lost.swapaxes(-1, -2)
+
+    return tables
+
+
+def smoothed_rule(battles: Battles) -> Rule:
+    """Smoothing whose constant is the agreement share without model m's battles."""
+    if battles.verdict is None or battles.human is None:
+        remedy = "give battles with judge verdicts and human votes"
+        raise ArgumentError("method", "smoothed", remedy)
+    n = battles.n_models
+    both = decided_by_both(battles.verdict, battles.human)
+    agree = (battles.verdict == battles.human)[both]
+    a, b = battles.a[both], battles.b[both]
+
+    def without(values: FloatArray) -> FloatArray:
+        own = np.bincount(a, weights=values, minlength=n)
+        own += np.bincount(b, weights=values, minlength=n)
+        return np.asarray(values.sum() - own)
+
+    hits, seen = without(agree.astype(np.float64)), without(np.ones(len(agree)))
+    constant = np.full(n, np.nan)
+    np.divide(hits, seen, out=constant, where=seen > 0)
+    rows = np.flatnonzero(np.isfinite(battles.verdict))
+    v = battles.verdict[rows]
+    hard = wins_table(battles.a[rows], battles.b[rows], v, n)
+    half = (hard + hard.T) / 2
+
+    def tables(folds: IntArray) -> FloatArray:
+        stretch = (2 * constant[folds] - 1)[:, None, None]
+        return half + stretch * (hard - half)
+
+    return Rule(
+        name="smoothed",
+        rows=rows,
+        targets=lambda m: 0.5 + (2 * constant[m] - 1) * (v - 0.5),
+        tables=tables,
+        parameter=constant,
+        usable=np.isfinite(constant) & (np.nan_to_num(constant) > 0.5),
+    )

@@ -68,13 +68,14 @@ def fit_temperature(
         same_length(score=s, clusters=np.asarray(clusters))
         groups, _ = cluster_codes(np.asarray(clusters)[decided])
     problem = no_maximum(t)
+    beta = np.nan
+    if problem is None:
+        beta = float(newton_temperature(t, np.ones((1, len(t))))[0])
+        if not np.isfinite(beta):
+            problem = (
+                "the few votes against the scores are on differences near 0: beta is unbounded"
+            )
     if problem is not None:
-        return Temperature(
-            beta=None, beta_se=None, n_battles=len(t), reason=problem, warnings=(problem,)
-        )
-    beta = float(newton_temperature(t, np.ones((1, len(t))))[0])
-    if not np.isfinite(beta):
-        problem = "the few votes against the scores are on differences near 0: beta is unbounded"
         return Temperature(
             beta=None, beta_se=None, n_battles=len(t), reason=problem, warnings=(problem,)
         )
@@ -133,7 +134,7 @@ def newton_temperature(t: FloatArray, counts: FloatArray, start: float = 0.0) ->
     """One beta per row of `counts`, the weights of the signed differences `t`; NaN beyond reach.
 
     Newton kept inside a bracket: the gradient falls in beta, so its sign says on which side of the
-    root one stands, and a step that leaves the bracket is replaced by halving it. Rows must have
+    root beta is, and a step that leaves the bracket is replaced by halving it. Rows must have
     weight on both signs. Beyond 1e12 / max|t| the root counts as unbounded.
     """
     reach = float(np.abs(t).max())
@@ -152,7 +153,7 @@ def newton_temperature(t: FloatArray, counts: FloatArray, start: float = 0.0) ->
             break
         near = np.where(short, far, near)
         far = np.where(short, 4 * far, far)
-    found = side * slope(far)[0] <= 0
+    bracketed = side * slope(far)[0] <= 0
     low, high = np.minimum(near, far), np.maximum(near, far)
     beta = np.clip(np.full(len(counts), start * reach), low, high)
     for _ in range(_MAX_STEPS):
@@ -166,9 +167,9 @@ def newton_temperature(t: FloatArray, counts: FloatArray, start: float = 0.0) ->
         moved = np.where(inside, moved, (low + high) / 2)
         done = np.abs(moved - beta) <= 1e-10 * (1 + np.abs(beta))
         beta = moved
-        if done[found].all():
+        if done[bracketed].all():
             break
-    return np.where(found, beta / reach, np.nan)
+    return np.where(bracketed, beta / reach, np.nan)
 
 
 def fold_temperatures(
@@ -304,23 +305,23 @@ def _warnings(
     slope_se: float | None,
     n: int,
 ) -> tuple[str, ...]:
-    found = []
+    messages = []
     if beta <= 0:
-        found.append(
+        messages.append(
             f"beta = {beta:.3f}: people mostly prefer the side the judge scored lower; check which "
             "side is A before anything else"
         )
     elif beta - normal_quantile(0.95) * se <= 0:
-        found.append(f"beta = {beta:.3f} is not clearly above 0 (standard error {se:.3f})")
+        messages.append(f"beta = {beta:.3f} is not clearly above 0 (standard error {se:.3f})")
     if 0 < signal < LOW_SIGNAL:
-        found.append(
+        messages.append(
             f"low beta: a typical battle's target is only {expit(signal):.2f}; the scores say "
             "little about people's preference and soft targets compress the leaderboard"
         )
     flat = slope is None or slope_se is None or slope < normal_quantile(0.9) * slope_se
     if n and flat and beta > 0:
-        found.append(
+        messages.append(
             "agreement with people does not clearly grow with the score difference: soft targets "
             "have no signal to use; compare with hard-elo and smoothed by --evaluate"
         )
-    return tuple(found)
+    return tuple(messages)

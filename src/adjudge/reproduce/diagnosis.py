@@ -2,7 +2,7 @@
 
 The paper's judges' answers are not in SummEval. What SummEval has is people: three experts, whom
 the paper calls human, and five crowd workers, whose mean serves here as the one judge that comes
-with the data. A file of LLM judges' scores on SummEval can be given beside it.
+with the data. A file of LLM judges' scores on SummEval can be given too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import polars as pl
 
 from adjudge._validation import count
 from adjudge.diagnosis import count_cycles, diagnose_scores, diagnose_transitivity
-from adjudge.diagnosis.tournaments import build_tournaments
 from adjudge.io import read_public
 from adjudge.io.tables import TableLike
 from adjudge.results.diagnosis import ScoreDiagnosis, Transitivity
@@ -28,6 +27,7 @@ from adjudge.results.diagnosis_reproduction import (
     ReproducedWidth,
     WidthSignal,
 )
+from adjudge.rows.tournaments import build_tournaments
 from adjudge.simulate.scores import simulate_scores
 from adjudge.simulate.tournaments import simulate_tournaments
 
@@ -92,8 +92,8 @@ NOTES = (
     "Table 2 is not reproduced: it takes the paper's own pairwise answers, which are not published",
     "the paper's caption of Table 1 has every median at 0; the table itself has 1.8 % twice",
     "published judges are other models than those tried here: compare patterns, not cells",
-    "the paper calibrates row by row; rows of one document are alike, so documents are weighed "
-    "beside it",
+    "the paper calibrates row by row; rows of one document are alike, so sets that weigh documents "
+    "are shown too",
 )
 #: Noise of the simulated scores: two criteria that can be judged and two that can hardly be.
 _CRITERION_NOISE = {"coherence": 0.9, "consistency": 1.6, "fluency": 1.8, "relevance": 0.6}
@@ -123,15 +123,15 @@ def reproduce_diagnosis(
             judges=_JUDGE_NOISE,
             seed=seed,
         )
-        told = "simulator" if weigh == "documents" else "simulator, rows"
-        sets[told] = diagnose_scores(
-            drawn.frame, alphas=ALPHAS, weigh=weigh, splits=splits, rng=seed
+        name = "simulator" if weigh == "documents" else "simulator, rows"
+        sets[name] = diagnose_scores(
+            drawn.frame, alphas=ALPHAS, weigh=weigh, splits=splits, seed=seed
         )
     if summeval is not None:
         people = crowd_as_judge(summeval, paper_size=paper_size)
-        sets["SummEval, crowd"] = diagnose_scores(people, alphas=ALPHAS, splits=splits, rng=seed)
+        sets["SummEval, crowd"] = diagnose_scores(people, alphas=ALPHAS, splits=splits, seed=seed)
     if scores is not None:
-        sets["your judges"] = diagnose_scores(scores, alphas=ALPHAS, splits=splits, rng=seed)
+        sets["your judges"] = diagnose_scores(scores, alphas=ALPHAS, splits=splits, seed=seed)
     rows, cycles = _cycles(seed)
     return DiagnosisRun(
         summary=DiagnosisReproduction(
@@ -143,14 +143,14 @@ def reproduce_diagnosis(
                     judge=group.judge or "",
                     criterion=group.criterion or "",
                     method=group.method,
-                    weigh=found.weigh,
+                    weigh=result.weigh,
                     alpha=group.alpha,
                     coverage=group.coverage,
                     mean_size=group.mean_size,
                     spearman=group.spearman,
                 )
-                for data, found in sets.items()
-                for group in found.groups
+                for data, result in sets.items()
+                for group in result.groups
             ),
             widths=tuple(
                 ReproducedWidth(
@@ -160,12 +160,12 @@ def reproduce_diagnosis(
                     pooled=entry.pooled,
                     within=entry.within,
                 )
-                for data, found in sets.items()
-                for entry in found.pooled
+                for data, result in sets.items()
+                for entry in result.pooled
                 if entry.alpha == 0.1 and entry.method != "constant"
             ),
             signals=tuple(
-                signal for data, found in sets.items() for signal in width_signals(data, found)
+                signal for data, result in sets.items() for signal in width_signals(data, result)
             ),
             published_signals=tuple(
                 WidthSignal(
@@ -198,9 +198,9 @@ def published_sets() -> tuple[PublishedSets, ...]:
     )
 
 
-def width_signals(data: str, found: ScoreDiagnosis) -> list[WidthSignal]:
+def width_signals(data: str, result: ScoreDiagnosis) -> list[WidthSignal]:
     """Tables 3 and 4 of one diagnosis: means over judges, and over pairs of them."""
-    groups = [g for g in found.groups if g.alpha == 0.1 and g.method != "constant"]
+    groups = [g for g in result.groups if g.alpha == 0.1 and g.method != "constant"]
     return [
         WidthSignal(
             data=data,
@@ -212,7 +212,7 @@ def width_signals(data: str, found: ScoreDiagnosis) -> list[WidthSignal]:
             agreement=_mean(
                 [
                     pair.spearman
-                    for pair in found.agreement
+                    for pair in result.agreement
                     if (pair.method, pair.criterion, pair.alpha) == (method, criterion, 0.1)
                 ]
             ),
@@ -246,10 +246,10 @@ def _cycles(seed: int) -> tuple[tuple[ReproducedCycles, ...], Transitivity]:
     rows, frames = [], []
     for judge, by_criterion in CYCLES.items():
         for at, (criterion, (rate, share)) in enumerate(zip(CRITERIA, by_criterion, strict=True)):
-            noise, strewn = _noise_for(rate, seed + at)
+            noise, chance_share = _noise_for(rate, seed + at)
             frame = _judge(noise, DOCUMENTS, seed + at, f"simulated, as {judge}", criterion)
             frames.append(frame)
-            [found] = diagnose_transitivity(frame, replicates=1, worst=0).groups
+            [group] = diagnose_transitivity(frame, replicates=1, worst=0).groups
             largest, median = EXTREMES[judge] if criterion == "coherence" else (None, None)
             rows.append(
                 ReproducedCycles(
@@ -259,14 +259,14 @@ def _cycles(seed: int) -> tuple[tuple[ReproducedCycles, ...], Transitivity]:
                     published_share=share,
                     published_max=largest,
                     published_median=median,
-                    chance_share=strewn,
-                    rate=found.mean_rate or 0.0,
-                    share=found.share_with_cycle or 0.0,
-                    max=found.max_rate or 0.0,
-                    median=found.median_rate or 0.0,
+                    chance_share=chance_share,
+                    rate=group.mean_rate or 0.0,
+                    share=group.share_with_cycle or 0.0,
+                    max=group.max_rate or 0.0,
+                    median=group.median_rate or 0.0,
                 )
             )
-    return tuple(rows), diagnose_transitivity(pl.concat(frames), replicates=50, rng=seed)
+    return tuple(rows), diagnose_transitivity(pl.concat(frames), replicates=50, seed=seed)
 
 
 @cache
@@ -275,9 +275,9 @@ def _noise_for(rate: float, seed: int) -> tuple[float, float]:
 
     def measured(noise: float) -> tuple[float, float]:
         drawn = _judge(noise, 200, seed, "judge", "criterion", repeats=1)
-        [found] = build_tournaments(drawn)
+        [cycles] = build_tournaments(drawn)
         rates = np.array(
-            [count_cycles(found.matrix(at)[0]).rate or 0.0 for at in range(len(found.documents))]
+            [count_cycles(cycles.matrix(at)[0]).rate or 0.0 for at in range(len(cycles.documents))]
         )
         return float(rates.mean()), float((rates > 0).mean())
 

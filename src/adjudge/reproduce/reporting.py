@@ -1,6 +1,6 @@
 """The reporting paper's Figures 3 to 6 and 9 to 16.
 
-Everything is counts and closed forms, so 21 rates times 10,000 replications are one array call.
+Everything is counts and closed forms, so 21 rates times 10,000 repeats are one array call.
 """
 
 from __future__ import annotations
@@ -12,15 +12,14 @@ from scipy.stats import binom
 
 from adjudge._stats import normal_quantile
 from adjudge._validation import FloatArray, count, open_unit
-from adjudge.estimation.allocation import split_arrays
+from adjudge.estimation.allocation import proposition_61, split_arrays
 from adjudge.estimation.misclassification import corrected_interval, corrected_rate
-from adjudge.estimation.variances import proposition_61
 from adjudge.results.reporting import (
     Claim,
     LengthCurve,
     ReportingReproduction,
-    Shifted,
-    Simulated,
+    ShiftBias,
+    Simulation,
     SingleRun,
 )
 from adjudge.simulate.binary import draw_counts
@@ -37,31 +36,30 @@ CURVES = (0.3, 0.5, 0.7, 0.9)
 
 
 def reproduce_reporting(
-    *, replications: int = 10_000, confidence_level: float = 0.95, seed: int = 0
+    *, repeats: int = 10_000, confidence_level: float = 0.95, seed: int = 0
 ) -> ReportingReproduction:
-    """The whole simulation: eight settings, label shift, and the paper's statements beside ours.
+    """The whole simulation: eight settings, label shift, and the paper's statements next to ours.
 
-    >>> found = reproduce_reporting(replications=50)
-    >>> [one.figure for one in found.settings]
+    >>> result = reproduce_reporting(repeats=50)
+    >>> [one.figure for one in result.settings]
     ['9', '10', '11', '12', '13', '14', '15', '16']
     """
-    count(replications, "replications", least=10)
+    count(repeats, "repeats", least=10)
     level = open_unit(confidence_level, "confidence_level")
     rng = np.random.default_rng(seed)
     settings = tuple(
-        simulate_setting(figure, m, q0, q1, replications, level, rng)
-        for figure, m, q0, q1 in SETTINGS
+        simulate_setting(figure, m, q0, q1, repeats, level, rng) for figure, m, q0, q1 in SETTINGS
     )
-    shift = simulate_shift(replications, rng)
+    shift = simulate_shift(repeats, rng)
     return ReportingReproduction(
-        replications=replications,
+        repeats=repeats,
         confidence_level=level,
         seed=seed,
         settings=settings,
         shift=shift,
         lengths=tuple(length_curve(p, level) for p in CURVES),
         single_run=one_run(200, 0.7, 0.9, level, rng),
-        claims=_claims(settings, shift, level, replications),
+        claims=_claims(settings, shift, level, repeats),
         notes=(
             "the paper prints no table for the simulation: its figures are compared with its text",
         ),
@@ -73,16 +71,16 @@ def simulate_setting(
     m: int,
     q0: float,
     q1: float,
-    replications: int,
+    repeats: int,
     level: float,
     rng: np.random.Generator,
-) -> Simulated:
+) -> Simulation:
     """One setting: mean estimates, coverage and length, equal split and Algorithm 1."""
     theta = RATES[:, None]
     z = normal_quantile(level)
     half_m = m // 2
     k, c0, c1 = draw_counts(
-        RATES, q0, q1, n=N, m0=half_m, m1=half_m, replications=replications, seed=rng
+        RATES, q0, q1, n=N, m0=half_m, m1=half_m, replications=repeats, seed=rng
     )
     p = k / N
     equal = corrected_interval(
@@ -96,22 +94,22 @@ def simulate_setting(
     m0, m1 = split_arrays(m, p, (pilot0 + 1) / (PILOT + 2), (pilot1 + 1) / (PILOT + 2), pilot=PILOT)
     a0, a1 = pilot0 + rng.binomial(m0 - PILOT, q0), pilot1 + rng.binomial(m1 - PILOT, q1)
     adaptive = corrected_interval(p, a0 / m0, a1 / m1, N, m0, m1, confidence_level=level)
-    return Simulated(
+    return Simulation(
         figure=figure,
         n=N,
         m=m,
         specificity=q0,
         sensitivity=q1,
-        rates=_listed(RATES),
-        naive=_listed(p.mean(axis=1)),
-        corrected=_listed(rate.mean(axis=1)),
-        coverage_naive=_listed(naive_hit.mean(axis=1)),
-        coverage=_listed(((equal.low <= theta) & (theta <= equal.high)).mean(axis=1)),
-        coverage_adaptive=_listed(
+        rates=_floats(RATES),
+        naive=_floats(p.mean(axis=1)),
+        corrected=_floats(rate.mean(axis=1)),
+        coverage_naive=_floats(naive_hit.mean(axis=1)),
+        coverage=_floats(((equal.low <= theta) & (theta <= equal.high)).mean(axis=1)),
+        coverage_adaptive=_floats(
             ((adaptive.low <= theta) & (theta <= adaptive.high)).mean(axis=1)
         ),
-        length_equal=_listed((equal.high - equal.low).mean(axis=1)),
-        length_adaptive=_listed((adaptive.high - adaptive.low).mean(axis=1)),
+        length_equal=_floats((equal.high - equal.low).mean(axis=1)),
+        length_adaptive=_floats((adaptive.high - adaptive.low).mean(axis=1)),
     )
 
 
@@ -123,20 +121,20 @@ def one_run(m: int, q0: float, q1: float, level: float, rng: np.random.Generator
     low, high, _ = corrected_interval(p, s0, s1, N, half_m, half_m, confidence_level=level)
     half = normal_quantile(level) * np.sqrt(p * (1 - p) / N)
     return SingleRun(
-        naive=_listed(p),
-        naive_low=_listed(p - half),
-        naive_high=_listed(p + half),
-        corrected=_listed(corrected_rate(p, s0, s1).estimate),
-        low=_listed(low),
-        high=_listed(high),
+        naive=_floats(p),
+        naive_low=_floats(p - half),
+        naive_high=_floats(p + half),
+        corrected=_floats(corrected_rate(p, s0, s1).estimate),
+        low=_floats(low),
+        high=_floats(high),
     )
 
 
-def simulate_shift(replications: int, rng: np.random.Generator) -> Shifted:
+def simulate_shift(repeats: int, rng: np.random.Generator) -> ShiftBias:
     """Figure 5 and appendix D: test rate 0.5, labelled rows from 0.25 to 0.75, q = (0.7, 0.9)."""
     q0, q1, m, theta = 0.7, 0.9, 200, 0.5
     calibration = np.linspace(0.25, 0.75, 11)
-    shape = (len(calibration), replications)
+    shape = (len(calibration), repeats)
     m1 = np.clip(rng.binomial(m, calibration[:, None], shape), 1, m - 1)
     m0 = m - m1
     c1, c0 = rng.binomial(m1, q1), rng.binomial(m0, q0)
@@ -154,10 +152,10 @@ def simulate_shift(replications: int, rng: np.random.Generator) -> Shifted:
         "(v) misclassification": corrected_rate(p, c0 / m0, c1 / m1).estimate,
         "ppi++": weight * p + m1 / m - weight * said / m,
     }
-    return Shifted(
-        calibration_rates=_listed(calibration),
+    return ShiftBias(
+        calibration_rates=_floats(calibration),
         test_rate=theta,
-        bias={name: _listed(values.mean(axis=1) - theta) for name, values in estimates.items()},
+        bias={name: _floats(values.mean(axis=1) - theta) for name, values in estimates.items()},
     )
 
 
@@ -173,13 +171,13 @@ def length_curve(p: float, level: float = 0.95) -> LengthCurve:
     return LengthCurve(
         judge_rate=p,
         labels=tuple(int(size) for size in m),
-        equal=_listed(equal.high - equal.low),
-        adaptive=_listed(adaptive.high - adaptive.low),
+        equal=_floats(equal.high - equal.low),
+        adaptive=_floats(adaptive.high - adaptive.low),
     )
 
 
 def _claims(
-    settings: tuple[Simulated, ...], shift: Shifted, level: float, replications: int
+    settings: tuple[Simulation, ...], shift: ShiftBias, level: float, repeats: int
 ) -> tuple[Claim, ...]:
     main = next(s for s in settings if (s.m, s.specificity, s.sensitivity) == (200, 0.7, 0.9))
     gap = np.array(main.naive) - np.array(main.rates)
@@ -187,7 +185,7 @@ def _claims(
     curve = length_curve(0.3, level)
     enough = next((m for m, w in zip(curve.labels, curve.equal, strict=True) if w < 0.1), None)
     covered = [c for s in settings for c in s.coverage]
-    floor = float(binom.ppf(1e-3 / len(covered), replications, level)) / replications
+    floor = float(binom.ppf(1e-3 / len(covered), repeats, level)) / repeats
     blind = sum(c < 0.05 for c in main.coverage_naive)
     shorter = [
         a < e for s in settings for a, e in zip(s.length_adaptive, s.length_equal, strict=True)
@@ -214,7 +212,7 @@ def _claims(
         ),
         Claim(
             where="Figures 6b, 9 to 16",
-            claim="coverage of the 95 % interval over all rates and settings",
+            claim=f"coverage of the {100 * level:g} % interval over all rates and settings",
             paper="close to 0.95",
             ours=f"{min(covered):.3f} to {max(covered):.3f}",
             agrees=min(covered) >= floor,
@@ -251,5 +249,5 @@ def _claims(
     )
 
 
-def _listed(values: FloatArray) -> tuple[float, ...]:
+def _floats(values: FloatArray) -> tuple[float, ...]:
     return tuple(float(value) for value in values)

@@ -45,14 +45,13 @@ def arena_protocol(
     share = open_unit(calibration, "calibration")
     count(splits, "splits", least=1)
     frame, name = read_table(data), source_name(data)
-    dropped: dict[str, int] = {}
     if {"model_a", "model_b"} <= set(frame.columns):
-        rows = _oriented(frame, judge_column, human_column, name, dropped)
+        rows, dropped = _battle_rows(frame, judge_column, human_column, name)
     else:
-        rows = _flat(frame, judge_column, human_column, by, name, dropped)
+        rows, dropped = _model_rows(frame, judge_column, human_column, by, name)
     rng = np.random.default_rng(seed)
-    found = [
-        _model_row(
+    models = [
+        _protocol_row(
             str(model),
             part["judge"].to_numpy(),
             part["human"].to_numpy(),
@@ -64,22 +63,22 @@ def arena_protocol(
         for (model,), part in rows.group_by(["model"], maintain_order=True)
         if part.height >= 20
     ]
-    small = rows["model"].n_unique() - len(found)
+    small = rows["model"].n_unique() - len(models)
     return ReportingReproduction(
-        replications=0,
+        repeats=0,
         confidence_level=level,
         seed=seed,
         settings=(),
         shift=None,
         claims=(),
-        protocol=tuple(sorted(found, key=lambda row: -row.rows)),
+        protocol=tuple(sorted(models, key=lambda row: -row.rows)),
         splits=splits,
-        notes=(f"{small} models with fewer than 20 rows left out",) if small else (),
+        notes=(f"{small} models with fewer than 20 rows are left out",) if small else (),
         dropped=dropped,
     )
 
 
-def _model_row(
+def _protocol_row(
     model: str,
     judge: IntArray,
     human: IntArray,
@@ -126,9 +125,10 @@ def _model_row(
     )
 
 
-def _flat(
-    frame: pl.DataFrame, judge: str, human: str, by: str, name: str, dropped: dict[str, int]
-) -> pl.DataFrame:
+def _model_rows(
+    frame: pl.DataFrame, judge: str, human: str, by: str, name: str
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Model, judge and human as 0 and 1, and how many rows were left out, by reason."""
     _need(frame, (judge, human, by), name)
     rows = frame.select(
         pl.col(by).cast(pl.String).alias("model"),
@@ -136,15 +136,14 @@ def _flat(
         pl.col(human).cast(pl.Float64, strict=False).alias("human"),
     )
     whole = pl.col("judge").is_in([0.0, 1.0]) & pl.col("human").is_in([0.0, 1.0])
-    kept = rows.filter(whole)
-    if kept.height < rows.height:
-        dropped["verdict or label is not 0 or 1"] = rows.height - kept.height
-    return kept.with_columns(pl.col("judge", "human").cast(pl.Int64))
+    kept = rows.filter(whole).with_columns(pl.col("judge", "human").cast(pl.Int64))
+    return kept, _lost(rows, kept, "verdict or label is not 0 or 1")
 
 
-def _oriented(
-    frame: pl.DataFrame, judge: str, human: str, name: str, dropped: dict[str, int]
-) -> pl.DataFrame:
+def _battle_rows(
+    frame: pl.DataFrame, judge: str, human: str, name: str
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """The same from battles, each seen once from either model's side."""
     _need(frame, (judge, human), name)
     text = frame.select(
         "model_a",
@@ -160,15 +159,19 @@ def _oriented(
     ]
     rows = text.with_columns(decided)
     kept = rows.filter(pl.col("judge").is_not_null() & pl.col("human").is_not_null())
-    if kept.height < rows.height:
-        dropped["tie, or no winner named"] = rows.height - kept.height
     first = kept.select(pl.col("model_a").alias("model"), "judge", "human")
     second = kept.select(
         pl.col("model_b").alias("model"),
         (1 - pl.col("judge")).alias("judge"),
         (1 - pl.col("human")).alias("human"),
     )
-    return pl.concat([first, second]).with_columns(pl.col("judge", "human").cast(pl.Int64))
+    both = pl.concat([first, second]).with_columns(pl.col("judge", "human").cast(pl.Int64))
+    return both, _lost(rows, kept, "tie, or no winner named")
+
+
+def _lost(before: pl.DataFrame, after: pl.DataFrame, reason: str) -> dict[str, int]:
+    lost = before.height - after.height
+    return {reason: lost} if lost else {}
 
 
 def _need(frame: pl.DataFrame, columns: tuple[str, ...], name: str) -> None:

@@ -1,7 +1,7 @@
 """SCOPE (arXiv 2602.13110): its protocol on data you have and on the simulator.
 
 MT-Bench, RewardBench and Chatbot Arena are not shipped. Give judgments of them (or the pairs and
-a judge), and the paper's figures are printed beside yours.
+a judge), and the paper's figures are printed next to yours.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ PUBLISHED: tuple[PublishedRisk, ...] = (
 NOTES = (
     "as in the paper, vanilla, heuristic and naive use one random order, scope both",
     "published risk is the mean error share over splits; the paper's theorem speaks of the ratio, "
-    "which stands beside it here and may be above alpha",
+    "which has its own column here and can be above alpha",
     "published figures are those of the paper's text and of a summary of it, which alone has the "
     "vanilla and heuristic rows, Qwen2.5-32B's risks and Llama-3.1-70B on Chatbot Arena; for "
     "Qwen2.5-7B at alpha 0.05 the text has coverage 0.018 on MT-Bench, the summary 2.4 % without "
@@ -82,7 +82,7 @@ def reproduce_scope(
     *,
     judge: str | None = None,
     n: int = 2000,
-    n_splits: int = 1000,
+    splits: int = 1000,
     seed: int = 0,
     **asking: Any,
 ) -> ScopeReproduction:
@@ -93,18 +93,18 @@ def reproduce_scope(
     takes, a store for example), in our format or as published. The simulator always runs, so that
     the protocol can be seen to work without any data: its figures are no paper's.
 
-    >>> done = reproduce_scope(n=200, n_splits=20)
+    >>> done = reproduce_scope(n=200, splits=20)
     >>> [(one.dataset, one.n_sampled) for one in done.datasets]
     [('simulator', 200)]
     """
     count(n, "n", least=20)
-    sets = [_simulated(n, n_splits, seed)]
+    sets = [_simulated(n, splits, seed)]
     for name, source in (data or {}).items():
         frame, available = _judgments(name, source, judge, n, seed, asking)
-        sets.append(_reproduce(name, frame, available, n, n_splits, seed))
+        sets.append(_reproduce(name, frame, available, n, splits, seed))
     return ScopeReproduction(
         n_wanted=n,
-        n_splits=n_splits,
+        splits=splits,
         seed=seed,
         datasets=tuple(sets),
         published=PUBLISHED,
@@ -118,18 +118,13 @@ def published_for(dataset: str, judge: str) -> list[PublishedRisk]:
     >>> len(published_for("mt-bench", "openai:Qwen2.5-7B-Instruct"))
     8
     """
-    squeezed = _squeeze(judge)
-    return [
-        row
-        for row in PUBLISHED
-        if _squeeze(row.dataset) in _squeeze(dataset) and _squeeze(row.judge) in squeezed
-    ]
+    return [row for row in PUBLISHED if row.is_of(dataset, judge)]
 
 
-def _simulated(n: int, n_splits: int, seed: int) -> ReproducedSet:
+def _simulated(n: int, splits: int, seed: int) -> ReproducedSet:
     frame = read_judgments(two_order_judge(n, seed=seed))
     frame = frame.with_columns(judge=pl.lit("simulated"))
-    return _reproduce(SIMULATOR, frame, n, n, n_splits, seed)
+    return _reproduce(SIMULATOR, frame, n, n, splits, seed)
 
 
 def _judgments(
@@ -160,14 +155,14 @@ def _decided(name: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _reproduce(
-    name: str, frame: pl.DataFrame, available: int, n: int, n_splits: int, seed: int
+    name: str, frame: pl.DataFrame, available: int, n: int, splits: int, seed: int
 ) -> ReproducedSet:
     kept = _sample(frame.select("id").unique(maintain_order=True), n, seed)
     rows = frame.join(kept, on="id", how="semi", maintain_order="left")
     # The paper splits by item; repeated prompts are not held together.
-    seen = evaluate(rows, n_splits=n_splits, cluster=None, seed=seed)
+    evaluation = evaluate(rows, splits=splits, cluster=None, seed=seed)
     return ReproducedSet(
-        dataset=name, n_available=available, n_sampled=kept.height, evaluation=seen
+        dataset=name, n_available=available, n_sampled=kept.height, evaluation=evaluation
     )
 
 
@@ -177,7 +172,3 @@ def _sample(rows: pl.DataFrame, n: int, seed: int) -> pl.DataFrame:
         return ordered
     pick = np.sort(np.random.default_rng(seed).permutation(ordered.height)[:n])
     return ordered.filter(pl.Series(np.isin(np.arange(ordered.height), pick)))
-
-
-def _squeeze(name: str) -> str:
-    return "".join(letter for letter in name.lower() if letter.isalnum())

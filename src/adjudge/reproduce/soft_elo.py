@@ -17,15 +17,12 @@ from adjudge._bradley_terry import DEFAULT_L2, fit_strengths, to_elo
 from adjudge._validation import FloatArray, count, exact_level, generator, positive
 from adjudge.diagnosis import family_of, family_scores
 from adjudge.errors import DataError
+from adjudge.io import open_battles
 from adjudge.ranking import (
-    Battles,
-    battles_from_frame,
-    cohen_kappa,
     evaluation_rules,
     fit_temperature,
     hold_out_each,
     human_reference,
-    load_battles,
     rank_correlations,
     residuals,
     soft_targets,
@@ -43,6 +40,8 @@ from adjudge.results.ranking_reproduction import (
     SoftEloReproduction,
     SoftEloRow,
 )
+from adjudge.rows.agreement import cohen_kappa
+from adjudge.rows.battles import Battles, code_battles
 
 #: Languages with fewer prompts than this are left out of Table 6.
 FEWEST_PROMPTS = 50
@@ -65,21 +64,20 @@ def reproduce_soft_elo(
     exact_level(alpha)
     count(splits, "splits", least=1)
     count(replicates, "replicates", least=2)
-    rows, found_languages = [], []
+    rows, languages = [], []
     for path in _files(Path(source)):
-        frame, _ = load_battles(path)
-        language = "language" if "language" in frame.columns else None
-        battles, _ = battles_from_frame(frame, group=language)
+        frame = open_battles(path, votes_required=False).frame
+        battles = code_battles(frame, by="language" if "language" in frame.columns else None)
         corpus, judge = _names(path)
         row, beta = _row(battles, corpus, judge, l2, alpha, splits, replicates, seed)
         rows.append(row)
         if beta is not None:
-            found_languages += _languages(battles, corpus, beta, l2)
+            languages += _languages(battles, corpus, beta, l2)
     order = {name: k for k, name in enumerate(published.CORPORA)}
     rows.sort(key=lambda row: (order.get(row.corpus, 9), -(row.hard_mae or 0.0)))
     return SoftEloReproduction(
         rows=tuple(rows),
-        languages=_averaged(found_languages),
+        languages=_averaged(languages),
         l2=l2,
         alpha=alpha,
         splits=splits,
@@ -97,11 +95,11 @@ def _files(source: Path) -> list[Path]:
         return [source]
     if not source.is_dir():
         raise DataError(source, "no such folder", remedy="give the release's data folder")
-    found = sorted(source.rglob("annotations_*.csv*"))
-    found += [path for path in sorted(source.glob("*annotations*.csv*")) if path not in found]
-    if not found:
+    paths = sorted(source.rglob("annotations_*.csv*"))
+    paths += [path for path in sorted(source.glob("*annotations*.csv*")) if path not in paths]
+    if not paths:
         raise DataError(source, "has no annotations_*.csv", remedy="give the release's data folder")
-    return found
+    return paths
 
 
 def _names(path: Path) -> tuple[str, str]:
@@ -122,22 +120,22 @@ def _row(
 ) -> tuple[SoftEloRow, float | None]:
     if battles.human is None or battles.score is None or battles.verdict is None:
         raise DataError(f"{corpus}/{judge}", "has no votes or no scores")
-    draw = generator(seed)
+    rng = generator(seed)
     human = human_reference(battles, l2=l2)
     held: dict[str, Residuals] = {}
     intervals: dict[str, ConformalRow] = {}
     for rule in evaluation_rules(battles):
         resamples = replicates if rule.name in ("hard-elo", "soft-elo") else 0
-        found = residuals(
-            hold_out_each(battles, rule, l2=l2, replicates=resamples, rng=draw), human
+        held[rule.name] = residuals(
+            hold_out_each(battles, rule, l2=l2, replicates=resamples, seed=rng), human
         )
-        held[rule.name] = found
         if resamples:
             # The same seed, so that both methods are tested on the same splits.
-            intervals[rule.name] = split_conformal(found, alpha=alpha, splits=splits, rng=seed)
+            intervals[rule.name] = split_conformal(
+                held[rule.name], alpha=alpha, splits=splits, seed=seed
+            )
     temperature = fit_temperature(battles.score, battles.human, verdict=battles.verdict)
-    hard, soft = held["hard-elo"], held.get("soft-elo")
-    hard_interval, soft_interval = intervals["hard-elo"], intervals.get("soft-elo")
+    soft = held.get("soft-elo")
     known = np.abs(battles.score[np.isfinite(battles.score)])
     row = SoftEloRow(
         corpus=corpus,
@@ -146,39 +144,46 @@ def _row(
         models=battles.n_models,
         mean_score=float(known.mean()) if len(known) else None,
         kappa=cohen_kappa(battles.verdict, battles.human),
-        beta=soft.mean_parameter if soft is not None else None,
+        beta=None if soft is None else soft.mean_parameter,
         ece=temperature.ece,
-        hard_mae=hard.mae,
-        soft_mae=soft.mae if soft is not None else None,
-        hard_spearman=hard.rank_correlations()[0],
-        soft_spearman=soft.rank_correlations()[0] if soft is not None else None,
-        hard_width=hard_interval.median_width,
-        soft_width=soft_interval.median_width if soft_interval is not None else None,
-        hard_coverage=hard_interval.coverage,
-        soft_coverage=soft_interval.coverage if soft_interval is not None else None,
         smoothed={
-            name.removeprefix("smoothed "): found.mae
-            for name, found in held.items()
+            name.removeprefix("smoothed "): one.mae
+            for name, one in held.items()
             if name.startswith("smoothed ")
         },
         chosen_smoothing_mae=held["smoothed"].mae,
-        hard_quarters=loo_row(hard).residual_by_quarter,
-        soft_quarters=loo_row(soft).residual_by_quarter if soft is not None else (),
-        hard_family=family_residuals(judge, hard),
-        soft_family=family_residuals(judge, soft) if soft is not None else None,
-        warnings=(*temperature.warnings, *_unbounded(hard_interval)),
+        warnings=(*temperature.warnings, *_unbounded(intervals["hard-elo"])),
+        **_measured("hard", judge, held["hard-elo"], intervals["hard-elo"]),
+        **_measured("soft", judge, soft, intervals.get("soft-elo")),
         **_published(corpus, judge),
     )
     return row, temperature.beta
 
 
-def family_residuals(judge: str, found: Residuals) -> FamilyResiduals | None:
+def _measured(
+    prefix: str, judge: str, held: Residuals | None, row: ConformalRow | None
+) -> dict[str, Any]:
+    """What one method measured, by the names of SoftEloRow's fields."""
+    values: dict[str, Any] = dict.fromkeys(("mae", "spearman", "width", "coverage"))
+    if held is not None and row is not None:
+        values = {
+            "mae": held.mae,
+            "spearman": held.rank_correlations()[0],
+            "width": row.median_width,
+            "coverage": row.coverage,
+            "quarters": loo_row(held).residual_by_quarter,
+            "family": family_residuals(judge, held),
+        }
+    return {f"{prefix}_{name}": value for name, value in values.items()}
+
+
+def family_residuals(judge: str, held: Residuals) -> FamilyResiduals | None:
     """Appendix F.1 in Elo: None where the judge's family is not known or has no model here."""
     own = family_of(judge)
     if own is None:
         return None
-    mine = [family_of(name) == own for name in found.names]
-    seen = family_scores(found.values, found.names, mine, family=own)
+    mine = [family_of(name) == own for name in held.names]
+    seen = family_scores(held.values, held.names, mine, family=own)
     if seen.excess is None:
         return None
     return FamilyResiduals(
@@ -207,40 +212,18 @@ def _unbounded(row: ConformalRow) -> tuple[str, ...]:
 
 def _published(corpus: str, judge: str) -> dict[str, Any]:
     """The paper's numbers for this row, by the names of SoftEloRow's fields."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     if corpus == "lmarena100k" and judge in published.MAIN:
-        score, kappa, rho, hard, soft, beta, change, ece = published.MAIN[judge]
-        cover_hard, width_hard, cover_soft, width_soft = published.CONFORMAL[judge]
-        found = {
-            "mean_score": score,
-            "kappa": kappa,
-            "beta": beta,
-            "ece": ece,
-            "hard_mae": hard,
-            "soft_mae": soft,
-            "hard_spearman": rho,
-            "soft_spearman": round(rho + change, 3),
-            "hard_width": width_hard,
-            "soft_width": width_soft,
-            "hard_coverage": cover_hard,
-            "soft_coverage": cover_soft,
-            "smoothed": published.SMOOTHING[judge],
-        }
+        values = dict(zip(published.MAIN_FIELDS, published.MAIN[judge], strict=True))
+        values["soft_spearman"] = round(values["hard_spearman"] + values.pop("change"), 3)
+        values |= zip(published.CONFORMAL_FIELDS, published.CONFORMAL[judge], strict=True)
+        values["smoothed"] = published.SMOOTHING[judge]
     elif judge in published.REPLICATION.get(corpus, {}):
-        kappa, beta, hard, soft, rho, rho_soft, ece = published.REPLICATION[corpus][judge]
-        found = {
-            "kappa": kappa,
-            "beta": beta,
-            "ece": ece,
-            "hard_mae": hard,
-            "soft_mae": soft,
-            "hard_spearman": rho,
-            "soft_spearman": rho_soft,
-        }
-        widths = published.REPLICATION_WIDTHS[corpus].get(judge)
-        if widths is not None:
-            found |= {"hard_width": widths[0], "soft_width": widths[1]}
-    return {f"published_{name}": value for name, value in found.items()}
+        numbers = published.REPLICATION[corpus][judge]
+        values = dict(zip(published.REPLICATION_FIELDS, numbers, strict=True))
+        widths = published.REPLICATION_WIDTHS[corpus].get(judge, (None, None))
+        values |= {"hard_width": widths[0], "soft_width": widths[1]}
+    return {f"published_{name}": value for name, value in values.items()}
 
 
 def _elo(battles: Battles, target: FloatArray, l2: float) -> FloatArray:

@@ -1,9 +1,11 @@
-"""The numbers of the Soft-Elo paper's Tables 1 to 8, for setting beside ours."""
+"""The numbers of the Soft-Elo paper's Tables 1 to 8, to compare ours with."""
 
 from __future__ import annotations
 
-#: Tables 1, 2 and 7, LMArena 100K: mean |s|, kappa, Spearman of Hard-Elo, MAE hard, MAE soft,
-#: beta, change of Spearman, calibration error.
+#: Tables 1, 2 and 7, LMArena 100K. Fields are SoftEloRow's; `change` is that of Spearman by soft.
+MAIN_FIELDS = (
+    *("mean_score", "kappa", "hard_spearman", "hard_mae", "soft_mae", "beta", "change", "ece"),
+)
 MAIN: dict[str, tuple[float, float, float, float, float, float, float, float]] = {
     "DeepSeek-V3.2": (2.08, 0.182, 0.943, 63.4, 17.1, 0.36, 0.003, 0.040),
     "Qwen3.5-27B": (1.62, 0.231, 0.967, 46.0, 13.6, 0.60, 0.003, 0.102),
@@ -15,7 +17,8 @@ MAIN: dict[str, tuple[float, float, float, float, float, float, float, float]] =
     "GPT-OSS-120B": (1.34, 0.200, 0.968, 47.4, 14.4, 0.58, -0.002, 0.036),
 }
 
-#: Table 3: coverage hard, width hard, coverage soft, width soft.
+#: Table 3.
+CONFORMAL_FIELDS = ("hard_coverage", "hard_width", "soft_coverage", "soft_width")
 CONFORMAL: dict[str, tuple[float, float, float, float]] = {
     "DeepSeek-V3.2": (0.950, 261.0, 0.929, 78.0),
     "GPT-OSS-120B": (0.979, 243.9, 0.929, 75.1),
@@ -27,7 +30,10 @@ CONFORMAL: dict[str, tuple[float, float, float, float]] = {
     "Gemma4-E4B": (0.900, 235.2, 0.964, 143.1),
 }
 
-#: Tables 4 and 7: kappa, beta, MAE hard and soft, Spearman hard and soft, calibration error.
+#: Tables 4 and 7.
+REPLICATION_FIELDS = (
+    *("kappa", "beta", "hard_mae", "soft_mae", "hard_spearman", "soft_spearman", "ece"),
+)
 REPLICATION: dict[str, dict[str, tuple[float, float, float, float, float, float, float]]] = {
     "lmarena140k": {
         "Gemma4-E4B": (0.177, 0.41, 88.0, 18.8, 0.924, 0.921, 0.044),

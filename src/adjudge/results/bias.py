@@ -1,16 +1,70 @@
 """What the bias diagnoses return. Intervals are clustered; None where one cluster is all there is.
 
-Each `finding` is one sentence for a person. `biased` says that the interval excludes the value an
-unbiased judge has: with a 95 % interval that happens to an unbiased judge at most once in twenty.
+`biased` says that the interval excludes the value an unbiased judge has: with a 95 % interval that
+happens to an unbiased judge at most once in twenty.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
 
-from adjudge.results.base import Result
+from adjudge.results.base import Result, frozen, plain
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number of a diagnosis with its interval, and the value an unbiased judge has.
+
+    `departs`: the data exclude the unbiased value; False without an interval or such a value.
+    """
+
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+    unbiased: float | None
+    n: int
+    departs: bool
+
+
+def _measure(
+    name: str,
+    value: float | None,
+    low: float | None,
+    high: float | None,
+    n: int,
+    unbiased: float | None = None,
+) -> Measure:
+    if unbiased is None or low is None or high is None:
+        return Measure(name, value, low, high, unbiased, n, departs=False)
+    return Measure(name, value, low, high, unbiased, n, departs=not low <= unbiased <= high)
+
+
+@frozen
+class BiasMeasures(Result):
+    """Base of the diagnoses of one judge: each is a few measures on `n` rows."""
+
+    n: int
+    dropped: Mapping[str, int]
+    confidence_level: float
+
+    def measures(self) -> tuple[Measure, ...]:
+        """Every number with the interval that belongs to it, the most important first."""
+        raise NotImplementedError
+
+    def _parts(self) -> Sequence[Any]:
+        return self.measures()
+
+
+@frozen
+class BiasTest(BiasMeasures):
+    """Base of the diagnoses that can show a bias: `biased` where the interval shows it."""
+
+    low: float | None
+    high: float | None
+    biased: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,8 +79,8 @@ class PositionGroup:
     flip_share: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class PositionBias(Result):
+@frozen
+class PositionBias(BiasTest):
     """How often the answer shown first is picked, over both orders of every pair.
 
     `flip_share` is the share of pairs with a verdict in both orders whose verdict changes with the
@@ -34,43 +88,38 @@ class PositionBias(Result):
     the mean score of the first slot minus that of the second; None without scores in both orders.
     """
 
-    kind: ClassVar[str] = "position"
-    n: int
+    kind: ClassVar[str] = "position_bias"
     clusters: int
     first_share: float
-    low: float | None
-    high: float | None
-    biased: bool
     flip_share: float
     flip_low: float | None
     flip_high: float | None
     flips_to_first: int
     flips_to_second: int
     first_probability: float
-    dropped: Mapping[str, int]
     by_group: tuple[PositionGroup, ...]
-    confidence_level: float
-    finding: str
     first_advantage: float | None = None
     advantage_low: float | None = None
     advantage_high: float | None = None
 
-    def lines(self) -> list[str]:
-        return [self.finding]
+    def measures(self) -> tuple[Measure, ...]:
+        first = _measure("first slot", self.first_share, self.low, self.high, self.n, 0.5)
+        flips = _measure("order flips", self.flip_share, self.flip_low, self.flip_high, self.n, 0.0)
+        if self.first_advantage is None:
+            return first, flips
+        ends = self.advantage_low, self.advantage_high
+        points = _measure("first slot, points", self.first_advantage, *ends, self.n, 0.0)
+        return first, points, flips
 
 
-@dataclass(frozen=True, kw_only=True)
-class VerbosityBias(Result):
+@frozen
+class VerbosityBias(BiasTest):
     """How often the longer answer wins where the judge itself is near-tied."""
 
-    kind: ClassVar[str] = "verbosity"
-    n: int
+    kind: ClassVar[str] = "verbosity_bias"
     clusters: int
     near_tie: float
     longer_share: float | None
-    low: float | None
-    high: float | None
-    biased: bool
     overall_share: float | None
     overall_n: int
     human_share: float | None
@@ -78,64 +127,51 @@ class VerbosityBias(Result):
     excess: float | None
     excess_low: float | None
     excess_high: float | None
-    dropped: Mapping[str, int]
-    confidence_level: float
-    finding: str
 
-    def lines(self) -> list[str]:
-        return [self.finding]
+    def measures(self) -> tuple[Measure, ...]:
+        longer = _measure("longer, near-tied", self.longer_share, self.low, self.high, self.n, 0.5)
+        if self.excess is None:
+            return (longer,)
+        ends = self.excess_low, self.excess_high
+        return longer, _measure("longer, minus people", self.excess, *ends, self.human_n, 0.0)
 
 
-@dataclass(frozen=True, kw_only=True)
-class FamilyBias(Result):
+@frozen
+class FamilyBias(BiasTest):
     """How much more often the judge prefers its own family than the reference does."""
 
-    kind: ClassVar[str] = "family"
+    kind: ClassVar[str] = "family_bias"
     family: str | None
     reference: str
-    n: int
     clusters: int
     judge_share: float | None
     reference_share: float | None
     excess: float | None
-    low: float | None
-    high: float | None
-    biased: bool
-    dropped: Mapping[str, int]
-    confidence_level: float
-    finding: str
 
-    def lines(self) -> list[str]:
-        return [self.finding]
+    def measures(self) -> tuple[Measure, ...]:
+        return (_measure("own family, excess", self.excess, self.low, self.high, self.n, 0.0),)
 
 
-@dataclass(frozen=True, kw_only=True)
-class FamilyScores(Result):
+@frozen
+class FamilyScores(BiasTest):
     """How much higher the judge scores its own family than the reference does, in points.
 
     `own_deviation` and `other_deviation` are the mean deviations from the reference of the models
     of its family and of the others; `excess` is their difference, with an interval over models.
     """
 
-    kind: ClassVar[str] = "family-scores"
+    kind: ClassVar[str] = "family_scores"
     judge: str | None
     family: str | None
     reference: str
-    n: int
     own_models: int
     other_models: int
     own_deviation: float | None
     other_deviation: float | None
     excess: float | None
-    low: float | None
-    high: float | None
-    biased: bool
-    dropped: Mapping[str, int]
-    confidence_level: float
-    finding: str
 
-    def lines(self) -> list[str]:
-        return [self.finding]
+    def measures(self) -> tuple[Measure, ...]:
+        return (_measure("own family, points", self.excess, self.low, self.high, self.n, 0.0),)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,13 +192,12 @@ class Ceiling:
     gap_high: float | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Agreement(Result):
+@frozen
+class Agreement(BiasMeasures):
     """The judge against a random human rater: raw, Cohen's kappa, Krippendorff's alpha."""
 
     kind: ClassVar[str] = "agreement"
     level: str
-    n: int
     clusters: int
     raw: float
     raw_low: float | None
@@ -176,12 +211,16 @@ class Agreement(Result):
     ceiling: Ceiling | None
     judge_values: Mapping[str, int]
     human_values: Mapping[str, float]
-    dropped: Mapping[str, int]
-    confidence_level: float
-    finding: str
 
-    def lines(self) -> list[str]:
-        return [self.finding]
+    def measures(self) -> tuple[Measure, ...]:
+        own = (
+            _measure("agrees with people", self.raw, self.raw_low, self.raw_high, self.n),
+            _measure("kappa", self.kappa, self.kappa_low, self.kappa_high, self.n),
+            _measure("Krippendorff's alpha", self.alpha, self.alpha_low, self.alpha_high, self.n),
+        )
+        if (people := self.ceiling) is None:
+            return own
+        return *own, _measure("two people agree", people.raw, people.low, people.high, people.n)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,8 +236,8 @@ class ReliabilityBin:
     accuracy_high: float | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reliability(Result):
+@frozen
+class Reliability(BiasTest):
     """Whether the judge's confidence is the rate at which it is right.
 
     `ece_if_calibrated` is what a calibrated judge shows on as many rows; `p_value` how often it
@@ -206,7 +245,6 @@ class Reliability(Result):
     """
 
     kind: ClassVar[str] = "reliability"
-    n: int
     clusters: int
     accuracy: float
     accuracy_low: float | None
@@ -219,91 +257,93 @@ class Reliability(Result):
     ece_if_calibrated: float | None
     p_value: float | None
     over_confidence: float
-    low: float | None
-    high: float | None
-    biased: bool
     curve: tuple[ReliabilityBin, ...] = field(repr=False)
-    dropped: Mapping[str, int]
-    confidence_level: float
-    finding: str
 
-    def lines(self) -> list[str]:
-        return [self.finding]
+    @property
+    def miscalibrated(self) -> bool:
+        """A calibrated judge shows an ECE like this too seldom for chance to explain it."""
+        return self.p_value is not None and self.p_value <= 1 - self.confidence_level
+
+    def measures(self) -> tuple[Measure, ...]:
+        return (
+            _measure("over-confidence", self.over_confidence, self.low, self.high, self.n, 0.0),
+            # An ECE is above zero for a calibrated judge too: its test is the p-value.
+            Measure(
+                *("ECE, equal mass", self.ece_equal_mass, self.ece_low, self.ece_high),
+                *(self.ece_if_calibrated, self.n, self.miscalibrated),
+            ),
+        )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Contradictions(Result):
+@frozen
+class Contradictions(BiasMeasures):
     """How often the verdict names the side that the judge itself scored lower."""
 
     kind: ClassVar[str] = "contradictions"
-    n: int
     clusters: int
     share: float | None
     low: float | None
     high: float | None
-    dropped: Mapping[str, int]
-    confidence_level: float
-    finding: str
 
-    def lines(self) -> list[str]:
-        return [self.finding]
+    def measures(self) -> tuple[Measure, ...]:
+        return (_measure("against own scores", self.share, self.low, self.high, self.n, 0.0),)
+
+
+DIAGNOSES: tuple[type[BiasMeasures], ...] = (
+    PositionBias,
+    VerbosityBias,
+    FamilyBias,
+    FamilyScores,
+    Agreement,
+    Reliability,
+    Contradictions,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class JudgeBias:
-    """All that could be measured of one judge; `not_measured` says what could not, and why."""
+class Diagnoses:
+    """All that could be measured of some rows; `not_measured` says what could not, and why."""
+
+    rows: int
+    position: PositionBias | None
+    verbosity: VerbosityBias | None
+    family: FamilyBias | None
+    family_scores: FamilyScores | None
+    agreement: Agreement | None
+    reliability: Reliability | None
+    contradictions: Contradictions | None
+    not_measured: Mapping[str, str]
+
+    def parts(self) -> list[BiasMeasures]:
+        """What was measured."""
+        parts = (getattr(self, entry.name) for entry in fields(Diagnoses))
+        return [part for part in parts if isinstance(part, BiasMeasures)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeBias(Diagnoses):
+    """All that could be measured of one judge."""
 
     judge: str | None
-    rows: int
-    position: PositionBias | None
-    verbosity: VerbosityBias | None
-    family: FamilyBias | None
-    agreement: Agreement | None
-    reliability: Reliability | None
-    contradictions: Contradictions | None
-    not_measured: Mapping[str, str]
-    family_scores: FamilyScores | None = None
-
-    def findings(self) -> list[str]:
-        parts = (
-            self.position,
-            self.verbosity,
-            self.family,
-            self.family_scores,
-            self.agreement,
-            self.reliability,
-            self.contradictions,
-        )
-        return [part.finding for part in parts if part is not None]
 
 
-@dataclass(frozen=True, kw_only=True)
-class BiasReport(Result):
+@frozen
+class BiasReport(Result, Diagnoses):
     """The biases over all rows at the top level, and of each judge in `judges`."""
 
-    kind: ClassVar[str] = "bias"
-    rows: int
+    kind: ClassVar[str] = "bias_report"
     clusters: int
     clustered_by: str
-    position: PositionBias | None
-    verbosity: VerbosityBias | None
-    family: FamilyBias | None
-    agreement: Agreement | None
-    reliability: Reliability | None
-    contradictions: Contradictions | None
-    not_measured: Mapping[str, str]
     judges: tuple[JudgeBias, ...]
+    dropped: Mapping[str, int]
     confidence_level: float
     seed: int | None
     assumptions: tuple[str, ...]
-    family_scores: FamilyScores | None = None
-    dropped: Mapping[str, int] = field(default_factory=dict)
 
-    def lines(self) -> list[str]:
-        told: list[str] = []
-        for judge in self.judges:
-            told.append(f"{judge.judge or 'the judge'}, {judge.rows:,} rows")
-            told += [f"  {finding}" for finding in judge.findings()]
-            told += [f"  {name} not measured: {why}" for name, why in judge.not_measured.items()]
-        told += [f"left out: {n:,} rows, {reason}" for reason, n in self.dropped.items()]
-        return [*told, *self.assumptions]
+    def _parts(self) -> Sequence[Any]:
+        return [
+            {"judge": judge.judge, **plain(measure)}
+            for judge in self.judges
+            for part in judge.parts()
+            for measure in part.measures()
+        ]

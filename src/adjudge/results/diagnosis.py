@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from adjudge.results.base import Result
+from adjudge.results.base import Result, frozen
 from adjudge.results.bias import Agreement, FamilyScores
-
-
-def share(value: float | None, digits: int = 1) -> str:
-    """A share in words: a percentage, or that there is none."""
-    return "no rate" if value is None else f"{100 * value:.{digits}f} %"
-
-
-def named(judge: str | None, criterion: str | None) -> str:
-    """The name of a group of rows."""
-    told = (part for part in (judge, criterion) if part not in (None, "unnamed"))
-    return ", ".join(str(part) for part in told) or "all rows"
-
 
 # --- transitivity ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class CycleCount(Result):
     """Directed 3-cycles among the decisive triples of one tournament."""
 
-    kind: ClassVar[str] = "cycles"
+    kind: ClassVar[str] = "cycle_count"
     models: int
     cycles: int
     triples: int
@@ -38,12 +26,6 @@ class CycleCount(Result):
     def rate(self) -> float | None:
         """cycles / triples; None when no triple is decisive."""
         return self.cycles / self.triples if self.triples else None
-
-    def lines(self) -> list[str]:
-        return [
-            f"{self.cycles:,} of {self.triples:,} decisive triples of {self.models:,} models "
-            f"are cycles ({share(self.rate)})"
-        ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +69,6 @@ class TransitivityGroup:
     missing_edges: int
     repeated_edges: int
     win_rate_confidence: float | None
-    finding: str
     rates: tuple[float, ...] = field(repr=False)
 
 
@@ -112,7 +93,7 @@ class WorstDocument:
     examples: tuple[Triple, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Transitivity(Result):
     """Cycles per document, judge and criterion."""
 
@@ -123,20 +104,12 @@ class Transitivity(Result):
     rows: int
     dropped: Mapping[str, int]
     replicates: int
+    confidence_level: float
     seed: int | None
     assumptions: tuple[str, ...]
 
-    def lines(self) -> list[str]:
-        told = [f"{named(g.judge, g.criterion)}: {g.finding}" for g in self.groups]
-        for reason, n in self.dropped.items():
-            told.append(f"left out: {n:,} rows, {reason}")
-        if self.worst:
-            first = self.worst[0]
-            told.append(
-                f"look first at document {first.doc_id} ({named(first.judge, first.criterion)}): "
-                f"{first.cycles} of {first.triples} triples are cycles"
-            )
-        return [*told, *self.assumptions]
+    def _parts(self) -> Sequence[Any]:
+        return self.groups
 
 
 # --- score sets ------------------------------------------------------------------------------
@@ -215,27 +188,40 @@ class PooledWidth:
     within: float | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class ScoreDiagnosis(Result):
-    """How far human scores lie from the judge's, and what the width of the set can say."""
+    """How far human scores are from the judge's, and what the width of the set can say.
 
-    kind: ClassVar[str] = "scores"
+    `documents` counts the labelled ones. `agreement`, of the widths of two judges, is at one level.
+    """
+
+    kind: ClassVar[str] = "score_diagnosis"
     groups: tuple[ScoreSetGroup, ...]
     agreement: tuple[WidthAgreement, ...]
     pooled: tuple[PooledWidth, ...]
     human_agreement: tuple[HumanAgreement, ...]
+    family: tuple[FamilyScores, ...]
+    documents: int
     scale: tuple[int, int]
     target: str
     weigh: str
     splits: int
+    confidence_level: float
     seed: int | None
     dropped: Mapping[str, int]
-    findings: tuple[str, ...]
     assumptions: tuple[str, ...]
-    family: tuple[FamilyScores, ...] = ()
 
-    def lines(self) -> list[str]:
-        told = list(self.findings)
-        for reason, n in self.dropped.items():
-            told.append(f"left out: {n:,} rows, {reason}")
-        return [*told, *self.assumptions]
+    @property
+    def main_method(self) -> str:
+        """The method with a promise for each criterion: the one to read first."""
+        methods = {group.method for group in self.groups}
+        return "per-criterion" if "per-criterion" in methods else "constant"
+
+    @property
+    def main_alpha(self) -> float:
+        """The paper's level 0.1 where it was asked for, else the first."""
+        levels = [group.alpha for group in self.groups]
+        return 0.1 if 0.1 in levels else levels[0]
+
+    def _parts(self) -> Sequence[Any]:
+        return self.groups

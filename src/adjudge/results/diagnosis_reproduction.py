@@ -1,11 +1,12 @@
-"""What running the diagnosis paper's protocol returns: its figures beside ours."""
+"""What running the diagnosis paper's protocol returns: its figures and ours."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from adjudge.results.base import Result
+from adjudge.results.base import Result, frozen
 from adjudge.results.diagnosis import ScoreDiagnosis, Transitivity
 
 
@@ -83,11 +84,11 @@ class WidthSignal:
     agreement: float | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class DiagnosisReproduction(Result):
     """The tables of the diagnosis paper, published and ours."""
 
-    kind: ClassVar[str] = "reproduction-diagnosis"
+    kind: ClassVar[str] = "reproduction_diagnosis"
     cycles: tuple[ReproducedCycles, ...]
     published_sets: tuple[PublishedSets, ...]
     sets: tuple[ReproducedSets, ...]
@@ -98,26 +99,8 @@ class DiagnosisReproduction(Result):
     notes: tuple[str, ...]
     seed: int
 
-    def lines(self) -> list[str]:
-        near = [abs(c.published_share - c.chance_share) for c in self.cycles]
-        told = [
-            "documents with a cycle: published "
-            f"{100 * min(c.published_share for c in self.cycles):.0f} to "
-            f"{100 * max(c.published_share for c in self.cycles):.0f} %; a consistent judge with "
-            "noise of the same mean rate shows "
-            f"{100 * min(c.chance_share for c in self.cycles):.0f} to "
-            f"{100 * max(c.chance_share for c in self.cycles):.0f} % "
-            f"(mean difference {100 * sum(near) / len(near):.0f} points)"
-        ]
-        for width in self.widths:
-            pooled = "none" if width.pooled is None else f"{width.pooled:+.2f}"
-            within = "none" if width.within is None else f"{width.within:+.2f}"
-            told.append(
-                f"{width.data}, {width.method}: width against error {pooled} pooled over "
-                f"{width.n:,} rows (published {self.published_pooled_width:+.3f}), "
-                f"{within} within one judge and criterion"
-            )
-        return [*told, *self.notes]
+    def _parts(self) -> Sequence[Any]:
+        return self.sets
 
 
 @dataclass(frozen=True)

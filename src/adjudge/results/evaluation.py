@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from adjudge.results.base import Result
-from adjudge.results.selection import counted, dropped_lines
+from adjudge.results.base import Result, frozen, plain
+
+#: A judge and the protocol it was asked by.
+JudgeKey = tuple[str, str | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,12 +29,13 @@ class SignalQuality:
 
 @dataclass(frozen=True, kw_only=True)
 class MethodRisk:
-    """One method on one signal at one alpha, over the random splits."""
+    """One method on one signal at one alpha, over the splits; a baseline promises nothing."""
 
     signal: str
     judge: str
     protocol: str | None
     method: str
+    baseline: bool
     alpha: float
     coverage: float
     coverage_sd: float
@@ -56,13 +59,13 @@ class Curve:
     risk: tuple[float, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Evaluation(Result):
     """Uncertainty quality and selection over random splits, for every signal and method."""
 
     kind: ClassVar[str] = "evaluation"
 
-    n_splits: int
+    splits: int
     seed: int | None
     ties: str
     delta: float
@@ -70,19 +73,40 @@ class Evaluation(Result):
     cluster: str | None
     signals: tuple[SignalQuality, ...]
     methods: tuple[MethodRisk, ...]
-    curves: tuple[Curve, ...] = field(repr=False)
+    curves: tuple[Curve, ...]
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     dropped: Mapping[str, int]
 
-    def lines(self) -> list[str]:
-        told = [
-            f"{s.judge}, {s.signal}: accuracy {s.accuracy:.3f}, ECE {s.ece:.3f} "
-            f"({counted(s.n, 'row')})"
-            for s in self.signals
-        ]
-        told += [f"note: {line}" for line in (*self.assumptions, *self.warnings)]
-        return told + dropped_lines(self.dropped)
+    @property
+    def judges(self) -> list[JudgeKey]:
+        """Every judge and protocol, in the order of the file."""
+        return list(dict.fromkeys((s.judge, s.protocol) for s in self.signals))
+
+    def judge_name(self, key: JudgeKey) -> str:
+        """The judge, with its protocol where it was asked by several."""
+        judge, protocol = key
+        same = [one for one in self.judges if one[0] == judge]
+        return judge if len(same) == 1 else f"{judge} ({protocol})"
+
+    def main_signal(self, key: JudgeKey) -> SignalQuality:
+        """The signal a judge is calibrated on: the entropy of both orders where there is one."""
+        own = [s for s in self.signals if (s.judge, s.protocol) == key]
+        return next((s for s in own if s.signal == "preference_entropy"), own[0])
+
+    def paper_rows(self, key: JudgeKey) -> list[MethodRisk]:
+        """Every method of one judge on the signal that the SCOPE paper gives it.
+
+        Baselines run on one order, guarantees on the main signal; methods and alphas in order.
+        """
+        own = [m for m in self.methods if (m.judge, m.protocol) == key]
+        main, order = self.main_signal(key).signal, list(dict.fromkeys(m.method for m in own))
+        single = "single_order" if any(m.signal == "single_order" for m in own) else main
+        kept = [m for m in own if m.signal == (single if m.baseline else main)]
+        return sorted(kept, key=lambda m: (order.index(m.method), m.alpha))
+
+    def _parts(self) -> Sequence[MethodRisk]:
+        return self.methods
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,11 +122,11 @@ class PlanPoint:
     extrapolated: bool
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class SelectionPlan(Result):
     """Expected coverage against the number of calibration labels."""
 
-    kind: ClassVar[str] = "selection_plan"
+    kind: ClassVar[str] = "plan_selection"
 
     guarantee: str
     alpha: float
@@ -110,31 +134,15 @@ class SelectionPlan(Result):
     judge: str
     gain: float
     n_labelled: int
-    n_repeats: int
+    repeats: int
     seed: int | None
     recommended: int | None
     points: tuple[PlanPoint, ...]
     assumptions: tuple[str, ...]
     dropped: Mapping[str, int]
 
-    def lines(self) -> list[str]:
-        told = [
-            f"{p.n:>6} {'label' if p.n == 1 else 'labels'}: "
-            f"coverage {p.coverage:.3f} (sd {p.coverage_sd:.3f})"
-            + (" (extrapolated)" if p.extrapolated else "")
-            for p in self.points
-        ]
-        if self.recommended is None:
-            told.append(
-                f"every doubling shown still buys {self.gain:g} coverage or more: label more"
-            )
-        else:
-            told.append(
-                f"from {counted(self.recommended, 'label')} on, one more doubling buys less than "
-                f"{self.gain:g} coverage"
-            )
-        told += [f"assumes: {line}" for line in self.assumptions]
-        return told + dropped_lines(self.dropped)
+    def _parts(self) -> Sequence[PlanPoint]:
+        return self.points
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,6 +156,12 @@ class PublishedRisk:
     coverage: float | None
     risk: float | None
 
+    def is_of(self, dataset: str, judge: str) -> bool:
+        """Whether these names contain its data set, and its judge's model and size."""
+        return _squeeze(self.dataset) in _squeeze(dataset) and _squeeze(self.judge) in _squeeze(
+            judge
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReproducedSet:
@@ -159,24 +173,26 @@ class ReproducedSet:
     evaluation: Evaluation
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class ScopeReproduction(Result):
     """The SCOPE paper's protocol on the data given, with its published figures."""
 
-    kind: ClassVar[str] = "scope_reproduction"
+    kind: ClassVar[str] = "reproduction_scope"
 
     n_wanted: int
-    n_splits: int
+    splits: int
     seed: int
     datasets: tuple[ReproducedSet, ...]
     published: tuple[PublishedRisk, ...]
     notes: tuple[str, ...]
 
-    def lines(self) -> list[str]:
-        told = []
-        for one in self.datasets:
-            told.append(
-                f"{one.dataset}: {one.n_sampled} of {counted(one.n_available, 'row')} without ties"
-            )
-            told += [f"  {line}" for line in one.evaluation.lines()]
-        return [*told, *self.notes]
+    def _parts(self) -> Sequence[Mapping[str, Any]]:
+        return [
+            {"dataset": one.dataset, **plain(row)}
+            for one in self.datasets
+            for row in one.evaluation.methods
+        ]
+
+
+def _squeeze(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter.isalnum())

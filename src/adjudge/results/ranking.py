@@ -1,12 +1,12 @@
-"""What the ranking room returns: leaderboards, temperatures, anchors, exact orders."""
+"""What the ranking room returns: leaderboards, temperatures, anchors, exact orders, plans."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from adjudge.results.base import Result
+from adjudge.results.base import Result, frozen
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class ReliabilityBin:
     n: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Temperature(Result):
     """beta of sigma(beta s), and the checks that say whether to trust it.
 
@@ -55,15 +55,8 @@ class Temperature(Result):
     warnings: tuple[str, ...] = ()
     reason: str | None = None
 
-    def lines(self) -> list[str]:
-        """In words."""
-        if self.beta is None or self.beta_se is None:
-            return [f"no temperature: {self.reason}"]
-        spread = f"standard error {self.beta_se:.3f}, {self.n_battles:,} votes"
-        told = [f"beta {self.beta:.3f} ({spread})"]
-        if self.ece is not None:
-            told.append(f"calibration error of sigma(beta |s|): {self.ece:.3f}")
-        return told + [f"warning: {text}" for text in self.warnings]
+    def _parts(self) -> Sequence[Any]:
+        return self.agreement or [self]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,7 +161,7 @@ class BudgetRow:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupRow:
-    """A group's own temperature, beside the pooled one."""
+    """A group's own temperature."""
 
     group: str
     n_votes: int
@@ -176,11 +169,11 @@ class GroupRow:
     beta_se: float | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class RankAgreement(Result):
     """Kendall's tau and Spearman's rho between two rankings of the same models."""
 
-    kind: ClassVar[str] = "rank-agreement"
+    kind: ClassVar[str] = "rank_agreement"
 
     n_models: int
     kendall: float | None
@@ -193,23 +186,15 @@ class RankAgreement(Result):
     replicates: int
     failed: int = 0
 
-    def lines(self) -> list[str]:
-        """In words."""
-        if self.kendall is None or self.spearman is None:
-            return [f"{self.n_models} models: too few, or all tied, to correlate"]
-        told = []
-        for name, value, low, high in (
-            ("Kendall", self.kendall, self.kendall_low, self.kendall_high),
-            ("Spearman", self.spearman, self.spearman_low, self.spearman_high),
-        ):
-            span = "" if low is None or high is None else f" [{low:.3f}, {high:.3f}]"
-            told.append(f"{name} {value:.3f}{span} over {self.n_models} models")
-        return told
 
-
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Leaderboard(Result):
-    """Models in order, with what is known about how sure that order is."""
+    """Models in order, with what is known about how sure that order is.
+
+    `covers_judge_error` is true where intervals are about people's opinion: on votes, on votes
+    helped by a judge, and for placed models. Elsewhere they cover the noise of these battles alone.
+    `reason` says why there are no models.
+    """
 
     kind: ClassVar[str] = "leaderboard"
 
@@ -225,6 +210,8 @@ class Leaderboard(Result):
     outcome: str
     interval: str
     confidence_level: float | None
+    covers_judge_error: bool = False
+    reason: str | None = None
     replicates: int | None = None
     clusters: int | None = None
     seed: int | None = None
@@ -248,47 +235,8 @@ class Leaderboard(Result):
         """Whether there is a leaderboard at all."""
         return bool(self.models)
 
-    def lines(self) -> list[str]:
-        """In words: the order, then what to keep in mind."""
-        told = [f"{self.method} from {self.n_battles:,} battles ({self.outcome})"]
-        if self.beta is not None and self.beta_se is not None:
-            told.append(f"beta {self.beta:.3f} (standard error {self.beta_se:.3f})")
-        told += [_told(row) for row in self.models]
-        if self.agreement is not None:
-            told += self.agreement.lines()
-        told += [_told_loo(row) for row in self.loo]
-        told += [f"warning: {text}" for text in self.warnings]
-        if self.dropped:
-            told.append("dropped: " + ", ".join(f"{k} {v:,}" for k, v in self.dropped.items()))
-        return told
-
-
-def _told(row: ModelRow) -> str:
-    ranks = ""
-    if row.rank_low is not None and row.rank_high is not None and row.rank_low != row.rank_high:
-        ranks = f" ({row.rank_low} to {row.rank_high})"
-    if row.elo is None:
-        return f"{row.rank:>3}{ranks} {row.model}" + (
-            f"  {row.score:.3f}" if row.score is not None else ""
-        )
-    span = ""
-    if row.unbounded:
-        low = "-inf" if row.low is None else f"{row.low:.0f}"
-        high = "inf" if row.high is None else f"{row.high:.0f}"
-        span = f" [{low}, {high}]"
-    elif row.low is not None and row.high is not None:
-        span = f" [{row.low:.0f}, {row.high:.0f}]"
-    return f"{row.rank:>3}{ranks} {row.model}  {row.elo:.0f}{span}"
-
-
-def _told_loo(row: LooRow) -> str:
-    if row.mae is None:
-        return f"left out in turn, {row.method}: no model could be compared"
-    rho = "–" if row.spearman is None else f"{row.spearman:.3f}"
-    return (
-        f"left out in turn, {row.method}: mean error {row.mae:.1f} Elo, Spearman {rho} "
-        f"({row.n_models} models)"
-    )
+    def _parts(self) -> Sequence[Any]:
+        return self.models
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -303,7 +251,7 @@ class AnchorRow:
     n_battles: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class Anchors(Result):
     """What `rank --save-anchors` keeps: all it takes to put a new model on people's scale.
 
@@ -330,18 +278,11 @@ class Anchors(Result):
     dropped: Mapping[str, int]
     adjudge_version: str
 
-    def lines(self) -> list[str]:
-        """In words."""
-        usable = sum(row.residual is not None and row.se is not None for row in self.models)
-        told = [
-            f"{self.method}: {len(self.models)} anchors, {usable} of them with a left-out residual"
-        ]
-        if self.beta is not None and self.beta_se is not None:
-            told.append(f"beta {self.beta:.3f} (standard error {self.beta_se:.3f})")
-        return told + [f"warning: {text}" for text in self.warnings]
+    def _parts(self) -> Sequence[Any]:
+        return self.models
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class LeastReversals(Result):
     """The order that contradicts the fewest wins (minimum feedback arc set).
 
@@ -349,7 +290,7 @@ class LeastReversals(Result):
     difference as a share of all weight, 0 when `proven`.
     """
 
-    kind: ClassVar[str] = "least-reversals"
+    kind: ClassVar[str] = "least_reversals"
 
     order: tuple[int, ...]
     cost: float
@@ -358,17 +299,15 @@ class LeastReversals(Result):
     proven: bool
     seconds: float
 
-    def lines(self) -> list[str]:
-        """In words."""
-        state = "proven optimal" if self.proven else f"not proven: gap {100 * self.gap:.2f} %"
-        return [f"{self.cost:g} of wins against the order, {state}", f"order: {list(self.order)}"]
+    def _parts(self) -> Sequence[Any]:
+        return [{"rank": rank, "row": row} for rank, row in enumerate(self.order, 1)]
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class BattlePlan(Result):
     """Which battles of a pool to judge next. `rows` are positions in the pool, in order."""
 
-    kind: ClassVar[str] = "battle-plan"
+    kind: ClassVar[str] = "plan_battles"
 
     rule: str
     budget: int
@@ -381,10 +320,5 @@ class BattlePlan(Result):
     dropped: Mapping[str, int]
     warnings: tuple[str, ...] = ()
 
-    def lines(self) -> list[str]:
-        """In words."""
-        told = [
-            f"{self.chosen:,} battles chosen by {self.rule}; models will have {self.least:,} to "
-            f"{self.most:,} battles each"
-        ]
-        return told + [f"warning: {text}" for text in self.warnings]
+    def _parts(self) -> Sequence[Any]:
+        return [{"row": row} for row in self.rows]

@@ -1,12 +1,12 @@
-"""What `adjudge reproduce soft-elo` returns: a row per judge and corpus, published beside ours."""
+"""What `adjudge reproduce soft-elo` returns: a row per judge and corpus, ours and the paper's."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from adjudge.results.base import Result
+from adjudge.results.base import Result, frozen
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,14 +88,14 @@ class LanguageRow:
     published_soft_spearman: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class SoftEloReproduction(Result):
-    """The Soft-Elo paper's protocol on the released files, its tables beside ours.
+    """The Soft-Elo paper's protocol on the released files, our numbers with the paper's.
 
     `published_quarters` are means over the paper's judges on LMArena 100K, where that is here.
     """
 
-    kind: ClassVar[str] = "reproduce-soft-elo"
+    kind: ClassVar[str] = "reproduction_soft_elo"
 
     rows: tuple[SoftEloRow, ...]
     languages: tuple[LanguageRow, ...]
@@ -107,22 +107,5 @@ class SoftEloReproduction(Result):
     notes: tuple[str, ...]
     published_quarters: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
-    def lines(self) -> list[str]:
-        """In words."""
-        told = []
-        for row in self.rows:
-            if row.hard_mae is None or row.soft_mae is None:
-                told.append(f"{row.corpus} {row.judge}: no model could be compared")
-                continue
-            beta = "–" if row.beta is None else f"{row.beta:.2f}"
-            text = (
-                f"{row.corpus} {row.judge}: error {row.hard_mae:.1f} hard, "
-                f"{row.soft_mae:.1f} soft, beta {beta}"
-            )
-            if row.published_hard_mae is not None and row.published_soft_mae is not None:
-                text += (
-                    f" (paper: {row.published_hard_mae:.1f}, {row.published_soft_mae:.1f}, "
-                    f"{row.published_beta})"
-                )
-            told.append(text)
-        return told + [f"note: {text}" for text in self.notes]
+    def _parts(self) -> Sequence[Any]:
+        return self.rows

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from adjudge.results.base import Result
+from adjudge.results.base import Result, frozen
 
 
 @dataclass(frozen=True, kw_only=True)
-class Simulated(Result):
+class Simulation:
     """One setting of the paper's simulation: a list entry per true rate."""
-
-    kind: ClassVar[str] = "simulated_reporting"
 
     figure: str
     n: int
@@ -31,10 +29,8 @@ class Simulated(Result):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shifted(Result):
+class ShiftBias:
     """Figure 5: bias of each estimator when the labelled rows have another rate."""
-
-    kind: ClassVar[str] = "shifted_reporting"
 
     calibration_rates: tuple[float, ...]
     test_rate: float
@@ -42,10 +38,8 @@ class Shifted(Result):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LengthCurve(Result):
+class LengthCurve:
     """Figure 3: interval length against the number of labels, for one judge rate."""
-
-    kind: ClassVar[str] = "length_curve"
 
     judge_rate: float
     labels: tuple[int, ...]
@@ -54,10 +48,8 @@ class LengthCurve(Result):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SingleRun(Result):
+class SingleRun:
     """Figure 6a: one run over the true rates, judge alone and corrected, with intervals."""
-
-    kind: ClassVar[str] = "single_run"
 
     naive: tuple[float, ...]
     naive_low: tuple[float, ...]
@@ -68,10 +60,8 @@ class SingleRun(Result):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claim(Result):
-    """A number in the paper's text beside ours."""
-
-    kind: ClassVar[str] = "claim"
+class Claim:
+    """A number in the paper's text, and ours."""
 
     where: str
     claim: str
@@ -81,10 +71,8 @@ class Claim(Result):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProtocolRow(Result):
+class ProtocolRow:
     """One model under the protocol of section 8.2."""
-
-    kind: ClassVar[str] = "protocol_row"
 
     model: str
     rows: int
@@ -98,17 +86,17 @@ class ProtocolRow(Result):
     paper_length: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class ReportingReproduction(Result):
-    """The reporting paper's simulation and, with user data, its Chatbot Arena protocol."""
+    """The reporting paper's simulation or, with user data, its Chatbot Arena protocol."""
 
-    kind: ClassVar[str] = "reproduce_reporting"
+    kind: ClassVar[str] = "reproduction_reporting"
 
-    replications: int
+    repeats: int
     confidence_level: float
     seed: int
-    settings: tuple[Simulated, ...]
-    shift: Shifted | None
+    settings: tuple[Simulation, ...]
+    shift: ShiftBias | None
     lengths: tuple[LengthCurve, ...] = ()
     single_run: SingleRun | None = None
     claims: tuple[Claim, ...]
@@ -117,20 +105,5 @@ class ReportingReproduction(Result):
     notes: tuple[str, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
 
-    def lines(self) -> list[str]:
-        told = [
-            f"{one.where}: {one.claim}: paper {one.paper}, ours {one.ours}"
-            + ("" if one.agrees else " (differs)")
-            for one in self.claims
-        ]
-        told += [
-            f"{row.model}: bias {row.bias_naive:+.3f} naive, "
-            + (
-                "no corrected estimate"
-                if row.bias_corrected is None
-                else f"{row.bias_corrected:+.3f} corrected, coverage {row.coverage:.0%}"
-            )
-            for row in self.protocol
-        ]
-        aside = (f"set aside: {size} rows, {why}" for why, size in self.dropped.items())
-        return [*told, *(f"note: {text}" for text in self.notes), *aside]
+    def _parts(self) -> Sequence[Any]:
+        return self.protocol or self.claims

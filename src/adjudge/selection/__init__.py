@@ -1,44 +1,57 @@
-"""TRUST: which verdicts may be accepted, and what that promises."""
+"""TRUST: which verdicts can be accepted, and what that promises."""
 
+from adjudge.selection.baselines import heuristic_accept, naive_threshold, vanilla_threshold
 from adjudge.selection.calibrating import calibrate
-from adjudge.selection.clusters import one_row_per_cluster
-from adjudge.selection.drift import score_drift
 from adjudge.selection.evaluating import evaluate
-from adjudge.selection.fdr import fdr_select, pooled_fdr_select
-from adjudge.selection.heuristic import heuristic_accept
+from adjudge.selection.guarantees import (
+    all_guarantees,
+    find_guarantee,
+    register_guarantee,
+    unregister_guarantee,
+)
+from adjudge.selection.guarantees.base import Guarantee, Labels
+from adjudge.selection.guarantees.fdr import (
+    effective_size,
+    fdr_select,
+    pooled_fdr_select,
+    weighted_fdr_select,
+)
+from adjudge.selection.guarantees.pac import pac_threshold
+from adjudge.selection.guarantees.scope import scope_threshold
 from adjudge.selection.jury import Jury, calibrate_jury, mean_jury
-from adjudge.selection.naive import naive_threshold
-from adjudge.selection.pac import pac_threshold
 from adjudge.selection.planning import ids_to_label, plan_selection
 from adjudge.selection.policy import read_policy
-from adjudge.selection.scope import scope_threshold
-from adjudge.selection.selecting import Selected, select
-from adjudge.selection.shift import effective_size, weighted_fdr_select
+from adjudge.selection.selecting import SelectionRun, select
+from adjudge.selection.split_counts import Levels
 from adjudge.selection.splits import SplitRisk, split_risks
-from adjudge.selection.vanilla import vanilla_threshold
 
 __all__ = [
+    "Guarantee",
     "Jury",
-    "Selected",
+    "Labels",
+    "Levels",
+    "SelectionRun",
     "SplitRisk",
+    "all_guarantees",
     "calibrate",
     "calibrate_jury",
     "effective_size",
     "evaluate",
     "fdr_select",
+    "find_guarantee",
     "heuristic_accept",
     "ids_to_label",
     "mean_jury",
     "naive_threshold",
-    "one_row_per_cluster",
     "pac_threshold",
     "plan_selection",
     "pooled_fdr_select",
     "read_policy",
+    "register_guarantee",
     "scope_threshold",
-    "score_drift",
     "select",
     "split_risks",
+    "unregister_guarantee",
     "vanilla_threshold",
     "weighted_fdr_select",
 ]

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 
-from adjudge._stats import auprc, auroc, expected_calibration_error, reliability_bins
-from adjudge._validation import FloatArray, IntArray, count, exact_level, one_of
+from adjudge._stats import (
+    auprc,
+    auroc,
+    cluster_codes,
+    expected_calibration_error,
+    reliability_bins,
+)
+from adjudge._validation import FloatArray, IntArray, count, exact_level
 from adjudge.errors import ArgumentError
-from adjudge.io.tables import TableLike, source_name
+from adjudge.io.tables import TableLike
 from adjudge.results.evaluation import Curve, Evaluation, MethodRisk, SignalQuality
-from adjudge.selection.rows import cluster_column, judged, labelled
+from adjudge.rows.judgments import Judgments, read_labelled
 from adjudge.selection.signals import Signal, signals_of
-from adjudge.selection.splits import ALPHAS, METHODS, SplitRisk, split_risks
+from adjudge.selection.splits import ALPHAS, SplitRisk, choose_methods, split_risks
 
 _CURVE_POINTS = 200
 CAVEATS = (
@@ -27,16 +32,16 @@ CAVEATS = (
 
 
 def evaluate(
-    judgments: TableLike,
+    judgments: TableLike | Judgments,
     *,
     labels: TableLike | None = None,
     judge: str | None = None,
     protocol: str | None = None,
     ties: str = "drop",
     alphas: Sequence[float | Fraction] = ALPHAS,
-    methods: Sequence[str] = METHODS,
+    methods: Sequence[str] | None = None,
     delta: float | Fraction = 0.1,
-    n_splits: int = 1000,
+    splits: int = 1000,
     cluster: str | None = "auto",
     seed: int = 0,
 ) -> Evaluation:
@@ -44,47 +49,48 @@ def evaluate(
 
     For every judge, protocol and signal: accuracy, ECE (10 bins of equal width), AUROC and AUPRC
     of the confidence max(p_a, 1 - p_a), with right verdicts as positives; then coverage and error
-    share of each method over `n_splits` random 50/50 splits by item, the same splits for all
-    signals of a judge. As in the paper, `heuristic` and `naive` belong on the signal single_order,
-    and scope, fdr and pac on preference_entropy; the table has every combination.
+    share of each method over `splits` random 50/50 splits by item, the same splits for all
+    signals of a judge. `methods` are the baselines vanilla, heuristic and naive and every
+    guarantee, unless named. As in the paper, baselines belong on the signal single_order and
+    guarantees on preference_entropy; the table has every combination.
 
     >>> from adjudge.simulate.selective import two_order_judge
-    >>> seen = evaluate(two_order_judge(300, seed=1), n_splits=50, alphas=[0.2])
-    >>> [s.signal for s in seen.signals]
+    >>> evaluation = evaluate(two_order_judge(300, seed=1), splits=50, alphas=[0.2])
+    >>> [s.signal for s in evaluation.signals]
     ['preference_entropy', 'single_order', 'swap_vote']
     """
     levels = [exact_level(alpha) for alpha in alphas]
-    for method in methods:
-        one_of(method, METHODS, "methods")
-    count(n_splits, "n_splits", least=1)
-    dropped: Counter[str] = Counter()
-    frame = judged(judgments, dropped, judge=judge, protocol=protocol)
-    frame = labelled(frame, labels, ties=ties, dropped=dropped, name=source_name(judgments))
-    column = cluster_column(frame, cluster)
+    names = [method.name for method in choose_methods(methods)]
+    baselines = {method.name for method in choose_methods() if method.baseline}
+    count(splits, "splits", least=1)
+    table = read_labelled(
+        judgments, labels, judge=judge, protocol=protocol, ties=ties, cluster=cluster
+    )
+    column = table.cluster
     qualities, risks, curves = [], [], []
-    for rows in frame.partition_by(["judge", "protocol"], maintain_order=True):
-        clusters = None if column is None else _own_cluster(rows[column].to_list())
-        units = rows.height if clusters is None else len(set(clusters))
+    for rows in table.frame.partition_by(["judge", "protocol"], maintain_order=True):
+        clusters = None if column is None else rows[column].to_list()
+        units = rows.height if clusters is None else cluster_codes(clusters)[1]
         if units < 2:
             raise ArgumentError("judgments", rows["judge"][0], "needs two labelled rows to split")
         for signal in signals_of(rows, seed=seed):
             qualities.append(_quality(signal))
             curves.append(_curve(signal))
-            table = split_risks(
+            measured = split_risks(
                 signal.scores,
                 signal.errors,
                 alphas=levels,
-                methods=methods,
+                methods=names,
                 confidence=signal.confidence,
                 has_verdict=signal.has_verdict,
                 clusters=clusters,
                 delta=delta,
-                n_splits=n_splits,
-                rng=seed,
+                splits=splits,
+                seed=seed,
             )
-            risks += [_risk(signal, row) for row in table]
+            risks += [_risk(signal, row, baseline=row.method in baselines) for row in measured]
     return Evaluation(
-        n_splits=n_splits,
+        splits=splits,
         seed=seed,
         ties=ties,
         delta=float(delta),
@@ -95,13 +101,8 @@ def evaluate(
         curves=tuple(curves),
         assumptions=CAVEATS,
         warnings=(f"split by {column}: one row of each calibrates",) if column else (),
-        dropped=dict(dropped),
+        dropped=dict(table.dropped),
     )
-
-
-def _own_cluster(names: Sequence[object]) -> list[object]:
-    """A row without a cluster is a cluster of its own."""
-    return [("row", at) if name is None else name for at, name in enumerate(names)]
 
 
 def _quality(signal: Signal) -> SignalQuality:
@@ -145,13 +146,14 @@ def risk_coverage(scores: FloatArray, errors: IntArray) -> tuple[FloatArray, Flo
     return (ends + 1) / len(s), wrong[ends] / (ends + 1)
 
 
-def _risk(signal: Signal, row: SplitRisk) -> MethodRisk:
+def _risk(signal: Signal, row: SplitRisk, *, baseline: bool) -> MethodRisk:
     spread = 1 if len(row.accepted) > 1 else 0
     return MethodRisk(
         signal=signal.name,
         judge=signal.judge,
         protocol=signal.protocol,
         method=row.method,
+        baseline=baseline,
         alpha=float(row.alpha),
         coverage=float(row.coverages.mean()),
         coverage_sd=float(row.coverages.std(ddof=spread)),

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 import polars as pl
 
-from adjudge._validation import BoolArray, FloatArray, IntArray, one_of
-from adjudge.selection.clusters import one_row_per_cluster
-from adjudge.selection.pac import fewest_rows
+from adjudge._validation import BoolArray, one_of
+from adjudge.rows.clusters import one_row_per_cluster
+from adjudge.selection.guarantees.base import Labels
 
 SMALL_GROUPS = ("refuse", "pool")
-#: The name of the small groups thrown together on request.
+#: The name of small groups that were pooled on request.
 POOLED = "(small groups)"
 
 
@@ -27,18 +25,15 @@ class Entry:
     protocol: str
     group: str | None
     fingerprints: tuple[str, ...]
-    ids: tuple[str, ...]
-    scores: FloatArray
-    errors: IntArray
+    labels: Labels
     has_verdict: BoolArray
-    weights: FloatArray | None
     members: tuple[str, ...] = ()
 
     def __len__(self) -> int:
-        return len(self.scores)
+        return len(self.labels)
 
 
-def entries(
+def make_entries(
     frame: pl.DataFrame,
     *,
     by: str | None,
@@ -48,66 +43,52 @@ def entries(
 ) -> list[Entry]:
     """Labelled rows split by judge, protocol and group; of repeated prompts one row each."""
     keys = ["judge", "protocol"] + ([] if by is None else [by])
-    made = []
+    entries = []
     for key, rows in frame.partition_by(keys, as_dict=True, maintain_order=True).items():
         if cluster is not None:
-            kept = one_row_per_cluster(rows.get_column(cluster).to_list(), rng=seed)
+            kept = one_row_per_cluster(rows.get_column(cluster).to_list(), seed=seed)
             rows = rows[kept.tolist()]
         prints = rows.get_column("judge_fingerprint").drop_nulls().unique().sort().to_list()
-        made.append(
+        entries.append(
             Entry(
                 judge=str(key[0]),
                 protocol=str(key[1]),
                 group=None if by is None else str(key[2]),
                 fingerprints=tuple(prints),
-                ids=tuple(rows.get_column("id").to_list()),
-                scores=rows.get_column("uncertainty").to_numpy().astype(np.float64),
-                errors=rows.get_column("error").to_numpy().astype(np.int64),
+                labels=Labels(
+                    rows.get_column("uncertainty").to_numpy().astype(np.float64),
+                    rows.get_column("error").to_numpy().astype(np.int64),
+                    None if weights is None else rows.get_column(weights).to_numpy(),
+                ),
                 has_verdict=rows.get_column("verdict").is_not_null().to_numpy(),
-                weights=None
-                if weights is None
-                else rows.get_column(weights).to_numpy().astype(np.float64),
             )
         )
-    return made
+    return entries
 
 
-def fewest_labels(guarantee: str, alpha: Fraction, delta: Fraction) -> int:
-    """The fewest labels with which the guarantee could accept anything, all of them right.
-
-    >>> [fewest_labels(g, Fraction(1, 10), Fraction(1, 10)) for g in ("scope", "fdr", "pac")]
-    [10, 9, 22]
-    """
-    if guarantee == "pac":
-        return fewest_rows(alpha, delta)
-    least = math.ceil(1 / alpha)
-    return least if guarantee == "scope" else max(1, least - 1)
-
-
-def pool_small(made: Sequence[Entry], least: int, *, small_groups: str) -> list[Entry]:
-    """The entries, with groups below `least` labels thrown together per judge where asked."""
+def pool_small(entries: Sequence[Entry], least: int, *, small_groups: str) -> list[Entry]:
+    """The entries, with groups below `least` labels pooled per judge where asked."""
     one_of(small_groups, SMALL_GROUPS, "small_groups")
     if small_groups == "refuse":
-        return list(made)
-    kept = [entry for entry in made if entry.group is None or len(entry) >= least]
-    small = [entry for entry in made if entry.group is not None and len(entry) < least]
-    for judge, protocol in dict.fromkeys((entry.judge, entry.protocol) for entry in small):
-        own = [entry for entry in small if (entry.judge, entry.protocol) == (judge, protocol)]
-        kept.append(_together(own))
-    return kept
+        return list(entries)
+    kept = [entry for entry in entries if entry.group is None or len(entry) >= least]
+    small = [entry for entry in entries if entry.group is not None and len(entry) < least]
+    return kept + [_pool(own) for own in by_judge(small)]
 
 
-def _together(own: Sequence[Entry]) -> Entry:
-    weighted = [entry.weights for entry in own if entry.weights is not None]
+def by_judge(entries: Sequence[Entry]) -> list[list[Entry]]:
+    """The entries of each judge and protocol, which always have rules of their own."""
+    keys = dict.fromkeys((entry.judge, entry.protocol) for entry in entries)
+    return [[entry for entry in entries if (entry.judge, entry.protocol) == key] for key in keys]
+
+
+def _pool(own: Sequence[Entry]) -> Entry:
     return Entry(
         judge=own[0].judge,
         protocol=own[0].protocol,
         group=POOLED,
         fingerprints=tuple(sorted({name for entry in own for name in entry.fingerprints})),
-        ids=tuple(name for entry in own for name in entry.ids),
-        scores=np.concatenate([entry.scores for entry in own]),
-        errors=np.concatenate([entry.errors for entry in own]),
+        labels=Labels.join([entry.labels for entry in own]),
         has_verdict=np.concatenate([entry.has_verdict for entry in own]),
-        weights=np.concatenate(weighted) if weighted else None,
         members=tuple(entry.group or "" for entry in own),
     )

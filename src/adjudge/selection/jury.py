@@ -1,18 +1,34 @@
-"""Juries: one probability from several judges of the same pairs."""
+"""Juries: one probability from several judges of the same pairs, and rows of their own."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
-from adjudge._validation import FloatArray, one_of, positive, probabilities, zero_one
+from adjudge._stats import cluster_codes
+from adjudge._validation import (
+    BoolArray,
+    FloatArray,
+    one_of,
+    open_unit,
+    positive,
+    probabilities,
+    zero_one,
+)
 from adjudge.errors import ArgumentError
+from adjudge.uncertainty import preference_entropy
 
 JURIES = ("mean", "logistic")
+#: The name in the judge column of a jury's rows.
+JURY = "jury"
+INCOMPLETE = "not measured by every judge of the jury"
+_FEWEST_TRAINING = 10
 #: Log odds beyond this are cut: a file that keeps six decimals cannot say more.
 _MOST_ODDS = math.log(1e6)
 
@@ -73,14 +89,14 @@ def calibrate_jury(p: ArrayLike, label_a: ArrayLike, *, l2: float = 10.0) -> Jur
         return float(value), table.T @ (_sigmoid(z) - y) + penalty * w
 
     judges = table.shape[1]
-    found = minimize(
+    fit = minimize(
         loss,
         np.full(judges, 1 / judges),
         jac=True,
         bounds=[(0, None)] * judges,
         options={"ftol": 1e-14, "gtol": 1e-9, "maxiter": 1000},
     )
-    return Jury("logistic", np.asarray(found.x, dtype=np.float64))
+    return Jury("logistic", np.asarray(fit.x, dtype=np.float64))
 
 
 def combine(method: str, p: ArrayLike, label_a: ArrayLike | None = None) -> Jury:
@@ -91,6 +107,140 @@ def combine(method: str, p: ArrayLike, label_a: ArrayLike | None = None) -> Jury
     if label_a is None:
         raise ArgumentError("label_a", None, "a logistic jury learns from labels")
     return calibrate_jury(p, label_a)
+
+
+@dataclass(frozen=True)
+class JuryRows:
+    """A jury and its labelled rows; `alone` has the same pairs as each member judged them."""
+
+    jury: Jury
+    judges: tuple[str, ...]
+    fingerprints: tuple[str, ...]
+    rows: pl.DataFrame
+    alone: Mapping[str, pl.DataFrame]
+    n_training: int
+    dropped: Mapping[str, int]
+
+
+def form_jury(
+    frame: pl.DataFrame, method: str, train_share: float, *, cluster: str | None, seed: int
+) -> JuryRows:
+    """A jury of every judge in the labelled frame.
+
+    A logistic jury learns from a random `train_share` of the pairs (of the clusters, where there
+    are any), which then calibrate nothing. Pairs that not every judge measured are left out.
+    """
+    frame = name_members(frame)
+    table, judges, incomplete = _side_by_side(frame)
+    if len(judges) < 2:
+        raise ArgumentError("jury", method, f"needs two judges or more; there is {judges[0]} alone")
+    p = table.select(judges).to_numpy()
+    train = np.zeros(len(p), dtype=np.bool_)
+    n_training = 0
+    if method == "logistic":
+        keys = table.get_column("id" if cluster is None else cluster).to_list()
+        train = _random_part(keys, open_unit(train_share, "jury_share"), seed)
+        used = train & (table.get_column("label") != "tie").to_numpy()
+        n_training = int(used.sum())
+        if n_training < _FEWEST_TRAINING or train.all():
+            raise ArgumentError(
+                "jury_share",
+                train_share,
+                f"leaves {n_training} labels to learn from and {int((~train).sum())} to "
+                f"calibrate; {_FEWEST_TRAINING} or more are needed to learn",
+            )
+        label_a = (table.get_column("label") == "A").to_numpy()[used].astype(np.int64)
+        jury = combine(method, p[used], label_a)
+    else:
+        jury = combine(method, p)
+    kept = table.filter(pl.Series(~train))
+    rows = jury_rows(kept, jury, judges)
+    right = pl.col("verdict").eq_missing(pl.col("label"))
+    alone = {
+        name: frame.filter((pl.col("member") == name) & pl.col("id").is_in(kept["id"].to_list()))
+        for name in judges
+    }
+    prints = frame.get_column("judge_fingerprint").drop_nulls().unique().to_list()
+    dropped = {INCOMPLETE: incomplete, "label used to weigh the jury": int(train.sum())}
+    return JuryRows(
+        jury=jury,
+        judges=tuple(judges),
+        fingerprints=tuple(sorted(prints)),
+        rows=rows.with_columns(error=(~right).cast(pl.Int64)),
+        alone=alone,
+        n_training=n_training,
+        dropped={reason: rows for reason, rows in dropped.items() if rows},
+    )
+
+
+def _random_part(keys: list[object], part: float, seed: int) -> BoolArray:
+    """Marks all rows of a random share of the distinct keys."""
+    codes, groups = cluster_codes(keys)
+    marked = np.zeros(groups, dtype=np.bool_)
+    marked[np.random.default_rng(seed).permutation(groups)[: round(part * groups)]] = True
+    return np.asarray(marked[codes])
+
+
+def jury_judgments(frame: pl.DataFrame, jury: Jury, judges: tuple[str, ...]) -> pl.DataFrame:
+    """New rows of the members turned into rows of a jury that was calibrated before."""
+    frame = name_members(frame)
+    there = set(frame.get_column("member").unique().to_list())
+    missing = [name for name in judges if name not in there]
+    if missing:
+        raise ArgumentError(
+            "judgments", ", ".join(sorted(there)), "also needs " + ", ".join(missing)
+        )
+    frame = frame.filter(pl.col("member").is_in(list(judges)))
+    table, _, _ = _side_by_side(frame)
+    return jury_rows(table, jury, list(judges))
+
+
+def name_members(frame: pl.DataFrame) -> pl.DataFrame:
+    """`member`: the judge's name, with its protocol where the file has several protocols."""
+    several = frame.get_column("protocol").n_unique() > 1
+    name = pl.format("{} ({})", "judge", "protocol") if several else pl.col("judge")
+    return frame.with_columns(member=name)
+
+
+def jury_rows(table: pl.DataFrame, jury: Jury, judges: list[str]) -> pl.DataFrame:
+    """The jury's own judgments, in the columns that every other judge has."""
+    p = jury.predict(table.select(judges).to_numpy())
+    above, below = pl.col("p_a") > 0.5, pl.col("p_a") < 0.5
+    return (
+        table.drop(judges)
+        .with_columns(
+            judge=pl.lit(JURY),
+            protocol=pl.lit(jury.method),
+            status=pl.lit("ok"),
+            p_a=pl.Series(p, dtype=pl.Float64),
+            uncertainty=pl.Series(preference_entropy(p) if len(p) else [], dtype=pl.Float64),
+            judge_fingerprint=pl.lit(None, pl.String),
+        )
+        .with_columns(verdict=pl.when(above).then(pl.lit("A")).when(below).then(pl.lit("B")))
+    )
+
+
+def _side_by_side(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str], int]:
+    """One row per pair with a column of p_a per judge and the pair's other columns; the judges;
+    how many pairs some judge did not measure."""
+    judges = frame.get_column("member").unique().sort().to_list()
+    own = {
+        "judge", "protocol", "status", "p_fwd", "p_rev", "p_a", "uncertainty", "verdict",
+        "judge_fingerprint", "tokens", "cost", "detail", "member", "error",
+    }  # fmt: skip
+    shared = [column for column in frame.columns if column not in own]
+    pairs = frame.group_by("id", maintain_order=True).agg(
+        pl.col(column).first() for column in shared if column != "id"
+    )
+    wide = frame.pivot(on="member", index="id", values="p_a").select("id", *judges)
+    clash = set(judges) & set(pairs.columns)
+    if clash:
+        raise ArgumentError("jury", sorted(clash)[0], "a judge is named like a column: rename it")
+    table = pairs.join(wide, on="id", how="left", maintain_order="left")
+    complete = table.drop_nulls(judges)
+    if complete.height == 0:
+        raise ArgumentError("jury", ", ".join(judges), "no pair was measured by all of them")
+    return complete.sort("id"), judges, table.height - complete.height
 
 
 def _table(p: ArrayLike) -> FloatArray:

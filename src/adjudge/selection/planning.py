@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from fractions import Fraction
 
 import numpy as np
 import polars as pl
 
-from adjudge._validation import BoolArray, IntArray, count, exact_level, one_of, open_unit
+from adjudge._validation import count, exact_level, open_unit
 from adjudge.errors import ArgumentError
-from adjudge.io import join_labels, open_labels
-from adjudge.io.tables import TableLike, source_name
+from adjudge.io.tables import TableLike
 from adjudge.results.evaluation import PlanPoint, SelectionPlan
-from adjudge.selection.clusters import one_row_per_cluster
-from adjudge.selection.fdr import fdr_select
-from adjudge.selection.groups import Entry, entries
-from adjudge.selection.pac import pac_threshold
-from adjudge.selection.rows import cluster_column, judged, labelled
-from adjudge.selection.scope import scope_threshold
-from adjudge.selection.words import GUARANTEES
+from adjudge.rows.clusters import cluster_column, one_row_per_cluster
+from adjudge.rows.dropped import merge_dropped
+from adjudge.rows.judgments import Judgments, prepare_judgments, read_labelled
+from adjudge.selection.groups import Entry, make_entries
+from adjudge.selection.guarantees import DEFAULT, find_guarantee
+from adjudge.selection.guarantees.base import Guarantee
+from adjudge.selection.split_counts import Levels
 
 _SMALLEST = 25
 _FEWEST_LABELS = 20
@@ -28,11 +26,11 @@ _BEYOND = 4
 
 
 def plan_selection(
-    judgments: TableLike,
+    judgments: TableLike | Judgments,
     *,
     alpha: float | Fraction = 0.1,
     labels: TableLike | None = None,
-    guarantee: str = "scope",
+    guarantee: str = DEFAULT,
     delta: float | Fraction = 0.1,
     ties: str = "drop",
     judge: str | None = None,
@@ -55,21 +53,19 @@ def plan_selection(
     >>> [point.n for point in plan.points]
     [25, 50, 100, 200, 400, 800, 1600]
     """
-    level, failure = exact_level(alpha), exact_level(delta, "delta")
-    one_of(guarantee, GUARANTEES, "guarantee")
+    levels = Levels(exact_level(alpha), exact_level(delta, "delta"))
+    chosen = find_guarantee(guarantee)
     least_gain = open_unit(gain, "gain")
     count(repeats, "repeats", least=2)
-    dropped: Counter[str] = Counter()
-    frame = judged(judgments, dropped, judge=judge, protocol=protocol)
-    frame = labelled(frame, labels, ties=ties, dropped=dropped, name=source_name(judgments))
-    column = cluster_column(frame, cluster)
-    made = entries(frame, by=None, cluster=column, weights=None, seed=seed)
-    if len(made) > 1:
-        names = sorted({f"{entry.judge} ({entry.protocol})" for entry in made})
+    table = read_labelled(
+        judgments, labels, judge=judge, protocol=protocol, ties=ties, cluster=cluster
+    )
+    entries = make_entries(table.frame, by=None, cluster=table.cluster, weights=None, seed=seed)
+    if len(entries) > 1:
+        names = sorted({f"{entry.judge} ({entry.protocol})" for entry in entries})
         raise ArgumentError("judge", None, "choose one of " + ", ".join(names))
-    entry = made[0]
-    if column is not None:
-        dropped[f"same {column} as a row kept"] += frame.height - len(entry)
+    entry = entries[0]
+    repeated = {f"same {table.cluster} as a row kept": table.frame.height - len(entry)}
     if len(entry) < _FEWEST_LABELS:
         raise ArgumentError(
             "judgments", len(entry), f"label {_FEWEST_LABELS} pairs or more to plan from"
@@ -77,16 +73,16 @@ def plan_selection(
     rng = np.random.default_rng(seed)
     points, n = [], _SMALLEST
     while n <= _BEYOND * len(entry):
-        points.append(_point(entry, n, guarantee, level, failure, repeats, rng))
+        points.append(_point(entry, n, chosen, levels, repeats, rng))
         n *= 2
     return SelectionPlan(
-        guarantee=guarantee,
-        alpha=float(level),
-        delta=float(failure) if guarantee == "pac" else None,
+        guarantee=chosen.name,
+        alpha=float(levels.alpha),
+        delta=float(levels.delta) if chosen.uses_delta else None,
         judge=entry.judge,
         gain=least_gain,
         n_labelled=len(entry),
-        n_repeats=repeats,
+        repeats=repeats,
         seed=seed,
         recommended=_recommended(points, least_gain),
         points=tuple(points),
@@ -95,12 +91,12 @@ def plan_selection(
             "extrapolated points take these labels for the whole truth and lean to the hopeful "
             "side",
         ),
-        dropped=dict(dropped),
+        dropped=merge_dropped(table.dropped, repeated),
     )
 
 
 def ids_to_label(
-    judgments: TableLike,
+    judgments: TableLike | Judgments,
     n: int,
     *,
     labels: TableLike | None = None,
@@ -114,17 +110,16 @@ def ids_to_label(
     [('y', 'random')]
     """
     count(n, "n", least=1)
-    frame = judged(judgments, Counter())
-    if labels is not None:
-        frame = join_labels(frame, open_labels(labels).frame).frame
-    column = cluster_column(frame, cluster)
+    frame = prepare_judgments(judgments, labels=labels).frame
+    column = cluster_column(frame, cluster, within=["judge", "protocol"])
     if "label" not in frame.columns:
         frame = frame.with_columns(label=pl.lit(None, pl.String))
     done = frame.filter(pl.col("label").is_not_null())
     left = frame.filter(pl.col("label").is_null()).unique("id").sort("id")
     if column is not None:
-        left = left.filter(~pl.col(column).is_in(done[column].drop_nulls().to_list()))
-        left = left[one_row_per_cluster(left[column].to_list(), rng=seed).tolist()]
+        again = pl.col(column).is_in(done[column].drop_nulls().to_list())
+        left = left.filter(~again.fill_null(False))
+        left = left[one_row_per_cluster(left[column].to_list(), seed=seed).tolist()]
     if left.height < n:
         raise ArgumentError("n", n, f"only {left.height} unlabelled pairs are left to draw from")
     pick = np.random.default_rng(seed).permutation(left.height)[:n]
@@ -135,9 +130,8 @@ def ids_to_label(
 def _point(
     entry: Entry,
     n: int,
-    guarantee: str,
-    alpha: Fraction,
-    delta: Fraction,
+    chosen: Guarantee,
+    levels: Levels,
     repeats: int,
     rng: np.random.Generator,
 ) -> PlanPoint:
@@ -150,12 +144,13 @@ def _point(
         else:
             order = rng.permutation(len(entry))
             own, new = order[:n], order[n:]
-        accepted = _accept(entry, own, new, guarantee, alpha, delta) & entry.has_verdict[new]
-        wrong, kept = int(entry.errors[new][accepted].sum()), int(accepted.sum())
+        rule, others = chosen.decide(entry.labels.take(own), levels), entry.labels.take(new)
+        accepted = chosen.accept(rule, others.scores, levels) & entry.has_verdict[new]
+        wrong, kept = int(others.errors[accepted].sum()), int(accepted.sum())
         coverage[i] = kept / len(new)
         risk[i] = wrong / kept if kept else 0.0
         feasible += kept > 0
-        above += wrong * alpha.denominator > kept * alpha.numerator
+        above += wrong * levels.alpha.denominator > kept * levels.alpha.numerator
     return PlanPoint(
         n=n,
         coverage=float(coverage.mean()),
@@ -165,17 +160,6 @@ def _point(
         share_feasible=feasible / repeats,
         extrapolated=beyond,
     )
-
-
-def _accept(
-    entry: Entry, own: IntArray, new: IntArray, guarantee: str, alpha: Fraction, delta: Fraction
-) -> BoolArray:
-    s, e = entry.scores, entry.errors
-    if guarantee == "fdr":
-        return fdr_select(s[own], e[own], s[new], alpha=alpha).accepted
-    if guarantee == "scope":
-        return scope_threshold(s[own], e[own], alpha=alpha).accept(s[new])
-    return pac_threshold(s[own], e[own], alpha=alpha, delta=delta).accept(s[new])
 
 
 def _recommended(points: list[PlanPoint], gain: float) -> int | None:

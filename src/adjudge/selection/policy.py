@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import polars as pl
 
-from adjudge.errors import DataError, PolicyMismatchError
+from adjudge._validation import exact_level
+from adjudge.errors import DataError
 from adjudge.io import read_result
-from adjudge.judges.fingerprint import differing_parts
 from adjudge.results.selection import Policy, PolicyGroup
-from adjudge.selection.fingerprints import parts_in_store
+from adjudge.rows.identity import Identity, identities, match_judge
+from adjudge.selection.guarantees import find_guarantee
+from adjudge.selection.split_counts import Levels
+from adjudge.store import StorePlace
 
 
 def read_policy(path: str | Path) -> Policy:
@@ -22,91 +24,60 @@ def read_policy(path: str | Path) -> Policy:
     adjudge.errors.DataError: missing.json: no such file; check the path
     """
     policy = read_result(path, Policy)
+    find_guarantee(policy.guarantee)  # an unknown one is refused here, with those that are known
     for group in policy.groups:
         _check_group(group, str(path))
     return policy
 
 
-def check_judge(
-    policy: Policy, frame: pl.DataFrame, *, store: str | Path | None = None
-) -> list[str]:
+def levels_of(policy: Policy) -> Levels:
+    """The levels that the policy was made for."""
+    alpha = exact_level(policy.alpha)
+    return Levels(alpha) if policy.delta is None else Levels(alpha, exact_level(policy.delta))
+
+
+def reason_to_abstain(
+    accepted: bool, *, has_verdict: bool, group: PolicyGroup | None
+) -> str | None:
+    """Why a measured row is not accepted, in the words of select's rows and of the server."""
+    if accepted:
+        return None
+    if not has_verdict:
+        return "no verdict"
+    if group is None:
+        return "group not calibrated"
+    return "nothing is accepted in this group" if group.accepts == "none" else "too uncertain"
+
+
+def matching_groups(
+    policy: Policy, given: Identity, *, by_name: bool = False, store: StorePlace = None
+) -> tuple[list[PolicyGroup], str | None]:
+    """The policy's groups for this judge, and what could not be compared.
+
+    PolicyMismatchError for another judge or prompt, as in `match_judge`.
+    """
+    known = [
+        Identity(group.judge, group.protocol, group.judge_fingerprint, group.fingerprint_parts)
+        for group in policy.groups
+    ]
+    match = match_judge(known, given, by_name=by_name, store=store)
+    return [policy.groups[at] for at in match.positions], match.remark
+
+
+def check_judge(policy: Policy, frame: pl.DataFrame, *, store: StorePlace = None) -> list[str]:
     """Remarks on rows that cannot be checked; PolicyMismatchError for another judge or prompt.
 
     Which part of the fingerprint differs is named where the policy and the store know the parts.
     """
-    remarks: list[str] = []
-    known = {(group.judge, group.protocol) for group in policy.groups}
-    if policy.jury is not None:
-        _check_members(policy, frame)
-        return remarks
-    for key, rows in frame.partition_by(["judge", "protocol"], as_dict=True).items():
-        judge, protocol = str(key[0]), str(key[1])
-        groups = [g for g in policy.groups if (g.judge, g.protocol) == (judge, protocol)]
-        if not groups:
-            raise _other_judge(judge, protocol, known)
-        wanted = {g.judge_fingerprint for g in groups}
-        found = rows.get_column("judge_fingerprint").drop_nulls().unique().sort().to_list()
-        if found and None not in wanted:
-            other = [name for name in found if name not in wanted]
-            if other:
-                raise _other_fingerprint(judge, groups[0], other, store)
-        if not found:
-            remarks.append(
-                f"rows of {judge} carry no judge_fingerprint: only its name was compared"
-            )
-        elif None in wanted:
-            remarks.append(f"the policy has no fingerprint of {judge}: only its name was compared")
-        elif rows.get_column("judge_fingerprint").null_count():
-            remarks.append(f"some rows of {judge} carry no judge_fingerprint: taken on its name")
-    return remarks
-
-
-def _other_fingerprint(
-    judge: str, group: PolicyGroup, found: list[str], store: str | Path | None
-) -> PolicyMismatchError:
-    known = parts_in_store(found[:1], store).get(found[0])
-    if known is not None and group.fingerprint_parts is not None:
-        differs = differing_parts(group.fingerprint_parts, known)
-        return PolicyMismatchError(
-            f"the policy was made for {judge} with other settings than these rows (differs: "
-            f"{', '.join(differs)}); calibrate on judgments of this one",
-            differs=differs,
-        )
-    return PolicyMismatchError(
-        f"the policy was made for {judge} with fingerprint {_short([group.judge_fingerprint])}, "
-        f"and these rows carry {_short(found)}: same judge name and protocol, so its prompt, "
-        "weights, engine or settings differ; calibrate on judgments of this one",
-        differs=("judge_fingerprint",),
-    )
-
-
-def _check_members(policy: Policy, frame: pl.DataFrame) -> None:
-    found = set(frame.get_column("judge_fingerprint").drop_nulls().unique().to_list())
-    other = sorted(found - set(policy.judge_fingerprints))
-    if policy.judge_fingerprints and other:
-        raise PolicyMismatchError(
-            f"the jury was calibrated with fingerprints {_short(policy.judge_fingerprints)}, and "
-            f"these rows carry {_short(other)}; calibrate on judgments of these judges",
-            differs=("judge_fingerprint",),
-        )
-
-
-def _other_judge(
-    judge: str, protocol: str, known: set[tuple[str, str | None]]
-) -> PolicyMismatchError:
-    names = sorted({name for name, _ in known})
-    if judge in names:
-        protocols = sorted(str(p) for name, p in known if name == judge)
-        return PolicyMismatchError(
-            f"the policy was made for {judge} by protocol {', '.join(protocols)}, and these rows "
-            f"come from protocol {protocol}; calibrate on judgments of that one",
-            differs=("protocol",),
-        )
-    return PolicyMismatchError(
-        f"the policy was made for {', '.join(names)}, and these rows come from judge {judge}; "
-        "calibrate on its judgments, or keep the right rows with --judge",
-        differs=("judge",),
-    )
+    remarks = []
+    for given in identities(frame):
+        if policy.jury is None:
+            _, remark = matching_groups(policy, given, by_name=True, store=store)
+            remarks.append(remark)
+        elif given.fingerprint is not None and policy.judge_fingerprints:
+            members = [Identity(fingerprint=name) for name in policy.judge_fingerprints]
+            match_judge(members, Identity(fingerprint=given.fingerprint), made="the jury")
+    return list(dict.fromkeys(remark for remark in remarks if remark is not None))
 
 
 def _check_group(group: PolicyGroup, name: str) -> None:
@@ -125,7 +96,3 @@ def _check_group(group: PolicyGroup, name: str) -> None:
             f"{group.name} accepts {group.accepts} with threshold {group.threshold}",
             remedy="write it again with adjudge calibrate -o",
         )
-
-
-def _short(names: Iterable[object]) -> str:
-    return ", ".join(str(name)[:12] for name in names)

@@ -25,9 +25,17 @@ from adjudge._validation import (
     same_length,
 )
 from adjudge.errors import ArgumentError
-from adjudge.selection._split_kernel import Half, Prepared, run_methods
+from adjudge.selection.baselines import BASELINES
+from adjudge.selection.guarantees import all_guarantees
+from adjudge.selection.split_counts import (
+    Halves,
+    Levels,
+    Method,
+    SplitCounts,
+    SplitOutcome,
+    SplitTable,
+)
 
-METHODS = ("vanilla", "heuristic", "naive", "scope", "fdr", "pac")
 ALPHAS = (0.05, 0.10, 0.15, 0.20, 0.25)
 #: Cells of the table (splits x rows) that are held at once.
 _CELLS = 1_000_000
@@ -71,60 +79,66 @@ def split_risks(
     errors: ArrayLike,
     *,
     alphas: Sequence[float | Fraction] = ALPHAS,
-    methods: Sequence[str] = METHODS,
+    methods: Sequence[str] | None = None,
     confidence: ArrayLike | None = None,
     has_verdict: ArrayLike | None = None,
     clusters: ArrayLike | Sequence[object] | None = None,
     delta: float | Fraction = 0.1,
-    n_splits: int = 1000,
-    rng: Seed = 0,
+    splits: int = 1000,
+    seed: Seed = 0,
 ) -> list[SplitRisk]:
-    """Calibrate on one random half and select from the other, `n_splits` times.
+    """Calibrate on one random half and select from the other, `splits` times.
 
     Every split is read off running counts over one sort of all rows, at the few places where a
-    threshold can stand (see `blocks`). `confidence` is needed by `heuristic`. Rows without a
-    verdict (`has_verdict` False) are never accepted. With `clusters`, halves are of clusters;
-    one random row of each calibrates, and all rows of the others are tested.
+    threshold can lie (see `thresholds`). `methods` are names, all that are known unless given;
+    `heuristic` needs `confidence`. Rows without a verdict (`has_verdict` False) are never
+    accepted. With `clusters`, halves are of clusters; one random row of each calibrates, and all
+    rows of the others are tested.
 
     Both halves come from the same labelled rows, so the spread over splits is narrower than over
     fresh calibration sets, and the rows are as random as the labels were.
 
     >>> s = np.arange(200) / 200
     >>> e = (np.arange(200) % 7 == 0) & (s > 0.5)
-    >>> scope = split_risks(s, e.astype(int), alphas=[0.1], methods=["scope"], n_splits=50)[0]
+    >>> scope = split_risks(s, e.astype(int), alphas=[0.1], methods=["scope"], splits=50)[0]
     >>> bool(scope.risks.mean() <= 0.1)
     True
     """
     s, e = paired(scores, errors)
-    levels = [exact_level(alpha) for alpha in alphas]
-    for method in methods:
-        one_of(method, METHODS, "methods")
-    if "heuristic" in methods and confidence is None:
-        methods = [method for method in methods if method != "heuristic"]
+    failure = exact_level(delta, "delta")
+    levels = [Levels(exact_level(alpha), failure) for alpha in alphas]
     sure = None if confidence is None else probabilities(confidence, "confidence")
+    chosen = choose_methods(methods)
+    if methods is None and sure is None:
+        chosen = [method for method in chosen if not method.needs_confidence]
     same_length(scores=s, confidence=sure, has_verdict=has_verdict, clusters=clusters)
-    prepared = Prepared.build(
+    table = SplitTable.build(
         s, e, None if has_verdict is None else np.asarray(has_verdict, dtype=np.bool_), sure
     )
-    halves = random_halves(len(s), count(n_splits, "n_splits", least=1), rng, clusters=clusters)
-    failure = exact_level(delta, "delta")
-    parts = [run_methods(prepared, half, levels, methods, failure) for half in halves]
-    grid = [(method, level) for method in methods for level in levels]
+    grid = [(method, level) for method in chosen for level in levels]
+    parts: list[list[SplitOutcome]] = []
+    for halves in random_halves(len(s), count(splits, "splits", least=1), seed, clusters=clusters):
+        counts = SplitCounts.build(table, halves)
+        parts.append([method.counts_over_splits(counts, level) for method, level in grid])
     return [
-        SplitRisk(
-            method,
-            level,
-            *(np.concatenate([part[at][which] for part in parts]) for which in range(3)),
-        )
-        for at, (method, level) in enumerate(grid)
+        SplitRisk(method.name, level.alpha, *map(np.concatenate, zip(*cells, strict=True)))
+        for (method, level), cells in zip(grid, zip(*parts, strict=True), strict=True)
     ]
 
 
+def choose_methods(names: Sequence[str] | None = None) -> list[Method]:
+    """The methods of these names; without names the baselines, then every guarantee."""
+    known: dict[str, Method] = {method.name: method for method in (*BASELINES, *all_guarantees())}
+    if names is None:
+        return list(known.values())
+    return [known[one_of(name, list(known), "methods")] for name in names]
+
+
 def random_halves(
-    n: int, n_splits: int, rng: Seed, *, clusters: ArrayLike | Sequence[object] | None = None
-) -> Iterator[Half]:
+    n: int, splits: int, seed: Seed, *, clusters: ArrayLike | Sequence[object] | None = None
+) -> Iterator[Halves]:
     """Random halves of n rows, a few hundred splits at a time; row i is column i."""
-    gen = generator(rng)
+    gen = generator(seed)
     codes = None
     units = n
     if clusters is not None:
@@ -134,10 +148,10 @@ def random_halves(
     # One stream for each purpose, so that the splits do not depend on how many are held at once.
     again, picks = gen.spawn(2)
     at_once = max(1, _CELLS // n)
-    for start in range(0, n_splits, at_once):
-        chosen = _half_of(units, min(at_once, n_splits - start), gen, again)
+    for start in range(0, splits, at_once):
+        chosen = _half_of(units, min(at_once, splits - start), gen, again)
         if codes is None:
-            yield Half(chosen, None)
+            yield Halves(chosen, None)
         else:
             yield _by_cluster(chosen, codes, picks)
 
@@ -168,7 +182,7 @@ def _below_median(keys: NDArray[np.unsignedinteger], half: int) -> BoolArray:
     return np.asarray(keys < cut[:, None])
 
 
-def _by_cluster(chosen: BoolArray, codes: IntArray, gen: np.random.Generator) -> Half:
+def _by_cluster(chosen: BoolArray, codes: IntArray, gen: np.random.Generator) -> Halves:
     """One random row of every chosen cluster calibrates; all rows of the others are tested."""
     splits, groups = chosen.shape
     by_code = np.argsort(codes, kind="stable")
@@ -178,4 +192,4 @@ def _by_cluster(chosen: BoolArray, codes: IntArray, gen: np.random.Generator) ->
     calibrates = np.zeros((splits, len(codes)), dtype=np.bool_)
     where, cluster = np.nonzero(chosen)
     calibrates[where, by_code[pick[where, cluster]]] = True
-    return Half(calibrates, ~chosen[:, codes])
+    return Halves(calibrates, ~chosen[:, codes])

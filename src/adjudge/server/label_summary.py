@@ -14,11 +14,11 @@ from adjudge.io import read_table
 from adjudge.io.tables import TableLike, as_text
 from adjudge.records import Label, Pair
 from adjudge.results.labelling import LabellingSummary, RaterAgreement, RaterSummary
-from adjudge.store.labels import LabelBook, Standing
+from adjudge.store.labels import Answer, LabelBook
 
 
 def labels_frame(book: LabelBook, *, plan: TableLike | None = None) -> pl.DataFrame:
-    """The labels file: one row per standing label, oldest first.
+    """The labels file: one row per label that counts, oldest first.
 
     With the plan that was labelled, its `sampling_probability` comes along: `estimate` needs it
     for rows that were not all equally likely to be drawn.
@@ -32,7 +32,7 @@ def labels_frame(book: LabelBook, *, plan: TableLike | None = None) -> pl.DataFr
             "shown_order": click.shown_order,
             "labelled_at": int(1000 * click.created_at),
         }
-        for click in book.standing()
+        for click in book.answers()
         if click.label is not None
     ]
     columns = ("id", "label", "rater", "sampled_by", "shown_order")
@@ -57,7 +57,7 @@ def records(frame: pl.DataFrame) -> list[Label]:
 def summarise(book: LabelBook, pairs: Sequence[Pair]) -> LabellingSummary:
     """The state of a round over these pairs."""
     known = {pair.id for pair in pairs}
-    clicks = [click for click in book.standing() if click.id in known]
+    clicks = [click for click in book.answers() if click.id in known]
     labels = [click for click in clicks if click.label is not None]
     raters = sorted({click.rater for click in clicks})
     sampled = Counter(click.sampled_by or "unknown" for click in labels)
@@ -79,7 +79,7 @@ def summarise(book: LabelBook, pairs: Sequence[Pair]) -> LabellingSummary:
     )
 
 
-def _rater(rater: str, clicks: Sequence[Standing]) -> RaterSummary:
+def _rater(rater: str, clicks: Sequence[Answer]) -> RaterSummary:
     own = [click for click in clicks if click.rater == rater]
     labels = [click for click in own if click.label is not None]
     # Where a side won and the page knows which one it was: people have a position bias too.

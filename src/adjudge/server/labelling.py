@@ -10,7 +10,7 @@ from typing import Literal
 from adjudge.errors import ArgumentError
 from adjudge.records import LabelValue, Order, Pair
 from adjudge.server.queue import Draw, Queue
-from adjudge.store.labels import LabelBook, Standing
+from adjudge.store.labels import Answer, LabelBook
 
 Side = Literal["left", "right", "tie", "skip"]
 
@@ -105,7 +105,7 @@ class LabellingRound:
     def progress(self, rater: str) -> Progress:
         """How far this rater is."""
         ids = {draw.id for draw in self.queue.draws}
-        own = [click for click in self.book.standing(rater) if click.id in ids]
+        own = [click for click in self.book.answers(rater) if click.id in ids]
         labels = [click for click in own if click.label is not None]
         kinds = [click.sampled_by for click in labels]
         done = {click.id for click in self._answered(rater)} & ids
@@ -124,13 +124,13 @@ class LabellingRound:
         coin = hashlib.sha256(f"{self.seed}\x00{rater}\x00{subject_id}".encode()).digest()[0]
         return "ab" if coin % 2 == 0 else "ba"
 
-    def _answered(self, rater: str) -> list[Standing]:
+    def _answered(self, rater: str) -> list[Answer]:
         if not self.share_out:
-            return self.book.standing(rater)
+            return self.book.answers(rater)
         # Shared out, a pair labelled by anyone is done; a skip only for the one who skipped.
         return [
             click
-            for click in self.book.standing()
+            for click in self.book.answers()
             if click.rater == rater or click.label is not None
         ]
 

@@ -7,11 +7,15 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from adjudge.errors import ArgumentError, InputError, PolicyMismatchError
-from adjudge.judges.fingerprint import differing_parts
-from adjudge.judges.interface import Judge, KnowsSubject, Question, Reply
-from adjudge.records import MEASURED, Judgment, Pair
+import numpy as np
+
+from adjudge.errors import ArgumentError, InputError
+from adjudge.judges.interface import Judge, Question
+from adjudge.records import MEASURED, Judgment, Pair, Reply
 from adjudge.results.selection import Policy, PolicyGroup
+from adjudge.rows.identity import Identity
+from adjudge.selection.guarantees import all_guarantees, find_guarantee
+from adjudge.selection.policy import levels_of, matching_groups, reason_to_abstain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,12 +33,13 @@ class JudgeService:
 
     def __init__(self, judge: Judge, policy: Policy, *, concurrency: int | None = None) -> None:
         check_servable(policy)
+        self._guarantee = find_guarantee(policy.guarantee)
+        self._levels = levels_of(policy)
         self.judge = judge
         self.policy = policy
         self.policy_id = hashlib.sha256(policy.to_json(indent=None).encode()).hexdigest()[:16]
         self.rules = matching_rules(policy, judge)
         self._by_group = {name: rule for rule in self.rules for name in rule.covers}
-        self._knowing = judge.backend if isinstance(judge.backend, KnowsSubject) else None
         self._slots = asyncio.Semaphore(concurrency or judge.backend.concurrency)
 
     async def start(self) -> None:
@@ -62,7 +67,7 @@ class JudgeService:
         rows = protocol.judge(pair, replies)
         if len(rows) != 1 or not isinstance(rows[0], Judgment):
             raise ArgumentError("protocol", protocol.name, "serve one with one verdict per pair")
-        return decide(rows[0], rule)
+        return self._decide(rows[0], rule)
 
     async def rule_many(self, pairs: Sequence[Pair], groups: Sequence[str | None]) -> list[Ruling]:
         """Several pairs at once, in their order."""
@@ -72,40 +77,31 @@ class JudgeService:
             *(self.rule(pair, group=group) for pair, group in zip(pairs, groups, strict=True))
         )
 
+    def _decide(self, judgment: Judgment, group: PolicyGroup | None) -> Ruling:
+        """What the guarantee accepts; never without a measurement, a verdict or a rule."""
+        accepted, has_verdict = False, judgment.verdict is not None
+        if judgment.status not in MEASURED or judgment.uncertainty is None:
+            reason: str | None = f"status {judgment.status}"
+        else:
+            if has_verdict and group is not None:
+                score = np.array([judgment.uncertainty])
+                accepted = bool(self._guarantee.accept(group.rule, score, self._levels)[0])
+            reason = reason_to_abstain(accepted, has_verdict=has_verdict, group=group)
+        name = None if group is None else group.group
+        return Ruling(judgment=judgment, accepted=accepted, reason=reason, group=name)
+
     async def _ask(self, pair: Pair, question: Question) -> Reply:
         async with self._slots:
-            if self._knowing is not None:
-                return await self._knowing.ask_about(pair, question)
-            return await self.judge.backend.ask(question)
-
-
-def decide(judgment: Judgment, rule: PolicyGroup | None) -> Ruling:
-    """Accept when the doubt is at most the threshold; never without a verdict or a rule."""
-    reason = _reason_to_abstain(judgment, rule)
-    group = None if rule is None else rule.group
-    return Ruling(judgment=judgment, accepted=reason is None, reason=reason, group=group)
-
-
-def _reason_to_abstain(judgment: Judgment, rule: PolicyGroup | None) -> str | None:
-    if judgment.status not in MEASURED or judgment.uncertainty is None:
-        return f"no measurement: {judgment.status}"
-    if judgment.verdict is None:
-        return "no verdict: both sides are even"
-    if rule is None:
-        return "no label of this group took part in calibration"
-    if rule.accepts == "all":
-        return None
-    if rule.threshold is None:
-        return "the policy accepts nothing"
-    return None if judgment.uncertainty <= rule.threshold else "uncertainty above the threshold"
+            return await self.judge.backend.ask_about(pair, question)
 
 
 def check_servable(policy: Policy) -> None:
     """Refuse what cannot be promised item by item."""
-    if policy.guarantee == "fdr":
+    if find_guarantee(policy.guarantee).per_batch:
+        others = " or ".join(one.name for one in all_guarantees() if not one.per_batch)
         raise InputError(
-            "guarantee fdr holds for a batch decided together, not item by item; "
-            "calibrate with --guarantee pac or scope to serve"
+            f"guarantee {policy.guarantee} holds for a batch decided together, not item by item; "
+            f"calibrate with --guarantee {others} to serve"
         )
     if policy.jury is not None:
         raise InputError("a jury's policy needs several judges; serve takes one")
@@ -113,29 +109,7 @@ def check_servable(policy: Policy) -> None:
 
 def matching_rules(policy: Policy, judge: Judge) -> list[PolicyGroup]:
     """The policy's rules for this judge, or a refusal that says which part differs."""
-    own = [group for group in policy.groups if group.judge_fingerprint == judge.fingerprint]
-    if own:
-        return own
-    for group in policy.groups:
-        if group.fingerprint_parts is not None:
-            differs = differing_parts(dict(group.fingerprint_parts), judge.fingerprint_parts)
-            raise PolicyMismatchError(
-                f"the policy was made for another judge or prompt (differs: {', '.join(differs)}); "
-                "calibrate on judgments of this one",
-                differs=differs,
-            )
-    named = [
-        group
-        for group in policy.groups
-        if group.judge_fingerprint is None
-        and group.judge == judge.backend.name
-        and group.protocol in (None, judge.protocol.name)
-    ]
-    if not named:
-        made_for = ", ".join(sorted({group.judge for group in policy.groups}))
-        raise PolicyMismatchError(
-            f"the policy was made for {made_for}, not for {judge.backend.name} by "
-            f"{judge.protocol.name}; calibrate on judgments of this one",
-            differs=("judge",),
-        )
-    return named
+    given = Identity(
+        judge.backend.name, judge.protocol.name, judge.fingerprint, judge.fingerprint_parts
+    )
+    return matching_groups(policy, given)[0]

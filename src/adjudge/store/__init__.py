@@ -1,25 +1,97 @@
-"""KEEP: every reply, failures too; what is kept is never asked twice."""
+"""KEEP: every reply, failures too; what is kept is never asked twice. Labels of people too.
+
+A store is named by a file or a URL whose scheme is a name in `STORES`. Another database is one file
+that fulfils `Store`, opened as `kind(place, readonly=...)`, and one line here or an entry point of
+the group `adjudge.stores`.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from adjudge.store.interface import Call, Claimed, Known, Store
+from adjudge.errors import StoreMissingError
+from adjudge.plugins import Builtin, Registry
+from adjudge.store.interface import Call, Claim, LabelEvent, Store, StorePlace
 from adjudge.store.keys import call_key, content_hash
 from adjudge.store.sqlite import SQLiteStore
 
 __all__ = [
+    "STORES",
     "Call",
-    "Claimed",
-    "Known",
+    "Claim",
+    "LabelEvent",
     "SQLiteStore",
     "Store",
+    "StorePlace",
     "call_key",
     "content_hash",
     "open_store",
+    "read_judge_parts",
+    "store_name",
+    "use_store",
 ]
 
+STORES: Registry[Callable[..., Store]] = Registry(
+    "store", "adjudge.stores", {"sqlite": Builtin("adjudge.store.sqlite:SQLiteStore")}
+)
+#: One letter and a colon is a drive of Windows, not a scheme.
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]*@")
 
-def open_store(place: str | Path | None) -> Store:
-    """Open the store at `place`: a file, or None for one kept in memory and then forgotten."""
-    return SQLiteStore(":memory:" if place is None else place)
+
+def open_store(place: str | Path | None, *, readonly: bool = False) -> Store:
+    """Open the store at `place`: a file, a URL, or None for one kept in memory and then forgotten.
+
+    With `readonly` nothing is made, brought up to date or written; where there is no store,
+    StoreMissingError.
+    """
+    scheme = _SCHEME.match(place) if isinstance(place, str) else None
+    kind = STORES.load(scheme[1] if scheme else "sqlite")
+    return kind(":memory:" if place is None else place, readonly=readonly)
+
+
+@contextmanager
+def use_store(place: StorePlace, *, readonly: bool = False) -> Iterator[Store]:
+    """The store for a block. What was opened here is closed here; an open one is left open."""
+    if not isinstance(place, (str, Path)) and place is not None:
+        yield place
+        return
+    store = open_store(place, readonly=readonly)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def store_name(place: StorePlace) -> str | None:
+    """What messages call a store: never with user and password.
+
+    >>> store_name("postgresql://me:secret@db.example/judgments")
+    'postgresql://db.example/judgments'
+    """
+    if place is None:
+        return None
+    return _CREDENTIALS.sub("", str(place) if isinstance(place, (str, Path)) else place.name)
+
+
+def read_judge_parts(fingerprints: Iterable[str], place: StorePlace) -> dict[str, dict[str, Any]]:
+    """Fingerprint -> its parts (model, prompt hash, settings), for those the store has seen.
+
+    Only reads: a store that does not exist knows nothing, and is not made.
+
+    >>> read_judge_parts(["f"], "no-such-store.db")
+    {}
+    """
+    wanted = list(fingerprints)
+    if place is None or not wanted:
+        return {}
+    try:
+        with use_store(place, readonly=True) as store:
+            parts = {name: store.judge_parts(name) for name in wanted}
+    except StoreMissingError:
+        return {}
+    return {name: known for name, known in parts.items() if known is not None}

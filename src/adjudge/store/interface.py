@@ -1,9 +1,9 @@
-"""What a store of replies must do, whichever database keeps them.
+"""What a store must do, whichever database keeps it: replies of judges, labels of people.
 
 One row per call, failures too, never changed once written: a call asked again is a new row, and
 the latest row speaks for the call. Two promises hold across runs and across processes at once:
 a call with a final answer is never asked again, and a call that one process has claimed is not
-asked by another while its owner lives.
+asked by another while its owner lives. Labels are events, and are never changed either.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Literal, Protocol
 
-from adjudge.records import Order, Status
+from adjudge.records import LabelValue, Order, Reply, SampledBy, Status
 
 #: Where replies are kept unless the user names another place.
 DEFAULT_STORE = "adjudge.db"
@@ -25,10 +26,7 @@ HEARTBEAT_S = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One call as it is kept: which question it was, and all that came back.
-
-    `logprobs`, `counts` and `censored` are as in the judge's reply. `call_id` orders the history.
-    """
+    """One call as it is kept: which question it was, its reply, its place in the history."""
 
     call_key: str
     judge_fingerprint: str
@@ -37,42 +35,47 @@ class Call:
     order: Order | None
     repeat: int
     slot: str
-    status: Status
-    text: str | None = None
-    logprobs: Mapping[str, float] | None = None
-    censored: frozenset[str] = frozenset()
-    counts: Mapping[str, int] | None = None
-    mean_logprob: float | None = None
-    scored_tokens: int | None = None
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    latency_s: float | None = None
-    error: str | None = None
-    raw: str | None = None
+    reply: Reply
     created_at: str | None = None
     call_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What is already kept of a call: enough to count it without loading the reply."""
+class Claim:
+    """The answer to a claim: calls that are `done` (by status), `ours` to make, or `busy`."""
 
-    status: Status
-    prompt_tokens: int | None
-    completion_tokens: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Claimed:
-    """The answer to a claim: calls that are `done`, now `ours` to make, or `busy` with another."""
-
-    done: Mapping[str, Known] = field(default_factory=dict)
+    done: Mapping[str, Status] = field(default_factory=dict)
     ours: frozenset[str] = frozenset()
     busy: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelEvent:
+    """One click of a rater. The page names each click once (`nonce`).
+
+    `undo` takes the event `undoes` back; `recount` changes only how that label counts as sampled.
+    The store counts events (`event`) and says when each came (`created_at`).
+    """
+
+    nonce: str
+    rater: str
+    subject_id: str
+    action: Literal["label", "skip", "undo", "recount"]
+    label: LabelValue | None = None
+    shown_order: Order | None = None
+    sampled_by: SampledBy | None = None
+    undoes: int | None = None
+    event: int = 0
+    created_at: float = 0.0
+
+
 class Store(Protocol):
-    """A store, opened by one owner (one run) and used from one thread."""
+    """A store, opened by one owner. Threads may share it; processes open it each for themselves."""
+
+    #: What messages call it, without user and password.
+    name: str
+    #: Tells this store from every other; None for one that is forgotten when it is closed.
+    store_id: str | None
 
     def transaction(self) -> AbstractContextManager[None]:
         """Everything inside is kept together or not at all; other processes wait meanwhile."""
@@ -92,7 +95,7 @@ class Store(Protocol):
         """The highest call id so far: where this run's history begins."""
         ...
 
-    def claim(self, keys: Sequence[str], *, retry: Collection[Status], since: int) -> Claimed:
+    def claim(self, keys: Sequence[str], *, retry: Collection[Status], since: int) -> Claim:
         """Take the calls that nobody has answered and nobody alive is making.
 
         A call whose latest row has a status in `retry` counts as unanswered unless that row is
@@ -116,6 +119,14 @@ class Store(Protocol):
         """Every row of one call, oldest first, raw replies included."""
         ...
 
+    def add_label_event(self, event: LabelEvent) -> None:
+        """Keep one click: safe from a power cut once this returns. A known nonce adds nothing."""
+        ...
+
+    def label_events(self, rater: str | None = None) -> list[LabelEvent]:
+        """Every click, oldest first; of one rater or of all."""
+        ...
+
     def heartbeat(self) -> None:
         """Say that this owner lives."""
         ...
@@ -123,3 +134,7 @@ class Store(Protocol):
     def close(self) -> None:
         """Give all claims back and close."""
         ...
+
+
+#: A file, a URL such as sqlite:///FILE, an open store, or None for one that is forgotten.
+StorePlace = str | Path | Store | None

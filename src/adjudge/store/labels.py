@@ -1,4 +1,4 @@
-"""Labels of people, kept beside the judgments: every click, in order, never overwritten.
+"""Labels of people, kept with the judgments: every click, in order, never overwritten.
 
 A label is an event; so is taking it back. What a rater now says of a pair is read from the events,
 so that a reload, a kill or a second tab can lose nothing and count nothing twice: the page names
@@ -7,41 +7,18 @@ each click once (`nonce`), and a click that arrives again is the same click.
 
 from __future__ import annotations
 
-import sqlite3
-import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
-from adjudge.errors import ArgumentError, StoreError
+from adjudge.errors import ArgumentError
 from adjudge.records import Label, LabelValue, Order, SampledBy
-from adjudge.store.sqlite import SQLiteStore
-
-Action = Literal["label", "skip", "undo", "recount"]
-
-#: The last event of each rater about each pair that was not taken back; `recount` changes only how
-#: the label counts as sampled.
-_STANDING = """
-SELECT e.event, e.rater, e.subject_id, e.action, e.label, e.shown_order,
-       COALESCE((SELECT r.sampled_by FROM label_events r
-                 WHERE r.action = 'recount' AND r.undoes = e.event
-                 ORDER BY r.event DESC LIMIT 1), e.sampled_by) AS sampled_by,
-       e.created_at
-FROM label_events e
-WHERE e.action IN ('label', 'skip')
-  AND NOT EXISTS (SELECT 1 FROM label_events u WHERE u.action = 'undo' AND u.undoes = e.event)
-  AND NOT EXISTS (SELECT 1 FROM label_events later
-                  WHERE later.rater = e.rater AND later.subject_id = e.subject_id
-                    AND later.action IN ('label', 'skip') AND later.event > e.event
-                    AND NOT EXISTS (SELECT 1 FROM label_events u
-                                    WHERE u.action = 'undo' AND u.undoes = later.event))
-"""
+from adjudge.store.interface import LabelEvent, Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Answer:
     """What one rater now says of one pair; `label` is None for a skip."""
 
     event: int
@@ -54,27 +31,10 @@ class Standing:
 
 
 class LabelBook:
-    """The labels of one store file. Safe to share between threads; processes share the file."""
+    """The labels of an open store. Threads may share it; processes share the store."""
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-        self._lock = threading.Lock()
-        SQLiteStore(self.path).close()  # makes the file, or brings an older one up to date
-        self._db = sqlite3.connect(
-            self.path, timeout=30, isolation_level=None, check_same_thread=False
-        )
-        try:
-            self._db.execute("PRAGMA journal_mode = WAL")
-            # A label that was confirmed on the screen survives a power cut.
-            self._db.execute("PRAGMA synchronous = FULL")
-        except sqlite3.Error as error:
-            self._db.close()
-            raise StoreError(f"{path}: cannot keep labels here ({error})") from None
-
-    def close(self) -> None:
-        """Close the file."""
-        with self._lock:
-            self._db.close()
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     def add(
         self,
@@ -87,65 +47,72 @@ class LabelBook:
         sampled_by: SampledBy | None,
     ) -> None:
         """Keep one click: a label, or a skip where `label` is None. The same nonce counts once."""
-        action: Action = "skip" if label is None else "label"
-        self._insert(nonce, rater, subject_id, action, label, shown_order, sampled_by, None)
+        if label is not None and label not in get_args(LabelValue):
+            raise ArgumentError("label", label, "use A, B or tie")
+        if not rater.strip():
+            raise ArgumentError("rater", rater, "give a name")
+        self._store.add_label_event(
+            LabelEvent(
+                nonce=nonce,
+                rater=rater,
+                subject_id=subject_id,
+                action="skip" if label is None else "label",
+                label=label,
+                shown_order=shown_order,
+                sampled_by=sampled_by,
+            )
+        )
 
     def undo(self, *, nonce: str, rater: str) -> str | None:
-        """Take back the rater's last standing click; its pair's id, or None if there is none."""
-        with self._lock:
-            told = self._db.execute(
-                "SELECT subject_id FROM label_events WHERE nonce = ? AND rater = ?", (nonce, rater)
-            ).fetchone()
-        if told is not None:
-            return str(told[0])
-        last = max(self.standing(rater), key=lambda click: click.event, default=None)
+        """Take back the rater's last answer; its pair's id, or None if there is none."""
+        events = self._store.label_events(rater)
+        for event in events:
+            if event.nonce == nonce:
+                return event.subject_id
+        last = max(current_answers(events), key=lambda answer: answer.event, default=None)
         if last is None:
             return None
-        self._insert(nonce, rater, last.id, "undo", None, None, None, last.event)
+        self._store.add_label_event(
+            LabelEvent(
+                nonce=nonce, rater=rater, subject_id=last.id, action="undo", undoes=last.event
+            )
+        )
         return last.id
 
-    def recount(self, *, click: Standing, sampled_by: SampledBy) -> None:
-        """Let a standing label count as sampled otherwise: a random draw met it too."""
-        nonce = f"recount-{click.event}-{sampled_by}"
-        self._insert(nonce, click.rater, click.id, "recount", None, None, sampled_by, click.event)
-
-    def standing(self, rater: str | None = None) -> list[Standing]:
-        """What stands now, oldest first; of one rater or of all."""
-        with self._lock:
-            rows = self._db.execute(
-                _STANDING + " AND (:rater IS NULL OR e.rater = :rater) ORDER BY e.event",
-                {"rater": rater},
-            ).fetchall()
-        return [
-            Standing(
-                event=event,
-                rater=who,
-                id=subject,
-                label=label if action == "label" else None,
-                shown_order=order,
-                sampled_by=sampled,
-                created_at=created,
+    def recount(self, *, click: Answer, sampled_by: SampledBy) -> None:
+        """Let a label count as sampled otherwise: a random draw met it too."""
+        self._store.add_label_event(
+            LabelEvent(
+                nonce=f"recount-{click.event}-{sampled_by}",
+                rater=click.rater,
+                subject_id=click.id,
+                action="recount",
+                sampled_by=sampled_by,
+                undoes=click.event,
             )
-            for event, who, subject, action, label, order, sampled, created in rows
-        ]
+        )
+
+    def answers(self, rater: str | None = None) -> list[Answer]:
+        """What raters now say, oldest first; of one rater or of all."""
+        return current_answers(self._store.label_events(rater))
 
     def labels(self) -> list[Label]:
-        """Every standing label, skips left out: the rows of a labels file."""
+        """Every label that counts, skips left out: the rows of a labels file."""
         return [
             Label(
-                id=click.id,
-                label=click.label,
-                rater=click.rater,
-                sampled_by=click.sampled_by,
-                shown_order=click.shown_order,
+                id=answer.id,
+                label=answer.label,
+                rater=answer.rater,
+                sampled_by=answer.sampled_by,
+                shown_order=answer.shown_order,
             )
-            for click in self.standing()
-            if click.label is not None
+            for answer in self.answers()
+            if answer.label is not None
         ]
 
     def import_labels(self, labels: Iterable[Label]) -> tuple[int, int]:
         """Add labels from elsewhere; (added, already there). Importing twice changes nothing."""
-        there = {(click.rater, click.id): click.label for click in self.standing()}
+        there = {(answer.rater, answer.id): answer.label for answer in self.answers()}
         added = same = 0
         for label in labels:
             rater = label.rater or "imported"
@@ -164,35 +131,29 @@ class LabelBook:
             added += 1
         return added, same
 
-    def raters(self) -> Sequence[str]:
-        """Everyone who has clicked here, in alphabetical order."""
-        with self._lock:
-            rows = self._db.execute("SELECT DISTINCT rater FROM label_events ORDER BY rater")
-            return [str(row[0]) for row in rows.fetchall()]
 
-    def _insert(
-        self,
-        nonce: str,
-        rater: str,
-        subject_id: str,
-        action: Action,
-        label: LabelValue | None,
-        shown_order: Order | None,
-        sampled_by: SampledBy | None,
-        undoes: int | None,
-    ) -> None:
-        if label is not None and label not in get_args(LabelValue):
-            raise ArgumentError("label", label, "use A, B or tie")
-        if not rater.strip():
-            raise ArgumentError("rater", rater, "give a name")
-        try:
-            with self._lock:
-                self._db.execute(
-                    "INSERT INTO label_events (nonce, rater, subject_id, action, label, "
-                    "shown_order, sampled_by, undoes, created_at) "
-                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (nonce) DO NOTHING",
-                    (nonce, rater, subject_id, action, label, shown_order, sampled_by, undoes,
-                     time.time()),
-                )  # fmt: skip
-        except sqlite3.Error as error:
-            raise StoreError(f"{self.path}: the label was not kept ({error})") from None
+def current_answers(events: Iterable[LabelEvent]) -> list[Answer]:
+    """The last click of each rater about each pair that was not taken back, oldest first."""
+    clicks: list[LabelEvent] = []
+    undone: set[int | None] = set()
+    recounted: dict[int | None, SampledBy | None] = {}
+    for event in events:
+        if event.action == "undo":
+            undone.add(event.undoes)
+        elif event.action == "recount":
+            recounted[event.undoes] = event.sampled_by
+        else:
+            clicks.append(event)
+    latest = {(e.rater, e.subject_id): e for e in clicks if e.event not in undone}
+    return [
+        Answer(
+            event=event.event,
+            rater=event.rater,
+            id=event.subject_id,
+            label=event.label if event.action == "label" else None,
+            shown_order=event.shown_order,
+            sampled_by=recounted.get(event.event, event.sampled_by),
+            created_at=event.created_at,
+        )
+        for event in sorted(latest.values(), key=lambda event: event.event)
+    ]

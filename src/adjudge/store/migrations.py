@@ -17,7 +17,10 @@ LEDGER = "adjudge_migrations"
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One step. {serial} stands for the database's own counting key; the rest is portable SQL."""
+    """One step in portable SQL.
+
+    {serial} stands for the database's own counting key, {store_id} for a new random id.
+    """
 
     name: str
     statements: tuple[str, ...]
@@ -94,6 +97,13 @@ MIGRATIONS: tuple[Migration, ...] = (
             "CREATE INDEX label_events_by_rater ON label_events (rater, event)",
         ),
     ),
+    Migration(
+        "0004_store_identity",
+        (
+            "CREATE TABLE store_identity (store_id TEXT PRIMARY KEY)",
+            "INSERT INTO store_identity (store_id) VALUES ('{store_id}')",
+        ),
+    ),
 )
 
 
@@ -101,7 +111,7 @@ def pending(applied: Sequence[str], place: str | Path) -> tuple[Migration, ...]:
     """The steps still to take, given those a store has taken.
 
     >>> [step.name for step in pending(["0001_judges_and_calls"], "old.db")]
-    ['0002_owners_and_claims', '0003_label_events']
+    ['0002_owners_and_claims', '0003_label_events', '0004_store_identity']
     """
     names = [step.name for step in MIGRATIONS]
     unknown = [name for name in applied if name not in names]

@@ -9,22 +9,17 @@ power cut may take the last few commits with it (they are asked again), never th
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from adjudge.errors import StoreError
-from adjudge.records import Order, Status
-from adjudge.store.interface import SILENCE_S, Call, Claimed, Known
+from adjudge.records import Order, Reply, Status
+from adjudge.store.interface import SILENCE_S, Call, Claim, LabelEvent
 from adjudge.store.keys import canonical_json
-from adjudge.store.migrations import LEDGER, pending
 from adjudge.store.owners import Owner, state_of
+from adjudge.store.sqlite_file import SQLiteFile, now
 
-_BUSY_S = 60.0
 T = TypeVar("T")
 
 _WRITTEN = (
@@ -34,62 +29,24 @@ _WRITTEN = (
 )
 _READ = "call_id, " + _WRITTEN.removesuffix(", raw")
 _ROW = "(" + ", ".join("?" * (_WRITTEN.count(",") + 1)) + ")"
-#: Rows per statement. Few sizes, so that prepared statements are found again; many rows in one
+_EVENT = "nonce, rater, subject_id, action, label, shown_order, sampled_by, undoes, created_at"
+#: Rows per statement. Few sizes, so that prepared statements are used again; many rows in one
 #: statement, because every step gives up and regains the interpreter lock.
 _CHUNKS = (128, 32, 8, 1)
 
 
-class SQLiteStore:
+class SQLiteStore(SQLiteFile):
     """One owner's connection to a store file (":memory:" for one that is not kept)."""
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = str(path)
+    def __init__(self, place: str | Path, *, readonly: bool = False) -> None:
+        super().__init__(place, readonly=readonly)
         self.owner = Owner.here()
-        self._in_transaction = False
-        try:
-            if self.path != ":memory:":
-                Path(path).expanduser().parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(
-                str(Path(path).expanduser()) if self.path != ":memory:" else self.path,
-                timeout=_BUSY_S,
-                isolation_level=None,
-            )
-        except (OSError, sqlite3.Error) as error:
-            raise StoreError(f"{self.path}: cannot be opened ({error}); check the path") from None
-        try:
-            self._prepare()
-            self._migrate()
-            self.heartbeat()
-        except sqlite3.Error as error:
-            self._db.close()
-            raise self._failed(error) from None
-        except BaseException:
-            self._db.close()
-            raise
-
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Hold the file's write lock for a block; nested blocks join the outer one."""
-        if self._in_transaction:
-            yield
-            return
-        try:
-            # IMMEDIATE: a transaction that reads first and writes later cannot wait for the lock.
-            self._db.execute("BEGIN IMMEDIATE")
-        except sqlite3.Error as error:
-            raise self._failed(error) from None
-        self._in_transaction = True
-        try:
-            yield
-            self._db.execute("COMMIT")
-        except BaseException as error:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            if isinstance(error, sqlite3.Error):
-                raise self._failed(error) from None
-            raise
-        finally:
-            self._in_transaction = False
+        if not readonly:
+            try:
+                self.heartbeat()
+            except BaseException:
+                self._db.close()
+                raise
 
     def remember_judge(
         self, fingerprint: str, *, judge: str, protocol: str, parts: Mapping[str, Any]
@@ -99,23 +56,23 @@ class SQLiteStore:
             self._db.execute(
                 "INSERT INTO judges (judge_fingerprint, judge, protocol, parts, first_seen)"
                 " VALUES (?, ?, ?, ?, ?) ON CONFLICT (judge_fingerprint) DO NOTHING",
-                (fingerprint, judge, protocol, canonical_json(parts), _now()),
+                (fingerprint, judge, protocol, canonical_json(parts), now()),
             )
 
     def judge_parts(self, fingerprint: str) -> dict[str, Any] | None:
         """The parts behind a fingerprint, or None."""
-        found = self._all("SELECT parts FROM judges WHERE judge_fingerprint = ?", (fingerprint,))
-        return dict(json.loads(found[0][0])) if found else None
+        rows = self._all("SELECT parts FROM judges WHERE judge_fingerprint = ?", (fingerprint,))
+        return dict(json.loads(rows[0][0])) if rows else None
 
     def latest_call_id(self) -> int:
         """The highest call id so far; 0 in an empty store."""
         return int(self._all("SELECT COALESCE(MAX(call_id), 0) FROM calls")[0][0])
 
-    def claim(self, keys: Sequence[str], *, retry: Collection[Status], since: int) -> Claimed:
+    def claim(self, keys: Sequence[str], *, retry: Collection[Status], since: int) -> Claim:
         """Sort calls into done, ours and busy, and claim what is ours, in one transaction."""
         wanted = list(dict.fromkeys(keys))
         with self.transaction():
-            done = self._known(wanted, retry, since)
+            done = self._answered(wanted, retry, since)
             open_keys = [key for key in wanted if key not in done]
             held = self._holders(open_keys)
             gone = self._gone({owner for owner in held.values() if owner != self.owner.owner})
@@ -126,17 +83,17 @@ class SQLiteStore:
                     + ", ".join(["(?, ?)"] * len(chunk)),
                     [value for key in chunk for value in (key, self.owner.owner)],
                 )
-        return Claimed(done=done, ours=frozenset(ours), busy=frozenset(open_keys).difference(ours))
+        return Claim(done=done, ours=frozenset(ours), busy=frozenset(open_keys).difference(ours))
 
     def save(self, calls: Iterable[Call]) -> None:
         """Keep calls and give their claims back."""
         kept = list(calls)
-        now = _now()
+        at = now()
         with self.transaction():
             for chunk in _chunks(kept):
                 self._db.execute(
                     f"INSERT INTO calls ({_WRITTEN}) VALUES " + ", ".join([_ROW] * len(chunk)),
-                    [value for call in chunk for value in _row_of(call, now)],
+                    [value for call in chunk for value in _row_of(call, at)],
                 )
             self.release([call.call_key for call in kept])
 
@@ -151,15 +108,15 @@ class SQLiteStore:
 
     def lookup(self, keys: Sequence[str]) -> dict[str, Call]:
         """The latest row of each call, without its raw reply."""
-        found: dict[str, Call] = {}
+        latest: dict[str, Call] = {}
         for chunk in _chunks(list(keys)):
             for row in self._all(
                 f"SELECT {_READ} FROM calls WHERE call_key IN {_marks(chunk)}", chunk
             ):
-                earlier = found.get(row[1])
+                earlier = latest.get(row[1])
                 if earlier is None or (earlier.call_id or 0) < row[0]:
-                    found[row[1]] = _call_of(row, None)
-        return found
+                    latest[row[1]] = _call_of(row, None)
+        return latest
 
     def history(self, key: str) -> list[Call]:
         """Every row of one call, oldest first."""
@@ -167,6 +124,34 @@ class SQLiteStore:
             f"SELECT {_READ}, raw FROM calls WHERE call_key = ? ORDER BY call_id", (key,)
         )
         return [_call_of(row, row[-1]) for row in rows]
+
+    def add_label_event(self, event: LabelEvent) -> None:
+        """Keep one click; a label that was confirmed on the screen survives a power cut."""
+        values = (
+            event.nonce, event.rater, event.subject_id, event.action, event.label,
+            event.shown_order, event.sampled_by, event.undoes, time.time(),
+        )  # fmt: skip
+        with self._lock:
+            self._db.execute("PRAGMA synchronous = FULL")
+            try:
+                with self.transaction():
+                    self._db.execute(
+                        f"INSERT INTO label_events ({_EVENT}) VALUES {_marks(values)}"
+                        " ON CONFLICT (nonce) DO NOTHING",
+                        values,
+                    )
+            finally:
+                self._db.execute("PRAGMA synchronous = NORMAL")
+
+    def label_events(self, rater: str | None = None) -> list[LabelEvent]:
+        """Every click, oldest first."""
+        rows = self._all(
+            f"SELECT event, {_EVENT} FROM label_events WHERE ?1 IS NULL OR rater = ?1"
+            " ORDER BY event",
+            (rater,),
+        )
+        names = ("event", *_EVENT.split(", "))
+        return [LabelEvent(**dict(zip(names, row, strict=True))) for row in rows]
 
     def heartbeat(self) -> None:
         """Say that this owner lives; the first time, introduce it."""
@@ -181,64 +166,27 @@ class SQLiteStore:
     def close(self) -> None:
         """Give all claims back and close the file."""
         try:
-            with self.transaction():
-                self._forget(self.owner.owner)
+            if not self._readonly:
+                with self.transaction():
+                    self._forget(self.owner.owner)
         finally:
             self._db.close()
 
-    def _prepare(self) -> None:
-        """Settings of the connection. Turning WAL on does not wait for the lock by itself."""
-        until = time.monotonic() + _BUSY_S
-        while True:
-            try:
-                mode = self._db.execute("PRAGMA journal_mode = WAL").fetchone()[0]
-                break
-            except sqlite3.OperationalError as error:
-                if "locked" not in str(error) or time.monotonic() > until:
-                    raise
-                time.sleep(0.02)
-        if mode not in {"wal", "memory"}:
-            raise StoreError(
-                f"{self.path}: this place cannot hold a store (journal mode {mode});"
-                " choose a --store on a local disk"
-            )
-        self._db.execute("PRAGMA synchronous = NORMAL")
-
-    def _migrate(self) -> None:
-        tables = {name for (name,) in self._all("SELECT name FROM sqlite_master")}
-        if tables and LEDGER not in tables:
-            raise StoreError(f"{self.path}: is a database of another kind; choose another --store")
-        with self.transaction():
-            self._db.execute(
-                f"CREATE TABLE IF NOT EXISTS {LEDGER} ("
-                "position INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL)"
-            )
-            taken = self._all(f"SELECT name FROM {LEDGER} ORDER BY position")
-            applied = [name for (name,) in taken]
-            for step in pending(applied, self.path):
-                for statement in step.statements:
-                    self._db.execute(statement.replace("{serial}", "INTEGER PRIMARY KEY"))
-                applied.append(step.name)
-                self._db.execute(
-                    f"INSERT INTO {LEDGER} (position, name, applied_at) VALUES (?, ?, ?)",
-                    (len(applied), step.name, _now()),
-                )
-
-    def _known(
+    def _answered(
         self, keys: Sequence[str], retry: Collection[Status], since: int
-    ) -> dict[str, Known]:
-        latest: dict[str, tuple[int, Known]] = {}
+    ) -> dict[str, Status]:
+        latest: dict[str, tuple[int, Status]] = {}
         for chunk in _chunks(keys):
-            for key, call_id, status, *tokens in self._all(
-                "SELECT call_key, call_id, status, prompt_tokens, completion_tokens FROM calls"
+            for key, call_id, status in self._all(
+                "SELECT call_key, call_id, status FROM calls"
                 f" WHERE call_key IN {_marks(chunk)} ORDER BY call_id",
                 chunk,
             ):
-                latest[key] = call_id, Known(status, *tokens)
+                latest[key] = call_id, status
         return {
-            key: known
-            for key, (call_id, known) in latest.items()
-            if call_id > since or known.status not in retry
+            key: status
+            for key, (call_id, status) in latest.items()
+            if call_id > since or status not in retry
         }
 
     def _holders(self, keys: Sequence[str]) -> dict[str, str]:
@@ -268,28 +216,6 @@ class SQLiteStore:
         self._db.execute("DELETE FROM claims WHERE owner = ?", (owner,))
         self._db.execute("DELETE FROM owners WHERE owner = ?", (owner,))
 
-    def _all(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
-        try:
-            return self._db.execute(query, values).fetchall()
-        except sqlite3.Error as error:
-            raise self._failed(error) from None
-
-    def _failed(self, error: sqlite3.Error) -> StoreError:
-        text = str(error)
-        if "locked" in text or "busy" in text:
-            remedy = "another program holds it; close that and run the same command again"
-        elif "not a database" in text or "malformed" in text:
-            remedy = "it is not an adjudge store; choose another --store"
-        elif "full" in text or "disk" in text:
-            remedy = "make room on the disk and run the same command again"
-        else:
-            remedy = "check that the file and its folder can be written"
-        return StoreError(f"{self.path}: {text}; {remedy}")
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
-
 
 def _chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
     start = 0
@@ -311,6 +237,7 @@ def _text(value: str | None) -> str | None:
 
 
 def _row_of(call: Call, now: str) -> tuple[Any, ...]:
+    reply = call.reply
     return (
         call.call_key,
         call.judge_fingerprint,
@@ -319,19 +246,19 @@ def _row_of(call: Call, now: str) -> tuple[Any, ...]:
         call.order,
         call.repeat,
         _text(call.slot),
-        call.status,
-        _text(call.text),
-        None if call.logprobs is None else json.dumps(dict(call.logprobs)),
-        json.dumps(sorted(call.censored)) if call.censored else None,
-        None if call.counts is None else json.dumps(dict(call.counts)),
-        call.mean_logprob,
-        call.scored_tokens,
-        call.prompt_tokens,
-        call.completion_tokens,
-        call.latency_s,
-        _text(call.error),
+        reply.status,
+        _text(reply.text),
+        None if reply.logprobs is None else json.dumps(dict(reply.logprobs)),
+        json.dumps(sorted(reply.censored)) if reply.censored else None,
+        None if reply.counts is None else json.dumps(dict(reply.counts)),
+        reply.mean_logprob,
+        reply.scored_tokens,
+        reply.prompt_tokens,
+        reply.completion_tokens,
+        reply.latency_s,
+        _text(reply.error),
         call.created_at or now,
-        _text(call.raw),
+        _text(reply.raw),
     )
 
 
@@ -345,17 +272,19 @@ def _call_of(row: Sequence[Any], raw: str | None) -> Call:
         order=cast("Order | None", row[5]),
         repeat=row[6],
         slot=row[7],
-        status=cast("Status", row[8]),
-        text=row[9],
-        logprobs=None if row[10] is None else json.loads(row[10]),
-        censored=frozenset(json.loads(row[11])) if row[11] else frozenset(),
-        counts=None if row[12] is None else json.loads(row[12]),
-        mean_logprob=row[13],
-        scored_tokens=row[14],
-        prompt_tokens=row[15],
-        completion_tokens=row[16],
-        latency_s=row[17],
-        error=row[18],
+        reply=Reply(
+            status=cast("Status", row[8]),
+            text=row[9],
+            logprobs=None if row[10] is None else json.loads(row[10]),
+            censored=frozenset(json.loads(row[11])) if row[11] else frozenset(),
+            counts=None if row[12] is None else json.loads(row[12]),
+            mean_logprob=row[13],
+            scored_tokens=row[14],
+            prompt_tokens=row[15],
+            completion_tokens=row[16],
+            latency_s=row[17],
+            error=row[18],
+            raw=raw,
+        ),
         created_at=row[19],
-        raw=raw,
     )

@@ -1,8 +1,8 @@
 """A store in a thread of its own, for use from an event loop.
 
 Everything that waits when the thread comes round is done in one transaction (group commit), so
-that a thousand replies a second cost a few dozen commits. A caller is told that its call is kept
-only after the commit that kept it.
+that a thousand replies a second cost a few dozen commits. A caller's future is done only after
+the commit that kept its call.
 """
 
 from __future__ import annotations
@@ -12,28 +12,30 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import ExitStack
 from typing import Any, TypeVar
 
 from adjudge.errors import StoreError
 from adjudge.records import Status
-from adjudge.store.interface import HEARTBEAT_S, Call, Claimed, Store
+from adjudge.store import use_store
+from adjudge.store.interface import HEARTBEAT_S, Call, Claim, Store, StorePlace
 
 T = TypeVar("T")
-#: A call to keep, or work to do with the store; and whom to tell.
+#: A call to keep, or work to do with the store; and who waits for it.
 Job = tuple[Any, asyncio.Future[Any]]
 Outcome = tuple[asyncio.Future[Any], Any, BaseException | None]
 _MOST_PER_COMMIT = 1024
 
 
 class StoreThread:
-    """The event loop's side of a store. `opener` runs in the thread that will use the store.
+    """The event loop's side of a store, which is opened in the thread unless it is open already.
 
     Jobs are handed over once in a round of the loop, so that replies which came together go
     together: waking the thread for every single one would cost more than writing it.
     """
 
-    def __init__(self, opener: Callable[[], Store]) -> None:
-        self._opener = opener
+    def __init__(self, place: StorePlace) -> None:
+        self._place = place
         self._loop = asyncio.get_running_loop()
         self._groups: queue.SimpleQueue[list[Job] | None] = queue.SimpleQueue()
         self._gathering: list[Job] = []
@@ -51,7 +53,7 @@ class StoreThread:
 
     def claim(
         self, keys: Sequence[str], *, retry: Collection[Status], since: int
-    ) -> asyncio.Future[Claimed]:
+    ) -> asyncio.Future[Claim]:
         """Claim calls; see Store.claim."""
         return self._put(lambda store: store.claim(keys, retry=retry, since=since))
 
@@ -80,24 +82,22 @@ class StoreThread:
     # --- everything below runs in the store's thread -------------------------------------------
 
     def _run(self) -> None:
-        try:
-            store = self._opener()
-        except BaseException as error:
-            self._tell([(self._opened, None, error)])
-            return
-        self._tell([(self._opened, None, None)])
-        beat = time.monotonic()
-        try:
+        with ExitStack() as stack:
+            try:
+                store = stack.enter_context(use_store(self._place))
+            except BaseException as error:
+                self._tell([(self._opened, None, error)])
+                return
+            self._tell([(self._opened, None, None)])
+            beat = time.monotonic()
             last = False
             while not last:
                 jobs, last = self._waiting()
                 if jobs:
-                    self._tell(_committed(store, jobs))
+                    self._tell(_commit(store, jobs))
                 if time.monotonic() - beat > HEARTBEAT_S and not last:
                     beat = time.monotonic()
                     _beat(store)
-        finally:
-            store.close()
 
     def _waiting(self) -> tuple[list[Job], bool]:
         """All that waits, or nothing after a while; and whether that was the last."""
@@ -121,8 +121,8 @@ class StoreThread:
             return
 
 
-def _committed(store: Store, group: list[Job]) -> list[Outcome]:
-    """The group done in one transaction, or its failure told to everybody in it."""
+def _commit(store: Store, group: list[Job]) -> list[Outcome]:
+    """The group done in one transaction, or its failure for everybody in it."""
     try:
         with store.transaction():
             store.save([job for job, _ in group if isinstance(job, Call)])

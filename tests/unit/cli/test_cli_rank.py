@@ -74,10 +74,11 @@ def test_save_and_use_anchors(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert placed[0]["low"] < placed[0]["elo"] < placed[0]["high"]
     # The table answers first: the new model, wherever it stands, then its neighbours.
     assert run(["rank", str(new), "--anchors", str(anchors)]) == 0
-    told = capsys.readouterr().out
-    assert told.index("new model") < told.index("model-14") < told.index("Among people's Elo")
-    assert "of 15" in told
-    assert "note: new models" in told
+    shown = capsys.readouterr().out
+    table = shown[shown.index("new model") :]
+    assert table.index("model-14") < table.index("Among people's Elo")
+    assert "of 15" in table
+    assert "assumes: new models" in table
     for option in (["--l2", "1"], ["--confidence-level", "0.95"], ["--evaluate"]):
         assert run(["rank", str(new), "--anchors", str(anchors), *option]) == 1
         assert option[0] in capsys.readouterr().err
@@ -106,7 +107,7 @@ def test_scores_against_people_leave_with_two(
     turned = pl.read_csv(battles).rename({"score_a": "score_b", "score_b": "score_a"})
     turned.write_csv(battles)
     assert run(["rank", str(battles)]) == 2
-    assert "no leaderboard by soft-elo" in capsys.readouterr().out
+    assert "No leaderboard by soft-elo" in capsys.readouterr().out
 
 
 def test_thresholds_for_ci(battles: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -123,15 +124,16 @@ def test_thresholds_for_ci(battles: Path, capsys: pytest.CaptureFixture[str]) ->
         (["--fail-above", "3"], "add --evaluate"),
         (["--verdict", "nobody"], "nobody"),
         (["--anchors", "nowhere.json"], "--interval = 'none': leave it out"),
-        (["--evaluate", "--plot", "x.png", "--figure", "pie"], "--figure"),
+        (["--evaluate", "--plot", "x.png", "--figure", "pie"], "figure = 'pie': choose one of"),
+        (["--plot", "x.png", "--figure", "budgets"], "choose one of leaderboard, reliability"),
     ],
 )
 def test_what_cannot_run_says_why(
     options: list[str], said: str, battles: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["rank", str(battles), "--interval", "none", *options]) == 1
-    told = capsys.readouterr().err.strip().splitlines()
-    assert said in told[-1]
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert said in lines[-1]
 
 
 def test_plan_battles(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -145,3 +147,17 @@ def test_plan_battles(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert plan["chosen"] == 30
     assert plan["most"] - plan["least"] <= 2
     assert pl.read_csv(rows).height == 30
+
+
+def test_a_format_by_name_and_by_the_older_option(
+    battles: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for option in ("--format", "--from"):
+        assert run(["rank", str(battles), "--interval", "none", option, "battles", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["n_battles"] == 1500
+        assert run(["rank", str(battles), option, "nothing"]) == 1
+        assert "nothing" in capsys.readouterr().err
+    assert run(["rank", "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "--format" in shown
+    assert "--from" not in shown

@@ -61,9 +61,9 @@ def test_transitivity_prints_writes_and_draws(
     )
     printed = capsys.readouterr()
     assert code == 0
-    told = json.loads(printed.out)
-    assert told == read_result(out).to_dict()
-    assert set(told["groups"][0]) >= {
+    fields = json.loads(printed.out)
+    assert fields == read_result(out).to_dict()
+    assert set(fields["groups"][0]) >= {
         "judge",
         "criterion",
         "documents",
@@ -77,8 +77,8 @@ def test_transitivity_prints_writes_and_draws(
         "expected_rate",
         "expected_share",
     }
-    assert set(told["worst"][0]) >= {"doc_id", "rate"}
-    assert plot.stat().st_size > 10_000
+    assert set(fields["worst"][0]) >= {"doc_id", "rate"}
+    assert plot.read_bytes().startswith(b"\x89PNG")
     assert str(plot) in printed.err
 
 
@@ -87,7 +87,7 @@ def test_thresholds_leave_with_two_and_say_why(
 ) -> None:
     base = ["diagnose", "transitivity", str(tournaments), "--column", "doc_id=article"]
     assert run([*base, "--fail-above", "0.99"]) == 0
-    assert "Cycles per document" in capsys.readouterr().out
+    assert "Documents with a cycle" in capsys.readouterr().out
     assert run([*base, "--fail-above", "share_with_cycle=0.01"]) == 2
     assert "share_with_cycle" in capsys.readouterr().err
     assert run([*base, "--fail-above", "speed=1"]) == 1
@@ -117,8 +117,8 @@ def test_scores_writes_sets_and_obeys_thresholds(
     base += ["--raters", "rater1, rater2"]
     sets = tmp_path / "sets.csv"
     assert run([*base, "--write-sets", str(sets), "--method", "adaptive", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert set(told["groups"][0]) >= {
+    fields = json.loads(capsys.readouterr().out)
+    assert set(fields["groups"][0]) >= {
         "judge",
         "criterion",
         "method",
@@ -130,7 +130,7 @@ def test_scores_writes_sets_and_obeys_thresholds(
         "spearman",
         "quantile",
     }
-    assert told["agreement"]
+    assert fields["agreement"]
     assert set(read_table(sets)["advice"]) <= {"trust", "look", "human"}
     assert run([*base, "--fail-above", "1.0"]) == 2
     assert run([*base, "--fail-above", "miss_rate=0.9"]) == 0
@@ -147,12 +147,42 @@ def test_scores_with_too_few_documents_is_a_bad_finding(tmp_path: Path) -> None:
 def test_bias(judgments: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plot = tmp_path / "bias.png"
     assert run(["diagnose", "bias", str(judgments), "--plot", str(plot), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["position"]["flip_share"] == pytest.approx(2 / 3)
+    fields = json.loads(capsys.readouterr().out)
+    assert fields["position"]["flip_share"] == pytest.approx(2 / 3)
     assert plot.exists()
     assert run(["diagnose", "bias", str(judgments), "--fail-above", "0.1"]) == 2
     assert "position" in capsys.readouterr().err
     assert run(["diagnose", "bias", str(judgments), "--fail-above", "flip_share=0.9"]) == 0
+
+
+def test_a_threshold_counts_only_what_the_rows_show(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Six near-tied pairs, five for the longer answer: above 0.1, and what a coin may do."""
+    frame = pl.DataFrame(
+        {
+            "id": [str(k) for k in range(6)],
+            "p_fwd": [0.55] * 5 + [0.45],
+            "p_rev": [0.55] * 4 + [0.45] * 2,
+            "label": ["B"] * 6,
+            "response_a": ["long answer"] * 6,
+            "response_b": ["short"] * 6,
+        }
+    )
+    path = str(write_rows(frame, tmp_path / "six.jsonl"))
+    limits = ["position=0.01", "verbosity=0.1", "ece=0.01", "family=0.1"]
+    assert run(["diagnose", "bias", path, *(w for x in limits for w in ("--fail-above", x))]) == 0
+    printed = capsys.readouterr()
+    assert printed.err.splitlines() == [
+        "the judge: position 0.08333 is above 0.01, but these rows do not exclude an unbiased "
+        "judge: not counted",
+        "the judge: verbosity 0.3 is above 0.1, but these rows do not exclude an unbiased judge: "
+        "not counted",
+        "the judge: ece 0.35 is above 0.01, but these rows do not exclude an unbiased judge: "
+        "not counted",
+    ]
+    assert "no preference for length shown" in printed.out
+    assert "No bias shown by the judge" in printed.out
 
 
 def test_families_come_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -170,9 +200,9 @@ def test_families_come_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture
     families = tmp_path / "families.json"
     families.write_text('{"guru": "Guru", "guru-mini": "Guru"}', encoding="utf-8")
     assert run(["diagnose", "bias", str(path), "--families", str(families), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["family"]["family"] == "Guru"
-    assert told["family"]["n"] == 3
+    fields = json.loads(capsys.readouterr().out)
+    assert fields["family"]["family"] == "Guru"
+    assert fields["family"]["n"] == 3
     families.write_text("[1]", encoding="utf-8")
     assert run(["diagnose", "bias", str(path), "--families", str(families)]) == 1
     assert run(["diagnose", "bias", str(path), "--families", str(tmp_path / "no.json")]) == 1

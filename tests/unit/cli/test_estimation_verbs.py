@@ -39,16 +39,45 @@ def test_one_rate_as_json(rows: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_groups_pool_and_picture(rows: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["estimate", str(rows), "--by", "model", "-o", "e.json", "--plot", "e.png"]) == 0
-    told = capsys.readouterr()
-    assert "naive" in told.out
-    assert "errs alike" not in told.out.replace("the judge errs alike on labelled", "")
+    out = capsys.readouterr().out
+    assert "naive" in out
+    assert "errs alike" not in out.replace("the judge errs alike on labelled", "")
     saved = json.loads(Path("e.json").read_text())
     assert [one["group"] for one in saved["groups"]] == ["small", "large"]
     assert Path("e.png").stat().st_size > 10_000
     assert run(["estimate", str(rows), "--by", "model", "--pool", "--json"]) == 0
-    told = capsys.readouterr()
-    assert "one confusion matrix for all groups" in told.err
-    assert json.loads(told.out)["pooled"] is True
+    printed = capsys.readouterr()
+    assert "one confusion matrix for all groups" in printed.err
+    assert json.loads(printed.out)["pooled"] is True
+
+
+def test_groups_are_printed_with_their_own_intervals(
+    rows: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    words = ["estimate", str(rows), "--by", "model"]
+    assert run([*words, "--json"]) == 0
+    groups = printed(capsys)["groups"]
+    assert run(words) == 0
+    out = capsys.readouterr().out
+    for one in groups:
+        (line,) = [text for text in out.splitlines() if text.startswith(f" {one['group']} ")]
+        assert re.split(r"\s{3,}", line.strip())[1:5] == [
+            f"{one['estimate']:.3f}",
+            f"[{one['low']:.3f}, {one['high']:.3f}]",
+            f"{one['naive']:.3f}",
+            f"[{one['naive_low']:.3f}, {one['naive_high']:.3f}]",
+        ]
+
+
+def test_a_table_is_parsed_once(
+    rows: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = []
+    scan = pl.read_csv
+    monkeypatch.setattr(pl, "read_csv", lambda *a, **k: reads.append(a) or scan(*a, **k))
+    assert run(["plan", "rate", str(rows), "--labels", "600", "--write-ids", "next.csv"]) == 0
+    assert len(reads) == 1
 
 
 def test_compare(rows: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,8 +100,7 @@ def test_fail_below_and_usage(rows: Path, capsys: pytest.CaptureFixture[str]) ->
     assert run(["estimate", str(rows), "--fail-below", "0.9"]) == 2
     assert run(["estimate", str(rows), "--fail-below", "0.3"]) == 0
     assert run(["estimate", str(rows), "--method", "magic"]) == 1
-    told = capsys.readouterr().err.strip().splitlines()[-1]
-    assert "choose one of" in told
+    assert "choose one of" in capsys.readouterr().err.strip().splitlines()[-1]
     assert run(["estimate", str(rows), "--judge-column", "nope"]) == 1
     assert "--judge-column" in capsys.readouterr().err
 
@@ -91,13 +119,13 @@ def test_names_and_intervals_stay_whole_at_80_columns(
     for width in ("80", "200"):
         monkeypatch.setenv("COLUMNS", width)
         assert run(["estimate", str(tmp_path / "long.csv"), "--by", "model"]) == 0
-        told = capsys.readouterr().out
+        out = capsys.readouterr().out
         for name in names:
-            (line,) = [text for text in told.splitlines() if text.strip().startswith(name)]
+            (line,) = [text for text in out.splitlines() if text.strip().startswith(name)]
             assert re.search(r"\[0\.\d{3}, [01]\.\d{3}\]", line)
             assert len(line) <= int(width)
-        assert ("no room here for" in told) == (width == "80")
-        assert ("sens/spec  " in told) == (width == "200")
+        assert ("no room here for" in out) == (width == "80")
+        assert ("sensitivity   specificity" in out) == (width == "200")
 
 
 def test_a_pool_that_cannot_be_right_leaves_with_2(
@@ -154,9 +182,9 @@ def test_plan_from_guesses_and_infeasible(capsys: pytest.CaptureFixture[str]) ->
     assert run(["plan", "rate", *guess, "--n-test", "50", "--width", "0.01", "--json"]) == 2
     assert printed(capsys)["m0"] is None
     assert run(["plan", "rate", *guess, "--n-test", "50", "--width", "0.01"]) == 2
-    told = capsys.readouterr().out
-    assert told.count("no number of labels gives width") == 1
-    assert "the judge never helps" in told
+    out = capsys.readouterr().out
+    assert out.count("no number of labels gives width") == 1
+    assert "the judge never helps" in out
     assert run(["plan", "rate", "--width", "0.2"]) == 1
     assert "--judge-rate" in capsys.readouterr().err
     coin = ["--judge-rate", "0.5", "--sensitivity", "0.5", "--specificity", "0.5"]
@@ -165,12 +193,12 @@ def test_plan_from_guesses_and_infeasible(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_reproduce(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["reproduce", "reporting", "--replications", "200", "--json"]) == 0
+    assert run(["reproduce", "reporting", "--repeats", "200", "--json"]) == 0
     got = printed(capsys)
     assert len(got["settings"]) == 8
     assert got["claims"][0]["paper"] == "0.75"
-    assert run(["reproduce", "reporting", "--replications", "100"]) == 0
-    assert "the paper's text beside ours" in capsys.readouterr().out
+    assert run(["reproduce", "reporting", "--repeats", "100"]) == 0
+    assert "The paper's text and ours, 100 repeats" in capsys.readouterr().out
 
 
 def test_reproduce_on_battles(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -118,7 +118,7 @@ def test_control_c_is_one_line_and_exit_1(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("adjudge.ranking.rank", interrupted)
+    monkeypatch.setattr("adjudge.rows.battles.prepare_battles", interrupted)
     assert run(["rank", "battles.csv"]) == 1
     assert capsys.readouterr().err == "adjudge: stopped\n"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -34,12 +35,12 @@ def test_rows_go_to_the_file_the_summary_to_the_screen(
     assert run(["judge", pairs, *JUDGE, "-o", "out.jsonl"]) == 0
     told = capsys.readouterr()
     assert "30 ok" in told.out
-    assert "60 made" in told.out
-    assert "preferred in" in told.out
+    assert re.search(r"calls +60 +in ", told.out)
+    assert "answer shown first" in told.out
     assert "replies are kept in adjudge.db" in told.err
     assert len(Path("out.jsonl").read_text().splitlines()) == 30
     assert run(["judge", pairs, *JUDGE, "-o", "out.jsonl"]) == 0
-    assert "0 made; 60 reused" in capsys.readouterr().out
+    assert re.search(r"calls +0 +60 reused from the store", capsys.readouterr().out)
 
 
 def test_json_is_one_object_and_nothing_else(
@@ -58,8 +59,8 @@ def test_a_dry_run_prints_the_plan_and_leaves_nothing(
     arguments = ["judge", pairs, "--judge", "openai:gpt-4.1-mini", "--dry-run"]
     assert run(arguments) == 0
     told = capsys.readouterr().out
-    assert "60 to ask" in told
-    assert "cost about $" in told
+    assert "60 calls to make" in told
+    assert re.search(r"cost, about +\$0.0", told)
     assert run([*arguments, "--base-url", "http://localhost:9/v1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["cost_estimate"] is None
     assert [path.name for path in Path().iterdir()] == ["pairs.jsonl"]
@@ -99,7 +100,7 @@ def test_max_cost_is_a_bad_finding_and_says_how_to_go_on(
     assert run([*paid, "--max-cost", "2"]) == 2
     told = capsys.readouterr()
     assert "not asked" in told.err
-    assert "higher one to go on" in told.err
+    assert "higher one to resume" in told.err
     assert 0 < len(Path("o.jsonl").read_text().splitlines()) < 30
     assert run([*paid, "--max-cost", "100"]) == 0
     assert len(Path("o.jsonl").read_text().splitlines()) == 30
@@ -117,7 +118,7 @@ def test_too_many_rows_without_a_number_can_be_a_bad_finding(
     assert "--fail-above" not in capsys.readouterr().err
     assert run([*asked, "--fail-above", "0.49"]) == 2
     told = capsys.readouterr()
-    assert "15 of 30 rows (50.0 %) carry no number" in told.err
+    assert "15 of 30 rows (50.0 %) have no usable score" in told.err
     assert "15 error" in told.out
     assert len(Path("o.jsonl").read_text().splitlines()) == 30
     assert run([*asked, "--fail-above", "1.5"]) == 1
@@ -207,3 +208,52 @@ def test_a_replay_of_several_judges_says_which_rows_to_keep(
     Path("two.csv").write_text("id,judge,p_fwd,p_rev\nx,a,0.1,0.2\nx,b,0.3,0.4\n")
     assert run(["judge", pairs, "--judge", "replay:two.csv", "-o", "out.jsonl"]) == 1
     assert "keep the rows of one judge" in capsys.readouterr().err
+
+
+def test_a_store_url_survives_the_command_line(
+    pairs: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["judge", pairs, *JUDGE, "-o", "o.jsonl", "--json"]
+    assert run([*asked, "--store", "sqlite:///replies.db"]) == 0
+    told = capsys.readouterr()
+    assert "replies are kept in sqlite:///replies.db" in told.err
+    assert json.loads(told.out)["store"] == "sqlite:///replies.db"
+    assert run([*asked, "--store", "replies.db"]) == 0
+    assert json.loads(capsys.readouterr().out)["reused"] == 60
+    assert run([*asked, "--store", "oracle://me:hunter2@db.example/replies"]) == 1
+    refused = capsys.readouterr().err
+    assert "choose one of sqlite" in refused
+    assert "hunter2" not in refused
+
+
+def test_the_store_is_not_written_over(pairs: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["judge", pairs, *JUDGE, "-o", "x.jsonl", "--store", "sqlite:///x.jsonl"]) == 1
+    assert "this one is the store" in capsys.readouterr().err
+
+
+def test_the_earlier_name_of_format_is_understood(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    row = {"input": "Say hi.", "output_1": "hi", "output_2": "no", "label": 2}
+    Path("bar.jsonl").write_text(json.dumps(row) + "\n")
+    for option in ("--format", "--from"):
+        output = f"{option}.jsonl"
+        asked = ["judge", "bar.jsonl", *JUDGE, option, "llmbar", "--store", f"{option}.db"]
+        assert run([*asked, "-o", output]) == 0
+        assert json.loads(Path(output).read_text())["label"] == "B"
+    capsys.readouterr()
+    run(["judge", "--help"])
+    shown = capsys.readouterr().out
+    assert "--format" in shown
+    assert "--from" not in shown
+
+
+def test_a_plan_reads_the_store_and_writes_nothing(
+    pairs: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["judge", pairs, *JUDGE, "-o", "o.jsonl"]) == 0
+    capsys.readouterr()
+    before = {path.name: path.read_bytes() for path in Path().iterdir()}
+    assert run(["judge", pairs, *JUDGE, "--dry-run", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["kept"] == 60
+    assert {path.name: path.read_bytes() for path in Path().iterdir()} == before

@@ -22,8 +22,8 @@ def files(tmp_path):
 
 def out_of(capsys, *arguments):
     code = run([str(argument) for argument in arguments])
-    told = capsys.readouterr()
-    return code, told.out, told.err
+    message = capsys.readouterr()
+    return code, message.out, message.err
 
 
 def test_calibrate_then_select(files, capsys):
@@ -82,7 +82,7 @@ def test_drift_is_exit_2(files, capsys):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["calibrate", "missing.csv"], "missing.csv"),
         (["calibrate", "{old}", "--alpha", "2"], "alpha = 2.0"),
@@ -96,12 +96,12 @@ def test_drift_is_exit_2(files, capsys):
         (["reproduce", "scope", "--data", "mtbench"], "NAME=FILE"),
     ],
 )
-def test_what_cannot_run_is_one_line_and_exit_1(files, capsys, arguments, told):
+def test_what_cannot_run_is_one_line_and_exit_1(files, capsys, arguments, message):
     places = {"old": files / "old.csv", "new": files / "new.jsonl"}
     code, out, err = out_of(capsys, *(argument.format(**places) for argument in arguments))
     assert code == 1
     assert out == ""
-    assert told in err
+    assert message in err
     assert len(err.strip().splitlines()) == 1
 
 
@@ -154,7 +154,7 @@ def test_reproduce_scope_on_data_and_on_the_simulator(files, capsys):
     code, out, _err = out_of(
         capsys, "reproduce", "scope", "--splits", "5", "--sample", "40", "--json"
     )
-    assert json.loads(out)["kind"] == "scope_reproduction"
+    assert json.loads(out)["kind"] == "reproduction_scope"
 
 
 def test_text_from_data_is_not_obeyed(files, capsys):

@@ -87,7 +87,7 @@ def test_the_policy_uses_all_labels_and_is_checked_on_halves_it_never_saw(told):
     policy = json.loads((told.folder / "policy.json").read_text())
     evaluation = json.loads((told.folder / "evaluation.json").read_text())
     assert policy["n_calibration"] == 163
-    assert evaluation["n_splits"] == 1000
+    assert evaluation["splits"] == 1000
     printed = " ".join(" ".join(str(part) for part in told.shown).split())
     assert f"scope accepts {policy['n_accepted']} verdicts" in printed
 

@@ -13,47 +13,47 @@ def test_kappa_by_hand() -> None:
     # 20 A/A, 5 A/B, 10 B/A, 15 B/B: p_o = 0.7, p_e = 0.5 * 0.6 + 0.5 * 0.4 = 0.5
     judge = ["A"] * 25 + ["B"] * 25
     human = ["A"] * 20 + ["B"] * 5 + ["A"] * 10 + ["B"] * 15
-    found = agreement(judge, human)
-    assert found.raw == pytest.approx(0.7)
-    assert found.kappa == pytest.approx(0.4)
-    assert found.kappa_low is not None
-    assert found.kappa_high is not None
-    assert found.kappa_low < 0.4 < found.kappa_high
+    result = agreement(judge, human)
+    assert result.raw == pytest.approx(0.7)
+    assert result.kappa == pytest.approx(0.4)
+    assert result.kappa_low is not None
+    assert result.kappa_high is not None
+    assert result.kappa_low < 0.4 < result.kappa_high
     # The textbook large-sample standard error of this kappa is 0.127.
-    assert (found.kappa_high - found.kappa_low) / 2 / 2.01 == pytest.approx(0.127, abs=0.006)
+    assert (result.kappa_high - result.kappa_low) / 2 / 2.01 == pytest.approx(0.127, abs=0.006)
 
 
 def test_several_raters_weigh_one_over_r() -> None:
-    found = agreement([1, 1], [[1, 1, 2], [1, None, None]])
-    assert found.raw == pytest.approx((2 / 3 + 1) / 2)
-    assert found.human_values == {"1": pytest.approx(5 / 3), "2": pytest.approx(1 / 3)}
-    assert found.ceiling is not None
-    assert found.ceiling.n == 1
-    assert found.ceiling.raw == pytest.approx(1 / 3)  # of three pairs of raters, one agrees
+    result = agreement([1, 1], [[1, 1, 2], [1, None, None]])
+    assert result.raw == pytest.approx((2 / 3 + 1) / 2)
+    assert result.human_values == {"1": pytest.approx(5 / 3), "2": pytest.approx(1 / 3)}
+    assert result.ceiling is not None
+    assert result.ceiling.n == 1
+    assert result.ceiling.raw == pytest.approx(1 / 3)  # of three pairs of raters, one agrees
 
 
 def test_a_judge_above_the_human_ceiling_is_said_so() -> None:
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 2, 300)
     raters = np.where(rng.random((300, 3)) < 0.75, truth[:, None], 1 - truth[:, None])
-    found = agreement(truth.tolist(), raters.tolist())
-    assert found.ceiling is not None
-    assert found.ceiling.raw == pytest.approx(0.75**2 + 0.25**2, abs=0.05)
-    assert found.raw == pytest.approx(0.75, abs=0.05)
-    assert found.ceiling.gap_high is not None
-    assert found.ceiling.gap_high < 0
-    assert "less often than either agrees with the judge" in found.finding
+    result = agreement(truth.tolist(), raters.tolist())
+    assert result.ceiling is not None
+    assert result.ceiling.raw == pytest.approx(0.75**2 + 0.25**2, abs=0.05)
+    assert result.raw == pytest.approx(0.75, abs=0.05)
+    assert result.ceiling.gap_high is not None
+    assert result.ceiling.gap_high < 0
+    assert "less often than a person agrees with the judge there" in str(result)
 
 
 def test_missing_answers_are_counted() -> None:
-    found = agreement(["A", None, "B", "A"], ["A", "A", None, "B"])
-    assert found.n == 2
-    assert found.dropped == {"no judge answer": 1, "no human label": 1}
+    result = agreement(["A", None, "B", "A"], ["A", "A", None, "B"])
+    assert result.n == 2
+    assert result.dropped == {"no judge answer": 1, "no human label": 1}
 
 
 def test_one_value_on_both_sides_leaves_kappa_undefined() -> None:
-    found = agreement(["A"] * 10, ["A"] * 10)
-    assert (found.raw, found.kappa, found.alpha) == (1.0, None, None)
+    result = agreement(["A"] * 10, ["A"] * 10)
+    assert (result.raw, result.kappa, result.alpha) == (1.0, None, None)
 
 
 def test_clusters_widen_the_interval() -> None:

@@ -43,10 +43,10 @@ def test_everything_is_measured_where_everything_is_there() -> None:
     assert report.clusters == N // 4
     # One judge's points need another's to be held against.
     assert set(report.not_measured) == {"family_scores"}
-    told = report.to_dict()
-    assert set(told["position"]) >= {"first_share", "low", "high", "flip_share"}
-    assert all(told[name] is not None for name in ("verbosity", "agreement", "reliability"))
-    assert told["judges"][0]["judge"] == "gpt-4o"
+    fields = report.to_dict()
+    assert set(fields["position"]) >= {"first_share", "low", "high", "flip_share"}
+    assert all(fields[name] is not None for name in ("verbosity", "agreement", "reliability"))
+    assert fields["judges"][0]["judge"] == "gpt-4o"
     json.loads(report.to_json())
 
 
@@ -141,10 +141,21 @@ def test_pandas_gives_the_same_answer() -> None:
 def test_what_cannot_be_used_is_refused() -> None:
     with pytest.raises(DataError, match="has no judgment"):
         diagnose_bias({"id": ["a"], "prompt_id": ["p"]})
-    with pytest.raises(DataError, match="column nowhere"):
+    with pytest.raises(ArgumentError, match="cluster = 'nowhere': choose a column: id, judge"):
         diagnose_bias(_frame(), cluster="nowhere")
+    with pytest.raises(ArgumentError, match="by = 'nowhere': choose a column"):
+        diagnose_bias(_frame(), by="nowhere")
     with pytest.raises(DataError, match="'maybe' is not known"):
         diagnose_bias({"id": ["a"], "verdict_fwd": ["maybe"], "verdict_rev": ["A"]})
+
+
+def test_a_pair_without_a_prompt_is_a_cluster_of_its_own_whichever_judges_saw_it() -> None:
+    one = _frame()
+    gaps = one.with_columns(prompt_id=pl.when(pl.int_range(N) >= 8).then("prompt_id"))
+    report = diagnose_bias(pl.concat([gaps, gaps.with_columns(judge=pl.lit("claude-3-opus"))]))
+    assert report.clustered_by == "prompt_id"
+    assert report.clusters == 8 + gaps["prompt_id"].drop_nulls().n_unique()
+    assert report.rows == 2 * N
 
 
 def test_battles_are_judgments_with_peoples_winner_as_label() -> None:
@@ -223,19 +234,19 @@ def test_points_for_the_own_family_are_held_against_the_other_judges() -> None:
                 }
             )
     report = diagnose_bias(rows)
-    found = {one.judge: one.family_scores for one in report.judges}
-    own = found["gpt-5"]
+    result = {one.judge: one.family_scores for one in report.judges}
+    own = result["gpt-5"]
     assert own is not None
     assert (own.own_models, own.other_models, own.biased) == (3, 4, True)
     assert own.low is not None
     assert own.high is not None
     assert own.low <= 0.5 <= own.high
     assert own.excess == pytest.approx(0.5, abs=0.1)
-    fair = found["llama-4"]
+    fair = result["llama-4"]
     assert fair is not None
     # One model of its own: no interval, and that is said.
     assert (fair.own_models, fair.low, fair.biased) == (1, None, False)
-    assert "carries no interval" in fair.finding
+    assert "no interval: one model alone on a side" in str(fair)
 
 
 def _rubric(lift: float, n: int = 200) -> pl.DataFrame:
@@ -263,16 +274,16 @@ def _rubric(lift: float, n: int = 200) -> pl.DataFrame:
 def test_a_rubric_in_both_orders_shows_position_in_verdicts_and_points() -> None:
     frame = _rubric(0.5)
     report = diagnose_bias(frame)
-    found = report.position
-    assert found is not None
+    result = report.position
+    assert result is not None
     ahead, behind = frame["score_diff_ab"].to_numpy(), frame["score_diff_ba"].to_numpy()
-    assert found.first_share == pytest.approx(((ahead > 0).mean() + (behind < 0).mean()) / 2)
-    assert found.flip_share == pytest.approx(((ahead > 0) != (behind > 0)).mean())
-    assert found.first_advantage == pytest.approx((ahead - behind).mean() / 2)
-    assert found.advantage_low is not None
-    assert found.advantage_high is not None
-    assert 0 < found.advantage_low < 0.5 < found.advantage_high
-    assert "standing first is worth +0.5" in found.finding
+    assert result.first_share == pytest.approx(((ahead > 0).mean() + (behind < 0).mean()) / 2)
+    assert result.flip_share == pytest.approx(((ahead > 0) != (behind > 0)).mean())
+    assert result.first_advantage == pytest.approx((ahead - behind).mean() / 2)
+    assert result.advantage_low is not None
+    assert result.advantage_high is not None
+    assert 0 < result.advantage_low < 0.5 < result.advantage_high
+    assert "being shown first is worth +0.5" in str(result)
     # Near-tied in points, as in the paper; 0.1 of a rubric's p_a would be 1.8 points.
     assert report.verbosity is not None
     assert report.verbosity.near_tie == 0.3
@@ -287,9 +298,9 @@ def test_a_rubric_in_both_orders_shows_position_in_verdicts_and_points() -> None
 def test_one_order_without_scores_has_no_advantage_and_equal_ones_an_end() -> None:
     assert diagnose_bias(_frame()).position.first_advantage is None
     same = _rubric(0.0).with_columns(score_diff_ba=pl.col("score_diff_ab"))
-    found = diagnose_bias(same).position
-    assert (found.first_share, found.first_advantage, found.flip_share) == (0.5, 0.0, 0.0)
-    assert found.advantage_low < 0 < found.advantage_high
+    result = diagnose_bias(same).position
+    assert (result.first_share, result.first_advantage, result.flip_share) == (0.5, 0.0, 0.0)
+    assert result.advantage_low < 0 < result.advantage_high
 
 
 def test_the_interval_of_the_advantage_holds_its_level() -> None:
@@ -303,8 +314,8 @@ def test_the_interval_of_the_advantage_holds_its_level() -> None:
         noise = shared + rng.normal(0, 0.4, prompts * per)
         quality = rng.normal(0, 1, prompts * per)
         ahead, behind = quality + noise, quality - noise
-        found = position_bias(
+        result = position_bias(
             ahead > 0, behind > 0, gap_fwd=ahead, gap_rev=behind, clusters=clusters
         )
-        alarms += not found.advantage_low <= 0 <= found.advantage_high
+        alarms += not result.advantage_low <= 0 <= result.advantage_high
     assert alarms <= stats.binom.ppf(0.9999, rounds, 0.05)

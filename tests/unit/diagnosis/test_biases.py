@@ -18,23 +18,23 @@ from adjudge.errors import ArgumentError
 
 def test_quality_cancels_out_of_the_first_share() -> None:
     # A is better in every pair, and seen so in both orders: no slot is preferred.
-    found = position_bias([0.9] * 30, [0.8] * 30)
-    assert (found.first_share, found.flip_share, found.biased) == (0.5, 0.0, False)
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low < 0.5 < found.high  # thirty pairs do not prove that none ever flips
+    result = position_bias([0.9] * 30, [0.8] * 30)
+    assert (result.first_share, result.flip_share, result.biased) == (0.5, 0.0, False)
+    assert result.low is not None
+    assert result.high is not None
+    assert result.low < 0.5 < result.high  # thirty pairs do not prove that none ever flips
 
 
 def test_exactly_one_half_is_half_a_pick_and_no_flip() -> None:
-    found = position_bias([0.5, 0.9], [0.1, 0.9])
-    assert found.first_share == pytest.approx((0.75 + 0.5) / 2)
-    assert found.flip_share == 0.0
+    result = position_bias([0.5, 0.9], [0.1, 0.9])
+    assert result.first_share == pytest.approx((0.75 + 0.5) / 2)
+    assert result.flip_share == 0.0
 
 
 def test_one_order_only_is_left_out_and_counted() -> None:
-    found = position_bias([0.9, 0.9, None, None], [0.1, None, 0.2, None])
-    assert found.n == 1
-    assert found.dropped == {"no answer": 1, "one order only": 2}
+    result = position_bias([0.9, 0.9, None, None], [0.1, None, 0.2, None])
+    assert result.n == 1
+    assert result.dropped == {"no answer": 1, "one order only": 2}
     with pytest.raises(ArgumentError, match="both orders"):
         position_bias([0.9], [None])
 
@@ -54,27 +54,27 @@ def test_clusters_widen_the_interval() -> None:
 
 
 def test_opposite_leans_of_two_groups_cancel_and_show_by_group() -> None:
-    found = position_bias(
+    result = position_bias(
         [0.9] * 20 + [0.1] * 20, [0.1] * 20 + [0.9] * 20, groups=["en"] * 20 + ["de"] * 20
     )
-    assert found.first_share == 0.5
-    assert not found.biased
-    assert [(g.group, g.first_share) for g in found.by_group] == [("de", 0.0), ("en", 1.0)]
+    assert result.first_share == 0.5
+    assert not result.biased
+    assert [(g.group, g.first_share) for g in result.by_group] == [("de", 0.0), ("en", 1.0)]
 
 
 def test_one_cluster_carries_no_interval() -> None:
-    found = position_bias([0.9] * 5, [0.1] * 5, clusters=["p"] * 5)
-    assert (found.low, found.high, found.biased) == (None, None, False)
+    result = position_bias([0.9] * 5, [0.1] * 5, clusters=["p"] * 5)
+    assert (result.low, result.high, result.biased) == (None, None, False)
 
 
 def test_verbosity_looks_at_near_ties_only() -> None:
     margin = [0.02, -0.03, 0.05, 0.4, 0.0, 0.01]
     a, b = [10, 2, 10, 1, 5, 7], [3, 9, 3, 9, 6, 7]
-    found = verbosity_bias(margin, a, b)
-    assert (found.n, found.longer_share) == (3, 1.0)
-    assert found.dropped == {"equal length": 1, "exactly tied": 1, "not near-tied": 1}
-    assert found.overall_n == 4
-    assert found.overall_share == 0.75
+    result = verbosity_bias(margin, a, b)
+    assert (result.n, result.longer_share) == (3, 1.0)
+    assert result.dropped == {"equal length": 1, "exactly tied": 1, "not near-tied": 1}
+    assert result.overall_n == 4
+    assert result.overall_share == 0.75
 
 
 def test_verbosity_is_held_against_people() -> None:
@@ -83,16 +83,17 @@ def test_verbosity_is_held_against_people() -> None:
     premium = verbosity_bias(margin, a, b, labels=["A", "B"] * (n // 2))
     assert premium.human_share == 0.5
     assert premium.excess == 0.5
-    assert "more for length than people do" in premium.finding
+    assert "it prefers the longer answer, more than people do" in str(premium)
     shared = verbosity_bias(margin, a, b, labels=["A"] * n)
     assert shared.excess == 0.0
     assert shared.biased
+    assert "it prefers the longer answer, and no difference from people is shown" in str(shared)
 
 
 def test_no_near_tie_is_a_result() -> None:
-    found = verbosity_bias([0.4], [1], [2])
-    assert (found.n, found.longer_share, found.biased) == (0, None, False)
-    assert "no premium can be measured" in found.finding
+    result = verbosity_bias([0.4], [1], [2])
+    assert (result.n, result.longer_share, result.biased) == (0, None, False)
+    assert "no preference for length is measurable" in str(result)
 
 
 @pytest.mark.parametrize(
@@ -125,51 +126,51 @@ def test_family_bias_is_the_excess_over_the_reference() -> None:
     own_a = np.array([True, False] * 20)
     judge_own = np.array([1, 1, 1, 1, 0] * 8)
     people_own = np.array([1, 0] * 20)
-    found = family_bias(
+    result = family_bias(
         np.where(own_a, judge_own, 1 - judge_own),
         np.where(own_a, people_own, 1 - people_own),
         own_a,
         ~own_a,
         family="OpenAI",
     )
-    assert found.judge_share == pytest.approx(0.8)
-    assert found.reference_share == pytest.approx(0.5)
-    assert found.excess == pytest.approx(0.3)
-    assert found.biased
-    assert "favours its own family" in found.finding
+    assert result.judge_share == pytest.approx(0.8)
+    assert result.reference_share == pytest.approx(0.5)
+    assert result.excess == pytest.approx(0.3)
+    assert result.biased
+    assert "favours its own family" in str(result)
 
 
 def test_family_pairs_that_do_not_count_are_counted() -> None:
-    found = family_bias([0.9, 0.9, None, 0.9], [1, 1, 1, None], [1, 1, 1, 1], [1, 0, 0, 0])
-    assert found.n == 1
-    assert found.dropped == {"not one own answer": 1, "no answer": 1, "no reference": 1}
+    result = family_bias([0.9, 0.9, None, 0.9], [1, 1, 1, None], [1, 1, 1, 1], [1, 0, 0, 0])
+    assert result.n == 1
+    assert result.dropped == {"not one own answer": 1, "no answer": 1, "no reference": 1}
 
 
 def test_contradictions_count_decisive_pairs_only() -> None:
-    found = contradictions(
+    result = contradictions(
         ["A", "B", "A", "tie", None, "B"], [5, 5, 3, 4, 4, None], [3, 3, 3, 1, 1, 2]
     )
-    assert (found.n, found.share) == (2, 0.5)
-    assert found.dropped == {"no verdict": 2, "no scores": 1, "equal scores": 1}
+    assert (result.n, result.share) == (2, 0.5)
+    assert result.dropped == {"no verdict": 2, "no scores": 1, "equal scores": 1}
 
 
 def test_a_consistent_judge_has_no_contradiction_and_a_lower_end_of_zero() -> None:
-    found = contradictions(["A", "B"] * 50, [5, 1] * 50, [1, 5] * 50)
-    assert (found.share, found.low) == (0.0, 0.0)
-    assert found.high is not None
-    assert 0 < found.high < 0.05
+    result = contradictions(["A", "B"] * 50, [5, 1] * 50, [1, 5] * 50)
+    assert (result.share, result.low) == (0.0, 0.0)
+    assert result.high is not None
+    assert 0 < result.high < 0.05
 
 
 def test_reliability_of_a_calibrated_judge_raises_no_alarm() -> None:
     rng = np.random.default_rng(11)
     sure = rng.uniform(0.5, 1, 4000)
-    found = reliability(sure, (rng.random(4000) < sure).astype(int))
-    assert not found.biased
-    assert found.p_value is not None
-    assert found.p_value > 0.05
-    assert found.ece_if_calibrated == pytest.approx(found.ece_equal_mass, abs=0.02)
-    assert found.ece_low == 0.0
-    assert "can be taken as it is" in found.finding
+    result = reliability(sure, (rng.random(4000) < sure).astype(int))
+    assert not result.biased
+    assert result.p_value is not None
+    assert result.p_value > 0.05
+    assert result.ece_if_calibrated == pytest.approx(result.ece_equal_mass, abs=0.02)
+    assert result.ece_low == 0.0
+    assert "calibrated as far as 4,000 rows show" in str(result)
 
 
 def test_reliability_right_on_average_only() -> None:
@@ -178,14 +179,14 @@ def test_reliability_right_on_average_only() -> None:
     right = np.concatenate(
         [np.tile([1, 1, 1, 1, 0], 100), np.tile([1, 1, 0, 1, 0, 1, 1, 1, 0, 1], 50)]
     )
-    found = reliability(sure, right)
-    assert found.over_confidence == pytest.approx(0.0)
-    assert not found.biased
-    assert found.ece_equal_mass == pytest.approx(0.2)
-    assert found.p_value is not None
-    assert found.p_value < 0.01
-    assert "not at each confidence" in found.finding
-    assert sum(entry.n for entry in found.curve) == 1000
+    result = reliability(sure, right)
+    assert result.over_confidence == pytest.approx(0.0)
+    assert not result.biased
+    assert result.ece_equal_mass == pytest.approx(0.2)
+    assert result.p_value is not None
+    assert result.p_value < 0.01
+    assert "not over- or under-confident on average, but off at some confidence" in str(result)
+    assert sum(entry.n for entry in result.curve) == 1000
 
 
 def test_many_clusters_and_few_see_the_same_noise() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from adjudge.diagnosis import ScoreSets, advise, ordinal_nonconformity
-from adjudge.diagnosis._conformal import document_quantiles, row_quantiles
+from adjudge.diagnosis.score_sets import document_quantiles, row_quantiles
 from adjudge.diagnosis.targets import human_target, round_half_up
 from adjudge.errors import ArgumentError
 

@@ -11,7 +11,8 @@ from rich.console import Console
 
 from adjudge.diagnosis import diagnose_scores, score_set_rows
 from adjudge.errors import ArgumentError, DataError
-from adjudge.present.diagnosis_tables import scores_view
+from adjudge.present.render.terminal import render_terminal
+from adjudge.present.views import blocks_of
 from adjudge.simulate.scores import simulate_scores
 
 DRAWN = simulate_scores(
@@ -24,7 +25,7 @@ DRAWN = simulate_scores(
 
 
 def test_groups_cover_at_each_level_and_shrink_with_alpha() -> None:
-    report = diagnose_scores(DRAWN, rng=1)
+    report = diagnose_scores(DRAWN, seed=1)
     methods = {g.method for g in report.groups}
     assert methods == {"constant", "per-criterion", "adaptive"}
     assert len(report.groups) == 3 * 2 * 2 * 4
@@ -42,7 +43,7 @@ def test_groups_cover_at_each_level_and_shrink_with_alpha() -> None:
 
 
 def test_a_shared_quantile_covers_the_hard_criterion_less() -> None:
-    report = diagnose_scores(DRAWN, alphas=[0.2], rng=1)
+    report = diagnose_scores(DRAWN, alphas=[0.2], seed=1)
     of = {(g.judge, g.criterion, g.method): g for g in report.groups}
     for judge in ("one", "two"):
         hard, easy = of[judge, "fluency", "constant"], of[judge, "relevance", "constant"]
@@ -51,7 +52,7 @@ def test_a_shared_quantile_covers_the_hard_criterion_less() -> None:
 
 
 def test_adaptive_width_follows_the_error_where_constant_width_does_not() -> None:
-    report = diagnose_scores(DRAWN, alphas=[0.1], rng=1)
+    report = diagnose_scores(DRAWN, alphas=[0.1], seed=1)
     of = {entry.method: entry.within for entry in report.pooled}
     assert of["adaptive"] is not None
     assert of["per-criterion"] is not None
@@ -60,10 +61,10 @@ def test_adaptive_width_follows_the_error_where_constant_width_does_not() -> Non
 
 
 def test_judges_agree_on_width_where_documents_are_hard() -> None:
-    report = diagnose_scores(DRAWN, alphas=[0.1], rng=1)
-    found = [a for a in report.agreement if a.method == "adaptive"]
-    assert {a.criterion for a in found} == {"fluency", "relevance"}
-    for a in found:
+    report = diagnose_scores(DRAWN, alphas=[0.1], seed=1)
+    pairs = [a for a in report.agreement if a.method == "adaptive"]
+    assert {a.criterion for a in pairs} == {"fluency", "relevance"}
+    for a in pairs:
         assert (a.judge_a, a.judge_b, a.n) == ("one", "two", 360)
         assert a.spearman is not None
         assert a.low is not None
@@ -85,13 +86,13 @@ def test_too_few_documents_are_said_to_be_too_few() -> None:
     few = DRAWN.filter(pl.col("doc_id").is_in([f"doc-{k}" for k in range(12)]))
     report = diagnose_scores(few, alphas=[0.1])
     assert all(g.mean_size == 5.0 for g in report.groups)
-    assert any("needs 9 labelled documents" in finding for finding in report.findings)
+    assert "calibration needs 9 labelled documents and half of them is 6" in str(report)
 
 
 def test_the_same_seed_gives_the_same_report_and_a_random_rater_another() -> None:
-    one, two = (diagnose_scores(DRAWN, alphas=[0.1], splits=4, rng=9) for _ in range(2))
+    one, two = (diagnose_scores(DRAWN, alphas=[0.1], splits=4, seed=9) for _ in range(2))
     assert one.to_json() == two.to_json()
-    other = diagnose_scores(DRAWN, alphas=[0.1], splits=4, target="rater", rng=9)
+    other = diagnose_scores(DRAWN, alphas=[0.1], splits=4, target="rater", seed=9)
     assert other.target == "rater"
     assert np.mean([g.mean_size for g in other.groups]) > np.mean([g.mean_size for g in one.groups])
 
@@ -152,13 +153,12 @@ def test_the_sizes_of_several_judges_fit_eighty_columns() -> None:
         for doc in range(40)
         for criterion in ("coherence", "consistency")
     ]
-    screen = io.StringIO()
-    console = Console(file=screen, width=80, color_system=None)
-    for part in scores_view(diagnose_scores(pl.DataFrame(rows)))[:2]:
-        console.print(part)
-    told = screen.getvalue()
-    assert told.count("another-long-name-70b-chat-hf: covered and mean size") == 1
-    shown = [line for line in told.splitlines() if line.strip().startswith("consistency")]
+    screen = Console(file=io.StringIO(), width=80, color_system=None, record=True)
+    for part in render_terminal(blocks_of(diagnose_scores(pl.DataFrame(rows)))[1:3]):
+        screen.print(part)
+    text = screen.export_text()
+    assert text.count("another-long-name-70b-chat-hf: coverage and mean size") == 1
+    shown = [line for line in text.splitlines() if line.strip().startswith("consistency")]
     assert len(shown) == 4
     assert all(line.count("%") == 4 for line in shown)
 
@@ -166,17 +166,17 @@ def test_the_sizes_of_several_judges_fit_eighty_columns() -> None:
 def test_points_for_the_own_family_are_held_against_people() -> None:
     names = dict(zip(sorted(DRAWN["model"].unique()), ("x", "x", "x", "y", "y", "y"), strict=True))
     fair = diagnose_scores(DRAWN, splits=1, families={"one": "x", **names})
-    assert [found.judge for found in fair.family] == ["one"]
+    assert [bias.judge for bias in fair.family] == ["one"]
     lifted = pl.col("model").replace_strict(names) == "x"
     partial = DRAWN.with_columns(
         judge_score=pl.when(lifted & (pl.col("judge") == "one"))
         .then((pl.col("judge_score") + 1).clip(1, 5))
         .otherwise(pl.col("judge_score"))
     )
-    [found] = diagnose_scores(partial, splits=1, families={"one": "x", **names}).family
-    assert found.reference == "people"
-    assert (found.own_models, found.other_models, found.biased) == (3, 3, True)
+    [bias] = diagnose_scores(partial, splits=1, families={"one": "x", **names}).family
+    assert bias.reference == "people"
+    assert (bias.own_models, bias.other_models, bias.biased) == (3, 3, True)
     assert fair.family[0].excess is not None
-    assert found.excess is not None
-    assert 0.4 < found.excess - fair.family[0].excess <= 1
+    assert bias.excess is not None
+    assert 0.4 < bias.excess - fair.family[0].excess <= 1
     assert diagnose_scores(DRAWN, splits=1).family == ()

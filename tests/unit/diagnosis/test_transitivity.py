@@ -1,4 +1,4 @@
-"""Tournaments from verdicts, the report, and the noisy judge beside it."""
+"""Tournaments from verdicts, the report, and the noisy judge."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from adjudge.diagnosis import diagnose_transitivity
-from adjudge.diagnosis.tournaments import build_tournaments
 from adjudge.io import read_tournaments
 from adjudge.results.base import plain
+from adjudge.rows.tournaments import build_tournaments
 from adjudge.simulate.tournaments import simulate_tournaments
 
 
@@ -21,7 +21,7 @@ def _rows(*rows: tuple[object, ...], names: str = "doc_id model_a model_b verdic
 CIRCLE = (("d", "x", "y", "A"), ("d", "y", "z", "A"), ("d", "z", "x", "A"))
 
 
-def test_a_circle_is_found_whichever_side_a_model_stood_on() -> None:
+def test_a_circle_is_counted_whichever_side_a_model_is_on() -> None:
     turned = [(doc, b, a, {"A": "B"}[v]) for doc, a, b, v in CIRCLE]
     for rows in (CIRCLE, turned, (*CIRCLE[:2], turned[2])):
         group = diagnose_transitivity(_rows(*rows)).groups[0]
@@ -32,21 +32,21 @@ def test_repeats_within_an_order_do_not_outvote_the_other_order() -> None:
     names = "doc_id model_a model_b verdict order repeat"
     rows = [("d", "x", "y", "A", "ab", str(k)) for k in range(3)]
     rows += [("d", "x", "y", "B", "ba", "0")]
-    [found] = build_tournaments(read_tournaments(_rows(*rows, names=names)))
-    assert found.winner.tolist() == [0]  # one vote per order: a tie
-    assert found.asked.tolist() == [4]
+    [edges] = build_tournaments(read_tournaments(_rows(*rows, names=names)))
+    assert edges.winner.tolist() == [0]  # one vote per order: a tie
+    assert edges.asked.tolist() == [4]
 
 
 def test_a_pair_listed_the_other_way_round_counts_its_order_rightly() -> None:
     names = "doc_id model_a model_b verdict order"
     # x wins when shown first and, in the second row, loses when shown first: two different orders.
     rows = [("d", "x", "y", "A", "ab"), ("d", "y", "x", "A", "ab")]
-    [found] = build_tournaments(
+    [edges] = build_tournaments(
         read_tournaments(
             _rows(rows[0], names=names).vstack(_rows(("d", "x", "y", "B", "ba"), names=names))
         )
     )
-    assert found.winner.tolist() == [0]
+    assert edges.winner.tolist() == [0]
     [other] = build_tournaments(
         pl.DataFrame(rows, schema=names.split(), orient="row").with_columns(
             judge=pl.lit("j"), criterion=pl.lit("c")
@@ -68,8 +68,8 @@ def test_thirds_that_cancel_are_a_tie() -> None:
     names = "doc_id model_a model_b p_a order repeat"
     rows = [("d", "x", "y", p, "ab", str(k)) for k, p in enumerate((0.1, 0.2, 0.3))]
     rows += [("d", "x", "y", p, "ba", str(k)) for k, p in enumerate((0.9, 0.8, 0.7))]
-    [found] = build_tournaments(read_tournaments(_rows(*rows, names=names)))
-    assert found.winner.tolist() == [0]
+    [edges] = build_tournaments(read_tournaments(_rows(*rows, names=names)))
+    assert edges.winner.tolist() == [0]
 
 
 def test_ties_and_gaps_are_counted_not_guessed() -> None:
@@ -109,37 +109,39 @@ def test_pandas_polars_and_a_seed_give_one_answer() -> None:
 
 def test_the_expected_rate_is_that_of_the_judge_who_made_the_data() -> None:
     drawn = simulate_tournaments(documents=400, models=6, spread=1.5, seed=8)
-    [group] = diagnose_transitivity(drawn.frame).groups
+    report = diagnose_transitivity(drawn.frame)
+    [group] = report.groups
     assert group.expected_rate is not None
     assert group.mean_rate is not None
     assert group.expected_rate == pytest.approx(group.mean_rate, abs=0.02)
     assert group.p_value is not None
     assert group.p_value > 0.05
-    assert "noise around one ranking explains them" in group.finding
+    assert "noise around one ranking explains them" in str(report)
 
 
 def test_a_judge_that_goes_round_everywhere_contradicts_itself() -> None:
     drawn = simulate_tournaments(documents=20, models=7, circular=1.0, seed=2)
-    [group] = diagnose_transitivity(drawn.frame).groups
+    report = diagnose_transitivity(drawn.frame)
+    [group] = report.groups
     assert group.mean_rate == pytest.approx(14 / 35)  # the most there can be: beyond random
     assert group.p_value is not None
     assert group.p_value <= 0.025
-    assert "contradicts itself" in group.finding
+    assert "more than that noise explains" in str(report)
 
 
-def test_a_few_circular_documents_are_found_and_named() -> None:
+def test_a_few_circular_documents_are_named() -> None:
     drawn = simulate_tournaments(
         documents=60, models=7, circular=0.2, noise=0.2, spread=3.0, seed=2
     )
     report = diagnose_transitivity(drawn.frame, worst=5)
     [group] = report.groups
     circular = {f"doc-{k:02d}" for k in np.flatnonzero(drawn.circular)}
-    assert {found.doc_id for found in report.worst} <= circular
-    assert all(found.examples for found in report.worst)
+    assert {document.doc_id for document in report.worst} <= circular
+    assert all(document.examples for document in report.worst)
     assert group.share_with_cycle is not None
     assert group.same_rate_low is not None
     assert group.share_with_cycle < group.same_rate_low
-    assert "crowd in a few" in group.finding
+    assert "of documents: the cycles are in fewer" in str(report)
 
 
 def test_win_rate_confidence_comes_from_repeats() -> None:

@@ -10,20 +10,17 @@ from scipy.optimize import minimize
 from scipy.stats import ttest_ind
 
 from adjudge.estimation import Counts, corrected_variance, profile_interval
+from adjudge.estimation.classes import class_shares
 from adjudge.estimation.clusters import spread
 from adjudge.estimation.conditional import conditional
 from adjudge.estimation.counts import counts_of
-from adjudge.estimation.difference import difference
-from adjudge.estimation.influence import corrected_influence
 from adjudge.estimation.label_shift import label_shift
+from adjudge.estimation.means import correct_means, soft, weighted_misclassification
 from adjudge.estimation.misclassification import misclassification
-from adjudge.estimation.multiclass import class_shares
-from adjudge.estimation.ppi import ppi
+from adjudge.estimation.ppi import difference, ppi
 from adjudge.estimation.profile import Tallies, best_fit, likelihood_ratio
 from adjudge.estimation.sample import Sample, make_sample
-from adjudge.estimation.soft import soft
-from adjudge.estimation.strata import stratified
-from adjudge.estimation.weighted import weighted_misclassification
+from adjudge.estimation.strata import stratify
 
 
 def draw(seed: int = 0, n: int = 300, m: int = 120, theta: float = 0.6) -> Sample:
@@ -37,7 +34,7 @@ def draw(seed: int = 0, n: int = 300, m: int = 120, theta: float = 0.6) -> Sampl
 @pytest.mark.parametrize("seed", range(5))
 def test_squared_influence_is_equation_9(seed: int) -> None:
     sample = draw(seed)
-    fit, c = corrected_influence(sample), counts_of(sample)
+    fit, c = correct_means(sample), counts_of(sample)
     expected = corrected_variance(c.p, c.q0, c.q1, c.n, c.m0, c.m1)
     assert fit.influence @ fit.influence == pytest.approx(float(expected), rel=1e-12)
     assert fit.influence.sum() == pytest.approx(0, abs=1e-12)
@@ -47,7 +44,7 @@ def test_squared_influence_is_equation_9(seed: int) -> None:
 def test_influence_is_the_derivative() -> None:
     # Doubling one row moves the estimate by its influence, to first order.
     sample = draw(1, n=4000, m=2000)
-    fit = corrected_influence(sample)
+    fit = correct_means(sample)
     for row in (0, 1, 2, 3, 2500, 4000):
         twice = Sample(
             *(
@@ -55,7 +52,7 @@ def test_influence_is_the_derivative() -> None:
                 for a in (sample.judge, sample.human, sample.test, sample.labelled)
             )
         )
-        moved = corrected_influence(twice).theta - fit.theta
+        moved = correct_means(twice).theta - fit.theta
         assert moved == pytest.approx(fit.influence[row], rel=0.02, abs=1e-9)
 
 
@@ -92,7 +89,7 @@ def test_duplicated_rows_in_one_cluster_do_not_pass_for_new_information() -> Non
 def test_one_stratum_is_the_plain_interval_and_two_add_up() -> None:
     sample = draw(4, n=1000, m=400)
     zeros = np.zeros(len(sample.judge), dtype=np.int64)
-    one = stratified(
+    one = stratify(
         Sample(sample.judge, sample.human, sample.test, sample.labelled, strata=zeros), ("all",)
     )
     plain = misclassification(sample)
@@ -100,10 +97,10 @@ def test_one_stratum_is_the_plain_interval_and_two_add_up() -> None:
         (plain.estimate, plain.low, plain.high), abs=1e-12
     )
     halves = (np.arange(len(sample.judge)) % 2).astype(np.int64)
-    two = stratified(
+    two = stratify(
         Sample(sample.judge, sample.human, sample.test, sample.labelled, strata=halves), ("a", "b")
     )
-    parts = [misclassification(sample.restricted(halves == s)) for s in (0, 1)]
+    parts = [misclassification(sample.restrict(halves == s)) for s in (0, 1)]
     assert two.estimate == pytest.approx(np.mean([p.estimate for p in parts]), abs=1e-12)
     assert two.influence.sum() == pytest.approx(0, abs=1e-12)
 
@@ -111,7 +108,7 @@ def test_one_stratum_is_the_plain_interval_and_two_add_up() -> None:
 def test_a_stratum_without_labels_is_named() -> None:
     sample = draw(5)
     strata = np.where(sample.test & (np.arange(len(sample.judge)) % 3 == 0), 1, 0)
-    got = stratified(
+    got = stratify(
         Sample(sample.judge, sample.human, sample.test, sample.labelled, strata=strata),
         ("labelled", "bare"),
     )
@@ -146,7 +143,7 @@ def test_equal_weights_change_nothing() -> None:
     planned = make_sample(sample.judge, human, sampling_probability=chance)
     assert planned.n == len(sample.judge)
     q = counts_of(planned)
-    fit = corrected_influence(planned)
+    fit = correct_means(planned)
     assert (1 - fit.mu0, fit.mu1) == pytest.approx((q.q0, q.q1), abs=1e-12)
     assert weighted_misclassification(planned).estimate == pytest.approx(
         (q.p + q.q0 - 1) / (q.q0 + q.q1 - 1), abs=1e-12
@@ -207,10 +204,10 @@ def test_the_profile_fit_is_the_maximum(theta: float, counts: Counts) -> None:
 
 def test_the_profile_interval_is_seeded_and_holds_the_estimate() -> None:
     counts = Counts(k=120, n=200, c0=7, m0=10, c1=9, m1=10)
-    first, again = (profile_interval(counts, replications=199) for _ in range(2))
+    first, again = (profile_interval(counts, replicates=199) for _ in range(2))
     assert first == again
     assert first.low < (0.6 + 0.7 - 1) / 0.6 < first.high
-    narrower = profile_interval(counts, confidence_level=0.8, replications=199)
+    narrower = profile_interval(counts, confidence_level=0.8, replicates=199)
     assert first.low < narrower.low < narrower.high < first.high
 
 
@@ -245,5 +242,5 @@ def test_ppi_says_when_the_rarer_class_is_too_rare_for_a_normal_interval() -> No
     """100 labels, 5 % of class 1: the 95 % interval holds the rate 0.89 of the time."""
     assert ppi(draw(m=120, theta=0.6)).warnings == ()
     for method in (ppi, difference):
-        [told] = method(draw(m=100, theta=0.05)).warnings
-        assert "labels of the rarer class: the normal interval covers less" in told
+        [warning] = method(draw(m=100, theta=0.05)).warnings
+        assert "labels of the rarer class: the normal interval covers less" in warning

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from adjudge.estimation import corrected_interval, estimate
-from adjudge.estimation.outcome import around, settled
+from adjudge.estimation.outcome import Outcome, refuse_outside, with_interval
 from adjudge.results.estimation import Estimate
 
 #: Sensitivity 0.8, specificity 0.7 on 200 labels; 1000 test rows that the judge all calls 1.
@@ -48,10 +48,10 @@ def test_every_path_refuses(options: dict[str, object]) -> None:
     refused(**options)
 
 
-def test_other_estimators_beside_it_still_show() -> None:
-    beside = {one.method: one for one in refused().alternatives}
-    assert beside["conditional"].estimate == pytest.approx(80 / 110)
-    assert beside["naive"].estimate == 1
+def test_the_other_estimators_still_show() -> None:
+    others = {one.method: one for one in refused().alternatives}
+    assert others["conditional"].estimate == pytest.approx(80 / 110)
+    assert others["naive"].estimate == 1
 
 
 def test_one_impossible_stratum_refuses_the_whole_and_is_named() -> None:
@@ -85,13 +85,17 @@ def test_classes_are_refused_together() -> None:
     assert "yes 1.400" in got.reason
 
 
-def test_part_of_the_interval_inside_is_cut_not_refused() -> None:
+def test_part_of_the_interval_inside_is_clipped_not_refused() -> None:
     got = estimate(judge=LABELLED + [1] * 81 + [0] * 19, human=PEOPLE + [None] * 100)
     assert got.estimate == 1
     assert 0.5 < got.low < got.high == 1
-    assert settled(around(1.02, 1.02, 0.03, 0.015, np.zeros(1))).low == pytest.approx(0.99)
-    assert settled(around(1.04, 1.04, 0.03, 0.015, np.zeros(1))).low is None
-    assert settled(around(-0.04, -0.04, 0.03, 0.015, np.zeros(1))).high is None
+
+    def settle(centre: float) -> Outcome:
+        return refuse_outside(with_interval(centre, centre, 0.03, 0.015, np.zeros(1)))
+
+    assert settle(1.02).low == pytest.approx(0.99)
+    assert settle(1.04).low is None
+    assert settle(-0.04).high is None
 
 
 def test_a_faultless_weighted_judge_is_not_certainty() -> None:
@@ -112,6 +116,6 @@ def test_a_faultless_weighted_judge_is_not_certainty() -> None:
     assert sure.low < 0.5 < sure.high
 
 
-def test_the_array_function_cuts_as_published() -> None:
+def test_the_array_function_clips_as_published() -> None:
     low, high, informative = corrected_interval(1.0, 0.7, 0.8, 1000, 100, 100)
     assert (float(low), float(high), bool(informative)) == (1.0, 1.0, True)

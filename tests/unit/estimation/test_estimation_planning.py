@@ -19,7 +19,7 @@ from adjudge.estimation import (
     proposition_61,
     rows_to_label,
 )
-from adjudge.estimation.variances import conditional_variance, ppi_variance
+from adjudge.estimation.allocation import conditional_variance, ppi_variance
 
 PAPER = {"judge_rate": 0.55, "sensitivity": 0.9, "specificity": 0.7, "n_test": 1000}
 
@@ -85,16 +85,16 @@ def test_the_widths_come_out_when_labels_are_drawn_from_the_judged_rows() -> Non
     judge = np.where(rng.random((60, n)) < np.where(truth, q1, q0), truth, ~truth)
 
     def mean_width(method: str, labels: int) -> float:
-        found = (
+        estimates = (
             estimate(judge=x, human=[*z[:labels], *[None] * (n - labels)], method=method)
             for x, z in zip(judge.astype(int).tolist(), truth.astype(int).tolist(), strict=True)
         )
-        return float(np.mean([one.high - one.low for one in found]))
+        return float(np.mean([one.high - one.low for one in estimates]))
 
     assert mean_width("ppi++", m) == pytest.approx(plan.ppi_width, rel=0.02)
     assert mean_width("human-only", m) == pytest.approx(plan.human_only_width, rel=0.01)
-    [told] = [text for text in plan.warnings if "leave fewer to the judge" in text]
-    promised = float(told.partition("a width near ")[2].partition(",")[0])
+    [warning] = [text for text in plan.warnings if "leave fewer to the judge" in text]
+    promised = float(warning.partition("a width near ")[2].partition(",")[0])
     assert promised > 1.05 * plan.expected_width
     assert mean_width("misclassification", plan.expected_draws) == pytest.approx(promised, rel=0.02)
 
@@ -156,13 +156,13 @@ def test_drawn_rows_are_unlabelled_and_carry_their_probability() -> None:
             "human": [1] * 10 + [None] * 90,
         }
     )
-    random = draw_rows(frame, 20, rng=1)
+    random = draw_rows(frame, 20, seed=1)
     assert random.height == 20
     assert random["human"].null_count() == 20
     assert set(random["sampled_by"]) == {"random"}
     assert random["sampling_probability"].to_list() == pytest.approx([20 / 90] * 20)
-    assert not random.equals(draw_rows(frame, 20, rng=2))
-    verdict = draw_rows(frame, 30, draw="verdict", verdict_sizes=(15, 12), rng=1)
+    assert not random.equals(draw_rows(frame, 20, seed=2))
+    verdict = draw_rows(frame, 30, draw="verdict", verdict_sizes=(15, 12), seed=1)
     assert verdict.group_by("judge").len().sort("judge")["len"].to_list() == [15, 12]
     chance = dict(verdict.select("judge", "sampling_probability").unique().iter_rows())
     assert chance == {0: 15 / 30, 1: 12 / 60}

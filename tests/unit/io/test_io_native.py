@@ -16,7 +16,6 @@ from adjudge.io import (
     iter_items,
     iter_pairs,
     join_human_scores,
-    join_labels,
     read_battles,
     read_binary,
     read_items,
@@ -218,29 +217,6 @@ def test_judgments_come_back_as_they_were_written(tmp_path: Path) -> None:
 
 # --- labels ----------------------------------------------------------------------------------
 
-ROWS = pl.DataFrame({"id": ["x", "x", "y", "z"], "judge": ["a", "b", "a", "a"]})
-
-
-def test_labels_join_by_id_with_all_counts() -> None:
-    done = join_labels(ROWS, {"id": ["x", "y", "w"], "label": ["A", None, "B"]})
-    assert done.frame["label"].to_list() == ["A", "A", None, None]
-    assert (done.matched, done.unmatched, done.unused) == (2, 2, 1)
-    assert (done.duplicates, done.split, done.replaced) == (0, 0, 0)
-
-
-def test_several_raters_majority_or_nothing() -> None:
-    given = {
-        "id": ["x", "x", "x", "y", "y", "z", "z"],
-        "label": ["A", "B", "A", "A", "B", "tie", "tie"],
-        "rater": ["1", "2", "3", "1", "2", "1", "2"],
-    }
-    done = join_labels(ROWS, given)
-    assert done.frame["label"].to_list() == ["A", "A", None, "tie"]
-    assert done.frame["raters"].to_list() == [3, 3, 2, 2]
-    assert (done.duplicates, done.split) == (4, 1)
-    with pytest.raises(DataError, match="row 2, column id: 'x' has more than one label"):
-        join_labels(ROWS, given, raters="refuse")
-
 
 def test_one_rater_says_one_thing() -> None:
     twice = {"id": ["x", "x"], "label": ["A", "A"], "rater": ["1", "1"]}
@@ -249,23 +225,7 @@ def test_one_rater_says_one_thing() -> None:
     assert "row 2, column label: rater '1' labelled 'x' in two ways" in text
 
 
-def test_a_rows_own_label_is_replaced_and_counted() -> None:
-    rows = ROWS.with_columns(label=pl.Series(["B", "A", "tie", None], dtype=pl.String))
-    done = join_labels(rows, {"id": ["x"], "label": ["A"]})
-    assert done.frame["label"].to_list() == ["A", "A", "tie", None]
-    assert (done.replaced, done.matched) == (1, 3)
-
-
-def test_doubt_is_remembered() -> None:
-    given = {
-        "id": ["x", "x", "y"],
-        "label": ["A", "A", "B"],
-        "rater": ["1", "2", "1"],
-        "sampled_by": ["random", "doubt", "plan"],
-    }
-    assert join_labels(ROWS, given).frame["sampled_by"].to_list() == [
-        "doubt", "doubt", "plan", None,
-    ]  # fmt: skip
+def test_how_labels_were_drawn_is_one_of_three_words() -> None:
     assert "'guess' is not known" in refusal(
         read_labels, {"id": [1], "label": ["A"], "sampled_by": ["guess"]}
     )

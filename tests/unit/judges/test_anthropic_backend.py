@@ -11,9 +11,9 @@ import pytest
 from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
 from adjudge.judges.backends.anthropic import AnthropicBackend
 from adjudge.judges.fingerprint import make_judge
-from adjudge.judges.interface import Choice, Message, Question, Reply, Text
+from adjudge.judges.interface import Choice, Message, Question, Text
 from adjudge.judges.protocols.preference import Preference
-from adjudge.records import Pair
+from adjudge.records import Pair, Reply
 
 KEY = "sk-ant-THIS-IS-A-SECRET-0123456789"
 PAIR = Pair(id="1", prompt="2+2?", response_a="four", response_b="five")

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.errors import ArgumentError
-from adjudge.judges.interface import Data, Likelihood, Reply
+from adjudge.judges.interface import Data, Likelihood
 from adjudge.judges.protocols.likelihood import LikelihoodProtocol
-from adjudge.records import Item, Pair
+from adjudge.records import Item, Pair, Reply
 
 PAIR = Pair(id="1", prompt="2+2? {response_a}", response_a="4", response_b="5", label="A")
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from adjudge.judges.backends._limiter import Limiter
+from adjudge.judges.flow import Limiter
 
 
 def test_the_limit_halves_once_per_round_and_grows_by_one_per_round() -> None:

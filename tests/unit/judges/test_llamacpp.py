@@ -14,9 +14,9 @@ import pytest
 
 from adjudge.errors import ArgumentError, BackendMissingError, JudgeRefusedError
 from adjudge.judges.backends.llamacpp import LlamaCppBackend
-from adjudge.judges.interface import Choice, Data, Likelihood, Message, Question, Reply, Text
+from adjudge.judges.interface import Choice, Data, Likelihood, Message, Question, Text
 from adjudge.judges.protocols.preference import Preference
-from adjudge.records import Pair
+from adjudge.records import Pair, Reply
 
 pytestmark = pytest.mark.embedded
 VOCABULARY = 49_152
@@ -85,7 +85,7 @@ def test_five_digits_have_the_odds_of_the_raw_logprobs(backend):
 def test_likelihood_is_the_mean_of_fresh_conditional_logprobs(backend, text):
     question = Question((Message("user", (Data("Where?"),)),), Likelihood(Data(text)))
     reply = asyncio.run(backend.ask(question))
-    tokens = backend._server.tokenize(text, special=False)
+    tokens = backend._server.encode(text, special=False)
     prompt = backend.prompt_tokens(question)
     expected = [
         raw_logprobs(backend, prompt + tokens[:position])[token]
@@ -114,9 +114,9 @@ def test_hostile_responses_leave_the_prompt_s_structure_as_it_is(backend, hostil
     special = set(range(17))  # <|endoftext|>, <|im_start|>, ... of this vocabulary
     honest = tokens("x")
     (place,) = [
-        i for i, t in enumerate(honest) if t == backend._server.tokenize("x", special=False)[0]
+        i for i, t in enumerate(honest) if t == backend._server.encode("x", special=False)[0]
     ]
-    data = backend._server.tokenize(hostile, special=False)
+    data = backend._server.encode(hostile, special=False)
     assert tokens(hostile) == honest[:place] + data + honest[place + 1 :]
     assert not special & set(data)
     count = [t for t in tokens(hostile) if t in special]
@@ -134,7 +134,7 @@ def test_the_prompt_is_what_the_engine_s_own_chat_endpoint_reads(backend):
     )
     assert len(ours) == done["usage"]["prompt_tokens"]
     whole = backend._server.render([{"role": m.role, "content": m.text} for m in messages])
-    assert ours == backend._server.tokenize(whole, special=True, begin=True)
+    assert ours == backend._server.encode(whole, special=True, begin=True)
 
 
 def test_text_is_written_and_greedy_text_repeats(backend):

@@ -7,9 +7,9 @@ import math
 import pytest
 
 from adjudge.errors import ArgumentError
-from adjudge.judges.interface import Choice, Reply, Text
+from adjudge.judges.interface import Choice, Text
 from adjudge.judges.protocols.preference import Preference
-from adjudge.records import Item, Judgment, Pair
+from adjudge.records import Item, Judgment, Pair, Reply
 
 PAIR = Pair(id="7", prompt="q", response_a="left", response_b="right", label="A")
 

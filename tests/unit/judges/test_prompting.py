@@ -16,7 +16,8 @@ from adjudge.judges.prompting import (
     placeholders,
     read_prompt,
 )
-from adjudge.judges.protocols.preference import PLACEHOLDERS, Preference
+from adjudge.judges.protocols._pairwise import PLACEHOLDERS
+from adjudge.judges.protocols.preference import Preference
 from adjudge.records import Pair
 
 HOSTILE = [
@@ -86,7 +87,7 @@ def test_roles_and_literal_braces() -> None:
         ("{prompt} {response_a}", "the placeholder {response_b} is missing"),
         ("{prompt} {response_a} {{response_b}}", "write {response_b} with single braces"),
         ("{prompt} {response_a} {response_b} {answer}", "{answer} is not a placeholder here"),
-        ("hello\n--- user ---\n{prompt}", "text stands before the first role line: 'hello'"),
+        ("hello\n--- user ---\n{prompt}", "there is text before the first role line: 'hello'"),
         ("--- system ---\n\n--- user ---\n{prompt}", "the system message is empty"),
     ],
 )

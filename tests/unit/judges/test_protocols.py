@@ -11,15 +11,16 @@ import pytest
 
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import read_battles, read_judgments, read_scores, read_tournaments
-from adjudge.judges.criteria import RUBRIC, SUMMARY, Criterion, checked_criteria, read_criteria
-from adjudge.judges.interface import Choice, Data, Reply, Text
+from adjudge.judges.criteria import RUBRIC, SUMMARY, Criterion, check_criteria, read_criteria
+from adjudge.judges.interface import Choice, Data, Text
 from adjudge.judges.prompting import make_prompt
 from adjudge.judges.protocols.annotators import Annotators
-from adjudge.judges.protocols.criterion import ByCriterion, tournament_pairs
+from adjudge.judges.protocols.criterion import ByCriterion
 from adjudge.judges.protocols.likert import Likert
 from adjudge.judges.protocols.rubric import Rubric
 from adjudge.judges.protocols.verbalized import Verbalized
-from adjudge.records import Item, Judgment, Pair, Score
+from adjudge.judges.subjects import tournament_pairs
+from adjudge.records import Item, Judgment, Pair, Reply, Score
 
 PAIR = Pair(
     id="7", prompt="q", response_a="left", response_b="right", model_a="m1", model_b="m2", label="B"
@@ -88,7 +89,7 @@ def pool(n: int = 60) -> list[Pair]:
 
 
 def test_personas_are_seeded_sets_of_demonstrations_in_the_form_of_the_question() -> None:
-    protocol = Annotators(pool=pool(), seed=4)
+    protocol = Annotators(demonstrations=pool(), seed=4)
     questions = protocol.questions(PAIR)
     assert len(questions) == 5
     assert [q.slot for q in questions] == [f"persona {i}" for i in range(1, 6)]
@@ -108,16 +109,16 @@ def test_personas_are_seeded_sets_of_demonstrations_in_the_form_of_the_question(
             assert chosen == (pair.response_a if pair.label == "A" else pair.response_b)
             assert (texts[1] == pair.response_a) == (order == "ab")
     assert len(drawn) == 5
-    again = Annotators(pool=pool(), seed=4)
+    again = Annotators(demonstrations=pool(), seed=4)
     assert again.settings() == protocol.settings()
-    assert Annotators(pool=pool(), seed=5).settings() != protocol.settings()
+    assert Annotators(demonstrations=pool(), seed=5).settings() != protocol.settings()
     used = {pair.id for persona in protocol.personas for pair, _ in persona}
     assert len(used) <= 25
     assert protocol.settings()["pool"] == 50
 
 
 def test_the_majority_share_is_the_confidence() -> None:
-    protocol = Annotators(pool=pool(), seed=0)
+    protocol = Annotators(demonstrations=pool(), seed=0)
     order = protocol.questions(PAIR)[0].order
     for_a, for_b = (letters(-0.1, -3), letters(-3, -0.1))
     if order == "ba":
@@ -131,26 +132,28 @@ def test_the_majority_share_is_the_confidence() -> None:
 
 
 def test_a_persona_without_a_vote_leaves_no_number() -> None:
-    protocol = Annotators(pool=pool(), samples=1)
+    protocol = Annotators(demonstrations=pool(), samples=1)
     assert protocol.wants == {Text}
     replies = [said("A"), said("B"), said("hm"), said("A"), said("A")]
     row = protocol.judge(PAIR, replies)[0]
     assert (row.status, row.p_a) == ("unparsed", None)
     assert row.detail == "1 of 5 personas have no vote"
     even = [letters(-1, -1), *[letters(-1, -2)] * 4]
-    assert Annotators(pool=pool()).judge(PAIR, even)[0].status == "unparsed"
+    assert Annotators(demonstrations=pool()).judge(PAIR, even)[0].status == "unparsed"
 
 
 def test_what_is_judged_is_never_a_demonstration() -> None:
     demos = pool()
-    protocol = Annotators(pool=demos)
+    protocol = Annotators(demonstrations=demos)
     same_text = Pair(
         id="new",
         prompt=demos[59].prompt,
         response_a=demos[59].response_b,
         response_b=demos[59].response_a,
     )
-    with pytest.raises(DataError, match=r"pair 'new' is judged and in the pool too \(same text\)"):
+    with pytest.raises(
+        DataError, match=r"pair 'new' is judged and a demonstration too \(same text\)"
+    ):
         protocol.questions(same_text)
     same_id = Pair(id="demo3", prompt="x", response_a="y", response_b="z")
     with pytest.raises(DataError, match="same id"):
@@ -160,9 +163,9 @@ def test_what_is_judged_is_never_a_demonstration() -> None:
 def test_a_pool_that_is_too_small_is_refused() -> None:
     unlabelled = [Pair(id="u", prompt="p", response_a="a", response_b="b")] * 10
     with pytest.raises(ArgumentError, match="4 labelled pairs"):
-        Annotators(pool=[*pool(4), *unlabelled])
+        Annotators(demonstrations=[*pool(4), *unlabelled])
     with pytest.raises(ArgumentError, match="every persona votes once"):
-        Annotators(pool=pool(), samples=3)
+        Annotators(demonstrations=pool(), samples=3)
 
 
 # --- likert ----------------------------------------------------------------------------------
@@ -400,7 +403,7 @@ def test_criteria_of_the_users_own(tmp_path: Path) -> None:
     )
     criteria = read_criteria(path)
     assert [c.name for c in criteria] == ["tone", "depth"]
-    assert criteria[1].described() == "depth: Is it deep?\n  10 = very\n  1 = not"
+    assert criteria[1].describe() == "depth: Is it deep?\n  10 = very\n  1 = not"
     protocol = Rubric(criteria=criteria)
     assert '{"tone": <score>, "depth": <score>}' in protocol.questions(PAIR)[0].messages[0].text
     assert protocol.settings() != Rubric().settings()
@@ -409,7 +412,7 @@ def test_criteria_of_the_users_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said_of_it"),
     [
-        ("nope", "is not JSON"),
+        ("nope", "not a JSON file"),
         ("[]", "holds no criteria"),
         ('{"a": ""}', "a has no definition"),
         ('{"a": 3}', "a has no definition"),
@@ -437,7 +440,7 @@ def test_the_papers_criteria() -> None:
     ]
     assert all(sorted(c.anchors) == [1, 4, 7, 10] for c in RUBRIC)
     with pytest.raises(ArgumentError, match="at least one"):
-        checked_criteria([])
+        check_criteria([])
 
 
 def test_a_definition_with_a_placeholder_stays_words() -> None:
@@ -455,7 +458,7 @@ def test_only_written_answers_have_a_length() -> None:
     makers: list[Any] = [
         Likert,
         ByCriterion,
-        lambda **options: Annotators(pool=pool(), **options),
+        lambda **options: Annotators(demonstrations=pool(), **options),
     ]
     for make in makers:
         with pytest.raises(ArgumentError, match="only written answers have a length"):

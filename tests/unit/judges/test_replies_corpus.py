@@ -9,11 +9,7 @@ from typing import Any
 import pytest
 
 from adjudge.judges.criteria import RUBRIC
-from adjudge.judges.parsing.confidence import parse_claim
-from adjudge.judges.parsing.letter import parse_letter
-from adjudge.judges.parsing.refusal import unread
-from adjudge.judges.parsing.rubric import parse_rubric
-from adjudge.judges.parsing.score import parse_score
+from adjudge.judges.parsing import parse_claim, parse_letter, parse_rubric, parse_score, unread
 from adjudge.judges.protocols.likert import WORDS
 
 FOLDER = Path(__file__).parent / "replies"

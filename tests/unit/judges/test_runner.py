@@ -15,13 +15,20 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from adjudge import store
 from adjudge.errors import ArgumentError, DataError, JudgeRefusedError
-from adjudge.judges import judge_pairs, judge_pairs_async, judging, plan_judging
-from adjudge.judges.interface import Choice, Question, Reply
+from adjudge.judges import (
+    Backend,
+    JudgingOptions,
+    judge_pairs,
+    judge_pairs_async,
+    plan_judging,
+)
+from adjudge.judges.flow import Stop
+from adjudge.judges.interface import Choice, Question
 from adjudge.judges.prices import Price
 from adjudge.judges.progress import Progress
-from adjudge.judges.stopping import Stop
-from adjudge.records import Item, Pair
+from adjudge.records import Item, Pair, Reply
 from adjudge.simulate.pairs import simulate_pairs
 from adjudge.store import SQLiteStore
 
@@ -29,7 +36,7 @@ PAIRS = simulate_pairs(60, seed=3)
 SIMULATED = "simulated:accuracy=0.8,position_bias=0.1,noise=0.5,seed=1"
 
 
-class Scripted:
+class Scripted(Backend):
     """A judge in this process that counts what it is asked and answers by a function."""
 
     wants: frozenset[type] = frozenset({Choice})
@@ -45,10 +52,6 @@ class Scripted:
 
     def identity(self) -> Mapping[str, Any]:
         return {"backend": "scripted", "name": self.name}
-
-    async def start(self) -> None: ...
-
-    async def close(self) -> None: ...
 
     async def ask(self, question: Question) -> Reply:
         key = (question.messages[-1].text, question.order)
@@ -193,7 +196,7 @@ def test_rows_without_a_winner_are_told() -> None:
 
     summary = judge_pairs(PAIRS[:3], judge=Scripted(alike), store=None).summary
     assert (summary.undecided, summary.agreement) == (3, None)
-    assert "no verdict in 3 of 3 rows with a number: neither answer is ahead" in summary.lines()
+    assert "of 3 scored rows: neither answer is ahead" in str(summary)
 
 
 def test_failed_calls_are_kept_and_asked_again_the_next_time_only() -> None:
@@ -296,15 +299,15 @@ def test_a_polite_stop_finishes_what_is_in_flight_and_writes_no_rows() -> None:
 def test_a_run_that_is_cancelled_while_the_store_opens_closes_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    opening = judging.open_store
+    opening = store.open_store
     begun, go_on = threading.Event(), threading.Event()
 
-    def slowly(path: Any) -> Any:
+    def slowly(place: Any, *, readonly: bool) -> Any:
         begun.set()
         assert go_on.wait(30)
-        return opening(path)
+        return opening(place, readonly=readonly)
 
-    monkeypatch.setattr(judging, "open_store", slowly)
+    monkeypatch.setattr(store, "open_store", slowly)
 
     async def cancelled() -> None:
         run = asyncio.create_task(judge_pairs_async(PAIRS, judge=Scripted(), store="s.db"))
@@ -358,10 +361,10 @@ def test_a_second_interrupt_stops_at_once() -> None:
 
     assert asyncio.run(run()) == "interrupted"
     assert time.monotonic() - began < 3
-    store = SQLiteStore("s.db")
-    assert store.latest_call_id() == 0
-    assert store._all("SELECT COUNT(*) FROM claims") == [(0,)]
-    store.close()
+    kept = SQLiteStore("s.db")
+    assert kept.latest_call_id() == 0
+    assert kept._all("SELECT COUNT(*) FROM claims") == [(0,)]
+    kept.close()
 
 
 def test_it_works_inside_a_running_event_loop() -> None:
@@ -417,21 +420,23 @@ def test_a_long_input_is_streamed() -> None:
                     ahead.append(2 * n - sum(judge.asked.values()))
                 yield Pair(id=str(n), prompt=f"p{n}", response_a="a", response_b="b")
 
-    from adjudge.judges.fingerprint import make_judge
+    from adjudge.judges.calls import CallList
     from adjudge.judges.progress import Tally
-    from adjudge.judges.protocols.preference import Preference
-    from adjudge.judges.runner import Runner
+    from adjudge.judges.runner import RunContext, Runner
     from adjudge.store.thread import StoreThread
 
     async def run() -> None:
-        thread = StoreThread(lambda: SQLiteStore(":memory:"))
+        thread = StoreThread(":memory:")
         await thread.open()
-        runner = Runner(
-            make_judge(judge, Preference()), thread, tally=Tally(None), stop=Stop(),
-            concurrency=8, retry={"error"}, since=0,
+        options = JudgingOptions(judge=judge, concurrency=8)
+        made = options.make_judge()
+        context = RunContext(
+            judge=made, options=options, store=thread, since=0,
+            calls=CallList(made, subjects=3000), tally=Tally(None),
         )  # fmt: skip
-        await runner.run(Lazy())
+        await Runner(context).run(Lazy())
         await thread.close()
+        context.calls.close()
 
     asyncio.run(run())
     assert sum(judge.asked.values()) == 6000
@@ -471,7 +476,7 @@ def test_the_summary_is_json_without_surprises() -> None:
     assert "reused from the store" in str(summary)
 
 
-def test_a_file_that_changes_meanwhile_is_noticed(tmp_path: Path) -> None:
+def test_a_file_that_changes_meanwhile_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "pairs.jsonl"
     frame = pl.DataFrame(
         {"id": ["1", "2"], "prompt": ["p", "q"], "response_a": ["a", "a"], "response_b": ["b", "b"]}
@@ -479,8 +484,10 @@ def test_a_file_that_changes_meanwhile_is_noticed(tmp_path: Path) -> None:
     frame.write_ndjson(path)
 
     def change(question: Question, n: int) -> None:
-        if n == 4:
+        if n == 1:
             frame.with_columns(prompt=pl.lit("something else")).write_ndjson(path)
 
-    with pytest.raises(DataError, match="changed while it was judged"):
-        judge_pairs(path, judge=Scripted(change), store=None)
+    judge = Scripted(change, pause=0.01)
+    run = judge_pairs(path, judge=judge, store=None)
+    assert run.judgments["id"].to_list() == ["1", "2"]
+    assert not any("something else" in text for text, _ in judge.asked)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.errors import JudgeRefusedError
+from adjudge.judges.backends._chat import ChatSegments
 from adjudge.judges.interface import Data, Message
-from adjudge.judges.segments import ChatSegments
 
 
 def chatml(turns: list[dict[str, str]]) -> str:

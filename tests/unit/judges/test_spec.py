@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import inspect
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from adjudge.errors import ArgumentError, BackendMissingError, DataError
-from adjudge.judges import make_judge, parse_judge, parse_protocol
+from adjudge.errors import ArgumentError, BackendMissingError
+from adjudge.judges import (
+    Backend,
+    JudgeProtocol,
+    make_judge,
+    parse_judge,
+    parse_protocol,
+    spec,
+)
 from adjudge.judges.fingerprint import differing_parts, judge_fingerprint, question_hash
-from adjudge.judges.interface import Choice, Data, Likelihood, Message, Question, Reply, Text
-from adjudge.judges.prices import KNOWN, price_for, read_prices
-from adjudge.judges.redact import Secrets
-from adjudge.judges.spec import BACKENDS, PROTOCOLS, Entry, _make
-from adjudge.records import Pair
+from adjudge.judges.interface import Choice, Data, Likelihood, Message, Question, Text
+from adjudge.judges.redact import EnvironmentSecrets
+from adjudge.judges.spec import BACKENDS, PROTOCOLS
+from adjudge.plugins import Builtin, Registry
+from adjudge.records import Pair, Reply
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("typed", "told"),
     [
         ("gpt-4", "write one of openai:"),
         ("opneai:gpt-4", "llamacpp:smollm2"),
@@ -32,9 +42,9 @@ from adjudge.records import Pair
         ("simulated:seed=1.5", "simulated:accuracy=0.8,position_bias"),
     ],
 )
-def test_a_bad_spec_is_told_with_its_remedy(spec: str, told: str) -> None:
+def test_a_bad_spec_is_refused_with_its_remedy(typed: str, told: str) -> None:
     with pytest.raises(ArgumentError, match=told):
-        parse_judge(spec)
+        parse_judge(typed)
 
 
 def test_an_unknown_protocol_lists_the_known() -> None:
@@ -49,20 +59,46 @@ def test_options_a_judge_does_not_take_are_refused() -> None:
         parse_protocol("likelihood", samples=3)
 
 
-def test_a_backend_whose_library_is_missing_names_the_extra() -> None:
-    entry = Entry("adjudge_no_such_module", "X", extra="embedded")
+def test_a_backend_whose_library_is_missing_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gone = Builtin("adjudge_no_such_module:X", "embedded")
+    registry = Registry[type[Backend]]("judge", "none", {"llamacpp": gone})
+    monkeypatch.setattr(spec, "BACKENDS", registry)
     with pytest.raises(BackendMissingError, match=r"pip install 'adjudge\[embedded\]'"):
-        _make(entry, "llamacpp")
+        parse_judge("llamacpp:smollm2")
 
 
 @pytest.mark.parametrize("name", sorted(BACKENDS))
-def test_every_backend_named_is_there(name: str) -> None:
-    assert callable(_make(BACKENDS[name], name))
+def test_every_backend_is_there_and_says_what_it_takes(name: str) -> None:
+    backend = BACKENDS.load(name)
+    assert issubclass(backend, Backend)
+    assert backend.example.startswith(f"{name}:")
+    parameters = inspect.signature(backend).parameters
+    assert set(backend.options) <= set(parameters)
 
 
 @pytest.mark.parametrize("name", sorted(PROTOCOLS))
-def test_every_protocol_named_is_there(name: str) -> None:
-    assert callable(_make(PROTOCOLS[name], name))
+def test_every_protocol_is_there_and_says_what_it_takes(name: str) -> None:
+    protocol = PROTOCOLS.load(name)
+    assert issubclass(protocol, JudgeProtocol)
+    assert protocol.name == name
+    assert set(protocol.options) <= set(inspect.signature(protocol).parameters)
+
+
+def test_only_the_registry_knows_backends_and_protocols_by_name() -> None:
+    """What a class can do is an attribute of the class: nobody asks what it is called."""
+    names = {*BACKENDS, *PROTOCOLS}
+    for path in Path(spec.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Compare):
+                constants = {n.value for n in ast.walk(node) if isinstance(n, ast.Constant)}
+                asked = re.search(r"\b(name|protocol|backend|judge|kind)\b", ast.unparse(node))
+                assert not (asked and constants & names), f"{path}:{node.lineno} compares a name"
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                asked = node.func.id in ("isinstance", "issubclass") and len(node.args) == 2
+                kinds = ast.unparse(node.args[1]) if asked else ""
+                assert not re.search(r"\w+Backend|Likert|Annotators", kinds), f"{path}: {kinds}"
 
 
 def test_the_fingerprint_follows_every_part_and_parts_say_what_differs() -> None:
@@ -111,66 +147,25 @@ def test_question_hash_follows_all_that_is_sent() -> None:
     assert len(told | {question_hash(base)}) == 3
 
 
-def test_prices_of_the_user_come_first(tmp_path: Path) -> None:
-    own = tmp_path / "prices.json"
-    own.write_text('{"gpt-4.1-mini": {"prompt": 1, "completion": 2}, "openai:x": '
-                   '{"prompt": 3, "completion": 4}}')  # fmt: skip
-    table = read_prices(own)
-    mini = price_for("openai:gpt-4.1-mini", table, base_url="http://localhost:1/v1")
-    assert mini is not None
-    assert (mini.prompt, mini.completion, mini.source) == (1.0, 2.0, str(own))
-    exact = price_for("openai:x", table)
-    assert exact is not None
-    assert exact.completion == 4.0
-    assert price_for("openai:unheard-of", table) is None
-    csv = tmp_path / "prices.csv"
-    csv.write_text("model,prompt,completion\nm,0.5,1.5\n")
-    assert read_prices(csv)["m"].prompt == 0.5
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("model;prompt\n", "not a price table"),
-        ('{"m": {"prompt": 1}}', "completion price of 'm'"),
-        ('{"m": {"prompt": -1, "completion": 1}}', "prompt price"),
-        ('{"m": {"prompt": "free", "completion": 1}}', "prompt price"),
-        ('{"m": 3}', "prompt price"),
-        ("{", "not valid JSON"),
-    ],
-)
-def test_a_bad_price_file_is_told(tmp_path: Path, text: str, told: str) -> None:
-    path = tmp_path / "prices"
-    path.write_text(text)
-    with pytest.raises(DataError, match=told):
-        read_prices(path)
-
-
-def test_list_prices_hold_at_the_makers_door_only() -> None:
-    assert price_for("openai:gpt-4o-mini", base_url="https://api.openai.com/v1") is not None
-    assert price_for("openai:gpt-4o-mini", base_url="https://openrouter.ai/api/v1") is None
-    dated, special = price_for("openai:gpt-4o-2024-08-06"), price_for("openai:gpt-4o-2024-05-13")
-    assert dated is not None
-    assert special is not None
-    assert (dated.prompt, special.prompt) == (2.5, 5.0)
-    anthropic = price_for("anthropic:claude-haiku-4-5-20251001")
-    assert anthropic is not None
-    assert all(0 < p <= c for p, c, _ in KNOWN.values())
-
-
 def test_secrets_of_the_environment_are_struck_out() -> None:
-    secrets = Secrets({"MY_API_KEY": 'ab"cdefgh1', "HF_TOKEN": "hf_abcdefgh", "PATH": "/usr/bin:/x",
-                       "SHORT_KEY": "EMPTY"})  # fmt: skip
+    secrets = EnvironmentSecrets(
+        {
+            "MY_API_KEY": 'ab"cdefgh1',
+            "HF_TOKEN": "hf_abcdefgh",
+            "PATH": "/usr/bin:/x",
+            "SHORT_KEY": "EMPTY",
+        }
+    )
     reply = Reply(status="error", text="hf_abcdefgh", raw='{"k": "ab\\"cdefgh1"}', error="EMPTY")
-    clean = secrets.of(reply)
+    clean = secrets.clean(reply)
     assert (clean.text, clean.raw, clean.error) == ("[redacted]", '{"k": "[redacted]"}', "EMPTY")
     innocent = Reply(status="ok", text="/usr/bin:/x")
-    assert secrets.of(innocent) is innocent
+    assert secrets.clean(innocent) is innocent
 
 
 def test_a_secret_inside_another_leaves_nothing_of_the_longer() -> None:
-    secrets = Secrets({"A_KEY": "abcdefgh", "B_KEY": "abcdefgh-and-more"})
-    assert secrets.struck("x abcdefgh-and-more y") == "x [redacted] y"
+    secrets = EnvironmentSecrets({"A_KEY": "abcdefgh", "B_KEY": "abcdefgh-and-more"})
+    assert secrets.strike("x abcdefgh-and-more y") == "x [redacted] y"
 
 
 def test_importing_a_backend_loads_no_room_it_does_not_need() -> None:

@@ -26,12 +26,11 @@ from adjudge.judges.interface import (  # noqa: E402
     Likelihood,
     Message,
     Question,
-    Reply,
     Text,
 )
 from adjudge.judges.prompting import make_prompt  # noqa: E402
 from adjudge.judges.protocols.preference import Preference  # noqa: E402
-from adjudge.records import Pair  # noqa: E402
+from adjudge.records import Pair, Reply  # noqa: E402
 
 CHATML = (
     "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"

@@ -65,15 +65,15 @@ def test_every_policy_is_shown_with_its_judge(folder: Path) -> None:
     assert "### b-good.json" in page
 
 
-def test_a_table_per_group_stands_beside_the_pooled_one(folder: Path) -> None:
+def test_a_table_per_group_is_shown_next_to_the_pooled_one(folder: Path) -> None:
     page = render_report(folder, format="md")
-    assert "A confusion matrix for each" in page
-    assert "One confusion matrix for all" in page
+    assert "each with its own labels" in page
+    assert "labels of all groups pooled" in page
 
 
 def test_findings_about_bias_name_their_judge(folder: Path) -> None:
     page = render_report(folder, format="md")
-    assert "- good: agrees with people on 100.0 %" in page
+    assert "- good: agrees with people on 100 %" in page
     assert "- coin: agrees with people on" in page
 
 
@@ -81,13 +81,14 @@ def test_a_plan_is_shown_with_the_policies(folder: Path) -> None:
     assert "### plan.json" in render_report(folder, format="md")
 
 
-def test_a_promise_is_shown_once(folder: Path, tmp_path: Path) -> None:
+def test_policy_and_selection_each_show_their_promise(folder: Path, tmp_path: Path) -> None:
     good = _judgments(right=1.0, name="good")
     policy = calibrate(good, alpha=0.1)
     write_result(policy, tmp_path / "policy.json")
     write_result(select(good, policy=policy).summary, tmp_path / "selected.json")
     page = render_report(tmp_path, format="md")
-    assert page.count("promises: ") == 1
+    assert page.count(f"- It promises: {policy.promise}") == 2
+    assert page.count(f"- It does not promise: {policy.not_promised}") == 2
 
 
 def test_the_names_are_headings_of_the_page(folder: Path, tmp_path: Path) -> None:
@@ -98,7 +99,7 @@ def test_the_names_are_headings_of_the_page(folder: Path, tmp_path: Path) -> Non
 def test_signals_of_one_judge_asked_in_two_ways_are_told_apart(tmp_path: Path) -> None:
     rows = _judgments(right=0.8, name="one")
     both = pl.concat([rows, rows.with_columns(protocol=pl.lit("verbalized"))])
-    write_result(evaluate(both, n_splits=5), tmp_path / "evaluation.json")
+    write_result(evaluate(both, splits=5), tmp_path / "evaluation.json")
     page = render_report(tmp_path, format="md")
     assert "one (preference)" in page
     assert "one (verbalized)" in page

@@ -34,7 +34,7 @@ def new(world: SimulatedBattles) -> pl.DataFrame:
 
 @pytest.fixture(scope="module")
 def anchors(old: pl.DataFrame) -> Anchors:
-    return make_anchors(old, rng=0)
+    return make_anchors(old, seed=0)
 
 
 def test_anchors_keep_what_placing_needs(anchors: Anchors, old: pl.DataFrame) -> None:
@@ -52,11 +52,12 @@ def test_anchors_keep_what_placing_needs(anchors: Anchors, old: pl.DataFrame) ->
 def test_a_new_model_lands_on_peoples_scale(
     anchors: Anchors, new: pl.DataFrame, world: SimulatedBattles
 ) -> None:
-    board = place(new, anchors, rng=1)
+    board = place(new, anchors, seed=1)
     placed = {row.model: row for row in board.models if row.origin == "new"}
     assert set(placed) == {"model-12", "model-13"}
     assert len(board.models) == 14
     assert board.interval == "conformal"
+    assert board.covers_judge_error
     for row in placed.values():
         assert row.low is not None
         assert row.high is not None
@@ -91,7 +92,7 @@ def test_through_a_file(anchors: Anchors, new: pl.DataFrame, tmp_path: Path) -> 
     path = write_result(anchors, tmp_path / "anchors.json")
     again = read_anchors(path)
     assert again == anchors
-    assert place(new, path, rng=3) == place(new, anchors, rng=3)
+    assert place(new, path, seed=3) == place(new, anchors, seed=3)
 
 
 @pytest.mark.parametrize("method", ["hard-elo", "smoothed", "soft-elo"])
@@ -146,7 +147,7 @@ def test_more_battles_than_the_anchors_had_do_not_narrow_the_interval(
     anchors: Anchors, new: pl.DataFrame
 ) -> None:
     def placed(battles: pl.DataFrame) -> tuple[ModelRow, tuple[str, ...]]:
-        board = place(battles, anchors, rng=1)
+        board = place(battles, anchors, seed=1)
         return next(row for row in board.models if row.origin == "new"), board.warnings
 
     usual, quiet = placed(repeated(new, "model-12", 1))

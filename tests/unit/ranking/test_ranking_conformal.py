@@ -52,7 +52,7 @@ def test_interval_needs_a_scale() -> None:
 
 
 def test_width_is_quantile_times_error() -> None:
-    row = split_conformal(made(40), alpha=0.1, splits=1, rng=3)
+    row = split_conformal(made(40), alpha=0.1, splits=1, seed=3)
     assert row.quantile is not None
     assert row.median_se is not None
     assert row.median_width == pytest.approx(2 * row.quantile * row.median_se)
@@ -60,7 +60,7 @@ def test_width_is_quantile_times_error() -> None:
 
 
 def test_more_splits_have_a_range() -> None:
-    row = split_conformal(made(55), alpha=0.1, splits=7, rng=0)
+    row = split_conformal(made(55), alpha=0.1, splits=7, seed=0)
     assert row.width_low is not None
     assert row.width_high is not None
     assert row.median_width is not None
@@ -77,8 +77,8 @@ def test_too_few_models_say_how_many() -> None:
 
 
 def test_seeded_splits_repeat() -> None:
-    assert split_conformal(made(30), rng=5) == split_conformal(made(30), rng=5)
-    assert split_conformal(made(30), rng=5) != split_conformal(made(30), rng=6)
+    assert split_conformal(made(30), seed=5) == split_conformal(made(30), seed=5)
+    assert split_conformal(made(30), seed=5) != split_conformal(made(30), seed=6)
 
 
 def test_held_out_intervals_use_the_others() -> None:

@@ -12,9 +12,9 @@ from scipy.special import expit, log_expit
 
 from adjudge._bradley_terry import ELO_PER_UNIT, to_elo
 from adjudge.errors import ArgumentError
-from adjudge.ranking import battles_from_frame, hold_out_each, human_reference, residuals
-from adjudge.ranking.counts import Battles
-from adjudge.ranking.soft_elo import fixed_rule, smoothed_rule, soft_rule
+from adjudge.ranking import hold_out_each, human_reference, residuals
+from adjudge.ranking.targets import fixed_rule, smoothed_rule, soft_rule
+from adjudge.rows.battles import Battles, code_battles
 from adjudge.simulate.battles import simulate_battles
 
 L2 = 0.01
@@ -57,7 +57,7 @@ def battles() -> Battles:
         human_pref=pl.when(pl.int_range(pl.len()) % 7 != 0).then("human_pref"),
         score_a=pl.when(pl.int_range(pl.len()) % 11 != 0).then("score_a"),
     )
-    return battles_from_frame(frame)[0]
+    return code_battles(frame)
 
 
 def test_soft_folds(battles: Battles) -> None:
@@ -124,10 +124,10 @@ def test_votes_on_a_model_do_not_touch_its_own_fold(battles: Battles) -> None:
 
 
 def test_the_resampled_error_is_the_analytic_one() -> None:
-    battles, _ = battles_from_frame(simulate_battles(models=4, battles=4000, seed=2).frame)
+    battles = code_battles(simulate_battles(models=4, battles=4000, seed=2).frame)
     assert battles.verdict is not None
     found = hold_out_each(
-        battles, fixed_rule("hard", battles, battles.verdict), replicates=2000, rng=0
+        battles, fixed_rule("hard", battles, battles.verdict), replicates=2000, seed=0
     )
     reference = hold_out_each(battles, fixed_rule("hard", battles, battles.verdict), replicates=0)
     np.testing.assert_array_equal(found.elo, reference.elo)
@@ -161,7 +161,7 @@ def test_reasons_are_given_and_counted() -> None:
             "score_b": [6.0 + (k % 3) for k in range(len(pairs))],
         }
     )
-    battles, _ = battles_from_frame(frame)
+    battles = code_battles(frame)
     human = human_reference(battles)
     judge = hold_out_each(battles, soft_rule(battles), replicates=5)
     reasons = dict(zip(battles.names, human.reasons, strict=True))
@@ -173,6 +173,6 @@ def test_reasons_are_given_and_counted() -> None:
 
 
 def test_too_few_models() -> None:
-    battles, _ = battles_from_frame(simulate_battles(models=2, battles=20).frame)
+    battles = code_battles(simulate_battles(models=2, battles=20).frame)
     with pytest.raises(ArgumentError, match="three models"):
         human_reference(battles)

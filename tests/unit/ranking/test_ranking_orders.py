@@ -23,8 +23,9 @@ from adjudge.ranking import (
     schulze,
     win_rate,
 )
-from adjudge.ranking.counts import Battles, wins_table
-from adjudge.ranking.sampling import _Information
+from adjudge.ranking.counts import wins_table
+from adjudge.ranking.plan import _Information
+from adjudge.rows.battles import Battles
 
 
 def hidden_order(n: int, follow: float, seed: int) -> Any:
@@ -182,7 +183,7 @@ def test_coverage_sampling_evens_out_an_uneven_pool() -> None:
     a = np.concatenate([np.zeros(5000, dtype=int), draw.integers(0, n, 2000)])
     b = np.concatenate([np.ones(5000, dtype=int), np.zeros(2000, dtype=int)])
     b[5000:] = (a[5000:] + draw.integers(1, n, 2000)) % n
-    chosen = next_battles(a, b, n, budget=400, rng=0)
+    chosen = next_battles(a, b, n, budget=400, seed=0)
     seen = np.bincount(np.concatenate([a[chosen], b[chosen]]), minlength=n)
     assert len(set(chosen.tolist())) == 400
     assert seen.max() - seen.min() <= 2
@@ -206,7 +207,7 @@ def squared_error(rule: str | None, seed: int, judged: int = 30, budget: int = 3
     chosen = draw.permutation(rest)[:budget]
     if rule is not None:
         chosen = rest[
-            next_battles(a[rest], b[rest], n, budget=budget, rule=rule, wins=wins, rng=draw)
+            next_battles(a[rest], b[rest], n, budget=budget, rule=rule, wins=wins, seed=draw)
         ]
     used = np.concatenate([np.arange(judged), chosen])
     fitted = bradley_terry(wins_table(a[used], b[used], y[used], n)).theta

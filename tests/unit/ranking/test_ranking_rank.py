@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 
 from adjudge.errors import ArgumentError, DataError
-from adjudge.ranking import METHODS, rank
+from adjudge.ranking import METHODS, make_anchors, rank
+from adjudge.rows import prepare_battles
 from adjudge.simulate.battles import simulate_battles
 
 
@@ -53,7 +54,7 @@ def test_auto_looks_at_what_there_is(frame: pl.DataFrame) -> None:
 
 
 def test_bootstrap_and_sandwich_agree(frame: pl.DataFrame) -> None:
-    one = rank(frame, method="bt", interval="bootstrap", replicates=800, rng=1)
+    one = rank(frame, method="bt", interval="bootstrap", replicates=800, seed=1)
     other = rank(frame, method="bt", interval="sandwich")
     by_model = {row.model: row.se for row in other.models}
     for row in one.models:
@@ -68,8 +69,8 @@ def test_bootstrap_and_sandwich_agree(frame: pl.DataFrame) -> None:
 
 
 def test_the_same_seed_gives_the_same_board(frame: pl.DataFrame) -> None:
-    assert rank(frame, rng=4, replicates=50) == rank(frame, rng=4, replicates=50)
-    assert rank(frame, rng=4, replicates=50) != rank(frame, rng=5, replicates=50)
+    assert rank(frame, seed=4, replicates=50) == rank(frame, seed=4, replicates=50)
+    assert rank(frame, seed=4, replicates=50) != rank(frame, seed=5, replicates=50)
 
 
 def test_row_order_does_not_matter(frame: pl.DataFrame) -> None:
@@ -88,7 +89,7 @@ def test_pandas_and_dicts(frame: pl.DataFrame) -> None:
     assert [row.elo for row in board.models] == [row.elo for row in again.models]
 
 
-def test_groups_that_never_met_are_told_apart() -> None:
+def test_groups_that_never_met_are_ranked_apart() -> None:
     board = rank(
         {
             "model_a": ["x", "x", "y", "p", "q"] * 4,
@@ -161,7 +162,7 @@ def test_repeated_prompts_widen_the_interval() -> None:
 
 
 def test_soft_elo_repairs_the_stretched_ruler(frame: pl.DataFrame) -> None:
-    board = rank(frame, evaluate=True, replicates=20, rng=0)
+    board = rank(frame, evaluate=True, replicates=20, seed=0)
     by_method = {row.method: row for row in board.loo}
     assert set(by_method) == {
         *("hard-elo", "soft-elo", "smoothed"),
@@ -191,19 +192,19 @@ def test_evaluation_needs_votes(frame: pl.DataFrame) -> None:
 
 
 def test_groups_get_their_own_beta(frame: pl.DataFrame) -> None:
-    board = rank(frame, group="language", interval="none")
+    board = rank(frame, by="language", interval="none")
     assert [row.group for row in board.groups] == ["de", "en"]
     assert board.pooling is not None
-    assert "one pooled beta will do" in board.pooling
+    assert "one pooled beta is enough" in board.pooling
     # A judge whose scores mean nothing in one language.
     draw = np.random.default_rng(0)
     noise = draw.permutation(frame["score_a"].to_numpy())
     broken = frame.with_columns(
         score_a=pl.when(pl.col("language") == "en").then(pl.Series(noise)).otherwise("score_a")
     )
-    told = rank(broken, group="language", interval="none").pooling
-    assert told is not None
-    assert "groups differ" in told
+    advice = rank(broken, by="language", interval="none").pooling
+    assert advice is not None
+    assert "groups differ" in advice
 
 
 def test_scores_against_people_are_a_finding(frame: pl.DataFrame) -> None:
@@ -213,8 +214,12 @@ def test_scores_against_people_are_a_finding(frame: pl.DataFrame) -> None:
     assert board.models == ()
     assert board.beta is not None
     assert board.beta < 0
-    assert any("no leaderboard" in text for text in board.warnings)
-    assert not rank(turned, method="smoothed").feasible
+    assert board.reason is not None
+    assert "prefer the side the judge scored lower" in board.reason
+    smoothed = rank(turned, method="smoothed")
+    assert not smoothed.feasible
+    assert smoothed.reason is not None
+    assert "nothing to smooth" in smoothed.reason
     json.loads(board.to_json())
 
 
@@ -283,12 +288,12 @@ def test_votes_helped_by_a_judge_have_rank_ranges(frame: pl.DataFrame) -> None:
     )
 
 
-def test_votes_that_skip_a_model_are_no_random_part(frame: pl.DataFrame) -> None:
+def test_votes_that_skip_a_model_are_no_random_sample(frame: pl.DataFrame) -> None:
     draw = np.random.default_rng(0)
     kept = pl.Series(draw.random(frame.height) < 0.5)
     part = frame.with_columns(human_pref=pl.when(kept).then("human_pref"))
     random = rank(part, method="prediction-powered")
-    assert not any("random part" in text for text in random.warnings)
+    assert not any("random sample" in text for text in random.warnings)
     name = random.models[0].model
     skipped = part.with_columns(
         human_pref=pl.when((pl.col("model_a") != name) & (pl.col("model_b") != name)).then(
@@ -296,8 +301,51 @@ def test_votes_that_skip_a_model_are_no_random_part(frame: pl.DataFrame) -> None
         )
     )
     board = rank(skipped, method="prediction-powered")
-    assert any("no random part" in text and name in text for text in board.warnings)
+    assert any("not a random sample" in text and name in text for text in board.warnings)
     # Nothing ties it to people's scale: no row, rather than an interval of no width.
     assert any("1 models have no vote" in text for text in board.warnings)
     assert name not in {row.model for row in board.models}
     assert all(row.se is not None and row.se > 0 for row in board.models)
+
+
+def test_battles_prepared_once_serve_the_board_and_the_anchors(frame: pl.DataFrame) -> None:
+    repeated = frame.with_columns(prompt_id=(pl.int_range(pl.len()) // 2).cast(pl.String))
+    options: dict[str, Any] = {"evaluate": True, "replicates": 20, "seed": 3}
+    prepared = prepare_battles(repeated, by="language", against="votes")
+    assert rank(prepared, **options) == rank(repeated, by="language", against="votes", **options)
+    # Anchors count battles one by one, whatever the board resamples together.
+    assert make_anchors(prepared, seed=5) == make_anchors(repeated, seed=5)
+    for option in ({"human": "human_pref"}, {"cluster": "language"}, {"by": "language"}):
+        with pytest.raises(ArgumentError, match=f"{next(iter(option))}.*prepare_battles"):
+            rank(prepared, **option)
+
+
+def test_what_intervals_cover_is_part_of_the_result(frame: pl.DataFrame) -> None:
+    def covers(**options: Any) -> bool:
+        return rank(frame, replicates=2, **options).covers_judge_error
+
+    assert covers(method="bt")
+    assert covers(method="prediction-powered")
+    assert not covers(method="soft-elo")
+    assert not covers(method="hard-elo")
+    # A column of verdicts that is called votes is still a judge's.
+    renamed = frame.with_columns(votes=pl.col("human_pref"))
+    board = rank(renamed, method="bt", verdict="votes", interval="none")
+    assert (board.outcome, board.covers_judge_error) == ("votes", False)
+
+
+def test_votes_helped_by_a_judge_have_nothing_to_correlate(frame: pl.DataFrame) -> None:
+    with pytest.raises(ArgumentError, match="against = 'votes': leave it out"):
+        rank(frame, method="prediction-powered", against="votes")
+    with pytest.raises(ArgumentError, match="against = 'votes': give votes"):
+        rank(frame.drop("human_pref"), method="hard-elo", against="votes")
+
+
+def test_a_board_without_intervals_claims_none(frame: pl.DataFrame) -> None:
+    few = frame.with_columns(prompt_id=(pl.int_range(pl.len()) % 5).cast(pl.String))
+    for options in ({"method": "copeland"}, {"method": "soft-elo", "interval": "none"}):
+        board = rank(few, **options)
+        assert (board.interval, board.replicates) == ("none", None)
+        assert not any("interval" in text for text in (*board.warnings, *board.assumptions))
+    warned = rank(few, method="soft-elo", replicates=20)
+    assert any("only 5 prompts" in text for text in warned.warnings)

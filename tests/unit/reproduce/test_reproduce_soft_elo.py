@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
-from rich.console import Console
 
 from adjudge.cli import run
 from adjudge.errors import DataError
-from adjudge.present.reproduction_soft_elo import error_figure, reproduction_view
+from adjudge.present.figures.reproduction_soft_elo import error_figure
 from adjudge.ranking import rank
 from adjudge.reproduce import soft_elo_published as published
 from adjudge.reproduce.soft_elo import reproduce_soft_elo
@@ -61,9 +59,8 @@ def test_rows_carry_the_papers_figures(tmp_path: Path) -> None:
     languages = {(row.corpus, row.language): row for row in result.languages}
     assert languages["comparia", "en"].judges == 2
     assert languages["lmarena100k", "en"].published_hard_mae == 86.6
-    assert reproduction_view(result)
     assert error_figure(result) is not None
-    assert "paper: 27.5" in str(result)
+    assert "The paper has 45.0 hard, 33.2 soft for 2 of them." in str(result)
 
 
 def test_residuals_by_strength_and_family(tmp_path: Path) -> None:
@@ -76,13 +73,13 @@ def test_residuals_by_strength_and_family(tmp_path: Path) -> None:
     result = reproduce_soft_elo(tmp_path)
     [row] = result.rows
     board = rank(frame, evaluate=True, interval="none")
-    by_method = {found.method: found for found in board.loo}
+    by_method = {one.method: one for one in board.loo}
     assert row.hard_quarters == pytest.approx(by_method["hard-elo"].residual_by_quarter, abs=1e-6)
     assert row.soft_quarters == pytest.approx(by_method["soft-elo"].residual_by_quarter, abs=1e-6)
     own: dict[bool, list[float]] = {True: [], False: []}
-    for found in board.held_out:
-        if found.method == "soft-elo":
-            own[found.model in names].append(found.residual)
+    for held in board.held_out:
+        if held.method == "soft-elo":
+            own[held.model in names].append(held.residual)
     family = row.soft_family
     assert family is not None
     assert (family.family, family.own_models, family.other_models) == ("Google", 6, 16)
@@ -91,11 +88,8 @@ def test_residuals_by_strength_and_family(tmp_path: Path) -> None:
     assert family.low is not None
     assert family.low < family.excess
     assert result.published_quarters["soft"] == (12.0, 8.0, 4.0, -24.0)
-    shown = Console(width=80, record=True, file=io.StringIO())
-    shown.print(*reproduction_view(result))
-    printed = shown.export_text()
-    assert "-61 -12 +36 +40" in printed
-    assert "6 Google" in printed
+    assert "-61 -12 +36 +40" in str(result)
+    assert "6 Google" in str(result)
 
 
 def test_the_picture_says_what_happened(tmp_path: Path) -> None:

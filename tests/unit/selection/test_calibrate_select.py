@@ -12,7 +12,6 @@ import pytest
 from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
 from adjudge.io import write_result
 from adjudge.judges import judge_pairs
-from adjudge.present.selection_tables import policy_view
 from adjudge.selection import (
     calibrate,
     fdr_select,
@@ -53,11 +52,13 @@ def test_the_policy_is_the_threshold_of_the_arrays():
 
 def test_the_three_guarantees_stand_side_by_side_whichever_is_chosen():
     frame = rows()
-    told = [calibrate(frame, alpha=0.2, guarantee=g).alternatives for g in ("scope", "fdr", "pac")]
-    assert told[0] == told[1] == told[2]
-    assert [a.guarantee for a in told[0]] == ["scope", "fdr", "pac"]
-    assert [a.indicative for a in told[0]] == [False, True, False]
-    assert all(a.promise and a.not_promised for a in told[0])
+    message = [
+        calibrate(frame, alpha=0.2, guarantee=g).alternatives for g in ("scope", "fdr", "pac")
+    ]
+    assert message[0] == message[1] == message[2]
+    assert [a.guarantee for a in message[0]] == ["scope", "fdr", "pac"]
+    assert [a.indicative for a in message[0]] == [False, True, False]
+    assert all(a.promise and a.not_promised for a in message[0])
 
 
 @pytest.mark.parametrize(
@@ -158,9 +159,9 @@ def test_repeated_prompts_calibrate_once_each():
     assert (policy.cluster, policy.n_calibration) == ("prompt_id", 50)
     assert policy.dropped["same prompt_id as a row kept"] == 150
     assert calibrate(frame, alpha=0.3, seed=1).groups != policy.groups
-    told = calibrate(frame, alpha=0.3, cluster=None)
-    assert told.n_calibration == 200
-    assert any("prompt_id repeats" in line for line in told.warnings)
+    message = calibrate(frame, alpha=0.3, cluster=None)
+    assert message.n_calibration == 200
+    assert any("prompt_id repeats" in line for line in message.warnings)
     once = rows(50, prompt_id=[f"p{i}" for i in range(50)])
     assert calibrate(once, alpha=0.3).cluster is None
 
@@ -192,7 +193,7 @@ def test_groups_have_their_own_rules_and_small_ones_are_named():
     assert policy.groups[0].threshold == alone.threshold
     assert policy.groups[2].accepts == "none"
     assert "refused: 6 labels" in (policy.groups[2].note or "")
-    assert any("0.1 / 3" in line for line in policy.warnings)
+    assert any("spends 0.0333 of delta 0.1 on each of 3 rules" in line for line in policy.warnings)
 
 
 def test_small_groups_are_pooled_on_request():
@@ -334,7 +335,7 @@ def test_another_judge_or_protocol_is_refused_by_name():
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"alpha": "much"}, "alpha"),
         ({"groups": None}, "groups"),
@@ -342,10 +343,10 @@ def test_another_judge_or_protocol_is_refused_by_name():
         ({"kind": "estimate"}, "kind 'estimate'"),
     ],
 )
-def test_a_broken_policy_is_one_line(tmp_path, change, told):
+def test_a_broken_policy_is_one_line(tmp_path, change, message):
     policy = calibrate(rows(50), alpha=0.3).to_dict() | change
     (tmp_path / "p.json").write_text(json.dumps(policy))
-    with pytest.raises((DataError, PolicyMismatchError), match=told) as caught:
+    with pytest.raises((DataError, PolicyMismatchError), match=message) as caught:
         read_policy(tmp_path / "p.json")
     assert "\n" not in str(caught.value)
 
@@ -473,11 +474,13 @@ def test_a_policy_of_many_labels_stays_small_unless_fdr_needs_them_all(guarantee
 def test_nothing_accepted_has_no_share_of_errors_and_one_is_singular():
     frame = pl.DataFrame({"id": ["a"], "p_a": [0.9], "label": ["B"]})
     policy = calibrate(frame)
-    assert policy.lines()[1].startswith("1 label for calibration, 1 of them wrong; 0 accepted")
-    assert policy.lines()[1].endswith("– of those wrong")
-    told = "".join(str(c) for c in policy_view(policy)[0].columns[4].cells)
-    assert told.count("–") == 3
-    assert "0.0 %" not in told
+    lines = [" ".join(line.split()) for line in str(policy).splitlines()]
+    assert "On the 1 calibration label (1 wrong), under each guarantee at alpha 0.1" in lines
+    assert [line for line in lines if line.endswith(("0 %", "–"))] == [
+        "* scope nothing 0 0 % –",
+        "fdr nothing ~0 ~0 % –",
+        "pac nothing 0 0 % –",
+    ]
 
 
 # --- labels from their own file --------------------------------------------------------------
@@ -491,8 +494,8 @@ def test_every_label_of_the_file_is_accounted_for():
     policy = calibrate(frame, labels=given, alpha=0.1)
     assert policy.dropped == {
         "raters without a majority": 1,
-        "label whose id no row has": 2,
-        "label in the judgments, replaced by the one in the labels file": 29,
+        "label of an id that no row has": 2,
+        "label of the row, replaced by the one in the labels file": 29,
     }
 
 

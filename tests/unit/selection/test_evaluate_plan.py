@@ -20,7 +20,7 @@ def rows(n=300, seed=0) -> pl.DataFrame:
 
 
 def test_both_orders_give_three_signals_and_every_method():
-    seen = evaluate(rows(), n_splits=20)
+    seen = evaluate(rows(), splits=20)
     assert [s.signal for s in seen.signals] == ["preference_entropy", "single_order", "swap_vote"]
     assert len(seen.methods) == 3 * 6 * 5
     fields = {"signal", "judge", "method", "alpha", "coverage", "coverage_sd", "risk", "risk_sd"}
@@ -35,9 +35,9 @@ def test_the_numbers_are_those_of_the_definitions():
     frame = rows()
     p = (frame["p_fwd"].to_numpy() + frame["p_rev"].to_numpy()) / 2
     right = (np.where(p > 0.5, "A", "B") == frame["label"].to_numpy()).astype(int)
-    found = evaluate(frame, n_splits=5).signals[0]
-    assert found.accuracy == right.mean()
-    assert found.ece == expected_calibration_error(np.maximum(p, 1 - p), right)
+    result = evaluate(frame, splits=5).signals[0]
+    assert result.accuracy == right.mean()
+    assert result.ece == expected_calibration_error(np.maximum(p, 1 - p), right)
 
 
 def test_the_single_order_is_the_one_drawn():
@@ -45,15 +45,15 @@ def test_the_single_order_is_the_one_drawn():
     orders = random_orders(frame["id"].to_list(), seed=3)
     p = np.where(orders == "ab", frame["p_fwd"], frame["p_rev"]).astype(float)
     right = np.where(p > 0.5, "A", "B") == frame["label"].to_numpy()
-    assert evaluate(frame, n_splits=5, seed=3).signals[1].accuracy == right.mean()
+    assert evaluate(frame, splits=5, seed=3).signals[1].accuracy == right.mean()
     assert 0 < (orders == "ab").sum() < 50
 
 
 def test_one_probability_gives_one_signal_named_after_its_protocol():
     frame = rows(60).select("id", "label", p_a=pl.col("p_fwd"), protocol=pl.lit("likelihood"))
-    assert [s.signal for s in evaluate(frame, n_splits=5).signals] == ["likelihood"]
+    assert [s.signal for s in evaluate(frame, splits=5).signals] == ["likelihood"]
     own = frame.with_columns(uncertainty=pl.Series(np.linspace(0, 1, 60)))
-    assert [s.signal for s in evaluate(own, n_splits=5).signals] == ["uncertainty"]
+    assert [s.signal for s in evaluate(own, splits=5).signals] == ["uncertainty"]
 
 
 def test_judges_and_protocols_stand_apart():
@@ -64,21 +64,21 @@ def test_judges_and_protocols_stand_apart():
             rows(60, 1).with_columns(judge=pl.lit("y"), protocol=pl.lit("preference")),
         ]
     )
-    seen = evaluate(frame, n_splits=5)
+    seen = evaluate(frame, splits=5)
     assert len(seen.signals) == 9
-    assert len(evaluate(frame, n_splits=5, judge="x", protocol="rubric").signals) == 3
+    assert len(evaluate(frame, splits=5, judge="x", protocol="rubric").signals) == 3
 
 
 def test_clusters_are_split_whole():
     frame = rows(100).with_columns(prompt_id=pl.Series([str(i // 5) for i in range(100)]))
-    seen = evaluate(frame, n_splits=5)
+    seen = evaluate(frame, splits=5)
     assert seen.cluster == "prompt_id"
-    assert evaluate(frame, n_splits=5, cluster=None).cluster is None
+    assert evaluate(frame, splits=5, cluster=None).cluster is None
 
 
 def test_one_class_alone_has_no_auroc():
     frame = pl.DataFrame({"id": range(20), "p_a": [0.9] * 20, "label": ["A"] * 20})
-    assert evaluate(frame, n_splits=5).signals[0].auroc is None
+    assert evaluate(frame, splits=5).signals[0].auroc is None
 
 
 def test_without_labels_it_says_so():

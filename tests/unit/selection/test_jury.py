@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import minimize
 
 from adjudge.errors import ArgumentError
+from adjudge.selection.guarantees.scope import scope_threshold
 from adjudge.selection.jury import calibrate_jury, mean_jury
-from adjudge.selection.scope import scope_threshold
 from adjudge.simulate.selective import several_judges
 from adjudge.uncertainty import preference_entropy
 
@@ -71,7 +71,7 @@ def test_weights_are_those_of_a_slow_solver():
                      options={"maxiter": 40_000, "xatol": 1e-9, "fatol": 1e-12})
             for start in (0.1, 0.5)
         ),
-        key=lambda found: found.fun,
+        key=lambda result: result.fun,
     )  # fmt: skip
     assert calibrate_jury(p, y).weights == pytest.approx(slow.x**2, abs=1e-3)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import chain
 
 import numpy as np
@@ -9,6 +10,9 @@ import pytest
 
 from adjudge.errors import ArgumentError
 from adjudge.selection import (
+    Guarantee,
+    Levels,
+    all_guarantees,
     fdr_select,
     heuristic_accept,
     naive_threshold,
@@ -16,20 +20,21 @@ from adjudge.selection import (
     scope_threshold,
     split_risks,
 )
-from adjudge.selection.splits import METHODS, random_halves
+from adjudge.selection.split_counts import SplitCounts, SplitTable
+from adjudge.selection.splits import choose_methods, random_halves
 
 RULES = {"scope": scope_threshold, "naive": naive_threshold, "pac": pac_threshold}
 
 
-def one_by_one(s, e, sure, verdict, clusters, alphas, n_splits, seed):
+def one_by_one(s, e, sure, verdict, clusters, alphas, splits, seed):
     """The same splits, each method called on each of them."""
-    halves = list(random_halves(len(s), n_splits, seed, clusters=clusters))
+    halves = list(random_halves(len(s), splits, seed, clusters=clusters))
     own = np.concatenate([half.calibrates for half in halves])
     new = np.concatenate(
         [~half.calibrates if half.tested is None else half.tested for half in halves]
     )
-    found = {}
-    for method in METHODS:
+    result = {}
+    for method in (method.name for method in choose_methods()):
         for alpha in alphas:
             accepted, wrong = [], []
             for a, b in zip(own, new, strict=True):
@@ -44,8 +49,8 @@ def one_by_one(s, e, sure, verdict, clusters, alphas, n_splits, seed):
                 chosen &= verdict[b]
                 accepted.append(int(chosen.sum()))
                 wrong.append(int(e[b][chosen].sum()))
-            found[method, alpha] = (accepted, wrong)
-    return found
+            result[method, alpha] = (accepted, wrong)
+    return result
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -68,14 +73,35 @@ def test_every_method_on_every_split(seed, grid, clustered):
         confidence=1 - s / 2,
         has_verdict=verdict,
         clusters=clusters,
-        n_splits=12,
-        rng=seed,
+        splits=12,
+        seed=seed,
     )
     expected = one_by_one(s, e, 1 - s / 2, verdict, clusters, alphas, 12, seed)
     for row in table:
         accepted, wrong = expected[row.method, float(row.alpha)]
         assert row.accepted.tolist() == accepted, row.method
         assert row.wrong.tolist() == wrong, row.method
+
+
+@pytest.mark.parametrize("chosen", all_guarantees(), ids=lambda one: one.name)
+@pytest.mark.parametrize("grid", [4, 30, 10_000])
+@pytest.mark.parametrize("clustered", [False, True])
+def test_the_counts_of_a_guarantee_are_those_of_its_own_decide_and_accept(chosen, grid, clustered):
+    rng = np.random.default_rng([grid, clustered])
+    for n in (30, 121, 700):
+        s = rng.integers(0, grid, n) / grid
+        e = (rng.random(n) < 0.02 + 0.3 * s).astype(int)
+        verdict = rng.random(n) < 0.95
+        table = SplitTable.build(s, np.where(verdict, e, 1), verdict, None)
+        clusters = rng.integers(0, n // 2, n).tolist() if clustered else None
+        for halves in random_halves(n, 15, 1, clusters=clusters):
+            counts = SplitCounts.build(table, halves)
+            for alpha in (Fraction(1, 20), Fraction(1, 10), Fraction(3, 10)):
+                levels = Levels(alpha, Fraction(1, 10))
+                at_once = chosen.counts_over_splits(counts, levels)
+                one_by_one = Guarantee.counts_over_splits(chosen, counts, levels)
+                for fast, slow in zip(at_once, one_by_one, strict=True):
+                    assert fast.tolist() == slow.tolist()
 
 
 @pytest.mark.parametrize("clusters", [None, [i // 3 for i in range(51)]])
@@ -85,7 +111,7 @@ def test_the_table_does_not_depend_on_how_many_splits_are_held_at_once(monkeypat
 
     def run():
         return split_risks(
-            s, e, alphas=[0.2], methods=["scope"], clusters=clusters, n_splits=30, rng=5
+            s, e, alphas=[0.2], methods=["scope"], clusters=clusters, splits=30, seed=5
         )[0]
 
     whole = run()
@@ -134,10 +160,17 @@ def test_shares_and_ratio():
     assert row.share_above == pytest.approx(np.mean(row.wrong > 0))
 
 
+def test_the_heuristic_needs_a_confidence():
+    names = [row.method for row in split_risks([0.1, 0.2], [0, 1], alphas=[0.3], splits=3)]
+    assert names == ["vanilla", "naive", "scope", "fdr", "pac"]
+    with pytest.raises(ArgumentError, match="confidence = None"):
+        split_risks([0.1, 0.2], [0, 1], methods=["heuristic"], splits=3)
+
+
 def test_nothing_to_split_is_said():
     with pytest.raises(ArgumentError, match="at least two rows"):
         split_risks([0.1], [0])
-    with pytest.raises(ArgumentError, match="methods"):
+    with pytest.raises(ArgumentError, match=r"methods = 'conformal': choose one of vanilla, .*pac"):
         split_risks([0.1, 0.2], [0, 1], methods=["conformal"])
 
 
@@ -149,9 +182,9 @@ def test_many_rows_do_not_wrap_around():
     for half in random_halves(len(s), 1, 3):
         own = half.calibrates[0]
     for method, alpha in (("fdr", 0.05), ("scope", 0.0512347), ("naive", 1e-12)):
-        found = split_risks(s, e, alphas=[alpha], methods=[method], n_splits=1, rng=3)[0]
+        result = split_risks(s, e, alphas=[alpha], methods=[method], splits=1, seed=3)[0]
         if method == "fdr":
             accepted = fdr_select(s[own], e[own], s[~own], alpha=alpha).accepted
         else:
             accepted = RULES[method](s[own], e[own], alpha=alpha).accept(s[~own])
-        assert found.accepted.tolist() == [accepted.sum()]
+        assert result.accepted.tolist() == [accepted.sum()]

@@ -10,7 +10,6 @@ import pytest
 from scipy import stats
 
 from adjudge.errors import ArgumentError
-from adjudge.selection import blocks as blocks_module
 from adjudge.selection import (
     fdr_select,
     heuristic_accept,
@@ -19,8 +18,9 @@ from adjudge.selection import (
     scope_threshold,
     weighted_fdr_select,
 )
-from adjudge.selection.exact import at_most
-from adjudge.selection.pac import allowed_table, fewest_rows, starts
+from adjudge.selection import thresholds as thresholds_module
+from adjudge.selection.guarantees.pac import allowed_table, fewest_rows, starts
+from adjudge.selection.thresholds import at_most
 
 
 def test_the_boundary_is_inclusive_and_exact():
@@ -47,9 +47,9 @@ def test_buckets_change_nothing(monkeypatch, bucket):
         s = rng.integers(0, rng.integers(3, 400), n).astype(float)
         e = (rng.random(n) < 0.25 * s / s.max()).astype(int)
         for rule in (scope_threshold, pac_threshold):
-            monkeypatch.setattr(blocks_module, "_BUCKET", 1024)
+            monkeypatch.setattr(thresholds_module, "_BUCKET", 1024)
             whole = rule(s, e, alpha=0.15)
-            monkeypatch.setattr(blocks_module, "_BUCKET", bucket)
+            monkeypatch.setattr(thresholds_module, "_BUCKET", bucket)
             assert rule(s, e, alpha=0.15) == whole
 
 
@@ -142,7 +142,7 @@ def test_a_group_without_calibration_rows_is_never_accepted():
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (lambda: scope_threshold([], [], alpha=0.1), "scores = []"),
         (lambda: scope_threshold([0.1, None], [0, 1], alpha=0.1), r"scores[1] = nan"),
@@ -155,10 +155,10 @@ def test_a_group_without_calibration_rows_is_never_accepted():
         (lambda: pooled_fdr_select([0.1], [1], [], [1], ["x"], alpha=0.1), "one group per row"),
     ],
 )
-def test_refusals_name_argument_value_and_remedy(call, told):
+def test_refusals_name_argument_value_and_remedy(call, message):
     with pytest.raises(ArgumentError) as caught:
         call()
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 

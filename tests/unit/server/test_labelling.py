@@ -14,6 +14,7 @@ from adjudge.errors import ArgumentError
 from adjudge.records import Label, Pair
 from adjudge.server.labelling import LabellingRound
 from adjudge.server.queue import doubt_queue, random_queue
+from adjudge.store import use_store
 from adjudge.store.labels import LabelBook
 
 PAIRS = [Pair(id=f"p{i}", prompt="?", response_a=f"a{i}", response_b=f"b{i}") for i in range(12)]
@@ -22,8 +23,8 @@ IDS = [pair.id for pair in PAIRS]
 
 @pytest.fixture
 def book(tmp_path: Path) -> Iterator[LabelBook]:
-    with closing(LabelBook(tmp_path / "adjudge.db")) as opened:
-        yield opened
+    with use_store(tmp_path / "adjudge.db") as store:
+        yield LabelBook(store)
 
 
 def click(round_: LabellingRound, rater: str, side: str, nonce: str | None = None) -> str:
@@ -100,8 +101,8 @@ def test_a_skip_is_answered_and_no_label(book: LabelBook) -> None:
 def test_another_process_finds_everything(book: LabelBook, tmp_path: Path) -> None:
     round_ = LabellingRound(PAIRS, random_queue(IDS, seed=0), book)
     done = [click(round_, "ann", "left") for _ in range(5)]
-    with closing(LabelBook(tmp_path / "adjudge.db")) as same_file:
-        again = LabellingRound(PAIRS, random_queue(IDS, seed=0), same_file)
+    with use_store(tmp_path / "adjudge.db") as same_file:
+        again = LabellingRound(PAIRS, random_queue(IDS, seed=0), LabelBook(same_file))
         shown = again.next("ann")
         assert shown is not None
         assert shown.pair.id not in done

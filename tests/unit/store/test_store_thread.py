@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from adjudge.errors import StoreError
+from adjudge.records import Reply
 from adjudge.store import Call, SQLiteStore
 from adjudge.store.interface import Store
 from adjudge.store.keys import call_key, canonical_json, content_hash
@@ -24,7 +25,7 @@ def call(key: str) -> Call:
         order=None,
         repeat=0,
         slot="",
-        status="ok",
+        reply=Reply(status="ok"),
     )
 
 
@@ -32,7 +33,7 @@ def test_a_reply_is_on_disk_when_its_future_is_done(tmp_path: Path) -> None:
     place = tmp_path / "s.db"
 
     async def scenario() -> int:
-        thread = StoreThread(lambda: SQLiteStore(place))
+        thread = StoreThread(place)
         await thread.open()
         await asyncio.gather(*(thread.save(call(f"k{n}")) for n in range(3000)))
         reader = sqlite3.connect(place)
@@ -48,7 +49,7 @@ def test_what_waits_at_close_is_kept(tmp_path: Path) -> None:
     place = tmp_path / "s.db"
 
     async def scenario() -> None:
-        thread = StoreThread(lambda: SQLiteStore(place))
+        thread = StoreThread(place)
         await thread.open()
         for n in range(100):
             thread.save(call(f"k{n}"))
@@ -64,7 +65,7 @@ def test_a_store_that_cannot_open_says_so(tmp_path: Path) -> None:
     (tmp_path / "s.db").write_text("not a database at all, only words" * 40)
 
     async def scenario() -> None:
-        await StoreThread(lambda: SQLiteStore(tmp_path / "s.db")).open()
+        await StoreThread(tmp_path / "s.db").open()
 
     with pytest.raises(StoreError, match=r"s\.db"):
         asyncio.run(scenario())
@@ -77,7 +78,7 @@ def test_a_failing_write_is_told_and_nothing_of_its_group_is_kept(tmp_path: Path
         raise StoreError("disk full")
 
     async def scenario() -> list[object]:
-        thread = StoreThread(lambda: SQLiteStore(place))
+        thread = StoreThread(place)
         await thread.open()
         told = await asyncio.gather(thread.save(call("a")), thread.do(fail), return_exceptions=True)
         await thread.close()

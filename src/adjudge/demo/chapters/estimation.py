@@ -1,4 +1,4 @@
-"""Chapter: a win rate corrected for the judge's errors, beside the one it would claim."""
+"""Chapter: a win rate corrected for the judge's errors, and the one it would claim."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from adjudge.demo.writers import candidate_rows
 from adjudge.estimation import estimate
 from adjudge.io import write_rows
-from adjudge.present.tables import interval, number, table
+from adjudge.present.blocks import Table
+from adjudge.present.text import interval, level, number
 from adjudge.results.estimation import Estimate
 
 if TYPE_CHECKING:
     from adjudge.demo.context import DemoContext
 
-TITLE = "What number may be reported?"
+TITLE = "What number can be reported?"
 
 _LABELS = 80
 
@@ -23,34 +24,36 @@ def run(context: DemoContext) -> None:
     rows, truth = candidate_rows(context.rows, labels=_LABELS, rng=context.seed)
     path = write_rows(rows, context.out / "candidate.csv")
     context.files.append(str(path))
-    # The labelled rows were drawn at random from the others, so that may be declared.
-    result = estimate(rows, labels_are_random=True, rng=context.seed)
+    # The labelled rows were drawn at random from the others, so that can be declared.
+    result = estimate(rows, labels_are_random=True, seed=context.seed)
     if not isinstance(result, Estimate):
         raise TypeError("one candidate gives one estimate")
     context.keep(result, "estimate")
+    said = level(result.confidence_level)
     context.show(
-        table(
-            ("win rate of a made-up candidate", "value", "95 % interval"),
+        Table(
+            ("win rate of a made-up candidate", "value", f"{said} interval"),
             [
                 (
-                    "the judge alone",
+                    "the judge alone (naive)",
                     number(result.naive),
-                    _range(result.naive_low, result.naive_high),
+                    interval(result.naive_low, result.naive_high),
                 ),
-                ("corrected", number(result.estimate), _range(result.low, result.high)),
+                ("corrected", number(result.estimate), interval(result.low, result.high)),
                 ("the truth, known here", number(truth), ""),
             ],
         )
     )
-    if result.estimate is None or result.low is None or result.high is None:
+    if result.estimate is None or result.naive is None:
         context.say(f"No honest number: {result.reason}")
         return
-    held = "holds" if result.low <= truth <= result.high else "misses"
     context.say(
-        f"A judge that errs pulls every win rate towards a half. With {_LABELS} labels beside it, "
-        f"the interval corrected by {result.method} {held} the truth."
+        f"The judge alone is off by {number(abs(result.naive - truth))}; its naive interval "
+        f"{_holds(result.naive_low, truth, result.naive_high)} the truth. With {_LABELS} labels "
+        f"the interval corrected by {result.method} {_holds(result.low, truth, result.high)} it."
     )
 
 
-def _range(low: float | None, high: float | None) -> str:
-    return "–" if low is None or high is None else interval(low, high)
+def _holds(low: float | None, truth: float, high: float | None) -> str:
+    inside = low is not None and high is not None and low <= truth <= high
+    return "contains" if inside else "misses"

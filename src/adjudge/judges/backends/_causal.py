@@ -72,17 +72,19 @@ class CausalModel:
             for row, wanted in enumerate(ids)
         ]
 
-    def continuations(self, prompts: Sequence[Tokens], told: Sequence[Tokens]) -> list[list[float]]:
+    def continuations(
+        self, prompts: Sequence[Tokens], tails: Sequence[Tokens]
+    ) -> list[list[float]]:
         """log P(token | prompt, tokens before) for every token of each continuation."""
-        whole = [[*prompt, *tail] for prompt, tail in zip(prompts, told, strict=True)]
-        logits = self._last_logits(whole, max(map(len, told)) + 1)
-        found = []
-        for row, tail in enumerate(told):
+        whole = [[*prompt, *tail] for prompt, tail in zip(prompts, tails, strict=True)]
+        logits = self._last_logits(whole, max(map(len, tails)) + 1)
+        logprobs = []
+        for row, tail in enumerate(tails):
             # The column before a token predicts it; float32 row by row keeps memory flat.
             logs = torch.log_softmax(logits[row, -len(tail) - 1 : -1].float(), dim=-1)
             ids = torch.tensor(list(tail), device=self.device)[:, None]
-            found.append(logs.gather(1, ids)[:, 0].tolist())
-        return found
+            logprobs.append(logs.gather(1, ids)[:, 0].tolist())
+        return logprobs
 
     def write(
         self, prompts: Sequence[Tokens], *, max_tokens: int, temperature: float, seed: int

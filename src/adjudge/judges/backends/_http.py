@@ -1,9 +1,9 @@
 """Asking a server for JSON, and asking again when that can help.
 
 429, 5xx, time-outs, broken connections and bodies that are not JSON are tried again, with full
-jitter and no sooner than the server's Retry-After; after `max_attempts` the trouble is told in
+jitter and no sooner than the server's Retry-After; after `max_attempts` the trouble is given in
 words. Any other answer is handed back as it is: what it means is the backend's business.
-Keys come from the environment, travel in a header, and are struck out of everything told.
+Keys come from the environment, travel in a header, and are struck out of every message.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import asyncio
 import json
 import os
 import random
-import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,8 +27,8 @@ from yarl import URL
 
 from adjudge._validation import count, positive
 from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
-from adjudge.judges.backends._limiter import Limiter
-from adjudge.judges.pace import Pace
+from adjudge.judges.flow import Limiter, Pace
+from adjudge.judges.redact import Redactor
 
 RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 #: Signs that the server has too much to do; other trouble says nothing about the load.
@@ -38,35 +37,8 @@ OVERLOAD = frozenset({429, 503, 529})
 LONGEST_PAUSE_S = 120.0
 LARGEST_BODY = 32 * 1024 * 1024
 _KEPT_RAW = 64 * 1024
-_TOLD = 300
+_LONGEST_WORDS = 300
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
-_KEY_SHAPES = re.compile(
-    r"(?i)\b(?:bearer\s+|x-api-key:?\s*)[\w.\-*]+|\b(?:sk|pk|gsk|xai|hf|pplx)[-_][\w\-*]{8,}"
-)
-
-
-class Redactor:
-    """Strikes secrets out of text: the keys it knows, and whatever looks like one.
-
-    >>> Redactor(["hunter2-secret"])("bad key hunter2-secret, not sk-abcd***wxyz")
-    'bad key [redacted], not [redacted]'
-    """
-
-    def __init__(self, secrets: list[str]) -> None:
-        # A key like "EMPTY", usual with local servers, is no secret, and a common word.
-        long = [secret for secret in secrets if len(secret) >= 6]
-        # JSON may write a slash with a backslash before it.
-        self._secrets = long + [s.replace("/", "\\/") for s in long if "/" in s]
-
-    def exact(self, text: str) -> str:
-        """Only the keys it knows: for replies that are kept as they came."""
-        for secret in self._secrets:
-            if secret in text:
-                text = text.replace(secret, "[redacted]")
-        return text
-
-    def __call__(self, text: str) -> str:
-        return _KEY_SHAPES.sub("[redacted]", self.exact(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,9 +198,9 @@ class Server:
             if outcome.overload:
                 pause = outcome.wait_s if outcome.wait_s <= LONGEST_PAUSE_S else 0.0
                 limiter.overloaded(cuts, pause)
-            told = f"{outcome.reason} ({attempt} of {most} attempts)"
+            trouble = f"{outcome.reason} ({attempt} of {most} attempts)"
             if outcome.wait_s > LONGEST_PAUSE_S:
-                told = f"{outcome.reason}; the server asks to wait {outcome.wait_s:.0f} s"
+                trouble = f"{outcome.reason}; the server asks to wait {outcome.wait_s:.0f} s"
             elif attempt < most:
                 ceiling = min(60.0, self.first_pause_s * 2 ** (attempt - 1))
                 await asyncio.sleep(outcome.wait_s + random.uniform(0, ceiling))
@@ -245,7 +217,7 @@ class Server:
                 None,
                 outcome.raw,
                 time.perf_counter() - began,
-                trouble=self.redact(told),
+                trouble=self.redact(trouble),
             )
         raise AssertionError("the loop returns on its last attempt")
 
@@ -308,14 +280,16 @@ class Server:
 
     def words(self, payload: Any, raw: str | None) -> str:
         """What the server says of its own error, on one line, without secrets."""
-        said: Any = payload
-        if isinstance(said, dict):
-            said = said.get("error", said.get("detail", said.get("message", said)))
-        if isinstance(said, dict):
-            said = said.get("message", said)
-        text = said if isinstance(said, str) else (raw or "") if said is None else json.dumps(said)
+        part: Any = payload
+        if isinstance(part, dict):
+            part = part.get("error", part.get("detail", part.get("message", part)))
+        if isinstance(part, dict):
+            part = part.get("message", part)
+        text = part if isinstance(part, str) else (raw or "") if part is None else json.dumps(part)
         text = " ".join(self.redact(text).split())
-        return (text[: _TOLD - 3] + "...") if len(text) > _TOLD else (text or "no explanation")
+        if len(text) > _LONGEST_WORDS:
+            text = text[: _LONGEST_WORDS - 3] + "..."
+        return text or "no explanation"
 
 
 def _parsed(text: str) -> Any:

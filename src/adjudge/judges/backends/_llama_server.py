@@ -17,19 +17,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from adjudge.errors import BackendMissingError, JudgeRefusedError
+from adjudge.judges.backends._chat import CannotAnswerError, ChatTokens
 
 
-class CannotAnswerError(Exception):
-    """This question has no answer, the next one may: becomes a row with status `error`."""
-
-
-class LlamaServer:
-    """A GGUF file, loaded by `load` and freed by `unload`; `name` is what errors call it."""
+class LlamaServer(ChatTokens):
+    """A GGUF file, loaded by `load` and freed by `unload`; `model` is what errors call it."""
 
     def __init__(
-        self, name: str, path: Path, *, context: int, threads: int | None, reuse_prefix: bool
+        self, model: str, path: Path, *, context: int, threads: int | None, reuse_prefix: bool
     ) -> None:
-        self.name = name
+        super().__init__(model)
         self.key = secrets.token_urlsafe(32)
         #: The tokens there is room for once it is loaded, and those the model was trained for.
         self.context = self.trained = context
@@ -65,7 +62,7 @@ class LlamaServer:
             self.engine = package.Server(params)
         except RuntimeError as error:
             raise BackendMissingError(
-                f"{self.name}: llama.cpp {package.__version__} cannot load {self._path.name}; "
+                f"{self.model}: llama.cpp {package.__version__} cannot load {self._path.name}; "
                 "check that the GGUF file is whole and fits into memory"
             ) from error
         # Told to stop before its loop runs, the engine would start all the same and be waited for
@@ -101,7 +98,7 @@ class LlamaServer:
         """Refuse a question of more tokens than there is room for."""
         if tokens > self.context:
             remedy = (
-                f"ask for more with --judge '{self.name}?context=N', at most {self.trained}"
+                f"ask for more with --judge '{self.model}?context=N', at most {self.trained}"
                 if self.context < self.trained
                 else "the model was trained for no more; leave the row out or take another model"
             )
@@ -109,13 +106,11 @@ class LlamaServer:
                 f"{tokens} tokens do not fit into the context of {self.context}; {remedy}"
             )
 
-    def tokenize(self, text: str, *, special: bool, begin: bool = False) -> list[int]:
-        """Tokens of `text`; `special` reads markers such as <|im_end|> as what they stand for."""
+    def encode(self, text: str, *, special: bool, begin: bool = False) -> list[int]:
         body = {"content": text, "parse_special": special, "add_special": begin}
         return list(self._fetch("/tokenize", body)["tokens"])
 
     def render(self, turns: list[dict[str, str]]) -> str:
-        """The turns in the model's own chat template."""
         return str(self._fetch("/apply-template", {"messages": turns})["prompt"])
 
     def _fetch(self, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -133,8 +128,8 @@ class LlamaServer:
         finally:
             connection.close()
         if response.status != 200:
-            said = answer.get("error", {}).get("message", f"status {response.status}")
-            raise JudgeRefusedError(f"{self.name}: {path.strip('/')}: {said}")
+            words = answer.get("error", {}).get("message", f"status {response.status}")
+            raise JudgeRefusedError(f"{self.model}: {path.strip('/')}: {words}")
         return dict(answer)
 
 

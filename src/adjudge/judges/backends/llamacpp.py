@@ -14,13 +14,14 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
-from adjudge.errors import ArgumentError, JudgeRefusedError
-from adjudge.judges.backends._llama_server import CannotAnswerError, LlamaServer, llama_package
-from adjudge.judges.interface import Choice, Data, Likelihood, Question, Reply, Text
-from adjudge.judges.segments import ChatSegments
+from adjudge.errors import ArgumentError
+from adjudge.judges.backends._chat import CannotAnswerError
+from adjudge.judges.backends._llama_server import LlamaServer, llama_package
+from adjudge.judges.interface import Backend, Choice, Likelihood, Question, Text
 from adjudge.judges.weights import resolve, weights_sha256
+from adjudge.records import Reply
 
 Answer = TypeVar("Answer")
 
@@ -32,7 +33,7 @@ _SMALLEST = 1.4e-45  # of float32, in which llama.cpp keeps probabilities
 _DEFAULT_CONTEXT = 8192
 
 
-class LlamaCppBackend:
+class LlamaCppBackend(Backend):
     """A GGUF model: exact option probabilities, likelihoods and greedy or sampled text.
 
     *Choice.* Every option's logit gets the same bias, temperature is 1 and no other sampler runs,
@@ -41,9 +42,11 @@ class LlamaCppBackend:
     the log probability reported for it is that of the softmax before the bias. (A grammar of the
     token ids would do the same in one request, but llama.cpp's grammars refuse tokens that hold
     part of a character, which is most text outside ASCII.)
-    *Text being judged* is tokenised with special tokens off, see `judges.segments`.
+    *Text being judged* is tokenised with special tokens off, see `_chat`.
     """
 
+    example = "llamacpp:smollm2"
+    free = True
     wants: frozenset[type] = frozenset({Choice, Likelihood, Text})
     concurrency = 1
 
@@ -63,22 +66,19 @@ class LlamaCppBackend:
         self._server = LlamaServer(
             self.name, self._path, context=context, threads=threads, reuse_prefix=reuse_prefix
         )
-        self._segments = ChatSegments(self._server.render, model=self.name)
-        self._own_tokens: dict[tuple[str, bool], list[int]] = {}
-        self._option_ids: dict[tuple[str, ...], tuple[int, ...]] = {}
         # One thread: one slot, and the engine frees the GIL while it works.
         self._worker: ThreadPoolExecutor | None = None
 
     @classmethod
-    def parse(cls, model: str) -> LlamaCppBackend:
-        """From what stands after "llamacpp:" on the command line: a name or FILE[?context=N]."""
+    def parse(cls, model: str, **options: Any) -> Self:
+        """From what is after "llamacpp:" on the command line: a name or FILE[?context=N]."""
         path, asked, context = model.partition("?context=")
         if not asked:
-            return cls(model)
+            return cls(model, **options)
         if not context.isdecimal() or int(context) == 0:
             remedy = "write a number of tokens, such as llamacpp:FILE.gguf?context=32768"
             raise ArgumentError("judge", f"llamacpp:{model}", remedy)
-        return cls(path, context=int(context))
+        return cls(path, context=int(context), **options)
 
     def identity(self) -> Mapping[str, Any]:
         """Backend, weights, engine, and the settings that could move a number."""
@@ -137,7 +137,7 @@ class LlamaCppBackend:
         return Reply(**{"latency_s": time.perf_counter() - started, **reply})
 
     def _choose(self, prompt: list[int], want: Choice) -> dict[str, Any]:
-        ids = self._options(want.options)
+        ids = self._server.options(want.options)
         self._server.must_fit(len(prompt) + 1)
         for bias in _BIASES:
             done = self._server.complete(
@@ -168,7 +168,7 @@ class LlamaCppBackend:
         )
 
     def _score(self, prompt: list[int], want: Likelihood) -> dict[str, Any]:
-        ids = self._server.tokenize(want.continuation.text, special=False)
+        ids = self._server.data(want.continuation.text)
         if not ids:
             raise CannotAnswerError("the response is empty: there is no token to score")
         self._server.must_fit(len(prompt) + len(ids))
@@ -215,9 +215,9 @@ class LlamaCppBackend:
 
         llama.cpp holds such a token back, and its probability with it. So a letter is written in
         its place: log P(token) = log P(letter) + log(odds of the token against the letter), the
-        odds read from one draw in which both stand above the vocabulary, the letter far higher.
+        odds read from one draw in which both are above the vocabulary, the letter far higher.
         """
-        (letter,) = self._options(("A",))
+        (letter,) = self._server.options(("A",))
         anchor = self._forced(read, letter, fresh=False)
         if anchor is None or letter == token:
             return None
@@ -251,34 +251,9 @@ class LlamaCppBackend:
             **_usage(done),
         }
 
-    # --- tokens ---------------------------------------------------------------------------------
-
     def prompt_tokens(self, question: Question) -> list[int]:
         """The prompt as the model reads it, up to the assistant's first token."""
-        tokens: list[int] = []
-        for position, piece in enumerate(self._segments(question.messages)):
-            if isinstance(piece, Data):
-                tokens += self._server.tokenize(piece.text, special=False)
-                continue
-            key = (piece, position == 0)
-            if key not in self._own_tokens:
-                self._own_tokens[key] = self._server.tokenize(
-                    piece, special=True, begin=position == 0
-                )
-            tokens += self._own_tokens[key]
-        return tokens
-
-    def _options(self, options: tuple[str, ...]) -> tuple[int, ...]:
-        if options not in self._option_ids:
-            ids = [self._server.tokenize(option, special=False) for option in options]
-            long = [option for option, tokens in zip(options, ids, strict=True) if len(tokens) != 1]
-            if long:
-                raise JudgeRefusedError(
-                    f"{self.name}: option {long[0]!r} is not one token of this model; "
-                    "choose options of one letter or digit"
-                )
-            self._option_ids[options] = tuple(tokens[0] for tokens in ids)
-        return self._option_ids[options]
+        return self._server.prompt(question)
 
 
 def _log_shares(shares: list[float]) -> list[float]:

@@ -23,67 +23,48 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from adjudge.errors import JudgeError, JudgeRefusedError
-from adjudge.judges.backends._http import Exchange, Server, key_from
-from adjudge.judges.backends._replies import (
+from adjudge.judges.backends._chat_server import (
     PER_QUESTION,
-    Rejections,
+    ChatServerBackend,
     as_chat,
-    failed,
+    measure,
     shapeless,
-    whole,
 )
-from adjudge.judges.interface import Choice, Question, Reply, Text
-from adjudge.judges.pace import Pace
+from adjudge.judges.backends._http import Exchange
+from adjudge.judges.interface import Batches, Choice, Question, Text
+from adjudge.records import Reply
 
-DEFAULT_BASE_URL = "https://api.openai.com/v1"
 TOP_LOGPROBS = 20
 _STRIPPED = " \t\r\n\u00a0\u0120\u2581\u010a*_\"'`“”‘’()[]{}<>.:,;"
 #: Some servers write -9999 or minus infinity for what they did not compute.
 _NEVER = -1000.0
 
 
-class OpenAIBackend:
-    """`openai:MODEL`, over one pool of kept-alive connections."""
+class OpenAIBackend(ChatServerBackend):
+    """`openai:MODEL`, at OpenAI or any server that speaks its language."""
 
+    example = "openai:gpt-4.1-mini"
+    options = ("base_url", "api_key_env", "extra_body", "concurrency", "timeout")
+    batches = True
+    batch_price = 0.5
+    maker_url = "https://api.openai.com/v1"
+    key_variable = "OPENAI_API_KEY"
+    path = "/chat/completions"
     wants: frozenset[type] = frozenset({Choice, Text})
+    concurrency = 32
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str = DEFAULT_BASE_URL,
-        api_key_env: str = "OPENAI_API_KEY",
-        concurrency: int = 32,
-        timeout: float = 60.0,
-        max_attempts: int = 6,
-        extra_body: Mapping[str, Any] | None = None,
-        first_pause_s: float = 0.5,
-    ) -> None:
-        key = key_from(api_key_env)
-        self.name = f"openai:{model}"
-        self.model = model
-        self.concurrency = concurrency
-        self.extra_body = dict(extra_body or {})
-        self.server = Server(
-            base_url,
-            headers={"Authorization": f"Bearer {key}"} if key else {},
-            secrets=[key],
-            concurrency=concurrency,
-            timeout_s=timeout,
-            max_attempts=max_attempts,
-            first_pause_s=first_pause_s,
-        )
-        self._api_key_env = api_key_env
-        self._has_key = bool(key)
-        # What the server turned out to want; learnt from its own words, once.
-        self._length_field = "max_tokens"
-        self._top_logprobs = TOP_LOGPROBS
-        self._takes_schema = True
-        self._takes_temperature = True
-        self._rejections = Rejections(self.name, self.server)
+    # What the server turned out to want; learnt from its own words, once.
+    _length_field = "max_tokens"
+    _top_logprobs = TOP_LOGPROBS
+    _takes_schema = True
+    _takes_temperature = True
+
+    def headers(self, key: str) -> dict[str, str]:
+        return {"Authorization": f"Bearer {key}"} if key else {}
 
     def identity(self) -> Mapping[str, Any]:
         return {
@@ -95,33 +76,12 @@ class OpenAIBackend:
             **({"extra_body": self.extra_body} if self.extra_body else {}),
         }
 
-    async def start(self) -> None:
-        if not self._has_key and self.server.base_url == DEFAULT_BASE_URL:
-            raise JudgeError(
-                f"{self._api_key_env} is not set; export it, or name your own server by --base-url"
-            )
-        await self.server.open()
+    def open_batches(self, folder: Path) -> Batches:
+        from adjudge.judges.backends.openai_batch import OpenAIBatches
 
-    async def close(self) -> None:
-        await self.server.close()
-
-    def keep_pace(self, pace: Pace | None) -> None:
-        self.server.pace = pace
-
-    async def ask(self, question: Question) -> Reply:
-        while True:
-            body = self.request_body(question)
-            exchange = await self.server.post_json("/chat/completions", body)
-            if exchange.http_status is None or exchange.trouble is not None:
-                return failed(exchange)
-            if exchange.http_status < 300:
-                self._rejections.answered()
-                return read_reply(exchange, question)
-            if not self._adapt(exchange, body):
-                return self._rejected(exchange, question)
+        return OpenAIBatches(self, folder)
 
     def request_body(self, question: Question) -> dict[str, Any]:
-        """The JSON of one question; what is judged stands inside message contents only."""
         want = question.want
         body: dict[str, Any] = {
             "model": self.model,
@@ -150,8 +110,10 @@ class OpenAIBackend:
         body.update(self.extra_body)
         return body
 
-    def _adapt(self, exchange: Exchange, body: Mapping[str, Any]) -> bool:
-        """Whether the server's words name a parameter that can be given in another way."""
+    def read(self, exchange: Exchange, question: Question) -> Reply:
+        return read_reply(exchange, question)
+
+    def adapt(self, exchange: Exchange, body: Mapping[str, Any]) -> bool:
         if exchange.http_status not in PER_QUESTION:
             return False
         words = self.server.words(exchange.payload, exchange.raw)
@@ -174,7 +136,7 @@ class OpenAIBackend:
             return True
         return False
 
-    def _rejected(self, exchange: Exchange, question: Question) -> Reply:
+    def read_rejection(self, exchange: Exchange, question: Question) -> Reply:
         words = self.server.words(exchange.payload, exchange.raw)
         status = exchange.http_status
         asked = isinstance(question.want, Choice) and "logprob" in words
@@ -184,7 +146,7 @@ class OpenAIBackend:
                 "sample its verdicts instead: --samples 10",
                 http_status=status,
             )
-        return self._rejections.read(exchange)
+        return super().read_rejection(exchange, question)
 
 
 def read_reply(exchange: Exchange, question: Question) -> Reply:
@@ -199,17 +161,10 @@ def read_reply(exchange: Exchange, question: Question) -> Reply:
     except (AttributeError, IndexError, KeyError, TypeError):
         return shapeless(exchange)
     usage = payload.get("usage")
-    usage = usage if isinstance(usage, dict) else {}
-    measured: dict[str, Any] = {
-        "text": text if isinstance(text, str) else None,
-        "prompt_tokens": whole(usage.get("prompt_tokens")),
-        "completion_tokens": whole(usage.get("completion_tokens")),
-        "latency_s": exchange.latency_s,
-        "raw": exchange.raw,
-    }
+    measured = measure(exchange, text, usage, "prompt_tokens", "completion_tokens")
     if refusal or finish == "content_filter":
-        said = refusal if isinstance(refusal, str) else "stopped by the server's content filter"
-        return Reply(status="refused", error=" ".join(said.split())[:300], **measured)
+        words = refusal if isinstance(refusal, str) else "stopped by the server's content filter"
+        return Reply(status="refused", error=" ".join(words.split())[:300], **measured)
     if isinstance(question.want, Choice):
         return _read_choice(choice, question.want.options, measured)
     return Reply(status="ok", **measured)
@@ -225,9 +180,9 @@ def _read_choice(
         pairs = []
     if not pairs:
         empty = not measured["text"]
-        told = "the reply is empty" if empty else "the server returned no log probabilities"
+        what = "the reply is empty" if empty else "the server returned no log probabilities"
         return Reply(
-            status="no_logprobs", error=f"{told}; --samples K asks for verdicts alone", **measured
+            status="no_logprobs", error=f"{what}; --samples K asks for verdicts alone", **measured
         )
     values = [value for _, value in pairs]
     mass = sum(map(math.exp, values)) if max(values) < 1 else math.nan
@@ -268,7 +223,7 @@ def option_logprobs(
     >>> option_logprobs([("A", -0.5), (" A", -2.0), ("x", -4.0)], ("A", "B"))
     ({'A': -0.29..., 'B': -4.0}, frozenset({'B'}))
     """
-    found: dict[str, list[float]] = {}
+    spellings: dict[str, list[float]] = {}
     bound = math.inf
     for token, value in pairs:
         if value > _NEVER:
@@ -276,11 +231,12 @@ def option_logprobs(
                 bound = value
             stripped = _bare(token)
             if stripped in options:
-                found.setdefault(stripped, []).append(value)
+                spellings.setdefault(stripped, []).append(value)
     logprobs = {
-        option: _log_sum_exp(found[option]) if option in found else bound for option in options
+        option: _log_sum_exp(spellings[option]) if option in spellings else bound
+        for option in options
     }
-    return logprobs, frozenset(option for option in options if option not in found)
+    return logprobs, frozenset(option for option in options if option not in spellings)
 
 
 @lru_cache(maxsize=8192)

@@ -1,9 +1,9 @@
 """OpenAI's Batch API: the same questions within a day, at half the price.
 
-A batch outlives the process that sent it. What is under way is kept in a small folder beside the
-store, one job per batch: written before the upload, after it, and once the batch has its id; a
-killed run goes on where it was. A batch whose creation was not confirmed is looked for by the
-job's name before another is made, so that nothing is bought twice. Prompts are not kept there.
+A batch outlives the process that sent it. What is under way is kept in a small folder, one job per
+batch: written before the upload, after it, and once the batch has its id; a killed run resumes
+where it stopped. A batch whose creation was not confirmed is looked for by the job's name before
+another is made, so that nothing is bought twice. Prompts are not kept there.
 
     async with OpenAIBatches(backend, folder) as batches:
         await batches.submit(calls)
@@ -17,47 +17,25 @@ import json
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Self
 
 from adjudge._validation import positive
 from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
+from adjudge.judges.backends._chat_server import failed_reply
 from adjudge.judges.backends._http import Exchange
-from adjudge.judges.backends._replies import told
 from adjudge.judges.backends.openai import OpenAIBackend, read_reply
-from adjudge.judges.interface import Choice, Question, Reply, Text, Want
-from adjudge.records import Status
+from adjudge.judges.interface import BatchCall, BatchProgress, Choice, Question, Text, Want
+from adjudge.records import Reply, Status
 
-#: What a token costs here, as a share of its usual price.
-PRICE_FACTOR = 0.5
 # The API takes 50,000 calls and 200 MB; answers with their alternatives have to fit in memory.
 _MOST_CALLS = 10_000
 _MOST_BYTES = 64 * 1024 * 1024
 _LARGEST_ANSWERS = 512 * 1024 * 1024
 _ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 _LONGEST_ID = 64
-
-OnPoll = Callable[["BatchProgress"], None]
-
-
-@dataclass(frozen=True, slots=True)
-class BatchProgress:
-    """How far the batches are."""
-
-    batches: int
-    ended: int
-    calls: int
-    answered: int
-
-
-@dataclass(frozen=True, slots=True)
-class BatchCall:
-    """One call: its key, what is wanted, and whatever the caller needs to know it again."""
-
-    key: str
-    want: Want
-    meta: Mapping[str, Any]
 
 
 @dataclass(slots=True)
@@ -92,6 +70,11 @@ class OpenAIBatches:
     async def __aexit__(self, *_: object) -> None:
         await self._backend.close()
         if self._lock is not None:
+            if not self.jobs():
+                # Nothing is under way: leave no empty folder behind.
+                (self._folder / "lock").unlink(missing_ok=True)
+                with suppress(OSError):
+                    self._folder.rmdir()
             self._lock.close()
             self._lock = None
 
@@ -117,7 +100,7 @@ class OpenAIBatches:
         self,
         *,
         poll_s: float = 30.0,
-        on_poll: OnPoll | None = None,
+        on_poll: Callable[[BatchProgress], None] | None = None,
         stopped: Callable[[], bool] = lambda: False,
     ) -> AsyncIterator[tuple[BatchCall, Reply]]:
         """Every call under way with its reply, those of an earlier, killed run included.
@@ -144,10 +127,10 @@ class OpenAIBatches:
 
     def jobs(self) -> list[Job]:
         """What is under way, oldest first."""
-        found = sorted(
+        files = sorted(
             self._folder.glob("adjudge-*.json"), key=lambda path: path.stat().st_mtime_ns
         )
-        return [Job(**json.loads(path.read_text(encoding="utf-8"))) for path in found]
+        return [Job(**json.loads(file.read_text(encoding="utf-8"))) for file in files]
 
     def pending(self) -> set[str]:
         """The keys of all calls under way."""
@@ -287,8 +270,8 @@ class OpenAIBatches:
         else:
             words = self._server.words(body, raw)
             status: Status = "refused" if "content_filter" in raw else "error"
-            reply = told(exchange, status, f"HTTP {code}: {words}")
-        # What one call took inside a batch is not told.
+            reply = failed_reply(exchange, status, f"HTTP {code}: {words}")
+        # How long one call took inside a batch is not known.
         return replace(reply, latency_s=None)
 
     def _good(self, exchange: Exchange, what: str, *, is_json: bool = True) -> dict[str, Any]:

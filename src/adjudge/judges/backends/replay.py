@@ -16,20 +16,22 @@ from typing import Any
 
 from adjudge.errors import DataError, JudgeRefusedError
 from adjudge.io import iter_rows
-from adjudge.judges.interface import Choice, Likelihood, Question, Reply, Text
+from adjudge.judges.interface import Backend, Choice, Likelihood, Question, Text
 from adjudge.judges.weights import file_sha256
-from adjudge.records import MEASURED, STATUSES, Item, Pair
+from adjudge.records import MEASURED, STATUSES, Reply, Subject
 
 #: exp of this is exactly 0 in double precision, and JSON can hold it.
 _LOG_OF_ZERO = -10_000.0
 _Key = tuple[str, str | None, str, int]
 
 
-class ReplayBackend:
+class ReplayBackend(Backend):
     """Answers looked up by id, order, slot and repeat."""
 
+    example = "replay:FILE"
+    free = True
+    knows_subject = True
     wants: frozenset[type] = frozenset({Choice, Text, Likelihood})
-    concurrency = 8
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -69,14 +71,14 @@ class ReplayBackend:
         self._replies.clear()
 
     async def ask(self, question: Question) -> Reply:
-        """Impossible: old replies are found by id."""
+        """Impossible: old replies are looked up by id."""
         raise JudgeRefusedError(f"{self.name} answers by id; ask it through judge_pairs")
 
-    async def ask_about(self, subject: Pair | Item, question: Question) -> Reply:
+    async def ask_about(self, subject: Subject, question: Question) -> Reply:
         """The earlier reply to this question about this subject."""
         key = (subject.id, question.order, question.slot, question.repeat)
-        found = self._replies.get(key)
-        if found is None:
+        earlier = self._replies.get(key)
+        if earlier is None:
             order = f", order {question.order}" if question.order else ""
             slot = f", slot {question.slot}" if question.slot else ""
             return Reply(
@@ -84,7 +86,7 @@ class ReplayBackend:
                 error=f"{self.path.name} holds no reply for id {subject.id!r}{order}{slot}"
                 + (f", repeat {question.repeat}" if question.repeat else ""),
             )
-        return Reply(**found)
+        return Reply(**earlier)
 
     def _read(self, record: Mapping[str, Any], row: int) -> list[tuple[_Key, dict[str, Any]]]:
         name = str(record["id"])

@@ -9,21 +9,24 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 from adjudge.errors import ArgumentError
-from adjudge.judges.interface import Choice, Data, Likelihood, Question, Reply, Text
-from adjudge.records import Item, Pair
+from adjudge.judges.interface import Backend, Choice, Data, Likelihood, Question, Text
+from adjudge.records import Pair, Reply, Subject
 from adjudge.simulate.pairs import SimulatedJudge
 
 _NUMBERS = ("accuracy", "position_bias", "noise", "seed")
 
 
-class SimulatedBackend:
+class SimulatedBackend(Backend):
     """A `SimulatedJudge` behind the interface of a real one."""
 
+    example = "simulated:accuracy=0.8,seed=1"
+    needs_model = False
+    free = True
+    knows_subject = True
     wants: frozenset[type] = frozenset({Choice, Text, Likelihood})
-    concurrency = 8
 
     def __init__(
         self,
@@ -40,14 +43,14 @@ class SimulatedBackend:
         self.name = f"simulated:{settings}"
 
     @classmethod
-    def parse(cls, settings: str) -> SimulatedBackend:
-        """From what stands after "simulated:" on the command line.
+    def parse(cls, model: str, **options: Any) -> Self:
+        """From what is after "simulated:" on the command line.
 
         >>> SimulatedBackend.parse("accuracy=0.9,seed=3").name
         'simulated:accuracy=0.9,position_bias=0,noise=0,seed=3'
         """
-        given: dict[str, Any] = {}
-        for part in filter(None, (part.strip() for part in settings.split(","))):
+        given: dict[str, Any] = dict(options)
+        for part in filter(None, (part.strip() for part in model.split(","))):
             name, equals, value = part.partition("=")
             try:
                 if name not in _NUMBERS or not equals:
@@ -56,7 +59,7 @@ class SimulatedBackend:
             except ValueError:
                 raise ArgumentError(
                     "judge",
-                    f"simulated:{settings}",
+                    f"simulated:{model}",
                     "write simulated:accuracy=0.8,position_bias=0.1,noise=0.5,seed=1",
                 ) from None
         return cls(**given)
@@ -68,12 +71,6 @@ class SimulatedBackend:
             **{name: getattr(self.judge, name) for name in _NUMBERS},
         }
 
-    async def start(self) -> None:
-        """Nothing to load."""
-
-    async def close(self) -> None:
-        """Nothing to free."""
-
     async def ask(self, question: Question) -> Reply:
         """An answer about a pair known only by its words; the coin that is its truth is theirs."""
         words = "\x1f".join(
@@ -84,11 +81,11 @@ class SimulatedBackend:
         )
         return self._answer(words, None, question)
 
-    async def ask_about(self, subject: Pair | Item, question: Question) -> Reply:
+    async def ask_about(self, subject: Subject, question: Question) -> Reply:
         """An answer about a pair whose label is the truth."""
         return self._answer(subject.id, subject, question)
 
-    def _answer(self, name: str, subject: Pair | Item | None, question: Question) -> Reply:
+    def _answer(self, name: str, subject: Subject | None, question: Question) -> Reply:
         label = subject.label if isinstance(subject, Pair) else None
         want = question.want
         # Calls that differ in their slot (persona, criterion) are different calls of one judge.
@@ -160,7 +157,7 @@ class SimulatedBackend:
 
 
 def _fitting(schema: Mapping[str, Any], letter: str, confidence: float, share: float) -> Any:
-    """A value that the schema allows: the letter where it may stand, numbers inside their range."""
+    """A value that the schema allows: the letter where it may be, numbers inside their range."""
     if "const" in schema:
         return schema["const"]
     choices = schema.get("enum")

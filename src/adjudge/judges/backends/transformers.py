@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from adjudge.errors import BackendMissingError
-from adjudge.judges.backends._chat_tokens import CannotTokenizeError, ChatTokens
-from adjudge.judges.interface import Choice, Likelihood, Question, Reply, Text
+from adjudge.judges.backends._chat import CannotAnswerError, HubTokens
+from adjudge.judges.interface import Backend, Choice, Likelihood, Question, Text
+from adjudge.records import Reply
 
 #: Tokens in one batch, padding counted. A 7B model is busy at 8,192; more only adds padding.
 _CELLS = {"cuda": 8_192, "cpu": 2_048}
@@ -44,7 +45,7 @@ class _Job:
         return len(self.prompt) + len(self.tail)
 
 
-class TransformersBackend:
+class TransformersBackend(Backend):
     """A causal model with a chat template: option probabilities, likelihoods, text.
 
     In float32 a question's numbers are the same alone and in any batch, to about 1e-6. In
@@ -52,10 +53,12 @@ class TransformersBackend:
     0.2 on a 7B shape with random weights. `dtype` is part of the identity; give "float32" where
     that matters.
 
-    Text being judged is tokenised with special tokens off, see `judges.segments`. Code that a
+    Text being judged is tokenised with special tokens off, see `backends._chat`. Code that a
     model's repository brings along is never run.
     """
 
+    example = "transformers:Qwen/Qwen2.5-7B-Instruct"
+    free = True
     wants: frozenset[type] = frozenset({Choice, Likelihood, Text})
     concurrency = 512  # questions waiting, so that there is something to sort
 
@@ -102,7 +105,7 @@ class TransformersBackend:
         folder = Path(self._source)
         if folder.is_dir():
             digest = hashlib.sha256()
-            for path in sorted({found for kind in _WEIGHTS for found in folder.glob(kind)}):
+            for path in sorted({file for kind in _WEIGHTS for file in folder.glob(kind)}):
                 digest.update(path.name.encode() + b"\0")
                 with path.open("rb") as handle:
                     while block := handle.read(1 << 20):
@@ -120,9 +123,9 @@ class TransformersBackend:
         return {"revision": commit}
 
     def _missing(self, error: Exception) -> BackendMissingError:
-        said = textwrap.shorten(str(error), 160, placeholder=" ...")
+        why = textwrap.shorten(str(error), 160, placeholder=" ...")
         return BackendMissingError(
-            f"{self.name}: cannot be loaded ({said}); check the name, the network, or give a folder"
+            f"{self.name}: cannot be loaded ({why}); check the name, the network, or give a folder"
         )
 
     async def start(self) -> None:
@@ -138,7 +141,7 @@ class TransformersBackend:
             raise RuntimeError("ask before start: await backend.start() first")
         try:
             job = self._job(question)
-        except CannotTokenizeError as error:
+        except CannotAnswerError as error:
             return Reply(status="error", error=str(error))
         self._waiting.append(job)
         self._arrived.set()
@@ -171,7 +174,7 @@ class TransformersBackend:
             ).to(self._device)
         except (OSError, ValueError) as error:
             raise self._missing(error) from error
-        self._tokens = ChatTokens(tokenizer, model=self.name)
+        self._tokens = HubTokens(tokenizer, model=self.name)
         self._context = getattr(loaded.config, "max_position_embeddings", None)
         self._vocabulary = int(loaded.config.get_text_config().vocab_size)
         self._model = CausalModel(loaded, pad=self._tokens.pad or 0)
@@ -187,12 +190,12 @@ class TransformersBackend:
             tail = self._tokens.data(want.continuation.text)
             written = 0
             if not tail:
-                raise CannotTokenizeError("the response is empty: there is no token to score")
+                raise CannotAnswerError("the response is empty: there is no token to score")
         else:
             written = want.max_tokens
         needed = len(prompt) + len(tail) + written
         if self._context is not None and needed > self._context:
-            raise CannotTokenizeError(
+            raise CannotAnswerError(
                 f"{needed} tokens do not fit into the context of {self._context}; shorten the text"
             )
         return _Job(question, prompt, tail, asyncio.get_running_loop().create_future())
@@ -242,14 +245,14 @@ class TransformersBackend:
         except self._torch.cuda.OutOfMemoryError:
             self._torch.cuda.empty_cache()
             if len(batch) == 1:
-                told = f"out of memory at {batch[0].length} tokens"
-                return [Reply(status="error", error=told)]
+                length = batch[0].length
+                return [Reply(status="error", error=f"out of memory at {length} tokens")]
             self._budget = max(1, self._budget // 2)
             half = len(batch) // 2
             return self._answer(batch[:half]) + self._answer(batch[half:])
         except Exception as error:  # one bad batch must not leave the others waiting for ever
-            told = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-            return [Reply(status="error", error=told) for _ in batch]
+            words = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+            return [Reply(status="error", error=words) for _ in batch]
         now = time.perf_counter()
         return [
             Reply(
@@ -267,17 +270,17 @@ class TransformersBackend:
         want = batch[0].question.want
         if isinstance(want, Choice):
             ids = [self._tokens.options(want.options)] * len(batch)
-            found = self._model.options(prompts, ids)
-            return [_chosen(want.options, logs) for logs in found]
+            logs = self._model.options(prompts, ids)
+            return [_chosen(want.options, row) for row in logs]
         if isinstance(want, Likelihood):
             tails = [job.tail for job in batch]
-            found = self._model.continuations(prompts, tails)
-            return [_scored(tail, logs) for tail, logs in zip(tails, found, strict=True)]
+            logs = self._model.continuations(prompts, tails)
+            return [_scored(tail, row) for tail, row in zip(tails, logs, strict=True)]
         seed = batch[0].question.repeat
-        found = self._model.write(
+        texts = self._model.write(
             prompts, max_tokens=want.max_tokens, temperature=want.temperature, seed=seed
         )
-        return [self._written(tokens) for tokens in found]
+        return [self._written(tokens) for tokens in texts]
 
     def _written(self, tokens: list[int]) -> dict[str, Any]:
         text = self._tokens.text(tokens)

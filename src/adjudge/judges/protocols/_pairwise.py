@@ -1,4 +1,4 @@
-"""Two answers, two letters, both orders: what `preference` and `criterion` share.
+"""Two answers, two letters, both orders: what the protocols about pairs share.
 
 With log probabilities one question per order is enough:
 
@@ -6,7 +6,7 @@ With log probabilities one question per order is enough:
 
 the softmax over the two letters alone (SCOPE paper, B.3.2). Without them each order is asked k
 times and p is the smoothed share (r + 1/2) / (k + 1) of the readable answers, r of which were for
-response_a; the row says so, and unreadable answers are counted beside it, never guessed.
+response_a; the row says so, and unreadable answers are counted with it, never guessed.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from typing import Any
 
 from adjudge._validation import count, non_negative
 from adjudge.errors import ArgumentError
-from adjudge.judges.interface import Choice, Data, Prompt, Question, Reply, Text
-from adjudge.judges.parsing.letter import parse_letter
-from adjudge.judges.parsing.refusal import unread
+from adjudge.judges.interface import Choice, Data, Prompt, Question, Text
+from adjudge.judges.parsing import parse_letter, unread
 from adjudge.judges.prompting import Value, fill
-from adjudge.records import MEASURED, Order, Pair, Status
+from adjudge.records import MEASURED, Judgment, Order, Pair, Reply, Status
+from adjudge.uncertainty.entropy import preference_entropy, verdict
 
+PLACEHOLDERS = ("prompt", "response_a", "response_b")
 LETTERS = Choice(("A", "B"))
 BOTH_ORDERS: tuple[Order, ...] = ("ab", "ba")
 #: Enough for a letter with a few words around it, too few for an essay.
@@ -64,8 +65,8 @@ def seeded_order(pair_id: str, seed: int) -> Order:
     return "ab" if drawn[0] & 1 else "ba"
 
 
-def shown(pair: Pair, order: Order) -> dict[str, Value]:
-    """The pair's text as the judge sees it: under "ba" response_b stands where A is written."""
+def pair_values(pair: Pair, order: Order) -> dict[str, Value]:
+    """The pair's text as the judge sees it: under "ba" response_b is where A is written."""
     first, second = pair.response_a, pair.response_b
     if order == "ba":
         first, second = second, first
@@ -81,8 +82,24 @@ def written_tokens(given: int | None, samples: int | None, usual: int) -> int:
     return count(given, "max_tokens", least=1)
 
 
+def check_temperature(temperature: float, samples: int | None) -> float:
+    """A temperature that is not negative, and above 0 where several samples are drawn."""
+    if non_negative(temperature, "temperature") == 0 and (samples or 1) > 1:
+        raise ArgumentError(
+            "temperature", 0, "samples at temperature 0 are all alike; give one above 0"
+        )
+    return temperature
+
+
+def judgment(pair: Pair, protocol: str, status: Status, **fields: Any) -> Judgment:
+    """A row about a pair; the runner fills in which judge it was."""
+    return Judgment(
+        id=pair.id, judge="", protocol=protocol, status=status, label=pair.label, **fields
+    )
+
+
 @dataclass(frozen=True, slots=True)
-class Preferred:
+class OrderReading:
     """P(response_a preferred) in one order, or why there is none."""
 
     status: Status
@@ -92,7 +109,7 @@ class Preferred:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class LetterQuestions:
     """How a pairwise letter is asked for: by log probabilities, or `samples` times per order."""
 
     prompt: Prompt
@@ -105,10 +122,7 @@ class Asking:
         if self.samples is not None:
             count(self.samples, "samples", least=1)
         written_tokens(self.max_tokens, self.samples, LETTER_TOKENS)
-        if non_negative(self.temperature, "temperature") == 0 and (self.samples or 1) > 1:
-            raise ArgumentError(
-                "temperature", 0, "samples at temperature 0 are all alike; give one above 0"
-            )
+        check_temperature(self.temperature, self.samples)
 
     @property
     def wants(self) -> frozenset[type]:
@@ -117,10 +131,6 @@ class Asking:
     @property
     def per_order(self) -> int:
         return self.samples or 1
-
-    @property
-    def _written(self) -> int:
-        return written_tokens(self.max_tokens, self.samples, LETTER_TOKENS)
 
     def settings(self) -> dict[str, Any]:
         settings: dict[str, Any] = {
@@ -131,7 +141,7 @@ class Asking:
             settings |= {
                 "samples": self.samples,
                 "temperature": self.temperature,
-                "max_tokens": self._written,
+                "max_tokens": written_tokens(self.max_tokens, self.samples, LETTER_TOKENS),
             }
         return settings
 
@@ -139,17 +149,20 @@ class Asking:
         self, pair: Pair, *, values: Mapping[str, Value] | None = None, slot: str = ""
     ) -> list[Question]:
         """`per_order` questions for each order."""
-        want = LETTERS if self.samples is None else Text(self._written, self.temperature)
+        want: Choice | Text = LETTERS
+        if self.samples is not None:
+            written = written_tokens(self.max_tokens, self.samples, LETTER_TOKENS)
+            want = Text(written, self.temperature)
         asked = []
         for order in self.orders:
-            messages = fill(self.prompt, {**shown(pair, order), **(values or {})})
+            messages = fill(self.prompt, {**pair_values(pair, order), **(values or {})})
             asked += [
                 Question(messages, want, order=order, repeat=repeat, slot=slot)
                 for repeat in range(self.per_order)
             ]
         return asked
 
-    def read(self, replies: Sequence[Reply]) -> dict[Order, Preferred]:
+    def read(self, replies: Sequence[Reply]) -> dict[Order, OrderReading]:
         """The replies to `questions`, order by order."""
         k = self.per_order
         read_one = _from_logprobs if self.samples is None else _from_samples
@@ -185,29 +198,29 @@ def _letter_of_a(order: Order) -> tuple[str, str]:
     return ("A", "B") if order == "ab" else ("B", "A")
 
 
-def _from_logprobs(replies: Sequence[Reply], order: Order) -> Preferred:
+def _from_logprobs(replies: Sequence[Reply], order: Order) -> OrderReading:
     reply = replies[0]
     if reply.status not in MEASURED:
-        return Preferred(reply.status, detail=reply.error)
+        return OrderReading(reply.status, detail=reply.error)
     own, other = _letter_of_a(order)
     if reply.counts is not None:
         drawn = {letter: int(reply.counts.get(letter, 0)) for letter in ("A", "B")}
         return _share(drawn, own)
     logprobs = reply.logprobs
     if logprobs is None or own not in logprobs or other not in logprobs:
-        return Preferred("no_logprobs", detail="the reply holds no log probability of A and B")
+        return OrderReading("no_logprobs", detail="the reply holds no log probability of A and B")
     p = softmax_of_two(logprobs[own], logprobs[other])
     if not math.isfinite(p):
-        return Preferred("error", detail="the log probabilities of A and B are not numbers")
+        return OrderReading("error", detail="the log probabilities of A and B are not numbers")
     # A bound on either letter makes p a bound too, whatever status the backend gave.
     status: Status = "censored" if reply.censored else reply.status
-    return Preferred(status, p)
+    return OrderReading(status, p)
 
 
-def _from_samples(replies: Sequence[Reply], order: Order) -> Preferred:
+def _from_samples(replies: Sequence[Reply], order: Order) -> OrderReading:
     if any(reply.status == "error" for reply in replies):
         # An answer that never came can still be asked for; a share without it would differ later.
-        return Preferred("error", detail=reason(replies, "error"))
+        return OrderReading("error", detail=reason(replies, "error"))
     tally: Counter[str] = Counter()
     for reply in replies:
         if reply.status in MEASURED:
@@ -217,14 +230,56 @@ def _from_samples(replies: Sequence[Reply], order: Order) -> Preferred:
     drawn = dict(sorted(tally.items()))
     if tally["A"] + tally["B"] == 0:
         status = worst(unread(r.text) if r.status in MEASURED else r.status for r in replies)
-        told = reason(replies, status) or "no sample is A or B"
-        return Preferred(status, detail=told, drawn=drawn)
+        detail = reason(replies, status) or "no sample is A or B"
+        return OrderReading(status, detail=detail, drawn=drawn)
     own, _ = _letter_of_a(order)
     return _share(drawn, own)
 
 
-def _share(drawn: Mapping[str, int], own: str) -> Preferred:
+def _share(drawn: Mapping[str, int], own: str) -> OrderReading:
     readable = drawn.get("A", 0) + drawn.get("B", 0)
     if readable == 0:
-        return Preferred("unparsed", detail="no sample is A or B", drawn=drawn)
-    return Preferred("ok", smoothed_share(drawn.get(own, 0), readable), drawn=drawn)
+        return OrderReading("unparsed", detail="no sample is A or B", drawn=drawn)
+    return OrderReading("ok", smoothed_share(drawn.get(own, 0), readable), drawn=drawn)
+
+
+def judgment_of(
+    pair: Pair,
+    protocol: str,
+    forward: OrderReading,
+    reverse: OrderReading,
+    extra: Mapping[str, Any] | None = None,
+) -> Judgment:
+    """The row that two orders give: ok only when both are."""
+    kept = dict(extra or {})
+    if forward.drawn is not None or reverse.drawn is not None:
+        kept["samples"] = {"ab": dict(forward.drawn or {}), "ba": dict(reverse.drawn or {})}
+    status = worst([forward.status, reverse.status])
+    if status not in MEASURED or forward.p is None or reverse.p is None:
+        detail = next((o.detail for o in (forward, reverse) if o.status == status), None)
+        return judgment(pair, protocol, status, detail=detail, extra=kept)
+    p_a = (forward.p + reverse.p) / 2
+    return judgment(
+        pair,
+        protocol,
+        status,
+        p_fwd=forward.p,
+        p_rev=reverse.p,
+        p_a=p_a,
+        uncertainty=float(preference_entropy([p_a])[0]),
+        verdict=verdict(p_a),
+        detail=_detail(forward, reverse),
+        extra=kept,
+    )
+
+
+def _detail(forward: OrderReading, reverse: OrderReading) -> str | None:
+    if forward.drawn is None and reverse.drawn is None:
+        censored = [o for o, r in (("ab", forward), ("ba", reverse)) if r.status == "censored"]
+        return f"bounded by the k-th log probability: {', '.join(censored)}" if censored else None
+    parts = []
+    for order, result in (("ab", forward), ("ba", reverse)):
+        drawn = dict(result.drawn or {})
+        readable = drawn.get("A", 0) + drawn.get("B", 0)
+        parts.append(f"{order} {readable} of {sum(drawn.values())} readable")
+    return "sampled: " + ", ".join(parts)

@@ -11,47 +11,48 @@ import numpy as np
 
 from adjudge._validation import count, generator
 from adjudge.errors import ArgumentError, DataError
-from adjudge.judges.interface import Choice, Message, Prompt, Question, Reply, Text
-from adjudge.judges.parsing.letter import parse_letter
-from adjudge.judges.parsing.refusal import unread
+from adjudge.judges.interface import Choice, JudgeProtocol, Message, Prompt, Question, Text
+from adjudge.judges.parsing import parse_letter, unread
 from adjudge.judges.prompting import builtin_prompt, check_prompt, fill
 from adjudge.judges.protocols._pairwise import (
     LETTER_TOKENS,
     LETTERS,
+    PLACEHOLDERS,
+    judgment,
+    pair_values,
     reason,
     seeded_order,
-    shown,
     worst,
     written_tokens,
 )
-from adjudge.judges.protocols.preference import PLACEHOLDERS, as_pair
-from adjudge.records import MEASURED, Item, Judgment, Order, Pair, Status
+from adjudge.records import MEASURED, Judgment, Order, Pair, Reply, Status, Subject
 from adjudge.uncertainty.entropy import verdict
 
 Demonstration = tuple[Pair, Order]
 
 
-class Annotators:
+class Annotators(JudgeProtocol):
     """N personas, each of K labelled demonstrations, vote; the majority's share is the confidence.
 
-    Demonstrations come from `pool`, labelled pairs of the user, of which `pool_size` are drawn by
-    `seed`; each persona gets K of them, the same for every pair, and each demonstration is turned
+    `demonstrations` are labelled pairs of the user, of which a pool of `pool_size` is drawn by
+    `seed`; each persona gets K (`per_persona`) of it, the same for every pair, and each is turned
     around at random (SCOPE paper, B.3.3: N = 5, K = 5, 50 in the pool). p_a is the share of
     personas for response_a, uncertainty 1 minus the majority's share. One order per pair, drawn
     by `seed` and recorded. A persona without a readable vote leaves the row without a number.
 
-    A pair that is itself in the pool is refused: demonstrations from calibration or test labels
+    A pair that is itself among them is refused: demonstrations from calibration or test labels
     would show the judge its own exam.
     """
 
     name = "annotators"
+    options = ("demonstrations", "prompt", "samples", "max_tokens", "seed")
 
     def __init__(
         self,
         *,
-        pool: Iterable[Pair],
+        demonstrations: Iterable[Pair] = (),
         personas: int = 5,
-        demonstrations: int = 5,
+        per_persona: int = 5,
         pool_size: int = 50,
         seed: int = 0,
         samples: int | None = None,
@@ -64,14 +65,14 @@ class Annotators:
             raise ArgumentError("samples", samples, "every persona votes once: give 1, or none")
         self._by_text = samples is not None
         self._max_tokens = written_tokens(max_tokens, samples, LETTER_TOKENS)
-        labelled = [pair for pair in pool if pair.label in ("A", "B")]
-        k, n = (
-            count(demonstrations, "demonstrations", least=1),
-            count(personas, "personas", least=1),
-        )
+        labelled = [pair for pair in demonstrations if pair.label in ("A", "B")]
+        k, n = count(per_persona, "per_persona", least=1), count(personas, "personas", least=1)
         if len(labelled) < k:
             raise ArgumentError(
-                "pool", f"{len(labelled)} labelled pairs", f"give at least {k} with label A or B"
+                "demonstrations",
+                f"{len(labelled)} labelled pairs",
+                f"annotators need labelled pairs of yours, at least {k} with label A or B: "
+                "--demonstrations FILE",
             )
         rng = generator(self.seed)
         drawn = rng.permutation(len(labelled))[: count(pool_size, "pool_size", least=k)]
@@ -93,26 +94,26 @@ class Annotators:
         return frozenset({Text if self._by_text else Choice})
 
     def settings(self) -> Mapping[str, Any]:
-        told = hashlib.sha256()
+        digest = hashlib.sha256()
         for messages in self._openings:
             for message in messages:
-                told.update(f"{message.role}\0{message.text}\0".encode("utf-8", "surrogatepass"))
+                digest.update(f"{message.role}\0{message.text}\0".encode("utf-8", "surrogatepass"))
         return {
             "prompt_sha256": self.prompt.sha256,
             "personas": len(self.personas),
             "demonstrations": len(self.personas[0]),
             "pool": len(self._pool),
-            "personas_sha256": told.hexdigest(),
+            "personas_sha256": digest.hexdigest(),
             "seed": self.seed,
             "votes": "text" if self._by_text else "logprobs",
             **({"max_tokens": self._max_tokens} if self._by_text else {}),
         }
 
-    def questions(self, subject: Pair | Item) -> Sequence[Question]:
-        pair = as_pair(subject, self.name)
+    def questions(self, subject: Subject) -> Sequence[Question]:
+        pair = self.pair(subject)
         self._refuse_overlap(pair)
         order = seeded_order(pair.id, self.seed)
-        asked = fill(self.prompt, shown(pair, order))
+        asked = fill(self.prompt, pair_values(pair, order))
         last = tuple(message for message in asked if message.role != "system")
         want = Text(self._max_tokens) if self._by_text else LETTERS
         return [
@@ -120,33 +121,28 @@ class Annotators:
             for number, opening in enumerate(self._openings, start=1)
         ]
 
-    def judge(self, subject: Pair | Item, replies: Sequence[Reply]) -> Sequence[Judgment]:
-        pair = as_pair(subject, self.name)
+    def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Judgment]:
+        pair = self.pair(subject)
         order = seeded_order(pair.id, self.seed)
         votes = [self._vote(reply) for reply in replies]
         own = "A" if order == "ab" else "B"
         tally = Counter("A" if v == own else "B" for v in votes if v in ("A", "B"))
         extra = {"order": order, "votes": {"A": tally["A"], "B": tally["B"]}}
-        known: dict[str, Any] = {
-            "id": pair.id,
-            "judge": "",
-            "protocol": self.name,
-            "label": pair.label,
-            "extra": extra,
-        }
         bad: list[Status] = [vote for vote in votes if vote != "A" and vote != "B"]
         if bad:
-            told = (
-                reason(replies, worst(bad)) or f"{len(bad)} of {len(votes)} personas have no vote"
-            )
-            return [Judgment(status=worst(bad), detail=told, **known)]
+            status = worst(bad)
+            silent = f"{len(bad)} of {len(votes)} personas have no vote"
+            detail = reason(replies, status) or silent
+            return [judgment(pair, self.name, status, detail=detail, extra=extra)]
         p_a = tally["A"] / len(votes)
-        row = Judgment(
-            status="ok",
+        row = judgment(
+            pair,
+            self.name,
+            "ok",
             p_a=p_a,
             uncertainty=1 - max(tally.values()) / len(votes),
             verdict=verdict(p_a),
-            **known,
+            extra=extra,
         )
         return [row]
 
@@ -168,7 +164,7 @@ class Annotators:
         """The system message and the persona's comparisons, in the form of the one to come."""
         messages: list[Message] = []
         for pair, order in persona:
-            filled = fill(self.prompt, shown(pair, order))
+            filled = fill(self.prompt, pair_values(pair, order))
             messages += [m for m in filled if m.role != "system" or not messages]
             chosen = pair.label if order == "ab" else ("B" if pair.label == "A" else "A")
             messages.append(Message("assistant", (str(chosen),)))
@@ -180,7 +176,7 @@ class Annotators:
         if same:
             raise DataError(
                 "demonstrations",
-                f"pair {pair.id!r} is judged and in the pool too (same {same})",
+                f"pair {pair.id!r} is judged and a demonstration too (same {same})",
                 remedy="take demonstrations from pairs that are neither calibration nor test",
             )
 

@@ -10,23 +10,23 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adjudge.judges.interface import Data, Likelihood, Message, Question, Reply
-from adjudge.judges.protocols._pairwise import worst
-from adjudge.judges.protocols.preference import as_pair
-from adjudge.records import MEASURED, Item, Judgment, Pair
+from adjudge.judges.interface import Data, JudgeProtocol, Likelihood, Message, Question
+from adjudge.judges.protocols._pairwise import judgment, worst
+from adjudge.records import MEASURED, Judgment, Reply, Subject
 from adjudge.uncertainty import preference_entropy, verdict
 
 
-class LikelihoodProtocol:
+class LikelihoodProtocol(JudgeProtocol):
     """p_a = sigma(l_a - l_b), where l = mean over the response's tokens of log P(token | before).
 
     The mean over the response's own canonical tokens, not their sum: a sum prefers whatever is
-    shorter. The prompt stands alone in the user's turn, without a word of ours, and the response
+    shorter. The prompt is alone in the user's turn, without a word of ours, and the response
     is scored as the assistant's turn. Writes p_a only, as there is no order to swap.
 
     What it is not: calibrated. A model's fondness for its own phrasing enters as it is, so p_a is
     a score to calibrate against people, and fluent wrong answers can win.
 
+    >>> from adjudge.records import Pair
     >>> pair = Pair(id="1", prompt="2+2?", response_a="4", response_b="5")
     >>> replies = [Reply(status="ok", mean_logprob=-0.5), Reply(status="ok", mean_logprob=-2.5)]
     >>> row = LikelihoodProtocol().judge(pair, replies)[0]
@@ -41,45 +41,28 @@ class LikelihoodProtocol:
         """Nothing to choose: the prompt is the pair's own."""
         return {"normalised": "mean over response tokens"}
 
-    def questions(self, subject: Pair | Item) -> Sequence[Question]:
+    def questions(self, subject: Subject) -> Sequence[Question]:
         """One question per response; `slot` says whose."""
-        pair = as_pair(subject, self.name)
+        pair = self.pair(subject)
         asked = (Message("user", (Data(pair.prompt),)),)
         return (
             Question(asked, Likelihood(Data(pair.response_a)), slot="a"),
             Question(asked, Likelihood(Data(pair.response_b)), slot="b"),
         )
 
-    def judge(self, subject: Pair | Item, replies: Sequence[Reply]) -> Sequence[Judgment]:
+    def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Judgment]:
         """The row of one pair from the two mean log probabilities."""
-        pair = as_pair(subject, self.name)
+        pair = self.pair(subject)
         reply_a, reply_b = replies
         status = worst([reply_a.status, reply_b.status])
         l_a, l_b = reply_a.mean_logprob, reply_b.mean_logprob
         if status not in MEASURED or l_a is None or l_b is None:
-            return (
-                Judgment(
-                    id=pair.id,
-                    judge="",
-                    protocol=self.name,
-                    status=status if status not in MEASURED else "no_logprobs",
-                    detail=_why(replies),
-                    label=pair.label,
-                ),
-            )
+            missing = status if status not in MEASURED else "no_logprobs"
+            return [judgment(pair, self.name, missing, detail=_why(replies))]
         p_a = _sigmoid(l_a - l_b)
-        return (
-            Judgment(
-                id=pair.id,
-                judge="",
-                protocol=self.name,
-                status=status,
-                p_a=p_a,
-                uncertainty=float(preference_entropy([p_a])[0]),
-                verdict=verdict(p_a),
-                label=pair.label,
-            ),
-        )
+        doubt = float(preference_entropy([p_a])[0])
+        row = judgment(pair, self.name, status, p_a=p_a, uncertainty=doubt, verdict=verdict(p_a))
+        return [row]
 
 
 def _sigmoid(x: float) -> float:
@@ -89,9 +72,9 @@ def _sigmoid(x: float) -> float:
 
 
 def _why(replies: Sequence[Reply]) -> str | None:
-    said = [
+    parts = [
         f"response_{side}: {reply.error or reply.status}"
         for side, reply in zip("ab", replies, strict=True)
         if reply.status not in MEASURED or reply.mean_logprob is None
     ]
-    return "; ".join(said) or None
+    return "; ".join(parts) or None

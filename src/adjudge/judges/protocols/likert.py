@@ -6,15 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adjudge._validation import count, non_negative
-from adjudge.errors import ArgumentError
-from adjudge.judges.criteria import SUMMARY, Criterion, checked_criteria
-from adjudge.judges.interface import Choice, Data, Prompt, Question, Reply, Text
-from adjudge.judges.parsing.refusal import unread
-from adjudge.judges.parsing.score import parse_score
+from adjudge._validation import count
+from adjudge.judges.criteria import SUMMARY, Criterion, check_criteria
+from adjudge.judges.interface import Choice, Data, JudgeProtocol, Prompt, Question, Text
+from adjudge.judges.parsing import parse_score, unread
 from adjudge.judges.prompting import builtin_prompt, check_prompt, fill
-from adjudge.judges.protocols._pairwise import reason, worst, written_tokens
-from adjudge.records import MEASURED, Item, Pair, Score, Status
+from adjudge.judges.protocols._pairwise import check_temperature, reason, worst, written_tokens
+from adjudge.records import MEASURED, Reply, Score, Status, Subject
 
 LOW, HIGH = 1, 5
 DIGITS = Choice(tuple(str(score) for score in range(LOW, HIGH + 1)))
@@ -22,7 +20,7 @@ WORDS = {1: "very poor", 2: "poor", 3: "fair", 4: "good", 5: "excellent"}
 _SCORE_TOKENS = 12
 
 
-class Likert:
+class Likert(JudgeProtocol):
     """One row per criterion: a score from 1 to 5, with the probability of each where there is one.
 
     With log probabilities one question per criterion is asked: score_probs is the softmax over
@@ -31,7 +29,7 @@ class Likert:
     ones, all of them are kept in `extra`, and score_probs stays empty: a few draws are no
     distribution.
 
-    >>> from adjudge.judges.interface import Reply
+    >>> from adjudge.records import Item, Reply
     >>> item = Item(id="1", prompt="article", response="summary")
     >>> one = Likert(criteria=SUMMARY[:1])
     >>> reply = Reply(status="ok", logprobs={d: -abs(int(d) - 4.0) for d in "12345"})
@@ -41,6 +39,8 @@ class Likert:
     """
 
     name = "likert"
+    options = ("criteria", "prompt", "samples", "max_tokens")
+    subjects = "items"
 
     def __init__(
         self,
@@ -51,16 +51,12 @@ class Likert:
         max_tokens: int | None = None,
         prompt: Prompt | None = None,
     ) -> None:
-        self.criteria = checked_criteria(criteria)
+        self.criteria = check_criteria(criteria)
         self.samples = None if samples is None else count(samples, "samples", least=1)
         default = 0.0 if samples == 1 else 1.0
-        self.temperature = (
-            default if temperature is None else non_negative(temperature, "temperature")
+        self.temperature = check_temperature(
+            default if temperature is None else temperature, samples
         )
-        if self.temperature == 0 and (samples or 1) > 1:
-            raise ArgumentError(
-                "temperature", 0, "samples at temperature 0 are all alike; give one above 0"
-            )
         self.max_tokens = written_tokens(max_tokens, samples, _SCORE_TOKENS)
         self.prompt = check_prompt(
             prompt or builtin_prompt("likert"),
@@ -87,8 +83,8 @@ class Likert:
             }
         return settings
 
-    def questions(self, subject: Pair | Item) -> Sequence[Question]:
-        item = _as_item(subject)
+    def questions(self, subject: Subject) -> Sequence[Question]:
+        item = self.item(subject)
         want = DIGITS if self.samples is None else Text(self.max_tokens, self.temperature)
         asked = []
         for criterion in self.criteria:
@@ -107,8 +103,8 @@ class Likert:
             ]
         return asked
 
-    def judge(self, subject: Pair | Item, replies: Sequence[Reply]) -> Sequence[Score]:
-        item, k = _as_item(subject), self.samples or 1
+    def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Score]:
+        item, k = self.item(subject), self.samples or 1
         rows = []
         for number, criterion in enumerate(self.criteria):
             own = replies[number * k : (number + 1) * k]
@@ -139,8 +135,8 @@ class Likert:
         extra = {"repeats": scores} if len(scores) > 1 else {}
         if not readable:
             status = worst(unread(r.text) if r.status in MEASURED else r.status for r in replies)
-            told = reason(replies, status) or f"no whole number from {LOW} to {HIGH}"
-            return {"status": status, "detail": told, "extra": extra}
+            why = reason(replies, status) or f"no whole number from {LOW} to {HIGH}"
+            return {"status": status, "detail": why, "extra": extra}
         detail = f"mean of {len(readable)} of {len(scores)} samples" if len(scores) > 1 else None
         mean = math.fsum(readable) / len(readable)
         return {"status": "ok", "judge_score": mean, "detail": detail, "extra": extra}
@@ -168,9 +164,3 @@ def _from_digits(reply: Reply) -> dict[str, Any]:
         "score_probs": tuple(weight / total for weight in weights),
         "detail": f"bounded by the k-th log probability: {bounded}" if bounded else None,
     }
-
-
-def _as_item(subject: Pair | Item) -> Item:
-    if not isinstance(subject, Item):
-        raise ArgumentError("subject", subject, "likert scores single responses; give Item rows")
-    return subject

@@ -5,25 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adjudge.errors import ArgumentError
-from adjudge.judges.interface import Prompt, Question, Reply
+from adjudge.judges.interface import JudgeProtocol, Prompt, Question
 from adjudge.judges.prompting import builtin_prompt, check_prompt
-from adjudge.judges.protocols._pairwise import Asking, Preferred, worst
-from adjudge.records import MEASURED, Item, Judgment, Pair
-from adjudge.uncertainty import preference_entropy
-from adjudge.uncertainty.entropy import verdict
-
-PLACEHOLDERS = ("prompt", "response_a", "response_b")
+from adjudge.judges.protocols._pairwise import PLACEHOLDERS, LetterQuestions, judgment_of
+from adjudge.records import Judgment, Reply, Subject
 
 
-def as_pair(subject: Pair | Item, protocol: str) -> Pair:
-    """The subject, which must be a pair."""
-    if not isinstance(subject, Pair):
-        raise ArgumentError("subject", subject, f"{protocol} compares pairs; give Pair rows")
-    return subject
-
-
-class Preference:
+class Preference(JudgeProtocol):
     """Asks for one letter with response_a shown first, then with response_a shown second.
 
     p_fwd and p_rev are softmaxes over the two letters alone, both about response_a;
@@ -32,7 +20,7 @@ class Preference:
     that often per order instead, for judges that give no log probabilities: p is then
     (r + 1/2) / (k + 1), and the row's `extra` holds what was drawn.
 
-    >>> from adjudge.judges.interface import Reply
+    >>> from adjudge.records import Pair, Reply
     >>> pair = Pair(id="1", prompt="2+2?", response_a="4", response_b="5")
     >>> first = Reply(status="ok", logprobs={"A": -0.1, "B": -2.4})
     >>> second = Reply(status="ok", logprobs={"A": -2.4, "B": -0.1})
@@ -42,6 +30,7 @@ class Preference:
     """
 
     name = "preference"
+    options = ("prompt", "samples", "max_tokens")
 
     def __init__(
         self,
@@ -52,7 +41,7 @@ class Preference:
         max_tokens: int | None = None,
     ) -> None:
         chosen = prompt or builtin_prompt("preference")
-        self.asking = Asking(
+        self.letters = LetterQuestions(
             check_prompt(chosen, required=PLACEHOLDERS),
             samples=samples,
             temperature=temperature,
@@ -62,67 +51,15 @@ class Preference:
     @property
     def wants(self) -> frozenset[type]:
         """Choice, or Text when the letters are sampled."""
-        return self.asking.wants
+        return self.letters.wants
 
     def settings(self) -> Mapping[str, Any]:
-        return self.asking.settings()
+        return self.letters.settings()
 
-    def questions(self, subject: Pair | Item) -> Sequence[Question]:
-        return self.asking.questions(as_pair(subject, self.name))
+    def questions(self, subject: Subject) -> Sequence[Question]:
+        return self.letters.questions(self.pair(subject))
 
-    def judge(self, subject: Pair | Item, replies: Sequence[Reply]) -> Sequence[Judgment]:
-        pair = as_pair(subject, self.name)
-        orders = self.asking.read(replies)
+    def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Judgment]:
+        pair = self.pair(subject)
+        orders = self.letters.read(replies)
         return [judgment_of(pair, self.name, orders["ab"], orders["ba"])]
-
-
-def judgment_of(
-    pair: Pair,
-    protocol: str,
-    forward: Preferred,
-    reverse: Preferred,
-    extra: Mapping[str, Any] | None = None,
-) -> Judgment:
-    """The row that two orders give: ok only when both are."""
-    kept = dict(extra or {})
-    if forward.drawn is not None or reverse.drawn is not None:
-        kept["samples"] = {"ab": dict(forward.drawn or {}), "ba": dict(reverse.drawn or {})}
-    status = worst([forward.status, reverse.status])
-    if status not in MEASURED or forward.p is None or reverse.p is None:
-        detail = next((o.detail for o in (forward, reverse) if o.status == status), None)
-        return Judgment(
-            id=pair.id,
-            judge="",
-            protocol=protocol,
-            status=status,
-            detail=detail,
-            label=pair.label,
-            extra=kept,
-        )
-    p_a = (forward.p + reverse.p) / 2
-    return Judgment(
-        id=pair.id,
-        judge="",
-        protocol=protocol,
-        status=status,
-        p_fwd=forward.p,
-        p_rev=reverse.p,
-        p_a=p_a,
-        uncertainty=float(preference_entropy([p_a])[0]),
-        verdict=verdict(p_a),
-        detail=_detail(forward, reverse),
-        label=pair.label,
-        extra=kept,
-    )
-
-
-def _detail(forward: Preferred, reverse: Preferred) -> str | None:
-    if forward.drawn is None and reverse.drawn is None:
-        censored = [o for o, r in (("ab", forward), ("ba", reverse)) if r.status == "censored"]
-        return f"bounded by the k-th log probability: {', '.join(censored)}" if censored else None
-    told = []
-    for order, result in (("ab", forward), ("ba", reverse)):
-        drawn = dict(result.drawn or {})
-        readable = drawn.get("A", 0) + drawn.get("B", 0)
-        told.append(f"{order} {readable} of {sum(drawn.values())} readable")
-    return "sampled: " + ", ".join(told)

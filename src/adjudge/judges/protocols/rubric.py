@@ -7,33 +7,39 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adjudge._validation import count
-from adjudge.judges.criteria import RUBRIC, Criterion, checked_criteria
-from adjudge.judges.interface import Prompt, Question, Reply, Text
-from adjudge.judges.parsing.refusal import unread
-from adjudge.judges.parsing.rubric import Scores, parse_rubric
+from adjudge.judges.criteria import RUBRIC, Criterion, check_criteria
+from adjudge.judges.interface import JudgeProtocol, Prompt, Question, Text
+from adjudge.judges.parsing import Scores, parse_rubric, unread
 from adjudge.judges.prompting import builtin_prompt, check_prompt, fill
-from adjudge.judges.protocols._pairwise import BOTH_ORDERS, reason, shown, worst
-from adjudge.judges.protocols.preference import PLACEHOLDERS, as_pair
-from adjudge.records import MEASURED, Item, Judgment, Pair, Status
+from adjudge.judges.protocols._pairwise import (
+    BOTH_ORDERS,
+    PLACEHOLDERS,
+    judgment,
+    pair_values,
+    reason,
+    worst,
+)
+from adjudge.records import MEASURED, Judgment, Pair, Reply, Status, Subject
 from adjudge.uncertainty.entropy import verdict
 
 LOW, HIGH = 1, 10
 _WINNERS = {"A": "model_a", "B": "model_b", None: "tie"}
 
 
-class Rubric:
+class Rubric(JudgeProtocol):
     """s = mean over criteria and both orders of score(response_a) - score(response_b).
 
     If s changes sign when the answers change places the row is a tie: no verdict. p_a here is s
     placed on [0, 1] in a straight line, p_a = 1/2 + s/18, and uncertainty 1 - |s|/9: an order of
     doubt, not a probability; `rank` turns score differences into calibrated ones. The scores,
-    averaged over the orders, stand in `extra` as scores_a and scores_b, so that the file of
+    averaged over the orders, are in `extra` as scores_a and scores_b, so that the file of
     judgments is a file of battles too; `winner` there is the human label, `judge_winner` ours.
     The first complete JSON object of a reply counts; one criterion missing and the row has no
     number.
     """
 
     name = "rubric"
+    options = ("criteria", "prompt", "max_tokens")
     wants: frozenset[type] = frozenset({Text})
 
     def __init__(
@@ -43,7 +49,7 @@ class Rubric:
         max_tokens: int = 512,
         prompt: Prompt | None = None,
     ) -> None:
-        self.criteria = checked_criteria(criteria)
+        self.criteria = check_criteria(criteria)
         self.max_tokens = count(max_tokens, "max_tokens", least=1)
         self.prompt = check_prompt(
             prompt or builtin_prompt("rubric"),
@@ -54,7 +60,7 @@ class Rubric:
         # Not JSON on purpose: a judge that repeats the prompt has not given a score.
         side = "{" + ", ".join(f'"{name}": <score>' for name in names) + "}"
         self._words = {
-            "criteria": "\n\n".join(criterion.described() for criterion in self.criteria),
+            "criteria": "\n\n".join(criterion.describe() for criterion in self.criteria),
             "format": f'{{"A": {side}, "B": {side}}}',
         }
         self._want = Text(self.max_tokens, json_schema=_schema(names))
@@ -67,28 +73,24 @@ class Rubric:
             "max_tokens": self.max_tokens,
         }
 
-    def questions(self, subject: Pair | Item) -> Sequence[Question]:
-        pair = as_pair(subject, self.name)
+    def questions(self, subject: Subject) -> Sequence[Question]:
+        pair = self.pair(subject)
         return [
-            Question(fill(self.prompt, {**shown(pair, order), **self._words}), self._want, order)
+            Question(
+                fill(self.prompt, {**pair_values(pair, order), **self._words}), self._want, order
+            )
             for order in BOTH_ORDERS
         ]
 
-    def judge(self, subject: Pair | Item, replies: Sequence[Reply]) -> Sequence[Judgment]:
-        pair = as_pair(subject, self.name)
-        known: dict[str, Any] = {
-            "id": pair.id,
-            "judge": "",
-            "protocol": self.name,
-            "label": pair.label,
-        }
+    def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Judgment]:
+        pair = self.pair(subject)
         read = [self._read(reply) for reply in replies]
         states: list[Status] = [status for status, _ in read]
         status = worst(states)
         if status not in MEASURED:
-            told = next((str(what) for state, what in read if state == status), None)
-            detail = reason(replies, status) or told
-            return [Judgment(status=status, detail=detail, extra=_votes(pair), **known)]
+            words = next((str(what) for state, what in read if state == status), None)
+            detail = reason(replies, status) or words
+            return [judgment(pair, self.name, status, detail=detail, extra=_votes(pair))]
         first, second = (what for _, what in read)
         forward_a, forward_b = first
         reverse_b, reverse_a = second
@@ -110,14 +112,15 @@ class Rubric:
             "scores_a": scores_a,
             "scores_b": scores_b,
         }
-        row = Judgment(
-            status="ok",
+        row = judgment(
+            pair,
+            self.name,
+            "ok",
             p_a=p_a,
             uncertainty=1 - abs(2 * p_a - 1),
             verdict=named,
             detail="the difference changes sign with the order: a tie" if tie else None,
             extra=extra,
-            **known,
         )
         return [row]
 

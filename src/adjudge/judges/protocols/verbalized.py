@@ -6,17 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from adjudge._validation import count, one_of
-from adjudge.judges.interface import Prompt, Question, Reply, Text
-from adjudge.judges.parsing.confidence import parse_claim
-from adjudge.judges.parsing.refusal import unread
+from adjudge.judges.interface import JudgeProtocol, Prompt, Question, Text
+from adjudge.judges.parsing import parse_claim, unread
 from adjudge.judges.prompting import builtin_prompt, check_prompt, fill
-from adjudge.judges.protocols._pairwise import seeded_order, shown
-from adjudge.judges.protocols.preference import PLACEHOLDERS, as_pair
-from adjudge.records import MEASURED, Item, Judgment, Order, Pair
+from adjudge.judges.protocols._pairwise import PLACEHOLDERS, judgment, pair_values, seeded_order
+from adjudge.records import MEASURED, Judgment, Order, Pair, Reply, Subject
 from adjudge.uncertainty.entropy import verdict
 
 
-class Verbalized:
+class Verbalized(JudgeProtocol):
     """One reply with a verdict and a confidence c in [0, 1] (SCOPE paper, B.3.3).
 
     uncertainty = 1 - c. The scale given to the judge runs from a pure guess (0) to certainty (1),
@@ -25,7 +23,7 @@ class Verbalized:
     `seed` and recorded; `order` fixes it. The number is what the judge claims, not what it earns:
     judges claim 0.8 to 1.0 almost always.
 
-    >>> from adjudge.judges.interface import Reply
+    >>> from adjudge.records import Reply
     >>> pair = Pair(id="1", prompt="2+2?", response_a="4", response_b="5")
     >>> reply = Reply(status="ok", text="Verdict: A\\nConfidence: 0.8")
     >>> row = Verbalized(order="ab").judge(pair, [reply])[0]
@@ -34,6 +32,7 @@ class Verbalized:
     """
 
     name = "verbalized"
+    options = ("prompt", "max_tokens", "seed")
     wants: frozenset[type] = frozenset({Text})
 
     def __init__(
@@ -57,38 +56,32 @@ class Verbalized:
             "max_tokens": self.max_tokens,
         }
 
-    def questions(self, subject: Pair | Item) -> Sequence[Question]:
-        pair = as_pair(subject, self.name)
+    def questions(self, subject: Subject) -> Sequence[Question]:
+        pair = self.pair(subject)
         order = self._order(pair)
-        messages = fill(self.prompt, shown(pair, order))
+        messages = fill(self.prompt, pair_values(pair, order))
         return [Question(messages, Text(self.max_tokens), order=order)]
 
-    def judge(self, subject: Pair | Item, replies: Sequence[Reply]) -> Sequence[Judgment]:
-        pair, reply = as_pair(subject, self.name), replies[0]
+    def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Judgment]:
+        pair, reply = self.pair(subject), replies[0]
         order = self._order(pair)
-        known: dict[str, Any] = {
-            "id": pair.id,
-            "judge": "",
-            "protocol": self.name,
-            "label": pair.label,
-        }
+        extra: dict[str, Any] = {"order": order}
         if reply.status not in MEASURED:
-            row = Judgment(status=reply.status, detail=reply.error, extra={"order": order}, **known)
-            return [row]
+            return [judgment(pair, self.name, reply.status, detail=reply.error, extra=extra)]
         claim = parse_claim(reply.text)
         if claim is None:
-            told = "no verdict with a confidence between 0.0 and 1.0"
-            row = Judgment(status=unread(reply.text), detail=told, extra={"order": order}, **known)
-            return [row]
+            detail = "no verdict with a confidence between 0.0 and 1.0"
+            return [judgment(pair, self.name, unread(reply.text), detail=detail, extra=extra)]
         for_a = claim.letter == ("A" if order == "ab" else "B")
         p_a = (1 + claim.confidence) / 2 if for_a else (1 - claim.confidence) / 2
-        row = Judgment(
-            status="ok",
+        row = judgment(
+            pair,
+            self.name,
+            "ok",
             p_a=p_a,
             uncertainty=1 - claim.confidence,
             verdict=verdict(p_a),
-            extra={"order": order, "confidence": claim.confidence},
-            **known,
+            extra={**extra, "confidence": claim.confidence},
         )
         return [row]
 

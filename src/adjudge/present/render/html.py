@@ -121,7 +121,7 @@ def _block(block: Block, prefix: str) -> str:
         case Table():
             return _table(block)
         case Figure():
-            return _figure(block, prefix)
+            return _figure(block, prefix) if block.on_page else ""
         case Heading():
             return f"<h4>{_text(block.text)}</h4>"
         case Sides():

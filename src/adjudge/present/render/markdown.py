@@ -58,7 +58,7 @@ def _block(block: Block) -> list[str]:
             caption = [_text(block.caption), ""] if block.caption else []
             return [*caption, *_table(block.columns, block.rows), ""]
         case Figure():
-            return [f"_{_text(block.caption)}_", ""]
+            return [f"_{_text(block.caption)}_", ""] if block.on_page else []
         case Heading():
             return [f"#### {_text(block.text)}", ""]
         case Sides():

@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterable, Sequence
 
 from rich import box
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -51,15 +51,44 @@ def _block(block: Block) -> RenderableType | None:
         case Facts():
             return _facts(block)
         case Table():
-            return rich_table(
-                block.columns, block.rows, title=block.caption, text_columns=block.text_columns
-            )
+            return _FittedTable(block)
         case Note():
             return Group(*(Text(safe(line), style=_STYLES[block.tone]) for line in block.lines))
         case Heading():
             return Text(safe(block.text), style="bold")
         case Figure() | Sides():
             return None
+
+
+class _FittedTable:
+    """A table that leaves out optional columns where the console is too narrow for all of them."""
+
+    def __init__(self, block: Table) -> None:
+        self._block = block
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        endless = options.update(width=10_000)
+        without: list[str] = []
+        table = self._table(without)
+        for name in self._block.optional:
+            if console.measure(table, options=endless).maximum <= options.max_width:
+                break
+            without.append(name)
+            table = self._table(without)
+        yield table
+        if without:
+            yield Text(f"no room here for {', '.join(without)}: see --json or the report")
+
+    def _table(self, without: Sequence[str]) -> RichTable:
+        block = self._block
+        words = block.text_columns
+        kept = [at for at, name in enumerate(block.columns) if at < words or name not in without]
+        return rich_table(
+            [block.columns[at] for at in kept],
+            [[row[at] for at in kept] for row in block.rows],
+            title=block.caption,
+            text_columns=words,
+        )
 
 
 def _facts(block: Facts) -> RichTable:

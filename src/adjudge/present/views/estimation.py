@@ -1,11 +1,397 @@
-"""The rate to report: the views of what estimation returns."""
+"""The rate to report: corrected rates with their intervals, differences, plans for labels."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import combinations
+from typing import TypeVar
 
+from adjudge.present.blocks import Block, Fact, Facts, Figure, Heading, Headline, Note, Table, Tone
+from adjudge.present.figures.estimation import (
+    class_figure,
+    difference_figure,
+    estimate_figure,
+    group_figure,
+    plan_figure,
+)
+from adjudge.present.text import DASH, count, interval, left_out, level, number, signed
 from adjudge.present.views import View
 from adjudge.results.base import Result
+from adjudge.results.estimation import (
+    ClassEstimate,
+    Estimate,
+    GroupedEstimate,
+    LabelShift,
+    RateDifference,
+    RatePlan,
+)
 
 TITLE = "The rate to report"
-VIEWS: Mapping[type[Result], View] = {}
+#: So many rates fit into a sentence; more are counted, and are in the table.
+_IN_A_SENTENCE = 4
+T = TypeVar("T")
+
+
+def view_estimate(one: Estimate) -> list[Block]:
+    """The rate first, then the judge alone, how good the judge is, and the other methods."""
+    shift = [] if one.label_shift is None else [f"label shift: {one.label_shift.explanation}"]
+    return [
+        _estimate_headline(one),
+        *_warnings(one.warnings),
+        _estimate_facts(one),
+        Note([*_method(one.why, one.assumptions), *shift, *left_out(one.dropped)]),
+        *_alternatives(one),
+        Figure(
+            "rates",
+            partial(estimate_figure, one),
+            f"All methods on the same rows, with {level(one.confidence_level)} intervals; this "
+            f"result is by {one.method}.",
+        ),
+    ]
+
+
+def _estimate_headline(one: Estimate) -> Headline:
+    if one.estimate is None:
+        known = "" if one.low is None else f"; {_range(one)}"
+        text = f"no {one.method} estimate: {one.reason}{known}"
+        return Headline(_sentence(one.group, text), tone="bad")
+    rate = f"{_name(one.method)} {number(one.estimate)}, {_range(one)}"
+    text = _sentence(one.group, f"{rate} ({one.method}, {one.interval})")
+    if one.ruled_out:
+        return Headline(text, "Do not report it: read the warning about label shift.", tone="bad")
+    if one.method == "naive":
+        return Headline(text, "The judge's errors are in it: label some rows to correct it.")
+    action = "Report it with its interval"
+    if one.method != "human-only" and one.naive is not None:
+        action += f"; the naive judge rate, {number(one.naive)}, includes the judge's errors"
+    return Headline(text, f"{action}.")
+
+
+def _name(method: str) -> str:
+    return {"naive": "naive judge rate", "human-only": "human rate"}.get(method, "corrected rate")
+
+
+def _sentence(group: str | None, text: str) -> str:
+    return text[:1].upper() + text[1:] if group is None else f"{group}: {text}"
+
+
+def _range(one: Estimate | RateDifference) -> str:
+    return f"{_said(one)} interval {interval(one.low, one.high)}"
+
+
+def _said(one: Estimate | GroupedEstimate | RateDifference) -> str:
+    """The level of its intervals, by name where they are the judge's own."""
+    return ("naive " if one.method == "naive" else "") + level(one.confidence_level)
+
+
+def _number(value: float | None, low: float | None, high: float | None) -> str:
+    return f"{number(value)} {interval(low, high)}"
+
+
+def _estimate_facts(one: Estimate) -> Facts:
+    tone: Tone = "bad" if one.estimate is None or one.ruled_out else "good"
+    note = "" if one.low is None else _range(one)
+    facts = [Fact(_name(one.method), number(one.estimate), note, tone=tone)]
+    if one.method != "naive":
+        ends = interval(one.naive_low, one.naive_high)
+        note = f"naive {_said(one)} interval {ends}: it ignores the judge's errors"
+        facts.append(Fact(_name("naive"), number(one.naive), "" if one.naive is None else note))
+    for name, value, low, high in (
+        ("sensitivity", one.sensitivity, one.sensitivity_low, one.sensitivity_high),
+        ("specificity", one.specificity, one.specificity_low, one.specificity_high),
+    ):
+        if value is not None:
+            facts.append(Fact(name, number(value), "" if low is None else interval(low, high)))
+    classes = f"{one.n_calibration_positive:,} positive, {one.n_calibration_negative:,} negative"
+    facts.append(Fact("human labels", number(one.n_calibration), classes))
+    return Facts([*facts, Fact("test rows", number(one.n_test))])
+
+
+def _alternatives(one: Estimate) -> list[Block]:
+    if not one.alternatives:
+        return []
+    table = _table(
+        one.alternatives,
+        ("method", lambda other: other.method + " (ruled out)" * other.ruled_out),
+        ("assumes", lambda other: other.reason or other.assumption),
+        ("rate", lambda other: number(other.estimate)),
+        (f"{level(one.confidence_level)} interval", lambda other: interval(other.low, other.high)),
+    )
+    caption = "The other methods on the same rows, for comparison only"
+    return [replace(table, caption=caption, text_columns=2)]
+
+
+def _table(rows: Sequence[T], *columns: tuple[str, Callable[[T], str]]) -> Table:
+    """A table by its columns: the name of each, and what it shows of a row."""
+    names, cells = zip(*columns, strict=True)
+    return Table(names, [tuple(cell(row) for cell in cells) for row in rows])
+
+
+def _method(why: str, assumptions: Sequence[str]) -> list[str]:
+    return [f"method: {why}", *(f"assumes: {text}" for text in assumptions)]
+
+
+def _warnings(warnings: Sequence[str]) -> list[Block]:
+    return [Note([f"warning: {text}" for text in warnings], tone="bad")] if warnings else []
+
+
+def view_groups(result: GroupedEstimate) -> list[Block]:
+    """A row for each group, or a table of classes for each."""
+    rates = [one for one in result.groups if isinstance(one, Estimate)]
+    classes = [one for one in result.groups if isinstance(one, ClassEstimate)]
+    blocks: list[Block] = [_group_headline(result, rates), *_warnings(result.all_warnings)]
+    if rates:
+        blocks.append(_rate_table(rates, result.by, pooled=result.pooled))
+    for one in classes:
+        blocks += [Heading(str(one.group)), _class_table(one)]
+    first = result.groups[0]
+    shifted = [str(one.group) for one in rates if one.label_shift and one.label_shift.rules_out]
+    notes = [f"{one.group}: {one.reason}" for one in result.groups if one.reason is not None]
+    if shifted:
+        notes.append(
+            f"label shift in {', '.join(shifted)}: human-only, difference, conditional and ppi++ "
+            "are ruled out there"
+        )
+    blocks.append(Note([*notes, *_method(first.why, first.assumptions), *left_out(result.dropped)]))
+    if rates:
+        caption = (
+            f"The {_name(result.method)} and the judge alone by {result.by}, with "
+            f"{level(result.confidence_level)} intervals."
+        )
+        blocks.append(Figure("rates", partial(group_figure, result), caption))
+    return blocks
+
+
+def _group_headline(result: GroupedEstimate, rates: Sequence[Estimate]) -> Headline:
+    what = f"{_name(result.method)}s" if rates else "class shares"
+    estimated = [one for one in rates if one.estimated]
+    given = len(result.groups) - len(result.refused)
+    if estimated and len(estimated) == given <= _IN_A_SENTENCE:
+        shown = (f"{one.group} {_number(one.estimate, one.low, one.high)}" for one in estimated)
+        text = f"{what} by {result.by}, {_said(result)} intervals: {', '.join(shown)}"
+    else:
+        text = f"{what} for {given} of {count(len(result.groups), 'value')} of {result.by}"
+    text = _sentence(None, text)
+    if result.refused:
+        without = ", ".join(result.refused)
+        return Headline(text, f"No estimate for {without}: the reasons are below.", tone="bad")
+    if any(_overlap(a, b) for a, b in combinations(estimated, 2)):
+        return Headline(
+            text,
+            "Overlapping intervals do not settle a difference: --compare A B (compare=) gives the "
+            "interval of the difference, paired by --cluster.",
+        )
+    return Headline(text)
+
+
+def _overlap(a: Estimate, b: Estimate) -> bool:
+    if a.low is None or a.high is None or b.low is None or b.high is None:
+        return False
+    return a.low <= b.high and b.low <= a.high
+
+
+def _rate_table(rates: Sequence[Estimate], by: str, *, pooled: bool) -> Table:
+    """A line for each estimate; a narrow terminal keeps names, rates and their intervals."""
+    said = level(rates[0].confidence_level)
+    columns: list[tuple[str, Callable[[Estimate], str]]] = [
+        (by, lambda one: str(one.group)),
+        ("rate", lambda one: number(one.estimate)),
+        (f"{said} interval", lambda one: interval(one.low, one.high) + " !" * bool(one.warnings)),
+        ("naive rate", lambda one: number(one.naive)),
+        (f"naive {said} interval", lambda one: interval(one.naive_low, one.naive_high)),
+        ("sensitivity", lambda one: number(one.sensitivity)),
+        ("specificity", lambda one: number(one.specificity)),
+        (
+            "labels +/-",
+            lambda one: f"{one.n_calibration_positive:,}/{one.n_calibration_negative:,}",
+        ),
+        ("test rows", lambda one: number(one.n_test)),
+    ]
+    optional = (4, 8, 6, 5, 7, 3)
+    names = [columns[at][0] for at in optional]
+    if all(one.sensitivity is None and one.specificity is None for one in rates):
+        del columns[5:7]
+    marks = " (!: read the warning)" if any(one.warnings for one in rates) else ""
+    labels = "labels of all groups pooled" if pooled else "each with its own labels"
+    caption = f"{rates[0].method}, {rates[0].interval}, {labels}{marks}"
+    return replace(_table(rates, *columns), caption=caption, optional=names)
+
+
+def view_classes(one: ClassEstimate) -> list[Block]:
+    """A row for each class."""
+    return [
+        _class_headline(one),
+        *_warnings(one.warnings),
+        _class_table(one),
+        Note([*_method(one.why, one.assumptions), *left_out(one.dropped)]),
+        Figure(
+            "shares",
+            partial(class_figure, one),
+            f"Corrected and naive share of each class, with {level(one.confidence_level)} "
+            "intervals of the corrected ones.",
+        ),
+    ]
+
+
+def _class_headline(one: ClassEstimate) -> Headline:
+    if one.reason is not None:
+        text = f"no {one.method} estimate: {one.reason}"
+        return Headline(_sentence(one.group, text), tone="bad")
+    text = f"class shares by {one.method}, {level(one.confidence_level)} intervals"
+    if len(one.classes) <= _IN_A_SENTENCE:
+        shown = (f"{c.label} {_number(c.estimate, c.low, c.high)}" for c in one.classes)
+        text += f": {', '.join(shown)}"
+    return Headline(_sentence(one.group, text))
+
+
+def _class_table(one: ClassEstimate) -> Table:
+    table = _table(
+        one.classes,
+        ("class", lambda c: c.label),
+        ("share", lambda c: number(c.estimate)),
+        (f"{level(one.confidence_level)} interval", lambda c: interval(c.low, c.high)),
+        ("naive share", lambda c: number(c.naive)),
+        ("recall", lambda c: number(c.recall)),
+        ("labels", lambda c: number(c.n_calibration)),
+    )
+    caption = f"{count(one.n_calibration, 'human label')}, {count(one.n_test, 'test row')}"
+    if one.condition_number is not None:
+        caption += f"; condition number of the confusion matrix {number(one.condition_number, 2)}"
+    return replace(table, caption=caption)
+
+
+def view_difference(result: RateDifference) -> list[Block]:
+    """The difference and whether its interval excludes zero, then the two rates."""
+    errors = "" if result.naive is None else "it includes the judge's errors"
+    facts = [Fact("naive difference", signed(result.naive), errors)]
+    if result.standard_error is not None and result.unpaired_standard_error is not None:
+        paired = (
+            f"{number(result.unpaired_standard_error, 4)} if the pairing were ignored "
+            f"({result.shared_clusters:,} of {count(result.clusters, 'cluster')} hold rows of both)"
+        )
+        note = paired if result.clusters else ""
+        facts.append(Fact("standard error", number(result.standard_error, 4), note))
+    return [
+        _difference_headline(result),
+        *_warnings(result.warnings),
+        Facts(facts),
+        _rate_table((result.estimate_a, result.estimate_b), "group", pooled=result.pooled),
+        Note([*(f"assumes: {text}" for text in result.assumptions), *left_out(result.dropped)]),
+        Figure(
+            "difference",
+            partial(difference_figure, result),
+            "The two rates above, their difference below, with "
+            f"{level(result.confidence_level)} intervals.",
+        ),
+    ]
+
+
+def _difference_headline(result: RateDifference) -> Headline:
+    if result.estimate is None:
+        return Headline(f"No difference of {result.a} and {result.b}: {result.reason}", tone="bad")
+    text = f"{result.a} minus {result.b}: {signed(result.estimate)}, {_range(result)}"
+    if result.excludes_zero:
+        return Headline(f"{text}, excludes zero", "The rates differ at this confidence level.")
+    return Headline(f"{text}, includes zero", "These labels do not show a difference.")
+
+
+def view_shift(shift: LabelShift) -> list[Block]:
+    """The judge's mean verdict on labelled and on test rows, and what their difference excludes."""
+    return [
+        Headline(_sentence(None, shift.explanation), tone="bad" if shift.rules_out else "plain"),
+        Facts(
+            [
+                Fact("judge's mean, labelled rows", number(shift.judge_rate_calibration)),
+                Fact("judge's mean, test rows", number(shift.judge_rate_test)),
+                Fact("difference", signed(shift.difference)),
+                Fact("p-value", DASH if shift.p_value is None else f"{shift.p_value:.2g}"),
+                Fact("ruled out", ", ".join(shift.rules_out) or "nothing"),
+            ]
+        ),
+    ]
+
+
+def view_plan(plan: RatePlan) -> list[Block]:
+    """What the width costs, every way to draw the labels, what more of them would buy."""
+    blocks: list[Block] = [
+        Headline(plan.recommendation, tone="bad" if plan.m0 is None else "plain"),
+        *_warnings(plan.warnings),
+    ]
+    if plan.reason is not None and plan.reason not in plan.recommendation:
+        blocks.append(Note([plan.reason], tone="bad"))
+    if plan.m0 is not None:
+        blocks.append(_ways(plan))
+    if plan.next_labels:
+        table = _table(
+            plan.next_labels,
+            ("next labels", lambda step: step.how),
+            ("more", lambda step: number(step.extra)),
+            ("positive", lambda step: number(step.m1)),
+            ("negative", lambda step: number(step.m0)),
+            ("width", lambda step: number(step.expected_width)),
+        )
+        caption = "What more labels would buy (misclassification)"
+        blocks.append(replace(table, caption=caption))
+    draw = (f"how to draw: {text}" for text in plan.how_to_draw)
+    blocks.append(Note([*_worth(plan), *draw, *(f"assumes: {text}" for text in plan.assumptions)]))
+    if plan.rate is not None:
+        caption = (
+            f"Expected width of the {level(plan.confidence_level)} interval by number of labels, "
+            "for each way to use them."
+        )
+        blocks.append(Figure("widths", partial(plan_figure, plan), caption))
+    return blocks
+
+
+def _ways(plan: RatePlan) -> Table:
+    """Every way to draw as many labels, and the width that a method makes of them."""
+    optimal = _split(plan.optimal_m1, plan.optimal_m0)
+    corrected, any_class = "misclassification", number(plan.random_m)
+    rows = [
+        ("by human class (Algorithm 1)", corrected, _split(plan.m1, plan.m0), plan.expected_width),
+        ("by human class (least variance)", corrected, optimal, plan.optimal_width),
+        ("at random", corrected, any_class, plan.random_width),
+        ("at random", "ppi++", any_class, plan.ppi_width),
+        ("at random", "human-only", any_class, plan.human_only_width),
+        ("by verdict", "conditional", _split(plan.verdict_m1, plan.verdict_m0), plan.verdict_width),
+    ]
+    draws = "no number of" if plan.expected_draws is None else f"about {plan.expected_draws:,}"
+    return Table(
+        ("how the labels are drawn", "method", "labels", "width"),
+        [(how, method, labels, number(width)) for how, method, labels, width in rows],
+        caption=f"Expected width of a {level(plan.confidence_level)} interval with "
+        f"{count(plan.labels or 0, 'label')} in all and {count(plan.n_test, 'test row')}; "
+        f"{draws} random draws fill both classes of Algorithm 1",
+        text_columns=3,
+    )
+
+
+def _split(ones: int | None, zeros: int | None) -> str:
+    return f"{number(ones)} of 1, {number(zeros)} of 0"
+
+
+def _worth(plan: RatePlan) -> list[str]:
+    """Whether the judge is worth having."""
+    if plan.variance_ratio is None or plan.rate is None:
+        return []
+    region = plan.proposition_61
+    quality = number((plan.sensitivity + plan.specificity) / 2)
+    return [
+        f"with random labels the corrected rate has {number(plan.variance_ratio, 2)} times the "
+        f"variance of people alone at rate {number(plan.rate)}: "
+        + ("the judge helps" if plan.judge_helps else "people alone do better"),
+        f"Proposition 6.1 (q0 = q1 = {quality}, endless test rows): the judge "
+        + ("never helps" if region is None else f"helps for rates in {interval(*region)}"),
+    ]
+
+
+VIEWS: Mapping[type[Result], View] = {
+    Estimate: view_estimate,
+    GroupedEstimate: view_groups,
+    ClassEstimate: view_classes,
+    RateDifference: view_difference,
+    RatePlan: view_plan,
+    LabelShift: view_shift,
+}

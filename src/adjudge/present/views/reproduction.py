@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from adjudge.present.views import View
+from adjudge.present.views._reproduction_diagnosis import view_diagnosis_reproduction
+from adjudge.present.views._reproduction_reporting import view_reporting
+from adjudge.present.views._reproduction_scope import view_reproduction_scope
+from adjudge.present.views._reproduction_soft_elo import view_soft_elo
 from adjudge.results.base import Result
+from adjudge.results.diagnosis_reproduction import DiagnosisReproduction
+from adjudge.results.evaluation import ScopeReproduction
+from adjudge.results.ranking_reproduction import SoftEloReproduction
+from adjudge.results.reporting import ReportingReproduction
 
 TITLE = "The papers, reproduced"
-VIEWS: Mapping[type[Result], View] = {}
+VIEWS: Mapping[type[Result], View] = {
+    DiagnosisReproduction: view_diagnosis_reproduction,
+    ReportingReproduction: view_reporting,
+    ScopeReproduction: view_reproduction_scope,
+    SoftEloReproduction: view_soft_elo,
+}

@@ -1,11 +1,297 @@
-"""Which verdicts can be trusted: the views of what selection returns."""
+"""Which verdicts can be trusted: policies, what select did, single rules."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
+from adjudge.present.blocks import Block, Fact, Facts, Figure, Headline, Note, Table
+from adjudge.present.figures.selection import policy_figure
+from adjudge.present.text import DASH, count, left_out, number, percent
 from adjudge.present.views import View
+from adjudge.present.views._evaluation import view_evaluation, view_plan
 from adjudge.results.base import Result
+from adjudge.results.evaluation import Evaluation, SelectionPlan
+from adjudge.results.selection import (
+    Alternative,
+    BatchSelection,
+    JuryReport,
+    Policy,
+    PolicyGroup,
+    Selection,
+    Threshold,
+)
 
 TITLE = "Which verdicts can be trusted"
-VIEWS: Mapping[type[Result], View] = {}
+_ACCEPTS = {"all": "all", "none": "nothing", "batch": "per batch", "groups": "per group"}
+
+
+# --- policies --------------------------------------------------------------------------------
+
+
+def view_policy(policy: Policy) -> list[Block]:
+    """What is accepted under each guarantee, then what the chosen one promises and assumes."""
+    blocks: list[Block] = [_policy_headline(policy)]
+    if policy.alternatives:
+        blocks.append(
+            Table(
+                ("guarantee", "accepts", "rows", "coverage", "wrong among them"),
+                [_alternative(other, policy.guarantee) for other in policy.alternatives],
+                caption=f"On the {count(policy.n_calibration, 'calibration label')} "
+                f"({policy.n_errors:,} wrong), under each guarantee at alpha {policy.alpha:g}",
+                text_columns=2,
+            )
+        )
+    if len(policy.groups) > 1:
+        blocks.append(
+            Table(
+                ("group", "accepts", "labels", "wrong", "coverage", "wrong among accepted"),
+                [_group(group) for group in policy.groups],
+                caption=f"{policy.guarantee} by group, on the calibration labels",
+                text_columns=2,
+            )
+        )
+    if policy.jury is not None:
+        blocks.append(_jury(policy.jury))
+    blocks.append(Note(_promise(policy)))
+    others = [
+        f"{other.guarantee} would promise: {other.promise}; but not: {other.not_promised}"
+        for other in policy.alternatives
+        if other.guarantee != policy.guarantee
+    ]
+    blocks += [Note(lines) for lines in (others, _policy_notes(policy)) if lines]
+    blocks.append(
+        Figure(
+            "policy",
+            partial(policy_figure, policy),
+            "The error share among the surest verdicts, on the labels that the rule was made "
+            "from; a dot marks where the rule stops.",
+        )
+    )
+    return blocks
+
+
+def _policy_headline(policy: Policy) -> Headline:
+    own = next((o for o in policy.alternatives if o.guarantee == policy.guarantee), None)
+    rule = f"{policy.guarantee} at alpha {policy.alpha:g}"
+    if own is not None and own.summary:
+        rule += f" ({own.summary})"
+    whose = policy.judges[0] if len(policy.judges) == 1 else count(len(policy.judges), "judge")
+    if policy.jury is not None:
+        whose = f"a jury of {whose}"
+    if not policy.feasible:
+        return Headline(
+            f"{rule} accepts nothing of {whose}: no threshold passes",
+            "Label more pairs, allow a larger alpha, or use a better judge.",
+            tone="bad",
+        )
+    about, where = "", "on the calibration labels"
+    if policy.indicative:
+        about, where = "about ", "in random halves of the calibration labels"
+    return Headline(
+        f"{rule} accepts {about}{percent(policy.coverage)} of the verdicts of {whose}; {where} "
+        f"{percent(policy.empirical_risk)} of those were wrong",
+        _policy_action(policy),
+    )
+
+
+def _policy_action(policy: Policy) -> str:
+    rest = "give the others to people"
+    if policy.threshold is not None:
+        return f"Accept an uncertainty of at most {policy.threshold:.6g}; {rest}."
+    if policy.accepts == "all":
+        return "Every verdict passes; keep labelling a random sample to see that it stays so."
+    if policy.accepts == "batch":
+        return f"Each batch is decided by adjudge select; {rest}."
+    return f"Each of {count(len(policy.groups), 'group')} has its own rule; {rest}."
+
+
+def _accepts(rule: Alternative | PolicyGroup) -> str:
+    return (
+        f"doubt <= {rule.threshold:.5g}" if rule.threshold is not None else _ACCEPTS[rule.accepts]
+    )
+
+
+def _alternative(other: Alternative, chosen: str) -> tuple[str, ...]:
+    about = "~" if other.indicative else ""
+    return (
+        ("* " if other.guarantee == chosen else "  ") + other.guarantee,
+        _accepts(other),
+        f"{about}{other.n_accepted:,}",
+        about + percent(other.coverage),
+        about + percent(other.empirical_risk) if other.n_accepted else DASH,
+    )
+
+
+def _group(group: PolicyGroup) -> tuple[str, ...]:
+    return (
+        group.name,
+        _accepts(group),
+        number(group.n_calibration),
+        number(group.n_errors),
+        percent(group.coverage),
+        percent(group.empirical_risk if group.n_accepted else None),
+    )
+
+
+def _jury(jury: JuryReport) -> Table:
+    weights = dict(zip(jury.judges, jury.weights, strict=True))
+    rows = [
+        (name, number(weights[name]), percent(coverage))
+        for name, coverage in jury.coverage_alone.items()
+    ]
+    return Table(
+        ("judge", "weight of its log odds", "coverage"),
+        [*rows, (f"jury ({jury.method})", "", percent(jury.coverage))],
+        caption="Each judge alone and the jury, on the calibration labels",
+    )
+
+
+def _promise(result: Policy | Selection) -> list[str]:
+    return [
+        f"It promises: {result.promise}",
+        f"It does not promise: {result.not_promised}",
+        *(f"It assumes: {line}" for line in result.assumptions),
+    ]
+
+
+def _policy_notes(policy: Policy) -> list[str]:
+    batch = [other.guarantee for other in policy.alternatives if other.indicative]
+    lines = []
+    if batch:
+        lines.append(
+            f"~ {', '.join(batch)} decides on each batch: here a mean over random halves of the "
+            "labels"
+        )
+    lines += [f"note: {line}" for line in policy.warnings]
+    lines += [f"{group.name}: {group.note}" for group in policy.groups if group.note]
+    lines += [
+        f"{group.name}: the weights leave an effective {group.effective_size:.1f} of "
+        f"{count(group.n_calibration, 'label')}"
+        for group in policy.groups
+        if group.effective_size is not None
+    ]
+    return lines + left_out(policy.dropped)
+
+
+# --- what select did -------------------------------------------------------------------------
+
+
+def view_selection(selection: Selection) -> list[Block]:
+    """What was accepted, whether the new scores look like the old ones, and the promise."""
+    blocks: list[Block] = [_selection_headline(selection)]
+    if len(selection.groups) > 1:
+        blocks.append(
+            Table(
+                ("judge", "group", "rows", "accepted", "share"),
+                [
+                    (
+                        group.judge,
+                        group.group or "",
+                        number(group.n),
+                        number(group.n_accepted),
+                        percent(group.accepted_share),
+                    )
+                    for group in selection.groups
+                ],
+                text_columns=2,
+            )
+        )
+    blocks.append(Note([_drift(selection)], tone="bad" if selection.drift.flagged else "plain"))
+    blocks.append(Note(_promise(selection)))
+    lines = [f"note: {line}" for line in selection.warnings]
+    lines += [
+        f"not accepted, {count(rows, 'row')}: {reason}"
+        for reason, rows in selection.dropped.items()
+        if rows
+    ]
+    return [*blocks, Note(lines)] if lines else blocks
+
+
+def _selection_headline(selection: Selection) -> Headline:
+    text = (
+        f"{selection.n_accepted:,} of {count(selection.n, 'verdict')} accepted "
+        f"({percent(selection.accepted_share)}), {selection.guarantee} at alpha "
+        f"{selection.alpha:g}"
+    )
+    if selection.drift.flagged:
+        action = "The promise may not hold: label some of the new pairs and calibrate again."
+    elif not selection.n_accepted:
+        action = "Give all of them to people."
+    elif selection.n_accepted == selection.n:
+        action = ""
+    else:
+        action = f"Give the other {selection.n - selection.n_accepted:,} to people."
+    bad = selection.drift.flagged or not selection.n_accepted
+    return Headline(text, action, tone="bad" if bad else "plain")
+
+
+def _drift(selection: Selection) -> str:
+    drift = selection.drift
+    if drift.statistic is None or drift.p_value is None:
+        return f"drift not tested: {drift.note}"
+    where = f" in {drift.where}" if drift.where and len(selection.groups) > 1 else ""
+    note = "" if drift.note is None else f"; {drift.note}"
+    return (
+        f"{'DRIFT' if drift.flagged else 'no drift seen'}: the distribution of the new scores is "
+        f"up to {drift.statistic:.3f} away from that of the calibration scores{where} "
+        f"(Kolmogorov-Smirnov, p = {drift.p_value:.2g}){note}"
+    )
+
+
+# --- single rules ----------------------------------------------------------------------------
+
+
+def view_threshold(rule: Threshold) -> list[Block]:
+    """One rule and what it does to its own calibration rows."""
+    text = {"all": "every verdict", "none": "nothing: no threshold passes"}.get(
+        rule.accepts, f"an uncertainty of at most {rule.threshold}"
+    )
+    return [
+        Headline(
+            f"{rule.method} at alpha {rule.alpha:g} accepts {text}",
+            tone="plain" if rule.feasible else "bad",
+        ),
+        Facts(
+            [
+                Fact(
+                    "accepted of the calibration rows",
+                    percent(rule.coverage),
+                    f"{rule.n_accepted:,} of {rule.n_calibration:,}",
+                ),
+                Fact(
+                    "wrong among them",
+                    percent(rule.empirical_risk if rule.n_accepted else None),
+                    f"{rule.n_accepted_errors:,} of {rule.n_accepted:,}; of all "
+                    f"{rule.n_calibration:,} rows {rule.n_errors:,} are wrong",
+                ),
+            ]
+        ),
+    ]
+
+
+def view_batch(batch: BatchSelection) -> list[Block]:
+    """What was accepted of one batch."""
+    facts = [
+        Fact("calibration rows", number(batch.n_calibration), f"{batch.n_errors:,} of them wrong")
+    ]
+    if batch.effective_size is not None:
+        facts.append(Fact("effective size under the weights", number(batch.effective_size, 1)))
+    return [
+        Headline(
+            f"{batch.method} at alpha {batch.alpha:g}: {batch.n_accepted:,} of "
+            f"{count(batch.n, 'row')} accepted",
+            tone="plain" if batch.n_accepted else "bad",
+        ),
+        Facts(facts),
+    ]
+
+
+VIEWS: Mapping[type[Result], View] = {
+    Policy: view_policy,
+    Selection: view_selection,
+    Evaluation: view_evaluation,
+    SelectionPlan: view_plan,
+    Threshold: view_threshold,
+    BatchSelection: view_batch,
+}

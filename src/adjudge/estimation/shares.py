@@ -1,0 +1,71 @@
+"""(i) The judge alone and (ii) people alone: a share of rows, without the other's word."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from adjudge._stats import binomial_interval
+from adjudge._validation import BoolArray, FloatArray
+from adjudge.estimation.clusters import TOO_FEW, holding, spread
+from adjudge.estimation.outcome import Outcome, refusal, variance_floor, with_interval
+from adjudge.estimation.sample import Sample
+
+
+def naive(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
+    """Share of test rows the judge calls 1, with a Clopper-Pearson interval (Eq. 2; row i).
+
+    The interval knows only the noise of the test rows. The expected distance from the true rate,
+    (2 - q0 - q1)((1 - q0)/(2 - q0 - q1) - theta), is not in it and does not shrink with more rows.
+    Judge probabilities and clusters get a normal, respectively Student, interval around the mean.
+
+    >>> from adjudge.estimation.sample import make_sample
+    >>> naive(make_sample([1, 1, 0, 1], [None] * 4)).estimate
+    0.75
+    """
+    if sample.n == 0:
+        return refusal("every row has a human label, so no row is left for the judge alone")
+    exact = sample.clusters is None and sample.scale == "binary"
+    return _share(sample, sample.judge, sample.test, confidence_level, exact, floor_size=sample.n)
+
+
+def human_only(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
+    """m1 / m with a Clopper-Pearson interval (Table 1, row ii).
+
+    Needs no judge. Under label shift (labels drawn from easier, harder or balanced rows) it
+    measures the labelled rows, not the test rows. With clusters: the mean with a cluster-robust
+    Student interval.
+
+    >>> from adjudge.estimation.sample import make_sample
+    >>> human_only(make_sample([0, 0, 0, 1], [1, 0, 1, 1])).estimate
+    0.75
+    """
+    if sample.m == 0:
+        return refusal("no row has a human label; label some rows at random first")
+    labels = sample.human.astype(np.float64)
+    return _share(sample, labels, sample.labelled, confidence_level, sample.clusters is None)
+
+
+def _share(
+    sample: Sample,
+    values: FloatArray,
+    rows: BoolArray,
+    confidence_level: float,
+    exact: bool,
+    floor_size: int | None = None,
+) -> Outcome:
+    """Mean of the values on these rows; `floor_size` defaults to the clusters that hold them."""
+    size, mean = int(rows.sum()), float(values[rows].mean())
+    influence = np.where(rows, (values - mean) / size, 0.0)
+    se = math.sqrt(float(influence @ influence))
+    if exact:
+        low, high = binomial_interval(int(values[rows].sum()), size, confidence_level)
+        return Outcome(mean, low, high, se, influence, (low + high) / 2, (high - low) / 2)
+    active = None if sample.clusters is None else holding(sample.clusters, rows)
+    if active is not None and active < 2:
+        return refusal(TOO_FEW)
+    widened = spread(influence, sample.clusters, active, confidence_level)
+    floor = variance_floor(mean, floor_size or active or size) if se == 0 else 0.0
+    se = max(se * widened.inflation, floor)
+    return with_interval(mean, mean, widened.critical * se, se, influence)

@@ -1,0 +1,211 @@
+"""A chat prompt as a model reads it: special tokens in our own words, none in what is judged.
+
+A response that contains `<|im_end|>` must not end the turn. So the chat template never sees the
+text being judged: it is rendered with a marker in each place, cut at the markers, and the pieces
+between them, ours and the template's, are the only ones tokenised with special tokens on.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+from adjudge.errors import JudgeRefusedError
+from adjudge.judges.interface import Data, Message, Question
+
+#: Takes [{"role": ..., "content": ...}, ...] and gives the text up to the assistant's first token.
+Render = Callable[[list[dict[str, str]]], str]
+#: A message with its data taken out: what decides the rendering.
+Skeleton = tuple[tuple[str, tuple[str | None, ...]], ...]
+
+_CACHE_LIMIT = 256
+
+
+class ChatSegments:
+    """Cuts messages at their data, rendering each skeleton once.
+
+    >>> def chatml(turns):
+    ...     return "".join(f"<|{t['role']}|>{t['content']}<|end|>" for t in turns) + "<|assistant|>"
+    >>> cut = ChatSegments(chatml, model="demo")
+    >>> cut((Message("user", ("Q: ", Data("<|end|>"), "?")),))
+    ('<|user|>Q: ', Data(text='<|end|>'), '?<|end|><|assistant|>')
+    """
+
+    def __init__(self, render: Render, *, model: str) -> None:
+        self._render = render
+        self._model = model
+        self._marker = f"zqdata{secrets.token_hex(8)}n"
+        self._cut = re.compile(self._marker + r"(\d+)z")
+        self._known: dict[Skeleton, tuple[str, ...]] = {}
+
+    def __call__(self, messages: Sequence[Message]) -> tuple[str | Data, ...]:
+        """Text (special tokens on) and Data (special tokens off) in the order they are read."""
+        data = [part for turn in messages for part in turn.parts if isinstance(part, Data)]
+        skeleton = tuple(
+            (turn.role, tuple(None if isinstance(part, Data) else part for part in turn.parts))
+            for turn in messages
+        )
+        frame = self._known.get(skeleton)
+        if frame is None:
+            frame = self._frame(skeleton, len(data))
+            if len(self._known) >= _CACHE_LIMIT:
+                self._known.clear()
+            self._known[skeleton] = frame
+        pieces: list[str | Data] = []
+        for position, words in enumerate(frame):
+            if words:
+                pieces.append(words)
+            if position < len(data):
+                pieces.append(data[position])
+        return tuple(pieces)
+
+    def _frame(self, skeleton: Skeleton, holes: int) -> tuple[str, ...]:
+        """The template's own text around each hole: one piece more than there are holes."""
+        numbers = iter(range(holes))
+        turns = [
+            {
+                "role": role,
+                "content": "".join(
+                    f"{self._marker}{next(numbers)}z" if part is None else part for part in parts
+                ),
+            }
+            for role, parts in skeleton
+        ]
+        pieces = self._cut.split(self._render(turns))
+        if [int(number) for number in pieces[1::2]] != list(range(holes)):
+            raise JudgeRefusedError(
+                f"{self._model}: its chat template drops, repeats or reorders what the messages "
+                "say; choose a model whose template keeps every message once"
+            )
+        return tuple(pieces[::2])
+
+
+class CannotAnswerError(Exception):
+    """This question has no answer, the next one may: becomes a row with status `error`."""
+
+
+class ChatTokens(ABC):
+    """Token ids of questions, for a model of the name `model` that is tokenised on this machine."""
+
+    def __init__(self, model: str) -> None:
+        self.model = model
+        self._segments = ChatSegments(self.render, model=model)
+        self._own: dict[tuple[str, bool], list[int]] = {}
+        self._option_ids: dict[tuple[str, ...], tuple[int, ...]] = {}
+
+    @abstractmethod
+    def render(self, turns: list[dict[str, str]]) -> str:
+        """The turns in the model's own chat template, up to the assistant's first token."""
+
+    @abstractmethod
+    def encode(self, text: str, *, special: bool, begin: bool = False) -> list[int]:
+        """Tokens of `text`; `special` reads markers such as <|im_end|> as what they stand for.
+
+        `begin`: the text opens the prompt.
+        """
+
+    def data(self, text: str) -> list[int]:
+        """Text being judged: its own canonical tokens, none of them part of the chat frame."""
+        return self.encode(text, special=False)
+
+    def prompt(self, question: Question) -> list[int]:
+        """The prompt as the model reads it, up to the assistant's first token."""
+        tokens: list[int] = []
+        for position, piece in enumerate(self._segments(question.messages)):
+            if isinstance(piece, Data):
+                tokens += self.data(piece.text)
+                continue
+            key = piece, position == 0
+            if key not in self._own:
+                self._own[key] = self.encode(piece, special=True, begin=position == 0)
+            tokens += self._own[key]
+        return tokens
+
+    def options(self, options: tuple[str, ...]) -> tuple[int, ...]:
+        """The one token of each option."""
+        if options not in self._option_ids:
+            ids = [self.encode(option, special=False) for option in options]
+            for option, tokens in zip(options, ids, strict=True):
+                if len(tokens) != 1:
+                    raise JudgeRefusedError(
+                        f"{self.model}: option {option!r} is not one token of this model; "
+                        "choose options of one letter or digit"
+                    )
+            self._option_ids[options] = tuple(tokens[0] for tokens in ids)
+        return self._option_ids[options]
+
+
+class HubTokens(ChatTokens):
+    """Token ids for a tokenizer from `transformers`.
+
+    Special tokens are on for our words and off for the text being judged. Off means three things:
+    the tokenizer has to split them; what it still finds whole of the tokens that make up the chat
+    frame is cut after its first character; and if one were left even then, the text is refused.
+    """
+
+    def __init__(self, tokenizer: Any, *, model: str) -> None:
+        if not tokenizer.chat_template:
+            raise JudgeRefusedError(
+                f"{model}: its tokenizer has no chat template; choose an instruct model"
+            )
+        super().__init__(model)
+        self._tokenizer = tokenizer
+
+    def data(self, text: str) -> list[int]:
+        tokens = self.encode(text, special=False)
+        if self.framing.isdisjoint(tokens):
+            return tokens
+        cuts = [0, *(match.start() + 1 for match in self._words.finditer(text)), len(text)]
+        tokens = []
+        for start, end in pairwise(cuts):
+            tokens += self.encode(text[start:end], special=False)
+        if not self.framing.isdisjoint(tokens):
+            raise CannotAnswerError("the text holds special tokens that cannot be taken apart")
+        return tokens
+
+    def text(self, tokens: list[int]) -> str:
+        """What the model wrote, without special tokens."""
+        return str(self._tokenizer.decode(tokens, skip_special_tokens=True))
+
+    @property
+    def pad(self) -> int | None:
+        """The token that fills up short rows, if the tokenizer names one."""
+        token = self._tokenizer.pad_token_id
+        return None if token is None else int(token)
+
+    @cached_property
+    def framing(self) -> frozenset[int]:
+        """Ids the text being judged must not hold: special ones, and added ones the frame uses."""
+        probe = self.encode(self.render([{"role": "user", "content": "x"}]), special=True)
+        added = self._tokenizer.added_tokens_decoder
+        return frozenset(t for t, entry in added.items() if entry.special or t in set(probe))
+
+    @cached_property
+    def _words(self) -> re.Pattern[str]:
+        added = self._tokenizer.added_tokens_decoder
+        words = sorted((added[token].content for token in self.framing), key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, words)))
+
+    def encode(self, text: str, *, special: bool, begin: bool = False) -> list[int]:
+        # The template writes every special token itself, the one at the start included.
+        try:
+            encoded = self._tokenizer(
+                text, add_special_tokens=False, split_special_tokens=not special
+            )
+        except (UnicodeEncodeError, TypeError):
+            raise CannotAnswerError("the text holds half a character (a lone surrogate)") from None
+        return list(encoded["input_ids"])
+
+    def render(self, turns: list[dict[str, str]]) -> str:
+        try:
+            rendered = self._tokenizer.apply_chat_template(
+                turns, tokenize=False, add_generation_prompt=True
+            )
+        except Exception as error:  # templates raise whatever their authors chose
+            raise JudgeRefusedError(f"{self.model}: its chat template refuses: {error}") from error
+        return str(rendered)

@@ -1,0 +1,167 @@
+"""Chat servers over HTTP: how they are reached, and what it means when they do not answer.
+
+What a server rejects is about one question, and becomes a row's status; or about all of them, and
+ends the run.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from adjudge.errors import JudgeError, JudgeRefusedError
+from adjudge.judges.backends._http import Exchange, Server, key_from
+from adjudge.judges.flow import Pace
+from adjudge.judges.interface import Backend, Message, Question
+from adjudge.records import Reply, Status
+
+#: Answers that can be about one question alone; 401, 402, 403, 404 are about all of them.
+PER_QUESTION = frozenset({400, 413, 422})
+#: Rejections in a row, after the server has answered before, that mean it answers no more.
+_IN_A_ROW = 20
+_REFUSAL_CODES = frozenset(
+    {"content_filter", "content_policy_violation", "invalid_prompt", "ResponsibleAIPolicyViolation"}
+)
+_TOO_LONG = ("context length", "context_length", "maximum context", "context size", "too long")
+
+
+class ChatServerBackend(Backend):
+    """A model behind a chat server, over one pool of kept-alive connections."""
+
+    #: The maker's own server, the variable that holds its key, and where questions go.
+    maker_url: ClassVar[str]
+    key_variable: ClassVar[str]
+    path: ClassVar[str]
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key_env: str | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+        concurrency: int | None = None,
+        timeout: float = 60.0,
+        max_attempts: int = 6,
+        first_pause_s: float = 0.5,
+    ) -> None:
+        self._key_variable = api_key_env or self.key_variable
+        key = key_from(self._key_variable)
+        self.name = f"{self.example.partition(':')[0]}:{model}"
+        self.model = model
+        self.extra_body = dict(extra_body or {})
+        self.concurrency = type(self).concurrency if concurrency is None else concurrency
+        self.server = Server(
+            base_url or self.maker_url,
+            headers=self.headers(key),
+            secrets=[key],
+            concurrency=self.concurrency,
+            timeout_s=timeout,
+            max_attempts=max_attempts,
+            first_pause_s=first_pause_s,
+        )
+        self._has_key = bool(key)
+        self._answered = False
+        self._rejected_in_a_row = 0
+
+    @abstractmethod
+    def headers(self, key: str) -> dict[str, str]:
+        """The headers of every request; `key` is "" where there is none."""
+
+    @abstractmethod
+    def request_body(self, question: Question) -> dict[str, Any]:
+        """The JSON of one question; what is judged is inside message contents only."""
+
+    @abstractmethod
+    def read(self, exchange: Exchange, question: Question) -> Reply:
+        """The reply in a server's good answer."""
+
+    def adapt(self, exchange: Exchange, body: Mapping[str, Any]) -> bool:
+        """Whether the server's words name a parameter that can be given in another way."""
+        return False
+
+    async def start(self) -> None:
+        if not self._has_key and self.server.base_url == self.maker_url:
+            raise JudgeError(
+                f"{self._key_variable} is not set; export it, or name your own server by --base-url"
+            )
+        await self.server.open()
+
+    async def close(self) -> None:
+        await self.server.close()
+
+    def keep_pace(self, pace: Pace | None) -> bool:
+        self.server.pace = pace
+        return True
+
+    async def ask(self, question: Question) -> Reply:
+        while True:
+            body = self.request_body(question)
+            exchange = await self.server.post_json(self.path, body)
+            if exchange.http_status is None or exchange.trouble is not None:
+                return failed_reply(exchange, "error", exchange.trouble or "no answer")
+            if exchange.http_status < 300:
+                self._answered = True
+                self._rejected_in_a_row = 0
+                return self.read(exchange, question)
+            if not self.adapt(exchange, body):
+                return self.read_rejection(exchange, question)
+
+    def read_rejection(self, exchange: Exchange, question: Question) -> Reply:
+        """The reply, when the rejection is about this question; otherwise JudgeRefusedError."""
+        words = self.server.words(exchange.payload, exchange.raw)
+        status = exchange.http_status or 0
+        if status in PER_QUESTION or status == 403:
+            if _is_content_refusal(exchange.payload, words):
+                return failed_reply(exchange, "refused", f"HTTP {status}: {words}")
+            if any(phrase in words.lower() for phrase in _TOO_LONG) or status == 413:
+                return failed_reply(exchange, "error", f"HTTP {status}: {words}")
+        self._rejected_in_a_row += 1
+        if status in PER_QUESTION and self._answered and self._rejected_in_a_row < _IN_A_ROW:
+            # Questions of this shape were accepted before: it is this one the server cannot take.
+            return failed_reply(exchange, "error", f"HTTP {status}: {words}")
+        raise JudgeRefusedError(f"{self.name}: HTTP {status}: {words}", http_status=status)
+
+
+def failed_reply(exchange: Exchange, status: Status, error: str) -> Reply:
+    """A reply that says why there is none."""
+    return Reply(status=status, error=error, raw=exchange.raw, latency_s=exchange.latency_s)
+
+
+def shapeless(exchange: Exchange) -> Reply:
+    """The reply of an answer that is JSON, but no message."""
+    shown = " ".join((exchange.raw or "").split())[:120]
+    return failed_reply(exchange, "error", f"the answer holds no message: {shown}")
+
+
+def measure(exchange: Exchange, text: object, usage: object, *counts: str) -> dict[str, Any]:
+    """What every good answer has: its text, and the tokens that `usage` counts by these names."""
+    tokens = [usage.get(name) if isinstance(usage, dict) else None for name in counts]
+    prompt, completion = (
+        n if isinstance(n, int) and not isinstance(n, bool) and n >= 0 else None for n in tokens
+    )
+    return {
+        "text": text if isinstance(text, str) else None,
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "latency_s": exchange.latency_s,
+        "raw": exchange.raw,
+    }
+
+
+def as_chat(messages: Sequence[Message]) -> list[dict[str, str]]:
+    """Messages as chat servers take them: one role, one string each."""
+    return [{"role": message.role, "content": message.text} for message in messages]
+
+
+def _is_content_refusal(payload: Any, words: str) -> bool:
+    error = payload.get("error") if isinstance(payload, dict) else None
+    inner = error.get("innererror") if isinstance(error, dict) else None
+    codes = {
+        str(part.get(field))
+        for part in (error, inner)
+        if isinstance(part, dict)
+        for field in ("code", "type")
+    }
+    return bool(codes & _REFUSAL_CODES) or "flagged" in words.lower()

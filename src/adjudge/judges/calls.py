@@ -1,0 +1,106 @@
+"""The calls of a run: every question built and hashed once, its key kept for the rows to come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from adjudge.judges.fingerprint import question_hash
+from adjudge.judges.interface import Judge, Question
+from adjudge.judges.prices import Price
+from adjudge.judges.subjects import Spool
+from adjudge.records import Reply, Subject
+from adjudge.store.interface import Call
+from adjudge.store.keys import call_key
+
+CHARACTERS_PER_TOKEN = 4.0
+_KEY_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One call to make: its question, and the key it is kept under."""
+
+    subject: Subject
+    question: Question
+    content: str
+    key: str
+
+    def call(self, reply: Reply, *, fingerprint: str) -> Call:
+        """The call as the store keeps it, with its reply."""
+        question = self.question
+        return Call(
+            call_key=self.key,
+            judge_fingerprint=fingerprint,
+            subject_id=self.subject.id,
+            content_hash=self.content,
+            order=question.order,
+            repeat=question.repeat,
+            slot=question.slot,
+            reply=reply,
+        )
+
+    @property
+    def characters(self) -> int:
+        """The length of what is sent."""
+        return sum(len(message.text) for message in self.question.messages)
+
+    @property
+    def most_written(self) -> int:
+        """The most tokens that may come back."""
+        return int(getattr(self.question.want, "max_tokens", 1))
+
+    def expected_cost(self, price: Price) -> float:
+        """What the call will cost, by its length; what is written may be as long as allowed."""
+        return price.of(round(self.characters / CHARACTERS_PER_TOKEN), self.most_written)
+
+
+def prepare_calls(judge: Judge, subject: Subject) -> list[Work]:
+    """The calls of one subject."""
+    known = subject if judge.backend.knows_subject else None
+    work = []
+    for question in judge.protocol.questions(subject):
+        content = question_hash(question, known)
+        key = call_key(judge.fingerprint, content, question.order, question.repeat, question.slot)
+        work.append(Work(subject, question, content, key))
+    return work
+
+
+class CallList:
+    """The calls of all subjects, prepared in input order while asking, and looked up afterwards.
+
+    Building and hashing the prompts of a pair costs more than reading it. Their keys, 32 bytes a
+    call, go into a temporary file, so that a run of millions of pairs needs no more memory.
+    """
+
+    def __init__(self, judge: Judge, *, subjects: int) -> None:
+        self._judge = judge
+        self._subjects = subjects
+        self._keys = Spool[bytes]()
+        #: All calls of the run, known from the first subject: it may be off by a few.
+        self.total = 0
+
+    def prepare(self, subject: Subject) -> list[Work]:
+        """The calls of the next subject."""
+        work = prepare_calls(self._judge, subject)
+        self.total = self.total or self._subjects * len(work)
+        self._keys.append(b"".join(bytes.fromhex(one.key) for one in work))
+        return work
+
+    def with_keys(self, subjects: Iterator[Subject]) -> Iterator[tuple[Subject, list[str]]]:
+        """Each subject with the keys of its calls.
+
+        A run that was stopped has not prepared all of them; the rest is prepared here.
+        """
+        prepared = iter(self._keys)
+        for subject in subjects:
+            keys = next(prepared, None)
+            if keys is None:
+                yield subject, [one.key for one in prepare_calls(self._judge, subject)]
+                continue
+            ends = range(_KEY_BYTES, len(keys) + 1, _KEY_BYTES)
+            yield subject, [keys[end - _KEY_BYTES : end].hex() for end in ends]
+
+    def close(self) -> None:
+        """Remove the temporary file."""
+        self._keys.close()

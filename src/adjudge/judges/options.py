@@ -1,0 +1,161 @@
+"""The options of a run, checked at the door, and what they make: judge, price, input."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from adjudge._validation import count, one_of, positive
+from adjudge.errors import ArgumentError
+from adjudge.io.writing import check_output
+from adjudge.judges.fingerprint import make_judge
+from adjudge.judges.flow import Stop
+from adjudge.judges.interface import Backend, Judge, JudgeProtocol
+from adjudge.judges.prices import Price, price_for, read_prices
+from adjudge.judges.progress import ProgressCallback
+from adjudge.judges.spec import BACKENDS, parse_judge, parse_protocol
+from adjudge.judges.subjects import Subjects, SubjectSource
+from adjudge.records import STATUSES, Status
+from adjudge.store.interface import DEFAULT_STORE, StorePlace
+
+_OF_BACKENDS = ("base_url", "api_key_env", "extra_body", "timeout", "concurrency")
+_OF_PROTOCOLS = ("samples", "max_tokens", "seed", "prompt", "criteria", "demonstrations")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgingOptions:
+    """What `judge_pairs`, `plan_judging` and `adjudge judge` take; `judge_pairs` explains each."""
+
+    judge: str | Backend
+    protocol: str | JudgeProtocol = "preference"
+    store: StorePlace = DEFAULT_STORE
+    output: str | Path | None = None
+    limit: int | None = None
+    format: str | None = None
+    samples: int | None = None
+    max_tokens: int | None = None
+    prompt: str | Path | None = None
+    criteria: str | Path | None = None
+    demonstrations: SubjectSource | None = None
+    seed: int | None = None
+    base_url: str | None = None
+    api_key_env: str | None = None
+    extra_body: Mapping[str, Any] | None = None
+    timeout: float | None = None
+    concurrency: int | None = None
+    rpm: float | None = None
+    max_cost: float | None = None
+    prices: str | Path | Mapping[str, Price] | None = None
+    retry: Collection[Status] = ()
+    batch: bool = False
+    batch_folder: str | Path | None = None
+    poll_s: float = 30.0
+    progress: ProgressCallback | None = None
+    stop: Stop = field(default_factory=Stop)
+    handle_signals: bool = False
+
+    def __post_init__(self) -> None:
+        if self.output is not None:
+            check_output(self.output)
+            if isinstance(self.store, (str, Path)) and _same_file(self.store, self.output):
+                raise ArgumentError(
+                    "output", str(self.output), "give another file: this one is the store"
+                )
+        for name in ("limit", "concurrency"):
+            if getattr(self, name) is not None:
+                count(getattr(self, name), name, least=1)
+        for name in ("rpm", "max_cost", "poll_s"):
+            if getattr(self, name) is not None:
+                positive(getattr(self, name), name)
+        for status in self.retry:
+            one_of(status, STATUSES, "retry")
+        if self.batch and self.store is None:
+            raise ArgumentError("store", None, "a batch outlives this process; keep it in a file")
+        if self.batch and self.rpm is not None:
+            raise ArgumentError("rpm", self.rpm, "a batch has no pace; leave it out")
+        if self.batch_folder is not None and not self.batch:
+            raise ArgumentError("batch_folder", self.batch_folder, "it is for batches: add batch")
+
+    @property
+    def statuses_to_ask_again(self) -> frozenset[Status]:
+        """Errors always, others on demand."""
+        return frozenset({"error", *self.retry})
+
+    def make_judge(self) -> Judge:
+        """The judge that backend and protocol make, if the one can answer what the other asks."""
+        return make_judge(self._make_backend(), self._make_protocol())
+
+    def price_of(self, judge: Judge) -> Price | None:
+        """The judge's price, if anybody knows it: the user's own first."""
+        own = read_prices(self.prices) if isinstance(self.prices, (str, Path)) else self.prices
+        backend, base_url = judge.backend, judge.fingerprint_parts.get("base_url")
+        if self.batch and not backend.batches:
+            raise ArgumentError("batch", backend.name, "this judge has no batches; leave it out")
+        price = price_for(backend.name, own, base_url=base_url, free=backend.free)
+        if self.batch and price is not None:
+            price = price.times(backend.batch_price, "in a batch")
+        if price is None and self.max_cost is not None:
+            raise ArgumentError(
+                "max_cost", self.max_cost, f"no price for {backend.name}; give --prices"
+            )
+        return price
+
+    def subjects(self, source: SubjectSource, judge: Judge) -> Subjects:
+        """The pairs to be judged, or the items for a protocol about single responses."""
+        return Subjects(
+            source,
+            protocol=judge.protocol,
+            limit=self.limit,
+            format=self.format,
+            seed=self.seed or 0,
+        )
+
+    def _make_backend(self) -> Backend:
+        given = self._given(_OF_BACKENDS)
+        if isinstance(self.judge, str):
+            # How many calls run at once is the runner's business; only a backend that pools
+            # connections has to know.
+            name = self.judge.partition(":")[0]
+            if name in BACKENDS and "concurrency" not in BACKENDS.load(name).options:
+                given.pop("concurrency", None)
+            return parse_judge(self.judge, **given)
+        if not isinstance(self.judge, Backend):
+            raise ArgumentError(
+                "judge", self.judge, "write openai:MODEL or the like, or give a Backend object"
+            )
+        if "concurrency" not in self.judge.options:
+            given.pop("concurrency", None)
+        self._refuse(given, self.judge.name)
+        return self.judge
+
+    def _make_protocol(self) -> JudgeProtocol:
+        given = self._given(_OF_PROTOCOLS)
+        if not isinstance(self.protocol, str):
+            self._refuse(given, self.protocol.name)
+            return self.protocol
+        if self.prompt is not None:
+            from adjudge.judges.prompting import read_prompt
+
+            given["prompt"] = read_prompt(self.prompt)
+        if self.criteria is not None:
+            from adjudge.judges.criteria import read_criteria
+
+            given["criteria"] = read_criteria(self.criteria)
+        if self.demonstrations is not None:
+            given["demonstrations"] = list(Subjects(self.demonstrations).read())
+        return parse_protocol(self.protocol, **given)
+
+    def _given(self, names: tuple[str, ...]) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+    def _refuse(self, given: Mapping[str, Any], owner: str) -> None:
+        for name, value in given.items():
+            raise ArgumentError(name, value, f"set it on the {owner} object itself")
+
+
+def _same_file(store: str | Path, output: str | Path) -> bool:
+    file = str(store).removeprefix("sqlite:///")
+    return os.path.realpath(file) == os.path.realpath(output)

@@ -1,0 +1,401 @@
+"""Strict readers of judges' replies: what is written there, or no number at all.
+
+What cannot be read is `refused` or `unparsed`; the distinction is for whoever reads the counts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from adjudge.records import Status
+
+#: No reply that is read is longer.
+_LONGEST = 100_000
+
+# --- one letter, and nothing that would have to be guessed ---------------------------------------
+
+# What may be around a letter without changing what it says: quotes, emphasis, brackets, stops.
+_AROUND = r"[\s*_\"'`“”‘’()\[\]{}<>.:,;!#]*"
+_LEAD = (
+    r"(?:(?:so|thus|therefore),?\s+)?"
+    r"(?:my\s+|the\s+)?(?:final\s+|better\s+|best\s+|preferred\s+)?"
+    r"(?:answer|verdict|choice|response|option|winner|preference)"
+    r"(?:\s+is)?(?:\s+(?:answer|response|option))?"
+)
+_ALONE = re.compile(_AROUND + r"([ABab])" + _AROUND)
+# After other words only the capital counts: "The answer is a" may be cut off before "tie".
+_NAMED = re.compile(rf"[\s*_\"'`#]*(?i:{_LEAD})[\s*_\"'`:=([{{<-]+([AB])" + _AROUND)
+_BETTER = re.compile(
+    r"[\s*_\"'`#]*(?i:(?:answer|response|option|assistant)\s+)?[*_\"'`(\[]*([AB])[*_\"'`)\]]*"
+    r"(?i:\s+is\s+(?:the\s+)?(?:better|best|preferred|stronger)"
+    r"(?:\s+(?:answer|response|option|one))?)" + _AROUND
+)
+_BOXED = re.compile(r"[\s$]*\\boxed\{(?:\\text\{)?\s*([AB])\s*\}?\}[\s$.]*")
+_THINKING = re.compile(
+    r"\A\s*<(think|thinking|thought|reasoning)>.*?</\1>\s*", re.DOTALL | re.IGNORECASE
+)
+
+
+def without_thinking(text: str) -> str:
+    """The reply after its thoughts: a closed block at the start, or all up to one closing tag.
+
+    Some chat templates open the block themselves, so that only its end is in the reply. A block
+    that is never closed is left alone: the answer did not come.
+
+    >>> without_thinking("<think>B, perhaps?</think>A"), without_thinking("B, perhaps?</think>A")
+    ('A', 'A')
+    >>> without_thinking("<think>B, perhaps")
+    '<think>B, perhaps'
+    """
+    rest, blocks = _THINKING.subn("", text, count=1)
+    if not blocks and rest.count("</think>") == 1 and "<think>" not in rest:
+        return rest.partition("</think>")[2]
+    return rest
+
+
+def parse_letter(text: str | None) -> Literal["A", "B"] | None:
+    """A or B when the whole reply says just that, otherwise None.
+
+    The letter may be alone (in either case, quoted, emphasised, in brackets), after a naming
+    phrase ("Answer: A", "The better response is B"), before one ("B is better") or boxed. A
+    reply with anything more is not read: the first letter of a sentence is not a verdict.
+
+    >>> [parse_letter(t) for t in ("A", "**B**", "[[A]]", "Verdict: B", "A is better.", "b")]
+    ['A', 'B', 'A', 'B', 'A', 'B']
+    >>> [parse_letter(t) for t in ("A or B", "A better answer would", "Both", "", None, "C")]
+    [None, None, None, None, None, None]
+    """
+    if not text or len(text) > _LONGEST:
+        return None
+    answer = without_thinking(text)
+    if len(answer) > 200:
+        return None
+    for pattern in (_ALONE, _NAMED, _BETTER, _BOXED):
+        if match := pattern.fullmatch(answer):
+            return "A" if match[1] in "Aa" else "B"
+    return None
+
+
+# --- the first complete JSON object, and nothing repaired ----------------------------------------
+
+_LONGEST_JSON = 200_000
+_MOST_STARTS = 500
+
+
+class _NotStrictError(ValueError):
+    """JSON that Python would read but the standard does not have, or that says a thing twice."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        # Python would keep the last value in silence; which one the judge meant is a guess.
+        raise _NotStrictError("a key comes twice")
+    return made
+
+
+def _constant(name: str) -> Any:
+    raise _NotStrictError(name)
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)
+
+
+def first_json_object(text: str | None) -> dict[str, Any] | None:
+    """The first `{...}` in the text that is a complete JSON object; prose around it is skipped.
+
+    Thoughts in a closed <think> block at the start are not searched; in an unclosed one the
+    answer never came. Keys that come twice, NaN and Infinity make the object unreadable, and
+    then the search ends: a part of an object is not the object.
+
+    >>> first_json_object('Here it is:\\n```json\\n{"a": 1}\\n```\\nor {"a": 2}')
+    {'a': 1}
+    >>> first_json_object('{"a": 1, "a": 2}') is None, first_json_object('{"a": 1,}') is None
+    (True, True)
+    """
+    if not text or len(text) > _LONGEST_JSON:
+        return None
+    answer = without_thinking(text)
+    if answer.lstrip()[:6].lower() in ("<think", "<reaso", "<thoug"):
+        return None
+    start = answer.find("{")
+    for _ in range(_MOST_STARTS):
+        if start < 0:
+            return None
+        try:
+            value, _ = _DECODER.raw_decode(answer, start)
+        except _NotStrictError:
+            return None
+        except (ValueError, RecursionError):
+            start = answer.find("{", start + 1)
+            continue
+        return value if isinstance(value, dict) else None
+    return None
+
+
+# --- refusals, in the languages judges refuse in -------------------------------------------------
+
+# Only the opening of a reply is looked at, and only after it could not be read: a verdict that
+# begins with an apology is a verdict.
+_APOLOGY = (
+    r"(?:(?:i['’]?m|i am|we['’]?re|we are)\s+(?:very\s+|really\s+|so\s+)?sorry|sorry|apologies"
+    r"|i apologi[sz]e)"
+)
+_ENGLISH = (
+    rf"(?:{_APOLOGY}[,.!]?\s+(?:but\s+)?)?"
+    r"(?:(?:i|we)\s*(?:can['’]?t|can\s*not|cannot|won['’]?t|will not|am unable to|['’]m unable to"
+    r"|am not able to|['’]m not able to|must decline|have to decline|decline to|refuse to"
+    r"|do not feel comfortable|don['’]t feel comfortable|am not comfortable|['’]m not comfortable"
+    r"|are unable to)\b"
+    r"|(?:as|being) an ai\b.{0,60}?\b(?:can['’]?t|cannot|unable|not able|do not|don['’]t)\b"
+    r"|(?:this|your|the) (?:request|content|conversation) (?:violates|was flagged|is against)"
+    r"|(?:it|this) (?:would be|is) (?:inappropriate|against my (?:guidelines|policy|policies)))"
+)
+_OTHERS = (
+    # Spanish, French, German, Italian, Portuguese
+    r"lo siento,?(?: pero)? no (?:puedo|me es posible)",
+    r"no puedo (?:ayudar|evaluar|comparar|hacer|responder|cumplir|continuar)",
+    r"(?:je suis )?désolée?,?(?: mais)? je ne (?:peux|suis)",
+    r"je ne (?:peux|suis) pas (?:aider|évaluer|comparer|répondre|en mesure)",
+    r"(?:es )?tut mir (?:sehr )?leid,?(?: aber)? (?:ich|das|dabei)",
+    r"ich kann (?:das|dabei|diese|ihnen|dir|hier)\b.{0,60}?\bnicht",
+    r"(?:mi dispiace|spiacente),?(?: ma)? non posso",
+    r"(?:desculpe|sinto muito|lamento),?(?: mas)? não posso",
+    # Dutch, Polish, Swedish, Turkish, Vietnamese, Indonesian
+    r"(?:het spijt me|sorry),?(?: maar)? (?:ik kan|dat kan ik)",
+    r"przepraszam,?(?: ale)? nie mogę",
+    r"(?:tyvärr|jag är ledsen,?(?: men)?) (?:kan jag|jag kan) inte",
+    r"üzgünüm,?(?: ancak| ama)?",
+    r"(?:tôi )?(?:rất )?(?:xin lỗi|tiếc),?.{0,40}?không thể",
+    r"maaf,?(?: tetapi| namun)? saya tidak (?:bisa|dapat)",
+    # Russian, Ukrainian, Arabic, Hindi
+    r"(?:извините|простите|к сожалению),?.{0,20}?(?:не могу|не могут|не смогу)",
+    r"я не могу (?:помочь|оценить|выполнить|ответить|сравнить)",
+    r"(?:вибачте|на жаль),?.{0,20}?не можу",
+    r"(?:آسف|أعتذر|عذرا|عذرًا).{0,30}?(?:لا أستطيع|لا يمكنني|لا أقدر)",
+    r"(?:मुझे खेद है|क्षमा करें|माफ़ कीजिए).{0,60}?(?:नहीं|असमर्थ)",
+    # Chinese, Japanese, Korean
+    r"(?:很)?(?:抱歉|对不起|對不起|不好意思)[,,。]?.{0,12}?(?:无法|無法|不能|不可以)",
+    r"我(?:无法|無法|不能)(?:提供|帮助|幫助|回答|评|評|比较|比較|满足|滿足|协助|協助)",
+    r"(?:申し訳(?:ありません|ございません)|すみません|ごめんなさい).{0,30}?(?:できません|いたしかね|お答え)",
+    r"(?:죄송하지만|죄송합니다).{0,40}?(?:수 없|어렵|못)",
+)
+_REFUSAL = re.compile(
+    r"[\s\W]*(?:" + "|".join((_ENGLISH, *_OTHERS)) + ")", re.IGNORECASE | re.DOTALL
+)
+
+
+def looks_refused(text: str) -> bool:
+    """Whether the reply opens as refusals do.
+
+    >>> looks_refused("I'm sorry, but I can't help with that."), looks_refused("Sorry, A.")
+    (True, False)
+    """
+    return _REFUSAL.match(without_thinking(text[:20_000])[:400]) is not None
+
+
+def unread(text: str | None) -> Status:
+    """The status of a reply that could not be read: refused or unparsed.
+
+    >>> unread("抱歉,我无法比较这两个回答。"), unread("Both are fine."), unread(None)
+    ('refused', 'unparsed', 'unparsed')
+    """
+    return "refused" if text and looks_refused(text) else "unparsed"
+
+
+# --- a verdict with the confidence the judge claims for it, both or neither ----------------------
+
+_CLAIM_MARKS = r"[\s*_\"'`#>\-]*"
+_NUMBER = r"(?:0?\.[0-9]{1,12}|[01](?:\.[0-9]{0,12})?)"
+_VERDICT_LINE = re.compile(
+    rf"{_CLAIM_MARKS}(?:final\s+)?(?:verdict|answer|choice|preference|winner){_CLAIM_MARKS}[:=](.*)",
+    re.IGNORECASE,
+)
+_CONFIDENCE_LINE = re.compile(
+    rf"{_CLAIM_MARKS}(?:confidence|certainty)(?:\s+(?:score|level))?{_CLAIM_MARKS}[:=](.*)",
+    re.IGNORECASE,
+)
+# No hyphen before a number: it is a minus sign.
+_CONFIDENCE = re.compile(rf"[\s*_\"'`]*({_NUMBER})[\s*_\"'`.]*")
+_TERSE = re.compile(rf"{_CLAIM_MARKS}([AB])[\s*_\"'`]*[\s,;:|(/]\s*({_NUMBER})[\s*_\"'`.)]*")
+
+
+class Claim(NamedTuple):
+    """What the judge wrote: its letter, and its confidence between 0 and 1."""
+
+    letter: Literal["A", "B"]
+    confidence: float
+
+
+def parse_claim(text: str | None) -> Claim | None:
+    """Letter and confidence of a reply, or None when either is missing, doubled or out of range.
+
+    Read are the two labelled lines that were asked for, a JSON object with `verdict` and
+    `confidence`, or a letter and a number with nothing else. Percent signs, fractions ("8/10"),
+    decimal commas and numbers outside [0, 1] are not converted: they are not read.
+
+    >>> parse_claim("Verdict: A\\nConfidence: 0.85")
+    Claim(letter='A', confidence=0.85)
+    >>> [parse_claim(t) for t in ("Verdict: A\\nConfidence: 85%", "A", "Verdict: A or B\\n0.5")]
+    [None, None, None]
+    """
+    if not text or len(text) > _LONGEST:
+        return None
+    answer = without_thinking(text)
+    if answer.lstrip().startswith("<think"):
+        return None
+    terse = _TERSE.fullmatch(answer.strip()) if len(answer) < 200 else None
+    if terse:
+        return _claim(terse[1], terse[2])
+    lines = [line for line in answer.splitlines() if len(line) <= 1000]
+    verdicts = [match[1] for line in lines if (match := _VERDICT_LINE.fullmatch(line))]
+    claims = [match[1] for line in lines if (match := _CONFIDENCE_LINE.fullmatch(line))]
+    if len(verdicts) == 1 and len(claims) == 1:
+        number = _CONFIDENCE.fullmatch(claims[0])
+        return _claim(parse_letter(verdicts[0]), number[1]) if number else None
+    if verdicts or claims:
+        return None
+    return _claim_from_json(answer)
+
+
+def _claim(letter: str | None, number: str) -> Claim | None:
+    value = float(number)
+    if letter not in ("A", "B") or not 0 <= value <= 1:
+        return None
+    return Claim("A" if letter == "A" else "B", value)
+
+
+def _claim_from_json(answer: str) -> Claim | None:
+    lowered = _lowered(first_json_object(answer) or {})
+    if lowered is None:
+        return None
+    letter, confidence = lowered.get("verdict"), lowered.get("confidence")
+    if not isinstance(letter, str):
+        return None
+    if isinstance(confidence, bool) or not isinstance(confidence, int | float):
+        return None
+    if not 0 <= confidence <= 1:
+        return None
+    read = parse_letter(letter)
+    return None if read is None else Claim(read, float(confidence))
+
+
+# --- two sides scored on every criterion, as one JSON object -------------------------------------
+
+Scores = dict[str, float]
+
+
+def parse_rubric(
+    text: str | None, *, criteria: Sequence[str], low: float, high: float
+) -> tuple[Scores, Scores] | str:
+    """The scores of A and of B, or in words why they cannot be read.
+
+    The first complete JSON object of the reply counts. It must have an object for A and one for
+    B, each with a JSON number between low and high for every criterion; more keys do no harm. A
+    number in quotes, "7/10", 11, true, or a criterion on one side only: nothing is read.
+
+    >>> parse_rubric('{"A": {"clarity": 7}, "B": {"clarity": 4}}', criteria=["clarity"],
+    ...              low=1, high=10)
+    ({'clarity': 7.0}, {'clarity': 4.0})
+    >>> parse_rubric('{"A": {"clarity": 11}, "B": {"clarity": 4}}', criteria=["clarity"],
+    ...              low=1, high=10)
+    'A, clarity: 11 is not between 1 and 10'
+    """
+    whole = first_json_object(text)
+    if whole is None:
+        return "no complete JSON object"
+    sides = _lowered(whole)
+    if sides is None:
+        return "a side comes twice"
+    read: list[Scores] = []
+    for side in ("A", "B"):
+        given = sides.get(side.lower())
+        if not isinstance(given, dict):
+            return f"no scores for {side}"
+        scores = _side(given, side, criteria, low, high)
+        if isinstance(scores, str):
+            return scores
+        read.append(scores)
+    return read[0], read[1]
+
+
+def _side(
+    given: dict[str, Any], side: str, criteria: Sequence[str], low: float, high: float
+) -> Scores | str:
+    named = _lowered(given)
+    if named is None:
+        return f"{side}: a criterion comes twice"
+    scores: Scores = {}
+    for criterion in criteria:
+        value = named.get(criterion.lower())
+        if value is None:
+            return f"{side}, {criterion}: missing"
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return f"{side}, {criterion}: {str(value)[:20]!r} is not a number"
+        if not low <= value <= high:
+            return f"{side}, {criterion}: {str(value)[:20]} is not between {low:g} and {high:g}"
+        scores[criterion] = float(value)
+    return scores
+
+
+def _lowered(value: dict[str, Any]) -> dict[str, Any] | None:
+    """Keys without case and blanks; None when two become one."""
+    lowered = {key.strip().lower(): inner for key, inner in value.items()}
+    return lowered if len(lowered) == len(value) else None
+
+
+# --- one whole number on a scale -----------------------------------------------------------------
+
+_SCORE_MARKS = r"[\s*_\"'`#()\[\]<>]*"
+_SCORE = re.compile(
+    rf"{_SCORE_MARKS}(?:(?:the\s+|my\s+|final\s+|overall\s+)?(?P<lead>[a-z]+(?:\s+(?:score|rating))?)"
+    rf"{_SCORE_MARKS}(?:[:=]|\bis\b){_SCORE_MARKS})?"
+    r"(?P<value>[0-9]{1,3})(?:\.0{1,6})?"
+    r"(?:\s*(?:/|out\s+of)\s*(?P<whole>[0-9]{1,3}))?"
+    rf"(?:{_SCORE_MARKS}[:=(–—-]?{_SCORE_MARKS}(?P<word>[a-z]+(?:\s[a-z]+)?))?"
+    rf"{_SCORE_MARKS}[.!]?{_SCORE_MARKS}",
+    re.IGNORECASE,
+)
+_LEADS = frozenset({"score", "rating", "grade", "answer", "overall"})
+
+
+def parse_score(
+    text: str | None,
+    *,
+    low: int,
+    high: int,
+    criterion: str | None = None,
+    words: Mapping[int, str] | None = None,
+) -> int | None:
+    """The whole number between low and high that the whole reply states, otherwise None.
+
+    Allowed around it: emphasis, brackets, "Score:", "Rating:" or the criterion's own name before
+    it, "/high" or "out of high" behind it, and the scale's own word for it ("4 = Good"). Another
+    denominator, a half, a range or a second number make the reply unreadable.
+
+    >>> [parse_score(t, low=1, high=5) for t in ("4", "**Score: 4/5**", "4 out of 5.", "4.0")]
+    [4, 4, 4, 4]
+    >>> [parse_score(t, low=1, high=5) for t in ("7", "4/10", "3-4", "4.5", "four", "4 or 5", "")]
+    [None, None, None, None, None, None, None]
+    """
+    if not text or len(text) > _LONGEST:
+        return None
+    answer = without_thinking(text).strip()
+    match = _SCORE.fullmatch(answer) if len(answer) <= 120 else None
+    if match is None:
+        return None
+    value = int(match["value"])
+    if not low <= value <= high or (match["whole"] and int(match["whole"]) != high):
+        return None
+    lead = " ".join((match["lead"] or "").lower().split())
+    named = {*_LEADS, *((criterion.lower(),) if criterion else ())}
+    bare = lead.removesuffix(" score").removesuffix(" rating")
+    if lead and lead not in named and bare not in named:
+        return None
+    word = match["word"]
+    if word and (words is None or words.get(value, "").lower() != word.lower()):
+        return None
+    return value

@@ -1,0 +1,279 @@
+"""What `rank --evaluate` measured, in pictures. Hard-Elo is warm, Soft-Elo the accent colour.
+
+A panel draws on its axes and sets its own title, computed from what it draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adjudge.errors import ArgumentError
+from adjudge.present.theme import ACCENT, GRID, INK, MUTED, SERIES, WARM, new_figure, themed
+from adjudge.results.ranking import Leaderboard, Temperature
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_COLOUR = {"hard-elo": WARM, "soft-elo": ACCENT, "smoothed": SERIES[2]}
+_NAME = {"hard-elo": "Hard-Elo", "soft-elo": "Soft-Elo", "smoothed": "smoothed"}
+
+
+def evaluation_figure(board: Leaderboard) -> Figure:
+    """What --evaluate measured, six pictures in one; a panel without data is left out."""
+    _need_evaluation(board)
+    panels: list[Callable[[Axes, Leaderboard], None]] = [_held_out, _residuals]
+    if board.temperature is not None and board.temperature.reliability:
+        fit = board.temperature
+        panels.append(lambda axes, _: _reliability(axes, fit))
+    if any(row.quantile is not None for row in board.conformal):
+        panels += [_widths, _intervals]
+    if board.budgets:
+        panels.append(_budgets)
+    columns = 2 if len(panels) in (2, 4) else 3
+    lines = -(-len(panels) // columns)
+    with themed():
+        figure = new_figure(4.9 * columns, 4.3 * lines)
+        for at, draw in enumerate(panels):
+            axes = figure.add_subplot(lines, columns, at + 1)
+            draw(axes, board)
+            axes.set_title(axes.get_title(loc="left"), fontsize=10)
+    return figure
+
+
+def _need_evaluation(board: Leaderboard) -> None:
+    if not board.held_out:
+        raise ArgumentError("figure", "evaluation", "run with --evaluate, on battles with votes")
+
+
+def _single(
+    board: Leaderboard, draw: Callable[[Axes, Leaderboard], None], width: float, height: float
+) -> Figure:
+    _need_evaluation(board)
+    with themed():
+        figure = new_figure(width, height)
+        draw(figure.add_subplot(), board)
+    return figure
+
+
+def held_out_figure(board: Leaderboard) -> Figure:
+    """Held-out Elo against people's, an arrow from hard to soft for each model."""
+    return _single(board, _held_out, 5.6, 5.2)
+
+
+def _held_out(axes: Axes, board: Leaderboard) -> None:
+    hard = {row.model: row for row in board.held_out if row.method == "hard-elo"}
+    soft = {row.model: row for row in board.held_out if row.method == "soft-elo"}
+    shown = {"hard-elo": hard} | ({"soft-elo": soft} if soft else {})
+    x_ends = _ends([row.human_elo for row in hard.values()])
+    y_ends = _ends([row.elo for rows in shown.values() for row in rows.values()])
+    diagonal = [min(x_ends[0], y_ends[0]), max(x_ends[1], y_ends[1])]
+    axes.plot(diagonal, diagonal, color=INK, lw=1, ls="--", zorder=1)
+    for name in hard.keys() & soft.keys():
+        x = hard[name].human_elo
+        _arrow(axes, (x, hard[name].elo), (x, soft[name].elo), alpha=0.6, lw=1.0, shrink=3)
+    for method, rows in shown.items():
+        axes.plot(
+            [row.human_elo for row in rows.values()],
+            [row.elo for row in rows.values()],
+            "o",
+            color=_COLOUR[method],
+            ms=4.5,
+            label=_NAME[method],
+        )
+    axes.set_xlim(*x_ends)
+    axes.set_ylim(*y_ends)
+    axes.set_xlabel("people's Elo (dashed: equal)")
+    axes.set_ylabel("judge's Elo, model left out")
+    axes.legend(loc="upper left")
+    axes.set_title(_change("Held-out error", {row.method: row.mae for row in board.loo}))
+
+
+def _arrow(
+    axes: Axes,
+    start: tuple[float, float],
+    end: tuple[float, float],
+    *,
+    alpha: float = 1.0,
+    lw: float,
+    shrink: float,
+) -> None:
+    style = {"arrowstyle": "->", "color": MUTED, "alpha": alpha, "lw": lw}
+    axes.annotate(
+        "", xy=end, xytext=start, arrowprops={**style, "shrinkA": shrink, "shrinkB": shrink}
+    )
+
+
+def _change(what: str, values: Mapping[str, float | None]) -> str:
+    """The values of hard and soft targets in a title."""
+    names = (("hard-elo", "hard"), ("soft-elo", "soft"))
+    parts = [f"{values[key]:.0f} {name}" for key, name in names if values.get(key) is not None]
+    return f"{what}, Elo: {', '.join(parts)}" if parts else what
+
+
+def _ends(values: list[float]) -> tuple[float, float]:
+    margin = 0.06 * (max(values) - min(values)) or 10.0
+    return min(values) - margin, max(values) + margin
+
+
+def residual_figure(board: Leaderboard) -> Figure:
+    """Signed residual by quarter of strength: a ramp is a stretched scale."""
+    return _single(board, _residuals, 5.6, 4.0)
+
+
+def _residuals(axes: Axes, board: Leaderboard) -> None:
+    axes.axhline(0, color=MUTED, lw=1)
+    ramps = {}
+    for row in board.loo:
+        quarters = row.residual_by_quarter
+        if row.method not in _COLOUR or len(quarters) != 4:
+            continue
+        axes.plot(range(4), quarters, "o-", color=_COLOUR[row.method], label=_NAME[row.method])
+        ramps[row.method] = quarters[3] - quarters[0]
+    axes.set_xticks(range(4), ["weakest\nquarter", "second", "third", "strongest\nquarter"])
+    axes.set_xlim(-0.3, 3.3)
+    axes.set_ylabel("judge − people, Elo")
+    axes.set_title(_change("Strongest − weakest quarter", ramps))
+    if ramps:
+        axes.legend(loc="best")
+
+
+def reliability_figure(temperature: Temperature) -> Figure:
+    """How often people take the judge's side, against sigma(beta |s|)."""
+    with themed():
+        figure = new_figure(5.0, 4.6)
+        _reliability(figure.add_subplot(), temperature)
+    return figure
+
+
+def _reliability(axes: Axes, temperature: Temperature) -> None:
+    bins = temperature.reliability
+    if not bins:
+        raise ArgumentError("figure", "reliability", "it needs soft-elo with human votes")
+    predicted = np.array([row.predicted for row in bins])
+    observed = np.array([row.observed for row in bins])
+    error = np.sqrt(observed * (1 - observed) / np.array([row.n for row in bins]))
+    low = min(0.5, float((observed - error).min())) - 0.02
+    axes.plot([low, 1], [low, 1], color=MUTED, lw=1, ls="--")
+    axes.errorbar(predicted, observed, yerr=error, fmt="o-", color=ACCENT, ms=5, lw=1.6, capsize=2)
+    axes.set_xlim(low, 1.02)
+    axes.set_ylim(low, 1.02)
+    axes.set_xlabel("predicted: σ(β|s|)")
+    axes.set_ylabel("share of votes for the judge's side")
+    ece = "" if temperature.ece is None else f" (error {temperature.ece:.3f})"
+    axes.set_title(f"Calibration of σ(β|s|){ece}")
+
+
+def width_figure(board: Leaderboard) -> Figure:
+    """Interval width as quantile x standard error, on curves of equal width (appendix I)."""
+    return _single(board, _widths, 5.6, 4.4)
+
+
+def _widths(axes: Axes, board: Leaderboard) -> None:
+    points = {
+        row.method: (row.quantile, row.median_se)
+        for row in board.conformal
+        if row.method in _COLOUR and row.quantile is not None and row.median_se is not None
+    }
+    if not points:
+        needed = board.conformal[0].models_needed if board.conformal else None
+        reason = "too few models" if needed is None else f"it takes {needed} calibration models"
+        raise ArgumentError("figure", "widths", f"intervals are unbounded here: {reason}")
+    right = 1.35 * max(q for q, _ in points.values())
+    top = 1.45 * max(se for _, se in points.values())
+    x = np.linspace(0.02 * right, right, 200)
+    for width in _round_steps(2 * right * top):
+        y = width / (2 * x)
+        inside = y <= top
+        axes.plot(x[inside], y[inside], color=GRID, lw=1)
+        if inside.any():
+            # Labelled where the curve leaves the picture on the right.
+            axes.text(
+                right, width / (2 * right), f" {width:g}", color=MUTED, fontsize=8, va="center"
+            )
+    if {"hard-elo", "soft-elo"} <= points.keys():
+        _arrow(axes, points["hard-elo"], points["soft-elo"], lw=1.4, shrink=7)
+    for method, (q, se) in points.items():
+        axes.plot(q, se, "o", color=_COLOUR[method], ms=9, label=_NAME[method])
+    axes.set_xlim(0, right)
+    axes.set_ylim(0, top)
+    axes.set_xlabel("conformal quantile (grey: equal width, in Elo)")
+    axes.set_ylabel("median standard error, Elo")
+    axes.legend(loc="upper left")
+    axes.grid(visible=False)
+    widths = {row.method: row.median_width for row in board.conformal}
+    axes.set_title(_change("Interval width", widths))
+
+
+def _round_steps(largest: float) -> list[float]:
+    steps = [base * 10**power for power in range(5) for base in (1.0, 2.0, 5.0)]
+    return [step for step in steps if largest / 40 <= step <= 0.6 * largest]
+
+
+def interval_figure(board: Leaderboard) -> Figure:
+    """Each left-out model's conformal interval around people's Elo, hard behind soft."""
+    return _single(board, _intervals, 7.6, 4.4)
+
+
+def _intervals(axes: Axes, board: Leaderboard) -> None:
+    order = sorted(
+        (row for row in board.held_out if row.method == "hard-elo"), key=lambda row: row.human_elo
+    )
+    place = {row.model: k for k, row in enumerate(order)}
+    title = "Too few models for an interval"
+    for method, width, alpha in (("hard-elo", 5.0, 0.25), ("soft-elo", 2.2, 0.9)):
+        rows = [row for row in board.held_out if row.method == method and row.model in place]
+        bounded = [row for row in rows if row.low is not None and row.high is not None]
+        for row in bounded:
+            ends = [end - row.human_elo for end in (row.low, row.high) if end is not None]
+            axes.plot(
+                [place[row.model]] * 2,
+                ends,
+                color=_COLOUR[method],
+                lw=width,
+                alpha=alpha,
+                solid_capstyle="butt",
+            )
+        if rows:
+            axes.plot([], [], color=_COLOUR[method], lw=width, alpha=alpha, label=_NAME[method])
+        if bounded:
+            inside = sum(row.covered is True for row in bounded)
+            title = f"{inside} of {len(bounded)} {_NAME[method]} intervals contain people's Elo"
+    axes.axhline(0, color=INK, lw=1)
+    axes.set_xlabel("models, weakest to strongest on people's scale")
+    axes.set_ylabel("interval − people's Elo")
+    axes.set_xlim(-1, len(order))
+    axes.legend(loc="best", ncols=2)
+    axes.set_title(title)
+
+
+def budget_figure(board: Leaderboard) -> Figure:
+    """Held-out error against judged battles per model."""
+    return _single(board, _budgets, 5.6, 4.0)
+
+
+def _budgets(axes: Axes, board: Leaderboard) -> None:
+    if not board.budgets:
+        raise ArgumentError("figure", "budgets", "it needs more than five battles per model")
+    for method in ("hard-elo", "soft-elo"):
+        rows = [row for row in board.budgets if row.method == method]
+        if not rows:
+            continue
+        x = np.array([row.per_model for row in rows])
+        y = np.array([row.mae for row in rows])
+        sd = np.array([row.mae_sd or 0.0 for row in rows])
+        axes.fill_between(x, y - sd, y + sd, color=_COLOUR[method], alpha=0.15, lw=0)
+        axes.plot(x, y, "o-", color=_COLOUR[method], label=_NAME[method])
+    axes.set_xscale("log")
+    ticks = sorted({row.per_model for row in board.budgets})
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.minorticks_off()
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("judged battles per model")
+    axes.set_ylabel("held-out error, Elo")
+    axes.legend(loc="upper right")
+    fewest = {row.method: row.mae for row in board.budgets if row.per_model == ticks[0]}
+    axes.set_title(_change(f"Error at {ticks[0]:g} battles each", fewest))

@@ -1,0 +1,218 @@
+"""The reporting paper's figures, from a reproduction's numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adjudge.present.text import clip, level, number
+from adjudge.present.theme import ACCENT, GOOD, INK, MUTED, SERIES, WARM, new_figure, themed
+from adjudge.results.reporting import (
+    LengthCurve,
+    ProtocolRow,
+    ReportingReproduction,
+    ShiftBias,
+    Simulation,
+    SingleRun,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Figure 7 shows as many models, those with most rows.
+_MOST_BARS = 24
+
+
+def length_figure(curves: Sequence[LengthCurve], confidence_level: float) -> Figure:
+    """Figure 3: interval length against labels (q0 = 0.7, q1 = 0.9)."""
+    with themed():
+        figure = new_figure()
+        axes = figure.subplots()
+        for curve, colour in zip(curves, SERIES, strict=False):
+            axes.plot(curve.labels, curve.equal, "--", color=colour, linewidth=1.4)
+            axes.plot(curve.labels, curve.adaptive, color=colour, label=f"p = {curve.judge_rate}")
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("labels in all")
+        axes.set_ylabel(f"length of the {level(confidence_level)} interval")
+        axes.legend(title="Algorithm 1 (dashed: equal split)", fontsize=8.5, title_fontsize=8.5)
+        shorter = [
+            a < e for curve in curves for a, e in zip(curve.adaptive, curve.equal, strict=True)
+        ]
+        axes.set_title(
+            f"Algorithm 1 is shorter than an equal split at {sum(shorter):,} of {len(shorter):,} "
+            "points"
+        )
+    return figure
+
+
+def region_figure() -> Figure:
+    """Figure 4: where a corrected judge has less variance than as many human labels alone."""
+    from adjudge.estimation import proposition_61
+
+    q = np.linspace(0.8, 1, 401)
+    ends = [proposition_61(float(value)) for value in q]
+    low = np.array([np.nan if e is None else e[0] for e in ends])
+    high = np.array([np.nan if e is None else e[1] for e in ends])
+    least = 0.5 + 1 / (2 * np.sqrt(2))
+    with themed():
+        figure = new_figure(6.4, 4.0)
+        axes = figure.subplots()
+        axes.fill_between(q, low, high, color=ACCENT, alpha=0.25, linewidth=0)
+        axes.plot(q, low, color=ACCENT)
+        axes.plot(q, high, color=ACCENT)
+        axes.text(0.95, 0.5, "judge with correction\nhas less variance", ha="center", va="center")
+        axes.text(0.815, 0.5, "people alone\nhave less", ha="left", va="center", color=WARM)
+        axes.axvline(least, color=MUTED, linewidth=1, linestyle=":")
+        axes.text(least, 0.02, f" {least:.3f}", fontsize=8.5, va="bottom")
+        axes.set_xlim(0.8, 1)
+        axes.set_ylim(0, 1)
+        axes.set_xlabel("sensitivity = specificity")
+        axes.set_ylabel("true rate")
+        axes.set_title(f"A judge below {least:.3f} never beats its own calibration labels")
+    return figure
+
+
+def shift_figure(shift: ShiftBias) -> Figure:
+    """Figure 5: bias under label shift."""
+    ratio = np.array(shift.calibration_rates) / shift.test_rate
+    colours = (MUTED, WARM, SERIES[2], SERIES[4], ACCENT, GOOD)
+    with themed():
+        figure = new_figure()
+        axes = figure.subplots()
+        axes.axhline(0, color=INK, linewidth=1)
+        for (name, bias), colour in zip(shift.bias.items(), colours, strict=True):
+            wide = 3.0 if name.startswith("(v)") else 1.8
+            line = "--" if name == "ppi++" else "-"
+            axes.plot(ratio, bias, line, color=colour, linewidth=wide, label=name)
+        axes.set_xlabel("rate among labelled rows / rate among test rows")
+        axes.set_ylabel("bias")
+        axes.legend(fontsize=8.5)
+        largest = {name: max(map(abs, bias)) for name, bias in shift.bias.items()}
+        best = min(largest, key=largest.__getitem__)
+        others = [value for name, value in largest.items() if name != best]
+        axes.set_title(
+            f"Largest bias: {best} {number(largest[best])}, the others {number(min(others))} "
+            f"to {number(max(others))}"
+        )
+    return figure
+
+
+def main_figure(setting: Simulation, run: SingleRun, confidence_level: float) -> Figure:
+    """Figure 6: a single run, coverage, and length by allocation."""
+    rates = np.array(setting.rates)
+    with themed():
+        figure = new_figure(11, 3.8)
+        left, middle, right = figure.subplots(1, 3)
+        left.plot([0, 1], [0, 1], color=INK, linewidth=1)
+        hits = []
+        for value, low, high, colour, marker, name in (
+            (run.naive, run.naive_low, run.naive_high, WARM, "o", "judge alone"),
+            (run.corrected, run.low, run.high, ACCENT, "s", "corrected"),
+        ):
+            left.fill_between(rates, low, high, color=colour, alpha=0.2, linewidth=0)
+            left.plot(rates, value, marker, color=colour, markersize=4, label=name)
+            hits.append(int(((low <= rates) & (rates <= high)).sum()))
+        left.legend(fontsize=8)
+        left.set_ylabel("estimate, one run")
+        _draw_coverage(middle, setting, confidence_level)
+        _draw_lengths(right, setting)
+        for panel in (left, middle, right):
+            panel.set_xlabel("true rate")
+        _set_suptitle(
+            figure,
+            f"One run: the naive interval covers {hits[0]} of {len(rates)} true rates, the "
+            f"corrected one {hits[1]}",
+        )
+    return figure
+
+
+def setting_figure(setting: Simulation, confidence_level: float) -> Figure:
+    """Figures 9 to 16: one setting each."""
+    with themed():
+        figure = new_figure(11, 3.8)
+        left, middle, right = figure.subplots(1, 3)
+        left.plot([0, 1], [0, 1], color=INK, linewidth=1)
+        left.plot(setting.rates, setting.naive, "o-", color=WARM, markersize=3, label="judge alone")
+        left.plot(
+            setting.rates, setting.corrected, "s-", color=ACCENT, markersize=3, label="corrected"
+        )
+        left.set_ylabel("mean estimate")
+        left.legend(fontsize=8)
+        left.set_xlim(-0.02, 1.02)
+        _draw_coverage(middle, setting, confidence_level)
+        _draw_lengths(right, setting)
+        for panel in (left, middle, right):
+            panel.set_xlabel("true rate")
+        _set_suptitle(
+            figure,
+            f"Figure {setting.figure}: n = {setting.n}, m = {setting.m}, specificity "
+            f"{setting.specificity}, sensitivity {setting.sensitivity}: coverage "
+            f"{number(min(setting.coverage))} to {number(max(setting.coverage))}",
+        )
+    return figure
+
+
+def _draw_coverage(axes: Axes, setting: Simulation, confidence_level: float) -> None:
+    axes.axhline(confidence_level, color=INK, linewidth=1)
+    axes.plot(setting.rates, setting.coverage_naive, "o-", color=WARM, markersize=3)
+    axes.plot(setting.rates, setting.coverage, "s-", color=ACCENT, markersize=3)
+    axes.set_xlim(-0.02, 1.02)
+    axes.set_ylim(-0.03, 1.03)
+    axes.set_ylabel(f"coverage of the {level(confidence_level)} interval")
+
+
+def _draw_lengths(axes: Axes, setting: Simulation) -> None:
+    rates = setting.rates
+    axes.plot(rates, setting.length_equal, "s--", color=ACCENT, markersize=3, label="equal split")
+    axes.plot(rates, setting.length_adaptive, "s-", color=GOOD, markersize=3, label="Algorithm 1")
+    axes.set_xlim(-0.02, 1.02)
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel("mean interval length")
+    axes.legend(fontsize=8)
+
+
+def _set_suptitle(figure: Figure, text: str) -> None:
+    figure.suptitle(text, x=0.01, ha="left", fontsize=11, fontweight="bold")
+
+
+def protocol_figure(result: ReportingReproduction) -> Figure:
+    """Figure 7: bias per model, judge alone and corrected."""
+    estimated = [row for row in result.protocol if row.bias_corrected is not None]
+    rows, splits = estimated[:_MOST_BARS], result.splits or 0
+    at = np.arange(len(rows))[::-1]
+    with themed():
+        figure = new_figure(7.6, 1.6 + 0.36 * len(rows))
+        axes = figure.subplots()
+        axes.axvline(0, color=INK, linewidth=1)
+        naive, corrected = zip(*((row.bias_naive, row.bias_corrected) for row in rows), strict=True)
+        axes.barh(at + 0.18, naive, 0.34, color=WARM, label="judge alone")
+        axes.barh(at - 0.18, corrected, 0.34, color=ACCENT, label="corrected")
+        # A mean over the few splits that gave an estimate is not one over all of them.
+        axes.set_yticks(at, [_name_splits(row, splits) for row in rows])
+        axes.grid(visible=False, axis="y")
+        axes.set_ylim(-0.7, len(rows) - 0.3)
+        refused = ", or as many as gave an estimate" if any(row.refused for row in rows) else ""
+        few = f"\nthe {len(rows)} models with most rows" if len(rows) < len(estimated) else ""
+        axes.set_xlabel(f"mean bias of the rate over {splits} splits{refused}{few}")
+        figure.legend(loc="outside lower right", ncols=2, fontsize=8.5)
+        axes.set_title(describe_protocol(result.protocol))
+    return figure
+
+
+def _name_splits(row: ProtocolRow, splits: int) -> str:
+    name = clip(row.model)
+    return f"{name} ({splits - row.refused} splits)" if row.refused else name
+
+
+def describe_protocol(rows: Sequence[ProtocolRow]) -> str:
+    """For how many models the corrected rate is closer to people's than the judge's own."""
+    pairs = [(row.bias_naive, row.bias_corrected) for row in rows if row.bias_corrected is not None]
+    closer = sum(abs(corrected) < abs(naive) for naive, corrected in pairs)
+    without = len(rows) - len(pairs)
+    return f"Correction brings {closer} of {len(pairs)} models closer to the human rate" + (
+        f"\n{without} more without an estimate" if without else ""
+    )

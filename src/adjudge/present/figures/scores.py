@@ -1,0 +1,251 @@
+"""Pictures of score sets: size, width where the judge errs, widths of two judges, coverage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from adjudge._validation import FloatArray
+from adjudge.errors import ArgumentError
+from adjudge.present.figures.diagnosis import axis_name, unique
+from adjudge.present.text import percent, signed, span
+from adjudge.present.theme import (
+    ACCENT,
+    GRID,
+    INK,
+    MUTED,
+    ON_TINT,
+    SERIES,
+    WARM,
+    new_figure,
+    themed,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
+
+    from adjudge.results.diagnosis import ScoreDiagnosis, ScoreSetGroup
+
+_COLOURS = {
+    "constant": MUTED,
+    "per-criterion": ACCENT,
+    "per-group": SERIES[2],
+    "adaptive": WARM,
+}
+_GOOD_TO_BAD = ("#8fc7a8", "#f4efe1", "#eda383")
+_APART_TO_ALIKE = ("#9ab7d9", "#f7f7f7", "#eda383")
+_CENTRED: dict[str, Any] = {"ha": "center", "va": "center"}
+
+
+def sizes_figure(result: ScoreDiagnosis) -> Figure:
+    """Heat map of mean set size, judge by criterion, coverage below it."""
+    key = result.main_method, result.main_alpha
+    groups = [g for g in result.groups if (g.method, g.alpha) == key]
+    judges, criteria = unique(g.judge for g in groups), unique(g.criterion for g in groups)
+    whole = result.scale[1] - result.scale[0] + 1
+    with themed():
+        figure = new_figure(2.9 + 1.25 * len(criteria), 1.9 + 0.62 * len(judges))
+        axes = figure.subplots()
+        grid = np.full((len(judges), len(criteria)), np.nan)
+        for g in groups:
+            row, column = judges.index(g.judge), criteria.index(g.criterion)
+            grid[row, column] = g.mean_size
+            weight = "bold" if _shortfall(g) else "normal"
+            text = f"covers {percent(g.coverage)}"
+            axes.text(column, row - 0.1, f"{g.mean_size:.2f}", color=ON_TINT, size=11, **_CENTRED)
+            axes.text(column, row + 0.26, text, color=ON_TINT, size=7.5, weight=weight, **_CENTRED)
+        image = _heat(axes, grid, _GOOD_TO_BAD, (1, whole), aspect="auto")
+        axes.set_xticks(range(len(criteria)), [axis_name(c) for c in criteria])
+        axes.set_yticks(range(len(judges)), [axis_name(j) for j in judges])
+        bar = figure.colorbar(image, ax=axes, pad=0.02, aspect=14)
+        bar.set_label(f"mean size, of {whole} scores")
+        bar.outline.set_visible(False)
+        sizes = [g.mean_size for g in groups]
+        axes.set_title(
+            f"Sets calibrated for {percent(1 - result.main_alpha)} coverage have "
+            f"{span(f'{min(sizes):.1f}', f'{max(sizes):.1f}')} of {whole} scores",
+            fontsize=10,
+            x=-0.2,
+        )
+    return figure
+
+
+def width_figure(result: ScoreDiagnosis) -> Figure:
+    """Mean error at each set width, one panel per criterion, one line per method."""
+    groups = [g for g in result.groups if g.alpha == result.main_alpha]
+    whole = result.scale[1] - result.scale[0] + 1
+    within = {p.method: p.within for p in result.pooled if p.alpha == result.main_alpha}
+    with themed():
+        criteria = unique(g.criterion for g in groups)
+        figure, panels = _panels(criteria)
+        for axes, criterion in zip(panels, criteria, strict=True):
+            for method in _compared(result):
+                own = [g for g in groups if g.criterion == criterion and g.method == method]
+                _draw_widths(axes, own, _COLOURS[method])
+            axes.set_xticks(range(1, whole + 1))
+            axes.set_xlim(0.6, whole + 0.4)
+            axes.set_xlabel("scores in the set")
+        panels[0].set_ylabel("mean |judge − human|")
+        panels[0].set_ylim(bottom=0)
+        values = ", ".join(f"{method} {signed(within[method], 2)}" for method in _compared(result))
+        _title(figure, f"Width against error within a criterion (Spearman): {values}")
+        _legend(figure, _compared(result), extra="small dots: one judge")
+    return figure
+
+
+def _draw_widths(axes: Axes, groups: Sequence[ScoreSetGroup], colour: str) -> None:
+    entries = [entry for g in groups for entry in g.by_width]
+    for entry in entries:
+        axes.scatter(entry.width, entry.mean_error, s=8, color=colour, alpha=0.35, linewidth=0)
+    widths = sorted({entry.width for entry in entries})
+    own = [[entry for entry in entries if entry.width == width] for width in widths]
+    rows = [sum(entry.n for entry in part) for part in own]
+    errors = [
+        sum(entry.n * entry.mean_error for entry in part) / n
+        for part, n in zip(own, rows, strict=True)
+    ]
+    axes.plot(widths, errors, color=colour, linewidth=1.4, zorder=3)
+    dots = [18 + 90 * n / max(rows) for n in rows]
+    axes.scatter(widths, errors, s=dots, color=colour, zorder=4, linewidth=0)
+
+
+def agreement_figure(result: ScoreDiagnosis) -> Figure:
+    """Spearman of set widths between judges, one matrix per criterion."""
+    there = {a.method for a in result.agreement}
+    methods = [method for method in _compared(result) if method in there]
+    if not methods:
+        raise ArgumentError("plot", "one judge", "agreement between judges needs two")
+    pairs = [a for a in result.agreement if a.method == methods[-1]]
+    criteria = unique(a.criterion for a in pairs)
+    judges = unique(name for a in pairs for name in (a.judge_a, a.judge_b))
+    numbers = [str(at + 1) for at in range(len(judges))]
+    with themed():
+        panel = max(1.7, 0.5 * len(judges))
+        figure = new_figure(3.2 + panel * len(criteria), 1.3 + panel)
+        panels = figure.subplots(1, len(criteria), squeeze=False)[0]
+        for axes, criterion in zip(panels, criteria, strict=True):
+            grid = np.full((len(judges), len(judges)), np.nan)
+            for a in pairs:
+                if a.criterion == criterion and a.spearman is not None:
+                    i, j = judges.index(a.judge_a), judges.index(a.judge_b)
+                    grid[i, j] = grid[j, i] = a.spearman
+            known = grid[~np.isnan(grid)]
+            mean = signed(known.mean(), 2) if len(known) else "widths do not vary"
+            for i, j in np.ndindex(*grid.shape):
+                value = None if np.isnan(grid[i, j]) else float(grid[i, j])
+                colour = INK if value is None else ON_TINT
+                axes.text(
+                    j, i, "" if i == j else signed(value, 2), color=colour, size=8, **_CENTRED
+                )
+            np.fill_diagonal(grid, 1.0)
+            image = _heat(axes, grid, _APART_TO_ALIKE, (-1, 1))
+            axes.set_facecolor(GRID)  # shows where there is no correlation
+            axes.set_title(f"{axis_name(criterion)}: {mean}", fontsize=10)
+            named = [f"{axis_name(j)}  {n}" for j, n in zip(judges, numbers, strict=True)]
+            axes.set_xticks(range(len(judges)), numbers)
+            axes.set_yticks(range(len(judges)), named if axes is panels[0] else numbers)
+            axes.tick_params(labelsize=8)
+        bar = figure.colorbar(image, ax=list(panels), shrink=0.9, pad=0.01)
+        bar.set_label("Spearman of widths")
+        about = f"({methods[-1]}, α = {pairs[0].alpha:g})"
+        _title(figure, f"Spearman of two judges' set widths, mean {about}")
+    return figure
+
+
+def coverage_figure(result: ScoreDiagnosis) -> Figure:
+    """Coverage against alpha, one panel per criterion; bands span the judges."""
+    methods = list(dict.fromkeys(g.method for g in result.groups))
+    levels = sorted({g.alpha for g in result.groups})
+    with themed():
+        criteria = unique(g.criterion for g in result.groups)
+        figure, panels = _panels(criteria)
+        for axes, criterion in zip(panels, criteria, strict=True):
+            for method in methods:
+                lines = [
+                    [
+                        100 * g.coverage
+                        for g in result.groups
+                        if (g.criterion, g.method, g.alpha) == (criterion, method, level)
+                    ]
+                    for level in levels
+                ]
+                if all(lines):
+                    means, colour = [np.mean(line) for line in lines], _COLOURS[method]
+                    axes.plot(levels, means, color=colour, marker="o", ms=4)
+                    ends = list(map(min, lines)), list(map(max, lines))
+                    axes.fill_between(levels, *ends, color=colour, alpha=0.13, linewidth=0)
+            promised = [100 * (1 - level) for level in levels]
+            axes.plot(levels, promised, color=INK, linestyle="--", lw=1.3)
+            axes.set_xticks(levels, [f"{level:g}" for level in levels])
+            axes.set_xlabel("alpha")
+        panels[0].set_ylabel("coverage on held-out documents, %")
+        panels[0].set_ylim(top=100.8)
+        _title(figure, _coverage_title(result))
+        _legend(figure, methods, extra="band: across judges", promise=True)
+    return figure
+
+
+def _coverage_title(result: ScoreDiagnosis) -> str:
+    """A quantile shared by several criteria promises nothing for one of them: it does not count."""
+    cells = [g for g in result.groups if g.method != "constant" or result.main_method == "constant"]
+    short = [gap for gap in map(_shortfall, cells) if gap]
+    if not short:
+        return f"Coverage is at least 1 − alpha in all {len(cells)} cells"
+    where = f"{len(short)} of {len(cells)} cells, by at most {100 * max(short):.1f} points"
+    return f"Coverage is below 1 − alpha in {where}"
+
+
+def _shortfall(group: ScoreSetGroup) -> float:
+    """How far coverage is below 1 - alpha; 0 where only rounding is between them."""
+    return max(0.0, round(1 - group.alpha - group.coverage, 9))
+
+
+def _compared(result: ScoreDiagnosis) -> list[str]:
+    adaptive = any(g.method == "adaptive" for g in result.groups)
+    return [result.main_method, *(["adaptive"] if adaptive else [])]
+
+
+def _heat(
+    axes: Axes,
+    grid: FloatArray,
+    colours: Sequence[str],
+    ends: tuple[float, float],
+    aspect: Literal["equal", "auto"] = "equal",
+) -> AxesImage:
+    """Coloured cells, without the lines around and between them."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    colour_map = LinearSegmentedColormap.from_list("cells", list(colours))
+    axes.tick_params(length=0)
+    axes.grid(visible=False)
+    for side in axes.spines.values():
+        side.set_visible(False)
+    low, high = ends
+    return axes.imshow(grid, cmap=colour_map, vmin=low, vmax=high, aspect=aspect)
+
+
+def _panels(criteria: Sequence[str | None]) -> tuple[Figure, Sequence[Axes]]:
+    """A figure with a panel for each criterion."""
+    figure = new_figure(max(6.0, 2.6 * len(criteria)), 3.7)
+    panels: Sequence[Axes] = figure.subplots(1, len(criteria), sharey=True, squeeze=False)[0]
+    for axes, criterion in zip(panels, criteria, strict=True):
+        axes.set_title(axis_name(criterion), fontsize=10)
+    return figure, panels
+
+
+def _title(figure: Figure, text: str) -> None:
+    figure.suptitle(text, x=0.01, ha="left", fontsize=11, fontweight="bold")
+
+
+def _legend(figure: Figure, methods: Sequence[str], *, extra: str, promise: bool = False) -> None:
+    from matplotlib.lines import Line2D
+
+    marks = [Line2D([], [], color=_COLOURS[m], marker="o", ms=5, label=m) for m in methods]
+    if promise:
+        marks.append(Line2D([], [], color=INK, linestyle="--", linewidth=1.3, label="1 − alpha"))
+    marks.append(Line2D([], [], linestyle="", label=extra))
+    figure.legend(handles=marks, loc="outside lower center", ncols=len(marks), fontsize=8.5)

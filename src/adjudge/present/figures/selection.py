@@ -1,0 +1,373 @@
+"""Pictures of selection: what a policy accepts, and how methods do over random splits.
+
+Titles are computed from the lines they stand over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import cycle
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adjudge._validation import FloatArray
+from adjudge.errors import ArgumentError
+from adjudge.present.text import clip, percent
+from adjudge.present.theme import ACCENT, GOOD, INK, MUTED, SERIES, WARM, new_figure, themed
+from adjudge.results.evaluation import (
+    Curve,
+    Evaluation,
+    MethodRisk,
+    ScopeReproduction,
+    SelectionPlan,
+    SignalQuality,
+)
+from adjudge.results.selection import Policy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Colours of guarantees and of baselines, in the order of the evaluation.
+_GUARANTEES = (ACCENT, SERIES[2], GOOD, SERIES[5], SERIES[7])
+_BASELINES = (SERIES[6], WARM, SERIES[4])
+_MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+
+@dataclass(frozen=True)
+class _Line:
+    """One line of a panel; `banded` has its standard deviation drawn."""
+
+    name: str
+    rows: list[MethodRisk]
+    colour: str
+    banded: bool
+
+    def values(self, field: str) -> FloatArray:
+        """One field of its rows, in the order of alpha."""
+        return np.array([getattr(row, field) for row in self.rows])
+
+
+# --- evaluate --------------------------------------------------------------------------------
+
+
+def panel(draw: Callable[[Axes, Evaluation], None], evaluation: Evaluation) -> Figure:
+    """One of the panels below as a figure of its own."""
+    with themed():
+        figure = new_figure(7.2, 4.6)
+        draw(figure.subplots(), evaluation)
+    return figure
+
+
+def risk_and_coverage(evaluation: Evaluation) -> Figure:
+    """Error share and coverage against alpha side by side."""
+    with themed():
+        figure = new_figure(12.0, 4.4)
+        left, right = figure.subplots(1, 2, gridspec_kw={"wspace": 0.06})
+        draw_risk(left, evaluation)
+        draw_coverage(right, evaluation)
+    return figure
+
+
+def draw_risk(axes: Axes, evaluation: Evaluation) -> None:
+    """Mean error share against alpha, with the diagonal and a band of one standard deviation."""
+    end = max(evaluation.alphas) * 1.08
+    lines = _lines(evaluation)
+    axes.plot(
+        [0, end],
+        [0, end],
+        color=MUTED,
+        linestyle="--",
+        linewidth=1.2,
+        label="error share = alpha",
+    )
+    banded = [line for line in lines if line.banded]
+    for line in banded:
+        risk, spread = line.values("risk"), line.values("risk_sd")
+        axes.fill_between(
+            line.values("alpha"),
+            np.maximum(risk - spread, 0),
+            risk + spread,
+            color=line.colour,
+            alpha=0.06 if len(banded) > 1 else 0.15,
+            linewidth=0,
+        )
+    _draw_lines(axes, lines, "risk")
+    axes.set_title(_risk_title(lines, evaluation.splits))
+    axes.set_ylabel("error share among accepted")
+    axes.set_xlim(0, end)
+    axes.set_ylim(bottom=0)
+
+
+def draw_coverage(axes: Axes, evaluation: Evaluation) -> None:
+    """Mean share accepted against alpha."""
+    lines = _lines(evaluation)
+    _draw_lines(axes, lines, "coverage")
+    axes.set_title(_coverage_title(lines))
+    axes.set_ylabel("share of verdicts accepted")
+    axes.set_xlim(0, max(evaluation.alphas) * 1.08)
+    axes.set_ylim(0, 1.04)
+
+
+def _draw_lines(axes: Axes, lines: list[_Line], field: str) -> None:
+    for at, line in enumerate(lines):
+        axes.plot(
+            line.values("alpha"),
+            line.values(field),
+            color=line.colour,
+            marker=_MARKS[at % len(_MARKS)],
+            markersize=5,
+            label=line.name,
+            zorder=4 if line.banded else 3,
+        )
+    axes.set_xlabel("alpha: error level allowed")
+    axes.legend(ncols=2, fontsize=8.5)
+
+
+def draw_reliability(axes: Axes, evaluation: Evaluation) -> None:
+    """Accuracy against confidence in ten bins; the area of a mark is its share of the rows."""
+    axes.plot([0.5, 1], [0.5, 1], color=MUTED, linestyle="--", linewidth=1.2)
+    shown = [(*one, _quality(evaluation, one[1]).ece) for one in _curves(evaluation)]
+    for at, (name, curve, colour, ece) in enumerate(shown):
+        size = np.array(curve.bin_count) / sum(curve.bin_count)
+        axes.plot(curve.bin_confidence, curve.bin_accuracy, color=colour, linewidth=1, alpha=0.35)
+        axes.scatter(
+            curve.bin_confidence,
+            curve.bin_accuracy,
+            s=20 + 260 * size,
+            color=colour,
+            marker=_MARKS[at % len(_MARKS)],
+            alpha=0.85,
+            label=f"{name}, ECE {ece:.3f}",
+        )
+    name, _, _, ece = min(shown, key=lambda one: one[3])
+    best = "Best calibrated confidence: " if len(shown) > 1 else "Calibration of the confidence: "
+    axes.set_title(f"{best}{name}, {100 * ece:.1f} points off on average")
+    axes.set_xlabel("confidence: max(p_a, 1 - p_a)")
+    axes.set_ylabel("share of verdicts right")
+    axes.set_xlim(0.48, 1.02)
+    axes.set_ylim(0, 1.04)
+    legend = axes.legend(fontsize=8.5, loc="lower right")
+    for handle in legend.legend_handles:
+        if handle is not None and hasattr(handle, "set_sizes"):
+            handle.set_sizes([40])
+
+
+def draw_risk_coverage(axes: Axes, evaluation: Evaluation) -> None:
+    """Error share among the surest rows against their share of all rows."""
+    curves = _curves(evaluation)
+    for name, curve, colour in curves:
+        axes.step(curve.coverage, curve.risk, where="post", color=colour, label=name, linewidth=1.7)
+    axes.set_title(_risk_coverage_title(*curves[0][:2]))
+    axes.set_xlabel("share of verdicts accepted, surest first")
+    axes.set_ylabel("error share among accepted")
+    axes.set_xlim(0, 1.01)
+    axes.set_ylim(bottom=0)
+    axes.legend(fontsize=8.5)
+
+
+def _lines(evaluation: Evaluation) -> list[_Line]:
+    """One judge: a line per method. Several: a line per judge for the first guarantee."""
+    methods = {m.method: m.baseline for m in evaluation.methods}
+    shown = next((name for name, baseline in methods.items() if not baseline), next(iter(methods)))
+    if len(evaluation.judges) > 1:
+        return [
+            _Line(
+                clip(evaluation.judge_name(key)),
+                [m for m in evaluation.paper_rows(key) if m.method == shown],
+                SERIES[at % len(SERIES)],
+                banded=True,
+            )
+            for at, key in enumerate(evaluation.judges)
+        ]
+    rows = evaluation.paper_rows(evaluation.judges[0])
+    colours = {True: cycle(_BASELINES), False: cycle(_GUARANTEES)}
+    return [
+        _Line(
+            name,
+            [row for row in rows if row.method == name],
+            next(colours[baseline]),
+            banded=name == shown,
+        )
+        for name, baseline in methods.items()
+    ]
+
+
+def _curves(evaluation: Evaluation) -> list[tuple[str, Curve, str]]:
+    """One judge: a curve per signal. Several: the main signal of each."""
+    keys = evaluation.judges
+    if len(keys) == 1:
+        named = [(curve.signal, curve) for curve in evaluation.curves]
+    else:
+        main = {key: evaluation.main_signal(key).signal for key in keys}
+        named = [
+            (clip(evaluation.judge_name((curve.judge, curve.protocol))), curve)
+            for curve in evaluation.curves
+            if curve.signal == main[curve.judge, curve.protocol]
+        ]
+    return [(name, curve, SERIES[at % len(SERIES)]) for at, (name, curve) in enumerate(named)]
+
+
+def _quality(evaluation: Evaluation, curve: Curve) -> SignalQuality:
+    wanted = (curve.judge, curve.protocol, curve.signal)
+    return next(s for s in evaluation.signals if (s.judge, s.protocol, s.signal) == wanted)
+
+
+def _risk_title(lines: list[_Line], splits: int) -> str:
+    bounded = [line for line in lines if not line.rows[0].baseline]
+    if not bounded:
+        return "Mean error share of methods that promise none"
+    above = {line.name: line.values("risk") - line.values("alpha") for line in bounded}
+    # A mean over splits scatters, and some fifteen are looked at: above is above by more than
+    # three standard errors.
+    slack = {line.name: 3 * line.values("risk_sd") / np.sqrt(splits) for line in bounded}
+    over = [name for name, gap in above.items() if (gap > slack[name]).any()]
+    if over:
+        return f"Above alpha on average: {', '.join(over)}"
+    names = list(dict.fromkeys(line.rows[0].method for line in bounded))
+    listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    kept = f"{listed} keep{'' if len(names) > 1 else 's'} the mean error share within alpha"
+    chance = any((gap > 0).any() for gap in above.values())
+    return f"{kept}, give or take chance" if chance else kept
+
+
+def _coverage_title(lines: list[_Line]) -> str:
+    banded = [line for line in lines if line.banded]
+    if len(banded) > 1:
+        most = max(banded, key=lambda line: line.rows[-1].coverage)
+        last = most.rows[-1]
+        return f"Most accepted at alpha {last.alpha:g}: {most.name}, {percent(last.coverage, 0)}"
+    (line,) = banded
+    ends = line.rows[:1] if len(line.rows) == 1 else [line.rows[0], line.rows[-1]]
+    return f"{line.name} accepts " + " and ".join(
+        f"{percent(row.coverage, 0)} at alpha {row.alpha:g}" for row in ends
+    )
+
+
+def _risk_coverage_title(name: str, curve: Curve) -> str:
+    """The error share among the surest tenth, the surest half and all, where ties allow them."""
+    coverage = np.array(curve.coverage)
+    places = dict.fromkeys(int(np.argmax(coverage >= share)) for share in (0.1, 0.5, 1.0))
+    first, *rest = ((percent(curve.risk[at], 0), percent(float(coverage[at]), 0)) for at in places)
+    parts = [f"{first[0]} wrong at {first[1]}", *(f"{risk} at {share}" for risk, share in rest)]
+    return f"{name}: {', '.join(parts)}"
+
+
+# --- calibrate and plan ----------------------------------------------------------------------
+
+
+def policy_figure(policy: Policy) -> Figure:
+    """Errors among the accepted as the threshold loosens, and where each group's rule stops."""
+    shown = [group for group in policy.groups if len(group.scores) > 1][: len(SERIES)]
+    if not shown:
+        raise ArgumentError("plot", policy.n_calibration, "there is nothing to draw")
+    with themed():
+        figure = new_figure(7.6, 4.6)
+        axes = figure.subplots()
+        axes.axhline(policy.alpha, color=WARM, linestyle="--", linewidth=1.3)
+        axes.annotate(
+            f"alpha = {policy.alpha:g}",
+            (0.0, policy.alpha),
+            xytext=(6, 4),
+            textcoords="offset points",
+            color=WARM,
+            fontsize=9,
+        )
+        for at, group in enumerate(shown):
+            colour = SERIES[at % len(SERIES)] if len(shown) > 1 else ACCENT
+            scores, errors = np.array(group.scores), np.cumsum(group.errors)
+            ends = np.append(np.flatnonzero(scores[1:] != scores[:-1]), len(scores) - 1)
+            coverage, risk = (ends + 1) / len(scores), errors[ends] / (ends + 1)
+            name = clip(group.name) if len(shown) > 1 else "error share among accepted labels"
+            axes.step(coverage, risk, where="post", color=colour, label=name, linewidth=1.8)
+            if group.accepts in ("below", "all"):
+                axes.plot(group.coverage, group.empirical_risk, "o", color=colour, markersize=9)
+                if len(shown) == 1:
+                    axes.axvspan(0, group.coverage, color=colour, alpha=0.07, linewidth=0)
+        axes.set_title(_policy_title(policy))
+        axes.set_xlabel("share of labelled verdicts accepted, surest first")
+        axes.set_ylabel("error share among accepted")
+        axes.set_xlim(0, 1.01)
+        axes.set_ylim(bottom=0)
+        axes.legend(fontsize=8.5, loc="best")
+    return figure
+
+
+def _policy_title(policy: Policy) -> str:
+    if not policy.feasible:
+        return f"{policy.guarantee}: nothing can be accepted at alpha {policy.alpha:g}"
+    about = "about " if policy.indicative else ""
+    return (
+        f"{policy.guarantee} accepts {about}{policy.n_accepted:,} of {policy.n_calibration:,} "
+        f"labelled verdicts, {percent(policy.empirical_risk)} of them wrong"
+    )
+
+
+def plan_figure(plan: SelectionPlan) -> Figure:
+    """Expected coverage against the number of labels, with one standard deviation."""
+    with themed():
+        figure = new_figure(7.2, 4.4)
+        axes = figure.subplots()
+        n = np.array([p.n for p in plan.points])
+        mean = np.array([p.coverage for p in plan.points])
+        spread = np.array([p.coverage_sd for p in plan.points])
+        axes.fill_between(
+            n, np.clip(mean - spread, 0, 1), np.clip(mean + spread, 0, 1), color=ACCENT, alpha=0.14
+        )
+        measured = [at for at, p in enumerate(plan.points) if not p.extrapolated]
+        rest = list(range(measured[-1] if measured else 0, len(n)))
+        axes.plot(n[rest], mean[rest], color=ACCENT, linestyle=":", label="extrapolated")
+        axes.plot(n[measured], mean[measured], color=ACCENT, marker="o", label="from your labels")
+        if plan.recommended is not None:
+            axes.axvline(plan.recommended, color=GOOD, linewidth=1.3)
+            axes.annotate(
+                f"{plan.recommended} labels",
+                (plan.recommended, 0.03),
+                xytext=(5, 0),
+                textcoords="offset points",
+                color=GOOD,
+            )
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(n, [f"{v:,}" for v in n])
+        axes.minorticks_off()
+        axes.set_ylim(0, 1.03)
+        axes.set_xlabel("human labels for calibration")
+        axes.set_ylabel("share of verdicts accepted")
+        axes.set_title(_plan_title(plan), color=INK)
+        axes.legend(fontsize=8.5, loc="lower right")
+    return figure
+
+
+def _plan_title(plan: SelectionPlan) -> str:
+    last = plan.points[-1]
+    reached = f"{percent(last.coverage, 0)} accepted with {last.n:,} labels"
+    if plan.recommended is None:
+        return f"{plan.guarantee} at alpha {plan.alpha:g}: {reached}"
+    return (
+        f"Beyond {plan.recommended:,} labels a doubling buys less than {100 * plan.gain:g} points "
+        "of coverage"
+    )
+
+
+# --- the SCOPE paper -------------------------------------------------------------------------
+
+
+def scope_figure(done: ScopeReproduction) -> Figure:
+    """Figures 2 and 3: risk and coverage against alpha, one row of panels per data set."""
+    with themed():
+        figure = new_figure(14.0, 4.6 * len(done.datasets))
+        axes = figure.subplots(len(done.datasets), 2, squeeze=False)
+        for row, one in enumerate(done.datasets):
+            risk, coverage = axes[row]
+            draw_risk(risk, one.evaluation)
+            draw_coverage(coverage, one.evaluation)
+            risk.set_title(f"{one.dataset}, {one.n_sampled:,} items\n{risk.get_title(loc='left')}")
+            # Both panels have the same lines; outside of them a legend hides none.
+            for axis in (risk, coverage):
+                axis.get_legend().remove()
+            coverage.legend(
+                *risk.get_legend_handles_labels(), loc="center left", bbox_to_anchor=(1.0, 0.5)
+            )
+    return figure

@@ -1,0 +1,219 @@
+"""Which verdicts can be trusted: methods over random splits, and how many labels are enough."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from adjudge.present.blocks import Block, Figure, Headline, Note, Table
+from adjudge.present.figures.selection import (
+    draw_coverage,
+    draw_reliability,
+    draw_risk,
+    draw_risk_coverage,
+    panel,
+    plan_figure,
+)
+from adjudge.present.text import count, left_out, number, percent
+from adjudge.results.evaluation import Evaluation, JudgeKey, MethodRisk, SelectionPlan
+
+#: The alpha of the paper's Table 3; shown first where it was run.
+_SHOWN_ALPHA = 0.10
+_METHOD_COLUMNS = ("method", "coverage", "sd", "error share", "sd", "ratio", "above alpha")
+
+
+def view_evaluation(evaluation: Evaluation) -> list[Block]:
+    """The SCOPE paper's Table 1 and Table 3 for these judgments, and its pictures."""
+    blocks: list[Block] = [_evaluation_headline(evaluation), signals_table(evaluation)]
+    alpha = _SHOWN_ALPHA if _SHOWN_ALPHA in evaluation.alphas else evaluation.alphas[0]
+    blocks += [_methods_table(evaluation, key, alpha) for key in evaluation.judges]
+    lines = [_signals_used(evaluation)] if _signals_used(evaluation) else []
+    lines += [
+        "above alpha: share of splits whose test half had a larger error share; ratio: all errors "
+        "over all accepted, across splits",
+        *(f"note: {line}" for line in (*evaluation.assumptions, *evaluation.warnings)),
+        *left_out(evaluation.dropped),
+    ]
+    blocks += [
+        Note(lines),
+        Table(
+            ("judge", "signal", "method", "alpha", *_METHOD_COLUMNS[1:]),
+            [
+                (
+                    evaluation.judge_name((m.judge, m.protocol)),
+                    m.signal,
+                    m.method,
+                    f"{m.alpha:g}",
+                    *_method(m)[1:],
+                )
+                for m in evaluation.methods
+            ],
+            caption="Every method on every signal at every alpha",
+            text_columns=3,
+            detail=True,
+        ),
+    ]
+    return [*blocks, *_evaluation_figures(evaluation)]
+
+
+def _evaluation_headline(evaluation: Evaluation) -> Headline:
+    main = [(key, evaluation.main_signal(key)) for key in evaluation.judges]
+    if len(main) == 1:
+        ((key, quality),) = main
+        ranks = (
+            "its doubt cannot be ranked, for all of them are alike"
+            if quality.auroc is None
+            else f"its confidence is higher on a right one than on a wrong one "
+            f"{percent(quality.auroc, 0)} of the time (AUROC, {quality.signal})"
+        )
+        return Headline(
+            f"{evaluation.judge_name(key)} is right on {percent(quality.accuracy)} of "
+            f"{count(quality.n, 'labelled verdict')}; {ranks}"
+        )
+    ranked = sorted(main, key=lambda one: one[1].accuracy)
+    (worst_key, worst), (best_key, best) = ranked[0], ranked[-1]
+    return Headline(
+        f"{count(len(main), 'judge')}: right on {percent(worst.accuracy)} "
+        f"({evaluation.judge_name(worst_key)}) to {percent(best.accuracy)} "
+        f"({evaluation.judge_name(best_key)}) of their labelled verdicts"
+    )
+
+
+def signals_table(evaluation: Evaluation, caption: str = "") -> Table:
+    """How good each judge's signals of doubt are."""
+    return Table(
+        ("judge", "signal", "rows", "accuracy", "ECE", "AUROC", "AUPRC"),
+        [
+            (
+                evaluation.judge_name((s.judge, s.protocol)),
+                s.signal,
+                number(s.n),
+                *(number(value) for value in (s.accuracy, s.ece, s.auroc, s.auprc)),
+            )
+            for s in evaluation.signals
+        ],
+        caption=caption
+        or "How good each signal of doubt is on labelled rows (right verdicts are positives)",
+        text_columns=2,
+    )
+
+
+def _method(m: MethodRisk) -> tuple[str, ...]:
+    return (
+        m.method,
+        *(number(value) for value in (m.coverage, m.coverage_sd, m.risk, m.risk_sd, m.ratio)),
+        percent(m.share_above, 0),
+    )
+
+
+def _methods_table(evaluation: Evaluation, key: JudgeKey, alpha: float) -> Table:
+    return Table(
+        _METHOD_COLUMNS,
+        [_method(m) for m in evaluation.paper_rows(key) if m.alpha == alpha],
+        caption=f"{evaluation.judge_name(key)}: alpha {alpha:g}, "
+        f"{count(evaluation.splits, 'random half', 'random halves')}",
+    )
+
+
+def _signals_used(evaluation: Evaluation) -> str:
+    """Which signal each method of the tables runs on, where that differs."""
+    used: dict[str, list[str]] = {}
+    for row in (row for key in evaluation.judges for row in evaluation.paper_rows(key)):
+        names = used.setdefault(row.signal, [])
+        if row.method not in names:
+            names.append(row.method)
+    if "single_order" not in used:
+        return ""
+    parts = [f"{', '.join(methods)} on {signal}" for signal, methods in used.items()]
+    return f"as in the paper, methods run on these signals: {'; '.join(parts)}"
+
+
+def _evaluation_figures(evaluation: Evaluation) -> list[Block]:
+    figures = (
+        (
+            "risk",
+            draw_risk,
+            "Below the dashed line a method's mean error share over splits is within alpha. The "
+            "band is one standard deviation.",
+        ),
+        (
+            "coverage",
+            draw_coverage,
+            "Choose the smallest alpha at which enough verdicts are accepted.",
+        ),
+        (
+            "reliability",
+            draw_reliability,
+            "Where dots lie below the diagonal, the judge is less often right than it says; the "
+            "larger the dot, the more rows.",
+        ),
+        (
+            "risk-coverage",
+            draw_risk_coverage,
+            "Look how far the curve stays below the error share you allow; calibrate before you "
+            "promise it.",
+        ),
+    )
+    return [
+        Figure(name, partial(panel, draw, evaluation), caption) for name, draw, caption in figures
+    ]
+
+
+def view_plan(plan: SelectionPlan) -> list[Block]:
+    """Coverage against labels, and from where on more of them buy little."""
+    return [
+        _plan_headline(plan),
+        Table(
+            ("labels", "coverage", "sd", "error share", "above alpha", "accepting"),
+            [
+                (
+                    number(p.n) + (" *" if p.extrapolated else "  "),
+                    number(p.coverage),
+                    number(p.coverage_sd),
+                    number(p.risk),
+                    percent(p.share_above, 0),
+                    percent(p.share_feasible, 0),
+                )
+                for p in plan.points
+            ],
+            caption=f"{plan.judge}: {plan.guarantee} at alpha {plan.alpha:g}, "
+            f"{count(plan.n_labelled, 'label')}, {count(plan.repeats, 'draw')} each",
+            text_columns=0,
+        ),
+        Note(
+            [
+                "above alpha, accepting: share of the draws; * extrapolated",
+                *(f"It assumes: {line}" for line in plan.assumptions),
+                *left_out(plan.dropped),
+            ]
+        ),
+        Figure(
+            "plan",
+            partial(plan_figure, plan),
+            "Stop labelling where the line flattens; the band is one standard deviation over the "
+            "draws.",
+        ),
+    ]
+
+
+def _plan_headline(plan: SelectionPlan) -> Headline:
+    last = plan.points[-1]
+    rule = f"{plan.guarantee} at alpha {plan.alpha:g}"
+    if last.coverage < plan.gain:
+        return Headline(
+            f"{rule} accepts {percent(last.coverage)} of the verdicts even with "
+            f"{count(last.n, 'label')}",
+            "Allow a larger alpha, or use a better judge.",
+            tone="bad",
+        )
+    if plan.recommended is None:
+        gain = 100 * (last.coverage - plan.points[-2].coverage)
+        return Headline(
+            f"{rule} accepts {percent(last.coverage)} of the verdicts with "
+            f"{count(last.n, 'label')}; the last doubling bought {gain:.1f} points",
+            f"Label {last.n:,} or more.",
+        )
+    at = next(p for p in plan.points if p.n == plan.recommended)
+    return Headline(
+        f"From {count(at.n, 'label')} on ({percent(at.coverage)} accepted), one more doubling "
+        f"buys less than {100 * plan.gain:g} points of coverage"
+    )

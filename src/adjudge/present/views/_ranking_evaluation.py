@@ -1,0 +1,312 @@
+"""What was measured about a leaderboard: temperature, agreement, errors with models left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from statistics import median
+from typing import TYPE_CHECKING
+
+from adjudge.present.blocks import (
+    Block,
+    Fact,
+    Facts,
+    Figure,
+    Heading,
+    Headline,
+    Note,
+    Table,
+    table_of,
+)
+from adjudge.present.figures.ranking_evaluation import (
+    budget_figure,
+    evaluation_figure,
+    held_out_figure,
+    interval_figure,
+    reliability_figure,
+    residual_figure,
+    width_figure,
+)
+from adjudge.present.text import DASH, count, interval, left_out, level, number, percent, signed
+from adjudge.results.ranking import ConformalRow, Leaderboard, RankAgreement, Temperature
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
+_GROUPS_SHOWN = 15
+
+
+def warning_note(warnings: Sequence[str]) -> list[Block]:
+    """Warnings, where there are some."""
+    return [Note([f"warning: {text}" for text in warnings], tone="bad")] if warnings else []
+
+
+# --- temperature and rank agreement ----------------------------------------------------------
+
+
+def view_temperature(fit: Temperature) -> list[Block]:
+    """beta, the checks of it, agreement by score difference."""
+    if fit.beta is None:
+        return [Headline(f"No temperature: {fit.reason}", tone="bad")]
+    votes = count(fit.n_battles, "vote")
+    text = f"beta {number(fit.beta)} (standard error {number(fit.beta_se)}) from {votes}"
+    slope_se = "" if fit.slope_se is None else f"log-odds, standard error {number(fit.slope_se)}"
+    return [
+        Headline(
+            text if fit.reason is None else f"{text}: {fit.reason}",
+            tone="bad" if fit.warnings else "plain",
+        ),
+        Facts(
+            [
+                Fact("mean of beta |s|", number(fit.signal)),
+                Fact("correlation of |s| with agreement", number(fit.correlation)),
+                Fact("growth of agreement with |s|", number(fit.slope), slope_se),
+                Fact("calibration error of sigma(beta |s|)", number(fit.ece)),
+            ]
+        ),
+        *temperature_blocks(fit, "Agreement with people by score difference"),
+        *warning_note(fit.warnings),
+    ]
+
+
+def temperature_blocks(fit: Temperature, caption: str) -> list[Block]:
+    """Agreement with people by score difference, as a table and a picture."""
+    if fit.beta is None:
+        return []
+    blocks: list[Block] = [
+        table_of(
+            fit.agreement,
+            {
+                "|s|": lambda row: f"{number(row.low, 2)} to {number(row.high, 2)}",
+                "votes": lambda row: number(row.n),
+                "people take the judge's side": lambda row: percent(row.agreement, 0),
+                "95 % interval": lambda row: (
+                    f"{percent(row.agreement_low, 0)} to {percent(row.agreement_high, 0)}"
+                ),
+                "sigma(beta |s|)": lambda row: percent(row.predicted, 0),
+            },
+            caption=caption,
+        )
+    ]
+    if fit.reliability:
+        how_often = (
+            "How often people take the judge's side against how often sigma(beta |s|) says so; "
+            "both are equal on the dashed line."
+        )
+        blocks.append(Figure("reliability", partial(reliability_figure, fit), how_often))
+    return blocks
+
+
+def view_agreement(agreement: RankAgreement) -> list[Block]:
+    """Two rank correlations."""
+    models = count(agreement.n_models, "model")
+    if agreement.kendall is None or agreement.spearman is None:
+        return [Headline(f"No rank correlation: {models}, too few or all tied", tone="bad")]
+    blocks: list[Block] = [
+        Headline(
+            f"Two rankings of {models}: Kendall's tau {number(agreement.kendall)}, Spearman's rho "
+            f"{number(agreement.spearman)}"
+        ),
+        Facts(agreement_facts(agreement)),
+    ]
+    if agreement.failed:
+        failed = f"{agreement.failed:,} of {count(agreement.replicates, 'resample')}"
+        blocks.append(Note([f"{failed} could not be correlated"]))
+    return blocks
+
+
+def agreement_facts(agreement: RankAgreement) -> list[Fact]:
+    """Kendall and Spearman with their intervals."""
+    models = count(agreement.n_models, "model")
+    if agreement.kendall is None:
+        return [Fact("rank correlation", DASH, f"{models}, too few or all tied")]
+    return [
+        Fact(
+            f"{name} with the other ranking",
+            number(value),
+            f"rough {level(agreement.confidence_level)} interval {interval(low, high)}, {models}",
+        )
+        for name, value, low, high in (
+            ("Kendall's tau", agreement.kendall, agreement.kendall_low, agreement.kendall_high),
+            ("Spearman's rho", agreement.spearman, agreement.spearman_low, agreement.spearman_high),
+        )
+    ]
+
+
+# --- models left out in turn -----------------------------------------------------------------
+
+
+def evaluation_blocks(board: Leaderboard) -> list[Block]:
+    """Errors, intervals and budgets of every method against people."""
+    if not board.loo:
+        return []
+    blocks: list[Block] = [
+        Heading("Against people, each model left out in turn"),
+        _error_table(board),
+    ]
+    lines: dict[str, list[str]] = {}
+    for row in board.loo:
+        for line in left_out(row.left_out, "model"):
+            lines.setdefault(line, []).append(row.method)
+    if lines:
+        blocks.append(Note([f"{line} ({', '.join(names)})" for line, names in lines.items()]))
+    blocks += _interval_blocks(board)
+    if board.budgets:
+        blocks.append(_budget_table(board))
+    return blocks + _figures(board)
+
+
+def _error_table(board: Leaderboard) -> Table:
+    table = table_of(
+        board.loo,
+        {
+            "method": lambda row: row.method,
+            "models": lambda row: number(row.n_models),
+            "error": lambda row: number(row.mae, 1),
+            "95 % interval": lambda row: interval(row.mae_low, row.mae_high, 1),
+            "Spearman": lambda row: number(row.spearman),
+            "Kendall": lambda row: number(row.kendall),
+            "beta or constant": lambda row: number(
+                row.mean_smoothing if row.mean_beta is None else row.mean_beta
+            ),
+            "weak to strong quarter": lambda row: quarters(row.residual_by_quarter),
+        },
+        caption="Mean error in Elo, and judge minus people by quarter of strength",
+    )
+    return replace(table, optional=("Kendall", "beta or constant", "models"))
+
+
+def quarters(values: Sequence[float]) -> str:
+    """Signed residuals, from the weakest quarter of models to the strongest."""
+    return " ".join(signed(value, 0) for value in values) or DASH
+
+
+def _interval_blocks(board: Leaderboard) -> list[Block]:
+    """Intervals tested on random halves, where half the models suffice, and one model at a time."""
+    if not board.conformal:
+        return []
+    first = board.conformal[0]
+    name = f"{level(1 - first.alpha)} intervals"
+    blocks: list[Block] = []
+    if all(row.unbounded for row in board.conformal):
+        reason = _no_quantile(first)
+        blocks.append(Note([f"{name} for new models cannot be tested on random halves: {reason}"]))
+    else:
+        table = table_of(
+            board.conformal,
+            {
+                "method": lambda row: row.method,
+                "calibrate": lambda row: number(row.n_calibration),
+                "test": lambda row: number(row.n_test),
+                "coverage": lambda row: percent(row.coverage),
+                "median width": lambda row: (
+                    "unbounded" if row.unbounded else number(row.median_width, 0)
+                ),
+                "range of widths": lambda row: interval(row.width_low, row.width_high, 0),
+                "quantile": lambda row: number(row.quantile, 2),
+                "median se": lambda row: number(row.median_se, 1),
+            },
+            caption=f"{name} for new models, tested on random halves of the models "
+            f"({count(first.splits, 'split')})",
+        )
+        blocks.append(replace(table, optional=("test", "calibrate", "range of widths")))
+    rows = []
+    for method in dict.fromkeys(row.method for row in board.held_out):
+        each = [row for row in board.held_out if row.method == method]
+        widths = [
+            row.high - row.low for row in each if row.low is not None and row.high is not None
+        ]
+        if widths:
+            inside = f"{sum(row.covered is True for row in each)} of {len(widths)}"
+            unbounded = number(len(each) - len(widths))
+            rows.append((method, inside, number(median(widths), 0), unbounded))
+    if rows:
+        columns = ("method", "contain people's Elo", "median width", "unbounded")
+        blocks.append(Table(columns, rows, f"{name} of each model, made from all the others"))
+    return blocks
+
+
+def _no_quantile(row: ConformalRow) -> str:
+    if row.models_needed is not None and row.n_calibration < row.models_needed:
+        return f"{row.n_calibration} models calibrate, {row.models_needed} are needed"
+    return "the battles of too many models leave no standard error"
+
+
+def _budget_table(board: Leaderboard) -> Table:
+    sizes = sorted({row.per_model for row in board.budgets})
+    error = {(row.method, row.per_model): row.mae for row in board.budgets}
+    return Table(
+        ("battles per model", *(f"{size:g}" for size in sizes)),
+        [
+            (name, *(number(error.get((name, size)), 1) for size in sizes))
+            for name in dict.fromkeys(row.method for row in board.budgets)
+        ],
+        "Error in Elo with fewer judged battles",
+    )
+
+
+def _figures(board: Leaderboard) -> list[Block]:
+    """Every picture that has something to draw; the poster of them all only by name."""
+    if not board.held_out:
+        return []
+    bounded = any(row.quantile is not None for row in board.conformal)
+    wanted: list[tuple[str, Callable[[Leaderboard], Drawing], str, bool]] = [
+        ("evaluation", evaluation_figure, "What leaving models out measured.", True),
+        (
+            "held-out",
+            held_out_figure,
+            "Judge's Elo of each left-out model against people's; both are equal on the dashed "
+            "line.",
+            True,
+        ),
+        (
+            "residuals",
+            residual_figure,
+            "Judge's Elo minus people's, by quarter of strength; a slope is a scale that is "
+            "stretched or compressed.",
+            True,
+        ),
+        (
+            "widths",
+            width_figure,
+            "The width of an interval is twice its quantile times its standard error.",
+            bounded,
+        ),
+        (
+            "intervals",
+            interval_figure,
+            "Interval of each left-out model minus people's Elo; one that crosses 0 contains it.",
+            bounded,
+        ),
+        (
+            "budgets",
+            budget_figure,
+            "Held-out error with fewer judged battles; bands are standard deviations over random "
+            "draws.",
+            bool(board.budgets),
+        ),
+    ]
+    return [
+        Figure(name, partial(draw, board), caption, on_page=name != "evaluation")
+        for name, draw, caption, drawable in wanted
+        if drawable
+    ]
+
+
+def group_blocks(board: Leaderboard) -> list[Block]:
+    """The temperature of each group, and whether one is enough."""
+    blocks: list[Block] = []
+    if board.groups:
+        columns = ("group", "votes", "beta", "se")
+        rows = [
+            (row.group, number(row.n_votes), number(row.beta), number(row.beta_se))
+            for row in sorted(board.groups, key=lambda row: -row.n_votes)
+        ]
+        blocks.append(Table(columns, rows[:_GROUPS_SHOWN], "Temperature by group"))
+        if rows[_GROUPS_SHOWN:]:
+            smaller = f"{count(len(rows) - _GROUPS_SHOWN, 'smaller group')}"
+            blocks.append(Table(columns, rows[_GROUPS_SHOWN:], smaller, detail=True))
+    if board.pooling:
+        blocks.append(Note([board.pooling]))
+    return blocks

@@ -1,0 +1,220 @@
+"""Battles, prepared once for every ranking: read, coded, who judged them, what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import polars as pl
+
+from adjudge._validation import BoolArray, FloatArray, IntArray
+from adjudge.errors import ArgumentError, DataError
+from adjudge.io import open_battles
+from adjudge.io.tables import TableLike
+from adjudge.rows.clusters import cluster_column, code_clusters
+from adjudge.rows.columns import refuse_options, text_column
+from adjudge.rows.dropped import merge_dropped
+from adjudge.rows.identity import Identity, identities
+from adjudge.rows.outcomes import code_names, judge_scores, outcome_targets
+
+#: Where people's votes may be.
+_HUMAN = ("winner", "human_pref", "label")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Battles:
+    """Battles of coded models. `names[a[k]]` met `names[b[k]]` in battle k.
+
+    `human` and `verdict` are targets of people and of the judge, `score` the judge's score
+    difference (positive favours model_a), `other` the targets of a second opinion to compare with;
+    NaN where a battle has none. `prompts` are cluster codes, `groups` the values of a grouping
+    column. `source` says which columns the score came from (None: the judge left nothing), `named`
+    which verdict column the user named, `identities` who judged.
+    """
+
+    names: tuple[str, ...]
+    a: IntArray
+    b: IntArray
+    human: FloatArray | None = None
+    verdict: FloatArray | None = None
+    score: FloatArray | None = None
+    other: FloatArray | None = None
+    prompts: IntArray | None = None
+    groups: tuple[str, ...] | None = None
+    group_codes: IntArray | None = None
+    source: str | None = None
+    named: str | None = None
+    identities: tuple[Identity, ...] = ()
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def n_models(self) -> int:
+        """How many models there are."""
+        return len(self.names)
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """The judges' names, as far as the rows have any."""
+        return tuple(dict.fromkeys(one.judge for one in self.identities if one.judge is not None))
+
+    @property
+    def fingerprints(self) -> tuple[str, ...]:
+        """The judges' fingerprints, as far as the rows have any."""
+        prints = (one.fingerprint for one in self.identities)
+        return tuple(dict.fromkeys(one for one in prints if one is not None))
+
+    def __len__(self) -> int:
+        return len(self.a)
+
+    def take(self, rows: BoolArray | IntArray) -> Battles:
+        """The battles at `rows` (a mask or positions), among the same models."""
+
+        def of_floats(values: FloatArray | None) -> FloatArray | None:
+            return None if values is None else values[rows]
+
+        def of_codes(values: IntArray | None) -> IntArray | None:
+            return None if values is None else values[rows]
+
+        return replace(
+            self,
+            a=self.a[rows],
+            b=self.b[rows],
+            human=of_floats(self.human),
+            verdict=of_floats(self.verdict),
+            score=of_floats(self.score),
+            other=of_floats(self.other),
+            prompts=of_codes(self.prompts),
+            group_codes=of_codes(self.group_codes),
+        )
+
+
+def prepare_battles(
+    battles: TableLike | Battles,
+    *,
+    format: str | None = None,
+    baseline: str | None = None,
+    human: str | None = None,
+    verdict: str | None = None,
+    score: str | None = None,
+    cluster: str | None = "auto",
+    by: str | None = None,
+    against: str | None = None,
+) -> Battles:
+    """Read and code battles once; several analyses can then use the same object.
+
+    Options as in `rank`, which takes the result in place of a file. Battles that are prepared
+    already come back as they are, and their columns cannot be named again.
+
+    >>> battles = prepare_battles({"model_a": ["x"], "model_b": ["y"], "winner": ["tie"]})
+    >>> battles.names, battles.human.tolist(), battles.source
+    (('x', 'y'), [0.5], None)
+    """
+    if isinstance(battles, Battles):
+        refuse_options(
+            "prepare_battles",
+            format=format,
+            baseline=baseline,
+            human=human,
+            verdict=verdict,
+            score=score,
+            cluster=None if cluster == "auto" else cluster,
+            by=by,
+            against=against,
+        )
+        return battles
+    table = open_battles(battles, format, baseline=baseline, votes_required=False)
+    return code_battles(
+        table.frame,
+        human=human,
+        verdict=verdict,
+        score=score,
+        cluster=cluster,
+        by=by,
+        against=against,
+        unread=table.dropped,
+    )
+
+
+def code_battles(
+    frame: pl.DataFrame,
+    *,
+    human: str | None = None,
+    verdict: str | None = None,
+    score: str | None = None,
+    cluster: str | None = None,
+    by: str | None = None,
+    against: str | None = None,
+    unread: Mapping[str, int] | None = None,
+) -> Battles:
+    """Coded battles from a frame that was read; options as in `prepare_battles`.
+
+    `human`, `verdict` and `score` name columns; without them the usual names are looked for. Rows
+    without both names and battles of a model with itself are left out and counted.
+
+    >>> columns = {"model_a": ["x", "y"], "model_b": ["y", "y"], "winner": ["tie", "tie"]}
+    >>> battles = code_battles(pl.DataFrame(columns))
+    >>> len(battles), battles.dropped, battles.source
+    (1, {'model met itself': 1}, None)
+    """
+    for side in ("model_a", "model_b"):
+        if side not in frame.columns:
+            raise DataError("battles", "is missing", column=side, remedy="give model_a, model_b")
+    other = None if against == "votes" else against
+    for option, named in (
+        ("human", human),
+        ("verdict", verdict),
+        ("score", score),
+        ("against", other),
+    ):
+        if named is not None and named not in frame.columns:
+            raise ArgumentError(option, named, "choose a column: " + ", ".join(frame.columns))
+    names, a, b = code_names(frame["model_a"], frame["model_b"])
+    nameless = (a < 0) | (b < 0)
+    itself = (a == b) & ~nameless
+    votes = human or next((c for c in _HUMAN if c in frame.columns and c != verdict), None)
+    y = None if votes is None else outcome_targets(frame[votes], votes)
+    if y is not None and not np.isfinite(y).any():
+        y = None
+    if against == "votes" and y is None:
+        raise ArgumentError("against", against, "give votes in the file, or a column of outcomes")
+    said = judge_scores(frame, verdict=verdict, score=score, exclude=votes)
+    column = cluster_column(frame, cluster)
+    groups, group_codes = (None, None) if by is None else _groups(text_column(frame, by, "by"))
+    coded = Battles(
+        names=names,
+        a=a,
+        b=b,
+        human=y,
+        verdict=said.verdict,
+        score=said.score,
+        other=y if other is None and against else _targets(frame, other),
+        prompts=None if column is None else code_clusters(frame[column]),
+        groups=groups,
+        group_codes=group_codes,
+        source=said.source,
+        named=verdict,
+        identities=tuple(identities(frame)),
+        dropped=merge_dropped(
+            unread or {},
+            {
+                "a model's name is missing": int(nameless.sum()),
+                "model met itself": int(itself.sum()),
+            },
+        ),
+        warnings=said.warnings,
+    )
+    out = nameless | itself
+    return coded.take(~out) if out.any() else coded
+
+
+def _targets(frame: pl.DataFrame, column: str | None) -> FloatArray | None:
+    return None if column is None else outcome_targets(frame[column], column)
+
+
+def _groups(values: pl.Series) -> tuple[tuple[str, ...], IntArray]:
+    """The sorted values, and the position of each row's own among them; -1 where it has none."""
+    levels = sorted(values.drop_nulls().unique().to_list())
+    position = {level: k for k, level in enumerate(levels)}
+    return tuple(levels), np.array([position.get(value, -1) for value in values], dtype=np.int64)

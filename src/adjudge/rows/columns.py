@@ -1,0 +1,56 @@
+"""Columns as the analyses want them: as text without gaps that look like values, or as codes.
+
+And what all `prepare_` functions do with rows that are prepared already.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from adjudge._validation import IntArray
+from adjudge.errors import ArgumentError, DataError
+from adjudge.io.tables import as_text
+
+_TRUTH = {"true": "1", "false": "0"}
+
+
+def refuse_options(function: str, **options: object) -> None:
+    """Refuse options that only the function which prepared these rows can still use."""
+    for option, value in options.items():
+        if value is not None:
+            raise ArgumentError(option, value, f"give it to {function}")
+
+
+def text_column(frame: pl.DataFrame, column: str, option: str) -> pl.Series:
+    """The column as text, or an error that names the option and the columns there are."""
+    if column not in frame.columns:
+        shown = [name for name in frame.columns if not name.startswith("__")]
+        raise ArgumentError(option, column, "choose a column: " + ", ".join(shown))
+    return as_text(frame.get_column(column))
+
+
+def tidy(values: pl.Series, name: str, column: str) -> pl.Series:
+    """The column as stripped text; empty, null and NaN are null, true and false are 1 and 0.
+
+    >>> tidy(pl.Series([1.0, float("nan"), 0.0]), "rows", "human").to_list()
+    ['1', None, '0']
+    """
+    if values.dtype.is_nested():
+        raise DataError(name, "holds lists or objects", row=1, column=column)
+    if values.dtype.is_float():
+        values = values.fill_nan(None)
+        if (values == values.round()).all() and (values.abs() < 2**53).all():
+            values = values.cast(pl.Int64)
+    text = values.cast(pl.String).str.strip_chars()
+    lower = text.str.to_lowercase()
+    if values.dtype == pl.Boolean or lower.drop_nulls().is_in(["true", "false"]).all():
+        text = lower.replace(_TRUTH)
+    return pl.select(pl.when(text != "").then(text)).to_series().alias(column)
+
+
+def code_column(values: pl.Series) -> tuple[IntArray, tuple[str, ...]]:
+    """Codes from 0 in order of first appearance, and the names they stand for."""
+    names = values.unique(maintain_order=True)
+    codes = values.replace_strict(names, np.arange(len(names)), return_dtype=pl.Int64)
+    return codes.to_numpy(), tuple(names.to_list())

@@ -1,0 +1,113 @@
+"""Drift: do the new scores look like the scores that a policy or anchors were made from?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from adjudge._validation import finite, open_unit
+from adjudge.results.selection import Drift
+
+#: A difference is reported as drift when chance explains it this rarely ...
+DRIFT_LEVEL = 0.01
+#: ... and it moves the share below some threshold by at least this much: in a large sample even
+#: differences that matter to nobody are significant.
+DRIFT_LEAST = 0.05
+#: Fewer rows than this on either side could hide any drift.
+_FEWEST = 10
+
+#: Against quantiles alone: the least distance, beyond what chance makes, that is drift. New models
+#: are weaker or stronger than the old, so that their score differences are a little unlike anyway.
+_QUANTILES_LEAST = 0.2
+#: Chance stays below this over sqrt(n) in 95 of 100 samples (Kolmogorov's distribution).
+_CHANCE = 1.36
+_QUANTILES_FEWEST = 30
+
+
+def score_drift(calibration: ArrayLike, new: ArrayLike, *, level: float = DRIFT_LEVEL) -> Drift:
+    """Two-sample Kolmogorov-Smirnov test: the largest gap D between two distributions of scores.
+
+    D is also the most by which the share below any threshold, so the coverage, can differ. A
+    quiet test is no proof: what people prefer may change while the judge's scores stay alike,
+    and no test without labels can see that.
+
+    >>> import numpy as np
+    >>> score_drift(np.linspace(0, 1, 200), np.linspace(0, 1, 150)).flagged
+    False
+    >>> import numpy as np
+    >>> score_drift(np.linspace(0, 1, 200), np.linspace(0.5, 1, 150)).flagged
+    True
+    """
+    return drift_of([("", calibration, new)], level=level)
+
+
+def drift_of(
+    parts: Sequence[tuple[str, ArrayLike, ArrayLike]], *, level: float = DRIFT_LEVEL
+) -> Drift:
+    """The test for each named part, p-values corrected for their number; the worst is reported."""
+    share = open_unit(level, "level")
+    tests, n_old, n_new = [], 0, 0
+    for name, calibration, new in parts:
+        old = finite(calibration, "calibration", allow_empty=True)
+        fresh = finite(new, "new", allow_empty=True)
+        n_old, n_new = n_old + len(old), n_new + len(fresh)
+        if min(len(old), len(fresh)) >= _FEWEST:
+            # The exact p-value is slow for thousands of rows, where the asymptotic one is as good.
+            small = max(len(old), len(fresh)) <= 1000
+            method: Literal["exact", "asymp"] = "exact" if small else "asymp"
+            test = stats.ks_2samp(old, fresh, method=method)
+            tests.append((float(test.pvalue), float(test.statistic), name))
+    if not tests:
+        return _untested(n_old, n_new, _FEWEST)
+    p_value, statistic, where = min(tests, key=lambda one: (one[0], -one[1]))
+    p_value = min(1.0, p_value * len(tests))
+    return Drift(
+        tested=True,
+        flagged=bool(p_value < share and statistic >= DRIFT_LEAST),
+        statistic=statistic,
+        p_value=p_value,
+        n_new=n_new,
+        n_calibration=n_old,
+        where=where or None,
+    )
+
+
+def drift_from_quantiles(quantiles: ArrayLike, new: ArrayLike) -> Drift:
+    """The same distance D, where only quantiles of the old scores were kept.
+
+    How many scores are behind them is unknown, so there is no p-value: drift is a distance above
+    0.2 + 1.36 / sqrt(n), far from the old distribution and beyond what chance makes of n rows.
+
+    >>> import numpy as np
+    >>> drift_from_quantiles(np.linspace(0, 1, 101), np.linspace(0, 3, 200)).flagged
+    True
+    """
+    old = finite(quantiles, "quantiles", allow_empty=True)
+    fresh = finite(new, "new", allow_empty=True)
+    if len(old) < 2 or len(fresh) < _QUANTILES_FEWEST:
+        return _untested(len(old), len(fresh), _QUANTILES_FEWEST)
+    statistic = float(stats.ks_2samp(fresh, old).statistic)
+    return Drift(
+        tested=True,
+        flagged=statistic > _QUANTILES_LEAST + _CHANCE / math.sqrt(len(fresh)),
+        statistic=statistic,
+        p_value=None,
+        n_new=len(fresh),
+        n_calibration=len(old),
+    )
+
+
+def _untested(n_old: int, n_new: int, fewest: int) -> Drift:
+    return Drift(
+        tested=False,
+        flagged=False,
+        statistic=None,
+        p_value=None,
+        n_new=n_new,
+        n_calibration=n_old,
+        note=f"fewer than {fewest} rows to compare",
+    )

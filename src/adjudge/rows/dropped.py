@@ -1,0 +1,42 @@
+"""What was left out, counted by reason: returned with the rows, never passed along to be filled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import polars as pl
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Rows, and how many were left out on the way here, by reason.
+
+    >>> rows = Kept(pl.DataFrame({"id": ["x", "y", "z"], "label": ["A", None, "tie"]}))
+    >>> rows = rows.without(pl.col("label").is_null(), "no label")
+    >>> rows.without(pl.col("label") == "tie", "human tie").dropped
+    {'no label': 1, 'human tie': 1}
+    """
+
+    frame: pl.DataFrame
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+    def without(self, rows: pl.Expr, reason: str) -> Kept:
+        """Leave out the rows for which the expression is true (null is not)."""
+        frame = self.frame.filter(~rows.fill_null(False))
+        lost = self.frame.height - frame.height
+        return Kept(frame, merge_dropped(self.dropped, {reason: lost}))
+
+
+def merge_dropped(*parts: Mapping[str, int]) -> dict[str, int]:
+    """Counts of several steps added up, in the order of the steps; a reason without rows is none.
+
+    >>> merge_dropped({"no label": 2}, {"no label": 1, "human tie": 0})
+    {'no label': 3}
+    """
+    total: dict[str, int] = {}
+    for part in parts:
+        for reason, rows in part.items():
+            if rows:
+                total[reason] = total.get(reason, 0) + rows
+    return total

@@ -1,0 +1,231 @@
+"""Grades: a judge's verdict on every row, a person's on some; prepared once for rates and plans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike
+
+from adjudge._validation import FloatArray, IntArray
+from adjudge.errors import ArgumentError, DataError
+from adjudge.io.tables import TableLike, parse_table
+from adjudge.rows.clusters import code_clusters
+from adjudge.rows.columns import code_column, refuse_options, tidy
+from adjudge.rows.dropped import Kept, merge_dropped
+from adjudge.rows.labels import join_values
+from adjudge.rows.sampling import sampling_of
+from adjudge.rows.scales import Scale, against_the_rest, as_classes, as_numbers, scale_of
+
+#: An array that came with the table, as a column of it.
+_ARRAY = "__{}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grades:
+    """Columns of one length, rows without a verdict left out and counted.
+
+    `scale` says what the judge gives: 0/1 (binary), probabilities, or classes. For classes
+    `verdicts` and `labels` are codes into `names` (-1: no label); else `judge` and `human` are
+    numbers (NaN: no label) and `sampling_probability` those of labels drawn by a plan (None:
+    there are none). `by` names the column of the groups. Codes of `groups` and `strata` are into
+    their names; `clusters` are codes.
+    """
+
+    frame: pl.DataFrame
+    name: str
+    scale: Scale
+    judge: FloatArray
+    human: FloatArray
+    sampling_probability: FloatArray | None
+    verdicts: IntArray
+    labels: IntArray
+    names: tuple[str, ...]
+    by: str | None
+    groups: IntArray | None
+    group_names: tuple[str, ...]
+    strata: IntArray | None
+    strata_names: tuple[str, ...]
+    clusters: IntArray | None
+    dropped: Mapping[str, int]
+
+
+def prepare_grades(
+    data: TableLike | Grades | None = None,
+    *,
+    judge: ArrayLike | None = None,
+    human: ArrayLike | None = None,
+    labels: TableLike | None = None,
+    by: str | ArrayLike | None = None,
+    cluster: str | ArrayLike | None = None,
+    strata: str | ArrayLike | None = None,
+    sampling_probability: ArrayLike | None = None,
+    judge_column: str = "judge",
+    human_column: str = "human",
+    positive: str | None = None,
+    needs_labels: bool = True,
+) -> Grades:
+    """Grades from a table (path, polars, pandas, dict) or from the arrays `judge` and `human`.
+
+    Options as in `estimate`, which takes the result in place of a file. A row without a verdict,
+    group or stratum is left out and counted; one without a cluster is a cluster of its own. With
+    `needs_labels=False` a table without the column of labels is one where nobody labelled yet.
+
+    >>> rows = prepare_grades({"judge": [1, 0, None], "human": [1, None, None]})
+    >>> rows.scale, rows.judge.tolist(), rows.dropped
+    ('binary', [1.0, 0.0], {'no judge verdict': 1})
+    """
+    if isinstance(data, Grades):
+        refuse_options(
+            "prepare_grades",
+            judge=judge,
+            human=human,
+            labels=labels,
+            by=by,
+            cluster=cluster,
+            strata=strata,
+            sampling_probability=sampling_probability,
+            judge_column=None if judge_column == "judge" else judge_column,
+            human_column=None if human_column == "human" else human_column,
+            positive=positive,
+        )
+        return data
+    frame, name = _table(data, judge, human, judge_column, human_column)
+    if not needs_labels and human_column not in frame.columns:
+        frame = frame.with_columns(pl.lit(None, pl.String).alias(human_column))
+    lost: Mapping[str, int] = {}
+    if labels is not None:
+        joined = join_values(frame, labels, column=human_column)
+        frame, lost = joined.frame, joined.dropped
+    own = frame.columns
+    frame, columns = _with_arrays(
+        frame, by=by, cluster=cluster, strata=strata, sampling_probability=sampling_probability
+    )
+    chance = columns.pop("sampling_probability", "sampling_probability")
+    _require(frame, name, {"judge-column": judge_column, "human-column": human_column, **columns})
+    labelled = tidy(frame[human_column], name, human_column)
+    drawn = sampling_of(frame, labelled, name, probability=chance)
+    frame = frame.with_columns(
+        drawn.labels.alias("__label"), drawn.probability.alias("__chance")
+    ).with_row_index("__row")
+    rows = _complete(Kept(frame, lost), name, {"verdict": judge_column, **columns})
+    kept = rows.frame
+    verdict, label = kept["__verdict"], kept["__label"]
+    if positive is not None:
+        verdict, label = against_the_rest(verdict, label, positive, name, judge_column)
+    scale = scale_of(verdict, label, name, judge_column, kept["__row"].to_numpy())
+    classes = None
+    if scale == "classes":
+        _refuse_plan(kept["__chance"], label, name)
+        classes = as_classes(verdict, label, name, judge_column)
+    groups, group_names = code_column(kept["__by"]) if "by" in columns else (None, ())
+    layers, layer_names = code_column(kept["__strata"]) if "strata" in columns else (None, ())
+    nothing = np.empty(0, dtype=np.int64)
+    return Grades(
+        frame=kept.select(own),
+        name=name,
+        scale=scale,
+        judge=np.empty(0) if classes else as_numbers(verdict),
+        human=np.empty(0) if classes else as_numbers(label),
+        sampling_probability=None
+        if kept["__chance"].null_count() == kept.height
+        else as_numbers(kept["__chance"]),
+        verdicts=classes.verdicts if classes else nothing,
+        labels=classes.labels if classes else nothing,
+        names=classes.names if classes else (),
+        by="by" if "by" in columns and not isinstance(by, str) else columns.get("by"),
+        groups=groups,
+        group_names=group_names,
+        strata=layers,
+        strata_names=layer_names,
+        clusters=code_clusters(kept["__cluster"]) if "cluster" in columns else None,
+        dropped=merge_dropped(rows.dropped, drawn.dropped),
+    )
+
+
+def _table(
+    data: TableLike | None,
+    judge: ArrayLike | None,
+    human: ArrayLike | None,
+    judge_column: str,
+    human_column: str,
+) -> tuple[pl.DataFrame, str]:
+    if data is not None:
+        if judge is not None or human is not None:
+            raise ArgumentError("judge", "an array", "give a table or arrays, not both")
+        table = parse_table(data)
+        return table.frame, table.name
+    if judge is None or human is None:
+        raise ArgumentError("judge, human", None, "give both arrays, or a table")
+    first = _series(judge_column, judge)
+    second = _series(human_column, human)
+    if len(first) != len(second):
+        raise _other_length(human_column, second, len(first))
+    return pl.DataFrame([first, second]), "<arrays>"
+
+
+def _with_arrays(
+    frame: pl.DataFrame, **given: str | ArrayLike | None
+) -> tuple[pl.DataFrame, dict[str, str]]:
+    """The column of each option that was given; an array becomes a column of the table."""
+    columns: dict[str, str] = {}
+    for option, value in given.items():
+        if isinstance(value, str):
+            columns[option] = value
+        elif value is not None:
+            series = _series(_ARRAY.format(option), value)
+            if len(series) != frame.height:
+                raise _other_length(option, series, frame.height)
+            columns[option] = series.name
+            frame = frame.with_columns(series)
+    return frame, columns
+
+
+def _complete(rows: Kept, name: str, columns: Mapping[str, str]) -> Kept:
+    """Rows with a verdict, a group and a stratum; each of `columns` tidied, under `__` its role."""
+    frame = rows.frame.with_columns(
+        tidy(rows.frame[column], name, column).alias(f"__{role}")
+        for role, column in columns.items()
+    )
+    rows = Kept(frame, rows.dropped)
+    for role in ("by", "strata"):
+        if role in columns:
+            out = pl.col("__verdict").is_not_null() & pl.col(f"__{role}").is_null()
+            rows = rows.without(out, f"no {role} value")
+    rows = rows.without(pl.col("__verdict").is_null(), "no judge verdict")
+    if rows.frame.height == 0:
+        raise DataError(name, "no row has a judge verdict", column=columns["verdict"])
+    return rows
+
+
+def _series(name: str, values: ArrayLike) -> pl.Series:
+    return pl.Series(name, np.asarray(values, dtype=object).tolist(), strict=False)
+
+
+def _other_length(option: str, values: pl.Series, rows: int) -> ArgumentError:
+    return ArgumentError(option, len(values), f"give one value for each of the {rows} rows")
+
+
+def _require(frame: pl.DataFrame, name: str, columns: Mapping[str, str]) -> None:
+    for option, column in columns.items():
+        if column not in frame.columns:
+            listed = ", ".join(c for c in frame.columns if not c.startswith("__"))
+            raise DataError(
+                name,
+                "is missing",
+                column=column,
+                remedy=f"name another with --{option} ({option.replace('-', '_')}=); "
+                f"columns here: {listed[:300]}",
+            )
+
+
+def _refuse_plan(chance: pl.Series, label: pl.Series, name: str) -> None:
+    if (chance.is_not_null() & label.is_not_null()).any():
+        raise DataError(
+            name,
+            "labels picked by plan are for verdicts of 0 and 1",
+            column="sampling_probability",
+            remedy="name the class that counts as 1: --positive NAME (positive=)",
+        )

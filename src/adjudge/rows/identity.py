@@ -1,0 +1,148 @@
+"""Which judge: by fingerprint, protocol and name; one matcher for policies, anchors and services.
+
+A policy and anchors hold for the judge they were made with and for no other. The fingerprint
+decides where both sides have one; the name has to do where one of them has none, and a remark
+says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from adjudge.errors import PolicyMismatchError
+from adjudge.io.tables import as_text
+from adjudge.judges.fingerprint import differing_parts
+from adjudge.store import StorePlace, read_judge_parts
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What is known of a judge; None where it is not known. `parts` are behind the fingerprint."""
+
+    judge: str | None = None
+    protocol: str | None = None
+    fingerprint: str | None = None
+    parts: Mapping[str, Any] | None = None
+
+    def __str__(self) -> str:
+        name = self.judge or "a judge"
+        return name if self.protocol is None else f"{name} ({self.protocol})"
+
+
+@dataclass(frozen=True)
+class Match:
+    """Which of the known judges this is (positions), and what could not be compared."""
+
+    positions: tuple[int, ...]
+    remark: str | None = None
+
+
+def match_judge(
+    known: Sequence[Identity],
+    given: Identity,
+    *,
+    made: str = "the policy",
+    remedy: str = "calibrate on judgments of this one",
+    by_name: bool = False,
+    store: StorePlace = None,
+) -> Match:
+    """Find `given` among the judges that something was `made` for; refuse another.
+
+    Equal fingerprints are one judge (with `by_name` its name and protocol must agree too). Where
+    both sides have fingerprints and none is equal it is another judge, whatever it is called.
+    Where one side has none, name and protocol must agree as far as they are known.
+
+    PolicyMismatchError names the part that differs: those behind the two fingerprints where they
+    are known (the `store` may know them), else judge, protocol or judge_fingerprint.
+
+    >>> old = [Identity("gpt", "preference", "f1")]
+    >>> match_judge(old, Identity("gpt", "preference", "f1"))
+    Match(positions=(0,), remark=None)
+    >>> match_judge(old, Identity("gpt", "preference")).remark
+    'rows of gpt (preference) have no judge_fingerprint: only its name was compared'
+    """
+    alike = [at for at, one in enumerate(known) if _names_agree(one, given)]
+    if given.fingerprint is not None:
+        pool = alike if by_name else range(len(known))
+        equal = tuple(at for at in pool if known[at].fingerprint == given.fingerprint)
+        if equal:
+            return Match(equal)
+    comparable = tuple(
+        at for at in alike if given.fingerprint is None or known[at].fingerprint is None
+    )
+    if not comparable:
+        raise _mismatch([known[at] for at in alike] or known, given, made, remedy, store)
+    return Match(comparable, _remark(known[comparable[0]], given, made))
+
+
+def identities(frame: pl.DataFrame) -> list[Identity]:
+    """The judges of a frame: one for each judge, protocol and fingerprint that occur together."""
+    columns = [c for c in ("judge", "protocol", "judge_fingerprint") if c in frame.columns]
+    if not columns:
+        return [Identity()]
+    seen = frame.select(as_text(frame[c]) for c in columns).unique().sort(columns)
+    return [
+        Identity(row.get("judge"), row.get("protocol"), row.get("judge_fingerprint"))
+        for row in seen.to_dicts()
+    ]
+
+
+def judge_names(frame: pl.DataFrame) -> pl.DataFrame:
+    """Names with the protocol, where one judge was asked by several protocols.
+
+    >>> rows = {"judge": ["x", "x", "y"], "protocol": ["mcq", "rts", "mcq"]}
+    >>> judge_names(pl.DataFrame(rows))["judge"].to_list()
+    ['x / mcq', 'x / rts', 'y']
+    """
+    if not {"judge", "protocol"} <= set(frame.columns):
+        return frame
+    several = pl.col("protocol").n_unique().over("judge") > 1
+    both = pl.concat_str("judge", "protocol", separator=" / ", ignore_nulls=True)
+    return frame.with_columns(pl.when(several).then(both).otherwise(pl.col("judge")).alias("judge"))
+
+
+def _names_agree(one: Identity, other: Identity) -> bool:
+    return all(
+        mine is None or theirs is None or mine == theirs
+        for mine, theirs in ((one.judge, other.judge), (one.protocol, other.protocol))
+    )
+
+
+def _remark(known: Identity, given: Identity, made: str) -> str | None:
+    if known.judge is None or given.judge is None:
+        return f"nothing says which judge this is: it must be the one {made} was made for"
+    side = f"rows of {given} have" if given.fingerprint is None else f"{made} has"
+    whose = "" if given.fingerprint is None else f" of {given}"
+    return f"{side} no judge_fingerprint{whose}: only its name was compared"
+
+
+def _mismatch(
+    known: Sequence[Identity],
+    given: Identity,
+    made: str,
+    remedy: str,
+    store: StorePlace,
+) -> PolicyMismatchError:
+    wanted = [] if given.fingerprint is None or given.parts is not None else [given.fingerprint]
+    parts = given.parts or read_judge_parts(wanted, store).get(given.fingerprint or "")
+    mine = next((one.parts for one in known if one.parts is not None), None)
+    names = ", ".join(dict.fromkeys(str(one) for one in known))
+    if parts is not None and mine is not None:
+        differs = differing_parts(mine, parts)
+        why = f" with another prompt, model or settings (differs: {', '.join(differs)})"
+    elif any(_names_agree(one, given) for one in known):
+        differs = ("judge_fingerprint",)
+        old = ", ".join(dict.fromkeys(str(one.fingerprint)[:12] for one in known))
+        why = f" with fingerprint {old}, and here it is {str(given.fingerprint)[:12]}"
+        if given.judge is not None:
+            why += (
+                ": same judge name and protocol, so its prompt, weights, engine or settings differ"
+            )
+    else:
+        differs = ("protocol" if given.judge in {one.judge for one in known} else "judge",)
+        why = f", not for {given}"
+    return PolicyMismatchError(f"{made} was made for {names}{why}; {remedy}", differs=differs)

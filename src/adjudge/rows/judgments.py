@@ -1,0 +1,168 @@
+"""Judgments, prepared once for selection: labelled rows to learn from, new rows to decide on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from adjudge._validation import one_of
+from adjudge.errors import ArgumentError, DataError
+from adjudge.io import open_judgments
+from adjudge.io.tables import TableLike, source_name
+from adjudge.records import MEASURED
+from adjudge.rows.clusters import cluster_column
+from adjudge.rows.columns import refuse_options, text_column
+from adjudge.rows.dropped import Kept, merge_dropped
+from adjudge.rows.labels import join_labels
+from adjudge.rows.sampling import without_doubt
+
+TIES = ("drop", "error")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgments:
+    """Checked judgments of every status, of one judge or protocol where asked, labels joined."""
+
+    frame: pl.DataFrame
+    name: str
+    dropped: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Measured rows with a human label and their `error`; `cluster` is the column to be used."""
+
+    frame: pl.DataFrame
+    cluster: str | None
+    dropped: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class NewRows:
+    """Every row of a file, and those of them that have a measurement."""
+
+    everything: pl.DataFrame
+    measured: pl.DataFrame
+    dropped: Mapping[str, int]
+    unmeasured: Mapping[str, int]
+
+
+def prepare_judgments(
+    judgments: TableLike | Judgments,
+    *,
+    labels: TableLike | None = None,
+    judge: str | None = None,
+    protocol: str | None = None,
+) -> Judgments:
+    """Read judgments once, native or as published, of one judge or protocol where asked.
+
+    `labels` join by id. Judgments that are prepared already come back as they are.
+
+    >>> rows = prepare_judgments({"id": [1], "p_a": [0.9]}, labels={"id": [1], "label": ["A"]})
+    >>> rows.frame.select("id", "judge", "verdict", "label").row(0)
+    ('1', 'unnamed', 'A', 'A')
+    """
+    if isinstance(judgments, Judgments):
+        refuse_options("prepare_judgments", labels=labels, judge=judge, protocol=protocol)
+        return judgments
+    opened = open_judgments(judgments)
+    frame, dropped = opened.frame, opened.dropped
+    for column, value in (("judge", judge), ("protocol", protocol)):
+        if value is None:
+            continue
+        known = frame.get_column(column).unique().sort().to_list()
+        if value not in known:
+            raise ArgumentError(column, value, "the judgments have " + ", ".join(known))
+        frame = frame.filter(pl.col(column) == value)
+    if labels is not None:
+        joined = join_labels(frame, labels)
+        frame, dropped = joined.frame, merge_dropped(dropped, joined.dropped)
+    return Judgments(frame=frame, name=source_name(judgments), dropped=dropped)
+
+
+def read_labelled(
+    judgments: TableLike | Judgments,
+    labels: TableLike | None = None,
+    *,
+    judge: str | None = None,
+    protocol: str | None = None,
+    ties: str = "drop",
+    cluster: str | None = "auto",
+    by: str | None = None,
+    weights: str | None = None,
+) -> LabelledRows:
+    """The rows that calibrate, evaluate and plan learn from; `by` as text, `weights` as numbers.
+
+    An error is a verdict that is not the label. A row without a verdict (p_a = 0.5) is an error;
+    a human tie is left out or an error, as `ties` says. A label sampled by doubt never calibrates
+    (see `without_doubt`).
+
+    >>> rows = {"id": [1, 2, 3], "p_a": [0.9, 0.2, 0.7], "label": ["A", "A", "tie"]}
+    >>> done = read_labelled(rows)
+    >>> done.frame["error"].to_list(), done.dropped
+    ([0, 1], {'human tie': 1})
+    """
+    one_of(ties, TIES, "ties")
+    given = prepare_judgments(judgments, labels=labels, judge=judge, protocol=protocol)
+    frame = given.frame
+    if by is not None:
+        frame = frame.with_columns(text_column(frame, by, "by"))
+    if "label" not in frame.columns:
+        raise DataError(
+            given.name,
+            "has no human labels",
+            column="label",
+            remedy="add a label column (A, B or tie), or give a labels file with --labels",
+        )
+    rows = without_doubt(Kept(frame, given.dropped), given.name)
+    rows = measured(rows.without(pl.col("label").is_null(), "no label"))
+    if ties == "drop":
+        rows = rows.without(pl.col("label") == "tie", "human tie")
+    if rows.frame.height == 0:
+        reasons = ", ".join(f"{n} {reason}" for reason, n in rows.dropped.items())
+        raise DataError(
+            given.name,
+            f"no labelled verdict is left ({reasons or 'no rows at all'})",
+            remedy="label some pairs first",
+        )
+    if by is not None:
+        rows = rows.without(pl.col(by).is_null(), f"no {by}")
+        if rows.frame.height == 0:
+            raise ArgumentError("by", by, "it is empty in every labelled row")
+    right = pl.col("verdict").eq_missing(pl.col("label"))
+    # Sorted, so that everything random depends on the seed and not on the order of the file.
+    frame = rows.frame.with_columns(error=(~right).cast(pl.Int64)).sort("judge", "protocol", "id")
+    if weights is not None:
+        frame = _with_weights(frame, weights)
+    column = cluster_column(frame, cluster, within=["judge", "protocol"])
+    return LabelledRows(frame, column, rows.dropped)
+
+
+def read_new(
+    judgments: TableLike | Judgments, *, judge: str | None = None, protocol: str | None = None
+) -> NewRows:
+    """The rows that select decides on."""
+    given = prepare_judgments(judgments, judge=judge, protocol=protocol)
+    usable = measured(Kept(given.frame))
+    return NewRows(given.frame, usable.frame, given.dropped, usable.dropped)
+
+
+def measured(rows: Kept) -> Kept:
+    """Rows that have a number; the others counted by status."""
+    for status in rows.frame.get_column("status").unique().sort().to_list():
+        if status not in MEASURED:
+            rows = rows.without(pl.col("status") == status, f"status {status}")
+    return rows
+
+
+def _with_weights(frame: pl.DataFrame, column: str) -> pl.DataFrame:
+    numbers = text_column(frame, column, "weights").cast(pl.Float64, strict=False)
+    bad = (~(numbers.is_finite() & (numbers > 0))).fill_null(True)
+    if bad.any():
+        at = int(bad.arg_true()[0])
+        raise ArgumentError(
+            f"{column} of id {frame['id'][at]!r}", frame[column][at], "give a weight above 0"
+        )
+    return frame.with_columns(numbers.alias(column))

@@ -1,0 +1,205 @@
+"""Human labels from a second file, by id.
+
+One join for judgments (A, B or tie, several raters), for grades (any values, one per id) and for
+the bias of pairs. What became of every label is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+
+from adjudge._validation import one_of
+from adjudge.errors import DataError
+from adjudge.io import open_labels
+from adjudge.io.tables import FRAME_NAME, TableLike, as_text, read_table, source_name
+from adjudge.rows.columns import tidy
+from adjudge.rows.dropped import merge_dropped
+
+Raters = Literal["majority", "refuse"]
+#: What a label brings along: how its row was drawn, and with which probability.
+_SAMPLING = ("sampled_by", "sampling_probability")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelJoin:
+    """Rows with their labels, and what became of every label.
+
+    `frame` has all rows in their order, with the label (null where nobody gave one) and, where the
+    labels say so, `sampled_by` and `sampling_probability`; with several raters `raters` (how many
+    people) and `labels` (what each of them said).
+    """
+
+    frame: pl.DataFrame
+    #: Rows of the frame that now have a label.
+    matched: int
+    #: Rows of the frame without one.
+    unmatched: int
+    #: Label rows beyond the first of their id.
+    duplicates: int
+    #: Ids whose raters have no majority; left without a label.
+    split: int
+    #: Ids that were labelled but are not in the frame.
+    unused: int
+    #: Rows whose own label differed and was replaced.
+    replaced: int
+    #: Everything that was left out, by reason; what reading the labels left out as well.
+    dropped: dict[str, int]
+
+
+def join_labels(
+    frame: pl.DataFrame, labels: TableLike, *, raters: Raters = "majority"
+) -> LabelJoin:
+    """Give each row of `frame` the label (A, B or tie) of its id.
+
+    Where an id has several labels, `raters="majority"` takes the one given more often than any
+    other; without such a one the id stays unlabelled and is counted in `split` (people who
+    disagree evenly did not say "tie"). `raters="refuse"` refuses a second label. A label from
+    the file replaces the row's own; rows where the two differ are counted in `replaced`. If any
+    label of an id was sampled by doubt, the id counts as sampled by doubt. A file of which no id
+    is among the rows is refused.
+
+    >>> rows = pl.DataFrame({"id": ["x", "y"], "p_a": [0.9, 0.2]})
+    >>> done = join_labels(rows, pl.DataFrame({"id": ["x", "z"], "label": ["A", "B"]}))
+    >>> done.matched, done.unmatched, done.unused, done.frame["label"].to_list()
+    (1, 1, 1, ['A', None])
+    """
+    one_of(raters, ("majority", "refuse"), "raters")
+    opened = open_labels(labels)
+    name = source_name(labels)
+    if raters == "refuse":
+        _refuse_second(opened.frame, name)
+    given = opened.frame.filter(pl.col("label").is_not_null())
+    voted = _majority(given)
+    return _join(
+        frame,
+        voted,
+        column="label",
+        name=name,
+        duplicates=given.height - voted.height,
+        unread=opened.dropped,
+    )
+
+
+def join_values(frame: pl.DataFrame, labels: TableLike, *, column: str) -> LabelJoin:
+    """Give each row of `frame` the value of its id, in `column`: 0 and 1, or words.
+
+    The file's own column of that name is read, else `human`, else `label`. An id labelled twice
+    is refused: decide between raters first. The rest is as in `join_labels`.
+
+    >>> rows = pl.DataFrame({"id": ["a", "b"], "judge": [1, 0]})
+    >>> join_values(rows, {"id": ["b"], "label": [0]}, column="human").frame["human"].to_list()
+    [None, '0']
+    """
+    name = source_name(labels)
+    table = read_table(labels)
+    theirs = next((c for c in (column, "human", "label") if c in table.columns), None)
+    if "id" not in table.columns or theirs is None:
+        absent = column if theirs is None and "id" in table.columns else "id"
+        raise DataError(name, "is missing", column=absent, remedy="labels join by id")
+    given = table.select(
+        as_text(table["id"]),
+        tidy(table[theirs], name, theirs).alias("label"),
+        *(c for c in _SAMPLING if c in table.columns),
+    )
+    _refuse_second(given, name)
+    given = given.filter(pl.col("label").is_not_null())
+    if column in frame.columns:
+        frame = frame.with_columns(tidy(frame[column], FRAME_NAME, column))
+    return _join(frame, given, column=column, name=name)
+
+
+def _join(
+    frame: pl.DataFrame,
+    given: pl.DataFrame,
+    *,
+    column: str,
+    name: str,
+    duplicates: int = 0,
+    unread: Mapping[str, int] | None = None,
+) -> LabelJoin:
+    """Each row with the label of its id; `given` has id, label and how it was sampled."""
+    if "id" not in frame.columns:
+        raise DataError(FRAME_NAME, "is missing", column="id", remedy="labels join by id")
+    rows = frame.with_columns(as_text(frame["id"])).drop("raters", "labels", strict=False)
+    unused = given.join(rows.select("id"), on="id", how="anti").height
+    if given.height and unused == given.height:
+        raise DataError(
+            name,
+            f"{given['id'][0]!r} and all the others are ids of no row here",
+            column="id",
+            remedy="give labels of these rows",
+        )
+    brought = [c for c in _SAMPLING if c in given.columns]
+    given = given.with_columns(tidy(given[c], name, c) for c in brought)
+    rows = rows.with_columns(
+        tidy(rows[c], FRAME_NAME, c) if c in rows.columns else pl.lit(None, pl.String).alias(c)
+        for c in brought
+    )
+    if column not in rows.columns:
+        rows = rows.with_columns(pl.lit(None, pl.String).alias(column))
+    new = {c: f"__{c}" for c in ("label", *brought)}
+    rows = rows.join(given.rename(new), on="id", how="left", maintain_order="left")
+    from_file = pl.col("__label").is_not_null()
+    replaced = int(rows.select((pl.col("__label") != pl.col(column)).sum()).item())
+    rows = rows.with_columns(
+        pl.when(from_file).then(new[theirs]).otherwise(ours).alias(ours)
+        for ours, theirs in ((column, "label"), *((c, c) for c in brought))
+    ).drop(new.values())
+    matched = rows.height - rows.get_column(column).null_count()
+    split = given.get_column("label").null_count()
+    return LabelJoin(
+        frame=rows,
+        matched=matched,
+        unmatched=rows.height - matched,
+        duplicates=duplicates,
+        split=split,
+        unused=unused,
+        replaced=replaced,
+        dropped=merge_dropped(
+            unread or {},
+            {
+                "raters without a majority": split,
+                "label of an id that no row has": unused,
+                "label of the row, replaced by the one in the labels file": replaced,
+            },
+        ),
+    )
+
+
+def _majority(given: pl.DataFrame) -> pl.DataFrame:
+    votes = given.group_by("id", "label", maintain_order=True).agg(votes=pl.len())
+    top = votes.group_by("id", maintain_order=True).agg(
+        label=pl.when((pl.col("votes") == pl.col("votes").max()).sum() == 1).then(
+            pl.col("label").get(pl.col("votes").arg_max())
+        ),
+        raters=pl.col("votes").sum().cast(pl.Int64),
+    )
+    each = [pl.col("label").alias("labels")]
+    if "sampled_by" in given.columns:
+        doubt = (pl.col("sampled_by") == "doubt").fill_null(False)
+        how = pl.when(doubt.any()).then(pl.lit("doubt")).otherwise(_first("sampled_by"))
+        each.append(how.alias("sampled_by"))
+    if "sampling_probability" in given.columns:
+        each.append(_first("sampling_probability"))
+    return top.join(given.group_by("id", maintain_order=True).agg(each), on="id", how="left")
+
+
+def _first(column: str) -> pl.Expr:
+    return pl.col(column).drop_nulls().first()
+
+
+def _refuse_second(given: pl.DataFrame, name: str) -> None:
+    labels = given.with_row_index("__row").filter(pl.col("label").is_not_null())
+    again = labels.filter(~pl.col("id").is_first_distinct())
+    if again.height:
+        raise DataError(
+            name,
+            f"{again['id'][0]!r} has more than one label",
+            row=again["__row"][0] + 1,
+            column="id",
+            remedy="keep one label per id",
+        )

@@ -1,0 +1,173 @@
+"""What battles say, as numbers: names as codes, outcomes as targets, the judge as one score s.
+
+Targets are about model_a: 1 it won, 0 it lost, one half a tie. The judge may have left rubric
+scores per side, a score difference, probabilities, or verdicts alone. All become one number per
+battle, s, positive when it favours model_a:
+
+    scores           s = score_a - score_b
+    probabilities    s = ln(p_a / (1 - p_a)), so that sigma(beta s) is temperature scaling
+    verdicts         s = +1, 0, -1, so that sigma(beta s) is label smoothing
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from adjudge._validation import BoolArray, FloatArray, IntArray
+from adjudge.errors import ArgumentError
+from adjudge.io.tables import as_text
+
+#: How outcomes are written in the wild, all about model_a.
+OUTCOMES: Mapping[str, float] = {
+    "a": 1.0,
+    "model_a": 1.0,
+    "b": 0.0,
+    "model_b": 0.0,
+    "tie": 0.5,
+    "tie (bothbad)": 0.5,
+    "both_bad": 0.5,
+}
+#: Probabilities nearer to 0 or 1 than this are moved there: their log-odds would be infinite.
+CLOSEST = 1e-6
+#: The usual names of the judge's verdict.
+VERDICTS = ("verdict", "judge_pref", "judge_winner", "judge_verdict")
+
+
+def code_names(
+    model_a: pl.Series, model_b: pl.Series
+) -> tuple[tuple[str, ...], IntArray, IntArray]:
+    """Sorted names and both columns as positions among them; -1 where a name is missing."""
+    n = len(model_a)
+    if n != len(model_b):
+        raise ArgumentError("model_b", f"{len(model_b)} rows", f"give {n}, as model_a has")
+    words, at = _dictionary(pl.concat([as_text(model_a), as_text(model_b).rename(model_a.name)]))
+    order = sorted(range(len(words)), key=words.__getitem__)
+    position = np.empty(len(words) + 1, dtype=np.int64)
+    position[order] = np.arange(len(words))
+    position[-1] = -1
+    coded = position[at]
+    return tuple(words[k] for k in order), coded[:n], coded[n:]
+
+
+def _dictionary(text: pl.Series) -> tuple[list[str], IntArray]:
+    """The distinct texts, and for every row the position of its own; -1 where it is missing."""
+    physical = text.cast(pl.Categorical).to_physical()
+    missing = physical.null_count()
+    if missing == len(physical):
+        return [], np.full(len(physical), -1, dtype=np.int64)
+    codes = physical.drop_nulls().to_numpy() if missing else physical.to_numpy()
+    # Polars numbers categories across the process, so codes have gaps and may be large.
+    last = np.full(int(codes.max()) + 1, -1, dtype=np.int64)
+    last[codes] = np.flatnonzero(text.is_not_null().to_numpy()) if missing else np.arange(len(text))
+    seen = np.flatnonzero(last >= 0)
+    position = np.full(len(last), -1, dtype=np.int64)
+    position[seen] = np.arange(len(seen))
+    words: list[str] = text.gather(last[seen]).to_list()
+    if not missing:
+        return words, position[codes]
+    at = np.full(len(text), -1, dtype=np.int64)
+    at[text.is_not_null().to_numpy()] = position[codes]
+    return words, at
+
+
+def outcome_targets(outcome: pl.Series, column: str) -> FloatArray:
+    """Outcome words, or model_a's share as a number, as targets about model_a; NaN where empty.
+
+    >>> outcome_targets(pl.Series(["A", "tie", None, "model_b"]), "winner").tolist()
+    [1.0, 0.5, nan, 0.0]
+    """
+    if outcome.dtype.is_numeric():
+        shares = outcome.cast(pl.Float64).fill_null(np.nan).to_numpy()
+        if not np.isin(shares[~np.isnan(shares)], (0.0, 0.5, 1.0)).all():
+            raise ArgumentError(
+                column, "other numbers", "write A, B, tie or model_a's share: 1, 0.5, 0"
+            )
+        return np.asarray(shares)
+    words, at = _dictionary(as_text(outcome))
+    meaning = np.full(len(words) + 1, np.nan)
+    for k, word in enumerate(words):
+        key = word.strip().lower()
+        if key and key not in OUTCOMES:
+            raise ArgumentError(column, word, 'write "A", "B", "tie" or leave it empty')
+        meaning[k] = OUTCOMES.get(key, np.nan)
+    return np.asarray(meaning[at], dtype=np.float64)
+
+
+class JudgeScores(NamedTuple):
+    """The judge's score s and side per battle, which columns s came from, and what to warn of."""
+
+    score: FloatArray | None
+    verdict: FloatArray | None
+    source: str | None
+    warnings: tuple[str, ...]
+
+
+def judge_scores(
+    frame: pl.DataFrame, *, verdict: str | None, score: str | None, exclude: str | None
+) -> JudgeScores:
+    """What the judge said of each battle; `verdict` and `score` name columns, else usual ones.
+
+    `exclude` is the column of people's votes, which is no verdict of the judge.
+    """
+    columns = set(frame.columns)
+    warnings: tuple[str, ...] = ()
+    side = verdict or next((c for c in VERDICTS if c in columns and c != exclude), None)
+    v = outcome_targets(frame[side], side) if side is not None else None
+    s: FloatArray | None = None
+    source: str | None = None
+    if score is not None:
+        s, source = _numbers(frame, score), score
+    elif verdict is not None and verdict not in VERDICTS:
+        # A column of another name is another judge's: the file's scores are not its own.
+        pass
+    elif "score_difference" in columns:
+        s, source = _numbers(frame, "score_difference"), "score_difference"
+    elif {"score_a", "score_b"} <= columns:
+        s, source = _numbers(frame, "score_a") - _numbers(frame, "score_b"), "score_a - score_b"
+    elif "p_a" in columns or {"p_fwd", "p_rev"} <= columns:
+        s, flipped, clipped = _log_odds(frame)
+        source = "log-odds of p_a"
+        if clipped:
+            warnings = (f"{clipped:,} probabilities nearer than 1e-6 to 0 or 1 were moved there",)
+        if v is None and flipped is not None:
+            # An order flip is no preference (appendix A).
+            v = np.where(np.isfinite(s), np.where(flipped, 0.5, np.sign(s) / 2 + 0.5), np.nan)
+    if s is None and v is not None:
+        s, source = 2 * v - 1, f"verdicts in {side}"
+    if v is None and s is not None:
+        v = np.where(np.isfinite(s), np.sign(s) / 2 + 0.5, np.nan)
+    return JudgeScores(s, v, source, warnings)
+
+
+def _numbers(frame: pl.DataFrame, column: str) -> FloatArray:
+    values = frame.get_column(column)
+    try:
+        floats = values.cast(pl.Float64).fill_null(np.nan).to_numpy()
+    except pl.exceptions.PolarsError:
+        raise ArgumentError(
+            column, str(values.dtype), "give numbers; empty where missing"
+        ) from None
+    if np.isinf(floats).any():
+        raise ArgumentError(column, "infinity", "give finite numbers; empty where missing")
+    return np.asarray(floats, dtype=np.float64)
+
+
+def _log_odds(frame: pl.DataFrame) -> tuple[FloatArray, BoolArray | None, int]:
+    """ln(p / (1 - p)), which battles flipped with the order, and how many p were moved."""
+    flipped: BoolArray | None = None
+    if {"p_fwd", "p_rev"} <= set(frame.columns):
+        forward, reverse = _numbers(frame, "p_fwd"), _numbers(frame, "p_rev")
+        flipped = np.asarray((forward - 0.5) * (reverse - 0.5) < 0)
+        p = (forward + reverse) / 2
+    else:
+        p = _numbers(frame, "p_a")
+    known = p[np.isfinite(p)]
+    if np.any((known < 0) | (known > 1)):
+        raise ArgumentError("p_a", "outside [0, 1]", "give probabilities")
+    clipped = int(((known < CLOSEST) | (known > 1 - CLOSEST)).sum())
+    p = np.clip(p, CLOSEST, 1 - CLOSEST)
+    return np.log(p) - np.log1p(-p), flipped, clipped

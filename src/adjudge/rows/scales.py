@@ -1,0 +1,119 @@
+"""What verdicts and labels are written in: 0 and 1, probabilities, or classes."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from adjudge._validation import FloatArray, IntArray
+from adjudge.errors import ArgumentError, DataError
+
+Scale = Literal["binary", "probability", "classes"]
+MOST_CLASSES = 12
+
+
+class Classes(NamedTuple):
+    """Verdicts and labels as codes into `names`; -1: no label."""
+
+    names: tuple[str, ...]
+    verdicts: IntArray
+    labels: IntArray
+
+
+def scale_of(verdict: pl.Series, label: pl.Series, name: str, column: str, rows: IntArray) -> Scale:
+    """What the columns of text hold; `rows` are their rows in the file, for the error."""
+    numbers = [s.cast(pl.Float64, strict=False) for s in (verdict, label)]
+    if any(n.null_count() > s.null_count() for n, s in zip(numbers, (verdict, label), strict=True)):
+        return "classes"
+    said, known = (n.drop_nulls().to_numpy() for n in numbers)
+    if np.isin(known, (0, 1)).all():
+        if np.isin(said, (0, 1)).all():
+            return "binary"
+        if ((said >= 0) & (said <= 1)).all():
+            return "probability"
+    whole = np.concatenate([said, known])
+    if (whole == np.round(whole)).all():
+        return "classes"
+    bad = ~((said >= 0) & (said <= 1))
+    at = int(np.flatnonzero(bad)[0]) if bad.any() else 0
+    raise DataError(
+        name,
+        f"{said[at]:g} is neither 0/1, a probability nor a class",
+        row=int(rows[at]) + 1,
+        column=column,
+        remedy="give verdicts of 0 and 1, probabilities in [0, 1], or class names",
+    )
+
+
+def as_numbers(values: pl.Series) -> FloatArray:
+    """A column of text that holds numbers; NaN where it is empty."""
+    return values.cast(pl.Float64).fill_null(np.nan).to_numpy().astype(np.float64)
+
+
+def as_classes(verdict: pl.Series, label: pl.Series, name: str, column: str) -> Classes:
+    """Both columns as codes of their sorted values."""
+    said, known = _same_words(verdict, label, name, column)
+    names = sorted(said | known)
+    if len(names) > MOST_CLASSES:
+        raise DataError(
+            name,
+            f"holds {len(names)} different values",
+            column=column,
+            remedy=f"give at most {MOST_CLASSES} classes; is this the right column?",
+        )
+    code: dict[str | None, int] = {None: -1, **{value: i for i, value in enumerate(names)}}
+    verdicts, labels = (
+        np.array([code[value] for value in values.to_list()], dtype=np.int64)
+        for values in (verdict, label)
+    )
+    return Classes(tuple(names), verdicts, labels)
+
+
+def against_the_rest(
+    verdict: pl.Series, label: pl.Series, positive: str, name: str, column: str
+) -> tuple[pl.Series, pl.Series]:
+    """Both as 1 for `positive` and 0 for all else; numbers in [0, 1] with labels in words stay.
+
+    They are the probability of `positive`, as p_a is that of label A.
+    """
+    said, known = (set(s.drop_nulls().unique().to_list()) for s in (verdict, label))
+    if positive not in said | known:
+        raise ArgumentError("positive", positive, f"choose one of {_some(said | known)}")
+    ones = [(s == positive).cast(pl.Int64).cast(pl.String).alias(s.name) for s in (verdict, label)]
+    if positive in known and not said & known and _are_shares(verdict):
+        return verdict, ones[1]
+    _same_words(verdict, label, name, column)
+    return ones[0], ones[1]
+
+
+def _are_shares(values: pl.Series) -> bool:
+    """Whether all are numbers in [0, 1]."""
+    numbers = values.cast(pl.Float64, strict=False)
+    return numbers.null_count() == values.null_count() and bool(numbers.is_between(0, 1).all())
+
+
+def _same_words(
+    verdict: pl.Series, label: pl.Series, name: str, column: str
+) -> tuple[set[str], set[str]]:
+    """The values of both; refused where none is common, as with yes and no against 1 and 0."""
+    said, known = (set(s.drop_nulls().unique().to_list()) for s in (verdict, label))
+    if min(len(said), len(known)) > 1 and not said & known:
+        remedy = "write verdicts and labels in the same words"
+        if _are_shares(verdict):
+            remedy += (
+                ", or name the label that verdicts of 1 stand for: --positive NAME (positive=)"
+            )
+        raise DataError(
+            name,
+            f"the judge says {_some(said)}, people say {_some(known)}: no value in common",
+            column=column,
+            remedy=remedy,
+        )
+    return said, known
+
+
+def _some(values: set[str]) -> str:
+    listed = sorted(values)
+    return ", ".join(listed[:5]) + (", ..." if len(listed) > 5 else "")

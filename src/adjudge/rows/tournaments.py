@@ -1,0 +1,198 @@
+"""Tournaments: who beat whom on each document by a judge's verdicts; prepared once.
+
+Repeats and both orders are combined into one edge for each pair of models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from adjudge._validation import BoolArray, FloatArray, IntArray, one_of
+from adjudge.io import read_tournaments
+from adjudge.io.tables import TableLike, source_name
+from adjudge.rows.columns import refuse_options
+from adjudge.rows.dropped import merge_dropped
+from adjudge.rows.identity import judge_names
+
+Combine = Literal["mean", "unanimous"]
+#: Means of thirds and fifths that ought to be one half may miss it by a rounding error.
+_EVEN = 1e-9
+_VERDICTS = {"A": 1.0, "B": 0.0, "tie": 0.5}
+
+
+@dataclass(frozen=True)
+class Tournaments:
+    """All documents of one judge and criterion, as edges between numbered models.
+
+    Edge e of document `document[e]` lies between models `first[e]` < `second[e]`; `win_share[e]`
+    is how often `first` won, repeats averaged within an order and orders averaged with one weight.
+    """
+
+    judge: str | None
+    criterion: str | None
+    documents: tuple[str, ...]
+    models: tuple[str, ...]
+    document: IntArray
+    first: IntArray
+    second: IntArray
+    win_share: FloatArray
+    asked: IntArray
+    winner: IntArray  # +1 first, -1 second, 0 tied
+    entrants: IntArray  # models per document, answered or not
+
+    def matrix(self, number: int) -> tuple[BoolArray, FloatArray]:
+        """Who beats whom in one document, and by which share of the answers."""
+        size = len(self.models)
+        beats, sure = np.zeros((size, size), dtype=bool), np.zeros((size, size))
+        low, high = np.searchsorted(self.document, [number, number + 1])
+        i, j = self.first[low:high], self.second[low:high]
+        won, share = self.winner[low:high], self.win_share[low:high]
+        beats[i[won > 0], j[won > 0]] = True
+        beats[j[won < 0], i[won < 0]] = True
+        sure[i, j], sure[j, i] = share, 1 - share
+        return beats, sure
+
+
+@dataclass(frozen=True, kw_only=True)
+class TournamentRows:
+    """The tournaments of a file: one entry for each judge and criterion."""
+
+    tournaments: tuple[Tournaments, ...]
+    name: str
+    #: Rows of the file.
+    rows: int
+    dropped: Mapping[str, int]
+
+
+def prepare_tournaments(
+    source: TableLike | TournamentRows,
+    *,
+    columns: Mapping[str, str] | None = None,
+    combine: Combine = "mean",
+) -> TournamentRows:
+    """Read the verdicts of a file once and make its tournaments; one judge per protocol.
+
+    A row without a verdict is counted in `dropped`; its edge is missing unless it was asked again.
+
+    >>> rows = {"doc_id": ["d", "d"], "model_a": ["x", "y"], "model_b": ["y", "z"],
+    ...         "verdict": ["A", None]}
+    >>> done = prepare_tournaments(rows)
+    >>> done.tournaments[0].models, done.tournaments[0].winner.tolist(), list(done.dropped.values())
+    (('x', 'y', 'z'), [1], [1])
+    """
+    if isinstance(source, TournamentRows):
+        refuse_options(
+            "prepare_tournaments", columns=columns, combine=None if combine == "mean" else combine
+        )
+        return source
+    frame = judge_names(read_tournaments(source, columns=columns))
+    answers = [name for name in ("verdict", "p_a") if name in frame.columns]
+    empty = frame.filter(pl.all_horizontal(pl.col(answers).is_null())).height
+    return TournamentRows(
+        tournaments=tuple(build_tournaments(frame, combine=combine)),
+        name=source_name(source),
+        rows=frame.height,
+        dropped=merge_dropped(
+            {"no verdict (the edge is missing unless it was asked again)": empty}
+        ),
+    )
+
+
+def build_tournaments(frame: pl.DataFrame, *, combine: Combine = "mean") -> list[Tournaments]:
+    """Tournaments per judge and criterion from a frame as `adjudge.io.read_tournaments` gives it.
+
+    verdict and p_a are about model_a whichever was shown first. A row with p_a uses it, otherwise
+    its verdict; a row with neither leaves its edge to the other rows, or missing.
+
+    `combine="mean"`: an edge goes to the side with more than half of the answers, ties counted
+    half. `"unanimous"`: only to a side that every answer names, otherwise it is a tie.
+    """
+    one_of(combine, ("mean", "unanimous"), "combine")
+    rows = _oriented(frame)
+    keys = ["judge", "criterion", "doc_id", "low", "high"]
+    answered = rows.filter(pl.col("value").is_not_null())
+    per_order = answered.group_by([*keys, "order"]).agg(
+        pl.col("value").mean().alias("share"),
+        (pl.col("value") > 0.5).all().alias("all_won"),
+        (pl.col("value") < 0.5).all().alias("all_lost"),
+        pl.len().alias("asked"),
+    )
+    edges = per_order.group_by(keys).agg(
+        pl.col("share").mean(),
+        pl.col("all_won").all(),
+        pl.col("all_lost").all(),
+        pl.col("asked").sum(),
+    )
+    return list(_grouped(rows, edges, unanimous=combine == "unanimous"))
+
+
+def _oriented(frame: pl.DataFrame) -> pl.DataFrame:
+    """Rows with `value`, the answer about the model whose name sorts first."""
+    answers = [pl.col("p_a")] if "p_a" in frame.columns else []
+    named = pl.col("verdict").replace_strict(_VERDICTS, default=None, return_dtype=pl.Float64)
+    order = pl.col("order").fill_null("ab") if "order" in frame.columns else pl.lit("ab")
+    swapped = pl.col("model_a") > pl.col("model_b")
+    value = pl.coalesce(*answers, named)
+    turned = pl.when(order == "ab").then(pl.lit("ba")).otherwise(pl.lit("ab"))
+    return frame.select(
+        "judge",
+        "criterion",
+        "doc_id",
+        pl.min_horizontal("model_a", "model_b").alias("low"),
+        pl.max_horizontal("model_a", "model_b").alias("high"),
+        pl.when(swapped).then(1 - value).otherwise(value).alias("value"),
+        pl.when(swapped).then(turned).otherwise(order).alias("order"),
+    )
+
+
+def _grouped(rows: pl.DataFrame, edges: pl.DataFrame, *, unanimous: bool) -> Iterator[Tournaments]:
+    by_group = edges.partition_by(["judge", "criterion"], as_dict=True)
+    for key, asked in sorted(
+        rows.partition_by(["judge", "criterion"], as_dict=True).items(),
+        key=lambda pair: tuple("" if part is None else str(part) for part in pair[0]),
+    ):
+        documents = asked["doc_id"].unique(maintain_order=True).to_list()
+        models = sorted(set(asked["low"].unique()) | set(asked["high"].unique()))
+        named = pl.DataFrame({"model": models, "model_at": range(len(models))})
+        numbered = pl.DataFrame({"doc_id": documents, "document_at": range(len(documents))})
+        entrants = (
+            pl.concat(
+                [
+                    asked.select("doc_id", pl.col("low").alias("model")),
+                    asked.select("doc_id", pl.col("high").alias("model")),
+                ]
+            )
+            .group_by("doc_id")
+            .agg(pl.col("model").n_unique().alias("entrants"))
+        )
+        counted = numbered.join(entrants, on="doc_id", maintain_order="left")["entrants"]
+        played = (
+            by_group.get(key, edges.clear())
+            .join(numbered, on="doc_id")
+            .join(named.rename({"model": "low", "model_at": "i"}), on="low")
+            .join(named.rename({"model": "high", "model_at": "j"}), on="high")
+            .sort("document_at", "i", "j")
+        )
+        share = played["share"].to_numpy().astype(np.float64)
+        if unanimous:
+            winner = played["all_won"].to_numpy().astype(np.int64) - played["all_lost"].to_numpy()
+        else:
+            winner = np.where(np.abs(share - 0.5) <= _EVEN, 0, np.sign(share - 0.5))
+        yield Tournaments(
+            judge=None if key[0] is None else str(key[0]),
+            criterion=None if key[1] is None else str(key[1]),
+            documents=tuple(documents),
+            models=tuple(models),
+            document=played["document_at"].to_numpy().astype(np.int64),
+            first=played["i"].to_numpy().astype(np.int64),
+            second=played["j"].to_numpy().astype(np.int64),
+            win_share=share,
+            asked=played["asked"].to_numpy().astype(np.int64),
+            winner=winner.astype(np.int64),
+            entrants=counted.to_numpy().astype(np.int64),
+        )

@@ -1,0 +1,179 @@
+"""Verdicts on pairs, as the bias diagnoses need them: texts, models and labels joined by id."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from adjudge.errors import ArgumentError, DataError
+from adjudge.io import (
+    kinds_of,
+    open_battles,
+    read_judgments,
+    read_pairs,
+    sniff,
+)
+from adjudge.io.tables import Table, TableLike, as_text, parse_table
+from adjudge.rows.clusters import cluster_column, code_clusters
+from adjudge.rows.columns import refuse_options
+from adjudge.rows.dropped import merge_dropped
+from adjudge.rows.identity import judge_names
+from adjudge.rows.labels import join_labels
+from adjudge.rows.outcomes import VERDICTS
+
+#: Labels and verdicts as how much of a win they are for response_a.
+LABEL_VALUES = {"A": 1.0, "B": 0.0, "tie": 0.5}
+#: How battles spell them.
+_WINNERS = {"model_a": "A", "model_b": "B", "tie (bothbad)": "tie"}
+_FROM_PAIRS = ("response_a", "response_b", "model_a", "model_b", "label", "prompt_id")
+
+
+#: The column of cluster codes in prepared rows.
+CLUSTER = "__cluster"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdicts:
+    """Judgments of pairs; `graded`: with probabilities, `by_score`: scores are all there is.
+
+    `cluster` is the column whose rows are alike, and the frame has its codes in `CLUSTER`.
+    """
+
+    frame: pl.DataFrame
+    name: str
+    graded: bool
+    by_score: bool
+    cluster: str
+    dropped: Mapping[str, int]
+
+
+def prepare_verdicts(
+    source: TableLike | Verdicts,
+    *,
+    pairs: TableLike | None = None,
+    labels: TableLike | None = None,
+    columns: Mapping[str, str] | None = None,
+    judge: str | None = None,
+    cluster: str | None = "auto",
+) -> Verdicts:
+    """Read judgments, battles, or verdicts or scores taken as such, and join what else is given.
+
+    `cluster` as everywhere; without one each pair is a cluster, whichever judges saw it. With
+    several raters in `labels` the column `labels` has what each of them said.
+
+    >>> rows = prepare_verdicts({"verdict_fwd": ["A"], "verdict_rev": ["B"]})
+    >>> rows.frame.select("id", "p_fwd", "p_rev").row(0), rows.graded, rows.cluster
+    (('1', 1.0, 0.0), False, 'id')
+    """
+    if isinstance(source, Verdicts):
+        refuse_options(
+            "prepare_verdicts",
+            pairs=pairs,
+            labels=labels,
+            columns=columns,
+            judge=judge,
+            cluster=None if cluster == "auto" else cluster,
+        )
+        return source
+    wanted = dict(columns or {})
+    table = _read(source, wanted)
+    if judge is not None:
+        if "judge" in table.frame.columns:
+            raise ArgumentError("judge", judge, "leave it out: the file names its judges")
+        table = replace(table, frame=table.frame.with_columns(judge=pl.lit(judge)))
+    here = set(table.frame.columns) | set(wanted)
+    graded = "p_a" in here or {"p_fwd", "p_rev"} <= here
+    if graded and "id" in here:
+        frame = read_judgments(table, columns=columns)
+    else:
+        rows = _renamed(table.frame, wanted, table.name)
+        if "id" not in rows.columns:
+            rows = rows.with_row_index("id", offset=1).with_columns(pl.col("id").cast(pl.String))
+        rows = rows if graded else _from_verdicts(rows, table.name)
+        frame = read_judgments(Table(frame=rows, name=table.name))
+    frame = judge_names(frame)
+    if pairs is not None:
+        known = read_pairs(pairs)
+        new = [c for c in _FROM_PAIRS if c in known.columns and c not in frame.columns]
+        frame = frame.join(known.select("id", *new), on="id", how="left", maintain_order="left")
+    dropped = table.dropped
+    if labels is not None:
+        joined = join_labels(frame, labels)
+        frame, dropped = joined.frame, merge_dropped(dropped, joined.dropped)
+    for side in ("a", "b"):
+        if f"length_{side}" not in frame.columns and f"response_{side}" in frame.columns:
+            length = as_text(frame[f"response_{side}"]).str.len_chars()
+            frame = frame.with_columns(length.alias(f"length_{side}"))
+    column = cluster_column(frame, cluster) or "id"
+    codes = code_clusters(frame[column], frame["id"])
+    return Verdicts(
+        frame=frame.with_columns(pl.Series(CLUSTER, codes)),
+        name=table.name,
+        graded=graded,
+        by_score=not graded and not {"verdict_fwd", "verdict"} & here,
+        cluster=column,
+        dropped=dropped,
+    )
+
+
+def _read(source: TableLike, columns: Mapping[str, str]) -> Table:
+    """The rows as they are; of battles people's winner as label, the judge's as verdict."""
+    if kinds_of(sniff(source)) != {"battles"}:
+        return parse_table(source)
+    battles = open_battles(source)
+    frame = battles.frame
+    said = {"label": "winner", "verdict": next((c for c in VERDICTS if c in frame.columns), None)}
+    frame = frame.with_columns(
+        pl.col(theirs).cast(pl.String).replace(_WINNERS).alias(ours)
+        for ours, theirs in said.items()
+        if theirs is not None and ours not in columns
+    )
+    return replace(battles, frame=frame)
+
+
+def _renamed(table: pl.DataFrame, columns: Mapping[str, str], name: str) -> pl.DataFrame:
+    for ours, theirs in columns.items():
+        if theirs not in table.columns:
+            raise DataError(name, "is not there", column=theirs, remedy="name a column of the file")
+        table = table.with_columns(pl.col(theirs).alias(ours))
+    return table
+
+
+def _from_verdicts(table: pl.DataFrame, name: str) -> pl.DataFrame:
+    """p_fwd and p_rev, or p_a, as 1, 0 and one half from verdicts, else from two scores."""
+    here = set(table.columns)
+    if {"verdict_fwd", "verdict_rev"} <= here:
+        return table.with_columns(
+            _answer(table, "verdict_fwd", name).alias("p_fwd"),
+            _answer(table, "verdict_rev", name).alias("p_rev"),
+        )
+    if "verdict" in here:
+        # A verdict of "tie" is no verdict; p_a = 1/2 says so.
+        value = _answer(table, "verdict", name).alias("p_a")
+        return table.with_columns(value).drop("verdict")
+    if {"score_a", "score_b"} <= here:
+        gap = pl.col("score_a").cast(pl.Float64) - pl.col("score_b").cast(pl.Float64)
+        return table.with_columns(((gap.sign() + 1) / 2).alias("p_a"))
+    raise DataError(
+        name,
+        "has no judgment",
+        remedy="give p_fwd and p_rev, p_a, verdict_fwd and verdict_rev, verdict, or score_a and "
+        "score_b",
+    )
+
+
+def _answer(table: pl.DataFrame, column: str, name: str) -> pl.Series:
+    given = as_text(table[column])
+    unknown = given.is_not_null() & ~given.is_in(list(LABEL_VALUES)).fill_null(True)
+    if unknown.any():
+        at = int(unknown.arg_true()[0])
+        raise DataError(
+            name,
+            f"{given[at]!r} is not known",
+            row=at + 1,
+            column=column,
+            remedy="use A, B or tie, about the responses, whichever was shown first",
+        )
+    return given.replace_strict(LABEL_VALUES, default=None, return_dtype=pl.Float64)

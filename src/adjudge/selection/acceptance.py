@@ -1,0 +1,117 @@
+"""What a guarantee accepts of the labels that it is calibrated on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from adjudge._validation import BoolArray, IntArray
+from adjudge.results.selection import Rule, share
+from adjudge.selection.groups import Entry, by_judge
+from adjudge.selection.guarantees.base import Guarantee, Labels
+from adjudge.selection.split_counts import Levels
+
+HALF_SPLITS = 20
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """Labelled rows that a rule accepts, and those of them that are wrong; shares of both."""
+
+    rows: int = 0
+    wrong: int = 0
+    coverage: float = 0.0
+    risk: float = 0.0
+
+
+def accept_labels(
+    chosen: Guarantee, rule: Rule, entry: Entry, levels: Levels, *, seed: int
+) -> Acceptance:
+    """What the rule accepts of the rows it was made from; of a batch's rule an indication.
+
+    A row without a verdict counts as an error in calibration; it is never accepted itself.
+    """
+    if rule.accepts == "none":
+        return Acceptance()
+    if chosen.per_batch:
+        return _over_halves(chosen, entry, levels, seed)
+    accepted = chosen.accept(rule, entry.labels.scores, levels) & entry.has_verdict
+    rows, wrong = int(accepted.sum()), int(entry.labels.errors[accepted].sum())
+    return Acceptance(rows, wrong, share(rows, len(entry)), share(wrong, rows))
+
+
+def accept_labels_pooled(
+    chosen: Guarantee, entries: Sequence[Entry], levels: Levels, *, seed: int
+) -> list[Acceptance]:
+    """The indication for all groups of a judge under one promise."""
+    by_entry: dict[int, Acceptance] = {}
+    for own in by_judge(entries):
+        by_entry |= zip(map(id, own), _over_halves_pooled(chosen, own, levels, seed), strict=True)
+    return [by_entry[id(entry)] for entry in entries]
+
+
+def _over_halves_pooled(
+    chosen: Guarantee, groups: Sequence[Entry], levels: Levels, seed: int
+) -> list[Acceptance]:
+    """As `_over_halves`, with every group halved and one decision on all batches."""
+    rng = np.random.default_rng(seed)
+    labels = Labels.join([entry.labels for entry in groups])
+    verdict = np.concatenate([entry.has_verdict for entry in groups])
+    codes = np.repeat(np.arange(len(groups)), [len(entry) for entry in groups])
+    sizes = np.bincount(codes)
+    first = np.concatenate(([0], np.cumsum(sizes)[:-1]))
+    shares, risks = np.zeros((HALF_SPLITS, len(groups))), np.zeros((HALF_SPLITS, len(groups)))
+    for split in range(HALF_SPLITS):
+        place = np.lexsort((rng.random(len(codes)), codes))
+        rank = np.empty(len(codes), dtype=np.int64)
+        rank[place] = np.arange(len(codes))
+        own = rank - first[codes] < sizes[codes] // 2
+        if not own.any():
+            break
+        rules = [
+            chosen.decide(labels.take(own & (codes == group)), levels)
+            for group in range(len(groups))
+        ]
+        accepted = chosen.accept_pooled(rules, labels.scores[~own], codes[~own], levels)
+        accepted &= verdict[~own]
+        for group in range(len(groups)):
+            here = codes[~own] == group
+            shares[split, group] = accepted[here].mean()
+            risks[split, group] = _risk(accepted[here], labels.errors[~own][here])
+    means = zip(shares.mean(axis=0).tolist(), risks.mean(axis=0).tolist(), strict=True)
+    return [_indication(len(entry), *mean) for entry, mean in zip(groups, means, strict=True)]
+
+
+def _over_halves(chosen: Guarantee, entry: Entry, levels: Levels, seed: int) -> Acceptance:
+    """Half of the labels calibrate, the other half is the batch, twenty times.
+
+    Only an indication: select will have twice the labels and another batch. With weights the
+    batch is drawn from its half in proportion to them, as the new rows would come.
+    """
+    rng = np.random.default_rng(seed)
+    n, shares, risks = len(entry), [], []
+    if n < 2:
+        return Acceptance()
+    weights = entry.labels.weights if chosen.takes_weights else None
+    for _ in range(HALF_SPLITS):
+        order = rng.permutation(n)
+        own, new = order[: n // 2], order[n // 2 :]
+        if weights is not None:
+            new = rng.choice(new, size=len(new), p=weights[new] / weights[new].sum())
+        rule, batch = chosen.decide(entry.labels.take(own), levels), entry.labels.take(new)
+        accepted = chosen.accept(rule, batch.scores, levels, batch.weights)
+        accepted &= entry.has_verdict[new]
+        shares.append(accepted.mean())
+        risks.append(_risk(accepted, batch.errors))
+    return _indication(n, float(np.mean(shares)), float(np.mean(risks)))
+
+
+def _indication(n: int, coverage: float, risk: float) -> Acceptance:
+    rows = round(coverage * n)
+    return Acceptance(rows, round(risk * rows), coverage, risk)
+
+
+def _risk(accepted: BoolArray, errors: IntArray) -> float:
+    return float(errors[accepted].mean()) if accepted.any() else 0.0

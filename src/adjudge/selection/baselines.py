@@ -1,0 +1,90 @@
+"""Baselines of `evaluate`, which promise nothing: accept all, believe the judge, fit the labels."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from adjudge._validation import BoolArray, exact_level, probabilities
+from adjudge.errors import ArgumentError
+from adjudge.results.selection import Threshold
+from adjudge.selection.split_counts import Levels, Method, SplitCounts, SplitOutcome
+from adjudge.selection.thresholds import at_most, sort_scores, threshold_at
+
+
+def vanilla_threshold(
+    scores: ArrayLike, errors: ArrayLike, *, alpha: float | Fraction
+) -> Threshold:
+    """Accept all; `alpha` is only what the risk will be compared with.
+
+    >>> vanilla_threshold([0.1, 0.6], [0, 1], alpha=0.1).empirical_risk
+    0.5
+    """
+    level = exact_level(alpha)
+    ordered = sort_scores(scores, errors)
+    return threshold_at(ordered, len(ordered.scores), method="vanilla", alpha=level)
+
+
+def heuristic_accept(confidence: ArrayLike, *, alpha: float | Fraction) -> BoolArray:
+    """confidence >= 1 - alpha, where confidence is max(p, 1 - p).
+
+    It is as good as the judge's own calibration, and judges are over-confident. It needs no
+    labels, and it is the one rule here that changes under a monotone transform of the score.
+    The paper runs it on the single-order probability.
+
+    >>> heuristic_accept([0.95, 0.9, 0.7], alpha=0.1)
+    array([ True,  True, False])
+    """
+    level = exact_level(alpha)
+    sure = probabilities(confidence, "confidence", allow_empty=True)
+    return np.asarray(sure >= float(1 - level))
+
+
+def naive_threshold(scores: ArrayLike, errors: ArrayLike, *, alpha: float | Fraction) -> Threshold:
+    """The largest observed score with E <= alpha k: no correction for having looked.
+
+    It picks the luckiest threshold of the calibration set, so new rows do worse than the
+    calibration rows did. The paper runs it on the single-order probability.
+
+    >>> naive_threshold([0.1] * 9 + [0.6], [0] * 9 + [1], alpha=0.1).accepts
+    'all'
+    """
+    level = exact_level(alpha)
+    ordered = sort_scores(scores, errors)
+    return threshold_at(ordered, ordered.loosest(level, extra=0), method="naive", alpha=level)
+
+
+class Vanilla(Method):
+    """Everybody's rule without a name: every verdict."""
+
+    name, baseline = "vanilla", True
+
+    def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
+        last = len(splits.table.before) - 1
+        return splits.before_cut(np.full(len(splits.k), last))
+
+
+class Heuristic(Method):
+    """Every verdict whose judge says that it is 1 - alpha sure."""
+
+    name, baseline, needs_confidence = "heuristic", True, True
+
+    def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
+        if splits.table.confidence is None:
+            raise ArgumentError("confidence", None, "heuristic accepts by it: give it")
+        return splits.where(heuristic_accept(splits.table.confidence, alpha=levels.alpha))
+
+
+class Naive(Method):
+    """The loosest threshold whose error share on the labels is at most alpha."""
+
+    name, baseline = "naive", True
+
+    def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
+        passes = at_most(splits.errors, splits.k, levels.alpha)
+        return splits.below_threshold(splits.last_passing(passes))
+
+
+BASELINES: tuple[Method, ...] = (Vanilla(), Heuristic(), Naive())

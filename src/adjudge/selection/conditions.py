@@ -1,0 +1,98 @@
+"""Under which conditions a policy's promise holds, and what its reader should know besides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from adjudge.selection.groups import Entry
+from adjudge.selection.guarantees.base import Guarantee
+from adjudge.selection.jury import JURY
+from adjudge.selection.split_counts import Levels
+
+
+def assumptions(
+    *,
+    guarantee: Guarantee,
+    ties: str,
+    cluster: str | None = None,
+    by: str | None = None,
+    pooled: bool = False,
+    weights: str | None = None,
+    jury: str | None = None,
+) -> tuple[str, ...]:
+    """The conditions under which the promise holds, one sentence each."""
+    lines = [guarantee.assumption]
+    if weights is not None:
+        lines = [
+            "new pairs differ from the labelled ones only in how often each kind occurs, and "
+            f"column {weights} is the right ratio of the two, not learned from these labels"
+        ]
+    lines.append(
+        "among pairs where people have a preference (human ties were left out)"
+        if ties == "drop"
+        else "a human tie counts as an error of any verdict"
+    )
+    if cluster is not None:
+        lines.append(
+            f"rows with the same {cluster} are alike: one random row of each calibrates, and the "
+            "promise is about one row of a new one, each counting the same"
+        )
+    if by is not None and pooled:
+        lines.append(f"the promise is about all groups of {by} together, not within each")
+    elif by is not None:
+        lines.append(f"the promise holds within each group of {by}")
+    if jury is not None:
+        lines.append(f"the jury's weights ({jury}) were not learned from the calibration labels")
+    return tuple(lines)
+
+
+def cautions(
+    entries: Sequence[Entry],
+    *,
+    guarantee: Guarantee,
+    levels: Levels,
+    frame: pl.DataFrame,
+    cluster: str | None,
+) -> tuple[str, ...]:
+    """What a reader of the policy should know besides the promise, one sentence each."""
+    lines = []
+    judges = {entry.judge for entry in entries}
+    rules = {(entry.judge, entry.protocol) for entry in entries}
+    if len(rules) > 1:
+        lines.append(
+            f"{len(rules)} judges or protocols in the file: each has its own rule; which of them "
+            "to use may not be chosen by these labels (pick with --judge, combine with --jury)"
+        )
+    if JURY in judges:
+        lines.append(
+            "the coverage of each judge alone is for comparison: taking the best of them by these "
+            "labels would be a choice that other labels would have to calibrate"
+        )
+    if guarantee.uses_delta and len(entries) > 1:
+        share = float(guarantee.levels_per_rule(levels, len(entries)).delta)
+        lines.append(
+            f"{guarantee.name} spends {share:.3g} of delta {float(levels.delta):g} on each of "
+            f"{len(entries)} rules: all hold at once"
+        )
+    mute = sum(int((~entry.has_verdict).sum()) for entry in entries)
+    if mute:
+        lines.append(f"{mute} labelled rows have no verdict (p_a = 0.5): errors, never accepted")
+    if any(len(entry.fingerprints) > 1 for entry in entries):
+        lines.append("one judge has rows with several fingerprints: select cannot check them")
+    if JURY not in judges and not any(entry.fingerprints for entry in entries):
+        lines.append("the rows have no judge_fingerprint: select can only compare judge names")
+    if cluster is None and "prompt_id" in frame.columns:
+        keys = ["judge", "protocol", "prompt_id"]
+        known = frame.filter(pl.col("prompt_id").is_not_null())
+        if known.select(keys).is_duplicated().any():
+            lines.append("prompt_id repeats and is not used as a cluster: the promise may not hold")
+    if "sampled_by" in frame.columns:
+        planned = int((frame.get_column("sampled_by") == "plan").sum())
+        if planned:
+            lines.append(
+                f"{planned} labels were drawn by a plan: where it drew by the judge's verdict, the "
+                "labelled pairs are not like the new ones and the promise does not hold"
+            )
+    return tuple(lines)

@@ -1,0 +1,315 @@
+"""FDR: conformal p-values and Benjamini-Hochberg over the batch to be selected from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from adjudge._validation import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    exact_level,
+    finite,
+    paired,
+    same_length,
+)
+from adjudge.errors import ArgumentError
+from adjudge.results.selection import BatchSelection, Rule
+from adjudge.selection.guarantees.base import Guarantee, Labels, percent
+from adjudge.selection.split_counts import Levels, SplitCounts, SplitOutcome
+from adjudge.selection.thresholds import at_most
+
+#: Cells of the table (row left out x row tested) that are held at once.
+_CELLS = 4_000_000
+
+
+def fdr_select(
+    scores: ArrayLike, errors: ArrayLike, new_scores: ArrayLike, *, alpha: float | Fraction
+) -> BatchSelection:
+    """Accept from a batch of m unlabelled scores t_j so that few of the accepted are wrong.
+
+        p_j = (1 + #{i: e_i = 1, s_i <= t_j}) / (n + 1),
+
+    then Benjamini-Hochberg at alpha over the batch (Jin and Candes, Selection by Prediction with
+    Conformal p-values). If calibration rows and batch are exchangeable, the expected share of
+    errors among the accepted is at most alpha, in finite samples.
+
+    Where the guarantee stops: it is an average over calibration sets and batches, not a promise
+    about one batch; and it is about the batch as a whole: neither a part picked out of the accepted
+    afterwards nor several batches pooled inherits it.
+
+    >>> chosen = fdr_select([0.1] * 30 + [0.6] * 5, [0] * 30 + [1] * 5, [0.05, 0.7], alpha=0.1)
+    >>> chosen.accepted.tolist(), chosen.p_values.round(3).tolist()
+    ([True, False], [0.028, 0.167])
+    """
+    level = exact_level(alpha)
+    s, e = paired(scores, errors)
+    t = finite(new_scores, "new_scores", allow_empty=True)
+    ranks = error_ranks(np.sort(s[e == 1]), t)
+    return _batch(ranks, np.full(len(t), len(s) + 1, dtype=np.int64), e, level)
+
+
+def pooled_fdr_select(
+    scores: ArrayLike,
+    errors: ArrayLike,
+    groups: ArrayLike,
+    new_scores: ArrayLike,
+    new_groups: ArrayLike,
+    *,
+    alpha: float | Fraction,
+) -> BatchSelection:
+    """Group-wise p-values, one Benjamini-Hochberg: the promise is about all groups together.
+
+    Each new row is compared with the calibration rows of its own group alone, so groups may
+    differ in how scores and errors relate. The expected share of errors among everything accepted
+    is at most alpha; within one group it may be above. A group without calibration rows has
+    p-value 1 and is not accepted.
+
+    >>> pooled_fdr_select([0.1] * 40, [0] * 40, ["x"] * 40, [0.1, 0.1], ["x", "y"],
+    ...                   alpha=0.1).accepted.tolist()
+    [True, False]
+    """
+    level = exact_level(alpha)
+    s, e = paired(scores, errors)
+    t = finite(new_scores, "new_scores", allow_empty=True)
+    own, new = np.asarray(groups), np.asarray(new_groups)
+    if len(own) != len(s) or len(new) != len(t):
+        raise ArgumentError(
+            "groups", (len(own), len(new)), f"give one group per row ({len(s)} and {len(t)})"
+        )
+    ranks, sizes = np.ones(len(t), dtype=np.int64), np.ones(len(t), dtype=np.int64)
+    for name in dict.fromkeys(new.tolist()):
+        here, there = own == name, new == name
+        ranks[there] = error_ranks(np.sort(s[here & (e == 1)]), t[there])
+        sizes[there] = int(here.sum()) + 1
+    return _batch(ranks, sizes, e, level)
+
+
+def _batch(ranks: IntArray, sizes: IntArray, errors: IntArray, alpha: Fraction) -> BatchSelection:
+    """The batch that Benjamini-Hochberg accepts, from p-values ranks / sizes."""
+    accepted = np.zeros(len(ranks), dtype=np.bool_)
+    accepted[benjamini_hochberg(ranks, sizes, alpha)] = True
+    return BatchSelection(
+        method="fdr",
+        alpha=float(alpha),
+        n_calibration=len(errors),
+        n_errors=int(errors.sum()),
+        n=len(ranks),
+        n_accepted=int(accepted.sum()),
+        p_values=ranks / sizes,
+        accepted=accepted,
+    )
+
+
+def error_ranks(wrong: FloatArray, new_scores: FloatArray) -> IntArray:
+    """1 + the number of calibration errors with a score of at most each new score."""
+    return 1 + np.searchsorted(wrong, new_scores, side="right").astype(np.int64)
+
+
+def benjamini_hochberg(ranks: IntArray, sizes: IntArray, alpha: Fraction) -> IntArray:
+    """The indices of the p-values ranks / sizes that Benjamini-Hochberg rejects, exactly.
+
+    p_(r) <= alpha r / m is compared as ranks <= (alpha / m) * r * sizes, in whole numbers.
+    """
+    m = len(ranks)
+    if m == 0:
+        return np.empty(0, dtype=np.int64)
+    # Sorting may use floats: equal fractions round to the same double, and different ones lie
+    # 1 / (size * size') apart, far more than rounding for any sizes that fit in memory.
+    order = np.argsort(ranks / sizes, kind="stable")
+    r = np.arange(1, m + 1, dtype=np.int64)
+    passing = np.flatnonzero(at_most(ranks[order], r * sizes[order], alpha / m))
+    if len(passing) == 0:
+        return np.empty(0, dtype=np.int64)
+    return np.asarray(order[: passing[-1] + 1], dtype=np.int64)
+
+
+def weighted_fdr_select(
+    scores: ArrayLike,
+    errors: ArrayLike,
+    weights: ArrayLike,
+    new_scores: ArrayLike,
+    new_weights: ArrayLike,
+    *,
+    alpha: float | Fraction,
+) -> BatchSelection:
+    """fdr when new rows come from another distribution of pairs, known up to weights w.
+
+    w(x) is the density of the new rows over that of the calibration rows; it may not be learned
+    from these labels. With
+
+        p_j = (sum_i w_i 1{e_i = 1, s_i <= t_j} + w_j) / (sum_i w_i + w_j)
+
+    plain Benjamini-Hochberg is no longer safe, because p-values with unequal weights are not
+    positively dependent. So each row j is judged by how many rows would be rejected if j's own
+    p-value were 0 and j stood among the calibration errors; rows that pass are pruned to a set
+    that agrees on its own size (deterministic pruning: no coin is tossed).
+
+    Where the guarantee stops: weights that are right. P(wrong | row) must be the same before and
+    after; only which rows occur may change. `effective_size` = (sum w)^2 / sum w^2 says how many
+    unweighted rows the calibration set is worth; a small one accepts little.
+
+    >>> chosen = weighted_fdr_select([0.1] * 40, [0] * 40, [1] * 40, [0.1, 0.1], [1, 1], alpha=0.1)
+    >>> chosen.accepted.tolist(), chosen.effective_size
+    ([True, True], 40.0)
+    """
+    level = exact_level(alpha)
+    s, e = paired(scores, errors)
+    t = finite(new_scores, "new_scores", allow_empty=True)
+    w, v = _positive(weights, "weights"), _positive(new_weights, "new_weights")
+    same_length(scores=s, weights=w)
+    same_length(new_scores=t, new_weights=v)
+    wrong = np.flatnonzero(e == 1)
+    wrong = wrong[np.argsort(s[wrong], kind="stable")]
+    below = np.concatenate(([0.0], np.cumsum(w[wrong])))
+    mass = below[np.searchsorted(s[wrong], t, side="right")]
+    total = float(w.sum())
+    support = _rejections_without(t, mass, v, total, level)
+    # p_j <= alpha R_j / m multiplied out, so that whole-number weights are compared exactly.
+    passed = (mass + v) * (len(t) * level.denominator) <= support * (total + v) * level.numerator
+    accepted = _prune(passed, support)
+    return BatchSelection(
+        method="fdr",
+        alpha=float(level),
+        n_calibration=len(s),
+        n_errors=len(wrong),
+        n=len(t),
+        n_accepted=int(accepted.sum()),
+        effective_size=effective_size(w),
+        p_values=(mass + v) / (total + v),
+        accepted=accepted,
+    )
+
+
+def effective_size(weights: FloatArray) -> float:
+    """(sum w)^2 / sum w^2: the number of equal weights that would know as much.
+
+    >>> effective_size(np.array([1.0, 1.0, 2.0])).__round__(3)
+    2.667
+    """
+    top = float(weights.max())
+    scaled = weights / top
+    return float(scaled.sum() ** 2 / (scaled @ scaled))
+
+
+def _rejections_without(
+    t: FloatArray, mass: FloatArray, v: FloatArray, total: float, alpha: Fraction
+) -> FloatArray:
+    """For each row j: how many rows Benjamini-Hochberg rejects when j's p-value is set to 0.
+
+    The others' p-values then count j as a calibration error:
+    p_l = (mass_l + v_j 1{t_j <= t_l}) / (total + v_j), which grows with t_l, so that the order of
+    the scores is the order of the p-values for every j at once.
+    """
+    m = len(t)
+    order = np.argsort(t, kind="stable")
+    ts, masses = t[order], mass[order]
+    support = np.zeros(m)
+    chunk = max(1, _CELLS // max(m, 1))
+    position = np.arange(1, m + 1)
+    for start in range(0, m, chunk):
+        rows = order[start : start + chunk]
+        own = np.arange(start, start + len(rows))
+        above = masses[None, :] + v[rows, None] * (t[rows, None] <= ts[None, :])
+        unit = (total + v[rows, None]) * alpha.numerator
+        # Row j itself moves to the front with p = 0: those before it move back by one place.
+        place = position[None, :] + (np.arange(m)[None, :] < own[:, None])
+        passes = above * (m * alpha.denominator) <= place * unit
+        passes[np.arange(len(rows)), own] = False
+        last = m - np.argmax(passes[:, ::-1], axis=1)
+        rejected = np.where(passes.any(axis=1), last, 0)
+        # 1-based place of the last rejected row; j alone counts where no other passes.
+        shifted = np.where(rejected > 0, rejected + (rejected - 1 < own), 0)
+        support[rows] = np.maximum(shifted, 1)
+    return support
+
+
+def _prune(passed: BoolArray, support: FloatArray) -> BoolArray:
+    """The largest r such that at least r passed rows have a support of at most r."""
+    sizes = np.sort(support[passed])
+    counts = np.searchsorted(sizes, sizes, side="right")
+    # An r between two supports keeps the same rows as the support below it: those suffice.
+    largest = np.max(sizes[counts >= sizes], initial=0.0)
+    return np.asarray(passed & (support <= largest))
+
+
+def _positive(values: ArrayLike, name: str) -> FloatArray:
+    checked = finite(values, name, allow_empty=name == "new_weights")
+    bad = np.flatnonzero(checked <= 0)
+    if len(bad):
+        at = int(bad[0])
+        raise ArgumentError(f"{name}[{at}]", float(checked[at]), "give weights above 0")
+    return checked
+
+
+class Fdr(Guarantee):
+    """Selection by conformal p-values: an expected share of errors, batch by batch."""
+
+    name = "fdr"
+    summary = "expected share in a batch"
+    per_batch = True
+    takes_weights = True
+    takes_pooled = True
+
+    def decide(self, labels: Labels, levels: Levels) -> Rule:
+        return Rule(
+            accepts="batch", scores=labels.scores, errors=labels.errors, weights=labels.weights
+        )
+
+    def accept(
+        self, rule: Rule, scores: FloatArray, levels: Levels, weights: FloatArray | None = None
+    ) -> BoolArray:
+        alpha = levels.alpha
+        if rule.accepts != "batch":
+            return rule.accept(scores)
+        if rule.weights is None or weights is None:
+            return fdr_select(rule.scores, rule.errors, scores, alpha=alpha).accepted
+        return weighted_fdr_select(
+            rule.scores, rule.errors, rule.weights, scores, weights, alpha=alpha
+        ).accepted
+
+    def accept_pooled(
+        self, rules: Sequence[Rule], scores: FloatArray, groups: IntArray, levels: Levels
+    ) -> BoolArray:
+        return pooled_fdr_select(
+            np.concatenate([np.asarray(rule.scores) for rule in rules]),
+            np.concatenate([np.asarray(rule.errors) for rule in rules]),
+            np.repeat(np.arange(len(rules)), [len(rule.scores) for rule in rules]),
+            scores,
+            groups,
+            alpha=levels.alpha,
+        ).accepted
+
+    def fewest_labels(self, levels: Levels) -> int:
+        return max(1, math.ceil(1 / levels.alpha) - 1)
+
+    def promise(self, levels: Levels) -> str:
+        return (
+            f"in expectation over labels and batches, at most {percent(levels.alpha)} of the "
+            "verdicts accepted from a batch are wrong, in finite samples"
+        )
+
+    def not_promised(self, levels: Levels) -> str:
+        return (
+            "anything about one particular batch, about a part of the accepted picked out later, "
+            "or about rows that were not in the batch"
+        )
+
+    def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
+        alpha, n, m = levels.alpha, splits.n_calibration, splits.n_tested
+        if n.min() == n.max() and m.min() == m.max():
+            level = alpha * int(n[0] + 1) / int(m[0])
+            passes = at_most(splits.errors + 1, splits.tested_at, level)
+        else:
+            left = (splits.errors + 1).astype(np.int64) * m[:, None]
+            passes = at_most(left, splits.tested_at.astype(np.int64) * (n[:, None] + 1), alpha)
+        # The batch decides: all test rows before the cut, whoever calibrated there.
+        return splits.before_cut(splits.last_passing(passes))
+
+
+FDR = Fdr()

@@ -1,0 +1,243 @@
+"""What methods accept on many splits at once, from running counts over one sorted order.
+
+Columns are rows of the data sorted by score. A threshold can lie only where a tie block ends,
+and the loosest one only just before a block with an error or at the end (see `thresholds`), so
+all counts are kept at those cuts alone.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adjudge._validation import BoolArray, FloatArray, IntArray
+
+Counts = NDArray[np.signedinteger]
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The error level allowed and the failure probability, as the decimals that were typed."""
+
+    alpha: Fraction
+    delta: Fraction = Fraction(1, 10)
+
+
+class SplitOutcome(NamedTuple):
+    """Test rows accepted, those of them that are wrong, and test rows at all, per split."""
+
+    accepted: IntArray
+    wrong: IntArray
+    tested: IntArray
+
+
+class Method(ABC):
+    """A row of `evaluate`'s table: a guarantee, or a baseline that promises nothing."""
+
+    name: ClassVar[str]
+    baseline: ClassVar[bool] = False
+    #: Reads the judge's confidence and not the score.
+    needs_confidence: ClassVar[bool] = False
+
+    @abstractmethod
+    def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
+        """What it accepts in the test half of each split after calibrating on the other."""
+
+
+@dataclass(frozen=True)
+class Halves:
+    """Which rows calibrate in each split, and which are tested (None: all the others)."""
+
+    calibrates: BoolArray
+    tested: BoolArray | None
+
+
+@dataclass(frozen=True)
+class SplitTable:
+    """What does not change between splits. A cut is a number of columns: those before it.
+
+    `before[i]` is the cut before the i-th block with an error, `after[i]` the cut behind it; the
+    last of `before` is the end of all columns. `block_end[c]` is the cut behind column c's block.
+    `mute` marks rows without a verdict, which no method accepts.
+    """
+
+    order: IntArray
+    scores: FloatArray
+    wrong: BoolArray
+    mute: BoolArray
+    before: IntArray
+    after: IntArray
+    block_end: IntArray
+    wrong_before: IntArray
+    mute_before: IntArray
+    confidence: FloatArray | None
+
+    @classmethod
+    def build(
+        cls,
+        scores: FloatArray,
+        errors: IntArray,
+        has_verdict: BoolArray | None,
+        confidence: FloatArray | None,
+    ) -> SplitTable:
+        """Sort once and find the cuts."""
+        order = np.argsort(scores, kind="stable")
+        s, wrong = scores[order], errors[order].astype(np.bool_)
+        n = len(s)
+        ends = np.append(np.flatnonzero(s[1:] != s[:-1]) + 1, n)
+        starts = np.concatenate(([0], ends[:-1]))
+        has_error = np.add.reduceat(wrong, starts, dtype=np.int64) > 0
+        mute = np.zeros(n, np.bool_) if has_verdict is None else ~has_verdict[order]
+        return cls(
+            order=order,
+            scores=s,
+            wrong=wrong,
+            mute=mute,
+            before=np.append(starts[has_error], n),
+            after=ends[has_error],
+            block_end=np.repeat(ends, ends - starts),
+            wrong_before=np.concatenate(([0], np.cumsum(wrong))),
+            mute_before=np.concatenate(([0], np.cumsum(mute))),
+            confidence=None if confidence is None else confidence[order],
+        )
+
+
+@dataclass(frozen=True)
+class SplitCounts:
+    """Some splits, one per row: counts before each cut of `before`.
+
+    k, errors and mute count calibration rows, those that are wrong and those without a verdict;
+    `running` counts calibration rows at every column. `tested` is None where all other rows are.
+    """
+
+    table: SplitTable
+    calibrates: BoolArray
+    tested: BoolArray | None
+    k: Counts
+    errors: Counts
+    mute: Counts | None
+    tested_at: Counts
+    running: Counts
+
+    @classmethod
+    def build(cls, table: SplitTable, halves: Halves) -> SplitCounts:
+        """The halves in the order of the scores, counted."""
+        calibrates = np.take(halves.calibrates, table.order, axis=1)
+        tested = None if halves.tested is None else np.take(halves.tested, table.order, axis=1)
+        cuts, running = table.before, _running(calibrates)
+        k = _at(running, cuts)
+        return cls(
+            table=table,
+            calibrates=calibrates,
+            tested=tested,
+            k=k,
+            errors=_count_of(calibrates, table.wrong, cuts),
+            mute=_count_of(calibrates, table.mute, cuts) if table.mute.any() else None,
+            tested_at=cuts.astype(np.int32) - k if tested is None else _at(_running(tested), cuts),
+            running=running,
+        )
+
+    @property
+    def n_calibration(self) -> Counts:
+        """Calibration rows per split."""
+        return self.k[:, -1]
+
+    @property
+    def n_tested(self) -> Counts:
+        """Tested rows per split."""
+        return self.tested_at[:, -1]
+
+    def each(self) -> Iterator[tuple[BoolArray, BoolArray]]:
+        """Which columns calibrate and which are tested, split by split."""
+        for at, own in enumerate(self.calibrates):
+            yield own, ~own if self.tested is None else self.tested[at]
+
+    def with_block(self) -> Counts:
+        """Calibration rows up to the end of each block with an error."""
+        return _at(self.running, self.table.after)
+
+    def last_passing(self, passes: BoolArray) -> IntArray:
+        """The last cut that passes in each split; -1 where none does."""
+        last = passes.shape[1] - 1 - np.argmax(passes[:, ::-1], axis=1)
+        return np.where(passes.any(axis=1), last, -1)
+
+    def before_cut(self, cut: IntArray) -> SplitOutcome:
+        """All test rows before cut number `cut` of each split accepted; -1: none."""
+        return self._outcome(cut, np.where(cut < 0, 0, self.table.before[cut]))
+
+    def below_threshold(self, cut: IntArray) -> SplitOutcome:
+        """What a threshold at the last calibration score before each cut accepts; -1: nothing.
+
+        A threshold is an observed calibration score: test rows between it and the cut stay out,
+        unless no calibration row is left beyond, for then everything is accepted.
+        """
+        rows, n = np.arange(len(cut)), len(self.table.order)
+        k = np.where(cut < 0, 0, self.k[rows, cut])
+        everything = (k == self.n_calibration) & (cut >= 0)
+        end = np.where(k == 0, 0, self.table.block_end[self.column_of(k)])
+        last = len(self.table.before) - 1
+        return self._outcome(np.where(everything, last, cut), np.where(everything, n, end))
+
+    def column_of(self, k: IntArray) -> IntArray:
+        """The column of the k-th calibration row of each split, by bisection in all at once."""
+        rows = np.arange(len(k))
+        low, high = np.zeros(len(k), np.int64), np.full(len(k), len(self.table.order) - 1)
+        while (low < high).any():
+            middle = (low + high) // 2
+            reached = self.running[rows, middle] >= k
+            high, low = np.where(reached, middle, high), np.where(reached, low, middle + 1)
+        return np.minimum(low, len(self.table.order) - 1)
+
+    def where(self, accepted: BoolArray) -> SplitOutcome:
+        """The tested rows among the marked columns, which are the same in all splits."""
+        kept = accepted & ~self.table.mute
+        tested = ~self.calibrates if self.tested is None else self.tested
+        return SplitOutcome(
+            np.count_nonzero(tested & kept, axis=1),
+            np.count_nonzero(tested & (kept & self.table.wrong), axis=1),
+            self.n_tested.astype(np.int64),
+        )
+
+    def _outcome(self, cut: IntArray, end: IntArray) -> SplitOutcome:
+        """Test rows among the first `end` columns; no calibration row lies between end and cut."""
+        rows, some = np.arange(len(cut)), end > 0
+        if self.tested is None:
+            accepted = end - self.k[rows, cut]
+            wrong = self.table.wrong_before[end] - self.errors[rows, cut]
+            mute = 0 if self.mute is None else self.table.mute_before[end] - self.mute[rows, cut]
+        else:
+            inside = self.tested & (np.arange(len(self.table.order)) < end[:, None])
+            accepted = np.count_nonzero(inside, axis=1)
+            wrong = np.count_nonzero(inside[:, self.table.wrong], axis=1)
+            mute = np.count_nonzero(inside[:, self.table.mute], axis=1)
+        return SplitOutcome(
+            np.where(some, accepted - mute, 0).astype(np.int64),
+            np.where(some, wrong - mute, 0).astype(np.int64),
+            self.n_tested.astype(np.int64),
+        )
+
+
+def _running(marked: BoolArray) -> Counts:
+    """Running counts of the marked columns, per split, in as few bytes as they fit."""
+    narrow = np.int16 if marked.shape[1] < 2**15 else np.int32
+    return np.cumsum(marked, axis=1, dtype=narrow)
+
+
+def _at(running: Counts, cuts: IntArray) -> Counts:
+    counts = np.take(running, np.maximum(cuts - 1, 0), axis=1).astype(np.int32)
+    counts[:, cuts == 0] = 0
+    return counts
+
+
+def _count_of(marked: BoolArray, columns: BoolArray, cuts: IntArray) -> Counts:
+    """How many of a few `columns` are marked before each cut."""
+    where = np.flatnonzero(columns)
+    if len(where) == 0:
+        return np.zeros((len(marked), len(cuts)), dtype=np.int32)
+    return _at(_running(np.take(marked, where, axis=1)), np.searchsorted(where, cuts))

@@ -1,0 +1,157 @@
+"""Thresholds: tied scores enter or leave together, and every comparison is of whole numbers.
+
+Two sorted arrays answer every question that a threshold raises: all scores, and the scores of
+the wrong rows. Between two errors a looser threshold only adds right verdicts, so the loosest
+feasible threshold always lies just before a block with an error, or at the very end; and a
+test can only begin to fail at a block with an error. One candidate per wrong row is enough, and
+whole buckets of candidates are settled by their ends, so that a threshold costs little more than
+the sort.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from adjudge._validation import BoolArray, FloatArray, IntArray, paired
+from adjudge.results.selection import Accepts, Threshold, share
+
+_BUCKET = 1024
+_SAFE = 2**62
+
+#: Given errors and rows, which of the tests pass. More rows or fewer errors never hurt.
+Test = Callable[[IntArray, IntArray], BoolArray]
+
+
+@dataclass(frozen=True)
+class SortedScores:
+    """Scores and, apart, the scores of the wrong rows, both ascending."""
+
+    scores: FloatArray
+    wrong: FloatArray
+
+    def accepted(self, threshold: float) -> tuple[int, int]:
+        """How many rows and how many errors have a score of at most `threshold`."""
+        rows = int(np.searchsorted(self.scores, threshold, side="right"))
+        return rows, int(np.searchsorted(self.wrong, threshold, side="right"))
+
+    def loosest(self, level: Fraction, *, extra: int) -> int:
+        """The most rows k, whole tie blocks only, with E + extra <= level * k; 0 if none.
+
+        Candidate i is the threshold just before the i-th error: it accepts i errors and all rows
+        below. Within a tie block only the first candidate is real; the others claim more errors
+        for the same rows, so they never pass where it does not.
+        """
+        n, total = len(self.scores), len(self.wrong)
+        if at_most(np.array([total + extra]), np.array([n]), level)[0]:
+            return n
+        starts = np.arange(0, total, _BUCKET)
+        ends = np.append(self._rows_before(starts[1:]), n)
+        for start in starts[at_most(starts + extra, ends, level)][::-1]:
+            errors = np.arange(start, min(start + _BUCKET, total))
+            rows = self._rows_before(errors)
+            passing = rows[at_most(errors + extra, rows, level)]
+            if len(passing):
+                return int(passing[-1])
+        return 0
+
+    def first_failure(
+        self, test: Test, *, beyond: int, until: int | None = None
+    ) -> tuple[int, bool]:
+        """Rows accepted before the first error block that fails `test`, and whether one did.
+
+        Blocks that end within the first `beyond` rows are not tested, nor are the block that ends
+        at row `until` and those after it.
+        """
+        low = int(np.searchsorted(self.wrong, self.scores[beyond - 1], side="right"))
+        high, rest = len(self.wrong), len(self.scores)
+        if until is not None:
+            edge = self.scores[until - 1]
+            high = int(np.searchsorted(self.wrong, edge, side="left"))
+            rest = int(np.searchsorted(self.scores, edge, side="left"))
+        for start in range(low, high, _BUCKET * _BUCKET):
+            # Clear buckets first: all of their errors against the fewest of their rows.
+            starts = np.arange(start, min(start + _BUCKET * _BUCKET, high), _BUCKET)
+            ends = np.minimum(starts + _BUCKET, high)
+            for at in np.flatnonzero(~test(ends, self._rows_with(starts))):
+                errors = np.arange(starts[at], ends[at])
+                failed = np.flatnonzero(~test(errors + 1, self._rows_with(errors)))
+                if len(failed):
+                    return int(self._rows_before(errors[failed[:1]])[0]), True
+        return rest, False
+
+    def _rows_before(self, error: IntArray) -> IntArray:
+        return np.searchsorted(self.scores, self.wrong[error], side="left").astype(np.int64)
+
+    def _rows_with(self, error: IntArray) -> IntArray:
+        return np.searchsorted(self.scores, self.wrong[error], side="right").astype(np.int64)
+
+
+def sort_scores(scores: ArrayLike, errors: ArrayLike) -> SortedScores:
+    """Both sorted arrays of scores and 0/1 errors, which are checked."""
+    s, e = paired(scores, errors)
+    return SortedScores(np.sort(s), np.sort(s[e.astype(np.bool_)]))
+
+
+def threshold_at(
+    ordered: SortedScores,
+    rows: int,
+    *,
+    method: str,
+    alpha: Fraction,
+    delta: Fraction | None = None,
+) -> Threshold:
+    """The rule that accepts the `rows` smallest scores (a whole number of tie blocks)."""
+    n = len(ordered.scores)
+    accepts: Accepts = "all" if rows == n else "none" if rows == 0 else "below"
+    threshold = float(ordered.scores[rows - 1]) if accepts == "below" else None
+    errors = ordered.accepted(ordered.scores[rows - 1])[1] if rows else 0
+    return Threshold(
+        method=method,
+        alpha=float(alpha),
+        delta=None if delta is None else float(delta),
+        accepts=accepts,
+        threshold=threshold,
+        feasible=rows > 0,
+        n_calibration=n,
+        n_errors=len(ordered.wrong),
+        n_accepted=rows,
+        n_accepted_errors=errors,
+        empirical_risk=share(errors, rows),
+        coverage=share(rows, n),
+    )
+
+
+def at_most(part: IntArray, whole: IntArray, ratio: Fraction) -> BoolArray:
+    """part <= ratio * whole, elementwise and exactly.
+
+    A float sum of (e_i - alpha) lands on the wrong side of -1 often enough to move thresholds.
+    Both sides are multiplied out, part * q <= p * whole for ratio = p/q. Where that could leave
+    64 bits, floats decide the clear cases and Python's own integers the close ones.
+
+    >>> at_most(np.array([3, 4]), np.array([30, 30]), Fraction(1, 10))
+    array([ True, False])
+    """
+    p, q = ratio.numerator, ratio.denominator
+    largest = max(_reach(part) * q, _reach(whole) * p, p, q)
+    if largest < _SAFE:
+        # Counts may come in 32 bits, where numpy's products would wrap around without a word.
+        bits = np.int32 if largest < 2**31 else np.int64
+        return np.asarray(np.multiply(part, q, dtype=bits) <= np.multiply(whole, p, dtype=bits))
+    left, right = part * 1.0, whole * float(ratio)
+    decided = np.asarray(left <= right)
+    close = np.abs(left - right) <= 1e-9 * np.maximum(np.abs(left), np.abs(right))
+    for at in zip(*np.nonzero(close), strict=True):
+        one, all_of_it = (np.broadcast_to(counts, decided.shape)[at] for counts in (part, whole))
+        decided[at] = int(one) * q <= int(all_of_it) * p
+    return decided
+
+
+def _reach(values: IntArray) -> int:
+    if np.size(values) == 0:
+        return 0
+    return max(abs(int(np.min(values))), abs(int(np.max(values))))

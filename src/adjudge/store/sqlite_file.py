@@ -1,0 +1,204 @@
+"""An SQLite file: opened to write or only to read, brought up to date, its transactions."""
+
+# ruff: noqa: S608  (the only name put into statements is a constant of ours)
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from adjudge.errors import ArgumentError, StoreError, StoreMissingError
+from adjudge.store.migrations import LEDGER, pending
+
+_BUSY_S = 60.0
+_MEMORY = ":memory:"
+
+
+class SQLiteFile:
+    """One connection. Threads may share it: every statement runs under a lock.
+
+    `place` is the file, its URL sqlite:///FILE, or ":memory:". Opened with `readonly`, the file is
+    not made, not brought up to date and not written, and no file appears next to it.
+    """
+
+    def __init__(self, place: str | Path, *, readonly: bool = False) -> None:
+        self.name = str(place)
+        self.store_id: str | None = None
+        self._path = _file_of(self.name)
+        self._readonly = readonly
+        self._unshared = False
+        self._in_transaction = False
+        self._lock = threading.RLock()
+        try:
+            if readonly:
+                self._db = self._open_to_read()
+            else:
+                if self._path is not None:
+                    self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._db = _connect(_MEMORY if self._path is None else str(self._path))
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(f"{self.name}: cannot be opened ({error}); check the path") from None
+        try:
+            if readonly:
+                applied = self._applied()
+                if not applied:
+                    raise self._missing()
+                pending(applied, self.name)  # a newer file is refused, an older one read as it is
+            else:
+                self._prepare()
+                applied = self._migrate()
+            if self._path is not None and "0004_store_identity" in applied:
+                self.store_id = str(self._all("SELECT store_id FROM store_identity")[0][0])
+        except sqlite3.Error as error:
+            self._db.close()
+            raise self._failed(error) from None
+        except BaseException:
+            self._db.close()
+            raise
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Hold the file's write lock for a block; nested blocks join the outer one."""
+        with self._lock:
+            if self._in_transaction:
+                yield
+                return
+            try:
+                # IMMEDIATE: one that reads first and writes later cannot wait for the lock.
+                self._db.execute("BEGIN IMMEDIATE")
+            except sqlite3.Error as error:
+                raise self._failed(error) from None
+            self._in_transaction = True
+            try:
+                yield
+                self._db.execute("COMMIT")
+            except BaseException as error:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                if isinstance(error, sqlite3.Error):
+                    raise self._failed(error) from None
+                raise
+            finally:
+                self._in_transaction = False
+
+    def _open_to_read(self) -> sqlite3.Connection:
+        """A connection that cannot write.
+
+        Reading a file with write-ahead logging makes two files next to it, unless it is declared
+        immutable: which is true as long as there is no log, that is, nobody is writing.
+        """
+        if self._path is None or not self._path.is_file():
+            raise self._missing()
+        self._unshared = not self._is_written()
+        unshared = "&immutable=1" if self._unshared else ""
+        return _connect(f"{self._path.absolute().as_uri()}?mode=ro{unshared}", uri=True)
+
+    def _is_written(self) -> bool:
+        return self._path is not None and self._path.with_name(self._path.name + "-wal").exists()
+
+    def _prepare(self) -> None:
+        """Settings of the connection. Turning WAL on does not wait for the lock by itself."""
+        until = time.monotonic() + _BUSY_S
+        while True:
+            try:
+                mode = self._db.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+                break
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > until:
+                    raise
+                time.sleep(0.02)
+        if mode not in {"wal", "memory"}:
+            raise StoreError(
+                f"{self.name}: this place cannot hold a store (journal mode {mode});"
+                " choose a --store on a local disk"
+            )
+        self._db.execute("PRAGMA synchronous = NORMAL")
+
+    def _migrate(self) -> list[str]:
+        with self.transaction():
+            applied = self._applied()
+            self._db.execute(
+                f"CREATE TABLE IF NOT EXISTS {LEDGER} ("
+                "position INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL)"
+            )
+            for step in pending(applied, self.name):
+                for statement in step.statements:
+                    self._db.execute(
+                        statement.replace("{serial}", "INTEGER PRIMARY KEY").replace(
+                            "{store_id}", uuid.uuid4().hex
+                        )
+                    )
+                applied.append(step.name)
+                self._db.execute(
+                    f"INSERT INTO {LEDGER} (position, name, applied_at) VALUES (?, ?, ?)",
+                    (len(applied), step.name, now()),
+                )
+        return applied
+
+    def _applied(self) -> list[str]:
+        """The migrations this file has taken; none for a new one."""
+        tables = {name for (name,) in self._all("SELECT name FROM sqlite_master")}
+        if not tables:
+            return []
+        if LEDGER not in tables:
+            raise StoreError(f"{self.name}: is a database of another kind; choose another --store")
+        return [name for (name,) in self._all(f"SELECT name FROM {LEDGER} ORDER BY position")]
+
+    def _all(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        try:
+            with self._lock:
+                if self._unshared and self._is_written():
+                    self._db.close()
+                    self._db = self._open_to_read()
+                return self._db.execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            raise self._failed(error) from None
+
+    def _missing(self) -> StoreMissingError:
+        return StoreMissingError(f"{self.name}: there is no store; check --store")
+
+    def _failed(self, error: sqlite3.Error) -> StoreError:
+        text = str(error)
+        if self._readonly and "readonly" in text:
+            remedy = "it was opened to be read; open it without readonly"
+        elif "locked" in text or "busy" in text:
+            remedy = "another program holds it; close that and run the same command again"
+        elif "not a database" in text or "malformed" in text:
+            remedy = "it is not an adjudge store; choose another --store"
+        elif "full" in text or "disk" in text:
+            remedy = "make room on the disk and run the same command again"
+        else:
+            remedy = "check that the file and its folder can be written"
+        return StoreError(f"{self.name}: {text}; {remedy}")
+
+
+def now() -> str:
+    """This moment, as it is written into a store."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _file_of(place: str) -> Path | None:
+    """The file that a path or sqlite:///FILE names; None for a store in memory.
+
+    >>> _file_of("sqlite:////tmp/s.db"), _file_of("sqlite:///s.db"), _file_of(":memory:")
+    (PosixPath('/tmp/s.db'), PosixPath('s.db'), None)
+    """
+    if place.startswith("sqlite://"):
+        file = place.removeprefix("sqlite:///")
+        if file in (place, ""):
+            raise ArgumentError("store", place, "write sqlite:///FILE")
+        place = file
+    return None if place == _MEMORY else Path(place).expanduser()
+
+
+def _connect(place: str, *, uri: bool = False) -> sqlite3.Connection:
+    # Threads may share a connection: every statement runs under the store's lock.
+    return sqlite3.connect(
+        place, timeout=_BUSY_S, isolation_level=None, check_same_thread=False, uri=uri
+    )

@@ -1,0 +1,591 @@
+"""What the diagnoses of biases show, and that a bias is claimed only where the numbers show it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from adjudge.results.bias import (
+    Agreement,
+    BiasReport,
+    Ceiling,
+    Contradictions,
+    FamilyBias,
+    FamilyScores,
+    JudgeBias,
+    PositionBias,
+    PositionGroup,
+    Reliability,
+    ReliabilityBin,
+    VerbosityBias,
+)
+from shown import assert_shown, drawn, legend
+
+POSITION = PositionBias(
+    n=210, clusters=70, first_share=0.613, low=0.552, high=0.671, biased=True,
+    flip_share=0.234, flip_low=0.187, flip_high=0.291, flips_to_first=41, flips_to_second=8,
+    first_probability=0.588, dropped={"one order only": 6}, confidence_level=0.95,
+    by_group=(
+        PositionGroup(group="de", n=90, first_share=0.644, low=0.561, high=0.727, flip_share=0.211),
+        PositionGroup(group="en", n=120, first_share=0.59, low=0.513, high=0.667, flip_share=0.251),
+    ),
+    first_advantage=0.37, advantage_low=0.21, advantage_high=0.53,
+)  # fmt: skip
+VERBOSITY = VerbosityBias(
+    n=64, clusters=40, near_tie=0.1, longer_share=0.703, low=0.576, high=0.811, biased=True,
+    overall_share=0.62, overall_n=180, human_share=0.541, human_n=50,
+    excess=0.16, excess_low=0.02, excess_high=0.3,
+    dropped={"not near-tied": 116, "equal length": 1}, confidence_level=0.95,
+)  # fmt: skip
+FAMILY = FamilyBias(
+    family="OpenAI", reference="people", n=88, clusters=44, judge_share=0.72, reference_share=0.55,
+    excess=0.17, low=0.049, high=0.293, biased=True, dropped={"not one own answer": 122},
+    confidence_level=0.95,
+)  # fmt: skip
+POINTS = FamilyScores(
+    judge="gpt-x", family="OpenAI", reference="the other judges", n=420, own_models=3,
+    other_models=9, own_deviation=0.41, other_deviation=-0.07, excess=0.48, low=0.12, high=0.84,
+    biased=True, dropped={"no model named": 4}, confidence_level=0.95,
+)  # fmt: skip
+AGREEMENT = Agreement(
+    level="nominal", n=175, clusters=62, raw=0.771, raw_low=0.695, raw_high=0.836,
+    kappa=0.54, kappa_low=0.41, kappa_high=0.66, alpha=0.53, alpha_low=0.4, alpha_high=0.65,
+    ceiling=Ceiling(
+        n=80, raw=0.85, low=0.753, high=0.92, kappa=0.69, alpha=0.68,
+        gap=0.09, gap_low=0.01, gap_high=0.17,
+    ),
+    judge_values={"A": 101, "B": 74}, human_values={"A": 92.0, "B": 83.0},
+    dropped={"no human label": 35}, confidence_level=0.95,
+)  # fmt: skip
+RELIABILITY = Reliability(
+    n=173, clusters=61, accuracy=0.775, accuracy_low=0.698, accuracy_high=0.84,
+    mean_confidence=0.874, ece_uniform=0.101, ece_equal_mass=0.114, ece_low=0.032, ece_high=0.196,
+    ece_if_calibrated=0.057, p_value=0.004, over_confidence=0.099, low=0.036, high=0.162,
+    biased=True,
+    curve=(
+        ReliabilityBin(low=0.5, high=0.79, n=86, confidence=0.681, accuracy=0.64,
+                       accuracy_low=0.53, accuracy_high=0.742),
+        ReliabilityBin(low=0.79, high=0.999, n=87, confidence=0.931, accuracy=0.908,
+                       accuracy_low=0.827, accuracy_high=0.959),
+    ),
+    dropped={}, confidence_level=0.95,
+)  # fmt: skip
+CONTRADICTIONS = Contradictions(
+    n=142, clusters=58, share=0.127, low=0.077, high=0.193, dropped={"equal scores": 68},
+    confidence_level=0.95,
+)  # fmt: skip
+GPT = JudgeBias(
+    judge="gpt-x", rows=216, position=POSITION, verbosity=VERBOSITY, family=FAMILY,
+    family_scores=POINTS, agreement=AGREEMENT, reliability=RELIABILITY,
+    contradictions=CONTRADICTIONS, not_measured={},
+)  # fmt: skip
+#: No bias shown, and most could not be measured.
+FAIR = JudgeBias(
+    judge="fair-7b", rows=48,
+    position=replace(
+        POSITION, n=47, clusters=47, first_share=0.521, low=0.443, high=0.599, biased=False,
+        flip_share=0.064, flip_low=0.013, flip_high=0.175, by_group=(), first_advantage=None,
+        advantage_low=None, advantage_high=None,
+    ),
+    verbosity=None, family=None, family_scores=None, agreement=None,
+    reliability=replace(
+        RELIABILITY, n=45, accuracy=0.822, accuracy_low=0.679, accuracy_high=0.92,
+        mean_confidence=0.835, ece_equal_mass=0.083, ece_low=0.0, ece_high=0.216,
+        ece_if_calibrated=0.091, p_value=0.61, over_confidence=0.013, low=-0.104, high=0.13,
+        biased=False,
+    ),
+    contradictions=None,
+    not_measured={"verbosity": "no response text", "contradictions": "needs verdicts"},
+)  # fmt: skip
+
+
+def report(*judges: JudgeBias) -> BiasReport:
+    one = judges[0]
+    return BiasReport(
+        rows=264, clusters=77, clustered_by="prompt_id", judges=judges,
+        position=one.position, verbosity=one.verbosity, family=one.family,
+        family_scores=one.family_scores, agreement=one.agreement, reliability=one.reliability,
+        contradictions=one.contradictions, not_measured=one.not_measured,
+        dropped={"votes on turn 2": 12}, confidence_level=0.95, seed=0,
+        assumptions=("clusters are independent",),
+    )  # fmt: skip
+
+
+COLUMNS = "measure | value | 95 % interval | unbiased | rows"
+POSITION_ROWS = [
+    "first slot | 0.613 | [0.552, 0.671] | 0.5 | 210",
+    "first slot, points | 0.370 | [0.210, 0.530] | 0 | 210",
+    "order flips | 0.234 | [0.187, 0.291] | 0 | 210",
+]
+VERBOSITY_ROWS = [
+    "longer, near-tied | 0.703 | [0.576, 0.811] | 0.5 | 64",
+    "longer, minus people | 0.160 | [0.020, 0.300] | 0 | 50",
+]
+FAMILY_ROW = "own family, excess | 0.170 | [0.049, 0.293] | 0 | 88"
+POINTS_ROW = "own family, points | 0.480 | [0.120, 0.840] | 0 | 420"
+AGREEMENT_ROWS = [
+    "agrees with people | 0.771 | [0.695, 0.836] | – | 175",
+    "kappa | 0.540 | [0.410, 0.660] | – | 175",
+    "Krippendorff's alpha | 0.530 | [0.400, 0.650] | – | 175",
+    "two people agree | 0.850 | [0.753, 0.920] | – | 80",
+]
+RELIABILITY_ROWS = [
+    "over-confidence | 0.099 | [0.036, 0.162] | 0 | 173",
+    "ECE, equal mass | 0.114 | [0.032, 0.196] | 0.057 | 173",
+]
+CONTRADICTIONS_ROW = "against own scores | 0.127 | [0.077, 0.193] | 0 | 142"
+GROUPS = [
+    "group | pairs | first slot | 95 % interval | order flips",
+    "de | 90 | 0.644 | [0.561, 0.727] | 0.211",
+    "en | 120 | 0.590 | [0.513, 0.667] | 0.251",
+]
+SENTENCES = {
+    "position": (
+        "picks the first answer in 61.3 % of 420 presentations [55.2, 67.1], changes its verdict "
+        "with the order on 23.4 % of pairs: it prefers the first slot; being shown first is worth "
+        "+0.37 points of score [0.21, 0.53]"
+    ),
+    "verbosity": (
+        "prefers the longer answer in 70.3 % of 64 near-tied pairs [57.6, 81.1] (people 54.1 % of "
+        "50, difference +16.0 points [+2.0, +30.0]): it prefers the longer answer, more than "
+        "people do"
+    ),
+    "family": (
+        "prefers OpenAI in 72 % of 88 mixed pairs, +17.0 points compared with people "
+        "[+4.9, +29.3]: it favours its own family"
+    ),
+    "family_scores": (
+        "gives 3 OpenAI models +0.48 points compared with 9 others, measured against the other "
+        "judges [+0.12, +0.84]: it favours its own family"
+    ),
+    "agreement": (
+        "agrees with people on 77.1 % of 175 rows, kappa 0.54 [0.41, 0.66]; two people agree on "
+        "85 % of 80 rows, more often than a person agrees with the judge there"
+    ),
+    "reliability": (
+        "ECE 0.114 where a calibrated judge would show 0.057: over-confident by 9.9 points "
+        "[3.6, 16.2]"
+    ),
+    "contradictions": (
+        "names the answer it scored lower in 12.7 % of 142 decisive pairs [7.7, 19.3]"
+    ),
+}
+
+
+def capital(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def test_position() -> None:
+    assert_shown(
+        POSITION,
+        [
+            "bad: " + capital(SENTENCES["position"]),
+            COLUMNS,
+            *POSITION_ROWS,
+            "Position by group",
+            *GROUPS,
+            "left out 6 rows: one order only",
+        ],
+    )
+
+
+def test_verbosity() -> None:
+    assert_shown(
+        VERBOSITY,
+        [
+            "bad: " + capital(SENTENCES["verbosity"]),
+            COLUMNS,
+            *VERBOSITY_ROWS,
+            "left out 116 rows: not near-tied",
+            "left out 1 row: equal length",
+        ],
+    )
+
+
+def test_family_in_verdicts_and_in_points() -> None:
+    assert_shown(
+        FAMILY,
+        [
+            "bad: " + capital(SENTENCES["family"]),
+            COLUMNS,
+            FAMILY_ROW,
+            "left out 122 rows: not one own answer",
+        ],
+    )
+    assert_shown(
+        POINTS,
+        [
+            "bad: " + capital(SENTENCES["family_scores"]),
+            COLUMNS,
+            POINTS_ROW,
+            "left out 4 rows: no model named",
+        ],
+    )
+
+
+def test_agreement() -> None:
+    assert_shown(
+        AGREEMENT,
+        [
+            capital(SENTENCES["agreement"]),
+            COLUMNS,
+            *AGREEMENT_ROWS,
+            "left out 35 rows: no human label",
+        ],
+    )
+
+
+def test_reliability() -> None:
+    assert_shown(
+        RELIABILITY,
+        [
+            "bad: " + SENTENCES["reliability"],
+            COLUMNS,
+            *RELIABILITY_ROWS,
+            "detail: Right at each confidence",
+            "detail: confidence | rows | mean confidence | right | 95 % interval",
+            "detail: 0.500 to 0.790 | 86 | 0.681 | 0.640 | [0.530, 0.742]",
+            "detail: 0.790 to 0.999 | 87 | 0.931 | 0.908 | [0.827, 0.959]",
+            "figure: How often the judge is right at each confidence; the dashed line is "
+            "calibrated.",
+        ],
+    )
+
+
+def test_contradictions() -> None:
+    assert_shown(
+        CONTRADICTIONS,
+        [
+            capital(SENTENCES["contradictions"]),
+            COLUMNS,
+            CONTRADICTIONS_ROW,
+            "left out 68 rows: equal scores",
+        ],
+    )
+
+
+def test_a_report_of_one_judge() -> None:
+    assert_shown(
+        report(GPT),
+        [
+            "bad: gpt-x shows a bias in 5 of 5 tests: position, length, own family, own family in "
+            "points, confidence",
+            "Ask in both orders, calibrate before you trust, correct before you report.",
+            "Biases, intervals clustered by prompt_id",
+            COLUMNS,
+            *POSITION_ROWS,
+            *VERBOSITY_ROWS,
+            FAMILY_ROW,
+            POINTS_ROW,
+            *AGREEMENT_ROWS,
+            *RELIABILITY_ROWS,
+            CONTRADICTIONS_ROW,
+            "Position by group",
+            *GROUPS,
+            *map(capital, SENTENCES.values()),
+            "left out 12 rows: votes on turn 2",
+            "clusters are independent",
+            "without any bias up to 0.25 of 5 tests would show one by chance",
+            "figure: Distance from an unbiased judge, with 95 % intervals. How sure a judge is, "
+            "and how often it is right.",
+        ],
+    )
+
+
+def test_a_report_of_two_judges_names_whose_each_number_is() -> None:
+    assert_shown(
+        report(replace(FAIR, judge="a-fair"), replace(GPT, family=None, family_scores=None)),
+        [
+            "bad: 1 of 2 judges show a bias: gpt-x (position, length, confidence)",
+            "Ask in both orders, calibrate before you trust, correct before you report.",
+            "Biases, intervals clustered by prompt_id",
+            "judge | " + COLUMNS,
+            "a-fair | first slot | 0.521 | [0.443, 0.599] | 0.5 | 47",
+            "a-fair | order flips | 0.064 | [0.013, 0.175] | 0 | 47",
+            "a-fair | over-confidence | 0.013 | [-0.104, 0.130] | 0 | 45",
+            "a-fair | ECE, equal mass | 0.083 | [0.000, 0.216] | 0.091 | 45",
+            *(
+                f"gpt-x | {row}"
+                for row in (
+                    *POSITION_ROWS,
+                    *VERBOSITY_ROWS,
+                    *AGREEMENT_ROWS,
+                    *RELIABILITY_ROWS,
+                    CONTRADICTIONS_ROW,
+                )
+            ),
+            "Position by group: gpt-x",
+            *GROUPS,
+            "a-fair: picks the first answer in 52.1 % of 94 presentations [44.3, 59.9], changes "
+            "its verdict with the order on 6.4 % of pairs: no preference for a slot shown",
+            "a-fair: ECE 0.083 where a calibrated judge would show 0.091: no miscalibration shown, "
+            "but 45 rows leave its over-confidence anywhere in [-10.4, +13.0] points",
+            *(
+                f"gpt-x: {text}"
+                for name, text in SENTENCES.items()
+                if name not in ("family", "family_scores")
+            ),
+            "a-fair: verbosity not measured: no response text",
+            "a-fair: contradictions not measured: needs verdicts",
+            "left out 12 rows: votes on turn 2",
+            "clusters are independent",
+            "without any bias up to 0.25 of 5 tests would show one by chance",
+            "figure: Distance from an unbiased judge, with 95 % intervals. How sure a judge is, "
+            "and how often it is right.",
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    ("judges", "headline"),
+    [
+        ((FAIR,), "No bias shown by fair-7b in 2 tests"),
+        ((FAIR, replace(FAIR, judge="other")), "No bias shown by 2 judges in 4 tests"),
+        (
+            (replace(FAIR, position=None, reliability=None, agreement=AGREEMENT),),
+            "No bias could be tested: no measure of one has an interval",
+        ),
+        ((replace(FAIR, position=None, reliability=None),), "Nothing could be measured"),
+    ],
+)
+def test_a_headline_claims_no_more_than_was_tested(
+    judges: tuple[JudgeBias, ...], headline: str
+) -> None:
+    assert str(report(*judges)).splitlines()[0] == headline
+
+
+def conclusion(text: str) -> str:
+    """What the first line of a result says after its numbers."""
+    return text.splitlines()[0].rpartition(": ")[2]
+
+
+def test_a_slot_is_preferred_only_where_the_interval_excludes_one_half() -> None:
+    quiet = replace(POSITION, first_advantage=None)
+    assert conclusion(str(quiet)) == "it prefers the first slot"
+    second = replace(quiet, first_share=0.31, low=0.25, high=0.38)
+    assert conclusion(str(second)) == "it prefers the second slot"
+    strong = replace(quiet, first_share=0.981, low=0.95, high=0.995, flip_share=0.962)
+    assert conclusion(str(strong)) == (
+        "it prefers the first slot so much that its verdicts say little about answers"
+    )
+    few = replace(strong, low=0.4, high=1.0, biased=False)
+    assert conclusion(str(few)) == "no preference for a slot shown"
+    alone = replace(quiet, clusters=1, low=None, high=None, biased=False)
+    assert str(alone).splitlines()[0] == (
+        "Picks the first answer in 61.3 % of 420 presentations; no interval: all rows are in one "
+        "cluster"
+    )
+
+
+def test_six_pairs_do_not_show_a_preference_for_length() -> None:
+    six = replace(
+        VERBOSITY, n=6, longer_share=0.667, low=0.187, high=0.969, biased=False,
+        human_share=0.0, human_n=6, excess=0.667, excess_low=0.125, excess_high=1.0,
+    )  # fmt: skip
+    assert str(six).splitlines()[0] == (
+        "Prefers the longer answer in 66.7 % of 6 near-tied pairs [18.7, 96.9] (people 0 % of 6, "
+        "difference +66.7 points [+12.5, +100.0]): no preference for length shown"
+    )
+    assert 'class="finding plain"' in six._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("share", "excess", "says"),
+    [
+        (0.7, (0.02, 0.3), "it prefers the longer answer, more than people do"),
+        (0.7, (-0.3, -0.02), "it prefers the longer answer, less than people do"),
+        (0.7, (-0.1, 0.2), "it prefers the longer answer, and no difference from people is shown"),
+        (0.7, (None, None), "it prefers the longer answer"),
+        (0.3, (-0.3, -0.02), "it prefers the shorter answer, more than people do"),
+        (0.3, (0.02, 0.3), "it prefers the shorter answer, less than people do"),
+    ],
+)
+def test_length_is_compared_with_people(
+    share: float, excess: tuple[float | None, float | None], says: str
+) -> None:
+    bias = replace(
+        VERBOSITY, longer_share=share, low=share - 0.1, high=share + 0.1,
+        excess_low=excess[0], excess_high=excess[1],
+    )  # fmt: skip
+    assert conclusion(str(bias)) == says
+
+
+def test_what_cannot_be_measured_is_said_so() -> None:
+    none = replace(VERBOSITY, n=0, longer_share=None, low=None, high=None, excess=None, dropped={})
+    assert str(none).splitlines()[0] == (
+        "Is near-tied on no pair of unequal length: no preference for length is measurable"
+    )
+    assert str(replace(FAMILY, excess=None)).splitlines()[0] == (
+        "No pair compares OpenAI with another family: no family bias is measurable"
+    )
+    assert str(replace(POINTS, excess=None)).splitlines()[0] == (
+        "No scores of OpenAI and of other families too: nothing to compare"
+    )
+    assert str(replace(CONTRADICTIONS, share=None)).splitlines()[0] == (
+        "No pair has both a verdict and two different scores: no contradiction is measurable"
+    )
+    for part in (VERBOSITY, FAMILY, CONTRADICTIONS, RELIABILITY):
+        alone = replace(part, low=None, high=None)
+        assert "; no interval: all rows are in one cluster" in str(alone).splitlines()[0]
+    assert "; no interval: one model alone on a side, or no spread" in str(
+        replace(POINTS, low=None, high=None)
+    )
+
+
+def test_a_family_is_favoured_only_where_the_interval_excludes_zero() -> None:
+    for bias in (FAMILY, POINTS):
+        assert conclusion(str(bias)) == "it favours its own family"
+        harder = replace(bias, excess=-0.2, low=-0.3, high=-0.1)
+        assert conclusion(str(harder)) == "it is harder on its own family"
+        assert conclusion(str(replace(bias, low=-0.01, biased=False))) == "no family bias shown"
+
+
+@pytest.mark.parametrize(
+    ("change", "ends"),
+    [
+        ({"kappa_low": -0.02}, "kappa 0.54 [-0.02, 0.66]: not shown to be more than chance"),
+        (
+            {"kappa": -0.3, "kappa_low": -0.5, "kappa_high": -0.1},
+            "kappa -0.30 [-0.50, -0.10]: less than chance would give",
+        ),
+        (
+            {"judge_values": {"A": 175, "B": 0}},
+            "77.1 % of 175 rows; it says A every time: that does not show that it can tell "
+            "answers apart",
+        ),
+        (
+            {"raw": 1.0},
+            "100 % of 175 rows: the same answer on every row; check that the judge did not see the "
+            "labels, or that the labels were not made by it",
+        ),
+        ({"raw": 1.0, "n": 5}, "100 % of 5 rows, kappa 0.54 [0.41, 0.66]"),
+    ],
+)
+def test_agreement_says_what_the_numbers_allow(change: dict[str, object], ends: str) -> None:
+    agreement = replace(AGREEMENT, ceiling=None, **change)  # type: ignore[arg-type]
+    assert str(agreement).splitlines()[0].endswith(ends)
+
+
+@pytest.mark.parametrize(
+    ("gap", "says"),
+    [
+        ((-0.1, -0.02), "on 85 % of 80 rows, less often than a person agrees with the judge there"),
+        ((-0.1, 0.2), "two people agree on 85 % of 80 rows"),
+    ],
+)
+def test_the_human_ceiling(gap: tuple[float, float], says: str) -> None:
+    assert AGREEMENT.ceiling is not None
+    ceiling = replace(AGREEMENT.ceiling, gap_low=gap[0], gap_high=gap[1])
+    assert str(replace(AGREEMENT, ceiling=ceiling)).splitlines()[0].endswith(says)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (
+            {"low": -0.162, "high": -0.036, "over_confidence": -0.099},
+            "under-confident by 9.9 points [3.6, 16.2]",
+        ),
+        (
+            {"low": -0.02, "high": 0.03},
+            "not over- or under-confident on average, but off at some confidence (p = 0.004)",
+        ),
+        # 24 rows whose verdicts say nothing: nothing is known of their confidence either.
+        (
+            {"low": -0.2, "high": 0.2, "p_value": 0.7, "n": 24, "accuracy": 0.542,
+             "accuracy_low": 0.328, "accuracy_high": 0.744},
+            "whether its confidence can be trusted is not known, since its verdicts are not shown "
+            "to beat chance (54.2 % of 24 rows right [32.8, 74.4])",
+        ),
+        (
+            {"low": -0.08, "high": 0.03, "p_value": 0.7},
+            "no miscalibration shown, but 173 rows leave its over-confidence anywhere in "
+            "[-8.0, +3.0] points",
+        ),
+        (
+            {"low": -0.02, "high": 0.03, "p_value": 0.7, "n": 4000},
+            "calibrated as far as 4,000 rows show, over-confidence in [-2.0, +3.0] points",
+        ),
+    ],
+)  # fmt: skip
+def test_confidence_is_called_calibrated_only_on_evidence(
+    change: dict[str, object], says: str
+) -> None:
+    biased = "over_confidence" in change
+    judge = replace(RELIABILITY, **{"biased": biased, **change})  # type: ignore[arg-type]
+    assert conclusion(str(judge)) == says
+
+
+# --- pictures --------------------------------------------------------------------------------
+
+
+def test_the_picture_of_one_judge() -> None:
+    figure = report(GPT).plot()
+    left, right = (drawn(axes) for axes in figure.axes)
+    assert left == {
+        "title": "gpt-x shows a bias: first slot, longer answer, own family",
+        "x": "points from an unbiased judge (filled: interval excludes 0)",
+        "y": "",
+        "x ticks": left["x ticks"],
+        "y ticks": ["first slot", "longer answer", "own family"],
+        "lines": [
+            [(0, 0), (0, 1)],
+            [(5.2, 0), (17.1, 0)],
+            [(7.6, 1), (31.1, 1)],
+            [(4.9, 2), (29.3, 2)],
+        ],
+        "dots": [(11.3, 0), (20.3, 1), (17.0, 2)],
+        "texts": [],
+    }
+    assert (right["title"], right["x"], right["y"]) == (
+        "Over-confident (ECE 0.11)",
+        "confidence, %",
+        "right, %",
+    )
+    assert right["lines"] == [
+        [(50, 50), (100, 100)],
+        [(68.1, 53.0), (68.1, 74.2)],
+        [(93.1, 82.7), (93.1, 95.9)],
+        [(68.1, 64.0), (93.1, 90.8)],
+    ]
+    assert legend(figure) == []
+    assert drawn(RELIABILITY.plot().axes[0]) == right
+
+
+def test_the_picture_of_two_judges() -> None:
+    figure = report(FAIR, GPT).plot()
+    left, right = (drawn(axes) for axes in figure.axes)
+    assert left["title"] == "1 of 2 judges show a bias"
+    assert left["y ticks"] == ["fair-7b\nflips 6 %", "gpt-x\nflips 23 %"]
+    assert left["dots"] == [(2.1, 0), (11.3, 1.6), (20.3, 2.6), (17.0, 3.6)]
+    assert left["lines"][1] == [(-5.7, 0), (9.9, 0)]
+    filled = [tuple(dot.get_facecolor()[0]) != (1, 1, 1, 1) for dot in figure.axes[0].collections]
+    assert filled == [False, True, True, True]
+    assert right["title"] == "1 of 2 judges are shown to be over-confident"
+    assert right["x"] == "mean over the judge's verdicts, %"
+    assert right["y ticks"] == ["fair-7b\nECE 0.08", "gpt-x\nECE 0.11"]
+    assert right["dots"] == [(82.2, 0), (83.5, 0), (77.5, 1), (87.4, 1)]
+    assert right["lines"][1] == [(67.9, 0), (92.0, 0)]
+    assert legend(figure) == ["first slot", "longer answer", "own family", "right", "confidence"]
+
+
+def test_titles_follow_the_intervals() -> None:
+    assert drawn(report(FAIR).plot().axes[0])["title"] == "fair-7b: no bias shown"
+    assert drawn(report(FAIR).plot().axes[1])["title"] == (
+        "No over- or under-confidence shown (ECE 0.08)"
+    )
+    assert FAIR.position is not None
+    alone = replace(FAIR, reliability=None, position=replace(FAIR.position, low=None, high=None))
+    assert drawn(report(alone).plot().axes[0])["title"] == (
+        "fair-7b: no interval, so no bias shown or excluded"
+    )
+
+
+def test_a_row_for_each_measure() -> None:
+    frame = report(FAIR, GPT).to_frame()
+    assert frame.columns == ["judge", "name", "value", "low", "high", "unbiased", "n", "departs"]
+    assert frame.row(2) == ("fair-7b", "over-confidence", 0.013, -0.104, 0.13, 0.0, 45, False)
+    assert frame.height == 4 + 14
+    assert AGREEMENT.to_frame()["value"].to_list() == [0.771, 0.54, 0.53, 0.85]

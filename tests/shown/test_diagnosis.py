@@ -1,0 +1,517 @@
+"""What cycles, score sets and the reproduction of the diagnosis paper show."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from adjudge.errors import ArgumentError
+from adjudge.results.bias import Agreement, Ceiling, FamilyScores
+from adjudge.results.diagnosis import (
+    CycleCount,
+    HumanAgreement,
+    PooledWidth,
+    ScoreDiagnosis,
+    ScoreSetGroup,
+    Transitivity,
+    TransitivityGroup,
+    Triple,
+    WidthAgreement,
+    WidthBin,
+    WorstDocument,
+)
+from adjudge.results.diagnosis_reproduction import (
+    DiagnosisReproduction,
+    PublishedSets,
+    ReproducedCycles,
+    ReproducedSets,
+    ReproducedWidth,
+    WidthSignal,
+)
+from shown import assert_shown, drawn, html_lines, legend, terminal_lines
+
+# --- cycles ----------------------------------------------------------------------------------
+
+NOISY = TransitivityGroup(
+    judge="gpt-x", criterion="fluency", documents=30, documents_with_triples=29, complete=27,
+    cycles=51, triples=1604, mean_rate=0.0323, mean_low=0.0214, mean_high=0.0432,
+    median_rate=0.0179, max_rate=0.125, share_with_cycle=0.5517, share_low=0.357, share_high=0.735,
+    expected_rate=0.0411, expected_rate_low=0.0265, expected_rate_high=0.0582,
+    expected_share=0.638, expected_share_low=0.483, expected_share_high=0.793, p_value=0.866,
+    same_rate_share=0.577, same_rate_low=0.414, same_rate_high=0.724, models=8,
+    decisive_edges=829, tied_edges=7, missing_edges=4, repeated_edges=120,
+    win_rate_confidence=0.913, rates=(0.0, 0.0179, 0.125),
+)  # fmt: skip
+CIRCULAR = replace(
+    NOISY, judge="odd", criterion="relevance", mean_rate=0.211, mean_low=0.187, mean_high=0.235,
+    median_rate=0.196, max_rate=0.339, share_with_cycle=0.966, share_low=0.822, share_high=0.999,
+    expected_rate=0.103, expected_rate_low=0.081, expected_rate_high=0.127, expected_share=0.899,
+    p_value=0.005, same_rate_share=0.993, same_rate_low=0.972, same_rate_high=1.0, cycles=347,
+    triples=1650, decisive_edges=832, tied_edges=5, missing_edges=3, win_rate_confidence=None,
+    rates=(0.089, 0.339),
+)  # fmt: skip
+EMPTY = replace(
+    NOISY, judge=None, criterion=None, documents_with_triples=0, mean_rate=None, mean_low=None,
+    mean_high=None, median_rate=None, max_rate=None, share_with_cycle=None, share_low=None,
+    share_high=None, expected_rate=None, expected_share=None, p_value=None, same_rate_share=None,
+    same_rate_low=None, rates=(),
+)  # fmt: skip
+CYCLES = Transitivity(
+    groups=(NOISY, CIRCULAR),
+    worst=(
+        WorstDocument(
+            doc_id="doc-7", rate=0.339, judge="odd", criterion="relevance", cycles=19, triples=56,
+            examples=(Triple(models=("m1", "m4", "m2"), weakest=0.8),),
+        ),
+        WorstDocument(
+            doc_id="doc-3", rate=0.125, judge="gpt-x", criterion="fluency", cycles=7, triples=55,
+            examples=(),
+        ),
+    ),
+    combine="mean", rows=1700, dropped={"no verdict": 9}, replicates=200, confidence_level=0.9,
+    seed=0, assumptions=("ties are in no triple",),
+)  # fmt: skip
+
+NOISY_SENTENCE = (
+    "3.2 % of a document's triples are cycles and 55 % of documents have one; a transitive judge "
+    "with one ranking and noise would show 4.1 % and 64 %; noise around one ranking explains them; "
+    "the same rate at random would touch 58 % of documents"
+)
+
+
+def test_cycles() -> None:
+    assert_shown(
+        CYCLES,
+        [
+            "bad: 3.2 to 21.1 % of a document's triples are cycles, 55 to 97 % of documents have "
+            "one: more than noise explains in 1 of 2 groups",
+            "Cycles among the triples of a document, and for a noisy transitive judge",
+            "judge, criterion | documents | mean | 90 % interval | median | max | noisy judge",
+            "gpt-x, fluency | 30 | 3.2 % | [2.1, 4.3] | 1.8 % | 12.5 % | 4.1 %",
+            "odd, relevance | 30 | 21.1 % | [18.7, 23.5] | 19.6 % | 33.9 % | 10.3 %",
+            "Documents with a cycle",
+            "judge, criterion | share | 90 % interval | noisy judge | same rate at random",
+            "gpt-x, fluency | 55.2 % | [35.7, 73.5] | 63.8 % | 57.7 %",
+            "odd, relevance | 96.6 % | [82.2, 99.9] | 89.9 % | 99.3 %",
+            "Comparisons behind them",
+            "judge, criterion | cycles | triples | decisive | tied | missing | repeats agree",
+            "gpt-x, fluency | 51 | 1,604 | 829 | 7 | 4 | 91.3 %",
+            "odd, relevance | 347 | 1,650 | 832 | 5 | 3 | –",
+            "Documents to read first",
+            "document | judge, criterion | cycle to read first | rate | cycles",
+            "doc-7 | odd, relevance | m1 > m4 > m2 > m1 | 33.9 % | 19 of 56",
+            "doc-3 | gpt-x, fluency | – | 12.5 % | 7 of 55",
+            f"gpt-x, fluency: {NOISY_SENTENCE}",
+            "odd, relevance: 21.1 % of a document's triples are cycles and 97 % of documents have "
+            "one; a transitive judge with one ranking and noise would show 10.3 % and 90 %; more "
+            "than that noise explains (p = 0.005); the same rate at random would touch 99 % of "
+            "documents: the cycles are in fewer",
+            "left out 9 rows: no verdict",
+            "ties are in no triple",
+            "figure: Each dot is a document; the bar is the mean rate that a transitive judge with "
+            "noise shows on the same comparisons.",
+        ],
+    )
+
+
+def test_the_headline_of_one_group_follows_its_test() -> None:
+    numbers = "3.2 % of a document's triples are cycles, 55 % of documents have one: "
+    alone = replace(CYCLES, groups=(NOISY,))
+    assert html_lines(alone)[0] == numbers + "not shown to be more than noise"
+    more = replace(CYCLES, groups=(replace(NOISY, p_value=0.025),))
+    assert html_lines(more)[0] == "bad: " + numbers + "more than noise explains"
+    assert "more than that noise explains (p = 0.025)" in str(more)
+    fewer = replace(CYCLES, groups=(replace(NOISY, expected_rate_low=0.0324),))
+    assert "fewer than that: noise around one ranking does not describe this judge" in str(fewer)
+    none = replace(CYCLES, groups=(EMPTY,), worst=())
+    assert html_lines(none)[0] == (
+        "bad: No cycle could be counted: no document has three models with decisive verdicts among "
+        "them"
+    )
+    assert "all rows | 30 | – | – | – | – | –" in terminal_lines(none)
+    assert not any(line.startswith("figure: ") for line in html_lines(none))
+
+
+def test_the_picture_of_cycles() -> None:
+    figure = CYCLES.plot()
+    [axes] = figure.axes
+    panel = drawn(axes)
+    assert panel["title"] == (
+        "Cycles: 3.2 to 21.1 % of a document's triples, in 55 to 97 % of documents"
+    )
+    assert panel["y"] == "cycles among decisive triples, % per document"
+    assert panel["x ticks"] == ["55 %", "97 %"]
+    assert panel["texts"] == ["coin flips: 25 %", "fluency", "relevance"]
+    assert panel["lines"] == [
+        [(-0.36, 4.11), (0.36, 4.11)],
+        [(1.24, 10.3), (1.96, 10.3)],
+        [(0, 25), (1, 25)],
+    ]
+    assert sorted(y for _, y in panel["dots"]) == [0.0, 1.79, 8.9, 12.5, 33.9]
+    assert legend(figure) == [
+        "gpt-x",
+        "odd",
+        "transitive but noisy judge",
+        "% below each: documents with a cycle",
+    ]
+    with pytest.raises(ArgumentError, match="no picture"):
+        replace(CYCLES, groups=(EMPTY,), worst=()).plot()
+
+
+def test_the_cycles_of_one_tournament() -> None:
+    whole = CycleCount(models=6, cycles=3, triples=20, complete=True)
+    assert_shown(whole, ["15 % of the decisive triples of 6 models are cycles (3 of 20)"])
+    assert_shown(
+        replace(whole, triples=1900, cycles=1200, complete=False),
+        [
+            "63.2 % of the decisive triples of 6 models are cycles (1,200 of 1,900)",
+            "ties and missing comparisons are in no triple",
+        ],
+    )
+    assert_shown(
+        replace(whole, triples=0, cycles=0, models=1),
+        ["No cycle could be counted: no decisive triple among 1 model"],
+    )
+
+
+# --- scores ----------------------------------------------------------------------------------
+
+
+def _group(
+    judge: str, criterion: str, method: str, alpha: float, coverage: float, size: float
+) -> ScoreSetGroup:
+    return ScoreSetGroup(
+        judge=judge, criterion=criterion, method=method, alpha=alpha, n=240, documents=30,
+        coverage=coverage, coverage_sd=0.03, mean_size=size, spearman=round(coverage - 0.7, 3),
+        quantile=1.0, whole_scale=False, distinct_widths=3, trust=round(coverage - 0.3, 3),
+        look=round(1.2 - coverage, 3), human=0.1,
+        by_width=(
+            WidthBin(width=2, n=60, mean_error=0.31, low=0.2, high=0.4),
+            WidthBin(width=3, n=180, mean_error=round(size / 5, 3), low=0.5, high=0.9),
+        ),
+    )  # fmt: skip
+
+
+def _agreement(judge: str, criterion: str, raw: float) -> HumanAgreement:
+    return HumanAgreement(
+        judge=judge,
+        criterion=criterion,
+        agreement=Agreement(
+            level="interval", n=240, clusters=30, raw=raw, raw_low=raw - 0.05, raw_high=raw + 0.04,
+            kappa=raw - 0.1, kappa_low=raw - 0.17, kappa_high=raw - 0.02, alpha=raw - 0.12,
+            alpha_low=raw - 0.2, alpha_high=raw - 0.01,
+            ceiling=Ceiling(n=240, raw=raw + 0.06, low=0.5, high=0.9, kappa=0.7, alpha=0.71,
+                            gap=0.06, gap_low=0.01, gap_high=0.11),
+            judge_values={"3": 140, "4": 100}, human_values={"3": 150.0, "4": 90.0}, dropped={},
+            confidence_level=0.95,
+        ),
+    )  # fmt: skip
+
+
+SCORES = ScoreDiagnosis(
+    groups=(
+        _group("gpt-x", "fluency", "constant", 0.1, 0.841, 2.97),
+        _group("gpt-x", "fluency", "constant", 0.2, 0.757, 2.34),
+        _group("gpt-x", "relevance", "constant", 0.1, 0.968, 3.02),
+        _group("gpt-x", "relevance", "constant", 0.2, 0.889, 2.41),
+        _group("gpt-x", "fluency", "per-criterion", 0.1, 0.912, 3.45),
+        _group("gpt-x", "fluency", "per-criterion", 0.2, 0.823, 2.88),
+        _group("gpt-x", "relevance", "per-criterion", 0.1, 0.894, 1.93),
+        _group("gpt-x", "relevance", "per-criterion", 0.2, 0.806, 1.52),
+        _group("other", "fluency", "per-criterion", 0.1, 0.931, 4.07),
+        _group("other", "fluency", "per-criterion", 0.2, 0.848, 3.16),
+    ),
+    agreement=(
+        WidthAgreement(judge_a="gpt-x", judge_b="other", criterion="fluency",
+                       method="per-criterion", alpha=0.1, n=240, spearman=0.36, low=0.2, high=0.5),
+    ),
+    pooled=(
+        PooledWidth(method="constant", alpha=0.1, n=480, pooled=-0.11, within=-0.18),
+        PooledWidth(method="constant", alpha=0.2, n=480, pooled=-0.13, within=-0.14),
+        PooledWidth(method="per-criterion", alpha=0.1, n=720, pooled=0.42, within=None),
+        PooledWidth(method="per-criterion", alpha=0.2, n=720, pooled=0.38, within=0.05),
+    ),
+    human_agreement=(
+        _agreement("gpt-x", "fluency", 0.61),
+        _agreement("gpt-x", "relevance", 0.68),
+        _agreement("other", "fluency", 0.57),
+    ),
+    family=(
+        FamilyScores(
+            judge="gpt-x", family="OpenAI", reference="people", n=240, own_models=1,
+            other_models=7, own_deviation=0.3, other_deviation=0.1, excess=0.2, low=None,
+            high=None, biased=False, dropped={}, confidence_level=0.95,
+        ),
+    ),
+    documents=30, scale=(1, 5), target="mean", weigh="documents", splits=20, confidence_level=0.95,
+    seed=0, dropped={"no human score": 13}, assumptions=("the promise is an average",),
+)  # fmt: skip
+FIGURES = [
+    "figure: Mean number of scores in a set, and coverage on held-out documents (bold: below 1 - "
+    "alpha).",
+    "figure: Mean error of the judge by the number of scores in the set.",
+    "figure: Coverage on held-out documents at each alpha; the dashed line is 1 - alpha.",
+    "figure: Whether two judges give the same rows wide sets.",
+]
+
+
+def test_scores() -> None:
+    assert_shown(
+        SCORES,
+        [
+            "Sets calibrated for 90 % coverage have 1.93 to 4.07 of 5 scores on average and "
+            "cover 89.4 to 93.1 % on held-out documents",
+            "gpt-x: coverage and mean size of sets, scale 1 to 5",
+            "criterion | method | alpha 0.1 | alpha 0.2",
+            "fluency | constant | 84.1 % 2.97 | 75.7 % 2.34",
+            "relevance | constant | 96.8 % 3.02 | 88.9 % 2.41",
+            "fluency | per-criterion | 91.2 % 3.45 | 82.3 % 2.88",
+            "relevance | per-criterion | 89.4 % 1.93 | 80.6 % 1.52",
+            "other: coverage and mean size of sets, scale 1 to 5",
+            "criterion | method | alpha 0.1 | alpha 0.2",
+            "fluency | per-criterion | 93.1 % 4.07 | 84.8 % 3.16",
+            "Rows by size of their set (at most 2 scores: trust; the whole scale: human) and "
+            "Spearman of size and error, at alpha 0.1",
+            "judge, criterion | trust | look | human | Spearman",
+            "gpt-x, fluency | 61.2 % | 28.8 % | 10 % | +0.21",
+            "gpt-x, relevance | 59.4 % | 30.6 % | 10 % | +0.19",
+            "other, fluency | 63.1 % | 26.9 % | 10 % | +0.23",
+            "Agreement with people (kappa with quadratic weights)",
+            "judge, criterion | agree | kappa | 95 % interval | Krippendorff's alpha | two people",
+            "gpt-x, fluency | 61 % | 0.51 | [0.44, 0.59] | 0.49 | 67 %",
+            "gpt-x, relevance | 68 % | 0.58 | [0.51, 0.66] | 0.56 | 74 %",
+            "other, fluency | 57 % | 0.47 | [0.40, 0.55] | 0.45 | 63 %",
+            "width against error, constant sets: Spearman -0.11 over all rows, -0.18 within one "
+            "judge and criterion",
+            "width against error, per-criterion sets: Spearman +0.42 over all rows, – within one "
+            "judge and criterion",
+            "gpt-x gives 1 OpenAI model +0.20 points compared with 7 others, measured against "
+            "people; no interval: one model alone on a side, or no spread",
+            "left out 13 rows: no human score",
+            "the promise is an average",
+            *FIGURES,
+        ],
+    )
+
+
+def test_judges_that_do_not_judge_are_named() -> None:
+    one, two, _ = SCORES.human_agreement
+
+    def says(entry: HumanAgreement, **values: int) -> HumanAgreement:
+        return replace(entry, agreement=replace(entry.agreement, judge_values=values))
+
+    always = replace(SCORES, human_agreement=(says(one, x=240), says(two, x=240, y=0)))
+    assert "gpt-x gives x to all 480 rows: its sets only describe how people score" in str(always)
+    half = replace(SCORES, human_agreement=(says(one, x=240), says(two, x=200, y=40)))
+    assert "gpt-x gives x to all 240 rows of fluency" in terminal_lines(half)
+    right = WidthBin(width=2, n=60, mean_error=0.0, low=None, high=None)
+    groups = tuple(
+        replace(g, by_width=(right,)) if g.judge == "gpt-x" else g for g in SCORES.groups
+    )
+    assert (
+        "gpt-x equals the human score on all 480 rows: check that it did not see the labels, or "
+        "that the labels were not made by it"
+    ) in terminal_lines(replace(SCORES, groups=groups))
+    assert "other equals" not in str(replace(SCORES, groups=groups))
+
+
+def test_sets_that_are_the_whole_scale_are_said_to_be() -> None:
+    groups = tuple(replace(g, mean_size=5.0) if g.alpha == 0.1 else g for g in SCORES.groups)
+    short = replace(SCORES, groups=groups, documents=16)
+    assert (
+        "alpha 0.1: every set is the whole scale, since calibration needs 9 labelled documents and "
+        "half of them is 8"
+    ) in terminal_lines(short)
+    # Row by row there is another count, and with enough documents another cause.
+    for other in (replace(short, weigh="rows"), replace(short, documents=18)):
+        assert "alpha 0.1: every set is the whole scale" in terminal_lines(other)
+    all_whole = tuple(replace(g, whole_scale=True) for g in groups)
+    assert html_lines(replace(short, groups=all_whole))[0] == (
+        "bad: Every set is the whole scale: 16 labelled documents are too few"
+    )
+
+
+def test_the_picture_of_sizes() -> None:
+    figure = SCORES.plot()
+    panel = drawn(figure.axes[0])
+    assert panel["title"] == ("Sets calibrated for 90 % coverage have 1.9 to 4.1 of 5 scores")
+    assert panel["x ticks"] == ["fluency", "relevance"]
+    assert panel["y ticks"] == ["gpt-x", "other"]
+    assert panel["texts"] == [
+        *("3.45", "covers 91.2 %", "1.93", "covers 89.4 %", "4.07", "covers 93.1 %"),
+    ]
+    bold = [text.get_text() for text in figure.axes[0].texts if text.get_fontweight() == "bold"]
+    assert bold == ["covers 89.4 %"]
+    [image] = figure.axes[0].get_images()
+    assert image.get_array().filled(0).tolist() == [[3.45, 1.93], [4.07, 0]]
+    assert figure.axes[1].get_ylabel() == "mean size, of 5 scores"
+
+
+def test_the_picture_of_width_and_error() -> None:
+    figure = SCORES.plot(figure="width")
+    assert (
+        figure.get_suptitle()
+        == "Width against error within a criterion (Spearman): per-criterion –"
+    )
+    fluency, relevance = map(drawn, figure.axes)
+    assert (fluency["title"], relevance["title"]) == ("fluency", "relevance")
+    assert (fluency["x"], fluency["y"]) == ("scores in the set", "mean |judge − human|")
+    # Two judges with as many rows: the mean of theirs.
+    assert fluency["lines"] == [[(2, 0.31), (3, (0.69 + 0.814) / 2)]]
+    assert relevance["lines"] == [[(2, 0.31), (3, 0.386)]]
+    assert legend(figure) == ["per-criterion", "small dots: one judge"]
+
+
+@pytest.mark.parametrize(
+    ("groups", "title"),
+    [
+        (
+            SCORES.groups,
+            "Coverage is below 1 − alpha in 1 of 6 cells, by at most 0.6 points",
+        ),
+        (
+            tuple(g for g in SCORES.groups if g.coverage != 0.894),
+            "Coverage is at least 1 − alpha in all 5 cells",
+        ),
+        # With one criterion the constant quantile has the promise, and counts.
+        (
+            SCORES.groups[:2],
+            "Coverage is below 1 − alpha in 2 of 2 cells, by at most 5.9 points",
+        ),
+    ],
+)
+def test_the_title_of_coverage_counts_cells(groups: tuple[ScoreSetGroup, ...], title: str) -> None:
+    assert replace(SCORES, groups=groups).plot(figure="coverage").get_suptitle() == title
+
+
+def test_the_picture_of_coverage() -> None:
+    figure = SCORES.plot(figure="coverage")
+    fluency, relevance = map(drawn, figure.axes)
+    assert (fluency["title"], fluency["x"], fluency["y"]) == (
+        "fluency",
+        "alpha",
+        "coverage on held-out documents, %",
+    )
+    assert fluency["x ticks"] == ["0.1", "0.2"]
+    assert fluency["lines"] == [
+        [(0.1, 84.1), (0.2, 75.7)],
+        [(0.1, round((91.2 + 93.1) / 2, 3)), (0.2, round((82.3 + 84.8) / 2, 3))],
+        [(0.1, 90), (0.2, 80)],
+    ]
+    assert relevance["lines"][1] == [(0.1, 89.4), (0.2, 80.6)]
+    assert legend(figure) == ["constant", "per-criterion", "1 − alpha", "band: across judges"]
+
+
+def test_the_picture_of_widths_of_two_judges() -> None:
+    figure = SCORES.plot(figure="agreement")
+    assert (
+        figure.get_suptitle() == "Spearman of two judges' set widths, mean (per-criterion, α = 0.1)"
+    )
+    panel = drawn(figure.axes[0])
+    assert panel["title"] == "fluency: +0.36"
+    assert panel["y ticks"] == ["gpt-x  1", "other  2"]
+    assert panel["texts"] == ["+0.36", "+0.36"]
+    alone = replace(SCORES, agreement=())
+    with pytest.raises(ArgumentError, match="choose one of sizes, width, coverage"):
+        alone.plot(figure="agreement")
+    assert html_lines(alone)[-3:] == FIGURES[:3]
+
+
+# --- the paper -------------------------------------------------------------------------------
+
+PAPER = DiagnosisReproduction(
+    cycles=(
+        ReproducedCycles(
+            judge="LLaMA", criterion="fluency", published_rate=0.033, published_share=0.667,
+            published_max=0.036, published_median=0.018, chance_share=0.612, rate=0.031,
+            share=0.633, max=0.125, median=0.011,
+        ),
+        ReproducedCycles(
+            judge="Qwen", criterion="coherence", published_rate=0.022, published_share=0.5,
+            published_max=None, published_median=None, chance_share=0.471, rate=0.024,
+            share=0.467, max=0.107, median=0.0,
+        ),
+    ),
+    published_sets=(
+        PublishedSets(judge="LLaMA", criterion="fluency", alpha=0.1, coverage=0.967,
+                      mean_size=4.93),
+        PublishedSets(judge="LLaMA", criterion="fluency", alpha=0.05, coverage=0.971,
+                      mean_size=4.95),
+        PublishedSets(judge="Qwen", criterion="fluency", alpha=0.1, coverage=0.962, mean_size=4.76),
+    ),
+    sets=(
+        ReproducedSets(data="simulator, rows", judge="s1", criterion="fluency", method="constant",
+                       weigh="rows", alpha=0.1, coverage=0.81, mean_size=2.2, spearman=0.1),
+        ReproducedSets(data="simulator, rows", judge="s1", criterion="fluency",
+                       method="per-criterion", weigh="rows", alpha=0.1, coverage=0.907,
+                       mean_size=3.31, spearman=-0.2),
+        ReproducedSets(data="simulator, rows", judge="s1", criterion="fluency", method="adaptive",
+                       weigh="rows", alpha=0.1, coverage=0.91, mean_size=3.1, spearman=0.2),
+        ReproducedSets(data="simulator", judge="s1", criterion="fluency", method="adaptive",
+                       weigh="documents", alpha=0.1, coverage=0.925, mean_size=3.48, spearman=0.13),
+    ),
+    widths=(
+        ReproducedWidth(data="simulator", method="adaptive", n=960, pooled=0.341, within=0.143),
+        ReproducedWidth(data="simulator", method="per-criterion", n=961, pooled=None, within=-0.3),
+    ),
+    signals=(
+        WidthSignal(data="simulator", method="adaptive", criterion="fluency", error=0.17,
+                    agreement=0.29),
+        WidthSignal(data="simulator", method="per-criterion", criterion="fluency", error=None,
+                    agreement=0.44),
+    ),
+    published_signals=(
+        WidthSignal(data="paper", method="per-criterion", criterion="coherence", error=0.34,
+                    agreement=0.1),
+        WidthSignal(data="paper", method="per-criterion", criterion="fluency", error=None,
+                    agreement=0.38),
+    ),
+    published_pooled_width=0.576, notes=("compare patterns, not cells",), seed=0,
+)  # fmt: skip
+
+
+def test_the_paper_and_ours() -> None:
+    assert_shown(
+        PAPER,
+        [
+            "Documents with a cycle: published 50 to 67 %; a consistent judge with noise of the "
+            "same mean rate shows 47 to 61 % (4 points apart on average)",
+            "Tables 1 and 6: published, and a simulated judge tuned to the published rate",
+            "judge, criterion | rate | rate, ours | with a cycle | cycle, ours | by chance | max | "
+            "max, ours",
+            "LLaMA, fluency | 3.3 % | 3.1 % | 67 % | 63 % | 61 % | 3.6 % | 12.5 %",
+            "Qwen, coherence | 2.2 % | 2.4 % | 50 % | 47 % | 47 % | – | 10.7 %",
+            "Table 5 as published: coverage and mean size",
+            "judge, criterion | alpha 0.05 | alpha 0.1",
+            "LLaMA, fluency | 97.1 % 4.95 | 96.7 % 4.93",
+            "Qwen, fluency | – | 96.2 % 4.76",
+            "simulator, rows: per-criterion sets, weighing rows",
+            "judge, criterion | alpha 0.1",
+            "s1, fluency | 90.7 % 3.31",
+            "simulator: adaptive sets, weighing documents",
+            "judge, criterion | alpha 0.1",
+            "s1, fluency | 92.5 % 3.48",
+            "Table 3, alpha 0.1: width against error, mean of judges",
+            "Spearman | coherence | fluency",
+            "paper | +0.34 | –",
+            "simulator, adaptive | – | +0.17",
+            "Table 4, alpha 0.1: two judges' widths, mean of pairs",
+            "Spearman | coherence | fluency",
+            "paper | +0.10 | +0.38",
+            "simulator, adaptive | – | +0.29",
+            "simulator, per-criterion | – | +0.44",
+            "simulator, adaptive: width against error +0.34 pooled over 960 rows (published "
+            "+0.576), +0.14 within one judge and criterion",
+            "simulator, per-criterion: width against error – pooled over 961 rows (published "
+            "+0.576), -0.30 within one judge and criterion",
+            "compare patterns, not cells",
+        ],
+    )
+
+
+def test_results_as_tables() -> None:
+    assert CYCLES.to_frame()["mean_rate"].to_list() == [0.0323, 0.211]
+    assert "rates" not in CYCLES.to_frame().columns
+    assert SCORES.to_frame().height == 10
+    assert PAPER.to_frame()["coverage"].to_list() == [0.81, 0.907, 0.91, 0.925]

@@ -1,0 +1,151 @@
+"""What people see of rates, differences and plans: fixed results in, exact text out.
+
+The whole text of every result is in the files of the folder `estimation`; what must never be
+confused is asserted here in words.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from shown_estimation import (
+    CLASS_GROUPS,
+    CLASSES,
+    DIFFERENCE,
+    ESTIMATE,
+    GROUPED,
+    LARGE,
+    NO_PLAN,
+    OVERLAPPING,
+    PAPER,
+    PLAN,
+    PROTOCOL,
+    RESULTS,
+    SMALL,
+)
+
+from adjudge.io import write_result
+from adjudge.present.blocks import Block, Figure
+from adjudge.present.render.html import render_fragment
+from adjudge.present.render.markdown import render_blocks
+from adjudge.present.report import render_report
+from adjudge.present.theme import new_figure
+from adjudge.present.views import blocks_of
+from adjudge.results.base import Result
+
+
+def undrawn(blocks: list[Block]) -> list[Block]:
+    """The blocks with an empty drawing for every figure: what is drawn is held below."""
+    return [
+        replace(block, draw=new_figure) if isinstance(block, Figure) else block for block in blocks
+    ]
+
+
+def text_of(result: Result, format: str) -> str:
+    if format == "txt":
+        return str(result) + "\n"
+    if format == "md":
+        return render_blocks(blocks_of(result))
+    html = render_fragment(undrawn(blocks_of(result)))
+    return re.sub(r"<svg.*?</svg>", "<svg/>", html, flags=re.DOTALL) + "\n"
+
+
+@pytest.mark.parametrize("format", ["txt", "md", "html"])
+@pytest.mark.parametrize("name", RESULTS)
+def test_the_whole_text(name: str, format: str) -> None:
+    expected = Path(__file__).parent / "estimation" / f"{name}.{format}"
+    assert text_of(RESULTS[name], format) == expected.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("format", ["txt", "md", "html"])
+def test_the_naive_interval_is_never_shown_as_the_corrected_one(format: str) -> None:
+    text = text_of(ESTIMATE, format).replace("\\", "")
+    assert "Corrected rate 0.412, 95 % interval [0.311, 0.523] (misclassification, wald)" in text
+    before = [text[: at.start()] for at in re.finditer(re.escape("[0.487, 0.566]"), text)]
+    assert before
+    assert all(part.endswith("naive 95 % interval ") for part in before)
+
+
+@pytest.mark.parametrize("format", ["txt", "md", "html"])
+def test_every_group_has_its_own_interval_in_the_column_of_that_name(format: str) -> None:
+    rows = cells_of(text_of(GROUPED, format), format)
+    assert rows["small"]["rate"] == "0.412"
+    assert rows["small"]["95 % interval"] == "[0.311, 0.523]"
+    assert rows["small"]["naive rate"] == "0.528"
+    assert rows["small"]["naive 95 % interval"] == "[0.487, 0.566]"
+    assert rows["large"]["95 % interval"] == "[0.519, 0.742] !"
+    assert rows["large"]["sensitivity"] == "0.911"
+    assert rows["large"]["specificity"] == "0.657"
+    assert rows["large"]["labels +/-"] == "91/64"
+
+
+def cells_of(text: str, format: str) -> dict[str, dict[str, str]]:
+    """The first table by row and column, read back from the text."""
+    if format == "html":
+        lines = re.findall(r"<tr>(.*?)</tr>", text)
+        table = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", line) for line in lines]
+    elif format == "md":
+        lines = [line for line in text.splitlines() if line.startswith("| ")]
+        table = [line.replace("\\", "").strip("| ").split(" | ") for line in lines]
+    else:
+        lines = [line.strip() for line in text.splitlines() if line.startswith(" ")]
+        table = [re.split(r"\s{3,}", line) for line in lines]
+    head = table[0]
+    return {row[0]: dict(zip(head, row, strict=False)) for row in table[1:]}
+
+
+def test_a_folder_shows_the_same_blocks(tmp_path: Path) -> None:
+    write_result(ESTIMATE, tmp_path / "estimate.json")
+    write_result(GROUPED, tmp_path / "groups.json")
+    page = render_report(tmp_path, format="md")
+    assert "## The rate to report" in page
+    for name in ("estimate", "grouped_estimate"):
+        assert text_of(RESULTS[name], "md") in page
+    html = render_report(tmp_path)
+    assert "95 % interval [0.311, 0.523]" in html
+    assert "naive 95 % interval [0.487, 0.566]" in html
+
+
+def test_no_sentence_about_differences_inside_intervals() -> None:
+    for result in RESULTS.values():
+        assert "inside" not in str(result)
+    apart = replace(OVERLAPPING, groups=(SMALL, replace(LARGE, low=0.524)))
+    assert "do not settle a difference" in str(OVERLAPPING)
+    assert "do not settle a difference" not in str(apart)
+
+
+def test_many_groups_are_counted_in_the_headline() -> None:
+    many = replace(GROUPED, groups=tuple(replace(SMALL, group=f"m{i}") for i in range(5)))
+    assert str(many).startswith("Corrected rates for 5 of 5 values of model\n")
+    people = replace(OVERLAPPING, method="human-only")
+    assert str(people).startswith("Human rates by model, 95 % intervals: small 0.412 ")
+    alone = replace(OVERLAPPING, method="naive")
+    assert str(alone).startswith("Naive judge rates by model, naive 95 % intervals: small 0.412 ")
+
+
+def test_a_result_as_a_table() -> None:
+    assert ESTIMATE.to_frame().select("estimate", "low", "high", "naive_low").rows() == [
+        (0.412, 0.311, 0.523, 0.487)
+    ]
+    assert GROUPED.to_frame().select("group", "low", "naive_low").rows() == [
+        ("small", 0.311, 0.487),
+        ("large", 0.519, 0.549),
+        ("<bare>", None, 0.459),
+    ]
+    assert CLASS_GROUPS.to_frame().select("group", "label", "low", "high").rows() == [
+        ("x", "A", 0.352, 0.549),
+        ("x", "tie", 0.447, 0.649),
+        ("y", "A", None, None),
+        ("y", "tie", None, None),
+    ]
+    assert CLASSES.to_frame().columns[:5] == ["group", "label", "estimate", "low", "high"]
+    assert DIFFERENCE.to_frame().select("a", "b", "low", "high").rows() == [
+        ("large", "small", 0.071, 0.369)
+    ]
+    assert PLAN.to_frame().select("extra", "expected_width").rows() == [(0, 0.287), (50, 0.246)]
+    assert NO_PLAN.to_frame()["labels"].to_list() == [104]
+    assert PROTOCOL.to_frame()["model"].to_list() == ["gpt-4", "other", "coin"]
+    assert PAPER.to_frame()["ours"].to_list() == ["0.751", "362"]

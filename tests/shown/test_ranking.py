@@ -1,0 +1,339 @@
+"""What leaderboards, placed models, anchors, exact orders and plans of battles show."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from shown_ranking import (
+    BOARD,
+    BOARD_FIGURE,
+    BOARD_NOTES,
+    BOARD_TABLE,
+    MODELS,
+    PLACED,
+    TEMPERATURE,
+    model,
+)
+
+from adjudge.results.ranking import (
+    AnchorRow,
+    Anchors,
+    BattlePlan,
+    Leaderboard,
+    LeastReversals,
+)
+from shown import assert_shown, html_lines, markdown_lines, terminal_lines
+
+
+def test_a_leaderboard_of_a_judge() -> None:
+    assert_shown(
+        BOARD,
+        [
+            "ash is first of 4 models by soft-elo; 95 % rank range 1 to 3, and 1 other model can "
+            "be first too",
+            "Intervals and rank ranges cover the noise of 2,345 battles, not the judge's own "
+            "errors; rank --evaluate measures those where there are votes.",
+            "soft-elo: 2,345 battles, sigma(beta s), s = score_a - score_b; bootstrap intervals "
+            "over 321 prompts",
+            *BOARD_TABLE,
+            BOARD_FIGURE,
+            "beta | 0.612 | standard error 0.035",
+            *BOARD_NOTES,
+        ],
+    )
+    assert BOARD.to_frame()["model"].to_list() == ["ash", "birch", "cedar", "dogwood"]
+    assert repr(BOARD).startswith("Leaderboard(method='soft-elo', beta=0.6123")
+    assert len(repr(BOARD)) <= 200
+    assert replace(BOARD) == BOARD != replace(BOARD, models=MODELS[1:])
+
+
+def headline(board: Leaderboard) -> list[str]:
+    return markdown_lines(board)[:2]
+
+
+def test_headlines_follow_the_ranks_and_the_kind_of_interval() -> None:
+    alone = replace(MODELS[0], rank_high=1)
+    sure = replace(BOARD, models=(alone, replace(MODELS[1], rank_low=2), *MODELS[2:]))
+    assert headline(sure)[0] == "ash is first of 4 models by soft-elo; 95 % rank range 1 alone"
+    # Its rank range is wide, though nobody else can be first: another is surely above each rival.
+    wide = replace(BOARD, models=(MODELS[0], replace(MODELS[1], rank_low=2), *MODELS[2:]))
+    assert headline(wide)[0] == "ash is first of 4 models by soft-elo; 95 % rank range 1 to 3"
+    people = replace(sure, method="bt", outcome="votes", covers_judge_error=True)
+    assert headline(people) == [
+        "ash is first of 4 models by bt; 95 % rank range 1 alone",
+        "Intervals and rank ranges are about people's opinion.",
+    ]
+    unranked = tuple(replace(row, rank_low=None, rank_high=None) for row in MODELS)
+    assert headline(replace(BOARD, models=unranked)) == [
+        "ash is first of 4 models by soft-elo",
+        "Intervals cover the noise of 2,345 battles, not the judge's own errors; rank --evaluate "
+        "measures those where there are votes.",
+    ]
+    tied = (*(replace(row, rank=1, rank_low=1) for row in MODELS[:2]), *MODELS[2:])
+    assert headline(replace(BOARD, models=tied))[0] == (
+        "ash and birch share first place of 4 models by soft-elo; 95 % rank range 1 to 3"
+    )
+    four = tuple(replace(row, rank=1, rank_low=1) for row in MODELS)
+    assert headline(replace(BOARD, models=four))[0] == (
+        "ash, birch, cedar and 1 more share first place of 4 models by soft-elo; 95 % rank range "
+        "1 to 3"
+    )
+    apart = (*MODELS[:2], *(replace(row, rank=row.rank - 2, component=1) for row in MODELS[2:]))
+    several = replace(BOARD, models=apart, components=(("ash", "birch"), ("cedar", "dogwood")))
+    assert headline(several)[0] == (
+        "ash is first of 2 models by soft-elo, in the first of 2 groups that never met; 95 % rank "
+        "range 1 to 3, and 1 other model can be first too"
+    )
+    assert markdown_lines(several)[3:8] == [
+        "model | rank | rank range | Elo | 95 % interval | battles | group",
+        "ash | 1 | 1 to 3 | 1641 | [1611, 1674] | 101 | 1",
+        "birch | 2 | 1 to 2 | 1588 | [1552, 1623] | 102 | 1",
+        "cedar | 1 | 3 | 1449 | [1409, 1488] | 103 | 2",
+        "dogwood | 2 | 4 | 1322 | (-∞, 1377] | 104 | 2",
+    ]
+
+
+def test_no_sentence_calls_a_leader_certain() -> None:
+    alone = replace(BOARD, models=(replace(MODELS[0], rank_high=1), *MODELS[1:]))
+    for board in (BOARD, alone):
+        assert "doubt" not in str(board)
+        assert "leads" not in str(board)
+
+
+def test_orders_without_elo() -> None:
+    rows = (
+        model("ash", 1, None, score=0.8123, low=0.7519, high=0.8642, se=0.0288),
+        model("birch", 2, None, score=0.1877, low=0.1358, high=0.2481, se=0.0299),
+    )
+    rates = replace(
+        BOARD, method="win-rate", beta=None, beta_se=None, models=rows, outcome="votes",
+        covers_judge_error=True, clusters=None, assumptions=(), dropped={},
+        warnings=("win rates depend on which opponents a model met",),
+        components=(("ash", "birch"),),
+    )  # fmt: skip
+    assert_shown(
+        rates,
+        [
+            "ash is first of 2 models by win-rate",
+            "Intervals are about people's opinion.",
+            "win-rate: 2,345 battles, votes; bootstrap intervals",
+            "model | rank | win rate | 95 % interval | battles",
+            "ash | 1 | 0.812 | [0.752, 0.864] | 101",
+            "birch | 2 | 0.188 | [0.136, 0.248] | 102",
+            BOARD_FIGURE,
+            "warning: win rates depend on which opponents a model met",
+        ],
+    )
+    bare = tuple(replace(row, score=None, low=None, high=None, se=None) for row in rows)
+    exact = replace(
+        rates, method="mfas", interval="none", models=bare, warnings=(), proven=False, gap=0.0123
+    )
+    assert_shown(
+        exact,
+        [
+            "ash is first of 2 models by mfas",
+            "No intervals or rank ranges were computed.",
+            "mfas: 2,345 battles, votes",
+            "model | rank | battles",
+            "ash | 1 | 101",
+            "birch | 2 | 102",
+            BOARD_FIGURE,
+            "fewest wins against the order | not proven, gap 1.23 % of all wins",
+        ],
+    )
+    proven = terminal_lines(replace(exact, proven=True, gap=0.0))
+    assert "fewest wins against the order | proven" in proven
+    online = tuple(replace(row, elo=1500.0 + row.rank, se=20.0 + row.rank) for row in bare)
+    shown = terminal_lines(replace(rates, method="online-elo", interval="none", models=online))
+    assert "model | rank | Elo | se | battles" in shown
+    assert "ash | 1 | 1501 | 21 | 101" in shown
+
+
+def test_a_board_that_cannot_be_made() -> None:
+    fit = replace(TEMPERATURE, beta=None, beta_se=None, reason="no votes", warnings=("no votes",))
+    none = replace(
+        BOARD, models=(), components=(), interval="none", temperature=fit, beta=None,
+        reason="no votes", warnings=("no votes",), dropped={}, assumptions=(), kappa=-0.123,
+    )  # fmt: skip
+    assert_shown(
+        none,
+        [
+            "bad: No leaderboard by soft-elo: no votes",
+            "kappa of verdicts and votes | -0.123 | battle by battle",
+            "warning: no votes",
+        ],
+    )
+    assert none.to_frame().height == 0
+    smoothed = replace(none, method="smoothed", temperature=None, smoothing=0.437)
+    assert terminal_lines(smoothed)[:2] == [
+        "No leaderboard by smoothed: no votes",
+        "smoothing constant | 0.437",
+    ]
+
+
+def test_a_long_board_keeps_its_tail_on_the_page() -> None:
+    rows = tuple(model(f"m{k:02}", k, 2000.0 - k) for k in range(1, 63))
+    names = tuple(row.model for row in rows)
+    long = replace(BOARD, models=rows, components=(names,), interval="none")
+    lines = html_lines(long)
+    assert "m60 | 60 | 1940 | 160" in lines
+    tail = lines.index("detail: 2 more models")
+    assert lines[tail + 1 : tail + 5] == [
+        "detail: model | rank | Elo | battles",
+        "detail: m61 | 61 | 1939 | 161",
+        "detail: m62 | 62 | 1938 | 162",
+        "2 more models in the result: -o FILE.json keeps all",
+    ]
+    assert "m61" not in str(long)
+
+
+def test_a_placed_model() -> None:
+    assert_shown(
+        PLACED,
+        [
+            "newcomer: Elo 1588 on people's scale, 90 % interval [1533, 1645], rank 2 of 4",
+            "Intervals cover the judge's own errors, as measured on the anchors.",
+            "On people's scale: soft-elo, 211 judged battles",
+            "new model | Elo | 90 % interval | rank | rank range | battles",
+            "newcomer | 1588 | [1533, 1645] | 2 of 4 | 1 to 3 | 211",
+            "Among people's Elo of the anchors, whose mean is 1500",
+            "model | rank | Elo",
+            "ash | 1 | 1641",
+            "newcomer (new) | 2 | 1588",
+            "cedar | 3 | 1449",
+            BOARD_FIGURE,
+            "beta | 0.612 | standard error 0.035",
+            "assumes: new models are like the anchors",
+            "warning: judges compared by name alone",
+            "left out 5 battles: both models are anchors",
+        ],
+    )
+    open_row = replace(PLACED.models[1], low=None, high=None, unbounded=True)
+    unbounded = replace(PLACED, models=(PLACED.models[0], open_row, *PLACED.models[2:]))
+    assert headline(unbounded) == [
+        "newcomer: Elo 1588 on people's scale, 90 % interval unbounded, rank 2 of 4",
+        "1 of 1 interval unbounded.",
+    ]
+    assert '<p class="finding bad">' in unbounded._repr_html_()
+    two = replace(PLACED, models=(*PLACED.models[:2], replace(open_row, model="later", rank=4)))
+    assert headline(two) == [
+        "2 new models, the highest newcomer: Elo 1588 on people's scale, 90 % interval "
+        "[1533, 1645], rank 2 of 3",
+        "1 of 2 intervals unbounded.",
+    ]
+    assert '<p class="finding plain">' in two._repr_html_()
+
+
+ANCHORS = Anchors(
+    method="soft-elo",
+    beta=0.6123,
+    beta_se=0.0347,
+    smoothing=None,
+    l2=0.01,
+    replicates=100,
+    models=(
+        AnchorRow(model="birch", theta=0.431, human_elo=1588.3, residual=-12.34, se=7.31,
+                  n_battles=812),
+        AnchorRow(model="ash", theta=0.876, human_elo=1641.7, residual=31.27, se=8.19,
+                  n_battles=798),
+        AnchorRow(model="cedar", theta=-0.512, human_elo=None, residual=None, se=None,
+                  n_battles=3),
+    ),
+    judge="gpt-x",
+    judge_fingerprint="0123abcd",
+    score_source="score_a - score_b",
+    score_quantiles=(0.0, 1.0),
+    n_battles=2345,
+    warnings=("1 anchors have no residual: fewer than two battles",),
+    dropped={"no outcome": 17},
+    adjudge_version="1.2.3",
+)  # fmt: skip
+
+
+def test_anchors() -> None:
+    assert_shown(
+        ANCHORS,
+        [
+            "soft-elo: 3 anchors, 2 of them with a left-out residual",
+            "Intervals of new models are finite for alpha from 0.334.",
+            "beta | 0.612 | standard error 0.035",
+            "judge | gpt-x | 0123abcd",
+            "battles | 2,345 | score_a - score_b",
+            "anchor | strength | people's Elo | residual, Elo | se | battles",
+            "ash | 0.876 | 1642 | +31.3 | 8.2 | 798",
+            "birch | 0.431 | 1588 | -12.3 | 7.3 | 812",
+            "cedar | -0.512 | – | – | – | 3",
+            "warning: 1 anchors have no residual: fewer than two battles",
+            "left out 17 battles: no outcome",
+        ],
+    )
+    # A residual without a scale is infinitely far off: it takes a place and gives none.
+    flat = replace(ANCHORS, models=(ANCHORS.models[0], replace(ANCHORS.models[1], se=0.0)))
+    assert terminal_lines(flat)[1] == "Intervals of new models are finite for alpha from 0.667."
+    alone = replace(ANCHORS, models=ANCHORS.models[2:], judge=None, smoothing=0.71, beta=None)
+    assert terminal_lines(alone)[:4] == [
+        "soft-elo: 1 anchor, 0 of them with a left-out residual",
+        "New models get no interval.",
+        "smoothing constant | 0.710",
+        "judge | not named | 0123abcd",
+    ]
+    assert ANCHORS.to_frame()["model"].to_list() == ["birch", "ash", "cedar"]
+
+
+def test_the_order_with_the_least_reversals() -> None:
+    best = LeastReversals(
+        order=(2, 0, 1), cost=12.5, bound=11.0, gap=0.0213, proven=False, seconds=0.4
+    )
+    assert_shown(
+        best,
+        [
+            "The order contradicts 12.5 wins; not proven the fewest: no order contradicts fewer "
+            "than 11, gap 2.13 % of all wins",
+            "rows of the table of wins, best first: 2, 0, 1",
+        ],
+    )
+    proven = replace(best, proven=True, gap=0.0, bound=12.5)
+    assert_shown(
+        proven,
+        [
+            "The order contradicts 12.5 wins; no order contradicts fewer (proven)",
+            "rows of the table of wins, best first: 2, 0, 1",
+        ],
+    )
+    assert proven.to_frame().rows() == [(1, 2), (2, 0), (3, 1)]
+
+
+def test_a_plan_of_battles() -> None:
+    plan = BattlePlan(
+        rule="coverage",
+        budget=50,
+        chosen=41,
+        rows=(7, 3, 9),
+        appearances={"ash": 31, "birch": 28, "cedar": 23},
+        least=23,
+        most=31,
+        seed=0,
+        dropped={"judged already": 6},
+        warnings=("the pool holds only 41 battles",),
+    )
+    assert_shown(
+        plan,
+        [
+            "41 battles chosen by coverage; models will have 23 to 31 battles each",
+            "model | battles after",
+            "cedar | 23",
+            "birch | 28",
+            "ash | 31",
+            "warning: the pool holds only 41 battles",
+            "left out 6 battles: judged already",
+        ],
+    )
+    assert plan.to_frame()["row"].to_list() == [7, 3, 9]
+    many = replace(plan, appearances={f"m{k:02}": 30 + k for k in range(14)})
+    lines = html_lines(many)
+    assert lines[2:15] == [
+        *(f"m{k:02} | {30 + k}" for k in range(6)),
+        "…",
+        *(f"m{k:02} | {30 + k}" for k in range(8, 14)),
+    ]
+    assert "detail: m07 | 37" in lines

@@ -1,0 +1,158 @@
+"""What temperatures, rank agreement and the evaluation of a leaderboard show."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from shown_ranking import (
+    AGREEMENT,
+    BOARD,
+    BOARD_FIGURE,
+    BOARD_NOTES,
+    BOARD_TABLE,
+    EVALUATED,
+    TEMPERATURE,
+    halves,
+)
+
+from adjudge.results.ranking import GroupRow, Temperature
+from shown import assert_shown, html_lines, terminal_lines
+
+AGREEMENT_FACTS = [
+    "Kendall's tau with the other ranking | 0.667 | rough 95 % interval [0.331, 0.912], 4 models",
+    "Spearman's rho with the other ranking | 0.801 | rough 95 % interval [0.402, 0.953], 4 models",
+]
+TEMPERATURE_TABLE = [
+    "|s| | votes | people take the judge's side | 95 % interval | sigma(beta |s|)",
+    "0.05 to 0.90 | 611 | 58 % | 54 % to 62 % | 57 %",
+    "0.90 to 3.20 | 598 | 79 % | 75 % to 83 % | 78 %",
+    "figure: How often people take the judge's side against how often sigma(beta |s|) says so; "
+    "both are equal on the dashed line.",
+]
+
+
+def test_a_leaderboard_with_its_evaluation() -> None:
+    assert_shown(
+        EVALUATED,
+        [
+            "ash is first of 4 models by soft-elo; 95 % rank range 1 to 3, and 1 other model can "
+            "be first too",
+            "Intervals and rank ranges cover the noise of 2,345 battles, not the judge's own "
+            "errors. With each of 12 models left out in turn, its Elo by soft-elo was 19.5 from "
+            "people's on average.",
+            "soft-elo: 2,345 battles, sigma(beta s), s = score_a - score_b; bootstrap intervals "
+            "over 321 prompts",
+            *BOARD_TABLE,
+            BOARD_FIGURE,
+            "kappa of verdicts and votes | 0.432 | battle by battle",
+            *AGREEMENT_FACTS,
+            "beta 0.612 (se 0.035, 1,234 votes), calibration error 0.042",
+            *TEMPERATURE_TABLE,
+            "Against people, each model left out in turn",
+            "Mean error in Elo, and judge minus people by quarter of strength",
+            "method | models | error | 95 % interval | Spearman | Kendall | beta or constant | "
+            "weak to strong quarter",
+            "hard-elo | 13 | 57.6 | [41.2, 73.4] | 0.912 | 0.834 | – | -71 -13 +22 +64",
+            "soft-elo | 12 | 19.5 | [14.3, 25.7] | 0.947 | 0.856 | 0.622 | +5 +3 -4 -8",
+            "smoothed | 11 | 22.8 | – | – | – | 0.764 | –",
+            "left out 1 model: fewer than two battles (hard-elo, soft-elo)",
+            "left out 2 models: no temperature without its battles (soft-elo)",
+            "80 % intervals for new models, tested on random halves of the models (5 splits)",
+            "method | calibrate | test | coverage | median width | range of widths | quantile | "
+            "median se",
+            "hard-elo | 6 | 7 | 85.7 % | 244 | [201, 287] | 6.12 | 19.8",
+            "soft-elo | 6 | 7 | 91.4 % | 75 | [66, 84] | 4.43 | 8.4",
+            "smoothed | 6 | 7 | – | unbounded | – | – | –",
+            "80 % intervals of each model, made from all the others",
+            "method | contain people's Elo | median width | unbounded",
+            "hard-elo | 1 of 2 | 150 | 0",
+            "soft-elo | 1 of 1 | 82 | 1",
+            "Error in Elo with fewer judged battles",
+            "battles per model | 5 | 10",
+            "hard-elo | 91.2 | 77.3",
+            "soft-elo | 44.7 | 31.6",
+            "figure: Judge's Elo of each left-out model against people's; both are equal on the "
+            "dashed line.",
+            "figure: Judge's Elo minus people's, by quarter of strength; a slope is a scale that "
+            "is stretched or compressed.",
+            "figure: The width of an interval is twice its quantile times its standard error.",
+            "figure: Interval of each left-out model minus people's Elo; one that crosses 0 "
+            "contains it.",
+            "figure: Held-out error with fewer judged battles; bands are standard deviations "
+            "over random draws.",
+            "Temperature by group",
+            "group | votes | beta | se",
+            "en | 817 | 0.655 | 0.043",
+            "de | 417 | 0.533 | 0.061",
+            "fr | 0 | – | –",
+            "one pooled beta is enough: groups do not clearly differ (p = 0.10)",
+            *BOARD_NOTES,
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    ("calibrate", "reason"),
+    [
+        (3, "3 models calibrate, 4 are needed"),
+        (6, "the battles of too many models leave no standard error"),
+    ],
+)
+def test_intervals_that_cannot_be_tested_say_why(calibrate: int, reason: str) -> None:
+    empty = halves(
+        "hard-elo", coverage=None, median_width=None, quantile=None, unbounded=True,
+        n_calibration=calibrate,
+    )  # fmt: skip
+    lines = terminal_lines(replace(EVALUATED, conformal=(empty,), held_out=()))
+    assert f"80 % intervals for new models cannot be tested on random halves: {reason}" in lines
+
+
+def test_many_groups_are_folded() -> None:
+    many = tuple(
+        GroupRow(group=f"g{k:02}", n_votes=1000 - k, beta=k / 100, beta_se=0.5) for k in range(17)
+    )
+    lines = html_lines(replace(BOARD, groups=many))
+    assert "g14 | 986 | 0.140 | 0.500" in lines
+    assert "detail: 2 smaller groups" in lines
+    assert "detail: g15 | 985 | 0.150 | 0.500" in lines
+
+
+def test_a_temperature() -> None:
+    assert_shown(
+        TEMPERATURE,
+        [
+            "bad: beta 0.612 (standard error 0.035) from 1,234 votes",
+            "mean of beta |s| | 1.457",
+            "correlation of |s| with agreement | 0.287",
+            "growth of agreement with |s| | 0.732 | log-odds, standard error 0.086",
+            "calibration error of sigma(beta |s|) | 0.042",
+            "Agreement with people by score difference",
+            *TEMPERATURE_TABLE,
+            "warning: beta could be rough",
+        ],
+    )
+    assert TEMPERATURE.to_frame()["n"].to_list() == [611, 598]
+    against = replace(TEMPERATURE, beta=-0.5, reason="people mostly prefer the other side")
+    assert terminal_lines(against)[0] == (
+        "beta -0.500 (standard error 0.035) from 1,234 votes: people mostly prefer the other side"
+    )
+    none = Temperature(
+        beta=None, beta_se=None, n_battles=3, reason="no vote", warnings=("no vote",)
+    )
+    assert_shown(none, ["bad: No temperature: no vote"])
+
+
+def test_rank_agreement() -> None:
+    assert_shown(
+        AGREEMENT,
+        [
+            "Two rankings of 4 models: Kendall's tau 0.667, Spearman's rho 0.801",
+            *AGREEMENT_FACTS,
+            "7 of 200 resamples could not be correlated",
+        ],
+    )
+    tied = replace(AGREEMENT, n_models=2, kendall=None, spearman=None)
+    assert_shown(tied, ["bad: No rank correlation: 2 models, too few or all tied"])
+    facts = terminal_lines(replace(BOARD, agreement=tied))
+    assert "rank correlation | – | 2 models, too few or all tied" in facts

@@ -1,0 +1,372 @@
+"""Results of the estimation room made by hand, for what people see of them.
+
+No two of their numbers are equal, so that any number in another's place is seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from adjudge.results.base import Result
+from adjudge.results.estimation import (
+    Alternative,
+    ClassEstimate,
+    ClassRate,
+    Estimate,
+    GroupedEstimate,
+    LabelShift,
+    NextLabels,
+    RateDifference,
+    RatePlan,
+)
+from adjudge.results.reporting import (
+    Claim,
+    LengthCurve,
+    ProtocolRow,
+    ReportingReproduction,
+    ShiftBias,
+    Simulation,
+    SingleRun,
+)
+
+SHIFT = LabelShift(
+    judge_rate_calibration=0.371,
+    judge_rate_test=0.531,
+    difference=-0.158,
+    p_value=0.0043,
+    rules_out=("human-only", "difference", "conditional", "ppi++"),
+    explanation="the judge says 1 on 37.1 % of labelled and 53.1 % of test rows (p = 0.0043)",
+)
+ESTIMATE = Estimate(
+    method="misclassification",
+    interval="wald",
+    estimate=0.412,
+    low=0.311,
+    high=0.523,
+    confidence_level=0.95,
+    standard_error=0.0541,
+    naive=0.528,
+    naive_low=0.487,
+    naive_high=0.566,
+    sensitivity=0.871,
+    sensitivity_low=0.792,
+    sensitivity_high=0.934,
+    specificity=0.718,
+    specificity_low=0.633,
+    specificity_high=0.805,
+    n_test=1234,
+    n_calibration_positive=83,
+    n_calibration_negative=112,
+    judge_scale="binary",
+    why="misclassification, as asked",
+    assumptions=("errors are alike", "rows are independent"),
+    label_shift=SHIFT,
+    alternatives=(
+        Alternative(
+            method="ppi++", estimate=0.437, low=0.342, high=0.541, assumption="a random sample",
+            ruled_out=True,
+        ),
+        Alternative(
+            method="human-only", estimate=None, low=None, high=None, assumption="unused",
+            reason="labels were picked by plan",
+        ),
+        Alternative(
+            method="naive", estimate=0.529, low=0.488, high=0.567, assumption="no errors at all"
+        ),
+    ),
+    warnings=("few labels in one class",),
+    dropped={"no judge verdict": 7},
+    seed=0,
+)  # fmt: skip
+REFUSED = replace(
+    ESTIMATE,
+    interval="profile",
+    estimate=None,
+    low=0.013,
+    high=0.987,
+    standard_error=None,
+    reason="the judge is no better than a coin",
+    warnings=(),
+    alternatives=(),
+    label_shift=None,
+)
+RULED_OUT = replace(ESTIMATE, method="ppi++", alternatives=(), warnings=("ppi++ is ruled out",))
+NAIVE = replace(
+    ESTIMATE,
+    method="naive",
+    interval="exact",
+    estimate=0.527,
+    low=0.486,
+    high=0.565,
+    label_shift=None,
+    alternatives=ESTIMATE.alternatives[:2],
+    warnings=(),
+)
+
+
+def group(name: str, **numbers: Any) -> Estimate:
+    return replace(
+        ESTIMATE,
+        group=name,
+        label_shift=None,
+        alternatives=(),
+        dropped={},
+        **{"warnings": (), **numbers},
+    )
+
+
+SMALL = group("small")
+LARGE = group(
+    "large",
+    estimate=0.634,
+    low=0.519,
+    high=0.742,
+    naive=0.587,
+    naive_low=0.549,
+    naive_high=0.621,
+    sensitivity=0.911,
+    specificity=0.657,
+    n_calibration_positive=91,
+    n_calibration_negative=64,
+    n_test=1357,
+    warnings=("few labels in one class",),
+)
+BARE = group(
+    "<bare>",
+    estimate=None,
+    low=None,
+    high=None,
+    reason="no row with human label 0",
+    naive=0.493,
+    naive_low=0.459,
+    naive_high=0.529,
+    sensitivity=0.845,
+    specificity=None,
+    n_calibration_positive=29,
+    n_calibration_negative=0,
+    n_test=1468,
+)
+GROUPED = GroupedEstimate(
+    method="misclassification",
+    interval="wald",
+    confidence_level=0.95,
+    by="model",
+    pooled=False,
+    groups=(SMALL, LARGE, BARE),
+    dropped={"no model value": 3},
+)
+OVERLAPPING = replace(GROUPED, groups=(SMALL, LARGE), pooled=True, warnings=("pooled",), dropped={})
+CLASSES = ClassEstimate(
+    method="misclassification",
+    interval="wald",
+    confidence_level=0.9,
+    classes=(
+        ClassRate(
+            label="A", estimate=0.451, low=0.352, high=0.549, naive=0.483, n_calibration=71,
+            recall=0.817,
+        ),
+        ClassRate(
+            label="tie", estimate=0.548, low=0.447, high=0.649, naive=0.417, n_calibration=58,
+            recall=0.736,
+        ),
+    ),
+    confusion=((0.817, 0.264), (0.183, 0.736)),
+    condition_number=2.345,
+    n_test=431,
+    n_calibration=129,
+    assumptions=("errors are alike", "rows are independent"),
+    why="misclassification, as asked",
+    dropped={"no judge verdict": 1},
+)  # fmt: skip
+NO_CLASSES = replace(
+    CLASSES,
+    classes=tuple(replace(c, estimate=None, low=None, high=None) for c in CLASSES.classes),
+    condition_number=None,
+    reason="the judge never says tie",
+    group="y",
+)
+CLASS_GROUPS = replace(GROUPED, groups=(replace(CLASSES, group="x"), NO_CLASSES), dropped={})
+DIFFERENCE = RateDifference(
+    a="large",
+    b="small",
+    method="misclassification",
+    interval="wald",
+    estimate=0.222,
+    low=0.071,
+    high=0.369,
+    confidence_level=0.95,
+    standard_error=0.0759,
+    unpaired_standard_error=0.0812,
+    naive=0.059,
+    pooled=False,
+    shared_clusters=317,
+    clusters=402,
+    estimate_a=replace(LARGE, warnings=()),
+    estimate_b=SMALL,
+    assumptions=("errors are alike",),
+    warnings=("few clusters",),
+    dropped={"no cluster value": 2},
+)
+UNDECIDED = replace(
+    DIFFERENCE, estimate=-0.018, low=-0.173, high=0.138, naive=None, clusters=0, shared_clusters=0
+)
+NO_DIFFERENCE = replace(
+    DIFFERENCE,
+    estimate=None,
+    low=None,
+    high=None,
+    standard_error=None,
+    unpaired_standard_error=None,
+    reason="small has no rate",
+)
+PLAN = RatePlan(
+    m0=117,
+    m1=83,
+    expected_width=0.216,
+    human_only_width=0.139,
+    recommendation="width 0.2 takes 254 labels drawn at random",
+    target_width=0.2,
+    confidence_level=0.95,
+    rate=0.417,
+    judge_rate=0.55,
+    sensitivity=0.9,
+    specificity=0.7,
+    n_test=1000,
+    labels=200,
+    optimal_m0=121,
+    optimal_m1=79,
+    optimal_width=0.215,
+    expected_draws=201,
+    random_m=202,
+    random_width=0.219,
+    ppi_width=0.112,
+    human_only_labels=391,
+    ppi_labels=254,
+    verdict_m0=67,
+    verdict_m1=133,
+    verdict_width=0.109,
+    judge_helps=False,
+    variance_ratio=2.561,
+    proposition_61=(0.223, 0.777),
+    proposition_61_says=True,
+    next_labels=(
+        NextLabels(extra=0, how="none yet", m0=41, m1=59, expected_width=0.287),
+        NextLabels(extra=50, how="drawn at random", m0=73, m1=77, expected_width=0.246),
+    ),
+    how_to_draw=("draw at random",),
+    assumptions=("the judge says 1 on 55.0 % of test rows",),
+    warnings=("fewer than 20 labels in a class",),
+)
+NO_PLAN = RatePlan(
+    recommendation="do not use this judge; 104 random labels give people alone 0.199",
+    human_only_width=0.199,
+    confidence_level=0.95,
+    judge_rate=0.51,
+    sensitivity=0.49,
+    specificity=0.5,
+    n_test=90,
+    labels=104,
+    judge_helps=False,
+    proposition_61_says=False,
+    reason="sensitivity 0.490 + specificity 0.500 is not above 1",
+    assumptions=("a human rate near 0.50",),
+)
+
+
+def simulation(figure: str, step: float) -> Simulation:
+    """Made-up curves over three rates; `step` sets two settings apart."""
+    return Simulation(
+        figure=figure,
+        n=1000,
+        m=200 if figure == "10" else 500,
+        specificity=0.7,
+        sensitivity=0.9,
+        rates=(0.0, 0.5, 1.0),
+        naive=(0.31, 0.61 + step, 0.91),
+        corrected=(0.01, 0.51 + step, 0.99),
+        coverage_naive=(0.02, 0.04 + step, 0.11),
+        coverage=(0.941, 0.952, 0.963 + step),
+        coverage_adaptive=(0.943, 0.954, 0.965 + step),
+        length_equal=(0.12, 0.24, 0.15 + step),
+        length_adaptive=(0.11, 0.25, 0.13 + step),
+    )
+
+
+PAPER = ReportingReproduction(
+    repeats=1000,
+    confidence_level=0.95,
+    seed=0,
+    settings=(simulation("10", 0.0), simulation("11", 0.003)),
+    shift=ShiftBias(
+        calibration_rates=(0.25, 0.75),
+        test_rate=0.5,
+        bias={
+            "(i) naive": (0.101, 0.102),
+            "(ii) human-only": (-0.251, 0.252),
+            "(iii) difference": (-0.153, 0.154),
+            "(iv) conditional": (-0.125, 0.126),
+            "(v) misclassification": (-0.007, 0.008),
+            "ppi++": (-0.167, 0.168),
+        },
+    ),
+    lengths=(
+        LengthCurve(judge_rate=0.3, labels=(20, 500), equal=(0.41, 0.087), adaptive=(0.42, 0.079)),
+        LengthCurve(judge_rate=0.9, labels=(20, 500), equal=(0.31, 0.071), adaptive=(0.29, 0.061)),
+    ),
+    single_run=SingleRun(
+        naive=(0.32, 0.62, 0.92),
+        naive_low=(0.29, 0.59, 0.89),
+        naive_high=(0.35, 0.65, 0.95),
+        corrected=(0.02, 0.53, 0.98),
+        low=(0.0, 0.43, 0.88),
+        high=(0.12, 0.63, 1.0),
+    ),
+    claims=(
+        Claim(where="section 1", claim="sign changes at", paper="0.75", ours="0.751", agrees=True),
+        Claim(where="Figure 3", claim="labels needed", paper="about 200", ours="362", agrees=False),
+    ),
+    notes=("no table in the paper",),
+)
+PROTOCOL = ReportingReproduction(
+    repeats=0,
+    confidence_level=0.95,
+    seed=0,
+    settings=(),
+    shift=None,
+    claims=(),
+    protocol=(
+        ProtocolRow(
+            model="gpt-4", rows=901, rate=0.683, bias_naive=0.087, bias_corrected=-0.012,
+            coverage=0.96, length=0.217, refused=3, paper_coverage=0.97, paper_length=0.21,
+        ),
+        ProtocolRow(
+            model="other", rows=802, rate=0.394, bias_naive=-0.031, bias_corrected=0.045,
+            coverage=0.93, length=0.198, refused=0,
+        ),
+        ProtocolRow(
+            model="coin", rows=703, rate=0.501, bias_naive=0.022, bias_corrected=None,
+            coverage=None, length=None, refused=20,
+        ),
+    ),
+    splits=20,
+    dropped={"tie, or no winner named": 60},
+)  # fmt: skip
+RESULTS: dict[str, Result] = {
+    "estimate": ESTIMATE,
+    "estimate_refused": REFUSED,
+    "estimate_ruled_out": RULED_OUT,
+    "estimate_naive": NAIVE,
+    "grouped_estimate": GROUPED,
+    "grouped_estimate_overlapping": OVERLAPPING,
+    "grouped_estimate_classes": CLASS_GROUPS,
+    "class_estimate": CLASSES,
+    "rate_difference": DIFFERENCE,
+    "rate_difference_undecided": UNDECIDED,
+    "rate_difference_refused": NO_DIFFERENCE,
+    "plan_rate": PLAN,
+    "plan_rate_infeasible": NO_PLAN,
+    "label_shift": SHIFT,
+    "reproduction_reporting": PAPER,
+    "reproduction_reporting_protocol": PROTOCOL,
+}
