@@ -17,7 +17,6 @@ from adjudge._bradley_terry import fit_against_anchors, fit_strengths, to_elo
 from adjudge._stats import conformal_rank
 from adjudge._validation import exact_level
 from adjudge.ranking import (
-    Battles,
     bradley_terry,
     fit_temperature,
     hold_out_each,
@@ -34,7 +33,7 @@ from adjudge.ranking.counts import wins_table
 from adjudge.ranking.evaluation import group_temperatures
 from adjudge.ranking.leaderboard import elo_spread
 from adjudge.ranking.targets import fixed_rule, soft_rule
-from adjudge.rows.battles import code_battles
+from adjudge.rows.battles import Battles, code_battles
 from adjudge.simulate.battles import simulate_battles
 
 BAND = 3.5
