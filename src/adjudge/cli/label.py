@@ -70,11 +70,13 @@ def label(
     from adjudge.io import open_pairs, read_labels, write_rows
     from adjudge.server.label_summary import labels_frame, records, summarise
     from adjudge.server.labelling import LabellingRound
-    from adjudge.store import store_name, use_store
+    from adjudge.store import check_not_store, store_name, use_store
     from adjudge.store.labels import LabelBook
 
     if plan is not None and abstentions is not None:
         raise ArgumentError("abstentions", str(abstentions), "give --plan or --abstentions")
+    if output is not None:
+        check_not_store(store, output)
     with use_store(store) as kept:
         book = LabelBook(kept)
         if import_labels is not None:

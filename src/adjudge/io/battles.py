@@ -114,10 +114,10 @@ def _unpack(frame: pl.DataFrame, column: str, source: str) -> pl.DataFrame:
     values = frame.get_column(column)
     if values.dtype == pl.String:
         values = _decode(values, source)
-    if not isinstance(values.dtype, pl.Struct):
+    fields = values.struct.fields if isinstance(values.dtype, pl.Struct) else []
+    if not fields:
         problem = "holds no objects of criterion and number"
         raise DataError(source, problem, row=1, column=column, remedy=_OBJECT)
-    fields = values.struct.fields
     numbers = [Column(name=field, type="number") for field in fields]
     parts = check_columns(values.struct.unnest(), numbers, f"{source}, column {column}")
     packed = parts.select(pl.struct(fields).alias(column)).to_series()

@@ -142,7 +142,7 @@ def _check_column(values: pl.Series, column: Column, source: str) -> pl.Series:
     else:
         values = _check_numbers(values, column, source)
     refuse = partial(refuse_values, values, source=source)
-    if column.filled:
+    if column.filled and values.null_count():
         refuse(values.is_null(), "is empty", remedy="fill it in every row")
     if column.choices is not None:
         unknown = ~values.is_in(column.choices).fill_null(True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,7 @@ from adjudge.judges.progress import ProgressCallback
 from adjudge.judges.spec import BACKENDS, parse_judge, parse_protocol
 from adjudge.judges.subjects import Subjects, SubjectSource
 from adjudge.records import STATUSES, Status
+from adjudge.store import check_not_store
 from adjudge.store.interface import DEFAULT_STORE, StorePlace
 
 _OF_BACKENDS = ("base_url", "api_key_env", "extra_body", "timeout", "concurrency")
@@ -60,10 +60,7 @@ class JudgingOptions:
     def __post_init__(self) -> None:
         if self.output is not None:
             check_output(self.output)
-            if isinstance(self.store, (str, Path)) and _same_file(self.store, self.output):
-                raise ArgumentError(
-                    "output", str(self.output), "give another file: this one is the store"
-                )
+            check_not_store(self.store, self.output)
         for name in ("limit", "concurrency"):
             if getattr(self, name) is not None:
                 count(getattr(self, name), name, least=1)
@@ -95,13 +92,9 @@ class JudgingOptions:
         if self.batch and not backend.batches:
             raise ArgumentError("batch", backend.name, "this judge has no batches; leave it out")
         price = price_for(backend.name, own, base_url=base_url, free=backend.free)
-        if self.batch and price is not None:
-            price = price.times(backend.batch_price, "in a batch")
-        if price is None and self.max_cost is not None:
-            raise ArgumentError(
-                "max_cost", self.max_cost, f"no price for {backend.name}; give --prices"
-            )
-        return price
+        if price is None or not self.batch:
+            return price
+        return price.times(backend.batch_price, "in a batch")
 
     def subjects(self, source: SubjectSource, judge: Judge) -> Subjects:
         """The pairs to be judged, or the items for a protocol about single responses."""
@@ -154,8 +147,3 @@ class JudgingOptions:
     def _refuse(self, given: Mapping[str, Any], owner: str) -> None:
         for name, value in given.items():
             raise ArgumentError(name, value, f"set it on the {owner} object itself")
-
-
-def _same_file(store: str | Path, output: str | Path) -> bool:
-    file = str(store).removeprefix("sqlite:///")
-    return os.path.realpath(file) == os.path.realpath(output)

@@ -12,8 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from adjudge.records import Status
 
-#: No reply that is read is longer.
-_LONGEST = 100_000
+_LONGEST = 100_000  # no reply that is read is longer
 
 # --- one letter, and nothing that would have to be guessed ---------------------------------------
 

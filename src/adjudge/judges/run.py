@@ -9,7 +9,7 @@ from collections.abc import Coroutine, Iterator
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from typing import Any, TypeVar
 
-from adjudge.errors import StoreMissingError
+from adjudge.errors import ArgumentError, StoreMissingError
 from adjudge.io.writing import Row, row_writer
 from adjudge.judges.calls import CHARACTERS_PER_TOKEN, CallList, prepare_calls
 from adjudge.judges.flow import Stop
@@ -32,7 +32,12 @@ async def run_judging(
 ) -> tuple[Judging, tuple[Row, ...] | None]:
     """Ask, keep, make the rows; they come back too unless they were written to a file."""
     judge = options.make_judge()
-    tally = Tally(options.price_of(judge))
+    price = options.price_of(judge)
+    if price is None and options.max_cost is not None:
+        raise ArgumentError(
+            "max_cost", options.max_cost, f"no price for {judge.backend.name}; give --prices"
+        )
+    tally = Tally(price)
     with closing(options.subjects(pairs, judge)) as subjects:
         survey = await asyncio.to_thread(subjects.survey)
         with closing(CallList(judge, subjects=survey.subjects)) as calls:

@@ -74,14 +74,13 @@ class Spool(Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survey:
-    """What the first reading says: how many subjects there are, what was left out, and the first.
+    """What the first reading says: how many subjects there are, and what was left out.
 
     `dropped` counts rows of a public data set that hold no pair, by reason; `notes` is what is to
     be known of that data set.
     """
 
     subjects: int
-    first: Subject
     dropped: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -123,7 +122,6 @@ class Subjects:
 
     def survey(self) -> Survey:
         """Read everything once; bad rows and ids that come twice are refused here."""
-        first: Subject | None = None
         count = 0
         hashes = array("q")
         # A list is in memory already; what comes from elsewhere is put away.
@@ -132,18 +130,17 @@ class Subjects:
         )
         self._kept = kept
         for subject in self.read():
-            first = first or subject
             count += 1
             kept.append(subject)
             if self._stream is None:  # a file's reader looks at ids itself, and knows the row
                 hashes.append(hash(subject.id))
-        if first is None:
+        if not count:
             raise DataError(self.name, "has no rows", remedy="give at least one pair")
         self._refuse_twins(hashes)
         if self._stream is None:
-            return Survey(subjects=count, first=first)
+            return Survey(subjects=count)
         dropped, notes = dict(self._stream.dropped), tuple(self._stream.notes)
-        return Survey(subjects=count, first=first, dropped=dropped, notes=notes)
+        return Survey(subjects=count, dropped=dropped, notes=notes)
 
     def __iter__(self) -> Iterator[Subject]:
         if self._kept is None:

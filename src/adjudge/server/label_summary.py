@@ -72,9 +72,9 @@ def summarise(book: LabelBook, pairs: Sequence[Pair]) -> LabellingSummary:
         sampled_by=dict(sorted(sampled.items())),
         raters=tuple(_rater(rater, clicks) for rater in raters),
         agreement=tuple(
-            found
+            _agreement(one, by_rater[one], other, by_rater[other])
             for one, other in combinations(raters, 2)
-            if (found := _agreement(one, by_rater[one], other, by_rater[other])) is not None
+            if by_rater[one].keys() & by_rater[other].keys()
         ),
     )
 
@@ -99,16 +99,14 @@ def _rater(rater: str, clicks: Sequence[Answer]) -> RaterSummary:
 
 def _agreement(
     one: str, labels_1: Mapping[str, str | None], other: str, labels_2: Mapping[str, str | None]
-) -> RaterAgreement | None:
+) -> RaterAgreement:
     both = sorted(labels_1.keys() & labels_2.keys())
-    if not both:
-        return None
-    found = agreement([labels_1[name] for name in both], [labels_2[name] for name in both])
+    shared = agreement([labels_1[name] for name in both], [labels_2[name] for name in both])
     return RaterAgreement(
         rater_1=one,
         rater_2=other,
         pairs=len(both),
-        raw=found.raw,
-        kappa=found.kappa,
-        alpha=found.alpha,
+        raw=shared.raw,
+        kappa=shared.kappa,
+        alpha=shared.alpha,
     )

@@ -16,7 +16,7 @@ Side = Literal["left", "right", "tie", "skip"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class LabelTask:
     """One pair as one rater sees it."""
 
     pair: Pair
@@ -67,7 +67,7 @@ class LabellingRound:
         self.seed = seed
         self.share_out = share_out
 
-    def next(self, rater: str) -> Shown | None:
+    def next(self, rater: str) -> LabelTask | None:
         """The first pair of the queue that this rater has not answered yet."""
         answered = {click.id: click for click in self._answered(rater)}
         for draw in self.queue.draws:
@@ -134,9 +134,9 @@ class LabellingRound:
             if click.rater == rater or click.label is not None
         ]
 
-    def _shown(self, rater: str, draw: Draw) -> Shown:
+    def _shown(self, rater: str, draw: Draw) -> LabelTask:
         order = self.order_for(rater, draw.id)
-        return Shown(pair=self.pairs[draw.id], shown_order=order, draw=draw)
+        return LabelTask(pair=self.pairs[draw.id], shown_order=order, draw=draw)
 
 
 def _label(side: Side, shown_order: Order) -> LabelValue | None:

@@ -7,13 +7,14 @@ the group `adjudge.stores`.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from adjudge.errors import StoreMissingError
+from adjudge.errors import ArgumentError, StoreMissingError
 from adjudge.plugins import Builtin, Registry
 from adjudge.store.interface import Call, Claim, LabelEvent, Store, StorePlace
 from adjudge.store.keys import call_key, content_hash
@@ -28,6 +29,7 @@ __all__ = [
     "Store",
     "StorePlace",
     "call_key",
+    "check_not_store",
     "content_hash",
     "open_store",
     "read_judge_parts",
@@ -76,6 +78,15 @@ def store_name(place: StorePlace) -> str | None:
     if place is None:
         return None
     return _CREDENTIALS.sub("", str(place) if isinstance(place, (str, Path)) else place.name)
+
+
+def check_not_store(place: StorePlace, output: str | Path) -> None:
+    """Refuse to write rows over the store."""
+    if not isinstance(place, (str, Path)):
+        return
+    file = str(place).removeprefix("sqlite:///")
+    if os.path.realpath(file) == os.path.realpath(output):
+        raise ArgumentError("output", str(output), "give another file: this one is the store")
 
 
 def read_judge_parts(fingerprints: Iterable[str], place: StorePlace) -> dict[str, dict[str, Any]]:

@@ -131,17 +131,12 @@ class SQLiteStore(SQLiteFile):
             event.nonce, event.rater, event.subject_id, event.action, event.label,
             event.shown_order, event.sampled_by, event.undoes, time.time(),
         )  # fmt: skip
-        with self._lock:
-            self._db.execute("PRAGMA synchronous = FULL")
-            try:
-                with self.transaction():
-                    self._db.execute(
-                        f"INSERT INTO label_events ({_EVENT}) VALUES {_marks(values)}"
-                        " ON CONFLICT (nonce) DO NOTHING",
-                        values,
-                    )
-            finally:
-                self._db.execute("PRAGMA synchronous = NORMAL")
+        with self.synchronously(), self.transaction():
+            self._db.execute(
+                f"INSERT INTO label_events ({_EVENT}) VALUES {_marks(values)}"
+                " ON CONFLICT (nonce) DO NOTHING",
+                values,
+            )
 
     def label_events(self, rater: str | None = None) -> list[LabelEvent]:
         """Every click, oldest first."""

@@ -87,6 +87,19 @@ class SQLiteFile:
             finally:
                 self._in_transaction = False
 
+    @contextmanager
+    def synchronously(self) -> Iterator[None]:
+        """What is committed in the block is on the disk; inside a transaction, that one decides."""
+        with self._lock:
+            if self._in_transaction:
+                yield
+                return
+            self._db.execute("PRAGMA synchronous = FULL")
+            try:
+                yield
+            finally:
+                self._db.execute("PRAGMA synchronous = NORMAL")
+
     def _open_to_read(self) -> sqlite3.Connection:
         """A connection that cannot write.
 

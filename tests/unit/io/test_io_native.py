@@ -340,6 +340,7 @@ def test_a_criterion_counts_only_where_both_sides_have_it() -> None:
         ({"model_b": ["n", "n", "o"], "winner": ["tie"] * 3}, "row 2, column model_b: 'n' meets"),
         ({"winner": ["tie"] * 3, "score_a": [1, 2, 3]}, "column score_a: one side is scored"),
         ({"winner": ["tie"] * 3, "scores_a": [1, 2, 3]}, "row 1, column scores_a: holds no obj"),
+        ({"winner": ["tie"] * 3, "scores_a": [{}] * 3}, "row 1, column scores_a: holds no obj"),
         (
             {"winner": ["tie"] * 3, "scores_a": ["{'x': 1}", "[1]", None]},
             "row 2, column scores_a: '[1]' is not an object",

@@ -71,6 +71,7 @@ def test_without_abstentions_it_says_that_pairs_are_random(
         (["--plan", "nowhere.csv"], "nowhere.csv"),
         (["--abstentions", "plan.csv"], "adjudge select"),
         (["--host", "0.0.0.0"], "ADJUDGE_TOKEN"),
+        (["--store", "labels.csv", "-o", "labels.csv"], "this one is the store"),
     ],
 )
 def test_what_it_refuses_it_refuses_in_one_line(

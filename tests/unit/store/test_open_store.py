@@ -196,6 +196,26 @@ def test_threads_share_one_store(tmp_path: Path) -> None:
         assert len(store.label_events("3")) == 50
 
 
+def test_a_label_is_on_the_disk_when_it_is_confirmed() -> None:
+    """A power cut cannot be had in a test; what SQLite is asked for can be seen."""
+    asked: list[str] = []
+    with use_store("s.db") as store:
+        assert isinstance(store, SQLiteStore)
+        store._db.set_trace_callback(asked.append)
+        store.add_label_event(LabelEvent(nonce="1", rater="ann", subject_id="p", action="skip"))
+        words = [statement.split("label_events")[0].strip() for statement in asked]
+        assert words == [
+            "PRAGMA synchronous = FULL",
+            "BEGIN IMMEDIATE",
+            "INSERT INTO",
+            "COMMIT",
+            "PRAGMA synchronous = NORMAL",
+        ]
+        with store.transaction():
+            store.add_label_event(LabelEvent(nonce="2", rater="ann", subject_id="q", action="skip"))
+        assert len(store.label_events()) == 2
+
+
 def test_every_store_has_an_id_of_its_own(tmp_path: Path) -> None:
     with use_store(tmp_path / "a.db") as a, use_store(tmp_path / "b.db") as b:
         assert a.store_id != b.store_id

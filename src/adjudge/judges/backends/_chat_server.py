@@ -129,7 +129,7 @@ def failed_reply(exchange: Exchange, status: Status, error: str) -> Reply:
     return Reply(status=status, error=error, raw=exchange.raw, latency_s=exchange.latency_s)
 
 
-def shapeless(exchange: Exchange) -> Reply:
+def shapeless_reply(exchange: Exchange) -> Reply:
     """The reply of an answer that is JSON, but no message."""
     shown = " ".join((exchange.raw or "").split())[:120]
     return failed_reply(exchange, "error", f"the answer holds no message: {shown}")

@@ -53,7 +53,7 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
-class _Failed:
+class _Failure:
     """One attempt that may be made again."""
 
     reason: str
@@ -223,7 +223,7 @@ class Server:
 
     async def _attempt(
         self, method: str, path: str, expect_json: bool, largest: int, request: dict[str, Any]
-    ) -> Exchange | _Failed:
+    ) -> Exchange | _Failure:
         session = self._session
         if session is None:
             # Opened here, for a question that waited while the judge was closed, a connection
@@ -241,16 +241,16 @@ class Server:
                 content = await _bounded(response, largest)
                 status, headers = response.status, response.headers
         except TimeoutError:
-            return _Failed(f"no answer within {self.timeout_s:g} s", overload=True)
+            return _Failure(f"no answer within {self.timeout_s:g} s", overload=True)
         except aiohttp.ClientConnectorCertificateError as error:
             raise JudgeRefusedError(f"{self.base_url}: {_words(error)}") from None
         except aiohttp.ClientConnectorError as error:
-            return _Failed(_words(error), overload=True, connected=False)
+            return _Failure(_words(error), overload=True, connected=False)
         except (aiohttp.ClientError, OSError) as error:
-            return _Failed(f"the connection broke: {_words(error)}", overload=True)
+            return _Failure(f"the connection broke: {_words(error)}", overload=True)
         latency = time.perf_counter() - began
         if content is None:
-            return _Failed(f"an answer of more than {largest >> 20} MB", status)
+            return _Failure(f"an answer of more than {largest >> 20} MB", status)
         raw = self.redact.exact(content.decode(errors="replace"))
         payload: Any = None
         if expect_json or status >= 400:
@@ -259,10 +259,10 @@ class Server:
             except (ValueError, RecursionError):
                 if status < 300:
                     shown = raw[:80]
-                    return _Failed(f"the answer is not JSON: {shown!r}", status, raw[:_KEPT_RAW])
+                    return _Failure(f"the answer is not JSON: {shown!r}", status, raw[:_KEPT_RAW])
         code = _error_code(payload) or status
         if code in RETRIED and not _out_of_money(payload):
-            return _Failed(
+            return _Failure(
                 f"HTTP {code}: {self.words(payload, raw)}",
                 code,
                 raw[:_KEPT_RAW],

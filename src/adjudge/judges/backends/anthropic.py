@@ -6,7 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adjudge.errors import JudgeError
-from adjudge.judges.backends._chat_server import ChatServerBackend, as_chat, measure, shapeless
+from adjudge.judges.backends._chat_server import (
+    ChatServerBackend,
+    as_chat,
+    measure,
+    shapeless_reply,
+)
 from adjudge.judges.backends._http import Exchange
 from adjudge.judges.interface import Message, Question, Text
 from adjudge.records import Reply
@@ -70,7 +75,7 @@ def read_reply(exchange: Exchange) -> Reply:
         text = "".join(block["text"] for block in blocks if block["type"] == "text")
         stop, usage = payload.get("stop_reason"), payload.get("usage")
     except (AttributeError, KeyError, TypeError):
-        return shapeless(exchange)
+        return shapeless_reply(exchange)
     measured = measure(exchange, text, usage, "input_tokens", "output_tokens")
     if stop == "refusal":
         return Reply(status="refused", error="the model declined to answer", **measured)

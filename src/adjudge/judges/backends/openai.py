@@ -32,7 +32,7 @@ from adjudge.judges.backends._chat_server import (
     ChatServerBackend,
     as_chat,
     measure,
-    shapeless,
+    shapeless_reply,
 )
 from adjudge.judges.backends._http import Exchange
 from adjudge.judges.interface import Batches, Choice, Question, Text
@@ -159,7 +159,7 @@ def read_reply(exchange: Exchange, question: Question) -> Reply:
         refusal = message.get("refusal")
         finish = choice.get("finish_reason")
     except (AttributeError, IndexError, KeyError, TypeError):
-        return shapeless(exchange)
+        return shapeless_reply(exchange)
     usage = payload.get("usage")
     measured = measure(exchange, text, usage, "prompt_tokens", "completion_tokens")
     if refusal or finish == "content_filter":
