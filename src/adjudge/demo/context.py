@@ -50,7 +50,7 @@ class DemoContext:
 
     @property
     def store(self) -> Path:
-        """Where every reply is kept: a demo that was stopped goes on where it was."""
+        """Where every reply is kept: a stopped demo resumes where it stopped."""
         return self.out / "adjudge.db"
 
     def heading(self, number: int, title: str) -> None:

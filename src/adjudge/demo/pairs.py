@@ -149,7 +149,7 @@ How do I play chess? | Move the pieces to trap the other king.
 How can I be on time? | Leave ten minutes earlier.
 How do I paint a wall? | Cover the floor, then use a roller.
 How do I change a light bulb? | Turn off the power and unscrew the old one.
-How do I take a good photo? | Stand with the light behind you.
+How do I take a good photo? | Keep the light behind you.
 """
 
 _ARITHMETIC = 40

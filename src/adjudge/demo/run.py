@@ -32,7 +32,7 @@ def run_demo(
     """Judge the package's own pairs and go through every chapter; leaves all files in `out`.
 
     The embedded weights are fetched if they are not here. Everything asked is kept in `out`, so
-    that a demo that was stopped goes on where it was, and a second one asks nothing.
+    that a stopped demo resumes where it stopped, and a second one asks nothing.
 
     `show` prints what a person should see (default: nothing), `watch` follows a run of the judge.
     """

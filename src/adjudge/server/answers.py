@@ -1,4 +1,4 @@
-"""What a client is told when something goes wrong: one line, no trace, nothing quoted back."""
+"""The answer to a client when something goes wrong: one line, no trace, nothing quoted back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chapters of the demo, in the order they are told.
+"""The chapters of the demo, in order.
 
 Each is a module here with `TITLE` and `run(context)`. A chapter asks nothing of a judge that an
 earlier one has asked: it works on `context.rows`.

@@ -71,13 +71,13 @@ def _say_position(context: DemoContext, way: Asking) -> None:
     share = way.first_won / way.orders
     if share >= 0.9:
         context.say(
-            f"Asking which of two answers is better, it picks whichever stands first, "
+            f"Asking which of two answers is better, it picks whichever comes first, "
             f"{way.first_won} of {way.orders} times."
         )
     elif way.right.low > 0.5:
         context.say(f"Asking in both orders it is right on {describe_share(way.right)}.")
     else:
-        context.say("Asking in both orders, its verdict cannot be told from a coin.")
+        context.say("Asking in both orders, its verdict is no better than a coin.")
 
 
 def _say_likelihood(context: DemoContext, way: Asking) -> None:

@@ -44,7 +44,7 @@ def inline_svg(figure: Figure, *, prefix: str, label: str) -> str:
     )
     svg = re.sub(
         r'^<svg [^>]*?(viewBox="[^"]+")[^>]*>',
-        lambda found: f"<svg {found.group(1)} {opened}>",
+        lambda match: f"<svg {match.group(1)} {opened}>",
         svg,
         count=1,
     )
