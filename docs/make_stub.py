@@ -13,7 +13,7 @@ def render() -> str:
     """One explicit import per public name, grouped by room."""
     lines = [f'"""{(adjudge.__doc__ or "").strip()}"""', ""]
     for room, names in sorted(adjudge._ROOMS.items()):
-        lines += [f"from {room} import {name} as {name}" for name in sorted(names)]
+        lines += [f"from {room} import {name} as {name}" for name in sorted(names.split())]
     listed = "".join(f'    "{name}",\n' for name in adjudge.__all__)
     lines += ["", "__version__: str", f"__all__ = [\n{listed}]"]
     return "\n".join(lines) + "\n"

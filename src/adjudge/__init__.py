@@ -6,93 +6,63 @@ from importlib import import_module
 from importlib.metadata import version as _version
 from typing import Any
 
-#: Public name -> the room it lives in. Loaded on first use, so that `import adjudge` and the
+#: The public names of each room or module. Loaded on first use, so that `import adjudge` and the
 #: command line start at once; tests/contracts holds this table to what the rooms really export.
-_ROOMS: dict[str, tuple[str, ...]] = {
+_ROOMS: dict[str, str] = {
     "adjudge.diagnosis": (
-        "ScoreSets",
-        "agreement",
-        "contradictions",
-        "count_cycles",
-        "diagnose_bias",
-        "diagnose_scores",
-        "diagnose_transitivity",
-        "family_bias",
-        "family_scores",
-        "position_bias",
-        "reliability",
-        "score_set_rows",
-        "verbosity_bias",
+        "ScoreSets agreement contradictions count_cycles diagnose_bias diagnose_scores "
+        "diagnose_transitivity family_bias family_scores position_bias reliability "
+        "score_set_rows verbosity_bias"
     ),
-    "adjudge.errors": ("AdjudgeError",),
+    "adjudge.errors": (
+        "AdjudgeError ArgumentError DataError JudgeError PolicyMismatchError StoreError"
+    ),
     "adjudge.estimation": (
-        "Counts",
-        "allocate",
-        "corrected_interval",
-        "corrected_rate",
-        "corrected_variance",
-        "estimate",
-        "plan_from_table",
-        "plan_rate",
-        "profile_interval",
-        "rows_to_label",
+        "Counts allocate corrected_interval corrected_rate corrected_variance estimate "
+        "plan_from_table plan_rate profile_interval rows_to_label"
     ),
     "adjudge.io": (
-        "open_battles",
-        "open_judgments",
-        "open_pairs",
-        "open_scores",
-        "read_battles",
-        "read_binary",
-        "read_items",
-        "read_judgments",
-        "read_labels",
-        "read_pairs",
-        "read_public",
-        "read_scores",
-        "read_table",
-        "read_tournaments",
-        "write_rows",
+        "open_battles open_judgments open_pairs open_scores read_battles read_binary "
+        "read_items read_judgments read_labels read_pairs read_public read_scores read_table "
+        "read_tournaments write_rows"
     ),
-    "adjudge.judges": (
-        "JudgingOptions",
-        "JudgingRun",
-        "judge_pairs",
-        "judge_pairs_async",
-        "plan_judging",
-    ),
+    "adjudge.judges": "JudgingOptions JudgingRun judge_pairs judge_pairs_async plan_judging",
+    "adjudge.present.report": "write_report",
     "adjudge.ranking": (
-        "bradley_terry",
-        "count_wins",
-        "fit_temperature",
-        "least_reversals",
-        "make_anchors",
-        "place",
-        "plan_battles",
-        "prediction_powered",
-        "rank",
+        "bradley_terry count_wins fit_temperature least_reversals make_anchors place "
+        "plan_battles prediction_powered rank"
     ),
-    "adjudge.records": ("Item", "Judgment", "Label", "Pair", "Score"),
-    "adjudge.rows": (
-        "join_labels",
-        "prepare_battles",
-        "prepare_grades",
-        "prepare_judgments",
-        "prepare_scores",
+    "adjudge.records": "Item Judgment Label Pair Score",
+    "adjudge.results.base": "Result",
+    "adjudge.results.bias": (
+        "Agreement BiasReport Contradictions FamilyBias FamilyScores PositionBias Reliability "
+        "VerbosityBias"
     ),
+    "adjudge.results.demo": "Demo JudgeCheck",
+    "adjudge.results.diagnosis": "CycleCount ScoreDiagnosis Transitivity",
+    "adjudge.results.diagnosis_reproduction": "DiagnosisReproduction",
+    "adjudge.results.estimation": (
+        "ClassEstimate Estimate GroupedEstimate LabelShift RateDifference RatePlan"
+    ),
+    "adjudge.results.evaluation": "Evaluation ScopeReproduction SelectionPlan",
+    "adjudge.results.judging": "Judging JudgingPlan",
+    "adjudge.results.labelling": "LabellingSummary",
+    "adjudge.results.models": "ModelList",
+    "adjudge.results.ranking": (
+        "Anchors BattlePlan Leaderboard LeastReversals RankAgreement Temperature"
+    ),
+    "adjudge.results.ranking_reproduction": "SoftEloReproduction",
+    "adjudge.results.reporting": "ReportingReproduction",
+    "adjudge.results.selection": "BatchSelection Policy Selection Threshold",
+    "adjudge.rows": "join_labels prepare_battles prepare_grades prepare_judgments prepare_scores",
     "adjudge.selection": (
-        "calibrate",
-        "evaluate",
-        "fdr_select",
-        "pac_threshold",
-        "plan_selection",
-        "read_policy",
-        "scope_threshold",
-        "select",
+        "SelectionRun calibrate evaluate fdr_select pac_threshold plan_selection read_policy "
+        "register_guarantee scope_threshold select"
     ),
-    "adjudge.uncertainty": ("confidence", "mean_preference", "preference_entropy", "verdicts"),
+    "adjudge.store": "open_store",
+    "adjudge.uncertainty": "confidence mean_preference preference_entropy verdicts",
 }
-_HOME = {name: room for room, names in _ROOMS.items() for name in names}
+_HOME = {name: room for room, names in _ROOMS.items() for name in names.split()}
 
 __version__ = _version("adjudge")
 __all__ = sorted(_HOME)

@@ -14,6 +14,11 @@ from adjudge.diagnosis import reliability as reliability
 from adjudge.diagnosis import score_set_rows as score_set_rows
 from adjudge.diagnosis import verbosity_bias as verbosity_bias
 from adjudge.errors import AdjudgeError as AdjudgeError
+from adjudge.errors import ArgumentError as ArgumentError
+from adjudge.errors import DataError as DataError
+from adjudge.errors import JudgeError as JudgeError
+from adjudge.errors import PolicyMismatchError as PolicyMismatchError
+from adjudge.errors import StoreError as StoreError
 from adjudge.estimation import Counts as Counts
 from adjudge.estimation import allocate as allocate
 from adjudge.estimation import corrected_interval as corrected_interval
@@ -44,6 +49,7 @@ from adjudge.judges import JudgingRun as JudgingRun
 from adjudge.judges import judge_pairs as judge_pairs
 from adjudge.judges import judge_pairs_async as judge_pairs_async
 from adjudge.judges import plan_judging as plan_judging
+from adjudge.present.report import write_report as write_report
 from adjudge.ranking import bradley_terry as bradley_terry
 from adjudge.ranking import count_wins as count_wins
 from adjudge.ranking import fit_temperature as fit_temperature
@@ -58,19 +64,62 @@ from adjudge.records import Judgment as Judgment
 from adjudge.records import Label as Label
 from adjudge.records import Pair as Pair
 from adjudge.records import Score as Score
+from adjudge.results.base import Result as Result
+from adjudge.results.bias import Agreement as Agreement
+from adjudge.results.bias import BiasReport as BiasReport
+from adjudge.results.bias import Contradictions as Contradictions
+from adjudge.results.bias import FamilyBias as FamilyBias
+from adjudge.results.bias import FamilyScores as FamilyScores
+from adjudge.results.bias import PositionBias as PositionBias
+from adjudge.results.bias import Reliability as Reliability
+from adjudge.results.bias import VerbosityBias as VerbosityBias
+from adjudge.results.demo import Demo as Demo
+from adjudge.results.demo import JudgeCheck as JudgeCheck
+from adjudge.results.diagnosis import CycleCount as CycleCount
+from adjudge.results.diagnosis import ScoreDiagnosis as ScoreDiagnosis
+from adjudge.results.diagnosis import Transitivity as Transitivity
+from adjudge.results.diagnosis_reproduction import DiagnosisReproduction as DiagnosisReproduction
+from adjudge.results.estimation import ClassEstimate as ClassEstimate
+from adjudge.results.estimation import Estimate as Estimate
+from adjudge.results.estimation import GroupedEstimate as GroupedEstimate
+from adjudge.results.estimation import LabelShift as LabelShift
+from adjudge.results.estimation import RateDifference as RateDifference
+from adjudge.results.estimation import RatePlan as RatePlan
+from adjudge.results.evaluation import Evaluation as Evaluation
+from adjudge.results.evaluation import ScopeReproduction as ScopeReproduction
+from adjudge.results.evaluation import SelectionPlan as SelectionPlan
+from adjudge.results.judging import Judging as Judging
+from adjudge.results.judging import JudgingPlan as JudgingPlan
+from adjudge.results.labelling import LabellingSummary as LabellingSummary
+from adjudge.results.models import ModelList as ModelList
+from adjudge.results.ranking import Anchors as Anchors
+from adjudge.results.ranking import BattlePlan as BattlePlan
+from adjudge.results.ranking import Leaderboard as Leaderboard
+from adjudge.results.ranking import LeastReversals as LeastReversals
+from adjudge.results.ranking import RankAgreement as RankAgreement
+from adjudge.results.ranking import Temperature as Temperature
+from adjudge.results.ranking_reproduction import SoftEloReproduction as SoftEloReproduction
+from adjudge.results.reporting import ReportingReproduction as ReportingReproduction
+from adjudge.results.selection import BatchSelection as BatchSelection
+from adjudge.results.selection import Policy as Policy
+from adjudge.results.selection import Selection as Selection
+from adjudge.results.selection import Threshold as Threshold
 from adjudge.rows import join_labels as join_labels
 from adjudge.rows import prepare_battles as prepare_battles
 from adjudge.rows import prepare_grades as prepare_grades
 from adjudge.rows import prepare_judgments as prepare_judgments
 from adjudge.rows import prepare_scores as prepare_scores
+from adjudge.selection import SelectionRun as SelectionRun
 from adjudge.selection import calibrate as calibrate
 from adjudge.selection import evaluate as evaluate
 from adjudge.selection import fdr_select as fdr_select
 from adjudge.selection import pac_threshold as pac_threshold
 from adjudge.selection import plan_selection as plan_selection
 from adjudge.selection import read_policy as read_policy
+from adjudge.selection import register_guarantee as register_guarantee
 from adjudge.selection import scope_threshold as scope_threshold
 from adjudge.selection import select as select
+from adjudge.store import open_store as open_store
 from adjudge.uncertainty import confidence as confidence
 from adjudge.uncertainty import mean_preference as mean_preference
 from adjudge.uncertainty import preference_entropy as preference_entropy
@@ -79,15 +128,61 @@ from adjudge.uncertainty import verdicts as verdicts
 __version__: str
 __all__ = [
     "AdjudgeError",
+    "Agreement",
+    "Anchors",
+    "ArgumentError",
+    "BatchSelection",
+    "BattlePlan",
+    "BiasReport",
+    "ClassEstimate",
+    "Contradictions",
     "Counts",
+    "CycleCount",
+    "DataError",
+    "Demo",
+    "DiagnosisReproduction",
+    "Estimate",
+    "Evaluation",
+    "FamilyBias",
+    "FamilyScores",
+    "GroupedEstimate",
     "Item",
+    "JudgeCheck",
+    "JudgeError",
+    "Judging",
     "JudgingOptions",
+    "JudgingPlan",
     "JudgingRun",
     "Judgment",
     "Label",
+    "LabelShift",
+    "LabellingSummary",
+    "Leaderboard",
+    "LeastReversals",
+    "ModelList",
     "Pair",
+    "Policy",
+    "PolicyMismatchError",
+    "PositionBias",
+    "RankAgreement",
+    "RateDifference",
+    "RatePlan",
+    "Reliability",
+    "ReportingReproduction",
+    "Result",
+    "ScopeReproduction",
     "Score",
+    "ScoreDiagnosis",
     "ScoreSets",
+    "Selection",
+    "SelectionPlan",
+    "SelectionRun",
+    "SoftEloReproduction",
+    "StoreError",
+    "Temperature",
+    "Threshold",
+    "Transitivity",
+    "VerbosityBias",
     "agreement",
     "allocate",
     "bradley_terry",
@@ -118,6 +213,7 @@ __all__ = [
     "open_judgments",
     "open_pairs",
     "open_scores",
+    "open_store",
     "pac_threshold",
     "place",
     "plan_battles",
@@ -145,6 +241,7 @@ __all__ = [
     "read_scores",
     "read_table",
     "read_tournaments",
+    "register_guarantee",
     "reliability",
     "rows_to_label",
     "scope_threshold",
@@ -152,5 +249,6 @@ __all__ = [
     "select",
     "verbosity_bias",
     "verdicts",
+    "write_report",
     "write_rows",
 ]

@@ -177,8 +177,9 @@ def test_two_raters_at_once(server: LabelServer, browser: object, context: Brows
         answer(ann, prefer_a(ann))
         answer(bob, "0" if turn % 2 else prefer_a(bob))
     other.close()
-    told = server.stop()
-    assert "ann and bob: agree on 50% of 10 pairs" in told
+    shown = [" ".join(line.split()) for line in server.stop().splitlines()]
+    assert "rater and pairs agree kappa Krippendorff's alpha" in shown
+    assert any(line.startswith("ann bob 10 50 % ") for line in shown)
 
 
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 800)])

@@ -23,7 +23,7 @@ def serve(
     token: str | None,
     ready: Callable[[str], None],
 ) -> None:
-    """Serve until SIGINT or SIGTERM. Port 0 takes a free one; `ready` is called with the address."""
+    """Serve until SIGINT or SIGTERM. Port 0 takes a free one; `ready` gets the address."""
     require_token_beyond_loopback(host, token)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:

@@ -71,18 +71,18 @@ def _say_position(context: DemoContext, way: Asking) -> None:
     share = way.first_won / way.orders
     if share >= 0.9:
         context.say(
-            f"Asking which of two answers is better, it picks whichever comes first, "
+            f"Asked which of two answers is better, it picks whichever comes first, "
             f"{way.first_won} of {way.orders} times."
         )
     elif way.right.low > 0.5:
-        context.say(f"Asking in both orders it is right on {describe_share(way.right)}.")
+        context.say(f"Asked in both orders it is right on {describe_share(way.right)}.")
     else:
-        context.say("Asking in both orders, its verdict is no better than a coin.")
+        context.say("Asked in both orders, its verdict is no better than a coin.")
 
 
 def _say_likelihood(context: DemoContext, way: Asking) -> None:
     worst = min(way.groups, key=lambda group: group.share or 0.0, default=None)
-    line = f"Asking which answer it would rather have written: right on {describe_share(way.right)}"
+    line = f"Asked which answer it would rather have written: right on {describe_share(way.right)}"
     if worst is not None:
         line += f"; worst on {worst.name}, {percent(worst.share, 0)}"
     context.say(line + ".")

@@ -29,10 +29,10 @@ def describe_share(share: Share) -> str:
 
 def view_check(check: JudgeCheck) -> list[Block]:
     """A row for each way of asking."""
-    best = max(check.ways, key=lambda way: way.right.share or 0.0)
+    most = max(check.ways, key=lambda way: way.right.pairs)
     return [
         Headline(
-            f"{check.judge} asked by {best.protocol} is right on {describe_share(best.right)}"
+            f"{check.judge} asked by {most.protocol} is right on {describe_share(most.right)}"
         ),
         Table(
             (

@@ -1,0 +1,48 @@
+"""Every result has a public name, a kind in one style, one view, and prints and compares itself."""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+from collections.abc import Iterator
+from importlib import import_module
+
+import pytest
+
+import adjudge
+from adjudge import results
+from adjudge.present.views import rooms, view_of
+from adjudge.results.base import Result
+
+for module in pkgutil.iter_modules(results.__path__):
+    import_module(f"adjudge.results.{module.name}")
+
+
+def below(base: type[Result]) -> Iterator[type[Result]]:
+    for child in base.__subclasses__():
+        if child.__module__.startswith("adjudge.results"):
+            yield child
+            yield from below(child)
+
+
+RESULTS = sorted({kind for kind in below(Result) if "kind" in kind.__dict__}, key=lambda c: c.kind)
+
+
+@pytest.mark.parametrize("result", RESULTS, ids=lambda result: result.kind)
+def test_a_result_is_public_and_has_one_view(result: type[Result]) -> None:
+    assert getattr(adjudge, result.__name__) is result
+    assert re.fullmatch(r"[a-z]+(_[a-z]+)*", result.kind)
+    owners = [room for room, module in rooms().items() if result in module.VIEWS]
+    assert len(owners) == 1
+    assert view_of(result) is not None
+    # The base class's, so that none raises and none is thousands of characters long.
+    assert (result.__eq__, result.__hash__, result.__repr__, result.__str__) == (
+        Result.__eq__, Result.__hash__, Result.__repr__, Result.__str__,
+    )  # fmt: skip
+
+
+def test_kinds_are_unique_and_plans_and_reproductions_say_so_first() -> None:
+    kinds = [result.kind for result in RESULTS]
+    assert len(kinds) == len(set(kinds)) > 30
+    for word in ("plan", "reproduction"):
+        assert all(kind.startswith(f"{word}_") for kind in kinds if word in kind.split("_"))
