@@ -60,6 +60,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 #: What comes after these is written, not read.
 WRITES = {"-o", "--write-ids", "--write-rows", "--write-sets", "--save-anchors"}
 COMMANDS = {
+    "judge": f"judge pairs.jsonl --judge {JUDGE} --store s.db -o again.jsonl",
+    "label": "label pairs.jsonl --store s.db --export-only -o exported.csv",
     "calibrate": "calibrate judged.jsonl --alpha 0.2 --cluster none",
     "calibrate with labels": "calibrate unlabelled.csv --labels labels.csv --store s.db",
     "select": "select new.jsonl --policy policy.json --store s.db -o selected.jsonl",
@@ -93,3 +95,10 @@ def test_a_command_parses_each_of_its_files_once(
     assert code in FINE, capsys.readouterr().err
     assert inputs
     assert dict(counts) == dict.fromkeys(inputs, 1)
+
+
+def test_a_report_parses_each_file_of_its_folder_once(folder: Path, tmp_path: Path) -> None:
+    with count_parses() as counts:
+        assert run(["report", str(folder), "-o", str(tmp_path / "report.html")]) == 0
+    assert {"policy.json", "anchors.json", "pairs.jsonl", "judged.jsonl"} <= set(counts)
+    assert set(counts.values()) == {1}
