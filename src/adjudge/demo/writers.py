@@ -21,14 +21,14 @@ CANDIDATE_RATE = 0.65
 
 
 def candidate_rows(
-    judgments: pl.DataFrame, *, labels: int, rng: Seed
+    judgments: pl.DataFrame, *, labels: int, seed: Seed
 ) -> tuple[pl.DataFrame, float]:
     """One row per judged pair: did the judge (judge) and the truth (human) side with the candidate?
 
     `human` is hidden but for `labels` random rows, as if people had labelled only those. Returns
     the rows and the candidate's true win rate.
     """
-    draw = generator(rng)
+    draw = generator(seed)
     known = judgments.filter(
         pl.col("verdict").is_not_null() & pl.col("label").is_in(["A", "B"])
     ).select("id", "verdict", "label")
@@ -49,9 +49,9 @@ def candidate_rows(
     return frame, float(wins.mean())
 
 
-def battles(pairs: Sequence[Pair], judgments: pl.DataFrame, *, rng: Seed) -> pl.DataFrame:
+def battles(pairs: Sequence[Pair], judgments: pl.DataFrame, *, seed: Seed) -> pl.DataFrame:
     """The judged pairs as battles between the writers, with the truth as people's vote."""
-    draw = generator(rng)
+    draw = generator(seed)
     names = list(STRENGTHS)
     kind = {pair.id: pair.prompt_id or pair.id for pair in pairs}
     rows = []

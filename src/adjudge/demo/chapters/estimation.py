@@ -21,7 +21,7 @@ _LABELS = 80
 
 def run(context: DemoContext) -> None:
     """Hide most labels, estimate the candidate's win rate, compare with the truth."""
-    rows, truth = candidate_rows(context.rows, labels=_LABELS, rng=context.seed)
+    rows, truth = candidate_rows(context.rows, labels=_LABELS, seed=context.seed)
     path = write_rows(rows, context.out / "candidate.csv")
     context.files.append(str(path))
     # The labelled rows were drawn at random from the others, so that can be declared.

@@ -19,7 +19,7 @@ TITLE = "How do the models rank?"
 
 def run(context: DemoContext) -> None:
     """Soft Elo from the judge, with the leaderboard of the truth."""
-    rows = battles(context.pairs, context.rows, rng=context.seed)
+    rows = battles(context.pairs, context.rows, seed=context.seed)
     path = write_rows(rows, context.out / "battles.csv")
     context.files.append(str(path))
     board = rank(rows, method="soft-elo", seed=context.seed)
