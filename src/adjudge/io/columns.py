@@ -13,7 +13,7 @@ import polars as pl
 from adjudge.errors import DataError
 from adjudge.io.formats import looks_like, other_format, refuse_public, wrong_format
 from adjudge.io.refusals import refuse_values, shorten
-from adjudge.io.tables import Table, TableLike, read_table, source_name
+from adjudge.io.tables import Table, TableLike, as_text, read_table, source_name
 
 #: The name of a judge, protocol or criterion that the file does not name.
 UNNAMED = "unnamed"
@@ -151,8 +151,6 @@ def _check_column(values: pl.Series, column: Column, source: str) -> pl.Series:
 
 
 def _check_text(values: pl.Series, source: str) -> pl.Series:
-    if values.dtype in (pl.String, pl.Null):
-        return values.cast(pl.String)
     if values.dtype.is_nested():
         problem, remedy = "holds lists or objects", "write it as text"
         raise DataError(source, problem, row=1, column=values.name, remedy=remedy)
@@ -160,11 +158,7 @@ def _check_text(values: pl.Series, source: str) -> pl.Series:
         wrong = ~values.is_finite().fill_null(True)
         remedy = "leave it empty where it is missing"
         refuse_values(values, wrong, "{} is no text", source=source, remedy=remedy)
-        filled = values.fill_null(0)
-        if ((filled == filled.round()) & (filled.abs() < 2**53)).all():
-            # Whole numbers with gaps come from pandas as floats: 7, not "7.0".
-            values = values.cast(pl.Int64)
-    return values.cast(pl.String)
+    return as_text(values)
 
 
 def _check_numbers(values: pl.Series, column: Column, source: str) -> pl.Series:

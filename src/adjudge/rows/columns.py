@@ -37,11 +37,7 @@ def tidy(values: pl.Series, name: str, column: str) -> pl.Series:
     """
     if values.dtype.is_nested():
         raise DataError(name, "holds lists or objects", row=1, column=column)
-    if values.dtype.is_float():
-        values = values.fill_nan(None)
-        if (values == values.round()).all() and (values.abs() < 2**53).all():
-            values = values.cast(pl.Int64)
-    text = values.cast(pl.String).str.strip_chars()
+    text = as_text(values).str.strip_chars()
     lower = text.str.to_lowercase()
     if values.dtype == pl.Boolean or lower.drop_nulls().is_in(["true", "false"]).all():
         text = lower.replace(_TRUTH)
@@ -50,8 +46,6 @@ def tidy(values: pl.Series, name: str, column: str) -> pl.Series:
 
 def code_column(values: pl.Series) -> tuple[IntArray, tuple[str, ...]]:
     """Codes from 0 in order of first appearance, and the names they stand for."""
-    names = values.unique(maintain_order=True).alias("name")
-    known = pl.DataFrame([names, pl.Series("code", range(len(names)), dtype=pl.Int64)])
-    rows = values.alias("name").to_frame()
-    coded = rows.join(known, on="name", how="left", maintain_order="left")
-    return coded["code"].to_numpy(), tuple(names.to_list())
+    names = values.unique(maintain_order=True)
+    codes = values.replace_strict(names, range(len(names)), return_dtype=pl.Int64)
+    return codes.to_numpy(), tuple(names.to_list())
