@@ -66,6 +66,23 @@ def test_frames_of_probabilities_and_flips() -> None:
     np.testing.assert_array_equal(battles.human, [1.0, 0.0, 0.5])
 
 
+def test_a_protocol_without_orders_scores_by_p_a_next_to_empty_columns_of_the_orders() -> None:
+    frame = pl.DataFrame(
+        {
+            "model_a": ["x", "x", "y"],
+            "model_b": ["y", "y", "x"],
+            "p_fwd": [None, 0.9, None],
+            "p_rev": [None, 0.7, 0.5],
+            "p_a": [0.2, 0.8, None],
+        }
+    )
+    battles = prepare_battles(frame)
+    assert battles.score is not None
+    assert battles.verdict is not None
+    np.testing.assert_allclose(battles.score, [np.log(0.25), np.log(4), np.nan])
+    np.testing.assert_array_equal(battles.verdict, [0.0, 1.0, np.nan])
+
+
 def test_certain_probabilities_are_counted() -> None:
     frame = pl.DataFrame({"model_a": ["x"], "model_b": ["y"], "p_a": [1.0], "winner": ["model_a"]})
     battles = code_battles(frame)

@@ -135,6 +135,10 @@ def test_estimates_use_no_label_of_doubt_and_need_the_probability_of_a_plan() ->
     assert list(drawn.dropped.values()) == [1]
     with pytest.raises(DataError, match="row 2, column sampling_probability: is empty"):
         sampling_of(rows.drop("sampling_probability"), labels, "file")
+    named = rows.drop("sampled_by").rename({"sampling_probability": "share"})
+    shares = named.with_columns(share=pl.Series(["0.5", None, "1.5", None]))
+    with pytest.raises(DataError, match="row 3, column share: '1.5' is not a probability"):
+        sampling_of(shares, labels, "file", probability="share")
     with pytest.raises(DataError, match="row 3, column sampled_by: 'guess' is not known"):
         sampling_of(
             rows.with_columns(sampled_by=pl.Series([None, None, "guess", None])), labels, "file"
