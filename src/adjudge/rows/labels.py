@@ -96,7 +96,7 @@ def join_values(frame: pl.DataFrame, labels: TableLike, *, column: str) -> Label
     [None, '0']
     """
     name = source_name(labels)
-    table = read_table(labels)
+    table = read_table(labels, text=("id",))
     theirs = next((c for c in (column, "human", "label") if c in table.columns), None)
     if "id" not in table.columns or theirs is None:
         absent = column if theirs is None and "id" in table.columns else "id"

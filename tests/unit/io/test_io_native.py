@@ -223,6 +223,8 @@ def test_one_rater_says_one_thing() -> None:
     assert read_labels(twice).height == 1
     text = refusal(read_labels, {**twice, "label": ["A", "B"]})
     assert "row 2, column label: rater '1' labelled 'x' in two ways" in text
+    skipped = read_labels({**twice, "label": [None, "A"]})
+    assert skipped["label"].to_list() == [None, "A"]
 
 
 def test_how_labels_were_drawn_is_one_of_three_words() -> None:
