@@ -14,7 +14,7 @@ from adjudge.errors import ArgumentError, DataError
 from adjudge.io.tables import TableLike, read_table, source_name
 from adjudge.rows.clusters import code_clusters
 from adjudge.rows.columns import code_column, refuse_options, tidy
-from adjudge.rows.dropped import Kept, merge_dropped
+from adjudge.rows.dropped import Rows, merge_dropped
 from adjudge.rows.labels import join_values
 from adjudge.rows.sampling import sampling_of
 from adjudge.rows.scales import Classes, Scale, against_the_rest, as_classes, as_numbers, scale_of
@@ -107,7 +107,7 @@ def prepare_grades(
     frame = frame.with_columns(
         drawn.labels.alias("__label"), drawn.probability.alias("__chance")
     ).with_row_index("__row")
-    rows = _complete(Kept(frame, lost), name, {"verdict": judge_column, **columns})
+    rows = _complete(Rows(frame, lost), name, {"verdict": judge_column, **columns})
     kept = rows.frame
     verdict, label = kept["__verdict"], kept["__label"]
     if positive is not None:
@@ -188,13 +188,13 @@ def _add_array(frame: pl.DataFrame, column: str, values: ArrayLike, option: str)
     return frame.with_columns(series)
 
 
-def _complete(rows: Kept, name: str, columns: Mapping[str, str]) -> Kept:
+def _complete(rows: Rows, name: str, columns: Mapping[str, str]) -> Rows:
     """Rows with a verdict, a group and a stratum; each of `columns` tidied, under `__` its role."""
     frame = rows.frame.with_columns(
         tidy(rows.frame[column], name, column).alias(f"__{role}")
         for role, column in columns.items()
     )
-    rows = Kept(frame, rows.dropped)
+    rows = Rows(frame, rows.dropped)
     for role in ("by", "strata"):
         if role in columns:
             out = pl.col("__verdict").is_not_null() & pl.col(f"__{role}").is_null()

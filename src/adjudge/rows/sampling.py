@@ -12,12 +12,12 @@ import polars as pl
 from adjudge.errors import DataError
 from adjudge.io.refusals import refuse_values
 from adjudge.rows.columns import tidy
-from adjudge.rows.dropped import Kept, merge_dropped
+from adjudge.rows.dropped import Rows, merge_dropped
 
 SAMPLED_BY = ("random", "plan", "doubt")
 
 
-def without_doubt(rows: Kept, name: str) -> Kept:
+def without_doubt(rows: Rows, name: str) -> Rows:
     """For calibration: rows whose label was not sampled by doubt, the others counted.
 
     Labels sampled by doubt are of pairs that are hard for a judge, not of the pairs it will meet.
