@@ -100,8 +100,8 @@ def prepare_grades(
     frame, columns = _with_arrays(
         frame, by=by, cluster=cluster, strata=strata, sampling_probability=sampling_probability
     )
-    chance = columns.pop("sampling_probability", "sampling_probability")
     _require(frame, name, {"judge-column": judge_column, "human-column": human_column, **columns})
+    chance = columns.pop("sampling_probability", "sampling_probability")
     labelled = tidy(frame[human_column], name, human_column)
     drawn = sampling_of(frame, labelled, name, probability=chance)
     frame = frame.with_columns(

@@ -9,6 +9,7 @@ import polars as pl
 
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import kinds_of, open_battles, read_judgments, read_pairs, refuse_values, sniff
+from adjudge.io.columns import Column, check_columns
 from adjudge.io.judgments import LAYOUT
 from adjudge.io.tables import Table, TableLike, as_text, parse_table
 from adjudge.rows.clusters import cluster_column, code_clusters
@@ -23,6 +24,7 @@ LABEL_VALUES = {"A": 1.0, "B": 0.0, "tie": 0.5}
 #: How battles spell them.
 _WINNERS = {"model_a": "A", "model_b": "B", "tie (bothbad)": "tie"}
 _BOTH_ORDERS = {"verdict_fwd", "verdict_rev"}
+_SCORES = [Column(name=side, type="number") for side in ("score_a", "score_b")]
 _FROM_PAIRS = ("response_a", "response_b", "model_a", "model_b", "label", "prompt_id")
 
 
@@ -132,16 +134,15 @@ def _from_verdicts(table: pl.DataFrame, name: str) -> pl.DataFrame:
     here = set(table.columns)
     if _BOTH_ORDERS.issubset(here):
         return table.with_columns(
-            _answer(table, "verdict_fwd", name).alias("p_fwd"),
-            _answer(table, "verdict_rev", name).alias("p_rev"),
+            p_fwd=_answer(table, "verdict_fwd", name), p_rev=_answer(table, "verdict_rev", name)
         )
     if "verdict" in here:
         # A verdict of "tie" is no verdict; p_a = 1/2 says so.
-        value = _answer(table, "verdict", name).alias("p_a")
-        return table.with_columns(value).drop("verdict")
+        return table.with_columns(p_a=_answer(table, "verdict", name)).drop("verdict")
     if {"score_a", "score_b"} <= here:
-        gap = pl.col("score_a").cast(pl.Float64) - pl.col("score_b").cast(pl.Float64)
-        return table.with_columns(((gap.sign() + 1) / 2).alias("p_a"))
+        table = check_columns(table, _SCORES, name)
+        gap = pl.col("score_a") - pl.col("score_b")
+        return table.with_columns(p_a=(gap.sign() + 1) / 2)
     raise DataError(
         name,
         "has no judgment",

@@ -81,6 +81,10 @@ class TestPairsRefused:
         assert "column response_b: is missing" in text
         assert "columns here: " in text
 
+    def test_a_number_that_is_none(self, read: Callable[..., Any]) -> None:
+        text = refusal(read, {**PAIRS, "id": [1.0, float("nan")]})
+        assert text.startswith("<frame>, row 2, column id: nan is no text; leave it empty")
+
     def test_unknown_label(self, read: Callable[..., Any]) -> None:
         text = refusal(read, {**PAIRS, "label": ["A", "left"]})
         assert text == ("<frame>, row 2, column label: 'left' is not known; use A, B or tie")

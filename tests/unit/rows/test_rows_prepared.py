@@ -73,6 +73,8 @@ def test_scores_decide_where_one_order_has_no_verdict() -> None:
     table = {"id": ["x"], "verdict_fwd": ["A"], "score_a": [1], "score_b": [2]}
     rows = prepare_verdicts(table)
     assert (rows.by_score, rows.frame["p_a"].to_list()) == (True, [0.0])
+    with pytest.raises(DataError, match="row 1, column score_a: 'good' is not a number"):
+        prepare_verdicts({**table, "score_a": ["good"]})
 
 
 def test_an_edge_that_nobody_decided_is_counted() -> None:
