@@ -99,17 +99,7 @@ def prepare_battles(
     (('x', 'y'), [0.5], None)
     """
     if isinstance(battles, Battles):
-        refuse_options(
-            "prepare_battles",
-            format=format,
-            baseline=baseline,
-            human=human,
-            verdict=verdict,
-            score=score,
-            cluster=None if cluster == "auto" else cluster,
-            by=by,
-            against=against,
-        )
+        refuse_options(prepare_battles, locals())
         return battles
     table = open_battles(battles, format, baseline=baseline, votes_required=False)
     return code_battles(

@@ -5,6 +5,9 @@ And what all `prepare_` functions do with rows that are prepared already.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from inspect import Parameter, signature
+
 import polars as pl
 
 from adjudge._validation import IntArray
@@ -14,11 +17,18 @@ from adjudge.io.tables import as_text
 _TRUTH = {"true": "1", "false": "0"}
 
 
-def refuse_options(function: str, **options: object) -> None:
-    """Refuse options that only the function which prepared these rows can still use."""
-    for option, value in options.items():
-        if value is not None:
-            raise ArgumentError(option, value, f"give it to {function}")
+def refuse_options(prepare: Callable[..., object], given: Mapping[str, object]) -> None:
+    """Refuse what only the call of `prepare` that made these rows could still use.
+
+    `given` are the arguments by name, as `locals()` has them at the start of the call. None and
+    switches name nothing in the rows.
+    """
+    for option, parameter in signature(prepare).parameters.items():
+        value = given[option]
+        if parameter.kind is not Parameter.KEYWORD_ONLY or value is None or isinstance(value, bool):
+            continue
+        if not (isinstance(value, str) and value == parameter.default):
+            raise ArgumentError(option, value, f"give it to {prepare.__name__}")
 
 
 def text_column(frame: pl.DataFrame, column: str, option: str) -> pl.Series:

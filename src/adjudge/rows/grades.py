@@ -75,19 +75,7 @@ def prepare_grades(
     ('binary', [1.0, 0.0], {'no judge verdict': 1})
     """
     if isinstance(data, Grades):
-        refuse_options(
-            "prepare_grades",
-            judge=judge,
-            human=human,
-            labels=labels,
-            by=by,
-            cluster=cluster,
-            strata=strata,
-            sampling_probability=sampling_probability,
-            judge_column=None if judge_column == "judge" else judge_column,
-            human_column=None if human_column == "human" else human_column,
-            positive=positive,
-        )
+        refuse_options(prepare_grades, locals())
         return data
     frame, name = _table(data, judge, human, judge_column, human_column)
     if not needs_labels and human_column not in frame.columns:

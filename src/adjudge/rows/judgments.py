@@ -65,7 +65,7 @@ def prepare_judgments(
     ('1', 'unnamed', 'A', 'A')
     """
     if isinstance(judgments, Judgments):
-        refuse_options("prepare_judgments", labels=labels, judge=judge, protocol=protocol)
+        refuse_options(prepare_judgments, locals())
         return judgments
     opened = open_judgments(judgments)
     frame, dropped = opened.frame, opened.dropped

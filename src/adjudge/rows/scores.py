@@ -40,7 +40,7 @@ def prepare_scores(
     [[5.0]]
     """
     if isinstance(source, Scores):
-        refuse_options("prepare_scores", raters=raters, columns=columns)
+        refuse_options(prepare_scores, locals())
         return source
     name = source_name(source)
     frame = judge_names(read_scores(source, raters=raters, columns=columns))

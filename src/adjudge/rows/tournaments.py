@@ -86,9 +86,7 @@ def prepare_tournaments(
     (('x', 'y', 'z'), [1], [1])
     """
     if isinstance(source, TournamentRows):
-        refuse_options(
-            "prepare_tournaments", columns=columns, combine=None if combine == "mean" else combine
-        )
+        refuse_options(prepare_tournaments, locals())
         return source
     frame = judge_names(read_tournaments(source, columns=columns))
     answers = [name for name in ("verdict", "p_a") if name in frame.columns]

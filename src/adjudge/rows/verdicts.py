@@ -66,14 +66,7 @@ def prepare_verdicts(
     (('1', 1.0, 0.0), False, 'id')
     """
     if isinstance(source, Verdicts):
-        refuse_options(
-            "prepare_verdicts",
-            pairs=pairs,
-            labels=labels,
-            columns=columns,
-            judge=judge,
-            cluster=None if cluster == "auto" else cluster,
-        )
+        refuse_options(prepare_verdicts, locals())
         return source
     wanted = dict(columns or {})
     table = _read(source, wanted)
