@@ -108,8 +108,6 @@ def join_values(frame: pl.DataFrame, labels: TableLike, *, column: str) -> Label
     )
     _refuse_second(given, name)
     given = given.filter(pl.col("label").is_not_null())
-    if column in frame.columns:
-        frame = frame.with_columns(tidy(frame[column], FRAME_NAME, column))
     return _join(frame, given, column=column, name=name)
 
 
@@ -138,10 +136,8 @@ def _join(
     given = given.with_columns(tidy(given[c], name, c) for c in brought)
     rows = rows.with_columns(
         tidy(rows[c], FRAME_NAME, c) if c in rows.columns else pl.lit(None, pl.String).alias(c)
-        for c in brought
+        for c in (column, *brought)
     )
-    if column not in rows.columns:
-        rows = rows.with_columns(pl.lit(None, pl.String).alias(column))
     new = {c: f"__{c}" for c in ("label", *brought)}
     rows = rows.join(given.rename(new), on="id", how="left", maintain_order="left")
     from_file = pl.col("__label").is_not_null()
