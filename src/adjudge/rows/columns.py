@@ -57,5 +57,6 @@ def tidy(values: pl.Series, name: str, column: str) -> pl.Series:
 def code_column(values: pl.Series) -> tuple[IntArray, tuple[str, ...]]:
     """Codes from 0 in order of first appearance, and the names they stand for."""
     names = values.unique(maintain_order=True)
-    codes = values.replace_strict(names, range(len(names)), return_dtype=pl.Int64)
-    return codes.to_numpy(), tuple(names.to_list())
+    known = names.to_frame("name").with_row_index("code")
+    coded = values.to_frame("name").join(known, on="name", how="left", maintain_order="left")
+    return coded["code"].cast(pl.Int64).to_numpy(), tuple(names.to_list())
