@@ -13,7 +13,7 @@ import polars as pl
 
 from adjudge.errors import DataError
 from adjudge.io.formats import looks_like, other_format, refuse_public, wrong_format
-from adjudge.io.refusals import refuse_values, shorten
+from adjudge.io.refusals import refuse_duplicates, refuse_values, shorten
 from adjudge.io.tables import Table, TableLike, as_text, read_table, source_name
 
 #: The name of a judge, protocol or criterion that the file does not name.
@@ -61,6 +61,15 @@ class Layout:
     def read(self, source: TableLike, columns: Mapping[str, str] | None = None) -> pl.DataFrame:
         """The table with our column names, each declared column of its type and in its range."""
         return self.check(self.load(source, columns), source_name(source))
+
+    def read_by_id(
+        self, source: TableLike, columns: Mapping[str, str] | None = None
+    ) -> pl.DataFrame:
+        """As `read`, and no id comes twice."""
+        frame = self.read(source, columns)
+        remedy = f"give every {self.kind.removesuffix('s')} its own id"
+        refuse_duplicates(frame, ["id"], source=source_name(source), remedy=remedy)
+        return frame
 
     def load(self, source: TableLike, columns: Mapping[str, str] | None = None) -> pl.DataFrame:
         """The table with our column names, unchecked; `columns` maps ours to the file's.

@@ -26,8 +26,6 @@ _WINNERS = {"model_a": "A", "model_b": "B", "tie (bothbad)": "tie"}
 _BOTH_ORDERS = {"verdict_fwd", "verdict_rev"}
 _SCORES = [Column(name=side, type="number") for side in ("score_a", "score_b")]
 _FROM_PAIRS = ("response_a", "response_b", "model_a", "model_b", "label", "prompt_id")
-
-
 #: The column of cluster codes in prepared rows.
 CLUSTER = "__cluster"
 
