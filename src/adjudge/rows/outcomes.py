@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from adjudge._text import count
 from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.errors import ArgumentError
 from adjudge.io.tables import as_text
@@ -31,7 +32,7 @@ OUTCOMES: Mapping[str, float] = {
     "tie (bothbad)": 0.5,
     "both_bad": 0.5,
 }
-#: Probabilities nearer to 0 or 1 than this are moved there: their log-odds would be infinite.
+#: Probabilities nearer to 0 or 1 than this are clipped: their log-odds would be infinite.
 CLOSEST = 1e-6
 #: The usual names of the judge's verdict.
 VERDICTS = ("verdict", "judge_pref", "judge_winner", "judge_verdict")
@@ -130,7 +131,8 @@ def judge_scores(
         s, flipped, clipped = _log_odds(frame)
         source = "log-odds of p_a"
         if clipped:
-            warnings = (f"{clipped:,} probabilities nearer than 1e-6 to 0 or 1 were moved there",)
+            many = count(clipped, "probability", "probabilities")
+            warnings = (f"{many} nearer than 1e-6 to 0 or 1, clipped to that distance",)
         if v is None:
             # An order flip is no preference (appendix A).
             v = np.where(np.isfinite(s), np.where(flipped, 0.5, np.sign(s) / 2 + 0.5), np.nan)
@@ -155,7 +157,7 @@ def _numbers(frame: pl.DataFrame, column: str) -> FloatArray:
 
 
 def _log_odds(frame: pl.DataFrame) -> tuple[FloatArray, BoolArray, int]:
-    """ln(p / (1 - p)), which battles flipped with the order, and how many p were moved."""
+    """ln(p / (1 - p)), which battles flipped with the order, and how many p were clipped."""
     empty = np.full(frame.height, np.nan)
     forward, reverse, given = (
         _numbers(frame, column) if column in frame.columns else empty

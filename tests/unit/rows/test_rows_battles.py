@@ -88,7 +88,8 @@ def test_certain_probabilities_are_counted() -> None:
     battles = code_battles(frame)
     assert battles.score is not None
     assert np.isfinite(battles.score).all()
-    assert "1 probabilities" in battles.warnings[0]
+    text = "1 probability nearer than 1e-6 to 0 or 1, clipped to that distance"
+    assert battles.warnings == (text,)
 
 
 def test_a_verdict_column_of_another_name_is_another_judge() -> None:
