@@ -12,7 +12,7 @@ from adjudge.errors import DataError
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
-    """A temporary path beside `path`, renamed onto it when the block ends well.
+    """A temporary path next to `path`, renamed onto it when the block ends well.
 
     The file and its folder are synced first, so that a power cut leaves the old or the new one.
     A link stays one: what it names is replaced. A device or a pipe is written to, never replaced.
@@ -31,14 +31,11 @@ def replacing(path: str | Path) -> Iterator[Path]:
         with partial.open("rb") as written:
             os.fsync(written.fileno())
         partial.replace(target)
-    except OSError as error:
+    except BaseException as error:
         partial.unlink(missing_ok=True)
-        # The user knows the file that was asked for, not the temporary one beside it.
-        if error.filename is not None and Path(error.filename).name.startswith(partial.name):
+        # The user knows the file that was asked for, not the temporary one next to it.
+        if isinstance(error, OSError) and partial.name in str(error.filename):
             error.filename = str(path)
-        raise
-    except BaseException:
-        partial.unlink(missing_ok=True)
         raise
     folder = os.open(target.parent, os.O_RDONLY)
     try:

@@ -150,16 +150,11 @@ def _with_means(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     if not both:
         problem, remedy = "shares no criterion with scores_b", "score both on the same criteria"
         raise DataError(source, problem, column="scores_a", remedy=remedy)
-    a = [pl.col("scores_a").struct.field(field) for field in both]
-    b = [pl.col("scores_b").struct.field(field) for field in both]
-    # A criterion counts only where both sides have it: else the means are of different things.
-    paired_a = [pl.when(y.is_not_null()).then(x) for x, y in zip(a, b, strict=True)]
-    paired_b = [pl.when(x.is_not_null()).then(y) for x, y in zip(a, b, strict=True)]
-    return frame.with_columns(
-        expression.alias(column)
-        for column, expression in (
-            ("score_a", pl.mean_horizontal(paired_a)),
-            ("score_b", pl.mean_horizontal(paired_b)),
-        )
-        if column not in frame.columns
-    )
+    for side, other in (("a", "b"), ("b", "a")):
+        if f"score_{side}" in frame.columns:
+            continue
+        mine, theirs = (pl.col(f"scores_{name}").struct for name in (side, other))
+        # A criterion counts only where both sides have it: else the means are of different things.
+        paired = [pl.when(theirs.field(c).is_not_null()).then(mine.field(c)) for c in both]
+        frame = frame.with_columns(pl.mean_horizontal(paired).alias(f"score_{side}"))
+    return frame

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,8 +13,8 @@ import polars as pl
 
 from adjudge.errors import DataError
 from adjudge.io.formats import looks_like, other_format, refuse_public, wrong_format
-from adjudge.io.refusals import refuse_values, shorten
-from adjudge.io.tables import Table, TableLike, read_table, source_name
+from adjudge.io.refusals import refuse_duplicates, refuse_values, shorten
+from adjudge.io.tables import Table, TableLike, as_text, read_table, source_name
 
 #: The name of a judge, protocol or criterion that the file does not name.
 UNNAMED = "unnamed"
@@ -29,8 +30,8 @@ class Column:
     required: bool = False
     filled: bool = False
     choices: tuple[str, ...] | None = None
-    low: float | None = None
-    high: float | None = None
+    low: float = -math.inf
+    high: float = math.inf
     #: Names under which other people publish the same thing; taken only where ours is absent.
     also: tuple[str, ...] = ()
 
@@ -39,6 +40,13 @@ class Column:
         """As in "use A, B or tie"."""
         *others, last = self.choices or ("",)
         return "use " + (", ".join(others) + " or " if others else "") + last
+
+    @property
+    def range_remedy(self) -> str:
+        """As in "give numbers in [0, 1]"."""
+        if math.isfinite(self.high):
+            return f"give numbers in [{self.low:g}, {self.high:g}]"
+        return f"give numbers of {self.low:g} or more"
 
 
 class Layout:
@@ -53,6 +61,15 @@ class Layout:
     def read(self, source: TableLike, columns: Mapping[str, str] | None = None) -> pl.DataFrame:
         """The table with our column names, each declared column of its type and in its range."""
         return self.check(self.load(source, columns), source_name(source))
+
+    def read_by_id(
+        self, source: TableLike, columns: Mapping[str, str] | None = None
+    ) -> pl.DataFrame:
+        """As `read`, and no id comes twice."""
+        frame = self.read(source, columns)
+        remedy = f"give every {self.kind.removesuffix('s')} its own id"
+        refuse_duplicates(frame, ["id"], source=source_name(source), remedy=remedy)
+        return frame
 
     def load(self, source: TableLike, columns: Mapping[str, str] | None = None) -> pl.DataFrame:
         """The table with our column names, unchecked; `columns` maps ours to the file's.
@@ -151,8 +168,6 @@ def _check_column(values: pl.Series, column: Column, source: str) -> pl.Series:
 
 
 def _check_text(values: pl.Series, source: str) -> pl.Series:
-    if values.dtype in (pl.String, pl.Null):
-        return values.cast(pl.String)
     if values.dtype.is_nested():
         problem, remedy = "holds lists or objects", "write it as text"
         raise DataError(source, problem, row=1, column=values.name, remedy=remedy)
@@ -160,11 +175,7 @@ def _check_text(values: pl.Series, source: str) -> pl.Series:
         wrong = ~values.is_finite().fill_null(True)
         remedy = "leave it empty where it is missing"
         refuse_values(values, wrong, "{} is no text", source=source, remedy=remedy)
-        filled = values.fill_null(0)
-        if ((filled == filled.round()) & (filled.abs() < 2**53)).all():
-            # Whole numbers with gaps come from pandas as floats: 7, not "7.0".
-            values = values.cast(pl.Int64)
-    return values.cast(pl.String)
+    return as_text(values)
 
 
 def _check_numbers(values: pl.Series, column: Column, source: str) -> pl.Series:
@@ -182,8 +193,8 @@ def _check_numbers(values: pl.Series, column: Column, source: str) -> pl.Series:
     refuse = partial(refuse_values, numbers, source=source)
     wrong = ~numbers.is_finite().fill_null(True)
     refuse(wrong, "{} is not a finite number", remedy="leave it empty where nothing was measured")
-    outside = ~numbers.is_between(*_bounds(column)).fill_null(True)
-    refuse(outside, "{} is out of range", remedy=_range(column))
+    outside = ~numbers.is_between(column.low, column.high).fill_null(True)
+    refuse(outside, "{} is out of range", remedy=column.range_remedy)
     if column.type == "whole":
         broken = (numbers != numbers.round()).fill_null(False)
         refuse(broken, "{} is not a whole number", remedy="give whole numbers")
@@ -204,14 +215,15 @@ def _check_lists(values: pl.Series, column: Column, source: str) -> pl.Series:
     except pl.exceptions.PolarsError:
         problem = "holds lists of something else than numbers"
         raise DataError(source, problem, column=column.name) from None
-    flat, bounds = lists.explode(), _bounds(column)
-    fine = (flat.is_finite() & flat.is_between(*bounds)).fill_null(True)
+    flat = lists.explode()
+    fine = (flat.is_finite() & flat.is_between(column.low, column.high)).fill_null(True)
     if flat.is_null().sum() > lists.is_null().sum() or not fine.all():
         refuse = partial(refuse_values, lists, source=source)
         inner = pl.element()
-        good = inner.is_not_null() & inner.is_finite() & inner.is_between(*bounds)
+        inside = inner.is_between(column.low, column.high)
+        good = inner.is_not_null() & inner.is_finite() & inside
         bad = ~lists.list.eval(good).list.all().fill_null(True)
-        refuse(bad, "{} holds a bad value", remedy=_range(column))
+        refuse(bad, "{} holds a bad value", remedy=column.range_remedy)
         empty = (lists.list.len() == 0).fill_null(False)
         refuse(empty, "{} is an empty list", remedy="leave it empty instead")
     return lists
@@ -237,16 +249,3 @@ def _is_no_list(value: str | None) -> bool:
     return not isinstance(items, list) or any(
         isinstance(item, bool) or not isinstance(item, (int, float)) for item in items
     )
-
-
-def _bounds(column: Column) -> tuple[float, float]:
-    low = float("-inf") if column.low is None else column.low
-    return low, float("inf") if column.high is None else column.high
-
-
-def _range(column: Column) -> str:
-    if column.low is not None and column.high is not None:
-        return f"give numbers in [{column.low:g}, {column.high:g}]"
-    if column.low is not None:
-        return f"give numbers of {column.low:g} or more"
-    return "give finite numbers"

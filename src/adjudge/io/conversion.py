@@ -120,6 +120,8 @@ class Conversion:
         self.dropped: Counter[str] = Counter()
         #: Where several rows become one, no column can be kept as it is.
         self.merges = kind == "pairs" and format.merge is not None
+        #: Columns that are turned into others.
+        self.used = format.used | format.texts
         #: Columns that the converter does not see, and that need not be read.
         self.hidden = frozenset() if kind in ("pairs", "items") else format.texts
 
@@ -132,13 +134,12 @@ class Conversion:
 
     def stream(self, source: TableLike) -> Iterator[Record]:
         """The converted rows one by one, each with the columns of its row that are kept."""
-        gone = self.format.used | self.format.texts
         kept: Record = {}
 
         def rows() -> Iterator[Record]:
             nonlocal kept
             for record in iter_rows(source):
-                kept = {key: value for key, value in record.items() if key not in gone}
+                kept = {key: value for key, value in record.items() if key not in self.used}
                 yield record
 
         for _, record in self.convert(rows()):
@@ -163,15 +164,14 @@ class Conversion:
 
 def _split_columns(source: TableLike, run: Conversion) -> tuple[list[pl.Series], Iterable[Record]]:
     """The columns that stay as they are, and the rows of those that are turned into others."""
-    gone = run.format.used | run.format.texts
     if isinstance(source, (str, Path)) and is_json(source):
         # Nested JSON is read into rows in a third of the time it takes to read it into columns.
         rows = list(iter_rows(source))
-        names = dict.fromkeys(name for row in rows for name in row if name not in gone)
+        names = dict.fromkeys(name for row in rows for name in row if name not in run.used)
         where = run.context.source
         return [column_series(n, [row.get(n) for row in rows], where) for n in names], rows
-    frame = read_table(source, text=gone, without=run.hidden).drop(run.hidden, strict=False)
-    return [frame[name] for name in frame.columns if name not in gone], quick_rows(frame)
+    frame = read_table(source, text=run.used, without=run.hidden).drop(run.hidden, strict=False)
+    return [frame[name] for name in frame.columns if name not in run.used], quick_rows(frame)
 
 
 def choose_format(source: TableLike, format: str | None, kind: str | None = None) -> Format | None:

@@ -179,7 +179,7 @@ def _read_exactly(
             if not fields and len(header) > 1:
                 continue
             row += 1
-            if len(fields) != len(header) and not (not fields and len(header) == 1):
+            if fields and len(fields) != len(header):
                 problem = f"has {len(fields)} fields where the header has {len(header)}"
                 raise file.error(problem, "put quotes around text with the separator", row=row)
             batch.append([field or None for field in fields] or [None])

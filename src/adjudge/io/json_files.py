@@ -51,9 +51,7 @@ def records_frame(rows: list[Record], name: str) -> pl.DataFrame:
     """A frame from Python objects, column by column, without losing a value."""
     if not rows:
         raise DataError(name, "has no rows", remedy=GIVE_ROWS)
-    names: dict[str, None] = {}
-    for row in rows:
-        names.update(dict.fromkeys(row))
+    names = dict.fromkeys(key for row in rows for key in row)
     return pl.DataFrame([column_series(key, [row.get(key) for row in rows], name) for key in names])
 
 

@@ -37,8 +37,9 @@ def read_labels(source: TableLike, *, columns: Mapping[str, str] | None = None) 
 
 def _once_per_rater(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     known = pl.col("rater").is_not_null() & pl.col("label").is_not_null()
-    again = known & ~pl.struct("id", "rater").is_first_distinct()
-    answers = pl.col("label").n_unique().over("id", "rater")
+    # A row without a label says nothing, neither the same nor another thing.
+    again = known & ~pl.struct("id", "rater", known.alias("known")).is_first_distinct()
+    answers = pl.col("label").drop_nulls().n_unique().over("id", "rater")
     torn = frame.select(again & (answers > 1)).to_series().arg_true()
     if len(torn):
         at = int(torn[0])

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 import polars as pl
 
 from adjudge.io.columns import Column, Layout
-from adjudge.io.refusals import refuse_duplicates
 from adjudge.io.streaming import check_rows
-from adjudge.io.tables import TableLike, source_name
+from adjudge.io.tables import TableLike
 from adjudge.records import Pair
 
 LABELS = ("A", "B", "tie")
@@ -36,10 +35,7 @@ def read_pairs(source: TableLike, *, columns: Mapping[str, str] | None = None) -
     >>> read_pairs(pairs)["id"][0]
     '1'
     """
-    frame = LAYOUT.read(source, columns)
-    name, remedy = source_name(source), "give every pair its own id"
-    refuse_duplicates(frame, ["id"], source=name, remedy=remedy)
-    return frame
+    return LAYOUT.read_by_id(source, columns)
 
 
 def iter_pairs(source: TableLike, *, columns: Mapping[str, str] | None = None) -> Iterator[Pair]:

@@ -108,6 +108,17 @@ class Row:
             raise self.error(f"{quote(value)} is not a number", column)
         return number
 
+    def number_choice(
+        self, column: str, value: Any, choices: Mapping[float, str], remedy: str
+    ) -> str | None:
+        """What a number out of that column means, of the few that are known; None without one."""
+        if value is None:
+            return None
+        number = self.number_in(column, value)
+        if number not in choices:
+            raise self.error(f"{quote(value)} is not known", column, remedy)
+        return choices[number]
+
 
 def _without_halves(value: Any) -> Any:
     """Half of a surrogate pair, which no file takes, becomes the mark of a lost character."""

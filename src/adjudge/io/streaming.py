@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -65,10 +66,12 @@ def _text(value: Any, row: int, column: Column, name: str) -> str | None:
         if isinstance(value, (dict, list)):
             problem, remedy = "holds a list or an object", "write it as text"
             raise DataError(name, problem, row=row, column=column.name, remedy=remedy)
-        whole = isinstance(value, float) and value.is_integer()
-        value = (
-            str(value).lower() if isinstance(value, bool) else str(int(value) if whole else value)
-        )
+        if isinstance(value, float) and not math.isfinite(value):
+            problem, remedy = f"{quote(value)} is no text", "leave it empty where it is missing"
+            raise DataError(name, problem, row=row, column=column.name, remedy=remedy)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        value = str(value).lower() if isinstance(value, bool) else str(value)
     if column.choices is not None and value not in column.choices:
         problem, remedy = f"{quote(value)} is not known", column.choice_remedy
         raise DataError(name, problem, row=row, column=column.name, remedy=remedy)

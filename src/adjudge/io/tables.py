@@ -225,12 +225,19 @@ def _as_plain_text(column: pl.Series) -> pl.Series:
 def as_text(values: pl.Series) -> pl.Series:
     """A column as text, whatever plain values it holds; lists and objects are refused.
 
-    >>> as_text(pl.Series("language", [1, None])).to_list()
-    ['1', None]
+    NaN is how pandas writes a missing value, and whole numbers with gaps come from it as floats:
+    7, not "7.0".
+
+    >>> as_text(pl.Series("year", [2025.0, float("nan")])).to_list()
+    ['2025', None]
     """
     if values.dtype.is_nested():
         remedy = "it holds lists or objects: name one of text or numbers"
         raise ArgumentError("column", values.name, remedy)
+    if values.dtype.is_float():
+        values = values.fill_nan(None)
+        if ((values == values.round()) & (values.abs() < 2**53)).all():
+            values = values.cast(pl.Int64)
     return values.cast(pl.String)
 
 

@@ -63,37 +63,27 @@ def _with_verdict(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     if "p_a" in here:
         return frame.with_columns(verdict=_from("p_a"))
     if {"verdict_fwd", "verdict_rev"} <= here:
-        return _both_orders(frame, "verdict_fwd", "verdict_rev")
+        return _both_orders(frame)
     if {"p_fwd", "p_rev"} <= here:
         both = frame.with_columns(verdict_fwd=_from("p_fwd"), verdict_rev=_from("p_rev"))
-        return _both_orders(both, "verdict_fwd", "verdict_rev")
+        return _both_orders(both)
     remedy = "give verdict or p_a, or verdict_fwd and verdict_rev"
     raise LAYOUT.missing(frame, "verdict", source, remedy)
 
 
 def _from(column: str) -> pl.Expr:
-    p = pl.col(column)
-    return (
-        pl.when(p > 0.5)
-        .then(pl.lit("A"))
-        .when(p < 0.5)
-        .then(pl.lit("B"))
-        .when(p == 0.5)
-        .then(pl.lit("tie"))
-    )
+    side = (pl.col(column) - 0.5).sign()
+    return side.replace_strict({1.0: "A", -1.0: "B", 0.0: "tie"}, return_dtype=pl.String)
 
 
-def _both_orders(frame: pl.DataFrame, forward: str, reverse: str) -> pl.DataFrame:
+def _both_orders(frame: pl.DataFrame) -> pl.DataFrame:
     # Row i becomes rows 2i and 2i+1: the orders of one pair stay neighbours.
-    rest = frame.drop(forward, reverse)
-    numbered = rest.with_row_index("_row")
+    numbered = frame.with_row_index("_row")
     halves = [
-        numbered.with_columns(
-            verdict=frame.get_column(column), order=pl.lit(order), _half=pl.lit(half)
-        )
-        for half, (column, order) in enumerate(((forward, "ab"), (reverse, "ba")))
+        numbered.with_columns(verdict=pl.col(column), order=pl.lit(order))
+        for column, order in (("verdict_fwd", "ab"), ("verdict_rev", "ba"))
     ]
-    return pl.concat(halves).sort("_row", "_half").drop("_row", "_half")
+    return pl.concat(halves).sort("_row", "order").drop("_row", "verdict_fwd", "verdict_rev")
 
 
 def _refuse_second(frame: pl.DataFrame, source: str) -> None:

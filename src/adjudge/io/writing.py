@@ -110,9 +110,7 @@ def row_writer(path: str | Path, *, schema: Schema) -> Iterator[RowWriter]:
 
 def rows_frame(rows: list[Row], *, schema: Schema) -> pl.DataFrame:
     """Rows as a frame, for callers who keep them in memory."""
-    columns: dict[str, None] = {}
-    for row in rows:
-        columns.update(dict.fromkeys(row))
+    columns = dict.fromkeys(name for row in rows for name in row)
     known = {name: dtype for name, dtype in schema.items() if name in columns}
     filled = [{name: row.get(name) for name in columns} for row in rows]
     return pl.DataFrame(filled, schema_overrides=known, infer_schema_length=None, strict=False)

@@ -4,7 +4,7 @@ from adjudge.rows.agreement import cohen_kappa
 from adjudge.rows.battles import Battles, prepare_battles
 from adjudge.rows.clusters import cluster_column, one_row_per_cluster
 from adjudge.rows.drift import drift_from_quantiles, score_drift
-from adjudge.rows.dropped import Kept, merge_dropped
+from adjudge.rows.dropped import Rows, merge_dropped
 from adjudge.rows.grades import Grades, prepare_grades
 from adjudge.rows.identity import Identity, match_judge
 from adjudge.rows.judgments import Judgments, prepare_judgments
@@ -18,8 +18,8 @@ __all__ = [
     "Grades",
     "Identity",
     "Judgments",
-    "Kept",
     "LabelJoin",
+    "Rows",
     "Scores",
     "Tournaments",
     "Verdicts",

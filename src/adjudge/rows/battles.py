@@ -16,10 +16,12 @@ from adjudge.rows.clusters import cluster_column, code_clusters
 from adjudge.rows.columns import refuse_options, text_column
 from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.identity import Identity, identities
-from adjudge.rows.outcomes import code_names, judge_scores, outcome_targets
+from adjudge.rows.outcomes import code_names, code_sorted, judge_scores, outcome_targets
 
 #: Where people's votes may be.
 _HUMAN = ("winner", "human_pref", "label")
+#: The fields of Battles with one value per battle.
+_COLUMNS = ("a", "b", "human", "verdict", "score", "other", "prompts", "group_codes")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,24 +72,9 @@ class Battles:
 
     def take(self, rows: BoolArray | IntArray) -> Battles:
         """The battles at `rows` (a mask or positions), among the same models."""
-
-        def of_floats(values: FloatArray | None) -> FloatArray | None:
-            return None if values is None else values[rows]
-
-        def of_codes(values: IntArray | None) -> IntArray | None:
-            return None if values is None else values[rows]
-
-        return replace(
-            self,
-            a=self.a[rows],
-            b=self.b[rows],
-            human=of_floats(self.human),
-            verdict=of_floats(self.verdict),
-            score=of_floats(self.score),
-            other=of_floats(self.other),
-            prompts=of_codes(self.prompts),
-            group_codes=of_codes(self.group_codes),
-        )
+        columns = {name: getattr(self, name) for name in _COLUMNS}
+        kept = {name: values[rows] for name, values in columns.items() if values is not None}
+        return replace(self, **kept)
 
 
 def prepare_battles(
@@ -112,17 +99,7 @@ def prepare_battles(
     (('x', 'y'), [0.5], None)
     """
     if isinstance(battles, Battles):
-        refuse_options(
-            "prepare_battles",
-            format=format,
-            baseline=baseline,
-            human=human,
-            verdict=verdict,
-            score=score,
-            cluster=None if cluster == "auto" else cluster,
-            by=by,
-            against=against,
-        )
+        refuse_options(prepare_battles, locals())
         return battles
     table = open_battles(battles, format, baseline=baseline, votes_required=False)
     return code_battles(
@@ -162,12 +139,8 @@ def code_battles(
         if side not in frame.columns:
             raise DataError("battles", "is missing", column=side, remedy="give model_a, model_b")
     other = None if against == "votes" else against
-    for option, named in (
-        ("human", human),
-        ("verdict", verdict),
-        ("score", score),
-        ("against", other),
-    ):
+    named_columns = {"human": human, "verdict": verdict, "score": score, "against": other}
+    for option, named in named_columns.items():
         if named is not None and named not in frame.columns:
             raise ArgumentError(option, named, "choose a column: " + ", ".join(frame.columns))
     names, a, b = code_names(frame["model_a"], frame["model_b"])
@@ -179,9 +152,12 @@ def code_battles(
         y = None
     if against == "votes" and y is None:
         raise ArgumentError("against", against, "give votes in the file, or a column of outcomes")
+    second = outcome_targets(frame[other], other) if other is not None else y if against else None
     said = judge_scores(frame, verdict=verdict, score=score, exclude=votes)
     column = cluster_column(frame, cluster)
-    groups, group_codes = (None, None) if by is None else _groups(text_column(frame, by, "by"))
+    groups = group_codes = None
+    if by is not None:
+        groups, group_codes = code_sorted(text_column(frame, by, "by"))
     coded = Battles(
         names=names,
         a=a,
@@ -189,7 +165,7 @@ def code_battles(
         human=y,
         verdict=said.verdict,
         score=said.score,
-        other=y if other is None and against else _targets(frame, other),
+        other=second,
         prompts=None if column is None else code_clusters(frame[column]),
         groups=groups,
         group_codes=group_codes,
@@ -207,14 +183,3 @@ def code_battles(
     )
     out = nameless | itself
     return coded.take(~out) if out.any() else coded
-
-
-def _targets(frame: pl.DataFrame, column: str | None) -> FloatArray | None:
-    return None if column is None else outcome_targets(frame[column], column)
-
-
-def _groups(values: pl.Series) -> tuple[tuple[str, ...], IntArray]:
-    """The sorted values, and the position of each row's own among them; -1 where it has none."""
-    levels = sorted(values.drop_nulls().unique().to_list())
-    position = {level: k for k, level in enumerate(levels)}
-    return tuple(levels), np.array([position.get(value, -1) for value in values], dtype=np.int64)

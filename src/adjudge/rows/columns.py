@@ -5,6 +5,9 @@ And what all `prepare_` functions do with rows that are prepared already.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from inspect import Parameter, signature
+
 import polars as pl
 
 from adjudge._validation import IntArray
@@ -14,11 +17,18 @@ from adjudge.io.tables import as_text
 _TRUTH = {"true": "1", "false": "0"}
 
 
-def refuse_options(function: str, **options: object) -> None:
-    """Refuse options that only the function which prepared these rows can still use."""
-    for option, value in options.items():
-        if value is not None:
-            raise ArgumentError(option, value, f"give it to {function}")
+def refuse_options(prepare: Callable[..., object], given: Mapping[str, object]) -> None:
+    """Refuse what only the call of `prepare` that made these rows could still use.
+
+    `given` are the arguments by name, as `locals()` has them at the start of the call. None and
+    switches name nothing in the rows.
+    """
+    for option, parameter in signature(prepare).parameters.items():
+        value = given[option]
+        if parameter.kind is not Parameter.KEYWORD_ONLY or value is None or isinstance(value, bool):
+            continue
+        if not (isinstance(value, str) and value == parameter.default):
+            raise ArgumentError(option, value, f"give it to {prepare.__name__}")
 
 
 def text_column(frame: pl.DataFrame, column: str, option: str) -> pl.Series:
@@ -37,11 +47,7 @@ def tidy(values: pl.Series, name: str, column: str) -> pl.Series:
     """
     if values.dtype.is_nested():
         raise DataError(name, "holds lists or objects", row=1, column=column)
-    if values.dtype.is_float():
-        values = values.fill_nan(None)
-        if (values == values.round()).all() and (values.abs() < 2**53).all():
-            values = values.cast(pl.Int64)
-    text = values.cast(pl.String).str.strip_chars()
+    text = as_text(values).str.strip_chars()
     lower = text.str.to_lowercase()
     if values.dtype == pl.Boolean or lower.drop_nulls().is_in(["true", "false"]).all():
         text = lower.replace(_TRUTH)
@@ -50,8 +56,7 @@ def tidy(values: pl.Series, name: str, column: str) -> pl.Series:
 
 def code_column(values: pl.Series) -> tuple[IntArray, tuple[str, ...]]:
     """Codes from 0 in order of first appearance, and the names they stand for."""
-    names = values.unique(maintain_order=True).alias("name")
-    known = pl.DataFrame([names, pl.Series("code", range(len(names)), dtype=pl.Int64)])
-    rows = values.alias("name").to_frame()
-    coded = rows.join(known, on="name", how="left", maintain_order="left")
-    return coded["code"].to_numpy(), tuple(names.to_list())
+    names = values.unique(maintain_order=True)
+    known = names.to_frame("name").with_row_index("code")
+    coded = values.to_frame("name").join(known, on="name", how="left", maintain_order="left")
+    return coded["code"].cast(pl.Int64).to_numpy(), tuple(names.to_list())

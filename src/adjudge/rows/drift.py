@@ -38,7 +38,6 @@ def score_drift(calibration: ArrayLike, new: ArrayLike, *, level: float = DRIFT_
     >>> import numpy as np
     >>> score_drift(np.linspace(0, 1, 200), np.linspace(0, 1, 150)).flagged
     False
-    >>> import numpy as np
     >>> score_drift(np.linspace(0, 1, 200), np.linspace(0.5, 1, 150)).flagged
     True
     """

@@ -9,10 +9,10 @@ import polars as pl
 
 
 @dataclass(frozen=True)
-class Kept:
+class Rows:
     """Rows, and how many were left out on the way here, by reason.
 
-    >>> rows = Kept(pl.DataFrame({"id": ["x", "y", "z"], "label": ["A", None, "tie"]}))
+    >>> rows = Rows(pl.DataFrame({"id": ["x", "y", "z"], "label": ["A", None, "tie"]}))
     >>> rows = rows.without(pl.col("label").is_null(), "no label")
     >>> rows.without(pl.col("label") == "tie", "human tie").dropped
     {'no label': 1, 'human tie': 1}
@@ -21,11 +21,11 @@ class Kept:
     frame: pl.DataFrame
     dropped: Mapping[str, int] = field(default_factory=dict)
 
-    def without(self, rows: pl.Expr, reason: str) -> Kept:
+    def without(self, rows: pl.Expr, reason: str) -> Rows:
         """Leave out the rows for which the expression is true (null is not)."""
         frame = self.frame.filter(~rows.fill_null(False))
         lost = self.frame.height - frame.height
-        return Kept(frame, merge_dropped(self.dropped, {reason: lost}))
+        return Rows(frame, merge_dropped(self.dropped, {reason: lost}))
 
 
 def merge_dropped(*parts: Mapping[str, int]) -> dict[str, int]:

@@ -11,16 +11,13 @@ from numpy.typing import ArrayLike
 
 from adjudge._validation import FloatArray, IntArray
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io.tables import TableLike, parse_table
+from adjudge.io.tables import TableLike, read_table, source_name
 from adjudge.rows.clusters import code_clusters
 from adjudge.rows.columns import code_column, refuse_options, tidy
-from adjudge.rows.dropped import Kept, merge_dropped
+from adjudge.rows.dropped import Rows, merge_dropped
 from adjudge.rows.labels import join_values
 from adjudge.rows.sampling import sampling_of
-from adjudge.rows.scales import Scale, against_the_rest, as_classes, as_numbers, scale_of
-
-#: An array that came with the table, as a column of it.
-_ARRAY = "__{}"
+from adjudge.rows.scales import Classes, Scale, against_the_rest, as_classes, as_numbers, scale_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,19 +75,7 @@ def prepare_grades(
     ('binary', [1.0, 0.0], {'no judge verdict': 1})
     """
     if isinstance(data, Grades):
-        refuse_options(
-            "prepare_grades",
-            judge=judge,
-            human=human,
-            labels=labels,
-            by=by,
-            cluster=cluster,
-            strata=strata,
-            sampling_probability=sampling_probability,
-            judge_column=None if judge_column == "judge" else judge_column,
-            human_column=None if human_column == "human" else human_column,
-            positive=positive,
-        )
+        refuse_options(prepare_grades, locals())
         return data
     frame, name = _table(data, judge, human, judge_column, human_column)
     if not needs_labels and human_column not in frame.columns:
@@ -103,38 +88,45 @@ def prepare_grades(
     frame, columns = _with_arrays(
         frame, by=by, cluster=cluster, strata=strata, sampling_probability=sampling_probability
     )
-    chance = columns.pop("sampling_probability", "sampling_probability")
     _require(frame, name, {"judge-column": judge_column, "human-column": human_column, **columns})
+    chance = columns.pop("sampling_probability", "sampling_probability")
     labelled = tidy(frame[human_column], name, human_column)
     drawn = sampling_of(frame, labelled, name, probability=chance)
     frame = frame.with_columns(
         drawn.labels.alias("__label"), drawn.probability.alias("__chance")
     ).with_row_index("__row")
-    rows = _complete(Kept(frame, lost), name, {"verdict": judge_column, **columns})
+    rows = _complete(Rows(frame, lost), name, {"verdict": judge_column, **columns})
     kept = rows.frame
     verdict, label = kept["__verdict"], kept["__label"]
     if positive is not None:
         verdict, label = against_the_rest(verdict, label, positive, name, judge_column)
     scale = scale_of(verdict, label, name, judge_column, kept["__row"].to_numpy())
-    classes = None
+    chances = as_numbers(kept["__chance"])
+    nothing = np.empty(0, dtype=np.int64)
+    classes, said, known = Classes((), nothing, nothing), np.empty(0), np.empty(0)
     if scale == "classes":
-        _refuse_plan(kept["__chance"], label, name)
+        if (kept["__chance"].is_not_null() & label.is_not_null()).any():
+            raise DataError(
+                name,
+                "labels picked by plan are for verdicts of 0 and 1",
+                column="sampling_probability",
+                remedy="name the class that counts as 1: --positive NAME (positive=)",
+            )
         classes = as_classes(verdict, label, name, judge_column)
+    else:
+        said, known = as_numbers(verdict), as_numbers(label)
     groups, group_names = code_column(kept["__by"]) if "by" in columns else (None, ())
     layers, layer_names = code_column(kept["__strata"]) if "strata" in columns else (None, ())
-    nothing = np.empty(0, dtype=np.int64)
     return Grades(
         frame=kept.select(own),
         name=name,
         scale=scale,
-        judge=np.empty(0) if classes else as_numbers(verdict),
-        human=np.empty(0) if classes else as_numbers(label),
-        sampling_probability=None
-        if kept["__chance"].null_count() == kept.height
-        else as_numbers(kept["__chance"]),
-        verdicts=classes.verdicts if classes else nothing,
-        labels=classes.labels if classes else nothing,
-        names=classes.names if classes else (),
+        judge=said,
+        human=known,
+        sampling_probability=None if np.isnan(chances).all() else chances,
+        verdicts=classes.verdicts,
+        labels=classes.labels,
+        names=classes.names,
         by="by" if "by" in columns and not isinstance(by, str) else columns.get("by"),
         groups=groups,
         group_names=group_names,
@@ -155,15 +147,11 @@ def _table(
     if data is not None:
         if judge is not None or human is not None:
             raise ArgumentError("judge", "an array", "give a table or arrays, not both")
-        table = parse_table(data)
-        return table.frame, table.name
+        return read_table(data, text=("id",)), source_name(data)
     if judge is None or human is None:
         raise ArgumentError("judge, human", None, "give both arrays, or a table")
-    first = _series(judge_column, judge)
-    second = _series(human_column, human)
-    if len(first) != len(second):
-        raise _other_length(human_column, second, len(first))
-    return pl.DataFrame([first, second]), "<arrays>"
+    frame = pl.DataFrame([_series(judge_column, judge)])
+    return _add_array(frame, human_column, human, human_column), "<arrays>"
 
 
 def _with_arrays(
@@ -175,21 +163,26 @@ def _with_arrays(
         if isinstance(value, str):
             columns[option] = value
         elif value is not None:
-            series = _series(_ARRAY.format(option), value)
-            if len(series) != frame.height:
-                raise _other_length(option, series, frame.height)
-            columns[option] = series.name
-            frame = frame.with_columns(series)
+            columns[option] = f"__{option}"
+            frame = _add_array(frame, columns[option], value, option)
     return frame, columns
 
 
-def _complete(rows: Kept, name: str, columns: Mapping[str, str]) -> Kept:
+def _add_array(frame: pl.DataFrame, column: str, values: ArrayLike, option: str) -> pl.DataFrame:
+    series = _series(column, values)
+    if len(series) != frame.height:
+        remedy = f"give one value for each of the {frame.height} rows"
+        raise ArgumentError(option, len(series), remedy)
+    return frame.with_columns(series)
+
+
+def _complete(rows: Rows, name: str, columns: Mapping[str, str]) -> Rows:
     """Rows with a verdict, a group and a stratum; each of `columns` tidied, under `__` its role."""
     frame = rows.frame.with_columns(
         tidy(rows.frame[column], name, column).alias(f"__{role}")
         for role, column in columns.items()
     )
-    rows = Kept(frame, rows.dropped)
+    rows = Rows(frame, rows.dropped)
     for role in ("by", "strata"):
         if role in columns:
             out = pl.col("__verdict").is_not_null() & pl.col(f"__{role}").is_null()
@@ -204,10 +197,6 @@ def _series(name: str, values: ArrayLike) -> pl.Series:
     return pl.Series(name, np.asarray(values, dtype=object).tolist(), strict=False)
 
 
-def _other_length(option: str, values: pl.Series, rows: int) -> ArgumentError:
-    return ArgumentError(option, len(values), f"give one value for each of the {rows} rows")
-
-
 def _require(frame: pl.DataFrame, name: str, columns: Mapping[str, str]) -> None:
     for option, column in columns.items():
         if column not in frame.columns:
@@ -219,13 +208,3 @@ def _require(frame: pl.DataFrame, name: str, columns: Mapping[str, str]) -> None
                 remedy=f"name another with --{option} ({option.replace('-', '_')}=); "
                 f"columns here: {listed[:300]}",
             )
-
-
-def _refuse_plan(chance: pl.Series, label: pl.Series, name: str) -> None:
-    if (chance.is_not_null() & label.is_not_null()).any():
-        raise DataError(
-            name,
-            "labels picked by plan are for verdicts of 0 and 1",
-            column="sampling_probability",
-            remedy="name the class that counts as 1: --positive NAME (positive=)",
-        )

@@ -14,7 +14,7 @@ from adjudge.io.tables import TableLike, source_name
 from adjudge.records import MEASURED
 from adjudge.rows.clusters import cluster_column
 from adjudge.rows.columns import refuse_options, text_column
-from adjudge.rows.dropped import Kept, merge_dropped
+from adjudge.rows.dropped import Rows, merge_dropped
 from adjudge.rows.labels import join_labels
 from adjudge.rows.sampling import without_doubt
 
@@ -65,7 +65,7 @@ def prepare_judgments(
     ('1', 'unnamed', 'A', 'A')
     """
     if isinstance(judgments, Judgments):
-        refuse_options("prepare_judgments", labels=labels, judge=judge, protocol=protocol)
+        refuse_options(prepare_judgments, locals())
         return judgments
     opened = open_judgments(judgments)
     frame, dropped = opened.frame, opened.dropped
@@ -116,7 +116,7 @@ def read_labelled(
             column="label",
             remedy="add a label column (A, B or tie), or give a labels file with --labels",
         )
-    rows = without_doubt(Kept(frame, given.dropped), given.name)
+    rows = without_doubt(Rows(frame, given.dropped), given.name)
     rows = measured(rows.without(pl.col("label").is_null(), "no label"))
     if ties == "drop":
         rows = rows.without(pl.col("label") == "tie", "human tie")
@@ -145,11 +145,11 @@ def read_new(
 ) -> NewRows:
     """The rows that select decides on."""
     given = prepare_judgments(judgments, judge=judge, protocol=protocol)
-    usable = measured(Kept(given.frame))
+    usable = measured(Rows(given.frame))
     return NewRows(given.frame, usable.frame, given.dropped, usable.dropped)
 
 
-def measured(rows: Kept) -> Kept:
+def measured(rows: Rows) -> Rows:
     """Rows that have a number; the others counted by status."""
     for status in rows.frame.get_column("status").unique().sort().to_list():
         if status not in MEASURED:

@@ -15,6 +15,7 @@ import polars as pl
 from adjudge._validation import one_of
 from adjudge.errors import DataError
 from adjudge.io import open_labels
+from adjudge.io.refusals import refuse_where
 from adjudge.io.tables import FRAME_NAME, TableLike, as_text, read_table, source_name
 from adjudge.rows.columns import tidy
 from adjudge.rows.dropped import merge_dropped
@@ -95,7 +96,7 @@ def join_values(frame: pl.DataFrame, labels: TableLike, *, column: str) -> Label
     [None, '0']
     """
     name = source_name(labels)
-    table = read_table(labels)
+    table = read_table(labels, text=("id",))
     theirs = next((c for c in (column, "human", "label") if c in table.columns), None)
     if "id" not in table.columns or theirs is None:
         absent = column if theirs is None and "id" in table.columns else "id"
@@ -107,8 +108,6 @@ def join_values(frame: pl.DataFrame, labels: TableLike, *, column: str) -> Label
     )
     _refuse_second(given, name)
     given = given.filter(pl.col("label").is_not_null())
-    if column in frame.columns:
-        frame = frame.with_columns(tidy(frame[column], FRAME_NAME, column))
     return _join(frame, given, column=column, name=name)
 
 
@@ -137,10 +136,8 @@ def _join(
     given = given.with_columns(tidy(given[c], name, c) for c in brought)
     rows = rows.with_columns(
         tidy(rows[c], FRAME_NAME, c) if c in rows.columns else pl.lit(None, pl.String).alias(c)
-        for c in brought
+        for c in (column, *brought)
     )
-    if column not in rows.columns:
-        rows = rows.with_columns(pl.lit(None, pl.String).alias(column))
     new = {c: f"__{c}" for c in ("label", *brought)}
     rows = rows.join(given.rename(new), on="id", how="left", maintain_order="left")
     from_file = pl.col("__label").is_not_null()
@@ -178,28 +175,22 @@ def _majority(given: pl.DataFrame) -> pl.DataFrame:
         ),
         raters=pl.col("votes").sum().cast(pl.Int64),
     )
-    each = [pl.col("label").alias("labels")]
-    if "sampled_by" in given.columns:
-        doubt = (pl.col("sampled_by") == "doubt").fill_null(False)
-        how = pl.when(doubt.any()).then(pl.lit("doubt")).otherwise(_first("sampled_by"))
-        each.append(how.alias("sampled_by"))
-    if "sampling_probability" in given.columns:
-        each.append(_first("sampling_probability"))
-    return top.join(given.group_by("id", maintain_order=True).agg(each), on="id", how="left")
-
-
-def _first(column: str) -> pl.Expr:
-    return pl.col(column).drop_nulls().first()
+    brought = {c: pl.col(c).drop_nulls().first() for c in _SAMPLING if c in given.columns}
+    if "sampled_by" in brought:
+        doubt = (pl.col("sampled_by") == "doubt").any()
+        how = pl.when(doubt).then(pl.lit("doubt")).otherwise(brought["sampled_by"])
+        brought["sampled_by"] = how
+    each = given.group_by("id", maintain_order=True).agg(labels="label", **brought)
+    return top.join(each, on="id", how="left")
 
 
 def _refuse_second(given: pl.DataFrame, name: str) -> None:
-    labels = given.with_row_index("__row").filter(pl.col("label").is_not_null())
-    again = labels.filter(~pl.col("id").is_first_distinct())
-    if again.height:
-        raise DataError(
-            name,
-            f"{again['id'][0]!r} has more than one label",
-            row=again["__row"][0] + 1,
-            column="id",
-            remedy="keep one label per id",
-        )
+    labelled = pl.col("label").is_not_null()
+    refuse_where(
+        given,
+        labelled & ~pl.struct("id", labelled.alias("labelled")).is_first_distinct(),
+        "{} has more than one label",
+        source=name,
+        column="id",
+        remedy="keep one label per id",
+    )

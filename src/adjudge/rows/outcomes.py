@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from adjudge._text import count
 from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.errors import ArgumentError
 from adjudge.io.tables import as_text
@@ -31,7 +32,7 @@ OUTCOMES: Mapping[str, float] = {
     "tie (bothbad)": 0.5,
     "both_bad": 0.5,
 }
-#: Probabilities nearer to 0 or 1 than this are moved there: their log-odds would be infinite.
+#: Probabilities nearer to 0 or 1 than this are clipped: their log-odds would be infinite.
 CLOSEST = 1e-6
 #: The usual names of the judge's verdict.
 VERDICTS = ("verdict", "judge_pref", "judge_winner", "judge_verdict")
@@ -44,34 +45,32 @@ def code_names(
     n = len(model_a)
     if n != len(model_b):
         raise ArgumentError("model_b", f"{len(model_b)} rows", f"give {n}, as model_a has")
-    words, at = _dictionary(pl.concat([as_text(model_a), as_text(model_b).rename(model_a.name)]))
+    both = pl.concat([as_text(model_a), as_text(model_b).rename(model_a.name)])
+    names, codes = code_sorted(both)
+    return names, codes[:n], codes[n:]
+
+
+def code_sorted(text: pl.Series) -> tuple[tuple[str, ...], IntArray]:
+    """The distinct texts, sorted, and each row's position among them; -1 where it is missing."""
+    words, at = _dictionary(text)
     order = sorted(range(len(words)), key=words.__getitem__)
-    position = np.empty(len(words) + 1, dtype=np.int64)
+    position = np.full(len(words) + 1, -1, dtype=np.int64)
     position[order] = np.arange(len(words))
-    position[-1] = -1
-    coded = position[at]
-    return tuple(words[k] for k in order), coded[:n], coded[n:]
+    return tuple(words[k] for k in order), position[at]
 
 
 def _dictionary(text: pl.Series) -> tuple[list[str], IntArray]:
     """The distinct texts, and for every row the position of its own; -1 where it is missing."""
-    physical = text.cast(pl.Categorical).to_physical()
-    missing = physical.null_count()
-    if missing == len(physical):
-        return [], np.full(len(physical), -1, dtype=np.int64)
-    codes = physical.drop_nulls().to_numpy() if missing else physical.to_numpy()
-    # Polars numbers categories across the process, so codes have gaps and may be large.
-    last = np.full(int(codes.max()) + 1, -1, dtype=np.int64)
-    last[codes] = np.flatnonzero(text.is_not_null().to_numpy()) if missing else np.arange(len(text))
+    codes = text.cast(pl.Categorical).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+    # Polars numbers categories across the process, so codes have gaps and may be large. Missing
+    # texts have the code -1, so that the last place below is theirs.
+    last = np.full(int(codes.max(initial=-1)) + 2, -1, dtype=np.int64)
+    last[codes] = np.arange(len(text))
+    last[-1] = -1
     seen = np.flatnonzero(last >= 0)
     position = np.full(len(last), -1, dtype=np.int64)
     position[seen] = np.arange(len(seen))
-    words: list[str] = text.gather(last[seen]).to_list()
-    if not missing:
-        return words, position[codes]
-    at = np.full(len(text), -1, dtype=np.int64)
-    at[text.is_not_null().to_numpy()] = position[codes]
-    return words, at
+    return text.gather(last[seen]).to_list(), position[codes]
 
 
 def outcome_targets(outcome: pl.Series, column: str) -> FloatArray:
@@ -132,8 +131,9 @@ def judge_scores(
         s, flipped, clipped = _log_odds(frame)
         source = "log-odds of p_a"
         if clipped:
-            warnings = (f"{clipped:,} probabilities nearer than 1e-6 to 0 or 1 were moved there",)
-        if v is None and flipped is not None:
+            many = count(clipped, "probability", "probabilities")
+            warnings = (f"{many} nearer than 1e-6 to 0 or 1, clipped to that distance",)
+        if v is None:
             # An order flip is no preference (appendix A).
             v = np.where(np.isfinite(s), np.where(flipped, 0.5, np.sign(s) / 2 + 0.5), np.nan)
     if s is None and v is not None:
@@ -156,15 +156,17 @@ def _numbers(frame: pl.DataFrame, column: str) -> FloatArray:
     return np.asarray(floats, dtype=np.float64)
 
 
-def _log_odds(frame: pl.DataFrame) -> tuple[FloatArray, BoolArray | None, int]:
-    """ln(p / (1 - p)), which battles flipped with the order, and how many p were moved."""
-    flipped: BoolArray | None = None
-    if {"p_fwd", "p_rev"} <= set(frame.columns):
-        forward, reverse = _numbers(frame, "p_fwd"), _numbers(frame, "p_rev")
-        flipped = np.asarray((forward - 0.5) * (reverse - 0.5) < 0)
-        p = (forward + reverse) / 2
-    else:
-        p = _numbers(frame, "p_a")
+def _log_odds(frame: pl.DataFrame) -> tuple[FloatArray, BoolArray, int]:
+    """ln(p / (1 - p)), which battles flipped with the order, and how many p were clipped."""
+    empty = np.full(frame.height, np.nan)
+    forward, reverse, given = (
+        _numbers(frame, column) if column in frame.columns else empty
+        for column in ("p_fwd", "p_rev", "p_a")
+    )
+    mean = (forward + reverse) / 2
+    # A protocol without orders leaves p_a alone, perhaps next to empty columns for the orders.
+    p = np.where(np.isfinite(mean), mean, given)
+    flipped = (forward - 0.5) * (reverse - 0.5) < 0
     known = p[np.isfinite(p)]
     if np.any((known < 0) | (known > 1)):
         raise ArgumentError("p_a", "outside [0, 1]", "give probabilities")

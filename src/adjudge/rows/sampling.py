@@ -10,13 +10,14 @@ from dataclasses import dataclass
 import polars as pl
 
 from adjudge.errors import DataError
+from adjudge.io.refusals import refuse_values
 from adjudge.rows.columns import tidy
-from adjudge.rows.dropped import Kept, merge_dropped
+from adjudge.rows.dropped import Rows, merge_dropped
 
 SAMPLED_BY = ("random", "plan", "doubt")
 
 
-def without_doubt(rows: Kept, name: str) -> Kept:
+def without_doubt(rows: Rows, name: str) -> Rows:
     """For calibration: rows whose label was not sampled by doubt, the others counted.
 
     Labels sampled by doubt are of pairs that are hard for a judge, not of the pairs it will meet.
@@ -64,27 +65,20 @@ def sampling_of(
     how = tidy(frame.get_column("sampled_by"), name, "sampled_by")
     known = labels.is_not_null()
     strange = known & how.is_not_null() & ~how.is_in(SAMPLED_BY)
-    if strange.any():
-        at = int(strange.arg_true()[0])
-        raise DataError(
-            name,
-            f"{how[at]!r} is not known",
-            row=at + 1,
-            column="sampled_by",
-            remedy="use " + ", ".join(SAMPLED_BY),
-        )
+    refuse_values(
+        how, strange, "{} is not known", source=name, remedy="use " + ", ".join(SAMPLED_BY)
+    )
     doubt = known & (how == "doubt").fill_null(False)
     usable = pl.select(pl.when(~doubt).then(labels)).to_series().alias(labels.name)
     planned = usable.is_not_null() & (how == "plan").fill_null(False)
-    lacking = planned & chance.is_null()
-    if lacking.any():
-        raise DataError(
-            name,
-            "is empty for a row picked by plan",
-            row=int(lacking.arg_true()[0]) + 1,
-            column="sampling_probability",
-            remedy="keep the column that plan --write-ids wrote",
-        )
+    remedy = "keep the column that plan --write-ids wrote"
+    refuse_values(
+        chance,
+        planned & chance.is_null(),
+        "is empty for a row picked by plan",
+        source=name,
+        remedy=remedy,
+    )
     return Sampling(
         usable,
         pl.select(pl.when(planned).then(chance)).to_series(),
@@ -97,17 +91,11 @@ def sampling_of(
 def _probabilities(frame: pl.DataFrame, name: str, column: str) -> pl.Series:
     """The column as numbers above 0 and at most 1, null where empty or absent."""
     if column not in frame.columns:
-        return pl.Series("sampling_probability", [None] * frame.height, dtype=pl.Float64)
-    text = tidy(frame.get_column(column), name, column)
+        return pl.Series(column, [None] * frame.height, dtype=pl.Float64)
+    # An array that was given is a column of the table whose name starts with two underscores.
+    text = tidy(frame.get_column(column), name, column.removeprefix("__"))
     chance = text.cast(pl.Float64, strict=False)
     bad = text.is_not_null() & (chance.is_null() | (chance <= 0) | (chance > 1))
-    if bad.any():
-        at = int(bad.arg_true()[0])
-        raise DataError(
-            name,
-            f"{text[at]!r} is not a probability",
-            row=at + 1,
-            column="sampling_probability",
-            remedy="give a number above 0 and at most 1, or nothing",
-        )
+    remedy = "give a number above 0 and at most 1, or nothing"
+    refuse_values(text, bad, "{} is not a probability", source=name, remedy=remedy)
     return chance

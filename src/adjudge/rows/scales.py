@@ -9,6 +9,7 @@ import polars as pl
 
 from adjudge._validation import FloatArray, IntArray
 from adjudge.errors import ArgumentError, DataError
+from adjudge.rows.outcomes import code_names
 
 Scale = Literal["binary", "probability", "classes"]
 MOST_CLASSES = 12
@@ -54,8 +55,8 @@ def as_numbers(values: pl.Series) -> FloatArray:
 
 def as_classes(verdict: pl.Series, label: pl.Series, name: str, column: str) -> Classes:
     """Both columns as codes of their sorted values."""
-    said, known = _same_words(verdict, label, name, column)
-    names = sorted(said | known)
+    _refuse_other_words(verdict, label, name, column)
+    names, verdicts, labels = code_names(verdict, label)
     if len(names) > MOST_CLASSES:
         raise DataError(
             name,
@@ -63,12 +64,7 @@ def as_classes(verdict: pl.Series, label: pl.Series, name: str, column: str) -> 
             column=column,
             remedy=f"give at most {MOST_CLASSES} classes; is this the right column?",
         )
-    code: dict[str | None, int] = {None: -1, **{value: i for i, value in enumerate(names)}}
-    verdicts, labels = (
-        np.array([code[value] for value in values.to_list()], dtype=np.int64)
-        for values in (verdict, label)
-    )
-    return Classes(tuple(names), verdicts, labels)
+    return Classes(names, verdicts, labels)
 
 
 def against_the_rest(
@@ -78,13 +74,13 @@ def against_the_rest(
 
     They are the probability of `positive`, as p_a is that of label A.
     """
-    said, known = (set(s.drop_nulls().unique().to_list()) for s in (verdict, label))
+    said, known = _words(verdict), _words(label)
     if positive not in said | known:
         raise ArgumentError("positive", positive, f"choose one of {_some(said | known)}")
     ones = [(s == positive).cast(pl.Int64).cast(pl.String).alias(s.name) for s in (verdict, label)]
     if positive in known and not said & known and _are_shares(verdict):
         return verdict, ones[1]
-    _same_words(verdict, label, name, column)
+    _refuse_other_words(verdict, label, name, column)
     return ones[0], ones[1]
 
 
@@ -94,11 +90,13 @@ def _are_shares(values: pl.Series) -> bool:
     return numbers.null_count() == values.null_count() and bool(numbers.is_between(0, 1).all())
 
 
-def _same_words(
-    verdict: pl.Series, label: pl.Series, name: str, column: str
-) -> tuple[set[str], set[str]]:
-    """The values of both; refused where none is common, as with yes and no against 1 and 0."""
-    said, known = (set(s.drop_nulls().unique().to_list()) for s in (verdict, label))
+def _words(values: pl.Series) -> set[str]:
+    return set(values.drop_nulls().unique().to_list())
+
+
+def _refuse_other_words(verdict: pl.Series, label: pl.Series, name: str, column: str) -> None:
+    """Refuse verdicts and labels without a common value, as with yes and no against 1 and 0."""
+    said, known = _words(verdict), _words(label)
     if min(len(said), len(known)) > 1 and not said & known:
         remedy = "write verdicts and labels in the same words"
         if _are_shares(verdict):
@@ -111,7 +109,6 @@ def _same_words(
             column=column,
             remedy=remedy,
         )
-    return said, known
 
 
 def _some(values: set[str]) -> str:

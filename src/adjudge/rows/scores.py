@@ -13,7 +13,7 @@ from adjudge.errors import DataError
 from adjudge.io import read_scores
 from adjudge.io.tables import TableLike, source_name
 from adjudge.rows.columns import refuse_options
-from adjudge.rows.dropped import Kept
+from adjudge.rows.dropped import Rows
 from adjudge.rows.identity import judge_names
 
 
@@ -40,7 +40,7 @@ def prepare_scores(
     [[5.0]]
     """
     if isinstance(source, Scores):
-        refuse_options("prepare_scores", raters=raters, columns=columns)
+        refuse_options(prepare_scores, locals())
         return source
     name = source_name(source)
     frame = judge_names(read_scores(source, raters=raters, columns=columns))
@@ -51,10 +51,10 @@ def prepare_scores(
     return Scores(frame=frame, name=name)
 
 
-def scored_by_both(scores: Scores) -> Kept:
+def scored_by_both(scores: Scores) -> Rows:
     """Rows with a judge score and a human score, and how many have not."""
     rows = (
-        Kept(scores.frame)
+        Rows(scores.frame)
         .without(pl.col("judge_score").is_null(), "no judge score")
         .without(pl.col("human_scores").is_null(), "no human score")
     )

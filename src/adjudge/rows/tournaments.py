@@ -18,11 +18,11 @@ from adjudge.io.tables import TableLike, source_name
 from adjudge.rows.columns import refuse_options
 from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.identity import judge_names
+from adjudge.rows.verdicts import LABEL_VALUES
 
 Combine = Literal["mean", "unanimous"]
 #: Means of thirds and fifths that ought to be one half may miss it by a rounding error.
 _EVEN = 1e-9
-_VERDICTS = {"A": 1.0, "B": 0.0, "tie": 0.5}
 
 
 @dataclass(frozen=True)
@@ -86,9 +86,7 @@ def prepare_tournaments(
     (('x', 'y', 'z'), [1], [1])
     """
     if isinstance(source, TournamentRows):
-        refuse_options(
-            "prepare_tournaments", columns=columns, combine=None if combine == "mean" else combine
-        )
+        refuse_options(prepare_tournaments, locals())
         return source
     frame = judge_names(read_tournaments(source, columns=columns))
     answers = [name for name in ("verdict", "p_a") if name in frame.columns]
@@ -117,16 +115,13 @@ def build_tournaments(frame: pl.DataFrame, *, combine: Combine = "mean") -> list
     keys = ["judge", "criterion", "doc_id", "low", "high"]
     answered = rows.filter(pl.col("value").is_not_null())
     per_order = answered.group_by([*keys, "order"]).agg(
-        pl.col("value").mean().alias("share"),
-        (pl.col("value") > 0.5).all().alias("all_won"),
-        (pl.col("value") < 0.5).all().alias("all_lost"),
-        pl.len().alias("asked"),
+        share=pl.col("value").mean(),
+        all_won=(pl.col("value") > 0.5).all(),
+        all_lost=(pl.col("value") < 0.5).all(),
+        asked=pl.len(),
     )
     edges = per_order.group_by(keys).agg(
-        pl.col("share").mean(),
-        pl.col("all_won").all(),
-        pl.col("all_lost").all(),
-        pl.col("asked").sum(),
+        pl.col("share").mean(), pl.col("all_won", "all_lost").all(), pl.col("asked").sum()
     )
     return list(_grouped(rows, edges, unanimous=combine == "unanimous"))
 
@@ -134,7 +129,7 @@ def build_tournaments(frame: pl.DataFrame, *, combine: Combine = "mean") -> list
 def _oriented(frame: pl.DataFrame) -> pl.DataFrame:
     """Rows with `value`, the answer about the model whose name sorts first."""
     answers = [pl.col("p_a")] if "p_a" in frame.columns else []
-    named = pl.col("verdict").replace_strict(_VERDICTS, default=None, return_dtype=pl.Float64)
+    named = pl.col("verdict").replace_strict(LABEL_VALUES, default=None, return_dtype=pl.Float64)
     order = pl.col("order").fill_null("ab") if "order" in frame.columns else pl.lit("ab")
     swapped = pl.col("model_a") > pl.col("model_b")
     value = pl.coalesce(*answers, named)
@@ -143,10 +138,10 @@ def _oriented(frame: pl.DataFrame) -> pl.DataFrame:
         "judge",
         "criterion",
         "doc_id",
-        pl.min_horizontal("model_a", "model_b").alias("low"),
-        pl.max_horizontal("model_a", "model_b").alias("high"),
-        pl.when(swapped).then(1 - value).otherwise(value).alias("value"),
-        pl.when(swapped).then(turned).otherwise(order).alias("order"),
+        low=pl.min_horizontal("model_a", "model_b"),
+        high=pl.max_horizontal("model_a", "model_b"),
+        value=pl.when(swapped).then(1 - value).otherwise(value),
+        order=pl.when(swapped).then(turned).otherwise(order),
     )
 
 
@@ -156,27 +151,22 @@ def _grouped(rows: pl.DataFrame, edges: pl.DataFrame, *, unanimous: bool) -> Ite
         rows.partition_by(["judge", "criterion"], as_dict=True).items(),
         key=lambda pair: tuple("" if part is None else str(part) for part in pair[0]),
     ):
-        documents = asked["doc_id"].unique(maintain_order=True).to_list()
-        models = sorted(set(asked["low"].unique()) | set(asked["high"].unique()))
-        named = pl.DataFrame({"model": models, "model_at": range(len(models))})
-        numbered = pl.DataFrame({"doc_id": documents, "document_at": range(len(documents))})
+        # In order of first appearance; unanswered edges count as well.
         entrants = (
-            pl.concat(
-                [
-                    asked.select("doc_id", pl.col("low").alias("model")),
-                    asked.select("doc_id", pl.col("high").alias("model")),
-                ]
-            )
-            .group_by("doc_id")
-            .agg(pl.col("model").n_unique().alias("entrants"))
+            asked.select("doc_id", model=pl.concat_list("low", "high"))
+            .explode("model")
+            .group_by("doc_id", maintain_order=True)
+            .agg(pl.col("model").n_unique())
         )
-        counted = numbered.join(entrants, on="doc_id", maintain_order="left")["entrants"]
+        documents = entrants["doc_id"].to_list()
+        models = sorted(set(asked["low"]) | set(asked["high"]))
         played = (
             by_group.get(key, edges.clear())
-            .join(numbered, on="doc_id")
-            .join(named.rename({"model": "low", "model_at": "i"}), on="low")
-            .join(named.rename({"model": "high", "model_at": "j"}), on="high")
-            .sort("document_at", "i", "j")
+            .with_columns(
+                pl.col(column).replace_strict(names, range(len(names)), return_dtype=pl.Int64)
+                for column, names in (("doc_id", documents), ("low", models), ("high", models))
+            )
+            .sort("doc_id", "low", "high")
         )
         share = played["share"].to_numpy().astype(np.float64)
         if unanimous:
@@ -188,11 +178,11 @@ def _grouped(rows: pl.DataFrame, edges: pl.DataFrame, *, unanimous: bool) -> Ite
             criterion=None if key[1] is None else str(key[1]),
             documents=tuple(documents),
             models=tuple(models),
-            document=played["document_at"].to_numpy().astype(np.int64),
-            first=played["i"].to_numpy().astype(np.int64),
-            second=played["j"].to_numpy().astype(np.int64),
+            document=played["doc_id"].to_numpy(),
+            first=played["low"].to_numpy(),
+            second=played["high"].to_numpy(),
             win_share=share,
             asked=played["asked"].to_numpy().astype(np.int64),
             winner=winner.astype(np.int64),
-            entrants=counted.to_numpy().astype(np.int64),
+            entrants=entrants["model"].to_numpy().astype(np.int64),
         )

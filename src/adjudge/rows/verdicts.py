@@ -8,13 +8,9 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import (
-    kinds_of,
-    open_battles,
-    read_judgments,
-    read_pairs,
-    sniff,
-)
+from adjudge.io import kinds_of, open_battles, read_judgments, read_pairs, refuse_values, sniff
+from adjudge.io.columns import Column, check_columns
+from adjudge.io.judgments import LAYOUT
 from adjudge.io.tables import Table, TableLike, as_text, parse_table
 from adjudge.rows.clusters import cluster_column, code_clusters
 from adjudge.rows.columns import refuse_options
@@ -27,9 +23,9 @@ from adjudge.rows.outcomes import VERDICTS
 LABEL_VALUES = {"A": 1.0, "B": 0.0, "tie": 0.5}
 #: How battles spell them.
 _WINNERS = {"model_a": "A", "model_b": "B", "tie (bothbad)": "tie"}
+_BOTH_ORDERS = {"verdict_fwd", "verdict_rev"}
+_SCORES = [Column(name=side, type="number") for side in ("score_a", "score_b")]
 _FROM_PAIRS = ("response_a", "response_b", "model_a", "model_b", "label", "prompt_id")
-
-
 #: The column of cluster codes in prepared rows.
 CLUSTER = "__cluster"
 
@@ -68,14 +64,7 @@ def prepare_verdicts(
     (('1', 1.0, 0.0), False, 'id')
     """
     if isinstance(source, Verdicts):
-        refuse_options(
-            "prepare_verdicts",
-            pairs=pairs,
-            labels=labels,
-            columns=columns,
-            judge=judge,
-            cluster=None if cluster == "auto" else cluster,
-        )
+        refuse_options(prepare_verdicts, locals())
         return source
     wanted = dict(columns or {})
     table = _read(source, wanted)
@@ -85,15 +74,13 @@ def prepare_verdicts(
         table = replace(table, frame=table.frame.with_columns(judge=pl.lit(judge)))
     here = set(table.frame.columns) | set(wanted)
     graded = "p_a" in here or {"p_fwd", "p_rev"} <= here
-    if graded and "id" in here:
-        frame = read_judgments(table, columns=columns)
-    else:
-        rows = _renamed(table.frame, wanted, table.name)
+    if not graded or "id" not in here:
+        rows = LAYOUT.load(table, columns)
         if "id" not in rows.columns:
-            rows = rows.with_row_index("id", offset=1).with_columns(pl.col("id").cast(pl.String))
+            rows = rows.with_columns(id=pl.int_range(1, pl.len() + 1).cast(pl.String))
         rows = rows if graded else _from_verdicts(rows, table.name)
-        frame = read_judgments(Table(frame=rows, name=table.name))
-    frame = judge_names(frame)
+        table, columns = replace(table, frame=rows, fields=None), None
+    frame = judge_names(read_judgments(table, columns=columns))
     if pairs is not None:
         known = read_pairs(pairs)
         new = [c for c in _FROM_PAIRS if c in known.columns and c not in frame.columns]
@@ -112,7 +99,7 @@ def prepare_verdicts(
         frame=frame.with_columns(pl.Series(CLUSTER, codes)),
         name=table.name,
         graded=graded,
-        by_score=not graded and not {"verdict_fwd", "verdict"} & here,
+        by_score=not graded and "verdict" not in here and not _BOTH_ORDERS.issubset(here),
         cluster=column,
         dropped=dropped,
     )
@@ -133,29 +120,20 @@ def _read(source: TableLike, columns: Mapping[str, str]) -> Table:
     return replace(battles, frame=frame)
 
 
-def _renamed(table: pl.DataFrame, columns: Mapping[str, str], name: str) -> pl.DataFrame:
-    for ours, theirs in columns.items():
-        if theirs not in table.columns:
-            raise DataError(name, "is not there", column=theirs, remedy="name a column of the file")
-        table = table.with_columns(pl.col(theirs).alias(ours))
-    return table
-
-
 def _from_verdicts(table: pl.DataFrame, name: str) -> pl.DataFrame:
     """p_fwd and p_rev, or p_a, as 1, 0 and one half from verdicts, else from two scores."""
     here = set(table.columns)
-    if {"verdict_fwd", "verdict_rev"} <= here:
+    if _BOTH_ORDERS.issubset(here):
         return table.with_columns(
-            _answer(table, "verdict_fwd", name).alias("p_fwd"),
-            _answer(table, "verdict_rev", name).alias("p_rev"),
+            p_fwd=_answer(table, "verdict_fwd", name), p_rev=_answer(table, "verdict_rev", name)
         )
     if "verdict" in here:
         # A verdict of "tie" is no verdict; p_a = 1/2 says so.
-        value = _answer(table, "verdict", name).alias("p_a")
-        return table.with_columns(value).drop("verdict")
+        return table.with_columns(p_a=_answer(table, "verdict", name)).drop("verdict")
     if {"score_a", "score_b"} <= here:
-        gap = pl.col("score_a").cast(pl.Float64) - pl.col("score_b").cast(pl.Float64)
-        return table.with_columns(((gap.sign() + 1) / 2).alias("p_a"))
+        table = check_columns(table, _SCORES, name)
+        gap = pl.col("score_a") - pl.col("score_b")
+        return table.with_columns(p_a=(gap.sign() + 1) / 2)
     raise DataError(
         name,
         "has no judgment",
@@ -166,14 +144,8 @@ def _from_verdicts(table: pl.DataFrame, name: str) -> pl.DataFrame:
 
 def _answer(table: pl.DataFrame, column: str, name: str) -> pl.Series:
     given = as_text(table[column])
-    unknown = given.is_not_null() & ~given.is_in(list(LABEL_VALUES)).fill_null(True)
-    if unknown.any():
-        at = int(unknown.arg_true()[0])
-        raise DataError(
-            name,
-            f"{given[at]!r} is not known",
-            row=at + 1,
-            column=column,
-            remedy="use A, B or tie, about the responses, whichever was shown first",
-        )
-    return given.replace_strict(LABEL_VALUES, default=None, return_dtype=pl.Float64)
+    values = given.replace_strict(LABEL_VALUES, default=None, return_dtype=pl.Float64)
+    unknown = given.is_not_null() & values.is_null()
+    remedy = "use A, B or tie, about the responses, whichever was shown first"
+    refuse_values(given, unknown, "{} is not known", source=name, remedy=remedy)
+    return values

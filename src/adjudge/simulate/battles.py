@@ -88,14 +88,14 @@ def simulate_battles(
     width = len(str(models - 1))
     names = tuple(f"model-{k:0{width}d}" for k in range(models))
     table = np.array(names)
-    n_prompts = battles if prompts is None else count(prompts, "prompts", least=1)
+    prompt = np.arange(battles)
+    if prompts is not None:
+        prompt = draw.integers(0, count(prompts, "prompts", least=1), battles)
     return SimulatedBattles(
         frame=pl.DataFrame(
             {
                 "id": [f"battle-{k}" for k in range(battles)],
-                "prompt_id": [f"prompt-{k}" for k in draw.integers(0, n_prompts, battles)]
-                if prompts is not None
-                else [f"prompt-{k}" for k in range(battles)],
+                "prompt_id": [f"prompt-{k}" for k in prompt],
                 "model_a": table[a],
                 "model_b": table[b],
                 "human_pref": pl.Series(vote.tolist(), dtype=pl.String),

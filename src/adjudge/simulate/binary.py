@@ -104,9 +104,8 @@ def binary_rows(
     frame = pl.concat(frames)
     labelled = np.zeros(size, dtype=bool)
     labelled[stream.permutation(size)[:labels]] = True
-    human = pl.Series("human", np.where(labelled, frame["truth"].to_numpy(), -1))
-    shown = pl.when(pl.Series(labelled)).then(human).alias("human")
-    return frame.with_columns(shown).select("id", "prompt_id", "model", "judge", "human", "truth")
+    human = pl.when(pl.Series(labelled)).then("truth").alias("human")
+    return frame.select("id", "prompt_id", "model", "judge", human, "truth")
 
 
 def _uniform(stream: np.random.Generator, common: FloatArray, share: float) -> FloatArray:

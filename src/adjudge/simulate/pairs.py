@@ -62,15 +62,15 @@ class SimulatedJudge:
         """The better answer: the label; a coin of the pair's own without one; none for a tie."""
         if label == "tie":
             return None
-        return label or ("A" if self._uniform(name, "truth") < 0.5 else "B")
+        return label or ("A" if self.uniform(name, "truth") < 0.5 else "B")
 
     def margin(self, name: str, label: LabelValue | None) -> float:
         """Log odds that response_a is better, as this judge sees the pair without bias or noise."""
         truth = self.truth(name, label)
         if truth is None:
             return 0.0
-        sure = float(self._confidence(np.asarray(self._uniform(name, "confidence"))))
-        right = self._uniform(name, "right") < sure
+        sure = float(self._confidence(np.asarray(self.uniform(name, "confidence"))))
+        right = self.uniform(name, "right") < sure
         size = _logit(min(sure, _MOST_SURE))
         return size if (truth == "A") == right else -size
 
@@ -80,7 +80,7 @@ class SimulatedJudge:
         """P(response_a preferred) in one order; without an order there is no position to prefer."""
         bias = 0.0 if order is None else _logit(0.5 + self.position_bias)
         bias = -bias if order == "ba" else bias
-        z = _NORMAL.inv_cdf(self._uniform(name, "noise", order or "", str(repeat)))
+        z = _NORMAL.inv_cdf(self.uniform(name, "noise", order or "", str(repeat)))
         return _sigmoid(self.margin(name, label) + bias + self.noise * z)
 
     def draw(
@@ -101,9 +101,6 @@ class SimulatedJudge:
 
     def uniform(self, *names: str) -> float:
         """A number in (0, 1) that belongs to these names under this judge's seed."""
-        return self._uniform(*names)
-
-    def _uniform(self, *names: str) -> float:
         digest = hashlib.blake2b(digest_size=8, key=str(self.seed).encode())
         for name in names:
             encoded = name.encode("utf-8", "surrogatepass")

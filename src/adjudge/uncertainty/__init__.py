@@ -1,5 +1,10 @@
 """DOUBT: how unsure a judge is of a verdict; higher means more doubt."""
 
+from adjudge.uncertainty.baselines import (
+    random_orders,
+    single_order_preference,
+    swap_vote_preference,
+)
 from adjudge.uncertainty.entropy import (
     confidence,
     mean_preference,
@@ -7,8 +12,6 @@ from adjudge.uncertainty.entropy import (
     verdict,
     verdicts,
 )
-from adjudge.uncertainty.single_order import random_orders, single_order_preference
-from adjudge.uncertainty.swap_vote import swap_vote_preference
 
 __all__ = [
     "confidence",

@@ -81,6 +81,10 @@ class TestPairsRefused:
         assert "column response_b: is missing" in text
         assert "columns here: " in text
 
+    def test_a_number_that_is_none(self, read: Callable[..., Any]) -> None:
+        text = refusal(read, {**PAIRS, "id": [1.0, float("nan")]})
+        assert text.startswith("<frame>, row 2, column id: nan is no text; leave it empty")
+
     def test_unknown_label(self, read: Callable[..., Any]) -> None:
         text = refusal(read, {**PAIRS, "label": ["A", "left"]})
         assert text == ("<frame>, row 2, column label: 'left' is not known; use A, B or tie")
@@ -223,6 +227,8 @@ def test_one_rater_says_one_thing() -> None:
     assert read_labels(twice).height == 1
     text = refusal(read_labels, {**twice, "label": ["A", "B"]})
     assert "row 2, column label: rater '1' labelled 'x' in two ways" in text
+    skipped = read_labels({**twice, "label": [None, "A"]})
+    assert skipped["label"].to_list() == [None, "A"]
 
 
 def test_how_labels_were_drawn_is_one_of_three_words() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from io_files import FILES, READERS
 from parses import count_parses
 from polars.testing import assert_frame_equal
 
@@ -30,16 +31,10 @@ from adjudge.io import (
     open_scores,
     open_table,
     read_battles,
-    read_binary,
-    read_items,
-    read_judgments,
-    read_labels,
     read_pairs,
     read_public,
     read_result,
-    read_scores,
     read_table,
-    read_tournaments,
     refuse_values,
     sniff,
     tables,
@@ -50,18 +45,6 @@ from adjudge.io.formats import NATIVE, columns, looks_like, signature
 from adjudge.io.refusals import refuse_duplicates, refuse_where
 from adjudge.results.models import ModelList
 
-FIXTURES = Path(__file__).parent / "fixtures"
-FILES = {path.stem: path for path in sorted(FIXTURES.iterdir())}
-READERS: dict[str, Callable[..., pl.DataFrame]] = {
-    "pairs": read_pairs,
-    "items": read_items,
-    "judgments": read_judgments,
-    "labels": read_labels,
-    "scores": read_scores,
-    "battles": read_battles,
-    "tournaments": read_tournaments,
-    "binary": read_binary,
-}
 DOORS: dict[str, Callable[..., Table]] = {
     "battles": open_battles,
     "judgments": open_judgments,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from io_files import FILES, READERS
 
 from adjudge.errors import AdjudgeError, ArgumentError, DataError
 from adjudge.io import (
@@ -19,35 +19,15 @@ from adjudge.io import (
     open_labels,
     open_pairs,
     open_scores,
-    read_battles,
-    read_binary,
-    read_items,
-    read_judgments,
-    read_labels,
-    read_pairs,
     read_public,
-    read_scores,
     read_table,
-    read_tournaments,
     sniff,
     write_rows,
 )
 from adjudge.io.formats import NATIVE, load_format
 
-FIXTURES = Path(__file__).parent / "fixtures"
-FILES = {path.stem: path for path in sorted(FIXTURES.iterdir())}
 #: Second shapes of a format that has a fixture of its own name too.
 VARIANTS = {"arena-hard-v2": "arena-hard", "softelo-full": "softelo"}
-READERS: dict[str, Callable[[Path], pl.DataFrame]] = {
-    "pairs": read_pairs,
-    "items": read_items,
-    "judgments": read_judgments,
-    "labels": read_labels,
-    "scores": read_scores,
-    "battles": read_battles,
-    "tournaments": read_tournaments,
-    "binary": read_binary,
-}
 
 
 def test_every_format_has_a_fixture() -> None:

@@ -66,12 +66,30 @@ def test_frames_of_probabilities_and_flips() -> None:
     np.testing.assert_array_equal(battles.human, [1.0, 0.0, 0.5])
 
 
+def test_a_protocol_without_orders_scores_by_p_a_next_to_empty_columns_of_the_orders() -> None:
+    frame = pl.DataFrame(
+        {
+            "model_a": ["x", "x", "y"],
+            "model_b": ["y", "y", "x"],
+            "p_fwd": [None, 0.9, None],
+            "p_rev": [None, 0.7, 0.5],
+            "p_a": [0.2, 0.8, None],
+        }
+    )
+    battles = prepare_battles(frame)
+    assert battles.score is not None
+    assert battles.verdict is not None
+    np.testing.assert_allclose(battles.score, [np.log(0.25), np.log(4), np.nan])
+    np.testing.assert_array_equal(battles.verdict, [0.0, 1.0, np.nan])
+
+
 def test_certain_probabilities_are_counted() -> None:
     frame = pl.DataFrame({"model_a": ["x"], "model_b": ["y"], "p_a": [1.0], "winner": ["model_a"]})
     battles = code_battles(frame)
     assert battles.score is not None
     assert np.isfinite(battles.score).all()
-    assert "1 probabilities" in battles.warnings[0]
+    text = "1 probability nearer than 1e-6 to 0 or 1, clipped to that distance"
+    assert battles.warnings == (text,)
 
 
 def test_a_verdict_column_of_another_name_is_another_judge() -> None:

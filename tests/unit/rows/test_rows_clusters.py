@@ -9,9 +9,9 @@ import pytest
 from adjudge._stats import cluster_codes
 from adjudge.errors import ArgumentError
 from adjudge.rows.agreement import cohen_kappa, kappa_of_tables
-from adjudge.rows.clusters import cluster_column, one_row_per_cluster
+from adjudge.rows.clusters import cluster_column, code_clusters, one_row_per_cluster
 from adjudge.rows.drift import drift_from_quantiles, score_drift
-from adjudge.rows.dropped import Kept, merge_dropped
+from adjudge.rows.dropped import Rows, merge_dropped
 
 
 def test_a_row_without_a_cluster_is_one_of_its_own() -> None:
@@ -20,6 +20,11 @@ def test_a_row_without_a_cluster_is_one_of_its_own() -> None:
     # The same pair in the rows of two judges stays one cluster.
     codes, groups = cluster_codes([None, None, None], ["x", "y", "x"])
     assert (codes.tolist(), groups) == ([0, 1, 0], 2)
+
+
+def test_a_cluster_that_is_not_a_number_is_none() -> None:
+    given = pl.Series([7.0, float("nan"), 7.0, float("nan"), None])
+    assert code_clusters(given).tolist() == [0, 1, 0, 2, 3]
 
 
 def test_one_row_of_each_cluster_is_drawn_by_the_seed() -> None:
@@ -43,7 +48,7 @@ def test_prompts_cluster_where_they_repeat() -> None:
 
 
 def test_what_was_left_out_adds_up_in_the_order_of_the_steps() -> None:
-    rows = Kept(pl.DataFrame({"x": [1, 2, None, 4]}), {"unread": 2})
+    rows = Rows(pl.DataFrame({"x": [1, 2, None, 4]}), {"unread": 2})
     kept = rows.without(pl.col("x") > 3, "large").without(pl.col("x") > 3, "large")
     assert (kept.frame.height, kept.dropped) == (3, {"unread": 2, "large": 1})
     assert rows.dropped == {"unread": 2}

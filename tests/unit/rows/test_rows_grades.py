@@ -91,6 +91,8 @@ def test_a_replaced_label_is_counted_and_errors_name_the_file(tmp_path: Path) ->
     assert rows.dropped == {"label of the row, replaced by the one in the labels file": 1}
     with pytest.raises(DataError, match=r"grades\.csv, column model: is missing; name another"):
         prepare_grades(table, by="model")
+    with pytest.raises(DataError, match="column chance: is missing"):
+        prepare_grades(table, sampling_probability="chance")
     nobody = pl.DataFrame({"judge": [1, 0]})
     assert np.isnan(prepare_grades(nobody, needs_labels=False).human).all()
     with pytest.raises(DataError, match="column human: is missing"):

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from adjudge.errors import DataError
-from adjudge.rows.dropped import Kept
+from adjudge.rows.dropped import Rows
 from adjudge.rows.labels import join_labels, join_values
 from adjudge.rows.sampling import sampling_of, without_doubt
 
@@ -113,12 +113,12 @@ def test_the_column_of_values_is_named_or_usual() -> None:
 
 def test_calibration_leaves_doubt_out_or_refuses_it() -> None:
     rows = pl.DataFrame({"id": ["x", "y"], "label": ["A", "B"], "sampled_by": ["doubt", "random"]})
-    kept = without_doubt(Kept(rows), "file")
+    kept = without_doubt(Rows(rows), "file")
     assert kept.frame["id"].to_list() == ["y"]
     assert kept.dropped == {"label sampled by doubt": 1}
     unsaid = rows.with_columns(sampled_by=pl.Series(["doubt", None]))
     with pytest.raises(DataError, match="file, column sampled_by: 1 labels were sampled by doubt"):
-        without_doubt(Kept(unsaid), "file")
+        without_doubt(Rows(unsaid), "file")
 
 
 def test_estimates_use_no_label_of_doubt_and_need_the_probability_of_a_plan() -> None:
@@ -135,6 +135,10 @@ def test_estimates_use_no_label_of_doubt_and_need_the_probability_of_a_plan() ->
     assert list(drawn.dropped.values()) == [1]
     with pytest.raises(DataError, match="row 2, column sampling_probability: is empty"):
         sampling_of(rows.drop("sampling_probability"), labels, "file")
+    named = rows.drop("sampled_by").rename({"sampling_probability": "share"})
+    shares = named.with_columns(share=pl.Series(["0.5", None, "1.5", None]))
+    with pytest.raises(DataError, match="row 3, column share: '1.5' is not a probability"):
+        sampling_of(shares, labels, "file", probability="share")
     with pytest.raises(DataError, match="row 3, column sampled_by: 'guess' is not known"):
         sampling_of(
             rows.with_columns(sampled_by=pl.Series([None, None, "guess", None])), labels, "file"

@@ -9,6 +9,7 @@ import pytest
 
 from adjudge.diagnosis import diagnose_scores, score_set_rows
 from adjudge.errors import ArgumentError, DataError
+from adjudge.rows.grades import prepare_grades
 from adjudge.rows.scores import prepare_scores, scored_by_both
 from adjudge.rows.tournaments import prepare_tournaments
 from adjudge.rows.verdicts import CLUSTER, prepare_verdicts
@@ -54,6 +55,26 @@ def test_labels_of_no_pair_are_counted_and_raters_kept_apart(tmp_path: Path) -> 
     assert rows.name == str(path)
     assert rows.dropped == {"raters without a majority": 1, "label of an id that no row has": 1}
     assert rows.frame["labels"].to_list() == [["A", "B"], None]
+
+
+def test_ids_of_a_csv_stay_as_they_are_written(tmp_path: Path) -> None:
+    path, labels = tmp_path / "verdicts.csv", tmp_path / "labels.csv"
+    path.write_text("id,verdict,judge,human\n1.10,A,1,\n2,B,0,\n")
+    labels.write_text("id,label\n2,B\n1.10,A\n")
+    rows = prepare_verdicts(path, labels=labels)
+    assert rows.frame.select("id", "label").rows() == [("1.10", "A"), ("2", "B")]
+    labels.write_text("id,label\n2,0\n")
+    assert prepare_grades(path, labels=labels).human.tolist() == pytest.approx(
+        [float("nan"), 0.0], nan_ok=True
+    )
+
+
+def test_scores_decide_where_one_order_has_no_verdict() -> None:
+    table = {"id": ["x"], "verdict_fwd": ["A"], "score_a": [1], "score_b": [2]}
+    rows = prepare_verdicts(table)
+    assert (rows.by_score, rows.frame["p_a"].to_list()) == (True, [0.0])
+    with pytest.raises(DataError, match="row 1, column score_a: 'good' is not a number"):
+        prepare_verdicts({**table, "score_a": ["good"]})
 
 
 def test_an_edge_that_nobody_decided_is_counted() -> None:

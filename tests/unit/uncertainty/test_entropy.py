@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adjudge.errors import ArgumentError
-from adjudge.uncertainty import confidence, mean_preference, preference_entropy, verdict, verdicts
+from adjudge.uncertainty import (
+    confidence,
+    mean_preference,
+    preference_entropy,
+    single_order_preference,
+    verdict,
+    verdicts,
+)
 
 UNIT = st.floats(0, 1)
 
@@ -55,3 +62,8 @@ def test_what_is_no_probability_is_refused() -> None:
         mean_preference([1.2], [0.5])
     with pytest.raises(ArgumentError, match="p_fwd has 2, p_rev has 1"):
         mean_preference([0.1, 0.2], [0.5])
+
+
+def test_an_order_that_is_not_known_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="orders = 'first': choose one of ab, ba"):
+        single_order_preference([0.9, 0.9], [0.5, 0.5], ["ab", "first"])

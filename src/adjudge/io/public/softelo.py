@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from adjudge.io.formats import Format, columns, signature
 from adjudge.io.json_files import Record
 from adjudge.io.published import Row
-from adjudge.io.refusals import quote
 
 _WINNERS = {0.0: "model_a", 1.0: "model_b", 0.5: "tie"}
 
@@ -31,13 +30,8 @@ def battles(row: Row) -> Iterator[Record]:
 
 
 def _winner(row: Row, column: str) -> str | None:
-    given = row.get(column)
-    if given is None:
-        return None
-    value = row.number_in(column, given)
-    if value not in _WINNERS:
-        raise row.error(f"{quote(given)} is not known", column, "0 means A, 1 means B, 0.5 a tie")
-    return _WINNERS[value]
+    remedy = "0 means A, 1 means B, 0.5 a tie"
+    return row.number_choice(column, row.get(column), _WINNERS, remedy)
 
 
 SOFTELO = Format(

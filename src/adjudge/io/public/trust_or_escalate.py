@@ -8,7 +8,6 @@ from adjudge.io.formats import Format, columns, signature
 from adjudge.io.json_files import Record
 from adjudge.io.public._texts import short_hash
 from adjudge.io.published import Row
-from adjudge.io.refusals import quote
 
 _LABELS = {1.0: "A", 2.0: "B"}
 
@@ -48,12 +47,7 @@ def _identify(row: Row) -> Record:
 def _label(row: Row) -> str | None:
     given = row.nested("preferences")
     human = given.get("human") if isinstance(given, dict) else None
-    if human is None:
-        return None
-    value = row.number_in("preferences", human)
-    if value not in _LABELS:
-        raise row.error(f"{quote(human)} is not known", "preferences", "1 means the first")
-    return _LABELS[value]
+    return row.number_choice("preferences", human, _LABELS, "1 means the first")
 
 
 TRUST_OR_ESCALATE = Format(

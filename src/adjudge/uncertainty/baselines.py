@@ -1,4 +1,4 @@
-"""Predictive probability: one order only, and which one is drawn per item and recorded."""
+"""What preference entropy is compared with: one order drawn at random, and swap and vote."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from adjudge._validation import FloatArray, probabilities, same_length
+from adjudge._validation import FloatArray, one_of, probabilities, same_length
+from adjudge.uncertainty.entropy import mean_preference
 
 
 def random_orders(ids: Iterable[object], *, seed: int = 0) -> NDArray[np.object_]:
@@ -37,4 +38,19 @@ def single_order_preference(
     forward, reverse = probabilities(p_fwd, "p_fwd"), probabilities(p_rev, "p_rev")
     shown = np.array(list(orders), dtype=object)
     same_length(p_fwd=forward, p_rev=reverse, orders=shown)
+    for order in set(shown.tolist()):
+        one_of(order, ("ab", "ba"), "orders")
     return np.where(shown == "ab", forward, reverse)
+
+
+def swap_vote_preference(p_fwd: ArrayLike, p_rev: ArrayLike) -> FloatArray:
+    """The share of the two votes for response_a: 1, 0, or one half where they disagree.
+
+    An order at exactly one half casts half a vote each way. What is lost against the mean of the
+    probabilities is how sure each vote was.
+
+    >>> swap_vote_preference([0.9, 0.9, 0.1], [0.6, 0.4, 0.2])
+    array([1. , 0.5, 0. ])
+    """
+    forward, reverse = probabilities(p_fwd, "p_fwd"), probabilities(p_rev, "p_rev")
+    return mean_preference(*(np.sign(p - 0.5) / 2 + 0.5 for p in (forward, reverse)))
