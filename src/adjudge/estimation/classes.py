@@ -14,6 +14,7 @@ from adjudge._stats import normal_quantile
 from adjudge._validation import BoolArray, FloatArray, IntArray, one_of
 from adjudge.errors import ArgumentError
 from adjudge.estimation.clusters import TOO_FEW, few_clusters, holding, spread
+from adjudge.estimation.counts import Share
 from adjudge.estimation.groups import POOLING
 from adjudge.estimation.methods import ASSUMPTIONS, INTERVALS, Request, independence, run
 from adjudge.estimation.outcome import clip
@@ -25,7 +26,6 @@ _ONE_CLASS = (
     "report the profile interval of one class, which holds its level: --positive NAME "
     "--interval profile"
 )
-Number = tuple[float | None, float | None, float | None]
 
 
 def check_classes(rows: Grades, method: str, interval: str, compare: object) -> None:
@@ -93,7 +93,7 @@ def _class_estimate(
         confidence_level=request.confidence_level,
     )
     warnings, reason, assumption = matrix.warnings, matrix.reason, ASSUMPTIONS["classes"]
-    numbers: list[Number] = [(None, None, None)] * len(names)
+    numbers: list[Share] = [(None, None, None)] * len(names)
     condition = matrix.condition_number
     if request.method != "misclassification" or (matrix.shares is not None and len(names) == 2):
         # Two classes are one class against the rest: the interval of Eq. 6 itself.
@@ -134,11 +134,11 @@ def _class_estimate(
 
 def _one_by_one(
     rows: Grades, request: Request, labels: IntArray, test: BoolArray
-) -> tuple[list[Number], tuple[str, ...], str | None, str]:
+) -> tuple[list[Share], tuple[str, ...], str | None, str]:
     """Each class against the rest: numbers, warnings, the first reason for none, the assumption."""
     known = labels >= 0
     remedy = "label more rows" if rows.clusters is not None else _ONE_CLASS
-    numbers: list[Number] = []
+    numbers: list[Share] = []
     warnings: dict[str, None] = {}
     reason, assumption = None, ""
     for code, name in enumerate(rows.names):
@@ -150,8 +150,7 @@ def _one_by_one(
             reason = reason or f"{name}: {outcome.reason}"
         doubts = (f"{text}; {remedy}" for text in outcome.doubts)
         warnings |= dict.fromkeys((*outcome.warnings, *doubts))
-        estimate = None if outcome.estimate is None else clip(outcome.estimate)
-        numbers.append((estimate, outcome.low, outcome.high))
+        numbers.append((outcome.rate, outcome.low, outcome.high))
     return numbers, tuple(warnings), reason, assumption
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from adjudge._validation import FloatArray, IntArray, Seed, generator
 from adjudge.errors import ArgumentError
-from adjudge.estimation.clusters import TOO_FEW, active_clusters
+from adjudge.estimation.clusters import TOO_FEW, active_clusters, variance
 from adjudge.estimation.methods import Request, describe
 from adjudge.estimation.outcome import Outcome, clip
 from adjudge.estimation.sample import Sample
@@ -219,24 +219,18 @@ def paired_difference(
     active = active_clusters(sample)
     if active is not None and active < 2:
         return Difference(reason=TOO_FEW)
-    variance_a, variance_b, variance = (
-        _variance(f, sample, active) for f in (a.influence, b.influence, a.influence - b.influence)
+    variance_a, variance_b, paired = (
+        variance(values, sample.clusters, active)
+        for values in (a.influence, b.influence, a.influence - b.influence)
     )
     apart = variance_a + variance_b
-    ratio = variance / apart if apart > 0 else 1.0
+    ratio = paired / apart if apart > 0 else 1.0
     half = math.sqrt((a.half**2 + b.half**2) * ratio)
     centre = a.centre - b.centre
     return Difference(
         clip(a.estimate - b.estimate, -1, 1),
         clip(centre - half, -1, 1),
         clip(centre + half, -1, 1),
-        math.sqrt(variance),
+        math.sqrt(paired),
         math.sqrt(apart),
     )
-
-
-def _variance(influence: FloatArray, sample: Sample, active: int | None) -> float:
-    if sample.clusters is None or active is None:
-        return float(influence @ influence)
-    sums = np.bincount(sample.clusters, weights=influence)
-    return active / (active - 1) * float(sums @ sums)
