@@ -209,6 +209,19 @@ def test_pooling_warns_and_per_group_does_not() -> None:
     assert any("2 models" in text for text in mixed.warnings)
 
 
+def test_pooling_is_tested_with_the_seed_given_in_a_difference_too() -> None:
+    rng = np.random.default_rng(1)
+    people = rng.integers(0, 2, 600)
+    judge = np.where(rng.random(600) < 0.8, people, 1 - people).tolist()
+    models = rng.choice(["x", "y"], 600).tolist()
+    human = [*people[:200].tolist(), *[None] * 400]
+    for seed in (0, 1):
+        rows = {"judge": judge, "human": human, "by": models, "pool": True, "seed": seed}
+        p_value = estimate(**rows).judge_differs_p_value
+        difference = estimate(**rows, compare=("x", "y"))
+        assert f"p = {p_value:.2g} for no difference" in difference.warnings[0]
+
+
 def test_compare_pairs_by_prompt_and_pooled_calibration_is_shared() -> None:
     quality = {"specificity": 0.8, "sensitivity": 0.9}
     rows = binary_rows(
