@@ -96,12 +96,8 @@ def test_strata_where_one_matrix_would_fail(runs: int) -> None:
         right = rng.random(1800) < np.where(truth, q1[strata], q0[strata])
         judge = np.where(right, truth, ~truth).astype(np.float64)
         plain = labelled_first(judge, truth, 300)
-        got, _, _ = run(
-            replace(plain, strata=strata),
-            "misclassification",
-            confidence_level=0.95,
-            strata_names=("a", "b"),
-        )
+        layered = replace(plain, strata=strata, strata_names=("a", "b"))
+        got, _, _ = run(layered, "misclassification", confidence_level=0.95)
         covered += got.low <= theta <= got.high
         one, _, _ = run(plain, "misclassification", confidence_level=0.95)
         pooled += one.low <= theta <= one.high

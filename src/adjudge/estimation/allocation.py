@@ -80,12 +80,22 @@ def optimal_split(budget: int, *, theta: float, q0: float, q1: float) -> Allocat
     Allocation(m0=121, m1=79)
     """
     for name, value in (("theta", theta), ("q0", q0), ("q1", q1)):
-        if not 0 <= value <= 1:
-            raise ArgumentError(name, value, "give a share in [0, 1]")
+        check_share(value, name)
     count(budget, "budget", least=2)
     a0 = (1 - theta) * math.sqrt(q0 * (1 - q0))
     a1 = theta * math.sqrt(q1 * (1 - q1))
-    share = a1 / (a0 + a1) if a0 + a1 > 0 else 0.5
+    return one_each(budget, a1 / (a0 + a1) if a0 + a1 > 0 else 0.5)
+
+
+def check_share(value: float, name: str) -> float:
+    """A number in [0, 1]."""
+    if not 0 <= value <= 1:
+        raise ArgumentError(name, value, "give a share in [0, 1]")
+    return float(value)
+
+
+def one_each(budget: int, share: float) -> Allocation:
+    """This share of the labels to class 1, one label at least to either class."""
     m1 = min(max(round(budget * share), 1), budget - 1)
     return Allocation(budget - m1, m1)
 
@@ -116,9 +126,7 @@ def by_verdict(m: int, *, p: float, q0: float, q1: float, theta: float) -> Alloc
     """
     r1, r0 = _human_rates(p, q0, q1, theta)
     a1, a0 = p * math.sqrt(r1 * (1 - r1)), (1 - p) * math.sqrt(r0 * (1 - r0))
-    share = a1 / (a1 + a0) if a1 + a0 > 0 else p
-    m1 = min(max(round(m * share), 1), m - 1)
-    return Allocation(m - m1, m1)
+    return one_each(m, a1 / (a1 + a0) if a1 + a0 > 0 else p)
 
 
 def conditional_variance(

@@ -47,12 +47,17 @@ def spread(
     if clusters is None or active is None:
         return Spread(1.0, normal_quantile(confidence_level))
     critical = float(stats.t.isf((1 - confidence_level) / 2, active - 1))
-    alone = float(influence @ influence)
-    if alone == 0:
-        return Spread(1.0, critical)
+    alone = variance(influence, None, None)
+    together = variance(influence, clusters, active)
+    return Spread(math.sqrt(together / alone) if alone > 0 else 1.0, critical)
+
+
+def variance(influence: FloatArray, clusters: IntArray | None, active: int | None) -> float:
+    """Variance of an estimate with these influence values, as `spread` has it."""
+    if clusters is None or active is None:
+        return float(influence @ influence)
     sums = np.bincount(clusters, weights=influence)
-    together = active / (active - 1) * float(sums @ sums)
-    return Spread(math.sqrt(together / alone), critical)
+    return active / (active - 1) * float(sums @ sums)
 
 
 def holding(clusters: IntArray, rows: BoolArray) -> int:

@@ -8,8 +8,7 @@ import numpy as np
 
 from adjudge._stats import normal_quantile
 from adjudge._validation import BoolArray, FloatArray
-from adjudge.estimation.clusters import TOO_FEW
-from adjudge.estimation.outcome import Outcome, refusal, widen, with_interval
+from adjudge.estimation.outcome import Outcome, refusal, widen
 from adjudge.estimation.sample import Sample
 
 
@@ -54,10 +53,6 @@ def conditional(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     theta = p * r1 + (1 - p) * r0
     influence = np.where(sample.test, (r1 - r0) * (x - p) / sample.n, 0.0)
     influence = influence + p * part1 + (1 - p) * part0
-    wide = widen(sample, influence, confidence_level)
-    if wide is None:
-        return refusal(TOO_FEW)
-    widened, warnings = wide
     z = normal_quantile(confidence_level)
     n_ = sample.n + z**2
     p_ = (sample.n * p + z**2 / 2) / n_
@@ -67,32 +62,36 @@ def conditional(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
         + p**2 * a1 * (1 - a1) / (size1 + 2)
         + (1 - p) ** 2 * a0 * (1 - a0) / (size0 + 2)
     )
-    half = widened.critical * se * widened.inflation
-    plain = math.sqrt(float(influence @ influence)) * widened.inflation
-    few = min(size for size, share in ((size1, p), (size0, 1 - p)) if share > 0)
-    if few < 10:
-        warnings += (
+    warnings: tuple[str, ...] = ()
+    if min(size for size, share in ((size1, p), (size0, 1 - p)) if share > 0) < 10:
+        warnings = (
             "fewer than 10 labels behind one verdict: the interval is approximate; label more rows "
             "of that verdict",
         )
-    return with_interval(theta, p * a1 + (1 - p) * a0, half, plain, influence, warnings)
+    return widen(
+        sample,
+        theta,
+        influence,
+        confidence_level,
+        se=math.sqrt(float(influence @ influence)),
+        around=(p * a1 + (1 - p) * a0, se),
+        warnings=warnings,
+    )
 
 
 def _weights(sample: Sample) -> FloatArray | None:
     """Weights of labelled rows; None when they vary within a verdict and some are unknown."""
     if sample.weights is None:
         return np.ones_like(sample.judge)
-    for verdict in (0.0, 1.0):
-        known = sample.weights[sample.labelled & (sample.judge == verdict)]
-        unknown = np.isnan(known)
-        if unknown.any() and len(np.unique(known[~unknown])) > 1:
-            return None
-    # A plain random label among labels of one probability within the verdict counts like them.
     weights = sample.weights.copy()
     for verdict in (0.0, 1.0):
         rows = sample.labelled & (sample.judge == verdict)
-        known = weights[rows & ~np.isnan(weights)]
-        weights[rows & np.isnan(weights)] = known[0] if known.size else 1.0
+        unknown = rows & np.isnan(weights)
+        known = weights[rows & ~unknown]
+        if unknown.any() and len(np.unique(known)) > 1:
+            return None
+        # A plain random label among labels of one probability within the verdict counts like them.
+        weights[unknown] = known[0] if known.size else 1.0
     return weights
 
 

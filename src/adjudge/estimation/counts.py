@@ -9,6 +9,9 @@ from adjudge._validation import count
 from adjudge.errors import ArgumentError
 from adjudge.estimation.sample import Sample
 
+#: A share and the ends of its interval.
+Share = tuple[float | None, float | None, float | None]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
@@ -72,9 +75,7 @@ def counts_of(sample: Sample) -> Counts:
     )
 
 
-def exact_share(
-    successes: int, n: int, confidence_level: float
-) -> tuple[float | None, float | None, float | None]:
+def exact_share(successes: int, n: int, confidence_level: float) -> Share:
     """A share with its Clopper-Pearson interval; three None when there are no rows."""
     if n == 0:
         return None, None, None

@@ -113,7 +113,6 @@ def estimate(
         confidence_level=level,
         by=rows.by,
         pool=pool,
-        strata_names=rows.strata_names,
         seed=seed,
     )
     if sample is None:

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adjudge._validation import FloatArray, IntArray, Seed, generator
+from adjudge._validation import FloatArray, IntArray, generator
 from adjudge.errors import ArgumentError
-from adjudge.estimation.clusters import TOO_FEW, active_clusters
+from adjudge.estimation.clusters import TOO_FEW, active_clusters, variance
 from adjudge.estimation.methods import Request, describe
 from adjudge.estimation.outcome import Outcome, clip
 from adjudge.estimation.sample import Sample
@@ -39,7 +39,7 @@ def estimate_groups(rows: Grades, sample: Sample, request: Request) -> GroupedEs
         )[0]
         for code, name in enumerate(rows.group_names)
     )
-    warnings, p_value = _check_pooling(rows, sample, request.pool, request.seed)
+    warnings, p_value = _check_pooling(rows, sample, request)
     return GroupedEstimate(
         method=request.method,
         interval=groups[0].interval,
@@ -60,14 +60,13 @@ def _group_sample(sample: Sample, rows: Grades, code: int, pool: bool) -> Sample
 
 
 def _check_pooling(
-    rows: Grades, sample: Sample, pool: bool, seed: Seed
+    rows: Grades, sample: Sample, request: Request
 ) -> tuple[tuple[str, ...], float | None]:
     """The warning about pooling, and the p-value for a judge that errs alike on all groups."""
     if rows.groups is None or len(rows.group_names) < 2:
         return (), None
-    stream = generator(seed if isinstance(seed, int) else 0)
-    p_value = judge_differs(sample, rows.groups, len(rows.group_names), stream)
-    if not pool:
+    p_value = judge_differs(sample, rows.groups, len(rows.group_names), generator(request.seed))
+    if not request.pool:
         return (), p_value
     shown = "" if p_value is None else f" (these labels: p = {p_value:.2g} for no difference)"
     return (POOLING + shown,), p_value
@@ -88,16 +87,15 @@ def judge_differs(
     observed, drawn, any_table = 0.0, np.zeros(draws), False
     for rows in (sample.negative, sample.positive):
         sizes = np.bincount(groups[rows], minlength=size)
-        sizes_used = sizes[sizes > 0]
-        ones = int((sample.judge[rows] == 1).sum())
-        total = int(sizes.sum())
-        if len(sizes_used) < 2 or ones in (0, total):
+        hits = np.bincount(groups[rows], weights=sample.judge[rows], minlength=size)[sizes > 0]
+        sizes = sizes[sizes > 0]
+        ones, total = int(hits.sum()), int(sizes.sum())
+        if len(sizes) < 2 or ones in (0, total):
             continue
         any_table = True
-        hits = np.bincount(groups[rows], weights=sample.judge[rows], minlength=size)[sizes > 0]
-        observed += float(_pearson(hits[None, :], sizes_used, ones, total)[0])
-        permuted = rng.multivariate_hypergeometric(sizes_used, ones, size=draws)
-        drawn += _pearson(permuted, sizes_used, ones, total)
+        observed += float(_pearson(hits[None, :], sizes, ones, total)[0])
+        permuted = rng.multivariate_hypergeometric(sizes, ones, size=draws)
+        drawn += _pearson(permuted, sizes, ones, total)
     if not any_table:
         return None
     return float((1 + (drawn >= observed - 1e-9).sum()) / (draws + 1))
@@ -139,7 +137,7 @@ def estimate_difference(
     gap = paired_difference(raw_a, raw_b, used, names=compare)
     shared, total = _shared_clusters(rows, sample, codes)
     warnings = [
-        *_check_pooling(rows, sample, request.pool, 0)[0],
+        *_check_pooling(rows, sample, request)[0],
         *(f"{one.group}: {text}" for one in (first, second) for text in one.warnings),
     ]
     if sample.clusters is None:
@@ -154,13 +152,8 @@ def estimate_difference(
         b=compare[1],
         method=request.method,
         interval="wald",
-        estimate=gap.estimate,
-        low=gap.low,
-        high=gap.high,
+        **gap._asdict(),
         confidence_level=request.confidence_level,
-        standard_error=gap.standard_error,
-        unpaired_standard_error=gap.unpaired_standard_error,
-        reason=gap.reason,
         naive=None if first.naive is None or second.naive is None else first.naive - second.naive,
         pooled=request.pool,
         shared_clusters=shared,
@@ -181,7 +174,10 @@ def _shared_clusters(rows: Grades, sample: Sample, codes: list[int]) -> tuple[in
 
 
 class Difference(NamedTuple):
-    """theta_A - theta_B with its interval in [-1, 1], or the reason there is none."""
+    """theta_A - theta_B with its interval in [-1, 1], or the reason there is none.
+
+    The fields are those of `RateDifference`.
+    """
 
     estimate: float | None = None
     low: float | None = None
@@ -219,24 +215,18 @@ def paired_difference(
     active = active_clusters(sample)
     if active is not None and active < 2:
         return Difference(reason=TOO_FEW)
-    variance_a, variance_b, variance = (
-        _variance(f, sample, active) for f in (a.influence, b.influence, a.influence - b.influence)
+    variance_a, variance_b, paired = (
+        variance(values, sample.clusters, active)
+        for values in (a.influence, b.influence, a.influence - b.influence)
     )
     apart = variance_a + variance_b
-    ratio = variance / apart if apart > 0 else 1.0
+    ratio = paired / apart if apart > 0 else 1.0
     half = math.sqrt((a.half**2 + b.half**2) * ratio)
     centre = a.centre - b.centre
     return Difference(
         clip(a.estimate - b.estimate, -1, 1),
         clip(centre - half, -1, 1),
         clip(centre + half, -1, 1),
-        math.sqrt(variance),
+        math.sqrt(paired),
         math.sqrt(apart),
     )
-
-
-def _variance(influence: FloatArray, sample: Sample, active: int | None) -> float:
-    if sample.clusters is None or active is None:
-        return float(influence @ influence)
-    sums = np.bincount(sample.clusters, weights=influence)
-    return active / (active - 1) * float(sums @ sums)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy import stats
 
-from adjudge.estimation.clusters import active_clusters
+from adjudge.estimation.clusters import active_clusters, variance
 from adjudge.estimation.sample import Sample
 from adjudge.results.estimation import LabelShift
 
@@ -69,11 +69,10 @@ def _p_value(sample: Sample, gap: float) -> float | None:
     if sample.clusters is not None:
         influence = np.where(sample.labelled, (x - labelled.mean()) / sample.m, 0.0)
         influence -= np.where(sample.test, (x - test.mean()) / sample.n, 0.0)
-        sums = np.bincount(sample.clusters, weights=influence)
         active = active_clusters(sample)
         if active is None or active < 2:
             return None
-        se = math.sqrt(active / (active - 1) * float(sums @ sums))
+        se = math.sqrt(variance(influence, sample.clusters, active))
         if se == 0:
             return 1.0 if gap == 0 else None
         return float(2 * stats.t.sf(abs(gap) / se, active - 1))

@@ -19,16 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from adjudge._validation import FloatArray
-from adjudge.estimation.clusters import TOO_FEW
 from adjudge.estimation.counts import missing
-from adjudge.estimation.outcome import (
-    Outcome,
-    refusal,
-    refuse_outside,
-    variance_floor,
-    widen,
-    with_interval,
-)
+from adjudge.estimation.outcome import Outcome, refusal, variance_floor, widen
 from adjudge.estimation.sample import Sample
 
 
@@ -81,19 +73,13 @@ def soft(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     [s_test^2/n + (1-theta)^2 s_0^2/m0 + theta^2 s_1^2/m1] / (mu1 - mu0)^2. The probabilities need
     not be calibrated. With 0/1 values this is Eq. 5 and, up to size/(size-1), Eq. 9. A normal
     interval: it needs some 30 labels a class and a gap mu1 - mu0 well above its own noise. Eq. 6
-    to 8, exact intervals, profile and conditional are for 0/1 only. Refused where the whole
-    interval lies outside [0, 1].
+    to 8, exact intervals, profile and conditional are for 0/1 only.
 
     >>> from adjudge.estimation.sample import make_sample
     >>> rows = make_sample([0.9, 0.7, 0.3, 0.1, 0.5, 0.5], [1, 1, 0, 0, None, None])
     >>> round(soft(rows).estimate, 6)
     0.5
     """
-    return refuse_outside(unclipped_soft(sample, confidence_level=confidence_level))
-
-
-def unclipped_soft(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
-    """The same with an interval outside [0, 1] let through, for strata to combine."""
     lacking = missing(sample)
     if lacking is not None:
         return refusal(lacking)
@@ -117,30 +103,33 @@ def unclipped_soft(sample: Sample, *, confidence_level: float = 0.95) -> Outcome
     v1 = float(x[sample.positive].var(ddof=1)) / sizes["1"]
     v = float(x[sample.test].var(ddof=1)) / sample.n
     variance = (v + (1 - fit.theta) ** 2 * v0 + fit.theta**2 * v1) / fit.edge**2
-    wide = widen(sample, fit.influence, confidence_level)
-    if wide is None:
-        return refusal(TOO_FEW)
-    widened, few = wide
-    # Equal probabilities everywhere would pass for certainty.
-    floor = variance_floor(fit.theta, min(sample.n, sample.m)) if variance == 0 else 0.0
-    se = max(math.sqrt(variance) * widened.inflation, floor)
-    warnings = (*_soft_doubts(sizes, fit.edge, math.sqrt(v0 + v1)), *few)
-    return with_interval(fit.theta, fit.theta, widened.critical * se, se, fit.influence, warnings)
-
-
-def _soft_doubts(sizes: dict[str, int], edge: float, noise: float) -> tuple[str, ...]:
-    doubts = []
-    if edge < 3 * noise:
-        doubts.append(
+    warnings: tuple[str, ...] = ()
+    if fit.edge < 3 * math.sqrt(v0 + v1):
+        warnings += (
             "the gap between the classes' mean probabilities is within three standard errors of "
-            "zero: the interval can cover less than it says; label more rows"
+            "zero: the interval can cover less than it says; label more rows",
         )
     if min(sizes.values()) < 30:
-        doubts.append(
+        warnings += (
             "fewer than 30 labels in one class: the normal interval is approximate; label more "
-            "rows, or turn the probabilities into verdicts of 0 and 1 and take --interval profile"
+            "rows, or turn the probabilities into verdicts of 0 and 1 and take --interval profile",
         )
-    return tuple(doubts)
+    return _around_itself(sample, fit, math.sqrt(variance), confidence_level, warnings)
+
+
+def _around_itself(
+    sample: Sample,
+    fit: Correction,
+    se: float,
+    confidence_level: float,
+    warnings: tuple[str, ...],
+) -> Outcome:
+    """The corrected rate as the centre of its own interval."""
+    # A judge without any spread in its errors or verdicts would pass for certainty.
+    floor = variance_floor(fit.theta, min(sample.n, sample.m))
+    return widen(
+        sample, fit.theta, fit.influence, confidence_level, se=se, floor=floor, warnings=warnings
+    )
 
 
 def weighted_misclassification(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
@@ -150,8 +139,7 @@ def weighted_misclassification(sample: Sample, *, confidence_level: float = 0.95
     the truth was 0.5. Weights undo it. The standard error comes from the influence values, so the
     double role of planned rows (they test and calibrate) is in it. It treats rows as drawn one by
     one: for a fixed number per verdict it is too wide rather than too narrow. A normal interval:
-    with fewer than about 20 labels in a class it is approximate. Refused where the whole interval
-    lies outside [0, 1].
+    with fewer than about 20 labels in a class it is approximate.
 
     >>> from adjudge.estimation.sample import make_sample
     >>> rows = make_sample([1, 1, 0, 0] * 9, [1, None, 0, 0] * 9,
@@ -162,7 +150,7 @@ def weighted_misclassification(sample: Sample, *, confidence_level: float = 0.95
     lacking = missing(sample)
     if lacking is not None:
         return refusal(lacking)
-    if sample.weights is None or bool(np.isnan(sample.weights[sample.labelled]).any()):
+    if not sample.weighted:
         return refusal(
             "some labelled rows have no sampling probability, such as labels from before the "
             "plan; use method conditional, which needs none for labels drawn at random"
@@ -174,18 +162,11 @@ def weighted_misclassification(sample: Sample, *, confidence_level: float = 0.95
             "on these labels the judge is no better than a coin; use method conditional, more "
             "labels, or another judge"
         )
-    wide = widen(sample, fit.influence, confidence_level)
-    if wide is None:
-        return refusal(TOO_FEW)
-    widened, warnings = wide
-    se = math.sqrt(float(fit.influence @ fit.influence)) * widened.inflation
-    if se == 0:
-        # A judge without a single error and a single verdict would pass for certainty.
-        se = variance_floor(fit.theta, min(sample.n, sample.m))
+    warnings: tuple[str, ...] = ()
     if min(int(sample.positive.sum()), int(sample.negative.sum())) < 20:
-        warnings += (
+        warnings = (
             "fewer than 20 labels in one class: the weighted interval is approximate; label more "
             "rows",
         )
-    half = widened.critical * se
-    return refuse_outside(with_interval(fit.theta, fit.theta, half, se, fit.influence, warnings))
+    se = math.sqrt(float(fit.influence @ fit.influence))
+    return _around_itself(sample, fit, se, confidence_level, warnings)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-
-import numpy as np
+from dataclasses import dataclass, replace
 
 from adjudge._validation import Seed, one_of
 from adjudge.errors import ArgumentError
 from adjudge.estimation.conditional import conditional
-from adjudge.estimation.counts import counts_of, exact_share
-from adjudge.estimation.label_shift import LEVEL, NEEDS_RANDOM_LABELS, label_shift
+from adjudge.estimation.counts import Share, counts_of, exact_share, missing
+from adjudge.estimation.label_shift import LEVEL, label_shift
 from adjudge.estimation.means import correct_means, soft, weighted_misclassification
-from adjudge.estimation.misclassification import misclassification, unclipped_misclassification
-from adjudge.estimation.outcome import Outcome, clip, refusal, refuse_outside
+from adjudge.estimation.misclassification import misclassification, uninformative
+from adjudge.estimation.outcome import Outcome, refusal, refuse_outside
 from adjudge.estimation.ppi import difference, ppi
 from adjudge.estimation.profile import profile_interval
 from adjudge.estimation.sample import Sample
@@ -25,14 +23,21 @@ from adjudge.results.estimation import Alternative, Estimate
 METHODS = ("misclassification", "ppi++", "conditional", "difference", "human-only", "naive")
 CHOICES = ("auto", *METHODS)
 INTERVALS = ("wald", "profile")
-_PLAIN: dict[str, Callable[..., Outcome]] = {
+#: The methods that cannot use labels picked by plan.
+_NEED_PLAIN_LABELS = ("human-only", "difference", "ppi++")
+#: The estimators; misclassification has versions for probabilities, plans and strata.
+_ESTIMATORS: dict[str, Callable[..., Outcome]] = {
     "naive": naive,
     "human-only": human_only,
     "difference": difference,
     "conditional": conditional,
     "ppi++": ppi,
+    "misclassification": misclassification,
+    "soft": soft,
+    "weighted": weighted_misclassification,
+    "strata": stratify,
 }
-#: What each estimator assumes; misclassification has versions for probabilities, plans and strata.
+#: What each estimator assumes.
 ASSUMPTIONS = {
     "naive": "the judge makes no errors, or its errors cancel at exactly this rate",
     "human-only": "the labelled rows are a random sample of the rows the rate is about",
@@ -69,7 +74,6 @@ class Request:
     confidence_level: float
     by: str | None = None
     pool: bool = False
-    strata_names: tuple[str, ...] = ()
     seed: Seed = 0
 
     @property
@@ -81,7 +85,7 @@ class Request:
 def choose(method: str, *, labels_are_random: bool, planned: bool) -> tuple[str, str]:
     """The method that will be used and why; decided by what is declared, never by a test."""
     one_of(method, CHOICES, "method")
-    if planned and method in ("human-only", "difference", "ppi++"):
+    if planned and method in _NEED_PLAIN_LABELS:
         raise ArgumentError(
             "method",
             method,
@@ -104,8 +108,7 @@ def choose(method: str, *, labels_are_random: bool, planned: bool) -> tuple[str,
 def check_combination(sample: Sample, method: str, interval: str) -> None:
     """Refuse options that do not go together, before anything is computed."""
     one_of(interval, INTERVALS, "interval")
-    soft = sample.scale == "probability"
-    if soft and method == "conditional":
+    if sample.scale == "probability" and method == "conditional":
         raise ArgumentError("method", method, "needs verdicts of 0 and 1, not probabilities")
     if sample.strata is not None and method != "misclassification":
         raise ArgumentError(
@@ -123,14 +126,20 @@ def check_combination(sample: Sample, method: str, interval: str) -> None:
         raise ArgumentError(
             "interval", interval, f"is for method misclassification; the method here is {method}"
         )
-    for present, what in (
-        (soft, "probabilities (it needs verdicts of 0 and 1)"),
-        (sample.clusters is not None, "clusters (it takes rows as independent)"),
-        (sample.strata is not None, "strata"),
-        (sample.planned, "labels picked by plan"),
-    ):
-        if present:
-            raise ArgumentError("interval", interval, f"does not allow for {what}; use wald")
+    what = _no_profile_for(sample)
+    if what is not None:
+        raise ArgumentError("interval", interval, f"does not allow for {what}; use wald")
+
+
+def _no_profile_for(sample: Sample) -> str | None:
+    """What these rows have that the profile interval is not made for."""
+    if sample.scale == "probability":
+        return "probabilities (it needs verdicts of 0 and 1)"
+    if sample.clusters is not None:
+        return "clusters (it takes rows as independent)"
+    if sample.strata is not None:
+        return "strata"
+    return "labels picked by plan" if sample.planned else None
 
 
 def run(
@@ -139,39 +148,39 @@ def run(
     *,
     confidence_level: float,
     interval: str = "wald",
-    strata_names: tuple[str, ...] = (),
     seed: Seed = 0,
 ) -> tuple[Outcome, str, str]:
-    """One sample through one method: outcome, which interval it is, what it assumes."""
-    level = confidence_level
+    """One sample through one method: outcome, which interval it is, what it assumes.
+
+    Refused where the whole interval lies outside [0, 1]; estimators themselves let it through.
+    """
+    name, shape = method, interval
     if method != "misclassification":
         exact = method in ("naive", "human-only") and sample.clusters is None
         shape = "exact" if exact and (sample.scale == "binary" or method != "naive") else "wald"
-        return _PLAIN[method](sample, confidence_level=level), shape, ASSUMPTIONS[method]
-    if sample.strata is not None:
-        outcome = stratify(sample, strata_names, confidence_level=level)
-        return outcome, "wald", ASSUMPTIONS["strata"]
-    if sample.planned:
-        outcome = weighted_misclassification(sample, confidence_level=level)
-        return outcome, "wald", ASSUMPTIONS["weighted"]
-    if sample.scale == "probability":
-        return soft(sample, confidence_level=level), "wald", ASSUMPTIONS["soft"]
-    if interval == "profile":
-        outcome = _profile(sample, level, seed)
-    else:
-        outcome = misclassification(sample, confidence_level=level)
-    return outcome, interval, ASSUMPTIONS[method]
+    elif sample.strata is not None:
+        name = "strata"
+    elif sample.planned:
+        name = "weighted"
+    elif sample.scale == "probability":
+        name = "soft"
+    outcome = refuse_outside(_ESTIMATORS[name](sample, confidence_level=confidence_level))
+    if shape == "profile":
+        outcome = _profile(sample, outcome, confidence_level, seed)
+    return outcome, shape, ASSUMPTIONS[name]
 
 
-def _profile(sample: Sample, confidence_level: float, seed: Seed) -> Outcome:
-    wald = unclipped_misclassification(sample, confidence_level=confidence_level)
+def _profile(sample: Sample, wald: Outcome, confidence_level: float, seed: Seed) -> Outcome:
+    """The profile interval of the corrected rate.
+
+    The likelihood is compared among rates in [0, 1] only: its interval is never empty, however
+    badly all of them fit, so the interval of Eq. 6 says whether any does.
+    """
     counts = counts_of(sample)
     if min(counts.n, counts.m0, counts.m1) == 0:
         return wald
-    # The likelihood is compared among rates in [0, 1] only: its interval is never empty, however
-    # badly all of them fit, so the interval of Eq. 6 says whether any does.
-    if wald.estimate is not None and refuse_outside(wald).estimate is None:
-        return refuse_outside(wald)
+    if wald.estimate is None and uninformative(counts) is None:
+        return wald  # there was a rate, and its whole interval lay outside [0, 1]
     low, high, informative = profile_interval(counts, confidence_level=confidence_level, seed=seed)
     if wald.estimate is None:
         because = "" if informative else "; every rate is compatible with these labels"
@@ -201,13 +210,13 @@ def describe(
         method,
         confidence_level=level,
         interval=request.interval,
-        strata_names=request.strata_names,
         seed=request.seed,
     )
-    judge_alone, _, _ = run(sample, "naive", confidence_level=level)
+    judge_alone = naive(sample, confidence_level=level)
     shift = label_shift(sample, level=LEVEL / checks)
     ruled_out = shift.rules_out if shift is not None else ()
-    remedy = _PROFILE if alternatives and _has_profile(sample) else "label more rows"
+    has_profile = alternatives and _no_profile_for(sample) is None
+    remedy = _PROFILE if has_profile else "label more rows"
     warnings = (*warnings, *outcome.warnings, *(f"{text}; {remedy}" for text in outcome.doubts))
     if method in ruled_out:
         warnings += (
@@ -217,13 +226,13 @@ def describe(
     result = Estimate(
         method=method,
         interval=shape,
-        estimate=None if outcome.estimate is None else clip(outcome.estimate),
+        estimate=outcome.rate,
         low=outcome.low,
         high=outcome.high,
         confidence_level=level,
         standard_error=outcome.standard_error,
         reason=outcome.reason,
-        naive=None if judge_alone.estimate is None else clip(judge_alone.estimate),
+        naive=judge_alone.rate,
         naive_low=judge_alone.low,
         naive_high=judge_alone.high,
         **_judge_quality(sample, level),
@@ -243,33 +252,22 @@ def describe(
     return result, outcome
 
 
-def _has_profile(sample: Sample) -> bool:
-    """Whether the profile interval is made for such rows."""
-    plain = sample.clusters is None and sample.strata is None and not sample.planned
-    return plain and sample.scale == "binary"
-
-
 def _judge_quality(sample: Sample, confidence_level: float) -> dict[str, float | None]:
     """Sensitivity and specificity with exact intervals; weighted and without where planned."""
-    names = ("sensitivity", "specificity")
-    quality: dict[str, float | None] = {
-        f"{name}{end}": None for name in names for end in ("", "_low", "_high")
+    q1: Share = (None, None, None)
+    q0 = q1
+    if sample.scale == "binary" and not sample.planned:
+        counts = counts_of(sample)
+        q1 = exact_share(counts.c1, counts.m1, confidence_level)
+        q0 = exact_share(counts.c0, counts.m0, confidence_level)
+    elif sample.scale == "binary" and sample.weighted and missing(sample) is None:
+        fit = correct_means(sample)
+        q1, q0 = (fit.mu1, None, None), (1 - fit.mu0, None, None)
+    return {
+        f"{name}{end}": value
+        for name, share in (("sensitivity", q1), ("specificity", q0))
+        for end, value in zip(("", "_low", "_high"), share, strict=True)
     }
-    if sample.scale == "probability":
-        return quality
-    counts = counts_of(sample)
-    if sample.planned:
-        known = sample.weights is not None and not np.isnan(sample.weights[sample.labelled]).any()
-        if known and counts.m0 and counts.m1 and sample.n:
-            fit = correct_means(sample)
-            quality |= {"sensitivity": fit.mu1, "specificity": 1 - fit.mu0}
-        return quality
-    for name, (hits, size) in zip(
-        names, ((counts.c1, counts.m1), (counts.c0, counts.m0)), strict=True
-    ):
-        value, low, high = exact_share(hits, size, confidence_level)
-        quality |= {name: value, f"{name}_low": low, f"{name}_high": high}
-    return quality
 
 
 def independence(clustered: bool) -> str:
@@ -284,20 +282,18 @@ def _alternatives(
 ) -> tuple[Alternative, ...]:
     """The other estimators on the same rows, for comparison and never for choosing."""
     alternatives = []
-    flat = Sample(
-        sample.judge, sample.human, sample.test, sample.labelled, sample.weights, sample.clusters
-    )
+    flat = replace(sample, strata=None)
     for method in METHODS:
         if method == chosen or (method == "conditional" and sample.scale == "probability"):
             continue
-        if sample.planned and method in NEEDS_RANDOM_LABELS and method != "conditional":
+        if sample.planned and method in _NEED_PLAIN_LABELS:
             outcome, assumption = refusal("labels were picked by plan"), ASSUMPTIONS[method]
         else:
             outcome, _, assumption = run(flat, method, confidence_level=confidence_level)
         alternatives.append(
             Alternative(
                 method=method,
-                estimate=None if outcome.estimate is None else clip(outcome.estimate),
+                estimate=outcome.rate,
                 low=outcome.low,
                 high=outcome.high,
                 assumption=assumption,

@@ -14,10 +14,9 @@ from numpy.typing import ArrayLike
 
 from adjudge._stats import normal_quantile
 from adjudge._validation import BoolArray, FloatArray, open_unit
-from adjudge.estimation.clusters import TOO_FEW
 from adjudge.estimation.counts import Counts, counts_of, missing
 from adjudge.estimation.means import correct_means
-from adjudge.estimation.outcome import Outcome, refusal, refuse_outside, widen, with_interval
+from adjudge.estimation.outcome import Outcome, refusal, widen
 from adjudge.estimation.sample import Sample
 
 
@@ -27,6 +26,15 @@ class Bounds(NamedTuple):
     low: FloatArray
     high: FloatArray
     informative: BoolArray
+
+    @property
+    def length(self) -> FloatArray:
+        """How long each interval is."""
+        return np.asarray(self.high - self.low)
+
+    def covers(self, rate: FloatArray) -> BoolArray:
+        """Which intervals hold the rate."""
+        return np.asarray((self.low <= rate) & (rate <= self.high))
 
 
 class Rates(NamedTuple):
@@ -155,13 +163,8 @@ def misclassification(sample: Sample, *, confidence_level: float = 0.95) -> Outc
     """Corrected rate of a 0/1 sample with the interval of Eq. 6, widened by clusters if there are.
 
     Clusters leave the centre of Eq. 6 where it is and stretch its half-length by the design effect
-    of the influence values. Refused where the whole interval lies outside [0, 1].
+    of the influence values.
     """
-    return refuse_outside(unclipped_misclassification(sample, confidence_level=confidence_level))
-
-
-def unclipped_misclassification(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
-    """The same with an interval outside [0, 1] let through, for strata to combine."""
     lacking = missing(sample)
     if lacking is not None:
         return refusal(lacking)
@@ -169,23 +172,17 @@ def unclipped_misclassification(sample: Sample, *, confidence_level: float = 0.9
     weak = uninformative(counts)
     if weak is not None:
         return refusal(weak)
-    influence = correct_means(sample).influence
-    wide = widen(sample, influence, confidence_level)
-    if wide is None:
-        return refusal(TOO_FEW)
-    widened, warnings = wide
-    theta = float(corrected_rate(counts.p, counts.q0, counts.q1, clipped=False).estimate)
-    centre, se, plain = adjusted_centre(counts, confidence_level)
-    half = widened.critical * se * widened.inflation
-    se = plain * widened.inflation
-    return with_interval(theta, centre, half, se, influence, warnings, doubts(counts))
-
-
-def adjusted_centre(counts: Counts, confidence_level: float) -> tuple[float, float, float]:
-    """Centre and standard error of Eq. 6 before clipping, and the plain standard error of Eq. 9."""
     shares = (counts.p, counts.q0, counts.q1, counts.n, counts.m0, counts.m1)
     centre, se, _ = adjust(*shares, normal_quantile(confidence_level))
-    return float(centre), float(se), math.sqrt(float(corrected_variance(*shares)))
+    return widen(
+        sample,
+        float(corrected_rate(*shares[:3], clipped=False).estimate),
+        correct_means(sample).influence,
+        confidence_level,
+        se=math.sqrt(float(corrected_variance(*shares))),
+        around=(float(centre), float(se)),
+        doubts=doubts(counts),
+    )
 
 
 def uninformative(counts: Counts) -> str | None:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from adjudge._validation import FloatArray
-from adjudge.estimation.clusters import Spread, active_clusters, few_clusters, spread
+from adjudge.estimation.clusters import TOO_FEW, active_clusters, few_clusters, spread
 from adjudge.estimation.sample import Sample
 
 
@@ -14,10 +14,11 @@ from adjudge.estimation.sample import Sample
 class Outcome:
     """A raw estimate with its interval already clipped to [0, 1], or the reason there is none.
 
-    `estimate` can lie outside [0, 1]: only the final result clips it, so that combinations stay
-    unbiased. `influence` holds each row's share in the estimate's error; it sums to zero. `centre`
-    and `half` are the interval before clipping, which differences and strata need. `doubts` say
-    where a Wald-type interval is known to fall short; what to do about it depends on the caller.
+    `estimate` can lie outside [0, 1]: only the final result takes the clipped `rate`, so that
+    combinations stay unbiased. `influence` holds each row's share in the estimate's error; it sums
+    to zero. `centre` and `half` are the interval before clipping, which differences and strata
+    need. `doubts` say where a Wald-type interval is known to fall short; what to do about it
+    depends on the caller.
     """
 
     estimate: float | None
@@ -30,6 +31,11 @@ class Outcome:
     reason: str | None = None
     warnings: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+
+    @property
+    def rate(self) -> float | None:
+        """The estimate clipped to [0, 1]."""
+        return None if self.estimate is None else clip(self.estimate)
 
 
 def refusal(reason: str) -> Outcome:
@@ -48,27 +54,37 @@ def with_interval(
 ) -> Outcome:
     """An estimate with the interval centre -+ half, clipped to [0, 1]."""
     low, high = clip(centre - half), clip(centre + half)
-    return Outcome(
-        estimate,
-        low,
-        high,
-        standard_error,
-        influence,
-        centre,
-        half,
-        warnings=warnings,
-        doubts=doubts,
-    )
+    se = standard_error
+    return Outcome(estimate, low, high, se, influence, centre, half, None, warnings, doubts)
 
 
 def widen(
-    sample: Sample, influence: FloatArray, confidence_level: float
-) -> tuple[Spread, tuple[str, ...]] | None:
-    """How far clusters widen an interval, with a warning where they are few; None: too few."""
+    sample: Sample,
+    estimate: float,
+    influence: FloatArray,
+    confidence_level: float,
+    *,
+    se: float,
+    floor: float = 0.0,
+    around: tuple[float, float] | None = None,
+    warnings: tuple[str, ...] = (),
+    doubts: tuple[str, ...] = (),
+) -> Outcome:
+    """An estimate with a normal interval, by clusters a Student interval widened as they ask.
+
+    `se` is the standard error of independent rows; `floor` takes the place of zero. `around` is
+    the centre of the interval and its own standard error, where they are not the estimate and `se`.
+    """
     active = active_clusters(sample)
     if active is not None and active < 2:
-        return None
-    return spread(influence, sample.clusters, active, confidence_level), few_clusters(active)
+        return refusal(TOO_FEW)
+    wide = spread(influence, sample.clusters, active, confidence_level)
+    se = se * wide.inflation or floor
+    centre, half = estimate, wide.critical * se
+    if around is not None:
+        centre, half = around[0], wide.critical * around[1] * wide.inflation
+    warnings = (*warnings, *few_clusters(active))
+    return with_interval(estimate, centre, half, se, influence, warnings, doubts)
 
 
 def refuse_outside(got: Outcome) -> Outcome:

@@ -16,6 +16,7 @@ from adjudge.io.tables import TableLike, read_table
 from adjudge.results.estimation import RatePlan
 from adjudge.rows.columns import tidy
 from adjudge.rows.grades import prepare_grades
+from adjudge.rows.scales import against_the_rest
 
 DRAWS = ("random", "verdict")
 #: Rows drawn beyond the expected number, since a class may come up less often than it should.
@@ -201,8 +202,9 @@ def verdicts_and_gaps(
 ) -> tuple[FloatArray, BoolArray]:
     """The verdicts as numbers (NaN where there is none), and which rows have no human label."""
     verdict, human = (tidy(frame.get_column(c), "rows", c) for c in (judge_column, human_column))
-    number = verdict if positive is None else (verdict == positive).cast(pl.Int64)
-    return number.cast(pl.Float64).to_numpy(), human.is_null().to_numpy()
+    if positive is not None:
+        verdict, _ = against_the_rest(verdict, human, positive, "rows", judge_column)
+    return verdict.cast(pl.Float64).to_numpy(), human.is_null().to_numpy()
 
 
 def _with_human(frame: pl.DataFrame, human_column: str) -> pl.DataFrame:

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-import numpy as np
-
 from adjudge._stats import binomial_interval, normal_quantile
 from adjudge._validation import count, open_unit, positive
 from adjudge.errors import ArgumentError
 from adjudge.estimation.allocation import (
     Allocation,
     by_verdict,
+    check_share,
     conditional_variance,
+    one_each,
     optimal_split,
     ppi_variance,
     proposition_61,
@@ -23,6 +23,7 @@ from adjudge.estimation.allocation import (
     variance_ratio,
 )
 from adjudge.estimation.misclassification import corrected_interval
+from adjudge.estimation.outcome import clip
 from adjudge.results.estimation import NextLabels, RatePlan
 
 PILOT = 10
@@ -52,15 +53,15 @@ class Guess:
     @property
     def theta(self) -> float:
         """The corrected rate, clipped; for q0 + q1 > 1 only."""
-        return min(max((self.p + self.q0 - 1) / (self.q0 + self.q1 - 1), 0.0), 1.0)
+        return clip((self.p + self.q0 - 1) / (self.q0 + self.q1 - 1))
 
     def corrected_width(self, m0: float, m1: float, rows: int | None = None) -> float:
         """Width of Eq. 6 with these labels, and all test rows or as many as given."""
         n = self.n if rows is None else rows
-        low, high, _ = corrected_interval(
+        bounds = corrected_interval(
             self.p, self.q0, self.q1, n, m0, m1, confidence_level=self.level
         )
-        return float(high - low)
+        return float(bounds.length)
 
     def by_class(self, m: int) -> Allocation:
         """Algorithm 1's split; it never believes in a class without errors."""
@@ -82,7 +83,7 @@ class Guess:
         )
 
     def _normal_width(self, variance: float) -> float:
-        return float(np.clip(2 * normal_quantile(self.level) * math.sqrt(variance), 0, 1))
+        return clip(2 * normal_quantile(self.level) * math.sqrt(variance))
 
     def draws(self, quota: Allocation) -> int | None:
         """About how many more random rows fill both quotas; None when a class does not occur."""
@@ -132,17 +133,10 @@ def plan_rate(
     >>> plan.m0, plan.m1, round(plan.expected_width, 3)
     (117, 83, 0.216)
     """
-    for name, value in (
-        ("judge_rate", judge_rate),
-        ("specificity", specificity),
-        ("sensitivity", sensitivity),
-    ):
-        if not 0 <= value <= 1:
-            raise ArgumentError(name, value, "give a share in [0, 1]")
     guess = Guess(
-        p=float(judge_rate),
-        q0=float(specificity),
-        q1=float(sensitivity),
+        p=check_share(judge_rate, "judge_rate"),
+        q0=check_share(specificity, "specificity"),
+        q1=check_share(sensitivity, "sensitivity"),
         n=count(n_test, "n_test", least=1),
         have=have,
         level=open_unit(confidence_level, "confidence_level"),
@@ -153,13 +147,16 @@ def plan_rate(
             (width, labels),
             "give one of the two: --width (width=) or --labels (labels=)",
         )
+    if labels is not None:
+        labels = count(labels, "labels", least=2)
+    if width is not None:
+        positive(width, "width")
+    count(step, "step", least=1)
     if guess.q0 + guess.q1 <= 1:
         return _plan_people_alone(guess, width, labels)
-    if labels is not None:
-        m: int | None = count(labels, "labels", least=2)
-    else:
-        target = positive(float(width or 0), "width")
-        m = _fewest(lambda size: guess.corrected_width(*guess.by_class(size)), target)
+    m = labels
+    if width is not None:
+        m = _fewest(lambda size: guess.corrected_width(*guess.by_class(size)), width)
     if m is None:
         floor = guess.corrected_width(MOST_LABELS, MOST_LABELS)
         reason = (
@@ -185,7 +182,6 @@ def _plan(
     quota = guess.by_class(m)
     optimal = optimal_split(m, theta=theta, q0=guess.q0, q1=guess.q1)
     verdicts = by_verdict(m, p=guess.p, q0=guess.q0, q1=guess.q1, theta=theta)
-    random_m1 = min(max(round(m * theta), 1), m - 1)
     plan_width, ppi_width = guess.corrected_width(*quota), guess.ppi_width(m)
     human_width = _human_width(theta, m, level)
     ratio = variance_ratio(guess.p, guess.q0, guess.q1, theta, guess.n, m)
@@ -231,7 +227,7 @@ def _plan(
         optimal_width=known(guess.corrected_width(*optimal)),
         expected_draws=draws,
         random_m=labels,
-        random_width=known(guess.corrected_width(m - random_m1, random_m1)),
+        random_width=known(guess.corrected_width(*one_each(m, theta))),
         ppi_width=known(ppi_width),
         human_only_labels=people_need,
         ppi_labels=ppi_needs,
@@ -257,7 +253,9 @@ def _plan_people_alone(guess: Guess, width: float | None, labels: int | None) ->
     """The plan when the judge is no better than a coin: no correction, people alone."""
     have = guess.have
     theta = have[1] / sum(have) if sum(have) else 0.5
-    m = labels or _fewest(lambda size: _human_width(theta, size, guess.level), float(width or 1))
+    m = labels
+    if width is not None:
+        m = _fewest(lambda size: _human_width(theta, size, guess.level), width)
     human = None if m is None else _human_width(theta, m, guess.level)
     cost = "" if human is None else f"; {m} random labels give people alone a width of {human:.3f}"
     return RatePlan(

@@ -10,15 +10,7 @@ import math
 
 import numpy as np
 
-from adjudge.estimation.clusters import TOO_FEW
-from adjudge.estimation.outcome import (
-    Outcome,
-    refusal,
-    refuse_outside,
-    variance_floor,
-    widen,
-    with_interval,
-)
+from adjudge.estimation.outcome import Outcome, clip, refusal, variance_floor, widen
 from adjudge.estimation.sample import Sample
 
 
@@ -35,7 +27,7 @@ def tuned_weight(sample: Sample) -> float:
     if variance == 0:
         return 0.0
     covariance = float(((z[known] - z[known].mean()) * (x[known] - x[known].mean())).mean())
-    return min(max(covariance / ((1 + sample.m / sample.n) * variance), 0.0), 1.0)
+    return clip(covariance / ((1 + sample.m / sample.n) * variance))
 
 
 def ppi(sample: Sample, *, confidence_level: float = 0.95, weight: float | None = None) -> Outcome:
@@ -45,8 +37,7 @@ def ppi(sample: Sample, *, confidence_level: float = 0.95, weight: float | None 
     random sample of the test rows: under label shift it is biased, by as much as the difference
     estimator when lambda is 1. The interval is a normal one: with fewer than about 30 labels, or 20
     of the rarer class, it covers less than it says (measured at 95 %: 0.86 to 0.93 with 25 labels,
-    0.84 to 0.91 with 3 to 6 of the rarer class among 60 or 100). Refused where the whole interval
-    lies outside [0, 1].
+    0.84 to 0.91 with 3 to 6 of the rarer class among 60 or 100).
 
     >>> from adjudge.estimation.sample import make_sample
     >>> rows = make_sample([1, 0, 1, 0, 1, 1, 0, 0], [1, 0, 1, 1] + [None] * 4)
@@ -66,10 +57,6 @@ def ppi(sample: Sample, *, confidence_level: float = 0.95, weight: float | None 
     theta = lam * on_test + correction
     influence = np.where(sample.test, lam * (x - on_test) / sample.n, 0.0)
     influence = influence + np.where(sample.labelled, (rest - correction) / sample.m, 0.0)
-    wide = widen(sample, influence, confidence_level)
-    if wide is None:
-        return refusal(TOO_FEW)
-    widened, few = wide
     se = math.sqrt(float(influence @ influence))
     labelled_part = influence[sample.labelled]
     warnings: tuple[str, ...] = ()
@@ -91,9 +78,7 @@ def ppi(sample: Sample, *, confidence_level: float = 0.95, weight: float | None 
             "(measured with 3 to 12: 0.84 to 0.93 at 95 %); label more rows, or report method "
             "human-only, which is exact",
         )
-    se *= widened.inflation
-    half = widened.critical * se
-    return refuse_outside(with_interval(theta, theta, half, se, influence, (*warnings, *few)))
+    return widen(sample, theta, influence, confidence_level, se=se, warnings=warnings)
 
 
 def difference(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:

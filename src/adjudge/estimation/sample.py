@@ -34,6 +34,7 @@ class Sample:
     weights: FloatArray | None = None
     clusters: IntArray | None = None
     strata: IntArray | None = None
+    strata_names: tuple[str, ...] = ()
 
     @property
     def scale(self) -> Scale:
@@ -66,6 +67,11 @@ class Sample:
         """Whether labels were picked with unequal, known probabilities."""
         return self.weights is not None
 
+    @property
+    def weighted(self) -> bool:
+        """Whether every labelled row has its sampling probability."""
+        return self.weights is not None and not np.isnan(self.weights[self.labelled]).any()
+
     def restrict(self, rows: BoolArray, *, calibration: BoolArray | None = None) -> Sample:
         """Only these rows test; they calibrate too unless `calibration` names others.
 
@@ -82,14 +88,15 @@ class Sample:
         if self.scale == "probability":
             return self
         used = self.test | self.labelled
-        return Sample(
-            self.judge[used],
-            self.human[used],
-            self.test[used],
-            self.labelled[used],
-            None if self.weights is None else self.weights[used],
-            None if self.clusters is None else self.clusters[used],
-            None if self.strata is None else self.strata[used],
+        return replace(
+            self,
+            judge=self.judge[used],
+            human=self.human[used],
+            test=self.test[used],
+            labelled=self.labelled[used],
+            weights=None if self.weights is None else self.weights[used],
+            clusters=None if self.clusters is None else self.clusters[used],
+            strata=None if self.strata is None else self.strata[used],
         )
 
 
@@ -100,6 +107,7 @@ def make_sample(
     sampling_probability: ArrayLike | None = None,
     clusters: IntArray | None = None,
     strata: IntArray | None = None,
+    strata_names: tuple[str, ...] = (),
 ) -> Sample:
     """A sample from arrays; NaN or None in `human` marks a test row.
 
@@ -111,13 +119,7 @@ def make_sample(
     (1, 2, 'binary')
     """
     x = probabilities(judge, "judge")
-    try:
-        raw = np.asarray(human, dtype=object)
-        z = np.array([np.nan if v is None else float(v) for v in raw.ravel()], dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ArgumentError("human", "text", "give 0, 1 or nothing for each row") from None
-    if raw.ndim != 1:
-        raise ArgumentError("human", f"shape {raw.shape}", "give a one-dimensional array")
+    z = _with_gaps(human, "human")
     same_length(judge=x, human=z)
     labelled = ~np.isnan(z)
     wrong = labelled & (z != 0) & (z != 1)
@@ -125,15 +127,14 @@ def make_sample(
         at = int(np.flatnonzero(wrong)[0])
         raise ArgumentError(f"human[{at}]", float(z[at]), "give 0, 1 or nothing")
     labels = np.where(labelled, z, UNLABELLED).astype(np.int64)
-    if sampling_probability is None:
-        return Sample(x, labels, ~labelled, labelled, None, clusters, strata)
-    chance = _chances(sampling_probability, labelled)
-    picked = ~np.isnan(chance)
-    if not (picked & labelled).any():
-        return Sample(x, labels, ~labelled, labelled, None, clusters, strata)
-    weights = np.where(picked, 1 / np.where(picked, chance, 1.0), np.nan)
-    test = ~labelled | (labelled & picked)
-    return Sample(x, labels, test, labelled, weights, clusters, strata)
+    test, weights = ~labelled, None
+    if sampling_probability is not None:
+        chance = _chances(sampling_probability, labelled)
+        picked = ~np.isnan(chance)
+        if (picked & labelled).any():
+            weights = np.where(picked, 1 / np.where(picked, chance, 1.0), np.nan)
+            test = ~labelled | picked
+    return Sample(x, labels, test, labelled, weights, clusters, strata, strata_names)
 
 
 def sample_of(grades: Grades) -> Sample | None:
@@ -146,12 +147,23 @@ def sample_of(grades: Grades) -> Sample | None:
         sampling_probability=grades.sampling_probability,
         clusters=grades.clusters,
         strata=grades.strata,
+        strata_names=grades.strata_names,
     )
 
 
-def _chances(values: ArrayLike, labelled: BoolArray) -> FloatArray:
+def _with_gaps(values: ArrayLike, name: str) -> FloatArray:
+    """The numbers, NaN where there is none."""
     raw = np.asarray(values, dtype=object)
-    chance = np.array([np.nan if v is None else float(v) for v in raw], dtype=np.float64)
+    if raw.ndim != 1:
+        raise ArgumentError(name, f"shape {raw.shape}", "give a one-dimensional array")
+    try:
+        return np.array([np.nan if v is None else float(v) for v in raw], dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(name, "text", "give a number or nothing for each row") from None
+
+
+def _chances(values: ArrayLike, labelled: BoolArray) -> FloatArray:
+    chance = _with_gaps(values, "sampling_probability")
     same_length(sampling_probability=chance, human=labelled)
     bad = ~np.isnan(chance) & ((chance <= 0) | (chance > 1))
     if bad.any():

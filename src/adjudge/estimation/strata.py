@@ -6,26 +6,18 @@ theta = sum over strata of share_s * theta_s, share_s the stratum's share of the
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from adjudge._stats import normal_quantile
-from adjudge.estimation.clusters import TOO_FEW
-from adjudge.estimation.means import unclipped_soft
-from adjudge.estimation.misclassification import unclipped_misclassification
-from adjudge.estimation.outcome import (
-    Outcome,
-    explain_outside,
-    outside,
-    refusal,
-    refuse_outside,
-    widen,
-    with_interval,
-)
+from adjudge.estimation.means import soft
+from adjudge.estimation.misclassification import misclassification
+from adjudge.estimation.outcome import Outcome, explain_outside, outside, refusal, widen
 from adjudge.estimation.sample import Sample
 
 
-def stratify(sample: Sample, names: tuple[str, ...], *, confidence_level: float = 0.95) -> Outcome:
+def stratify(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     """Corrected rate with one confusion matrix per stratum (the paper's section 9, item 1).
 
     Variance: sum share_s^2 V_s + sum share_s (theta_s - theta)^2 / n; the second term is the noise
@@ -34,20 +26,21 @@ def stratify(sample: Sample, names: tuple[str, ...], *, confidence_level: float 
     rows needs labels of both classes; Eq. 7 draws each stratum's sensitivity towards one half, so
     strata with fewer than about 20 labels a class pull the rate together.
 
-    Refused where the whole combined interval lies outside [0, 1], or that of one stratum does at
-    the level shared among the strata; a stratum outside at the plain level only is warned of, since
+    Refused where the whole interval of one stratum lies outside [0, 1] at the level shared among
+    the strata; a stratum outside at the plain level only is warned of, since
     among many some are by chance.
     """
     if sample.strata is None or sample.n == 0:
         return refusal("no test rows to stratify")
-    estimator = unclipped_soft if sample.scale == "probability" else unclipped_misclassification
+    estimator = soft if sample.scale == "probability" else misclassification
+    names = sample.strata_names
     theta = centre = variance = 0.0
     rates, shares = [], []
     influence = np.zeros_like(sample.judge)
     refused, warnings, doubts, unused = [], [], [], []
     z = normal_quantile(confidence_level)
     wider = normal_quantile(1 - (1 - confidence_level) / max(len(names), 1)) / z
-    flat = Sample(sample.judge, sample.human, sample.test, sample.labelled, strata=sample.strata)
+    flat = replace(sample, clusters=None)
     for code, name in enumerate(names):
         part = flat.restrict(np.asarray(sample.strata == code))
         if part.n == 0:
@@ -83,13 +76,15 @@ def stratify(sample: Sample, names: tuple[str, ...], *, confidence_level: float 
         )
     influence[sample.test] -= theta / sample.n
     between = sum(s * (r - theta) ** 2 for s, r in zip(shares, rates, strict=True)) / sample.n
-    wide = widen(sample, influence, confidence_level)
-    if wide is None:
-        return refusal(TOO_FEW)
-    widened, few = wide
-    half = widened.critical * math.sqrt(variance + between) * widened.inflation
-    se = math.sqrt(float(influence @ influence)) * widened.inflation
     if unused:
         warnings.append(f"strata without test rows, their labels unused: {', '.join(unused)}")
-    outcome = with_interval(theta, centre, half, se, influence, (*warnings, *few), tuple(doubts))
-    return refuse_outside(outcome)
+    return widen(
+        sample,
+        theta,
+        influence,
+        confidence_level,
+        se=math.sqrt(float(influence @ influence)),
+        around=(centre, math.sqrt(variance + between)),
+        warnings=tuple(warnings),
+        doubts=tuple(doubts),
+    )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from adjudge._validation import IntArray, count, open_unit
+from adjudge._validation import BoolArray, FloatArray, count, open_unit
 from adjudge.errors import DataError
 from adjudge.estimation.misclassification import corrected_interval, corrected_rate
 from adjudge.io.tables import TableLike, read_table, source_name
 from adjudge.results.reporting import ProtocolRow, ReportingReproduction
+from adjudge.rows.dropped import Kept
 
 #: Table 2: coverage and mean interval length.
 TABLE_2 = {
@@ -20,6 +21,7 @@ TABLE_2 = {
     "llama-13b": (0.99, 0.267),
     "vicuna-13b": (0.99, 0.178),
 }
+_NO_MODEL = "no model named"
 _A_WINS = ("a", "model_a", "0", "0.0")
 _B_WINS = ("b", "model_b", "1", "1.0")
 
@@ -46,20 +48,13 @@ def arena_protocol(
     count(splits, "splits", least=1)
     frame, name = read_table(data), source_name(data)
     if {"model_a", "model_b"} <= set(frame.columns):
-        rows, dropped = _battle_rows(frame, judge_column, human_column, name)
+        prepared = _battle_rows(frame, judge_column, human_column, name)
     else:
-        rows, dropped = _model_rows(frame, judge_column, human_column, by, name)
+        prepared = _model_rows(frame, judge_column, human_column, by, name)
+    rows = prepared.frame
     rng = np.random.default_rng(seed)
     models = [
-        _protocol_row(
-            str(model),
-            part["judge"].to_numpy(),
-            part["human"].to_numpy(),
-            splits,
-            share,
-            level,
-            rng,
-        )
+        _protocol_row(model, part, splits, share, level, rng)
         for (model,), part in rows.group_by(["model"], maintain_order=True)
         if part.height >= 20
     ]
@@ -74,20 +69,19 @@ def arena_protocol(
         protocol=tuple(sorted(models, key=lambda row: -row.rows)),
         splits=splits,
         notes=(f"{small} models with fewer than 20 rows are left out",) if small else (),
-        dropped=dropped,
+        dropped=prepared.dropped,
     )
 
 
 def _protocol_row(
     model: str,
-    judge: IntArray,
-    human: IntArray,
+    rows: pl.DataFrame,
     splits: int,
     share: float,
     level: float,
     rng: np.random.Generator,
 ) -> ProtocolRow:
-    size = len(judge)
+    judge, human, size = rows["judge"].to_numpy(), rows["human"].to_numpy(), rows.height
     m = max(round(share * size), 2)
     order = np.argsort(rng.random((splits, size)), axis=1)
     known, rest = order[:, :m], order[:, m:]
@@ -97,57 +91,49 @@ def _protocol_row(
     c1, c0 = (z * x).sum(axis=1), ((1 - z) * (1 - x)).sum(axis=1)
     p, truth = judge[rest].mean(axis=1), human[rest].mean(axis=1)
     usable = (m1 > 0) & (m0 > 0) & (c0 * m1 + c1 * m0 > m0 * m1)
-    bounds = corrected_interval(
-        p,
-        c0 / np.maximum(m0, 1),
-        c1 / np.maximum(m1, 1),
-        size - m,
-        np.maximum(m0, 1),
-        np.maximum(m1, 1),
-        confidence_level=level,
-    )
+    n0, n1 = np.maximum(m0, 1), np.maximum(m1, 1)
+    shares = (p, c0 / n0, c1 / n1)
+    bounds = corrected_interval(*shares, size - m, n0, n1, confidence_level=level)
     usable &= bounds.informative
-    rate = corrected_rate(p, c0 / np.maximum(m0, 1), c1 / np.maximum(m1, 1)).estimate
-    hit = (bounds.low <= truth) & (truth <= bounds.high)
     some = bool(usable.any())
     paper = TABLE_2.get(model.lower(), (None, None))
+
+    def mean(values: FloatArray | BoolArray) -> float | None:
+        return float(values[usable].mean()) if some else None
+
     return ProtocolRow(
         model=model,
         rows=size,
         rate=float(human.mean()),
         bias_naive=float((p - truth).mean()),
-        bias_corrected=float((rate - truth)[usable].mean()) if some else None,
-        coverage=float(hit[usable].mean()) if some else None,
-        length=float((bounds.high - bounds.low)[usable].mean()) if some else None,
+        bias_corrected=mean(corrected_rate(*shares).estimate - truth),
+        coverage=mean(bounds.covers(truth)),
+        length=mean(bounds.length),
         refused=int((~usable).sum()),
         paper_coverage=paper[0],
         paper_length=paper[1],
     )
 
 
-def _model_rows(
-    frame: pl.DataFrame, judge: str, human: str, by: str, name: str
-) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Model, judge and human as 0 and 1, and how many rows were left out, by reason."""
+def _model_rows(frame: pl.DataFrame, judge: str, human: str, by: str, name: str) -> Kept:
+    """Model, judge and human as 0 and 1."""
     _need(frame, (judge, human, by), name)
     rows = frame.select(
         pl.col(by).cast(pl.String).alias("model"),
         pl.col(judge).cast(pl.Float64, strict=False).alias("judge"),
         pl.col(human).cast(pl.Float64, strict=False).alias("human"),
     )
-    whole = pl.col("judge").is_in([0.0, 1.0]) & pl.col("human").is_in([0.0, 1.0])
-    kept = rows.filter(whole).with_columns(pl.col("judge", "human").cast(pl.Int64))
-    return kept, _lost(rows, kept, "verdict or label is not 0 or 1")
+    whole = pl.all_horizontal(pl.col("judge", "human").is_in([0.0, 1.0]).fill_null(False))
+    kept = Kept(rows).without(~whole, "verdict or label is not 0 or 1")
+    kept = kept.without(pl.col("model").is_null(), _NO_MODEL)
+    return Kept(kept.frame.with_columns(pl.col("judge", "human").cast(pl.Int64)), kept.dropped)
 
 
-def _battle_rows(
-    frame: pl.DataFrame, judge: str, human: str, name: str
-) -> tuple[pl.DataFrame, dict[str, int]]:
+def _battle_rows(frame: pl.DataFrame, judge: str, human: str, name: str) -> Kept:
     """The same from battles, each seen once from either model's side."""
     _need(frame, (judge, human), name)
     text = frame.select(
-        "model_a",
-        "model_b",
+        pl.col("model_a", "model_b").cast(pl.String),
         *(
             pl.col(c).cast(pl.String).str.strip_chars().str.to_lowercase().alias(a)
             for c, a in ((judge, "judge"), (human, "human"))
@@ -157,21 +143,15 @@ def _battle_rows(
         pl.when(pl.col(c).is_in(_A_WINS)).then(1).when(pl.col(c).is_in(_B_WINS)).then(0).alias(c)
         for c in ("judge", "human")
     ]
-    rows = text.with_columns(decided)
-    kept = rows.filter(pl.col("judge").is_not_null() & pl.col("human").is_not_null())
-    first = kept.select(pl.col("model_a").alias("model"), "judge", "human")
-    second = kept.select(
-        pl.col("model_b").alias("model"),
-        (1 - pl.col("judge")).alias("judge"),
-        (1 - pl.col("human")).alias("human"),
+    undecided = pl.any_horizontal(pl.col("judge", "human").is_null())
+    kept = Kept(text.with_columns(decided)).without(undecided, "tie, or no winner named")
+    kept = kept.without(pl.any_horizontal(pl.col("model_a", "model_b").is_null()), _NO_MODEL)
+    first = kept.frame.select(pl.col("model_a").alias("model"), "judge", "human")
+    second = kept.frame.select(
+        pl.col("model_b").alias("model"), judge=1 - pl.col("judge"), human=1 - pl.col("human")
     )
     both = pl.concat([first, second]).with_columns(pl.col("judge", "human").cast(pl.Int64))
-    return both, _lost(rows, kept, "tie, or no winner named")
-
-
-def _lost(before: pl.DataFrame, after: pl.DataFrame, reason: str) -> dict[str, int]:
-    lost = before.height - after.height
-    return {reason: lost} if lost else {}
+    return Kept(both, kept.dropped)
 
 
 def _need(frame: pl.DataFrame, columns: tuple[str, ...], name: str) -> None:

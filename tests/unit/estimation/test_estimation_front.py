@@ -209,6 +209,19 @@ def test_pooling_warns_and_per_group_does_not() -> None:
     assert any("2 models" in text for text in mixed.warnings)
 
 
+def test_pooling_is_tested_with_the_seed_given_in_a_difference_too() -> None:
+    rng = np.random.default_rng(1)
+    people = rng.integers(0, 2, 600)
+    judge = np.where(rng.random(600) < 0.8, people, 1 - people).tolist()
+    models = rng.choice(["x", "y"], 600).tolist()
+    human = [*people[:200].tolist(), *[None] * 400]
+    for seed in (0, 1):
+        rows = {"judge": judge, "human": human, "by": models, "pool": True, "seed": seed}
+        p_value = estimate(**rows).judge_differs_p_value
+        difference = estimate(**rows, compare=("x", "y"))
+        assert f"p = {p_value:.2g} for no difference" in difference.warnings[0]
+
+
 def test_compare_pairs_by_prompt_and_pooled_calibration_is_shared() -> None:
     quality = {"specificity": 0.8, "sensitivity": 0.9}
     rows = binary_rows(
@@ -255,6 +268,18 @@ def test_three_classes_and_two_equal_the_binary_case() -> None:
     never = estimate(judge=["A", "B"] * 50, human=["A", "B", "tie", None] * 25)
     assert not never.estimated
     assert "never says tie" in never.reason
+
+
+@pytest.mark.parametrize("by", [None, ["m"] * 1200])
+def test_exact_intervals_of_classes_are_called_so(by: list[str] | None) -> None:
+    judge, human = (["BA"[v] if v is not None else None for v in row] for row in (JUDGE, HUMAN))
+    for method, interval in (("human-only", "exact"), ("naive", "exact"), ("ppi++", "wald")):
+        got = estimate(judge=judge, human=human, by=by, method=method)
+        assert got.interval == interval
+        classes = got if by is None else got.groups[0]
+        assert classes.interval == interval
+        binary = paper(method=method)
+        assert (classes.classes[0].low, classes.classes[0].high) == (binary.low, binary.high)
 
 
 def test_probabilities() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -59,15 +60,7 @@ def test_influence_is_the_derivative() -> None:
 def test_one_row_per_cluster_changes_only_the_small_sample_factors() -> None:
     sample = draw(2)
     plain = misclassification(sample)
-    clustered = misclassification(
-        Sample(
-            sample.judge,
-            sample.human,
-            sample.test,
-            sample.labelled,
-            clusters=np.arange(len(sample.judge)),
-        )
-    )
+    clustered = misclassification(replace(sample, clusters=np.arange(len(sample.judge))))
     assert clustered.estimate == plain.estimate
     assert clustered.standard_error == pytest.approx(plain.standard_error * math.sqrt(120 / 119))
 
@@ -89,17 +82,13 @@ def test_duplicated_rows_in_one_cluster_do_not_pass_for_new_information() -> Non
 def test_one_stratum_is_the_plain_interval_and_two_add_up() -> None:
     sample = draw(4, n=1000, m=400)
     zeros = np.zeros(len(sample.judge), dtype=np.int64)
-    one = stratify(
-        Sample(sample.judge, sample.human, sample.test, sample.labelled, strata=zeros), ("all",)
-    )
+    one = stratify(replace(sample, strata=zeros, strata_names=("all",)))
     plain = misclassification(sample)
     assert (one.estimate, one.low, one.high) == pytest.approx(
         (plain.estimate, plain.low, plain.high), abs=1e-12
     )
     halves = (np.arange(len(sample.judge)) % 2).astype(np.int64)
-    two = stratify(
-        Sample(sample.judge, sample.human, sample.test, sample.labelled, strata=halves), ("a", "b")
-    )
+    two = stratify(replace(sample, strata=halves, strata_names=("a", "b")))
     parts = [misclassification(sample.restrict(halves == s)) for s in (0, 1)]
     assert two.estimate == pytest.approx(np.mean([p.estimate for p in parts]), abs=1e-12)
     assert two.influence.sum() == pytest.approx(0, abs=1e-12)
@@ -108,10 +97,7 @@ def test_one_stratum_is_the_plain_interval_and_two_add_up() -> None:
 def test_a_stratum_without_labels_is_named() -> None:
     sample = draw(5)
     strata = np.where(sample.test & (np.arange(len(sample.judge)) % 3 == 0), 1, 0)
-    got = stratify(
-        Sample(sample.judge, sample.human, sample.test, sample.labelled, strata=strata),
-        ("labelled", "bare"),
-    )
+    got = stratify(replace(sample, strata=strata, strata_names=("labelled", "bare")))
     assert got.estimate is None
     assert "bare" in got.reason
 

@@ -181,3 +181,28 @@ def test_a_plan_for_verdicts_in_words_and_a_table_without_labels() -> None:
     assert sizes == {"A": plan.verdict_m1, "B": plan.verdict_m0}
     with pytest.raises(ArgumentError, match="--positive NAME"):
         plan_from_table(words, labels=60, **guess)
+
+
+@pytest.mark.parametrize("sensitivity", [0.9, 0.2])  # the second is no better than a coin
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"width": 0}, "width = 0: give a number above 0"),
+        ({"width": -0.1}, "width = -0.1: give a number above 0"),
+        ({"labels": 0}, "labels = 0: give a whole number, 2 or more"),
+        ({"labels": 50, "step": 0}, "step = 0: give a whole number, 1 or more"),
+    ],
+)
+def test_a_plan_for_nothing_is_refused_whatever_the_judge(
+    sensitivity: float, bad: dict[str, float], message: str
+) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        plan_rate(**(PAPER | {"sensitivity": sensitivity}), **bad)
+
+
+def test_verdicts_in_numbers_are_drawn_by_verdict_for_labels_in_words() -> None:
+    table = {"judge": [1, 0] * 30, "human": ["yes", "no"] * 10 + [None] * 40}
+    plan = plan_from_table(table, labels=40, positive="yes")
+    drawn = rows_to_label(table, plan, draw="verdict", positive="yes")
+    counts = drawn.group_by("judge").len().sort("judge")["len"].to_list()
+    assert counts == [plan.verdict_m0 - 10, plan.verdict_m1 - 10]
