@@ -100,8 +100,5 @@ def _plans(
             raise ArgumentError(
                 "scale", scale, f"score_probs lists {size} scores: give their scale"
             )
-        plans["adaptive"] = Plan(
-            ordinal_nonconformity(part["score_probs"].to_list()),
-            criterion,
-        )
+        plans["adaptive"] = Plan(ordinal_nonconformity(part["score_probs"].to_list()), criterion)
     return plans

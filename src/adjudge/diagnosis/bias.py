@@ -299,10 +299,7 @@ def _agreement(rows: _Rows) -> Agreement | str:
     if not any(v and any(row) for v, row in zip(verdicts, human, strict=True)):
         return "no row has both a verdict and a label that is not a tie"
     return agreement(
-        verdicts,
-        human,
-        clusters=rows.clusters,
-        confidence_level=rows.confidence_level,
+        verdicts, human, clusters=rows.clusters, confidence_level=rows.confidence_level
     )
 
 

@@ -60,10 +60,7 @@ def batch_cycles(beats: BoolArray) -> tuple[IntArray, IntArray]:
     either = w + w.transpose(0, 2, 1)
     closed = np.einsum("bij,bji->b", w @ w, w, dtype=np.float64)
     triangles = np.einsum("bij,bij->b", either @ either, either, dtype=np.float64)
-    return (
-        np.rint(closed / 3).astype(np.int64),
-        np.rint(triangles / 6).astype(np.int64),
-    )
+    return np.rint(closed / 3).astype(np.int64), np.rint(triangles / 6).astype(np.int64)
 
 
 def cyclic_triples(

@@ -11,12 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adjudge._stats import (
-    Bins,
-    bootstrap_weights,
-    expected_calibration_error,
-    reliability_bins,
-)
+from adjudge._stats import Bins, bootstrap_weights, expected_calibration_error, reliability_bins
 from adjudge._validation import (
     FloatArray,
     IntArray,

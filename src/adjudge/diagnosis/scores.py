@@ -25,12 +25,7 @@ from adjudge.diagnosis.targets import TARGETS
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io.tables import TableLike
 from adjudge.results.bias import FamilyScores
-from adjudge.results.diagnosis import (
-    HumanAgreement,
-    PooledWidth,
-    ScoreDiagnosis,
-    WidthAgreement,
-)
+from adjudge.results.diagnosis import HumanAgreement, PooledWidth, ScoreDiagnosis, WidthAgreement
 from adjudge.rows.scores import Scores, prepare_scores, ratings_table, scored_by_both
 
 ALPHAS = (0.05, 0.10, 0.15, 0.20)

@@ -7,15 +7,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from adjudge._bradley_terry import DEFAULT_L2, fit_strengths
-from adjudge._validation import (
-    FloatArray,
-    Seed,
-    count,
-    finite,
-    generator,
-    open_unit,
-    same_length,
-)
+from adjudge._validation import FloatArray, Seed, count, finite, generator, open_unit, same_length
 from adjudge.ranking.bootstrap import cluster_weights
 from adjudge.ranking.counts import wins_table
 from adjudge.results.ranking import RankAgreement

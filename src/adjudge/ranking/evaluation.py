@@ -50,12 +50,7 @@ class Evaluation:
 
 
 def evaluate_methods(
-    battles: Battles,
-    *,
-    l2: float = DEFAULT_L2,
-    alpha: float = 0.1,
-    splits: int = 5,
-    seed: Seed = 0,
+    battles: Battles, *, l2: float = DEFAULT_L2, alpha: float = 0.1, splits: int = 5, seed: Seed = 0
 ) -> Evaluation:
     """Hard-Elo, Soft-Elo and label smoothing, fixed and chosen, on the same folds."""
     positive(l2, "l2")
@@ -131,11 +126,7 @@ def loo_row(held: Residuals, *, seed: Seed = 0) -> LooRow:
 
 
 def sample_efficiency(
-    battles: Battles,
-    human: HeldOut,
-    *,
-    l2: float = DEFAULT_L2,
-    seed: Seed = 0,
+    battles: Battles, human: HeldOut, *, l2: float = DEFAULT_L2, seed: Seed = 0
 ) -> tuple[BudgetRow, ...]:
     """Held-out error on random parts of the battles, against people's Elo from all of them.
 

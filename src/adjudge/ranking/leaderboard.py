@@ -10,12 +10,7 @@ from adjudge._bradley_terry import ELO_PER_UNIT
 from adjudge._stats import normal_quantile
 from adjudge._validation import BoolArray, FloatArray, IntArray, Seed, generator, one_of
 from adjudge.ranking.bootstrap import bootstrap_strengths
-from adjudge.ranking.bradley_terry import (
-    Fit,
-    elo_standard_errors,
-    perfect_record_bounds,
-    sandwich,
-)
+from adjudge.ranking.bradley_terry import Fit, elo_standard_errors, perfect_record_bounds, sandwich
 from adjudge.ranking.rank_ranges import component_ranges, component_ranks
 from adjudge.results.ranking import ModelRow
 

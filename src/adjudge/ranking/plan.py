@@ -60,10 +60,7 @@ def plan_battles(
         wins = _judged_wins(done, names, verdict)
         if "id" in done.columns and "id" in frame.columns:
             again = different & frame["id"].is_in(done["id"].implode()).to_numpy()
-    lost = {
-        "no two different models": int((~different).sum()),
-        "judged already": int(again.sum()),
-    }
+    lost = {"no two different models": int((~different).sum()), "judged already": int(again.sum())}
     rows = np.flatnonzero(different & ~again)
     if not len(rows):
         raise ArgumentError("pool", "no battle left", "give battles that are not judged yet")

@@ -40,11 +40,7 @@ class PredictionPowered:
 
 
 def prediction_powered(
-    battles: Battles,
-    human: FloatArray,
-    judge: FloatArray,
-    *,
-    l2: float = DEFAULT_L2,
+    battles: Battles, human: FloatArray, judge: FloatArray, *, l2: float = DEFAULT_L2
 ) -> PredictionPowered:
     """Fit with human targets where there are any (NaN elsewhere) and judge targets everywhere.
 

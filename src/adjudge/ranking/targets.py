@@ -52,11 +52,7 @@ def choose_method(battles: Battles) -> str:
 
 
 def make_target(
-    battles: Battles,
-    method: str,
-    *,
-    beta: float | None = None,
-    smoothing: float | None = None,
+    battles: Battles, method: str, *, beta: float | None = None, smoothing: float | None = None
 ) -> Target:
     """The targets of `method`.
 

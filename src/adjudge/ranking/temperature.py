@@ -298,12 +298,7 @@ def _reliability(confidence: FloatArray, agree: IntArray) -> tuple[ReliabilityBi
 
 
 def _warnings(
-    beta: float,
-    se: float,
-    signal: float,
-    slope: float | None,
-    slope_se: float | None,
-    n: int,
+    beta: float, se: float, signal: float, slope: float | None, slope_se: float | None, n: int
 ) -> tuple[str, ...]:
     messages = []
     if beta <= 0:

@@ -86,11 +86,7 @@ def test_without_labels_the_other_judges_are_the_reference() -> None:
 
 def test_verdicts_in_both_orders_are_enough_for_position() -> None:
     report = diagnose_bias(
-        {
-            "question": [1, 1, 2, 2],
-            "first": ["A", "A", "B", None],
-            "second": ["B", "A", "B", "A"],
-        },
+        {"question": [1, 1, 2, 2], "first": ["A", "A", "B", None], "second": ["B", "A", "B", "A"]},
         columns={"verdict_fwd": "first", "verdict_rev": "second"},
         cluster="question",
     )
