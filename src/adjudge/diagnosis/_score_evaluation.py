@@ -14,7 +14,6 @@ from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.diagnosis._intervals import Interval, jackknife_interval, mean_interval, recode
 from adjudge.diagnosis._score_rows import ScoreRows
 from adjudge.diagnosis.score_sets import advise, quantiles
-from adjudge.diagnosis.targets import Target
 from adjudge.results.diagnosis import ScoreSetGroup, WidthBin
 
 
@@ -51,9 +50,8 @@ def evaluate_method(
     confidence_level: float,
 ) -> Evaluation:
     """Calibrate on each half, test on the other, and size the sets of all documents."""
-    criteria = rows.criteria
-    among = [rows.criterion == criterion for criterion in criteria]
-    shape = (len(criteria), len(levels), len(halves))
+    among = rows.by_criterion
+    shape = (len(among), len(levels), len(halves))
     coverage, size, rank = (np.full(shape, np.nan) for _ in range(3))
     entries = rows.target
     for s, half in enumerate(halves):
@@ -64,7 +62,7 @@ def evaluate_method(
             hit = members[entries.row, entries.score - scale[0]] / entries.raters
             covered = np.bincount(entries.row, weights=hit, minlength=len(test))
             width = members.sum(axis=1)
-            for c, own in enumerate(among):
+            for c, own in enumerate(among.values()):
                 kept = test & own
                 if kept.any():
                     coverage[c, a, s] = document_mean(covered[kept], rows.document[kept])
@@ -78,7 +76,7 @@ def evaluate_method(
         for level, limit in zip(levels, final, strict=True)
     }
     groups = []
-    for c, own in enumerate(among):
+    for c, (criterion, own) in enumerate(among.items()):
         for a, level in enumerate(levels):
             if np.isnan(coverage[c, a]).all():
                 continue
@@ -89,7 +87,7 @@ def evaluate_method(
             groups.append(
                 ScoreSetGroup(
                     judge=rows.judge,
-                    criterion=criteria[c],
+                    criterion=criterion,
                     method=method,
                     alpha=float(level),
                     n=int(own.sum()),
@@ -128,10 +126,7 @@ def _limits(
     used = calibrates[rows.document][entries.row]
     limits = np.full((len(levels), len(plan.group)), np.inf)
     for group in np.unique(plan.group):
-        kept = used & (plan.group[entries.row] == group)
-        chosen = Target(
-            entries.row[kept], entries.score[kept], entries.raters[kept], entries.labelled
-        )
+        chosen = entries.only(used & (plan.group[entries.row] == group))
         reached = quantiles(plan.values, chosen, rows.document, levels, weigh=weigh, scale=scale)
         for a, quantile in enumerate(reached):
             if quantile is not None:
@@ -157,8 +152,7 @@ def _by_width(
     reach = (0.0, float(scale[1] - scale[0]))
     for width in np.unique(widths):
         kept = widths == width
-        codes, groups = recode(documents[kept])
-        low, high = mean_interval(error[kept], codes, groups, confidence_level, bounds=reach)
+        low, high = mean_interval(error[kept], documents[kept], confidence_level, bounds=reach)
         bins.append(
             WidthBin(
                 width=int(width),

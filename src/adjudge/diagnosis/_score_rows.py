@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from adjudge._stats import cluster_codes
-from adjudge._validation import FloatArray, IntArray
+from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.diagnosis.adaptive import ordinal_nonconformity
 from adjudge.diagnosis.score_sets import residuals
 from adjudge.diagnosis.targets import Target, human_target, round_half_up
@@ -41,9 +42,11 @@ class ScoreRows:
     error: FloatArray
     plans: dict[str, Plan]
 
-    @property
-    def criteria(self) -> list[str]:
-        return list(dict.fromkeys(self.criterion.tolist()))
+    @cached_property
+    def by_criterion(self) -> dict[str, BoolArray]:
+        """Which rows each criterion has, criteria in the order of the file."""
+        names = dict.fromkeys(self.criterion.tolist())
+        return {name: np.asarray(self.criterion == name, dtype=bool) for name in names}
 
 
 def split_by_judge(

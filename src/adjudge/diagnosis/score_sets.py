@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,13 +17,16 @@ from adjudge.diagnosis.adaptive import ordinal_nonconformity
 from adjudge.diagnosis.targets import Target, human_target
 from adjudge.errors import ArgumentError
 
-Method = Literal["constant", "adaptive"]
-Weigh = Literal["documents", "rows"]
+WEIGHS = ("documents", "rows")
 
 
 @dataclass(frozen=True)
 class PredictedSets:
-    """Sets of scores: `members[i, k]` says whether score `scale[0] + k` is in the set of row i."""
+    """Sets of scores: `members[i, k]` says whether score `scale[0] + k` is in the set of row i.
+
+    A judge's score between two whole ones can have an empty set: size 0, without `low` and `high`
+    of its own (they are then the ends of the scale).
+    """
 
     members: BoolArray
     scale: tuple[int, int]
@@ -67,14 +70,14 @@ class ScoreSets:
         *,
         alpha: float | str | Fraction,
         scale: tuple[int, int] = (1, 5),
-        method: Method = "constant",
-        weigh: Weigh = "documents",
+        method: str = "constant",
+        weigh: str = "documents",
         target: str = "mean",
     ) -> None:
         self.alpha = exact_level(alpha)
         self.scale = checked_scale(scale)
         self.method = one_of(method, ("constant", "adaptive"), "method")
-        self.weigh = one_of(weigh, ("documents", "rows"), "weigh")
+        self.weigh = one_of(weigh, WEIGHS, "weigh")
         self.target = target
         self._quantiles: dict[object, float | None] = {}
 
@@ -98,15 +101,10 @@ class ScoreSets:
         kinds = self._groups(groups, len(values))
         self._quantiles = {}
         for kind in dict.fromkeys(kinds[entries.row]):
-            kept = kinds[entries.row] == kind
-            self._quantiles[kind] = quantiles(
-                values,
-                _only(entries, kept),
-                codes,
-                [self.alpha],
-                weigh=self.weigh,
-                scale=self.scale,
-            )[0]
+            own = entries.only(kinds[entries.row] == kind)
+            [self._quantiles[kind]] = quantiles(
+                values, own, codes, [self.alpha], weigh=self.weigh, scale=self.scale
+            )
         return self
 
     def quantile(self, group: object = None) -> float | None:
@@ -121,7 +119,8 @@ class ScoreSets:
             raise ArgumentError("sets", "not calibrated", "call calibrate with labelled rows first")
         values = self._nonconformity(judge)
         kinds = self._groups(groups, len(values))
-        limits = np.array([_limit(self._quantiles.get(kind)) for kind in kinds])
+        calibrated = (self._quantiles.get(kind) for kind in kinds)
+        limits = np.array([np.inf if limit is None else limit for limit in calibrated])
         return PredictedSets(values <= limits[:, None], self.scale)
 
     def _nonconformity(self, judge: ArrayLike) -> FloatArray:
@@ -215,15 +214,14 @@ def document_quantiles(
     names, index = np.unique(documents, return_inverse=True)
     rows = np.rint(np.bincount(index, weights=1 / spread)).astype(np.int64)
     shares = rows[index] * spread
-    whole = math.lcm(*(int(share) for share in np.unique(shares)))
+    sizes, size = np.unique(shares, return_inverse=True)
+    whole = math.lcm(*sizes.tolist())
     total = len(names) * whole
     # Beyond 64 bits numpy adds Python's own whole numbers, slowly and exactly.
     kind = np.dtype(np.int64) if total < 2**62 else np.dtype(object)
-    weights: NDArray[Any] = np.array(
-        [whole // int(share) for share in np.unique(shares)], dtype=kind
-    )
+    weights: NDArray[Any] = np.array([whole // share for share in sizes.tolist()], dtype=kind)
     order = np.argsort(scores, kind="stable")
-    reached = np.cumsum(weights[np.searchsorted(np.unique(shares), shares)][order])
+    reached = np.cumsum(weights[size][order])
     answers: list[float | None] = []
     for alpha in alphas:
         needed = math.ceil((1 - alpha) * (len(names) + 1) * whole)
@@ -254,11 +252,3 @@ def checked_scale(scale: tuple[int, int]) -> tuple[int, int]:
     if int(low) != low or int(high) != high or not low < high or high - low > 100:
         raise ArgumentError("scale", scale, "give the lowest and highest whole score, like (1, 5)")
     return int(low), int(high)
-
-
-def _limit(quantile: float | None) -> float:
-    return np.inf if quantile is None else quantile
-
-
-def _only(entries: Target, kept: BoolArray) -> Target:
-    return Target(entries.row[kept], entries.score[kept], entries.raters[kept], entries.labelled)

@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
+from adjudge._stats import mean_known
 from adjudge._validation import Seed, count, exact_level, generator, one_of, open_unit
 from adjudge.diagnosis._score_evaluation import (
     Evaluation,
@@ -20,7 +21,7 @@ from adjudge.diagnosis._score_evaluation import (
 from adjudge.diagnosis._score_rows import ScoreRows, split_by_judge
 from adjudge.diagnosis.agreement import agreement
 from adjudge.diagnosis.family import family_of, family_scores
-from adjudge.diagnosis.score_sets import ScoreSets, checked_scale
+from adjudge.diagnosis.score_sets import WEIGHS, ScoreSets, checked_scale
 from adjudge.diagnosis.targets import TARGETS
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io.tables import TableLike
@@ -74,7 +75,7 @@ def diagnose_scores(
         raise ArgumentError("alphas", [], "give at least one error level")
     limits = checked_scale(scale)
     one_of(target, TARGETS, "target")
-    one_of(weigh, ("documents", "rows"), "weigh")
+    one_of(weigh, WEIGHS, "weigh")
     count(splits, "splits", least=1)
     open_unit(confidence_level, "confidence_level")
     given = prepare_scores(source, raters=raters, columns=columns)
@@ -181,8 +182,7 @@ def _human_agreement(
             ),
         )
         for rows in judges
-        for criterion in rows.criteria
-        for own in (rows.criterion == criterion,)
+        for criterion, own in rows.by_criterion.items()
     )
 
 
@@ -195,8 +195,8 @@ def _between_judges(
         first, second = one.rows, other.rows
         if one.method != other.method:
             continue
-        for criterion in (c for c in first.criteria if c in second.criteria):
-            mine, theirs = (np.flatnonzero(j.criterion == criterion) for j in (first, second))
+        for criterion in (c for c in first.by_criterion if c in second.by_criterion):
+            mine, theirs = (np.flatnonzero(j.by_criterion[criterion]) for j in (first, second))
             place = {key: at for at, key in zip(theirs, second.key[theirs], strict=True)}
             both = [(at, place[first.key[at]]) for at in mine if first.key[at] in place]
             if not both:
@@ -231,20 +231,18 @@ def _pooled(
         error = np.concatenate([one.rows.error for one in own])
         for level in levels:
             width = np.concatenate([one.widths[level] for one in own])
-            inner = [
+            within = [
                 spearman(one.widths[level][among], one.rows.error[among])
                 for one in own
-                for criterion in one.rows.criteria
-                for among in (one.rows.criterion == criterion,)
+                for among in one.rows.by_criterion.values()
             ]
-            within = [value for value in inner if value is not None]
             parts.append(
                 PooledWidth(
                     method=method,
                     alpha=float(level),
                     n=len(width),
                     pooled=spearman(width, error),
-                    within=float(np.mean(within)) if within else None,
+                    within=mean_known(within),
                 )
             )
     return tuple(parts)
@@ -264,8 +262,9 @@ def score_set_rows(
     """The rows with set_low, set_high, set_size, advice, and whether they calibrated the set.
 
     Each judge is calibrated on its labelled rows; rows without a human score are what the sets are
-    for. A row without a judge score gets no set. Advice as the paper gives it: at most two scores
-    "trust", the whole scale "human", between "look".
+    for. A row without a judge score gets no set; an empty set (a judge's score between two whole
+    ones, nearer to neither than the quantile) has no set_low and set_high. Advice as the paper
+    gives it: at most two scores "trust", the whole scale "human", between "look".
 
     >>> rows = {"doc_id": [str(d) for d in range(21)], "judge_score": [3] * 21,
     ...         "human_score": [3] * 20 + [None]}
@@ -273,6 +272,7 @@ def score_set_rows(
     (1, 'trust', False)
     """
     one_of(method, METHODS, "method")
+    one_of(weigh, WEIGHS, "weigh")
     given = prepare_scores(source, raters=raters, columns=columns)
     name, frame = given.name, given.frame.with_row_index("_row")
     if method == "adaptive" and "score_probs" not in frame.columns:
@@ -289,7 +289,7 @@ def score_set_rows(
             alpha=alpha,
             scale=scale,
             method="adaptive" if method == "adaptive" else "constant",
-            weigh="rows" if weigh == "rows" else "documents",
+            weigh=weigh,
             target=target,
         )
         values = part["score_probs" if method == "adaptive" else "judge_score"].to_list()
@@ -315,4 +315,7 @@ def score_set_rows(
         )
     if not parts:
         raise DataError(name, "no row has both a judge score and a human score")
-    return frame.join(pl.concat(parts), on="_row", how="left", maintain_order="left").drop("_row")
+    # An empty set has no ends.
+    ends = pl.when(pl.col("set_size") > 0).then(pl.col("set_low", "set_high"))
+    sets_of = pl.concat(parts).with_columns(ends)
+    return frame.join(sets_of, on="_row", how="left", maintain_order="left").drop("_row")

@@ -26,6 +26,10 @@ class Target:
     raters: IntArray
     labelled: BoolArray
 
+    def only(self, kept: BoolArray) -> Target:
+        """The entries that are kept, of the same rows."""
+        return Target(self.row[kept], self.score[kept], self.raters[kept], self.labelled)
+
 
 def round_half_up(values: FloatArray) -> FloatArray:
     """The nearest whole number, halves up.

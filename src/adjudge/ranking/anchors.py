@@ -20,6 +20,7 @@ from adjudge.errors import ArgumentError, DataError
 from adjudge.io import read_result
 from adjudge.io.tables import TableLike
 from adjudge.ranking.counts import battles_per_model, target_battles, wins_table
+from adjudge.ranking.leaderboard import float_at
 from adjudge.ranking.leave_one_out import (
     DEFAULT_REPLICATES,
     hold_out_each,
@@ -105,7 +106,10 @@ def make_anchors(
         warnings += target.temperature.warnings
     for reason, times in held.left_out.items():
         warnings.append(f"{times} anchors have no residual: {reason}")
-    scores = np.abs(used.score) if used.score is not None else np.zeros(1)
+    # Verdicts may be there where scores are not.
+    scores = np.abs(np.asarray(used.score))
+    scores = scores[np.isfinite(scores)]
+    percents = np.linspace(0, 1, 101)
     return Anchors(
         method=method,
         beta=target.beta,
@@ -117,9 +121,9 @@ def make_anchors(
             AnchorRow(
                 model=name,
                 theta=float(theta[k]),
-                human_elo=_at(human_elo, k),
-                residual=_at(held.values, seen.get(name)),
-                se=_at(held.se, seen.get(name)),
+                human_elo=float_at(human_elo, k),
+                residual=float_at(held.values, seen.get(name)),
+                se=float_at(held.se, seen.get(name)),
                 n_battles=int(n_battles[k]),
             )
             for k, name in enumerate(used.names)
@@ -127,7 +131,7 @@ def make_anchors(
         judge=_only(ready.judges, "judge"),
         judge_fingerprint=_only(ready.fingerprints, "judge_fingerprint"),
         score_source=ready.source or "",
-        score_quantiles=tuple(float(q) for q in np.quantile(scores, np.linspace(0, 1, 101))),
+        score_quantiles=tuple(np.quantile(scores, percents).tolist()) if len(scores) else (),
         n_battles=len(used),
         warnings=tuple(warnings),
         dropped=ready.dropped,
@@ -168,19 +172,17 @@ def _rule(battles: Battles, method: str, smoothing: float | None) -> Rule:
 
 def read_anchors(source: str | Path | Anchors | Mapping[str, Any]) -> Anchors:
     """Anchors from a file that `rank --save-anchors` wrote."""
+    name = "anchors"
     if isinstance(source, Anchors):
-        return source
-    if isinstance(source, Mapping):
-        name, anchors = "anchors", from_dict(source, Anchors, source="anchors")
+        anchors = source
+    elif isinstance(source, Mapping):
+        anchors = from_dict(source, Anchors, source=name)
     else:
         name, anchors = str(source), read_result(source, Anchors)
-    if anchors.method not in METHODS or not anchors.models:
+    constant = {"soft-elo": anchors.beta, "hard-elo": 1.0, "smoothed": anchors.smoothing}
+    if constant.get(anchors.method) is None or not anchors.models:
         raise DataError(name, "is not a complete anchors file", remedy="make it anew")
     return anchors
-
-
-def _at(values: FloatArray, k: int | None) -> float | None:
-    return None if k is None or not np.isfinite(values[k]) else float(values[k])
 
 
 def _only(values: tuple[str, ...], column: str) -> str | None:

@@ -10,6 +10,7 @@ from scipy import stats
 from adjudge._bradley_terry import DEFAULT_L2
 from adjudge._validation import Seed, exact_level, generator, positive
 from adjudge.errors import ArgumentError
+from adjudge.ranking.agreement import rank_correlations
 from adjudge.ranking.conformal import held_out_intervals, split_conformal
 from adjudge.ranking.leave_one_out import (
     HeldOut,
@@ -100,8 +101,9 @@ def judge_rules(battles: Battles) -> list[Rule]:
 
 def loo_row(held: Residuals, *, seed: Seed = 0) -> LooRow:
     """Error and rank fidelity of one method; the interval of its error is over models."""
-    rho, tau = held.rank_correlations()
-    low = high = None
+    tau = rho = low = high = None
+    if len(held.names) >= 3:
+        tau, rho = rank_correlations(held.judge, held.human)
     quarters: tuple[float, ...] = ()
     if len(held.names) >= 5:
         away = np.abs(held.values)

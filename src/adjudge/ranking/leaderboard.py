@@ -131,9 +131,9 @@ def model_rows(
         ModelRow(
             model=names[k],
             elo=None if elo is None else float(elo[k]),
-            low=_float_at(spread.low, k),
-            high=_float_at(spread.high, k),
-            se=_float_at(spread.se, k),
+            low=float_at(spread.low, k),
+            high=float_at(spread.high, k),
+            se=float_at(spread.se, k),
             n_battles=int(n_battles[k]),
             rank=int(rank[k]),
             rank_low=None if spread.rank_low is None else int(spread.rank_low[k]),
@@ -156,5 +156,6 @@ def component_names(
     )
 
 
-def _float_at(values: FloatArray | None, k: int) -> float | None:
-    return None if values is None or not np.isfinite(values[k]) else float(values[k])
+def float_at(values: FloatArray | None, k: int | None) -> float | None:
+    """The number at k; None where there is none."""
+    return None if values is None or k is None or not np.isfinite(values[k]) else float(values[k])

@@ -104,30 +104,25 @@ def _solve(net: FloatArray, seconds: float) -> _Part:
     program = _Program(net)
     grain = _grain(net)
     bound = 0.0
-    while time.monotonic() < deadline:
-        x, value, finished = program.solve(deadline - time.monotonic(), whole=False)
-        if x is None or not finished:
-            break
-        bound = max(bound, value)
-        rounded = _local_search(net, np.argsort(-program.above(x).sum(axis=1), kind="stable"))
-        if _reversed_weight(net, rounded) < cost - _TOLERANCE:
-            order, cost = rounded, _reversed_weight(net, rounded)
-        if _closed(cost, bound, grain):
-            return _Part(order, cost, cost, True)
-        if not program.cut(x):
-            break
-    while time.monotonic() < deadline:
-        x, value, optimal = program.solve(deadline - time.monotonic(), whole=True)
-        bound = max(bound, value)
-        if x is None:
-            break
-        candidate = np.argsort(-program.above(np.round(x)).sum(axis=1), kind="stable")
-        if _reversed_weight(net, candidate) < cost - _TOLERANCE:
-            order, cost = candidate, _reversed_weight(net, candidate)
-        if _closed(cost, bound, grain):
-            return _Part(order, cost, cost, True)
-        if not optimal or not program.cut(np.round(x)):
-            break
+    # First the linear program; where it stays fractional, the branching one.
+    for whole in (False, True):
+        while time.monotonic() < deadline:
+            x, value, finished = program.solve(deadline - time.monotonic(), whole=whole)
+            # A linear program cut short bounds nothing; a branching one does.
+            if not whole and not finished:
+                break
+            bound = max(bound, value)
+            if x is None:
+                break
+            candidate = np.argsort(-program.above(x).sum(axis=1), kind="stable")
+            if not whole:
+                candidate = _local_search(net, candidate)
+            if _reversed_weight(net, candidate) < cost - _TOLERANCE:
+                order, cost = candidate, _reversed_weight(net, candidate)
+            if _closed(cost, bound, grain):
+                return _Part(order, cost, cost, True)
+            if not finished or not program.cut(x):
+                break
     return _Part(order, cost, min(bound, cost), False)
 
 
@@ -173,16 +168,12 @@ class _Program:
             bounds=Bounds(0, 1),
             options={"time_limit": max(0.01, seconds), "mip_rel_gap": 0.0},
         )
-        finished = solution.status == 0
         x = None if solution.x is None else np.asarray(solution.x, dtype=np.float64)
-        if not whole:
-            value = -self.constant
-            if finished and solution.fun is not None:
-                value = float(solution.fun)
-            return x, value + self.constant, finished
-        dual = solution.mip_dual_bound
-        bound = float(dual) + self.constant if dual is not None and np.isfinite(dual) else 0.0
-        return x, bound, finished
+        if x is not None and whole:
+            x = np.round(x)
+        least = solution.mip_dual_bound if whole else solution.fun
+        bound = float(least) + self.constant if least is not None and np.isfinite(least) else 0.0
+        return x, bound, solution.status == 0
 
     def cut(self, x: FloatArray) -> bool:
         """Add violated triangles; False when there are none."""

@@ -28,6 +28,7 @@ from adjudge.ranking.targets import smoothed_targets, soft_targets, verdicts_of
 from adjudge.results.ranking import Anchors, Leaderboard, ModelRow
 from adjudge.rows.battles import Battles, prepare_battles
 from adjudge.rows.drift import drift_from_quantiles
+from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.identity import Identity, match_judge
 
 #: Battles below which the resampled standard error is itself a guess.
@@ -135,7 +136,7 @@ def place(
         models=_placed(rows, kept),
         components=((*position, *(row.model for row in rows)),),
         warnings=tuple(warnings),
-        dropped={**ready.dropped, **{reason: n for reason, n in lost.items() if n}},
+        dropped=merge_dropped(ready.dropped, lost),
         n_battles=int(usable.sum()),
         outcome=f"judge, {kept.score_source}, on people's scale",
         covers_judge_error=True,
@@ -197,12 +198,12 @@ def _target(battles: Battles, kept: Anchors) -> FloatArray:
 
 
 def _quantile(kept: Anchors, level: Fraction) -> EloQuantile:
-    usable = [row for row in kept.models if row.residual is not None and row.se is not None]
-    return elo_quantile(
-        [row.residual for row in usable if row.residual is not None],
-        [row.se for row in usable if row.se is not None],
-        alpha=level,
-    )
+    usable = [
+        (row.residual, row.se)
+        for row in kept.models
+        if row.residual is not None and row.se is not None
+    ]
+    return elo_quantile([r for r, _ in usable], [se for _, se in usable], alpha=level)
 
 
 def _same_judge(battles: Battles, kept: Anchors) -> list[str]:

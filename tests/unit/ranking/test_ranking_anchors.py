@@ -217,3 +217,24 @@ def test_anchors_on_two_scales_are_refused(old: pl.DataFrame) -> None:
     apart = old.with_columns(model_a=pl.col("model_a") + "-x", model_b=pl.col("model_b") + "-x")
     with pytest.raises(DataError, match="never met"):
         make_anchors(pl.concat([old, apart]))
+
+
+def test_battles_without_a_score_leave_the_scores_of_the_others(old: pl.DataFrame) -> None:
+    # hard-elo goes by verdicts: a battle may have one and no score.
+    first = pl.col("score_a") > pl.col("score_b")
+    judged = old.with_columns(
+        pl.when(first).then(pl.lit("A")).otherwise(pl.lit("B")).alias("verdict"),
+        pl.when(pl.int_range(pl.len()) % 5 > 0).then("score_a"),
+    )
+    kept = make_anchors(judged, method="hard-elo", replicates=10)
+    assert np.isfinite(kept.score_quantiles).all()
+
+
+@pytest.mark.parametrize(("method", "field"), [("soft-elo", "beta"), ("smoothed", "smoothing")])
+def test_anchors_without_their_own_constant_are_refused(
+    old: pl.DataFrame, method: str, field: str
+) -> None:
+    # Without it placing would quietly take hard verdicts, on another scale than the anchors'.
+    saved = make_anchors(old, method=method, replicates=10).to_dict()
+    with pytest.raises(DataError, match="not a complete anchors file"):
+        read_anchors({**saved, field: None})
