@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from adjudge._validation import FloatArray, Seed, open_unit, positive
 from adjudge.diagnosis.agreement import agreement
-from adjudge.diagnosis.family import family_bias, family_of, family_scores
+from adjudge.diagnosis.family import family_bias, family_of, family_scores, of_family
 from adjudge.diagnosis.position import position_bias
 from adjudge.diagnosis.reliability import contradictions, reliability
 from adjudge.diagnosis.verbosity import verbosity_bias
@@ -245,10 +245,7 @@ def _family(rows: _Rows) -> FamilyBias | str:
     return family_bias(
         _numbers(rows.frame, "p_a"),
         reference,
-        *(
-            [model is not None and family_of(model, families) == own for model in rows.frame[side]]
-            for side in ("model_a", "model_b")
-        ),
+        *(of_family(rows.frame[side], own, families) for side in ("model_a", "model_b")),
         family=own,
         reference_name=name,
         clusters=_clusters(rows.frame),
@@ -284,7 +281,7 @@ def _family_scores(rows: _Rows) -> FamilyScores | str | None:
     return family_scores(
         (held["score"] - held["others"]).fill_null(np.nan).to_numpy(),
         held["model"].to_list(),
-        [m is not None and family_of(m, families) == own for m in held["model"]],
+        of_family(held["model"], own, families),
         judge=judge,
         family=own,
         confidence_level=rows.confidence_level,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,6 +61,13 @@ def family_of(model: str, families: Mapping[str, str] | None = None) -> str | No
         if re.search(rf"(?:^|[^a-z])(?:{pattern})(?![a-df-z])", name):
             return family
     return None
+
+
+def of_family(
+    models: Iterable[str | None], family: str, families: Mapping[str, str] | None = None
+) -> list[bool]:
+    """Which models are of the family; one without a name is not."""
+    return [model is not None and family_of(model, families) == family for model in models]
 
 
 def family_bias(

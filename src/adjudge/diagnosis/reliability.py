@@ -76,7 +76,9 @@ def reliability(
     random = generator(seed)
     table = reliability_bins(sure, right, bins=bins, equal_mass=True)
     sums = _residual_sums(gap, table, codes, groups)
-    null = _if_calibrated(sums, n, replicates, random)
+    null = None
+    if groups > 1:
+        null = float((np.abs(_null_sums(sums, replicates, random)).sum(axis=1) / n).mean())
     p_value = _p_value(sure, right, codes, groups, bins, replicates, random)
     ece_range = _ece_interval(sums, n, ece, replicates, confidence_level, random)
     hits = share_interval(right.astype(np.float64), codes, confidence_level)
@@ -133,15 +135,6 @@ def _normal_sums(sums: FloatArray, replicates: int, random: np.random.Generator)
         np.zeros(len(covariance)), covariance, replicates, method="eigh"
     )
     return np.asarray(drawn, dtype=np.float64)
-
-
-def _if_calibrated(
-    sums: FloatArray, n: int, replicates: int, random: np.random.Generator
-) -> float | None:
-    """The mean ECE of a calibrated judge with residuals like these."""
-    if len(sums) < 2:
-        return None
-    return float((np.abs(_null_sums(sums, replicates, random)).sum(axis=1) / n).mean())
 
 
 def _p_value(

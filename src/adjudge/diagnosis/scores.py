@@ -13,14 +13,15 @@ from adjudge._stats import mean_known
 from adjudge._validation import Seed, count, exact_level, generator, one_of, open_unit
 from adjudge.diagnosis._score_evaluation import (
     Evaluation,
+    ScoreRows,
     evaluate_method,
     random_half,
     spearman,
+    split_by_judge,
     width_agreement,
 )
-from adjudge.diagnosis._score_rows import ScoreRows, split_by_judge
 from adjudge.diagnosis.agreement import agreement
-from adjudge.diagnosis.family import family_of, family_scores
+from adjudge.diagnosis.family import family_of, family_scores, of_family
 from adjudge.diagnosis.score_sets import WEIGHS, ScoreSets, checked_scale
 from adjudge.diagnosis.targets import TARGETS
 from adjudge.errors import ArgumentError, DataError
@@ -146,10 +147,7 @@ def _family(
     parts = []
     for rows in judges:
         maker = family_of(rows.judge, families)
-        own = [
-            maker is not None and model is not None and family_of(model, families) == maker
-            for model in rows.model
-        ]
+        own = [] if maker is None else of_family(rows.model, maker, families)
         if not any(own):
             continue
         parts.append(

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from adjudge._bradley_terry import DEFAULT_L2, connected_groups, fit_strengths, to_elo
-from adjudge._validation import FloatArray, Seed, generator, one_of, positive
+from adjudge._validation import FloatArray, Seed, count, generator, one_of, positive
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import read_result
 from adjudge.io.tables import TableLike
@@ -66,6 +66,7 @@ def make_anchors(
     from adjudge import __version__
 
     l2 = positive(l2, "l2")
+    replicates = count(replicates, "replicates", least=2)
     rng = generator(seed)
     ready = prepare_battles(
         battles,

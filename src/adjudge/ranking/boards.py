@@ -16,6 +16,7 @@ from adjudge.ranking.counts import battles_per_model, target_battles, wins_table
 from adjudge.ranking.leaderboard import (
     Spread,
     component_names,
+    component_ranges,
     elo_spread,
     enough_clusters,
     model_rows,
@@ -24,7 +25,6 @@ from adjudge.ranking.leaderboard import (
 from adjudge.ranking.mfas import least_reversals
 from adjudge.ranking.orders import copeland, online_elo, schulze, win_rate
 from adjudge.ranking.prediction_powered import prediction_powered
-from adjudge.ranking.rank_ranges import component_ranges
 from adjudge.ranking.targets import Target
 from adjudge.results.ranking import ModelRow
 from adjudge.rows.battles import Battles

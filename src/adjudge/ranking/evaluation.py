@@ -167,8 +167,10 @@ def group_temperatures(battles: Battles) -> tuple[tuple[GroupRow, ...], str | No
     errors by prompt where there are prompts. Sparse groups overfit (appendix E): a group of its own
     is advised only with 500 votes or more.
     """
-    if battles.score is None or battles.human is None or battles.groups is None:
+    if battles.groups is None:
         return (), None
+    if battles.score is None or battles.human is None:
+        return (), "no beta by group: it takes judge scores and votes"
     rows = []
     for k, name in enumerate(battles.groups):
         inside = battles.group_codes == k

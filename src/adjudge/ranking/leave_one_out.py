@@ -60,7 +60,8 @@ def hold_out_each(
     `replicates = 0` skips the standard errors.
     """
     l2 = positive(l2, "l2")
-    replicates = count(replicates, "replicates")
+    if count(replicates, "replicates") == 1:
+        raise ArgumentError("replicates", 1, "give 2 or more, or 0 for no standard errors")
     rng = generator(seed)
     n = battles.n_models
     if n < 3:

@@ -22,8 +22,8 @@ from adjudge.errors import DataError, PolicyMismatchError
 from adjudge.io.tables import TableLike
 from adjudge.ranking.anchors import read_anchors
 from adjudge.ranking.conformal import EloQuantile, elo_quantile
+from adjudge.ranking.leaderboard import ranks
 from adjudge.ranking.leave_one_out import anchored_standard_error
-from adjudge.ranking.rank_ranges import ranks
 from adjudge.ranking.targets import smoothed_targets, soft_targets, verdicts_of
 from adjudge.results.ranking import Anchors, Leaderboard, ModelRow
 from adjudge.rows.battles import Battles, prepare_battles

@@ -17,6 +17,7 @@ from adjudge._bradley_terry import DEFAULT_L2, fit_strengths, to_elo
 from adjudge._stats import mean_known
 from adjudge._validation import FloatArray, count, exact_level, generator, positive
 from adjudge.diagnosis import family_of, family_scores
+from adjudge.diagnosis.family import of_family
 from adjudge.errors import DataError
 from adjudge.io import open_battles
 from adjudge.ranking import (
@@ -184,8 +185,7 @@ def family_residuals(judge: str, held: Residuals) -> FamilyResiduals | None:
     own = family_of(judge)
     if own is None:
         return None
-    mine = [family_of(name) == own for name in held.names]
-    seen = family_scores(held.values, held.names, mine, family=own)
+    seen = family_scores(held.values, held.names, of_family(held.names, own), family=own)
     if seen.excess is None:
         return None
     return FamilyResiduals(

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from adjudge.errors import DataError, PolicyMismatchError
+from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
 from adjudge.io import write_result
 from adjudge.ranking import make_anchors, place, rank, read_anchors
 from adjudge.results.ranking import Anchors, ModelRow
@@ -238,3 +238,9 @@ def test_anchors_without_their_own_constant_are_refused(
     saved = make_anchors(old, method=method, replicates=10).to_dict()
     with pytest.raises(DataError, match="not a complete anchors file"):
         read_anchors({**saved, field: None})
+
+
+@pytest.mark.parametrize("replicates", [0, 1])
+def test_anchors_need_a_standard_error_to_place_by(old: pl.DataFrame, replicates: int) -> None:
+    with pytest.raises(ArgumentError, match="replicates"):
+        make_anchors(old, replicates=replicates)
