@@ -12,7 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from adjudge._stats import cluster_codes, conformal_rank
-from adjudge._validation import BoolArray, FloatArray, IntArray, exact_level, finite, one_of
+from adjudge._validation import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    exact_level,
+    finite,
+    one_of,
+    same_length,
+)
 from adjudge.diagnosis.targets import Target, human_target
 from adjudge.errors import ArgumentError
 
@@ -92,9 +100,8 @@ class ScoreSets:
     ) -> ScoreSets:
         """Learn the quantiles. `judge` is scores, or rows of probabilities for "adaptive"."""
         values = self._nonconformity(judge)
+        same_length(judge=values, human=human, documents=documents)
         entries = human_target(human, target=self.target, scale=self.scale)
-        if len(entries.labelled) != len(values):
-            raise ArgumentError("human", len(entries.labelled), f"give {len(values)} rows")
         if documents is None and self.weigh == "documents":
             raise ArgumentError("documents", None, "name each row's document, or weigh='rows'")
         names = np.arange(len(values)) if documents is None else np.asarray(documents)
