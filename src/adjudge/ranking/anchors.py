@@ -40,6 +40,7 @@ from adjudge.ranking.targets import (
 from adjudge.results.load import from_dict
 from adjudge.results.ranking import AnchorRow, Anchors
 from adjudge.rows.battles import Battles, prepare_battles
+from adjudge.rows.dropped import merge_dropped
 
 METHODS = ("soft-elo", "hard-elo", "smoothed")
 
@@ -135,7 +136,7 @@ def make_anchors(
         score_quantiles=tuple(np.quantile(scores, percents).tolist()) if len(scores) else (),
         n_battles=len(used),
         warnings=tuple(warnings),
-        dropped=ready.dropped,
+        dropped=merge_dropped(ready.dropped, {"no judge score": len(ready) - len(used)}),
         adjudge_version=__version__,
     )
 

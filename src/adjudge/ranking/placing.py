@@ -67,7 +67,7 @@ def place(
     ready = prepare_battles(
         battles, format=format, baseline=baseline, verdict=verdict, score=score, cluster=None
     )
-    warnings = _same_judge(ready, kept)
+    warnings = [*ready.warnings, *_same_judge(ready, kept)]
     if ready.source != kept.score_source:
         raise PolicyMismatchError(
             f"scores here are {ready.source or 'missing'}, the anchors were made from "

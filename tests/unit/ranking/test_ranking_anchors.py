@@ -228,6 +228,10 @@ def test_battles_without_a_score_leave_the_scores_of_the_others(old: pl.DataFram
     )
     kept = make_anchors(judged, method="hard-elo", replicates=10)
     assert np.isfinite(kept.score_quantiles).all()
+    assert kept.dropped == {}
+    soft = make_anchors(judged, method="soft-elo", replicates=10)
+    assert soft.dropped == {"no judge score": old.height - soft.n_battles}
+    assert soft.n_battles < old.height
 
 
 @pytest.mark.parametrize(("method", "field"), [("soft-elo", "beta"), ("smoothed", "smoothing")])
@@ -244,3 +248,14 @@ def test_anchors_without_their_own_constant_are_refused(
 def test_anchors_need_a_standard_error_to_place_by(old: pl.DataFrame, replicates: int) -> None:
     with pytest.raises(ArgumentError, match="replicates"):
         make_anchors(old, replicates=replicates)
+
+
+def test_placing_says_that_probabilities_were_moved(old: pl.DataFrame, new: pl.DataFrame) -> None:
+    def with_odds(frame: pl.DataFrame) -> pl.DataFrame:
+        gap = pl.col("score_a") - pl.col("score_b")
+        return frame.with_columns(p_a=1 / (1 + (-gap).exp())).drop("score_a", "score_b")
+
+    kept = make_anchors(with_odds(old), replicates=10)
+    certain = pl.when(pl.int_range(pl.len()) == 0).then(1.0).otherwise("p_a").alias("p_a")
+    board = place(with_odds(new).with_columns(certain), kept)
+    assert any("were moved there" in text for text in board.warnings)
