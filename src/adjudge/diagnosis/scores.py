@@ -118,7 +118,7 @@ def diagnose_scores(
         confidence_level=confidence_level,
         seed=seed if isinstance(seed, int) else None,
         dropped=labelled.dropped,
-        assumptions=_assumptions(weigh, target),
+        assumptions=(*_assumptions(weigh, target), *_without_adaptive(frame)),
     )
 
 
@@ -138,6 +138,18 @@ def _assumptions(weigh: str, target: str) -> tuple[str, ...]:
         "with a constant quantile the width depends on the judge's score alone and changes only "
         "where an end of the scale cuts the set: within one criterion it says little about a row",
     )
+
+
+def _without_adaptive(frame: pl.DataFrame) -> list[str]:
+    """Adaptive sets need the probabilities of every row of a judge: say where some are missing."""
+    if "score_probs" not in frame.columns:
+        return []
+    known = pl.col("score_probs").is_not_null()
+    some = frame.filter(known.any().over("judge") & ~known.all().over("judge"))
+    return [
+        f"no adaptive sets for {judge or 'unnamed'}: some of its rows have no score_probs"
+        for judge in some["judge"].unique(maintain_order=True)
+    ]
 
 
 def _family(

@@ -123,6 +123,15 @@ def test_silent_rows_get_no_set_and_are_counted() -> None:
     assert score_set_rows(frame.drop("n"))["advice"].null_count() == 5
 
 
+def test_a_judge_without_all_its_probabilities_has_no_adaptive_sets() -> None:
+    first = (pl.col("judge") == "one") & (pl.int_range(pl.len()) < 3)
+    rows = DRAWN.with_columns(pl.when(~first).then("score_probs"))
+    report = diagnose_scores(rows, alphas=[0.1], splits=2)
+    assert {g.judge for g in report.groups if g.method == "adaptive"} == {"two"}
+    assert any(text.startswith("no adaptive sets for one:") for text in report.assumptions)
+    assert not any("adaptive" in text for text in diagnose_scores(DRAWN, splits=2).assumptions)
+
+
 def test_an_empty_set_has_no_ends() -> None:
     # The judge was never off, so that 2.5 is nearer to no whole score than the quantile of 0.
     judge = [3.0] * 39 + [2.5]
