@@ -8,7 +8,7 @@ import numpy as np
 
 from adjudge._bradley_terry import DEFAULT_L2, to_elo
 from adjudge._stats import normal_quantile
-from adjudge._validation import FloatArray
+from adjudge._validation import FloatArray, IntArray
 from adjudge.errors import ArgumentError, DataError
 from adjudge.ranking.bootstrap import resampled_wins
 from adjudge.ranking.bradley_terry import bradley_terry, structure
@@ -102,10 +102,11 @@ def _elo_order(
         clusters=used.prompts,
     )
     n_battles = battles_per_model(used.a, used.b, used.n_models)
-    warnings = [*_few_prompts(used, request.interval), *fit.structure.warnings]
-    unseen = int((n_battles == 0).sum())
-    if unseen:
-        warnings.append(f"{unseen} models have no battle with an outcome and are not ranked")
+    warnings = [
+        *_few_prompts(used, request.interval),
+        *fit.structure.warnings,
+        *_not_ranked(n_battles),
+    ]
     assumptions = []
     if request.interval != "none":
         independent = "battles of different prompts" if used.prompts is not None else "battles"
@@ -138,7 +139,7 @@ def _plain_order(
     shape = structure(wins, used.names)
     component = shape.component
     n_battles = battles_per_model(used.a, used.b, used.n_models)
-    warnings = [*shape.apart]
+    warnings = [*shape.apart, *_not_ranked(n_battles)]
     elo = score = spread = replicates = proven = gap = None
     if request.method == "win-rate":
         strength = score = np.nan_to_num(win_rate(wins), nan=0.0)
@@ -203,6 +204,11 @@ def _rate_spread(
 
 def _prompts(used: Battles) -> int | None:
     return None if used.prompts is None else len(np.unique(used.prompts))
+
+
+def _not_ranked(n_battles: IntArray) -> list[str]:
+    unseen = int((n_battles == 0).sum())
+    return [f"{unseen} models have no battle with an outcome and are not ranked"] if unseen else []
 
 
 def _few_prompts(used: Battles, interval: str) -> list[str]:

@@ -243,6 +243,18 @@ def test_prediction_powered_uses_a_good_judge(frame: pl.DataFrame) -> None:
     assert "judge used with weight" in powered.outcome
 
 
+@pytest.mark.parametrize("method", ["bt", "win-rate", "copeland", "schulze", "mfas", "online-elo"])
+def test_a_model_without_an_outcome_is_not_ranked_and_said_so(method: str) -> None:
+    battles = {
+        "model_a": ["x", "y", "z"],
+        "model_b": ["y", "x", "x"],
+        "winner": ["model_a", "model_a", None],
+    }
+    board = rank(battles, method=method, interval="none")
+    assert {row.model for row in board.models} == {"x", "y"}
+    assert "1 models have no battle with an outcome and are not ranked" in board.warnings
+
+
 def test_groups_without_scores_are_answered(frame: pl.DataFrame) -> None:
     board = rank(frame.drop("score_a", "score_b"), by="language", interval="none")
     assert board.groups == ()
