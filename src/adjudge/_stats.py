@@ -7,7 +7,7 @@ confidence. Everything here works on checked arrays; the rooms do the checking.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -66,6 +66,16 @@ def normal_quantile(confidence_level: float) -> float:
     return float(stats.norm.isf((1 - confidence_level) / 2))
 
 
+def mean_known(values: Iterable[float | None]) -> float | None:
+    """The mean of the values that are there; None where none is.
+
+    >>> mean_known([1.0, None, 2.0]), mean_known([None])
+    (1.5, None)
+    """
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
+
+
 # --- clusters --------------------------------------------------------------------------------
 
 #: Marks the key of a row that has no cluster; no cluster of a file can be called so.
@@ -120,13 +130,17 @@ def bootstrap_weights(groups: int, replicates: int, rng: np.random.Generator) ->
 
 @dataclass(frozen=True)
 class Bins:
-    """A reliability diagram: per bin its edges, count, mean confidence and share correct."""
+    """A reliability diagram: per bin its edges, count, mean confidence and share correct.
+
+    `which` is the bin of each row.
+    """
 
     low: FloatArray
     high: FloatArray
     count: IntArray
     confidence: FloatArray
     accuracy: FloatArray
+    which: IntArray
 
 
 def reliability_bins(
@@ -134,8 +148,7 @@ def reliability_bins(
 ) -> Bins:
     """Bins of a confidence on [0, 1]: of equal width, or of equal count. Empty bins left out."""
     if equal_mass:
-        edges = np.quantile(confidence, np.linspace(0, 1, bins + 1))
-        edges = np.unique(edges)
+        edges = np.unique(np.quantile(confidence, np.linspace(0, 1, bins + 1)))
         if len(edges) == 1:
             edges = np.array([edges[0], edges[0]])
         which = np.clip(np.searchsorted(edges[1:-1], confidence, side="left"), 0, len(edges) - 2)
@@ -146,9 +159,14 @@ def reliability_bins(
     size = len(edges) - 1
     n = np.bincount(which, minlength=size)
     kept = n > 0
-    mean_confidence = np.bincount(which, weights=confidence, minlength=size)[kept] / n[kept]
-    share_correct = np.bincount(which, weights=correct, minlength=size)[kept] / n[kept]
-    return Bins(edges[:-1][kept], edges[1:][kept], n[kept], mean_confidence, share_correct)
+    return Bins(
+        low=edges[:-1][kept],
+        high=edges[1:][kept],
+        count=n[kept],
+        confidence=np.bincount(which, weights=confidence, minlength=size)[kept] / n[kept],
+        accuracy=np.bincount(which, weights=correct, minlength=size)[kept] / n[kept],
+        which=(np.cumsum(kept) - 1)[which],
+    )
 
 
 def expected_calibration_error(

@@ -100,6 +100,14 @@ def finite(values: ArrayLike, name: str, *, allow_empty: bool = False) -> FloatA
     return floats
 
 
+def optional_numbers(values: ArrayLike, name: str) -> FloatArray:
+    """A one-dimensional array of floats, NaN (or None) where one is missing."""
+    try:
+        return _as_1d(values, name).astype(np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(name, "text", "give numbers; NaN where one is missing") from None
+
+
 def probabilities(values: ArrayLike, name: str, *, allow_empty: bool = False) -> FloatArray:
     """A one-dimensional array of numbers in [0, 1]."""
     floats = finite(values, name, allow_empty=allow_empty)

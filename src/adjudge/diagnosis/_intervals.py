@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,15 +18,15 @@ from adjudge.errors import ArgumentError
 Interval = tuple[float | None, float | None]
 
 
-def codes_of(clusters: ArrayLike | Sequence[Any] | None, n: int) -> tuple[IntArray, int]:
-    """Cluster codes of n rows and the number of clusters; each row its own where none is given."""
+def codes_of(clusters: ArrayLike | Sequence[Any] | None, n: int) -> IntArray:
+    """Cluster codes of n rows; each row its own where none is given."""
     if clusters is None:
-        return np.arange(n, dtype=np.int64), n
+        return np.arange(n, dtype=np.int64)
     keys = np.asarray(clusters, dtype=object)
     if keys.ndim != 1:
         raise ArgumentError("clusters", f"shape {keys.shape}", "give one name per row")
     same_length(rows=range(n), clusters=keys)
-    return cluster_codes(keys)
+    return cluster_codes(keys)[0]
 
 
 def excludes(interval: Interval, value: float) -> bool:
@@ -35,9 +35,9 @@ def excludes(interval: Interval, value: float) -> bool:
     return low is not None and high is not None and not low <= value <= high
 
 
-def nonzero(dropped: Mapping[str, int]) -> dict[str, int]:
-    """The reasons for which rows were left out."""
-    return {reason: n for reason, n in dropped.items() if n}
+def mean_or_none(values: FloatArray) -> float | None:
+    """The mean; None without a value."""
+    return float(values.mean()) if len(values) else None
 
 
 def recode(codes: IntArray) -> tuple[IntArray, int]:
@@ -47,12 +47,7 @@ def recode(codes: IntArray) -> tuple[IntArray, int]:
 
 
 def mean_interval(
-    values: FloatArray,
-    codes: IntArray,
-    groups: int,
-    confidence_level: float,
-    *,
-    bounds: tuple[float, float],
+    values: FloatArray, codes: IntArray, confidence_level: float, *, bounds: tuple[float, float]
 ) -> Interval:
     """t interval on groups - 1 degrees of freedom with the cluster-robust standard error.
 
@@ -60,9 +55,10 @@ def mean_interval(
     measure: then the share of clusters that could differ unseen is at most 1 - tail^(1/groups),
     and the interval allows them the far bound. No interval from fewer than two clusters.
     """
+    own, groups = recode(codes)
     if groups < 2:
         return None, None
-    mean, se = cluster_means_se(values, codes, groups)
+    mean, se = cluster_means_se(values, own, groups)
     low, high = bounds
     if se == 0 or np.ptp(values) == 0:
         unseen = 1 - ((1 - confidence_level) / 2) ** (1 / groups)
@@ -71,22 +67,21 @@ def mean_interval(
     return max(low, mean - reach), min(high, mean + reach)
 
 
-def share_interval(
-    values: FloatArray, codes: IntArray, groups: int, confidence_level: float
-) -> Interval:
+def share_interval(values: FloatArray, codes: IntArray, confidence_level: float) -> Interval:
     """Exact binomial interval at the effective sample size (Korn and Graubard 1998).
 
     n_eff = p (1 - p) / SE^2, SE cluster-robust, corrected for the degrees of freedom and never
     above the number of rows; Clopper-Pearson at (p n_eff, n_eff). One row per cluster gives
     Clopper-Pearson itself, or a little wider. Values are in [0, 1].
     """
+    own, groups = recode(codes)
     if groups < 2:
         return None, None
     n = len(values)
-    mean, se = cluster_means_se(values, codes, groups)
+    mean, se = cluster_means_se(values, own, groups)
     tail = (1 - confidence_level) / 2
     if se == 0 or np.ptp(values) == 0:
-        return mean_interval(values, codes, groups, confidence_level, bounds=(0.0, 1.0))
+        return mean_interval(values, codes, confidence_level, bounds=(0.0, 1.0))
     shrink = float(stats.t.isf(tail, n - 1) / stats.t.isf(tail, groups - 1)) ** 2
     effective = min(float(n), mean * (1 - mean) / se**2 * shrink)
     x = mean * effective

@@ -1,4 +1,7 @@
-"""Coverage and size of score sets over random halves of the documents, and what widths say."""
+"""Coverage and size of score sets over random halves of the documents, and what widths say.
+
+Each judge's scores are arrays here, with the nonconformity of every method that can be tried.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,107 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from adjudge._stats import cluster_codes
 from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.diagnosis._intervals import Interval, jackknife_interval, mean_interval, recode
-from adjudge.diagnosis._score_rows import ScoreRows
-from adjudge.diagnosis.score_sets import advise, quantiles
-from adjudge.diagnosis.targets import Target
+from adjudge.diagnosis.score_sets import advise, ordinal_nonconformity, quantiles, residuals
+from adjudge.diagnosis.targets import Target, human_target, round_half_up
+from adjudge.errors import ArgumentError
+from adjudge.io.tables import as_text
 from adjudge.results.diagnosis import ScoreSetGroup, WidthBin
+from adjudge.rows.scores import ratings_table
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a method calibrates: nonconformity (rows, scores), and which rows share a quantile."""
+
+    values: FloatArray
+    group: IntArray
+
+
+@dataclass(frozen=True)
+class ScoreRows:
+    """The labelled rows of one judge. Documents are numbered over the whole file."""
+
+    judge: str
+    key: NDArray[np.object_]
+    model: NDArray[np.object_]
+    document: IntArray
+    criterion: NDArray[np.object_]
+    score: FloatArray
+    ratings: FloatArray
+    target: Target
+    error: FloatArray
+    plans: dict[str, Plan]
+
+    @property
+    def by_criterion(self) -> dict[str, BoolArray]:
+        """Which rows each criterion has, criteria in the order of the file."""
+        names = dict.fromkeys(self.criterion.tolist())
+        return {name: np.asarray(self.criterion == name, dtype=bool) for name in names}
+
+
+def split_by_judge(
+    frame: pl.DataFrame, *, scale: tuple[int, int], target: str, by: str | None
+) -> list[ScoreRows]:
+    """One `ScoreRows` per judge, judges in alphabetical order."""
+    documents, _ = cluster_codes(frame["doc_id"].to_list())
+    ratings = ratings_table(frame)
+    several = frame["criterion"].n_unique() > 1
+    keyed = frame.with_columns(
+        pl.concat_str("doc_id", pl.coalesce("model", "id"), separator="\x1f").alias("_key"),
+        pl.col("judge").fill_null("unnamed"),
+        pl.col("criterion").fill_null("unnamed"),
+    ).with_row_index("_row")
+    parts = []
+    for (judge,), part in sorted(keyed.partition_by("judge", as_dict=True).items()):
+        rows = part["_row"].to_numpy()
+        score = part["judge_score"].to_numpy().astype(np.float64)
+        table = ratings[rows]
+        held = table
+        if target == "mean":
+            held = round_half_up(np.nanmean(table, axis=1, keepdims=True))
+        parts.append(
+            ScoreRows(
+                judge=str(judge),
+                key=np.array(part["_key"].to_list(), dtype=object),
+                model=np.array(part["model"].to_list(), dtype=object),
+                document=documents[rows],
+                criterion=np.array(part["criterion"].to_list(), dtype=object),
+                score=score,
+                ratings=table,
+                target=human_target(table, target=target, scale=scale),
+                error=np.nanmean(np.abs(held - score[:, None]), axis=1),
+                plans=_plans(part, score, scale, by, several=several),
+            )
+        )
+    return parts
+
+
+def _plans(
+    part: pl.DataFrame, score: FloatArray, scale: tuple[int, int], by: str | None, *, several: bool
+) -> dict[str, Plan]:
+    values = residuals(score, scale)
+    criterion, _ = cluster_codes(part["criterion"].to_list())
+    plans = {"constant": Plan(values, np.zeros(len(values), dtype=np.int64))}
+    if several:
+        plans["per-criterion"] = Plan(values, criterion)
+    if by is not None:
+        pairs: list[object] = list(zip(part["criterion"], as_text(part[by]), strict=True))
+        plans["per-group"] = Plan(values, cluster_codes(pairs)[0])
+    if "score_probs" in part.columns and part["score_probs"].null_count() == 0:
+        size = int(part["score_probs"].list.len()[0])
+        if size != scale[1] - scale[0] + 1:
+            raise ArgumentError(
+                "scale", scale, f"score_probs lists {size} scores: give their scale"
+            )
+        plans["adaptive"] = Plan(ordinal_nonconformity(part["score_probs"].to_list()), criterion)
+    return plans
 
 
 def random_half(documents: int, random: np.random.Generator) -> BoolArray:
@@ -51,9 +146,8 @@ def evaluate_method(
     confidence_level: float,
 ) -> Evaluation:
     """Calibrate on each half, test on the other, and size the sets of all documents."""
-    criteria = rows.criteria
-    among = [rows.criterion == criterion for criterion in criteria]
-    shape = (len(criteria), len(levels), len(halves))
+    among = rows.by_criterion
+    shape = (len(among), len(levels), len(halves))
     coverage, size, rank = (np.full(shape, np.nan) for _ in range(3))
     entries = rows.target
     for s, half in enumerate(halves):
@@ -64,7 +158,7 @@ def evaluate_method(
             hit = members[entries.row, entries.score - scale[0]] / entries.raters
             covered = np.bincount(entries.row, weights=hit, minlength=len(test))
             width = members.sum(axis=1)
-            for c, own in enumerate(among):
+            for c, own in enumerate(among.values()):
                 kept = test & own
                 if kept.any():
                     coverage[c, a, s] = document_mean(covered[kept], rows.document[kept])
@@ -78,7 +172,7 @@ def evaluate_method(
         for level, limit in zip(levels, final, strict=True)
     }
     groups = []
-    for c, own in enumerate(among):
+    for c, (criterion, own) in enumerate(among.items()):
         for a, level in enumerate(levels):
             if np.isnan(coverage[c, a]).all():
                 continue
@@ -89,7 +183,7 @@ def evaluate_method(
             groups.append(
                 ScoreSetGroup(
                     judge=rows.judge,
-                    criterion=criteria[c],
+                    criterion=criterion,
                     method=method,
                     alpha=float(level),
                     n=int(own.sum()),
@@ -128,10 +222,7 @@ def _limits(
     used = calibrates[rows.document][entries.row]
     limits = np.full((len(levels), len(plan.group)), np.inf)
     for group in np.unique(plan.group):
-        kept = used & (plan.group[entries.row] == group)
-        chosen = Target(
-            entries.row[kept], entries.score[kept], entries.raters[kept], entries.labelled
-        )
+        chosen = entries.only(used & (plan.group[entries.row] == group))
         reached = quantiles(plan.values, chosen, rows.document, levels, weigh=weigh, scale=scale)
         for a, quantile in enumerate(reached):
             if quantile is not None:
@@ -157,8 +248,7 @@ def _by_width(
     reach = (0.0, float(scale[1] - scale[0]))
     for width in np.unique(widths):
         kept = widths == width
-        codes, groups = recode(documents[kept])
-        low, high = mean_interval(error[kept], codes, groups, confidence_level, bounds=reach)
+        low, high = mean_interval(error[kept], documents[kept], confidence_level, bounds=reach)
         bins.append(
             WidthBin(
                 width=int(width),

@@ -19,13 +19,13 @@ from adjudge.diagnosis._intervals import (
     codes_of,
     jackknife_interval,
     mean_interval,
-    nonzero,
     recode,
     share_interval,
 )
 from adjudge.errors import ArgumentError
 from adjudge.results.bias import Agreement, Ceiling
 from adjudge.rows.agreement import kappa_of_tables
+from adjudge.rows.dropped import merge_dropped
 
 Statistic = Callable[[FloatArray], FloatArray]
 LEVELS = ("nominal", "ordinal", "interval")
@@ -59,7 +59,7 @@ def agreement(
     open_unit(confidence_level, "confidence_level")
     said, ratings, raters = _columns(judge, human)
     same_length(judge=said, human=range(len(ratings) // raters))
-    codes, _ = codes_of(clusters, len(said))
+    codes = codes_of(clusters, len(said))
     values = _values({*said, *ratings} - {None}, level)
     place = {None: -1, **{value: at for at, value in enumerate(values)}}
     mine = np.fromiter((place[value] for value in said), dtype=np.int64, count=len(said))
@@ -76,7 +76,7 @@ def agreement(
     kappa_of = partial(kappa_of_tables, points=_places(level, points, len(values)))
     alpha_of = partial(_alpha, level=level, points=points)
     raw = float(raw_rows.mean())
-    raw_range = share_interval(raw_rows, own, groups, confidence_level)
+    raw_range = share_interval(raw_rows, own, confidence_level)
     kappa, kappa_range = _estimate(kappa_of, pairs, raw, raw_range, confidence_level)
     alpha, alpha_range = _estimate(
         alpha_of, pairs + pairs.transpose(0, 2, 1), raw, raw_range, confidence_level
@@ -105,7 +105,7 @@ def agreement(
             _text(value): round(float(n), 6)
             for value, n in zip(values, weights.sum(axis=0), strict=True)
         },
-        dropped=nonzero(
+        dropped=merge_dropped(
             {
                 "no judge answer": int((~answered).sum()),
                 "no human label": int((answered & ~labelled).sum()),
@@ -214,7 +214,7 @@ def _ceiling(
     several = (theirs >= 0).sum(axis=1) >= 2
     if not several.any():
         return None
-    own, groups = recode(codes[several])
+    own = codes[several]
     counts = np.stack([(theirs[several] == value).sum(axis=1) for value in range(size)], axis=1)
     raters = counts.sum(axis=1)
     agree = (counts * (counts - 1)).sum(axis=1) / (raters * (raters - 1))
@@ -222,9 +222,9 @@ def _ceiling(
     pairs[:, np.arange(size), np.arange(size)] -= counts
     per_pair = (pairs / (raters * (raters - 1))[:, None, None]).sum(axis=0)
     coincidence = (pairs / (raters - 1)[:, None, None]).sum(axis=0)
-    low, high = share_interval(agree, own, groups, confidence_level)
+    low, high = share_interval(agree, own, confidence_level)
     gap = agree - raw_rows[several]
-    gap_range = mean_interval(gap, own, groups, confidence_level, bounds=(-1.0, 1.0))
+    gap_range = mean_interval(gap, own, confidence_level, bounds=(-1.0, 1.0))
     kappa, alpha = float(kappa_of(per_pair[None])[0]), float(alpha_of(coincidence[None])[0])
     return Ceiling(
         n=int(several.sum()),

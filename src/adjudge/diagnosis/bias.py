@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from adjudge._validation import FloatArray, Seed, open_unit
+from adjudge._validation import FloatArray, Seed, open_unit, positive
 from adjudge.diagnosis.agreement import agreement
-from adjudge.diagnosis.family import family_bias, family_of, family_scores
+from adjudge.diagnosis.family import family_bias, family_of, family_scores, of_family
 from adjudge.diagnosis.position import position_bias
 from adjudge.diagnosis.reliability import contradictions, reliability
 from adjudge.diagnosis.verbosity import verbosity_bias
@@ -30,6 +30,7 @@ from adjudge.results.bias import (
     VerbosityBias,
 )
 from adjudge.rows.columns import text_column
+from adjudge.rows.dropped import Kept, merge_dropped
 from adjudge.rows.verdicts import CLUSTER, LABEL_VALUES, prepare_verdicts
 
 _ASSUMPTIONS = (
@@ -49,7 +50,6 @@ class _Rows:
 
     frame: pl.DataFrame
     judge: str | None
-    clusters: NDArray[Any]
     everyone: pl.DataFrame
     graded: bool
     by_score: bool
@@ -103,6 +103,8 @@ def diagnose_bias(
     (1.0, 1.0)
     """
     open_unit(confidence_level, "confidence_level")
+    if near_tie is not None:
+        positive(near_tie, "near_tie")
     rows = prepare_verdicts(
         source,
         pairs=pairs,
@@ -117,7 +119,6 @@ def diagnose_bias(
     whole = _Rows(
         frame=frame,
         judge=None,
-        clusters=frame[CLUSTER].to_numpy(),
         everyone=frame,
         graded=rows.graded,
         by_score=rows.by_score,
@@ -128,7 +129,7 @@ def diagnose_bias(
         seed=seed,
     )
     judges = [
-        _diagnose(replace(whole, frame=part, judge=str(name), clusters=part[CLUSTER].to_numpy()))
+        _diagnose(replace(whole, frame=part, judge=str(name)))
         for (name,), part in sorted(frame.partition_by("judge", as_dict=True).items())
     ]
     everything = judges[0] if len(judges) == 1 else _diagnose(whole)
@@ -168,6 +169,10 @@ def _numbers(part: pl.DataFrame, column: str) -> FloatArray:
     return part[column].cast(pl.Float64).fill_null(np.nan).to_numpy()
 
 
+def _clusters(part: pl.DataFrame) -> NDArray[Any]:
+    return part[CLUSTER].to_numpy()
+
+
 def _position(rows: _Rows) -> PositionBias | str:
     forward, reverse = (_numbers(rows.frame, column) for column in ("p_fwd", "p_rev"))
     ahead = behind = None
@@ -184,7 +189,7 @@ def _position(rows: _Rows) -> PositionBias | str:
         reverse,
         gap_fwd=ahead,
         gap_rev=behind,
-        clusters=rows.clusters,
+        clusters=_clusters(rows.frame),
         groups=None if rows.by is None else as_text(rows.frame[rows.by]).to_list(),
         confidence_level=rows.confidence_level,
     )
@@ -197,9 +202,10 @@ def _verbosity(rows: _Rows) -> VerbosityBias | str:
     by_score = rows.has("score_a", "score_b") and (not rows.graded or rows.has(*_BOTH_SCORES))
     if not rows.graded and not by_score:
         return "verdicts alone do not say where the judge is near-tied"
-    known = rows.frame["length_a"].is_not_null() & rows.frame["length_b"].is_not_null()
-    kept = rows.frame.filter(known)
-    return verbosity_bias(
+    missing = pl.col("length_a").is_null() | pl.col("length_b").is_null()
+    measured = Kept(rows.frame).without(missing, "no length")
+    kept = measured.frame
+    bias = verbosity_bias(
         _numbers(kept, "score_a") - _numbers(kept, "score_b")
         if by_score
         else _numbers(kept, "p_a") - 0.5,
@@ -207,9 +213,10 @@ def _verbosity(rows: _Rows) -> VerbosityBias | str:
         _numbers(kept, "length_b"),
         near_tie=rows.near_tie or (0.3 if by_score else 0.1),
         labels=kept["label"].to_list() if "label" in kept.columns else None,
-        clusters=rows.clusters[known.to_numpy()],
+        clusters=_clusters(kept),
         confidence_level=rows.confidence_level,
     )
+    return replace(bias, dropped=merge_dropped(measured.dropped, bias.dropped))
 
 
 def _family(rows: _Rows) -> FamilyBias | str:
@@ -238,13 +245,10 @@ def _family(rows: _Rows) -> FamilyBias | str:
     return family_bias(
         _numbers(rows.frame, "p_a"),
         reference,
-        *(
-            [model is not None and family_of(model, families) == own for model in rows.frame[side]]
-            for side in ("model_a", "model_b")
-        ),
+        *(of_family(rows.frame[side], own, families) for side in ("model_a", "model_b")),
         family=own,
         reference_name=name,
-        clusters=rows.clusters,
+        clusters=_clusters(rows.frame),
         confidence_level=rows.confidence_level,
     )
 
@@ -277,7 +281,7 @@ def _family_scores(rows: _Rows) -> FamilyScores | str | None:
     return family_scores(
         (held["score"] - held["others"]).fill_null(np.nan).to_numpy(),
         held["model"].to_list(),
-        [m is not None and family_of(m, families) == own for m in held["model"]],
+        of_family(held["model"], own, families),
         judge=judge,
         family=own,
         confidence_level=rows.confidence_level,
@@ -290,20 +294,21 @@ def _agreement(rows: _Rows) -> Agreement | str:
     column = "labels" if "labels" in rows.frame.columns else "label"
     said = [v if isinstance(v, list) else [v] for v in rows.frame[column].to_list()]
     # The judge has no verdict "tie" to agree with one by: people's ties say nothing of it here.
+    tied = [{*row} - {None} == {"tie"} for row in said]
+    kept = rows.frame.filter(~pl.Series(tied))
     widest = max(len(row) for row in said)
     human = [
         [None if label == "tie" else label for label in row] + [None] * (widest - len(row))
-        for row in said
+        for row, tie in zip(said, tied, strict=True)
+        if not tie
     ]
-    verdicts = rows.frame["verdict"].to_list()
+    verdicts = kept["verdict"].to_list()
     if not any(v and any(row) for v, row in zip(verdicts, human, strict=True)):
         return "no row has both a verdict and a label that is not a tie"
-    return agreement(
-        verdicts,
-        human,
-        clusters=rows.clusters,
-        confidence_level=rows.confidence_level,
+    result = agreement(
+        verdicts, human, clusters=_clusters(kept), confidence_level=rows.confidence_level
     )
+    return replace(result, dropped=merge_dropped({"human tie": sum(tied)}, result.dropped))
 
 
 def _reliability(rows: _Rows) -> Reliability | str:
@@ -313,19 +318,24 @@ def _reliability(rows: _Rows) -> Reliability | str:
         return "a rubric's p_a is a score difference, no probability: see rank"
     if not rows.has("label"):
         return "no label: add label, or give --labels"
-    verdict, label = rows.frame["verdict"], rows.frame["label"]
-    known = label.is_in(["A", "B"]).fill_null(False) & verdict.is_not_null()
-    if not known.any():
+    known = (
+        Kept(rows.frame)
+        .without(pl.col("verdict").is_null(), "no judge answer")
+        .without(pl.col("label").is_null(), "no human label")
+        .without(pl.col("label") == "tie", "human tie")
+    )
+    kept = known.frame
+    if kept.is_empty():
         return "no row has a verdict and a label that is not a tie"
-    kept = rows.frame.filter(known)
     p_a = _numbers(kept, "p_a")
-    return reliability(
+    result = reliability(
         np.maximum(p_a, 1 - p_a),
         (kept["verdict"] == kept["label"]).to_numpy().astype(np.int64),
-        clusters=rows.clusters[known.to_numpy()],
+        clusters=_clusters(kept),
         confidence_level=rows.confidence_level,
         seed=rows.seed,
     )
+    return replace(result, dropped=known.dropped)
 
 
 def _contradictions(rows: _Rows) -> Contradictions | str:
@@ -335,6 +345,6 @@ def _contradictions(rows: _Rows) -> Contradictions | str:
         rows.frame["verdict"].to_list(),
         _numbers(rows.frame, "score_a"),
         _numbers(rows.frame, "score_b"),
-        clusters=rows.clusters,
+        clusters=_clusters(rows.frame),
         confidence_level=rows.confidence_level,
     )

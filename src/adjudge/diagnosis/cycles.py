@@ -7,7 +7,6 @@ missing edges the count is tr(W^3) / 3 over the decisive edges alone.
 
 from __future__ import annotations
 
-from itertools import islice
 from math import comb
 
 import numpy as np
@@ -35,19 +34,20 @@ def count_cycles(wins: ArrayLike) -> CycleCount:
     n = len(beats)
     out = beats.sum(axis=1, dtype=np.int64)
     if int(out.sum()) == comb(n, 2):
-        return CycleCount(models=n, cycles=complete_cycles(out), triples=comb(n, 3), complete=True)
-    cycles, triples = batch_cycles(beats[None])
-    return CycleCount(models=n, cycles=int(cycles[0]), triples=int(triples[0]), complete=False)
+        cycles = int(complete_cycles(out))
+        return CycleCount(models=n, cycles=cycles, triples=comb(n, 3), complete=True)
+    [cycles], [triples] = (counts.tolist() for counts in batch_cycles(beats[None]))
+    return CycleCount(models=n, cycles=cycles, triples=triples, complete=False)
 
 
-def complete_cycles(wins_per_model: IntArray) -> int:
-    """C(n, 3) - sum C(wins_i, 2): the 3-cycles of a complete tournament from its score sequence.
+def complete_cycles(wins: IntArray) -> IntArray:
+    """C(n, 3) - sum C(wins_i, 2): 3-cycles of complete tournaments from their score sequences.
 
-    >>> complete_cycles(np.array([1, 1, 1])), complete_cycles(np.array([2, 1, 0]))
-    (1, 0)
+    >>> complete_cycles(np.array([[1, 1, 1], [2, 1, 0]]))
+    array([1, 0])
     """
-    wins = wins_per_model.astype(np.int64)
-    return comb(len(wins), 3) - int((wins * (wins - 1) // 2).sum())
+    beaten_pairs = (wins * (wins - 1) // 2).sum(axis=-1)
+    return np.asarray(comb(wins.shape[-1], 3) - beaten_pairs, dtype=np.int64)
 
 
 def batch_cycles(beats: BoolArray) -> tuple[IntArray, IntArray]:
@@ -60,10 +60,7 @@ def batch_cycles(beats: BoolArray) -> tuple[IntArray, IntArray]:
     either = w + w.transpose(0, 2, 1)
     closed = np.einsum("bij,bji->b", w @ w, w, dtype=np.float64)
     triangles = np.einsum("bij,bij->b", either @ either, either, dtype=np.float64)
-    return (
-        np.rint(closed / 3).astype(np.int64),
-        np.rint(triangles / 6).astype(np.int64),
-    )
+    return np.rint(closed / 3).astype(np.int64), np.rint(triangles / 6).astype(np.int64)
 
 
 def cyclic_triples(
@@ -78,25 +75,20 @@ def cyclic_triples(
     [(0, 1, 2)]
     """
     beats = win_matrix(wins)
-
-    def every() -> list[tuple[int, int, int]]:
-        triples: list[tuple[int, int, int]] = []
-        for i in range(len(beats)):
-            later = np.arange(i + 1, len(beats))
-            losers, winners = later[beats[i, later]], later[beats[later, i]]
-            first, second = np.nonzero(beats[np.ix_(losers, winners)])
-            triples.extend(
-                (i, int(j), int(k)) for j, k in zip(losers[first], winners[second], strict=True)
-            )
-            if margins is None and limit is not None and len(triples) >= limit:
-                break
-        return triples
-
-    triples = every()
+    triples: list[tuple[int, int, int]] = []
+    for i in range(len(beats)):
+        later = np.arange(i + 1, len(beats))
+        losers, winners = later[beats[i, later]], later[beats[later, i]]
+        first, second = np.nonzero(beats[np.ix_(losers, winners)])
+        triples.extend(
+            (i, int(j), int(k)) for j, k in zip(losers[first], winners[second], strict=True)
+        )
+        if margins is None and limit is not None and len(triples) >= limit:
+            break
     if margins is not None:
         sure = margins
         triples.sort(key=lambda t: -min(sure[t[0], t[1]], sure[t[1], t[2]], sure[t[2], t[0]]))
-    return list(islice(triples, limit))
+    return triples[:limit]
 
 
 def win_matrix(wins: ArrayLike) -> BoolArray:

@@ -16,7 +16,7 @@ from scipy.special import expit
 
 from adjudge._bradley_terry import fit_strengths
 from adjudge._validation import BoolArray, FloatArray, IntArray, Seed, count, generator
-from adjudge.diagnosis.cycles import batch_cycles
+from adjudge.diagnosis.cycles import batch_cycles, complete_cycles
 from adjudge.rows.tournaments import Tournaments
 
 #: Bytes held at once while redrawing.
@@ -71,7 +71,9 @@ def expected_cycles(
     if not counted.any():
         return ExpectedCycles()
     own = float((observed[:, counted] / triples[counted]).mean())
-    strengths = fit_strengths(_win_counts(i, j, won, size))
+    winner, loser = np.where(won, i, j), np.where(won, j, i)
+    wins = np.bincount(winner * size + loser, minlength=size * size).reshape(size, size)
+    strengths = fit_strengths(wins.astype(np.float64))
     gap = strengths[i] - strengths[j]
     step = max(1, _CHUNK // (24 * len(gap) + 12 * documents * size * size))
 
@@ -81,30 +83,30 @@ def expected_cycles(
         chance = expit(scale * gap)
         rates, shares = np.empty(times), np.empty(times)
         for start in range(0, times, step):
-            stop = min(times, start + step)
-            drawn = source.random((stop - start, len(chance))) < chance
+            part = slice(start, min(times, start + step))
+            drawn = source.random((part.stop - start, len(chance))) < chance
             cycles, _ = _cycles(document, i, j, drawn, documents, size)
-            rates[start:stop] = (cycles[:, counted] / triples[counted]).mean(axis=1)
-            shares[start:stop] = (cycles[:, counted] > 0).mean(axis=1)
+            rates[part] = (cycles[:, counted] / triples[counted]).mean(axis=1)
+            shares[part] = (cycles[:, counted] > 0).mean(axis=1)
         return rates, shares
 
     rates, shares = redraw(1.0, replicates, random)
-    rate_low, rate_high = np.quantile(rates, [0.025, 0.975])
-    share_low, share_high = np.quantile(shares, [0.025, 0.975])
+    rate, rate_low, rate_high = _middle(rates)
+    share, share_low, share_high = _middle(shares)
     # Means of equal rates may differ in the last bit; equal counts against the judge.
     reached = int((rates >= own - 1e-12).sum())
-    same = _same_rate(own, redraw, replicates, int(random.integers(2**32)))
+    same, same_low, same_high = _same_rate(own, redraw, replicates, int(random.integers(2**32)))
     return ExpectedCycles(
-        expected_rate=float(rates.mean()),
-        expected_rate_low=float(rate_low),
-        expected_rate_high=float(rate_high),
-        expected_share=float(shares.mean()),
-        expected_share_low=float(share_low),
-        expected_share_high=float(share_high),
+        expected_rate=rate,
+        expected_rate_low=rate_low,
+        expected_rate_high=rate_high,
+        expected_share=share,
+        expected_share_low=share_low,
+        expected_share_high=share_high,
         p_value=(1 + reached) / (1 + replicates),
-        same_rate_share=same[0],
-        same_rate_low=same[1],
-        same_rate_high=same[2],
+        same_rate_share=same,
+        same_rate_low=same_low,
+        same_rate_high=same_high,
     )
 
 
@@ -128,8 +130,13 @@ def _same_rate(
         middle = (low + high) / 2
         low, high = (middle, high) if rate_at(middle) > own else (low, middle)
     _, shares = redraw(np.exp((low + high) / 2), replicates, np.random.default_rng(seed + 1))
-    bottom, top = np.quantile(shares, [0.025, 0.975])
-    return float(shares.mean()), float(bottom), float(top)
+    return _middle(shares)
+
+
+def _middle(draws: FloatArray) -> tuple[float, float, float]:
+    """The mean, and the ends of the middle 95 %."""
+    low, high = np.quantile(draws, [0.025, 0.975])
+    return float(draws.mean()), float(low), float(high)
 
 
 def _cycles(
@@ -141,17 +148,10 @@ def _cycles(
         offset = np.arange(draws)[:, None] * (documents * size)
         slot = offset + document * size + np.where(won, i, j)
         wins = np.bincount(slot.ravel(), minlength=draws * documents * size)
-        wins = wins.reshape(draws, documents, size)
-        cycles = comb(size, 3) - (wins * (wins - 1) // 2).sum(axis=2)
-        return cycles.astype(np.int64), np.full(documents, comb(size, 3), dtype=np.int64)
+        cycles = complete_cycles(wins.reshape(draws, documents, size))
+        return cycles, np.full(documents, comb(size, 3), dtype=np.int64)
     beats = np.zeros((draws, documents, size, size), dtype=bool)
     beats[:, document, i, j] = won
     beats[:, document, j, i] = ~won
     cycles, triples = batch_cycles(beats.reshape(-1, size, size))
     return cycles.reshape(draws, documents), triples.reshape(draws, documents)[0]
-
-
-def _win_counts(i: IntArray, j: IntArray, won: BoolArray, size: int) -> FloatArray:
-    winner, loser = np.where(won, i, j), np.where(won, j, i)
-    counts = np.bincount(winner * size + loser, minlength=size * size)
-    return counts.reshape(size, size).astype(np.float64)

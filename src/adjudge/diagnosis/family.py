@@ -8,24 +8,24 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from adjudge._validation import FloatArray, open_unit, same_length
+from adjudge._validation import FloatArray, open_unit, optional_numbers, same_length
 from adjudge.diagnosis._intervals import (
     Interval,
     codes_of,
     excludes,
     mean_interval,
-    nonzero,
-    recode,
+    mean_or_none,
 )
 from adjudge.diagnosis.position import optional_probabilities, picks
 from adjudge.results.bias import FamilyBias, FamilyScores
+from adjudge.rows.dropped import merge_dropped
 
 #: A family is known by a piece of the model's name, at the start of a word.
 _FAMILIES: tuple[tuple[str, str], ...] = (
@@ -63,6 +63,13 @@ def family_of(model: str, families: Mapping[str, str] | None = None) -> str | No
     return None
 
 
+def of_family(
+    models: Iterable[str | None], family: str, families: Mapping[str, str] | None = None
+) -> list[bool]:
+    """Which models are of the family; one without a name is not."""
+    return [model is not None and family_of(model, families) == family for model in models]
+
+
 def family_bias(
     p_a: ArrayLike,
     reference: ArrayLike,
@@ -92,27 +99,26 @@ def family_bias(
     other = optional_probabilities(reference, "reference")
     a, b = np.asarray(own_a, dtype=bool), np.asarray(own_b, dtype=bool)
     n = same_length(p_a=judge, reference=other, own_a=a, own_b=b)
-    codes, _ = codes_of(clusters, n)
+    codes = codes_of(clusters, n)
     one = a != b
     answered, known = ~np.isnan(judge), ~np.isnan(other)
     kept = one & answered & known
     picked = picks(judge)
     mine = np.where(a, picked, 1 - picked)[kept]
     theirs = np.where(a, other, 1 - other)[kept]
-    own, groups = recode(codes[kept])
-    low, high = mean_interval(mine - theirs, own, groups, confidence_level, bounds=(-1.0, 1.0))
+    low, high = mean_interval(mine - theirs, codes[kept], confidence_level, bounds=(-1.0, 1.0))
     return FamilyBias(
         family=family,
         reference=reference_name,
         n=int(kept.sum()),
-        clusters=groups,
-        judge_share=_mean(mine),
-        reference_share=_mean(theirs),
-        excess=_mean(mine - theirs),
+        clusters=len(np.unique(codes[kept])),
+        judge_share=mean_or_none(mine),
+        reference_share=mean_or_none(theirs),
+        excess=mean_or_none(mine - theirs),
         low=low,
         high=high,
         biased=excludes((low, high), 0),
-        dropped=nonzero(
+        dropped=merge_dropped(
             {
                 "not one own answer": int((~one).sum()),
                 "no answer": int((one & ~answered).sum()),
@@ -121,10 +127,6 @@ def family_bias(
         ),
         confidence_level=confidence_level,
     )
-
-
-def _mean(values: FloatArray) -> float | None:
-    return float(values.mean()) if len(values) else None
 
 
 def family_scores(
@@ -158,7 +160,7 @@ def family_scores(
     (0.9, 2, 2, True)
     """
     open_unit(confidence_level, "confidence_level")
-    gap = np.asarray(deviation, dtype=object).astype(np.float64)
+    gap = optional_numbers(deviation, "deviation")
     mine = np.asarray(own, dtype=bool)
     names = np.array([None if name is None else str(name) for name in model], dtype=object)
     same_length(deviation=gap, model=names, own=mine)
@@ -178,13 +180,13 @@ def family_scores(
         n=int(kept.sum()),
         own_models=len(ours),
         other_models=len(others),
-        own_deviation=_mean(ours),
-        other_deviation=_mean(others),
+        own_deviation=mean_or_none(ours),
+        other_deviation=mean_or_none(others),
         excess=excess,
         low=interval[0],
         high=interval[1],
         biased=excludes(interval, 0),
-        dropped=nonzero(
+        dropped=merge_dropped(
             {
                 "no model named": int((~named).sum()),
                 "no score or no reference": int((named & ~known).sum()),

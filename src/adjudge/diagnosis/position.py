@@ -8,18 +8,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adjudge._validation import FloatArray, IntArray, open_unit, same_length
+from adjudge._validation import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    open_unit,
+    optional_numbers,
+    same_length,
+)
 from adjudge.diagnosis._intervals import (
     Interval,
     codes_of,
     excludes,
     mean_interval,
-    nonzero,
-    recode,
     share_interval,
 )
 from adjudge.errors import ArgumentError
 from adjudge.results.bias import PositionBias, PositionGroup
+from adjudge.rows.dropped import merge_dropped
 
 
 def position_bias(
@@ -52,27 +58,25 @@ def position_bias(
     can differ in ways that cancel (first on one topic, second on another): see `groups`.
     """
     open_unit(confidence_level, "confidence_level")
-    forward, reverse = (
-        optional_probabilities(p_fwd, "p_fwd"),
-        optional_probabilities(p_rev, "p_rev"),
-    )
+    forward = optional_probabilities(p_fwd, "p_fwd")
+    reverse = optional_probabilities(p_rev, "p_rev")
     n = same_length(p_fwd=forward, p_rev=reverse)
-    codes, _ = codes_of(clusters, n)
+    codes = codes_of(clusters, n)
     both = ~(np.isnan(forward) | np.isnan(reverse))
     if not both.any():
         raise ArgumentError("p_rev", "no pair with both orders", "ask the judge in both orders")
     unasked = np.isnan(forward) & np.isnan(reverse)
-    own, count = recode(codes[both])
+    own = codes[both]
     first_fwd, first_rev = picks(forward[both]), 1 - picks(reverse[both])
     lean = (first_fwd + first_rev) / 2 - 0.5
-    low, high = _interval(lean, own, count, confidence_level)
+    low, high = _interval(lean, own, confidence_level)
     decided = (first_fwd != 0.5) & (first_rev != 0.5)
     flips = (decided & (first_fwd == first_rev)).astype(np.float64)
-    flip_low, flip_high = share_interval(flips[decided], *recode(own[decided]), confidence_level)
+    flip_low, flip_high = share_interval(flips[decided], own[decided], confidence_level)
     advantage, advantage_range = _advantage(gap_fwd, gap_rev, codes, confidence_level)
     return PositionBias(
         n=int(both.sum()),
-        clusters=count,
+        clusters=len(np.unique(own)),
         first_share=0.5 + float(lean.mean()),
         low=low,
         high=high,
@@ -83,7 +87,7 @@ def position_bias(
         flips_to_first=int((flips * (lean > 0)).sum()),
         flips_to_second=int((flips * (lean < 0)).sum()),
         first_probability=float((forward[both] + 1 - reverse[both]).mean() / 2),
-        dropped=nonzero(
+        dropped=merge_dropped(
             {"no answer": int(unasked.sum()), "one order only": int((~both & ~unasked).sum())}
         ),
         by_group=_by_group(groups, both, lean, own, flips, decided, confidence_level),
@@ -100,26 +104,19 @@ def _advantage(
     """Mean of (forward - reverse) / 2 over pairs scored in both orders, and its interval."""
     if gap_fwd is None or gap_rev is None:
         return None, (None, None)
-    forward, reverse = (np.asarray(gap, dtype=np.float64) for gap in (gap_fwd, gap_rev))
+    forward, reverse = optional_numbers(gap_fwd, "gap_fwd"), optional_numbers(gap_rev, "gap_rev")
     same_length(rows=codes, gap_fwd=forward, gap_rev=reverse)
     known = np.isfinite(forward) & np.isfinite(reverse)
     if not known.any():
         return None, (None, None)
     worth = (forward - reverse)[known] / 2
     most = float(np.abs([forward[known], reverse[known]]).max())
-    own, groups = recode(codes[known])
-    return float(worth.mean()), mean_interval(worth, own, groups, level, bounds=(-most, most))
+    return float(worth.mean()), mean_interval(worth, codes[known], level, bounds=(-most, most))
 
 
 def optional_probabilities(values: ArrayLike, name: str) -> FloatArray:
     """Probabilities in [0, 1], NaN or None where there is none."""
-    given = np.asarray(values, dtype=object)
-    if given.ndim != 1:
-        raise ArgumentError(name, f"shape {given.shape}", "give a one-dimensional array")
-    try:
-        numbers = given.astype(np.float64)
-    except (TypeError, ValueError):
-        raise ArgumentError(name, "text", "give probabilities, None where missing") from None
+    numbers = optional_numbers(values, name)
     wrong = ~np.isnan(numbers) & ~((numbers >= 0) & (numbers <= 1))
     if wrong.any():
         at = int(np.flatnonzero(wrong)[0])
@@ -136,24 +133,19 @@ def _mean(shares: FloatArray) -> float:
     return float(shares.mean()) if len(shares) else 0.0
 
 
-def _interval(lean: FloatArray, codes: IntArray, groups: int, confidence_level: float) -> Interval:
-    low, high = mean_interval(lean + 0.5, codes, groups, confidence_level, bounds=(0.0, 1.0))
-    if low is None or high is None:
-        return low, high
+def _interval(lean: FloatArray, codes: IntArray, confidence_level: float) -> Interval:
+    low, high = mean_interval(lean + 0.5, codes, confidence_level, bounds=(0.0, 1.0))
     moved = lean != 0
-    if not moved.any():
+    if low is None or high is None or not moved.any():
         return low, high
-    kept, left = recode(codes[moved])
-    if left < 2:
-        toward: Interval = (0.0, 1.0)
-    else:
-        toward = share_interval((lean[moved] > 0).astype(float), kept, left, confidence_level)
-    least, most = toward
+    to_first = (lean[moved] > 0).astype(np.float64)
+    least, most = share_interval(to_first, codes[moved], confidence_level)
     if least is None or most is None:
-        return low, high
+        # One cluster holds all the flips: they could point either way.
+        least, most = 0.0, 1.0
     # A tie in one order is half a flip: the exact reach, around the estimate with its weights.
     size, mean = float(np.abs(lean).mean()), 0.5 + float(lean.mean())
-    toward_first = float((lean[moved] > 0).mean())
+    toward_first = float(to_first.mean())
     return (
         max(0.0, min(low, mean - 2 * size * (toward_first - least))),
         min(1.0, max(high, mean + 2 * size * (most - toward_first))),
@@ -162,11 +154,11 @@ def _interval(lean: FloatArray, codes: IntArray, groups: int, confidence_level: 
 
 def _by_group(
     groups: ArrayLike | Sequence[Any] | None,
-    both: Any,
+    both: BoolArray,
     lean: FloatArray,
     codes: IntArray,
     flips: FloatArray,
-    decided: Any,
+    decided: BoolArray,
     confidence_level: float,
 ) -> tuple[PositionGroup, ...]:
     if groups is None:
@@ -177,8 +169,7 @@ def _by_group(
     parts = []
     for name in sorted(set(kept.tolist()), key=str):
         rows = kept == name
-        own, count = recode(codes[rows])
-        low, high = _interval(lean[rows], own, count, confidence_level)
+        low, high = _interval(lean[rows], codes[rows], confidence_level)
         parts.append(
             PositionGroup(
                 group=str(name),

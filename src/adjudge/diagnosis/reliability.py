@@ -11,12 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adjudge._stats import (
-    Bins,
-    bootstrap_weights,
-    expected_calibration_error,
-    reliability_bins,
-)
+from adjudge._stats import Bins, bootstrap_weights, expected_calibration_error, reliability_bins
 from adjudge._validation import (
     FloatArray,
     IntArray,
@@ -24,6 +19,7 @@ from adjudge._validation import (
     count,
     generator,
     open_unit,
+    optional_numbers,
     probabilities,
     same_length,
     zero_one,
@@ -32,12 +28,11 @@ from adjudge.diagnosis._intervals import (
     codes_of,
     excludes,
     mean_interval,
-    nonzero,
-    recode,
+    mean_or_none,
     share_interval,
 )
-from adjudge.errors import ArgumentError
 from adjudge.results.bias import Contradictions, Reliability, ReliabilityBin
+from adjudge.rows.dropped import merge_dropped
 
 #: Clusters beyond which sums over them are drawn as normal.
 _MANY = 1000
@@ -73,17 +68,20 @@ def reliability(
     count(bins, "bins", least=2)
     count(replicates, "replicates", least=1)
     open_unit(confidence_level, "confidence_level")
-    codes, groups = codes_of(clusters, n)
+    codes = codes_of(clusters, n)
+    groups = int(codes.max()) + 1
     gap = sure - right
-    low, high = mean_interval(gap, codes, groups, confidence_level, bounds=(-1.0, 1.0))
+    low, high = mean_interval(gap, codes, confidence_level, bounds=(-1.0, 1.0))
     ece = expected_calibration_error(sure, right, bins=bins, equal_mass=True)
     random = generator(seed)
     table = reliability_bins(sure, right, bins=bins, equal_mass=True)
-    sums = _residual_sums(gap, _bin_of(sure, table), codes, groups, len(table.count))
-    null = _if_calibrated(sums, n, replicates, random)
+    sums = _residual_sums(gap, table, codes, groups)
+    null = None
+    if groups > 1:
+        null = float((np.abs(_null_sums(sums, replicates, random)).sum(axis=1) / n).mean())
     p_value = _p_value(sure, right, codes, groups, bins, replicates, random)
     ece_range = _ece_interval(sums, n, ece, replicates, confidence_level, random)
-    hits = share_interval(right.astype(np.float64), codes, groups, confidence_level)
+    hits = share_interval(right.astype(np.float64), codes, confidence_level)
     return Reliability(
         n=n,
         clusters=groups,
@@ -107,15 +105,10 @@ def reliability(
     )
 
 
-def _bin_of(sure: FloatArray, table: Bins) -> IntArray:
-    return np.clip(np.searchsorted(table.high, sure, side="left"), 0, len(table.count) - 1)
-
-
-def _residual_sums(
-    gap: FloatArray, which: IntArray, codes: IntArray, groups: int, bins: int
-) -> FloatArray:
+def _residual_sums(gap: FloatArray, table: Bins, codes: IntArray, groups: int) -> FloatArray:
     """Summed residuals per cluster and bin; an ECE is sum over bins |column sum| / n."""
-    flat = np.bincount(codes * bins + which, weights=gap, minlength=groups * bins)
+    bins = len(table.count)
+    flat = np.bincount(codes * bins + table.which, weights=gap, minlength=groups * bins)
     return flat.reshape(groups, bins).astype(np.float64)
 
 
@@ -144,15 +137,6 @@ def _normal_sums(sums: FloatArray, replicates: int, random: np.random.Generator)
     return np.asarray(drawn, dtype=np.float64)
 
 
-def _if_calibrated(
-    sums: FloatArray, n: int, replicates: int, random: np.random.Generator
-) -> float | None:
-    """The mean ECE of a calibrated judge with residuals like these."""
-    if len(sums) < 2:
-        return None
-    return float((np.abs(_null_sums(sums, replicates, random)).sum(axis=1) / n).mean())
-
-
 def _p_value(
     sure: FloatArray,
     right: IntArray,
@@ -172,7 +156,7 @@ def _p_value(
         return None
     table = reliability_bins(sure, right, bins=coarse, equal_mass=True)
     size = len(table.count)
-    sums = _residual_sums(sure - right, _bin_of(sure, table), codes, groups, size)
+    sums = _residual_sums(sure - right, table, codes, groups)
     null = np.abs(_null_sums(sums, replicates, random)).sum(axis=1)
     null *= np.sqrt(groups / (groups - size))
     seen = float(np.abs(sums.sum(axis=0)).sum())
@@ -200,12 +184,10 @@ def _ece_interval(
 def _curve(
     table: Bins, sure: FloatArray, right: IntArray, codes: IntArray, confidence_level: float
 ) -> tuple[ReliabilityBin, ...]:
-    which = _bin_of(sure, table)
     curve = []
     for at in range(len(table.count)):
-        rows = which == at
-        own, groups = recode(codes[rows])
-        low, high = share_interval(right[rows].astype(np.float64), own, groups, confidence_level)
+        rows = table.which == at
+        low, high = share_interval(right[rows].astype(np.float64), codes[rows], confidence_level)
         curve.append(
             ReliabilityBin(
                 low=float(table.low[at]),
@@ -237,27 +219,23 @@ def contradictions(
     0.5
     """
     open_unit(confidence_level, "confidence_level")
-    try:
-        a, b = (np.asarray(s, dtype=object).astype(np.float64) for s in (score_a, score_b))
-    except (TypeError, ValueError):
-        raise ArgumentError("score_a", "text", "give numbers, None where missing") from None
+    a, b = optional_numbers(score_a, "score_a"), optional_numbers(score_b, "score_b")
     named = np.array(list(verdicts), dtype=object)
     n = same_length(verdicts=named, score_a=a, score_b=b)
-    codes, _ = codes_of(clusters, n)
+    codes = codes_of(clusters, n)
     decided = np.array([verdict in ("A", "B") for verdict in named], dtype=bool)
     scored = np.isfinite(a) & np.isfinite(b)
     unequal = scored & (a != b)
     kept = decided & unequal
     opposite = (np.equal(named, "A") != (a > b)).astype(np.float64)[kept]
-    own, groups = recode(codes[kept])
-    low, high = share_interval(opposite, own, groups, confidence_level)
+    low, high = share_interval(opposite, codes[kept], confidence_level)
     return Contradictions(
         n=len(opposite),
-        clusters=groups,
-        share=float(opposite.mean()) if len(opposite) else None,
+        clusters=len(np.unique(codes[kept])),
+        share=mean_or_none(opposite),
         low=low,
         high=high,
-        dropped=nonzero(
+        dropped=merge_dropped(
             {
                 "no verdict": int((~decided).sum()),
                 "no scores": int((decided & ~scored).sum()),

@@ -6,24 +6,36 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from adjudge._stats import cluster_codes, conformal_rank
-from adjudge._validation import BoolArray, FloatArray, IntArray, exact_level, finite, one_of
-from adjudge.diagnosis.adaptive import ordinal_nonconformity
+from adjudge._validation import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    exact_level,
+    finite,
+    one_of,
+    same_length,
+)
 from adjudge.diagnosis.targets import Target, human_target
 from adjudge.errors import ArgumentError
 
-Method = Literal["constant", "adaptive"]
-Weigh = Literal["documents", "rows"]
+WEIGHS = ("documents", "rows")
+#: Written probabilities are rounded; more than this off one is another quantity.
+_SUM_SLACK = 0.02
 
 
 @dataclass(frozen=True)
 class PredictedSets:
-    """Sets of scores: `members[i, k]` says whether score `scale[0] + k` is in the set of row i."""
+    """Sets of scores: `members[i, k]` says whether score `scale[0] + k` is in the set of row i.
+
+    A judge's score between two whole ones can have an empty set: size 0, without `low` and `high`
+    of its own (they are then the ends of the scale).
+    """
 
     members: BoolArray
     scale: tuple[int, int]
@@ -67,14 +79,14 @@ class ScoreSets:
         *,
         alpha: float | str | Fraction,
         scale: tuple[int, int] = (1, 5),
-        method: Method = "constant",
-        weigh: Weigh = "documents",
+        method: str = "constant",
+        weigh: str = "documents",
         target: str = "mean",
     ) -> None:
         self.alpha = exact_level(alpha)
         self.scale = checked_scale(scale)
         self.method = one_of(method, ("constant", "adaptive"), "method")
-        self.weigh = one_of(weigh, ("documents", "rows"), "weigh")
+        self.weigh = one_of(weigh, WEIGHS, "weigh")
         self.target = target
         self._quantiles: dict[object, float | None] = {}
 
@@ -88,9 +100,8 @@ class ScoreSets:
     ) -> ScoreSets:
         """Learn the quantiles. `judge` is scores, or rows of probabilities for "adaptive"."""
         values = self._nonconformity(judge)
+        same_length(judge=values, human=human, documents=documents)
         entries = human_target(human, target=self.target, scale=self.scale)
-        if len(entries.labelled) != len(values):
-            raise ArgumentError("human", len(entries.labelled), f"give {len(values)} rows")
         if documents is None and self.weigh == "documents":
             raise ArgumentError("documents", None, "name each row's document, or weigh='rows'")
         names = np.arange(len(values)) if documents is None else np.asarray(documents)
@@ -98,15 +109,10 @@ class ScoreSets:
         kinds = self._groups(groups, len(values))
         self._quantiles = {}
         for kind in dict.fromkeys(kinds[entries.row]):
-            kept = kinds[entries.row] == kind
-            self._quantiles[kind] = quantiles(
-                values,
-                _only(entries, kept),
-                codes,
-                [self.alpha],
-                weigh=self.weigh,
-                scale=self.scale,
-            )[0]
+            own = entries.only(kinds[entries.row] == kind)
+            [self._quantiles[kind]] = quantiles(
+                values, own, codes, [self.alpha], weigh=self.weigh, scale=self.scale
+            )
         return self
 
     def quantile(self, group: object = None) -> float | None:
@@ -121,7 +127,8 @@ class ScoreSets:
             raise ArgumentError("sets", "not calibrated", "call calibrate with labelled rows first")
         values = self._nonconformity(judge)
         kinds = self._groups(groups, len(values))
-        limits = np.array([_limit(self._quantiles.get(kind)) for kind in kinds])
+        calibrated = (self._quantiles.get(kind) for kind in kinds)
+        limits = np.array([np.inf if limit is None else limit for limit in calibrated])
         return PredictedSets(values <= limits[:, None], self.scale)
 
     def _nonconformity(self, judge: ArrayLike) -> FloatArray:
@@ -154,6 +161,55 @@ def residuals(judge: ArrayLike, scale: tuple[int, int]) -> FloatArray:
             f"judge[{at}]", float(scores[at]), f"the scale is {scale[0]} to {scale[1]}"
         )
     return np.abs(scores[:, None] - np.arange(scale[0], scale[1] + 1))
+
+
+def ordinal_nonconformity(score_probs: ArrayLike) -> FloatArray:
+    """For each row and score, the mass the growing set has gathered before it takes that score.
+
+    The likeliest score has 0, so no set is empty. {y : value <= q} is an interval for every q.
+    The set grows outward from the likeliest score, always taking the likelier neighbour (of equal
+    ones the lower), so that it is wide exactly where the judge is torn (Lu, Angelopoulos and
+    Pomerantz 2022). Conformal calibration then needs no trust in the probabilities themselves.
+
+    >>> ordinal_nonconformity([[0.1, 0.5, 0.3, 0.1, 0.0]]).round(2)
+    array([[0.8, 0. , 0.5, 0.9, 1. ]])
+    """
+    probs = probability_rows(score_probs)
+    n, size = probs.shape
+    rows = np.arange(n)
+    values = np.zeros_like(probs)
+    low = high = probs.argmax(axis=1)
+    gathered = probs[rows, low].copy()
+    for _ in range(size - 1):
+        below = np.where(low > 0, probs[rows, np.maximum(low - 1, 0)], -1.0)
+        above = np.where(high < size - 1, probs[rows, np.minimum(high + 1, size - 1)], -1.0)
+        down = below >= above
+        taken = np.where(down, low - 1, high + 1)
+        values[rows, taken] = gathered
+        gathered = gathered + probs[rows, taken]
+        low, high = np.where(down, low - 1, low), np.where(down, high, high + 1)
+    return values
+
+
+def probability_rows(score_probs: ArrayLike) -> FloatArray:
+    """Rows of probabilities over the scale, each summing to one (rescaled if slightly off)."""
+    try:
+        probs: NDArray[Any] = np.array(score_probs, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            "score_probs", type(score_probs).__name__, "give one list of equal length per row"
+        ) from None
+    if probs.ndim != 2 or probs.shape[1] < 2:
+        raise ArgumentError("score_probs", f"shape {probs.shape}", "give rows by scores")
+    total = probs.sum(axis=1)
+    bad = ~(np.isfinite(probs).all(axis=1) & (probs >= 0).all(axis=1))
+    bad |= ~(np.abs(total - 1) <= _SUM_SLACK)
+    if bad.any():
+        at = int(np.flatnonzero(bad)[0])
+        raise ArgumentError(
+            f"score_probs[{at}]", probs[at].tolist(), "give probabilities that sum to one"
+        )
+    return np.asarray(probs / total[:, None], dtype=np.float64)
 
 
 def quantiles(
@@ -215,15 +271,14 @@ def document_quantiles(
     names, index = np.unique(documents, return_inverse=True)
     rows = np.rint(np.bincount(index, weights=1 / spread)).astype(np.int64)
     shares = rows[index] * spread
-    whole = math.lcm(*(int(share) for share in np.unique(shares)))
+    sizes, size = np.unique(shares, return_inverse=True)
+    whole = math.lcm(*sizes.tolist())
     total = len(names) * whole
     # Beyond 64 bits numpy adds Python's own whole numbers, slowly and exactly.
     kind = np.dtype(np.int64) if total < 2**62 else np.dtype(object)
-    weights: NDArray[Any] = np.array(
-        [whole // int(share) for share in np.unique(shares)], dtype=kind
-    )
+    weights: NDArray[Any] = np.array([whole // share for share in sizes.tolist()], dtype=kind)
     order = np.argsort(scores, kind="stable")
-    reached = np.cumsum(weights[np.searchsorted(np.unique(shares), shares)][order])
+    reached = np.cumsum(weights[size][order])
     answers: list[float | None] = []
     for alpha in alphas:
         needed = math.ceil((1 - alpha) * (len(names) + 1) * whole)
@@ -254,11 +309,3 @@ def checked_scale(scale: tuple[int, int]) -> tuple[int, int]:
     if int(low) != low or int(high) != high or not low < high or high - low > 100:
         raise ArgumentError("scale", scale, "give the lowest and highest whole score, like (1, 5)")
     return int(low), int(high)
-
-
-def _limit(quantile: float | None) -> float:
-    return np.inf if quantile is None else quantile
-
-
-def _only(entries: Target, kept: BoolArray) -> Target:
-    return Target(entries.row[kept], entries.score[kept], entries.raters[kept], entries.labelled)

@@ -9,28 +9,25 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
+from adjudge._stats import mean_known
 from adjudge._validation import Seed, count, exact_level, generator, one_of, open_unit
 from adjudge.diagnosis._score_evaluation import (
     Evaluation,
+    ScoreRows,
     evaluate_method,
     random_half,
     spearman,
+    split_by_judge,
     width_agreement,
 )
-from adjudge.diagnosis._score_rows import ScoreRows, split_by_judge
 from adjudge.diagnosis.agreement import agreement
-from adjudge.diagnosis.family import family_of, family_scores
-from adjudge.diagnosis.score_sets import ScoreSets, checked_scale
+from adjudge.diagnosis.family import family_of, family_scores, of_family
+from adjudge.diagnosis.score_sets import WEIGHS, ScoreSets, checked_scale
 from adjudge.diagnosis.targets import TARGETS
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io.tables import TableLike
 from adjudge.results.bias import FamilyScores
-from adjudge.results.diagnosis import (
-    HumanAgreement,
-    PooledWidth,
-    ScoreDiagnosis,
-    WidthAgreement,
-)
+from adjudge.results.diagnosis import HumanAgreement, PooledWidth, ScoreDiagnosis, WidthAgreement
 from adjudge.rows.scores import Scores, prepare_scores, ratings_table, scored_by_both
 
 ALPHAS = (0.05, 0.10, 0.15, 0.20)
@@ -79,7 +76,7 @@ def diagnose_scores(
         raise ArgumentError("alphas", [], "give at least one error level")
     limits = checked_scale(scale)
     one_of(target, TARGETS, "target")
-    one_of(weigh, ("documents", "rows"), "weigh")
+    one_of(weigh, WEIGHS, "weigh")
     count(splits, "splits", least=1)
     open_unit(confidence_level, "confidence_level")
     given = prepare_scores(source, raters=raters, columns=columns)
@@ -121,7 +118,7 @@ def diagnose_scores(
         confidence_level=confidence_level,
         seed=seed if isinstance(seed, int) else None,
         dropped=labelled.dropped,
-        assumptions=_assumptions(weigh, target),
+        assumptions=(*_assumptions(weigh, target), *_without_adaptive(frame)),
     )
 
 
@@ -143,6 +140,18 @@ def _assumptions(weigh: str, target: str) -> tuple[str, ...]:
     )
 
 
+def _without_adaptive(frame: pl.DataFrame) -> list[str]:
+    """Adaptive sets need the probabilities of every row of a judge: say where some are missing."""
+    if "score_probs" not in frame.columns:
+        return []
+    known = pl.col("score_probs").is_not_null()
+    some = frame.filter(known.any().over("judge") & ~known.all().over("judge"))
+    return [
+        f"no adaptive sets for {judge or 'unnamed'}: some of its rows have no score_probs"
+        for judge in some["judge"].unique(maintain_order=True)
+    ]
+
+
 def _family(
     judges: Sequence[ScoreRows], families: Mapping[str, str] | None, confidence_level: float
 ) -> tuple[FamilyScores, ...]:
@@ -150,10 +159,7 @@ def _family(
     parts = []
     for rows in judges:
         maker = family_of(rows.judge, families)
-        own = [
-            maker is not None and model is not None and family_of(model, families) == maker
-            for model in rows.model
-        ]
+        own = [] if maker is None else of_family(rows.model, maker, families)
         if not any(own):
             continue
         parts.append(
@@ -186,8 +192,7 @@ def _human_agreement(
             ),
         )
         for rows in judges
-        for criterion in rows.criteria
-        for own in (rows.criterion == criterion,)
+        for criterion, own in rows.by_criterion.items()
     )
 
 
@@ -200,8 +205,8 @@ def _between_judges(
         first, second = one.rows, other.rows
         if one.method != other.method:
             continue
-        for criterion in (c for c in first.criteria if c in second.criteria):
-            mine, theirs = (np.flatnonzero(j.criterion == criterion) for j in (first, second))
+        for criterion in (c for c in first.by_criterion if c in second.by_criterion):
+            mine, theirs = (np.flatnonzero(j.by_criterion[criterion]) for j in (first, second))
             place = {key: at for at, key in zip(theirs, second.key[theirs], strict=True)}
             both = [(at, place[first.key[at]]) for at in mine if first.key[at] in place]
             if not both:
@@ -236,20 +241,18 @@ def _pooled(
         error = np.concatenate([one.rows.error for one in own])
         for level in levels:
             width = np.concatenate([one.widths[level] for one in own])
-            inner = [
+            within = [
                 spearman(one.widths[level][among], one.rows.error[among])
                 for one in own
-                for criterion in one.rows.criteria
-                for among in (one.rows.criterion == criterion,)
+                for among in one.rows.by_criterion.values()
             ]
-            within = [value for value in inner if value is not None]
             parts.append(
                 PooledWidth(
                     method=method,
                     alpha=float(level),
                     n=len(width),
                     pooled=spearman(width, error),
-                    within=float(np.mean(within)) if within else None,
+                    within=mean_known(within),
                 )
             )
     return tuple(parts)
@@ -269,8 +272,9 @@ def score_set_rows(
     """The rows with set_low, set_high, set_size, advice, and whether they calibrated the set.
 
     Each judge is calibrated on its labelled rows; rows without a human score are what the sets are
-    for. A row without a judge score gets no set. Advice as the paper gives it: at most two scores
-    "trust", the whole scale "human", between "look".
+    for. A row without a judge score gets no set; an empty set (a judge's score between two whole
+    ones, nearer to neither than the quantile) has no set_low and set_high. Advice as the paper
+    gives it: at most two scores "trust", the whole scale "human", between "look".
 
     >>> rows = {"doc_id": [str(d) for d in range(21)], "judge_score": [3] * 21,
     ...         "human_score": [3] * 20 + [None]}
@@ -278,6 +282,7 @@ def score_set_rows(
     (1, 'trust', False)
     """
     one_of(method, METHODS, "method")
+    one_of(weigh, WEIGHS, "weigh")
     given = prepare_scores(source, raters=raters, columns=columns)
     name, frame = given.name, given.frame.with_row_index("_row")
     if method == "adaptive" and "score_probs" not in frame.columns:
@@ -294,7 +299,7 @@ def score_set_rows(
             alpha=alpha,
             scale=scale,
             method="adaptive" if method == "adaptive" else "constant",
-            weigh="rows" if weigh == "rows" else "documents",
+            weigh=weigh,
             target=target,
         )
         values = part["score_probs" if method == "adaptive" else "judge_score"].to_list()
@@ -320,4 +325,7 @@ def score_set_rows(
         )
     if not parts:
         raise DataError(name, "no row has both a judge score and a human score")
-    return frame.join(pl.concat(parts), on="_row", how="left", maintain_order="left").drop("_row")
+    # An empty set has no ends.
+    ends = pl.when(pl.col("set_size") > 0).then(pl.col("set_low", "set_high"))
+    sets_of = pl.concat(parts).with_columns(ends)
+    return frame.join(sets_of, on="_row", how="left", maintain_order="left").drop("_row")

@@ -24,7 +24,10 @@ class Target:
     row: IntArray
     score: IntArray
     raters: IntArray
-    labelled: BoolArray
+
+    def only(self, kept: BoolArray) -> Target:
+        """The entries that are kept, of the same rows."""
+        return Target(self.row[kept], self.score[kept], self.raters[kept])
 
 
 def round_half_up(values: FloatArray) -> FloatArray:
@@ -63,11 +66,10 @@ def human_target(
         raise ArgumentError("ratings", given.dtype, "give numbers, NaN where missing") from None
     seen = np.isfinite(table)
     raters = seen.sum(axis=1)
-    labelled = raters > 0
     if target == "mean":
         with np.errstate(invalid="ignore"):
             means = np.where(seen, table, 0.0).sum(axis=1) / np.maximum(raters, 1)
-        row = np.flatnonzero(labelled)
+        row = np.flatnonzero(raters)
         score, spread = round_half_up(means[row]), np.ones(len(row), dtype=np.int64)
     else:
         row, column = np.nonzero(seen)
@@ -88,4 +90,4 @@ def human_target(
             float(score[at]),
             f"the scale is {scale[0]} to {scale[1]}; give another scale",
         )
-    return Target(row.astype(np.int64), score.astype(np.int64), spread, labelled)
+    return Target(row.astype(np.int64), score.astype(np.int64), spread)

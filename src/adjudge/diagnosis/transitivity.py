@@ -9,7 +9,7 @@ from math import comb
 import numpy as np
 
 from adjudge._validation import Seed, count, open_unit
-from adjudge.diagnosis._intervals import mean_interval, share_interval
+from adjudge.diagnosis._intervals import mean_interval, mean_or_none, share_interval
 from adjudge.diagnosis.cycles import count_cycles, cyclic_triples
 from adjudge.diagnosis.expected import ExpectedCycles, expected_cycles
 from adjudge.io.tables import TableLike
@@ -97,9 +97,9 @@ def _group(
     )
     rates = np.array([one.rate for one in counts if one.rate is not None])
     own, n = np.arange(len(rates)), len(rates)
-    mean = mean_interval(rates, own, n, confidence_level, bounds=(0.0, 1.0))
+    mean = mean_interval(rates, own, confidence_level, bounds=(0.0, 1.0))
     cyclic = (rates > 0).astype(np.float64)
-    cyclic_range = share_interval(cyclic, own, n, confidence_level)
+    cyclic_range = share_interval(cyclic, own, confidence_level)
     repeated = tournaments.asked > 1
     sure = np.maximum(tournaments.win_share, 1 - tournaments.win_share)[repeated]
     return TransitivityGroup(
@@ -110,12 +110,12 @@ def _group(
         complete=int(((decisive == possible) & (possible >= 3)).sum()),
         cycles=sum(one.cycles for one in counts),
         triples=sum(one.triples for one in counts),
-        mean_rate=float(rates.mean()) if n else None,
+        mean_rate=mean_or_none(rates),
         mean_low=mean[0],
         mean_high=mean[1],
         median_rate=float(np.median(rates)) if n else None,
         max_rate=float(rates.max()) if n else None,
-        share_with_cycle=float(cyclic.mean()) if n else None,
+        share_with_cycle=mean_or_none(cyclic),
         share_low=cyclic_range[0],
         share_high=cyclic_range[1],
         **asdict(expected),
@@ -124,7 +124,7 @@ def _group(
         tied_edges=int((tournaments.winner == 0).sum()),
         missing_edges=int(possible.sum()) - len(tournaments.winner),
         repeated_edges=int(repeated.sum()),
-        win_rate_confidence=float(sure.mean()) if len(sure) else None,
+        win_rate_confidence=mean_or_none(sure),
         rates=tuple(float(rate) for rate in rates),
     )
 

@@ -18,6 +18,7 @@ from adjudge._validation import (
     IntArray,
     finite,
     open_unit,
+    optional_numbers,
     positive,
     same_length,
 )
@@ -26,11 +27,11 @@ from adjudge.diagnosis._intervals import (
     codes_of,
     excludes,
     mean_interval,
-    nonzero,
-    recode,
+    mean_or_none,
     share_interval,
 )
 from adjudge.results.bias import VerbosityBias
+from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.verdicts import LABEL_VALUES
 
 
@@ -60,35 +61,35 @@ def verbosity_bias(
     """
     positive(near_tie, "near_tie")
     open_unit(confidence_level, "confidence_level")
-    lean = _margins(margin)
+    lean = optional_numbers(margin, "margin")
+    finite(lean[~np.isnan(lean)], "margin", allow_empty=True)
     a, b = finite(length_a, "length_a"), finite(length_b, "length_b")
     n = same_length(margin=lean, length_a=a, length_b=b, labels=labels)
-    codes, _ = codes_of(clusters, n)
+    codes = codes_of(clusters, n)
     answered, unequal, decided = ~np.isnan(lean), a != b, lean != 0
     usable = answered & unequal & decided
     close = usable & (np.abs(lean) <= near_tie + 1e-12)
     longer = np.where((lean > 0) == (a > b), 1.0, 0.0)
-    own, groups = recode(codes[close])
-    low, high = share_interval(longer[close], own, groups, confidence_level)
+    low, high = share_interval(longer[close], codes[close], confidence_level)
     people, excess, excess_range, human_n = _people(
         labels, close, a, b, longer, codes, confidence_level
     )
     return VerbosityBias(
         n=int(close.sum()),
-        clusters=groups,
+        clusters=len(np.unique(codes[close])),
         near_tie=near_tie,
-        longer_share=float(longer[close].mean()) if close.any() else None,
+        longer_share=mean_or_none(longer[close]),
         low=low,
         high=high,
         biased=excludes((low, high), 0.5),
-        overall_share=float(longer[usable].mean()) if usable.any() else None,
+        overall_share=mean_or_none(longer[usable]),
         overall_n=int(usable.sum()),
         human_share=people,
         human_n=human_n,
         excess=excess,
         excess_low=excess_range[0],
         excess_high=excess_range[1],
-        dropped=nonzero(
+        dropped=merge_dropped(
             {
                 "no answer": int((~answered).sum()),
                 "equal length": int((answered & ~unequal).sum()),
@@ -98,12 +99,6 @@ def verbosity_bias(
         ),
         confidence_level=confidence_level,
     )
-
-
-def _margins(margin: ArrayLike) -> FloatArray:
-    numbers = np.asarray(margin, dtype=object).astype(np.float64)
-    finite(numbers[~np.isnan(numbers)], "margin", allow_empty=True)
-    return np.asarray(numbers, dtype=np.float64)
 
 
 def _people(
@@ -123,6 +118,5 @@ def _people(
         return None, None, (None, None), 0
     human = np.where(a > b, wins, 1 - wins)[both]
     gap = longer[both] - human
-    own, groups = recode(codes[both])
-    interval = mean_interval(gap, own, groups, confidence_level, bounds=(-1.0, 1.0))
+    interval = mean_interval(gap, codes[both], confidence_level, bounds=(-1.0, 1.0))
     return float(human.mean()), float(gap.mean()), interval, int(both.sum())

@@ -6,6 +6,7 @@ from adjudge.ranking.bradley_terry import Fit, bradley_terry, sandwich
 from adjudge.ranking.conformal import elo_quantile, models_needed, split_conformal
 from adjudge.ranking.counts import count_wins
 from adjudge.ranking.evaluation import evaluate_methods, evaluation_rules, sample_efficiency
+from adjudge.ranking.leaderboard import rank_ranges
 from adjudge.ranking.leave_one_out import hold_out_each, human_reference, residuals
 from adjudge.ranking.mfas import least_reversals
 from adjudge.ranking.orders import copeland, online_elo, schulze, win_rate
@@ -13,7 +14,6 @@ from adjudge.ranking.placing import place
 from adjudge.ranking.plan import next_battles, plan_battles
 from adjudge.ranking.prediction_powered import prediction_powered
 from adjudge.ranking.rank import METHODS, rank
-from adjudge.ranking.rank_ranges import rank_ranges
 from adjudge.ranking.targets import smoothed_targets, soft_targets
 from adjudge.ranking.temperature import fit_temperature
 

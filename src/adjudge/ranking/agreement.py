@@ -7,17 +7,9 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from adjudge._bradley_terry import DEFAULT_L2, fit_strengths
-from adjudge._validation import (
-    FloatArray,
-    Seed,
-    count,
-    finite,
-    generator,
-    open_unit,
-    same_length,
-)
+from adjudge._validation import FloatArray, Seed, count, finite, generator, open_unit, same_length
 from adjudge.ranking.bootstrap import cluster_weights
-from adjudge.ranking.counts import wins_table
+from adjudge.ranking.counts import battles_per_model, wins_table
 from adjudge.results.ranking import RankAgreement
 from adjudge.rows.battles import Battles
 
@@ -58,11 +50,10 @@ def ranking_agreement(
     rng = generator(seed)
     replicates = count(replicates, "replicates")
     n = battles.n_models
-    met = np.zeros(n, dtype=bool)
+    met = np.ones(n, dtype=bool)
     for target in (one, other):
         known = np.isfinite(target)
-        seen = np.bincount(np.concatenate([battles.a[known], battles.b[known]]), minlength=n)
-        met = (seen > 0) if target is one else met & (seen > 0)
+        met &= battles_per_model(battles.a[known], battles.b[known], n) > 0
     tables = [_table(battles, target, None) for target in (one, other)]
     fits = [fit_strengths(table, l2=l2) for table in tables]
     tau, rho = rank_correlations(fits[0][met], fits[1][met])
@@ -84,17 +75,17 @@ def ranking_agreement(
             t, r = rank_correlations(x[met], y[met])
             if t is not None and r is not None:
                 drawn.append((t, r))
-    ends = None
+    low = high = (None, None)
     if drawn and tau is not None and rho is not None:
-        ends = _hull(np.array([tau, rho]), np.array(drawn), level)
+        low, high = _hull(np.array([tau, rho]), np.array(drawn), level).tolist()
     return RankAgreement(
         n_models=int(met.sum()),
         kendall=tau,
-        kendall_low=None if ends is None else float(ends[0, 0]),
-        kendall_high=None if ends is None else float(ends[1, 0]),
+        kendall_low=low[0],
+        kendall_high=high[0],
         spearman=rho,
-        spearman_low=None if ends is None else float(ends[0, 1]),
-        spearman_high=None if ends is None else float(ends[1, 1]),
+        spearman_low=low[1],
+        spearman_high=high[1],
         confidence_level=level,
         replicates=replicates,
         failed=(replicates if tau is not None else 0) - len(drawn),

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from adjudge._bradley_terry import DEFAULT_L2, connected_groups, fit_strengths, to_elo
-from adjudge._validation import FloatArray, Seed, generator, one_of, positive
+from adjudge._validation import FloatArray, Seed, count, generator, one_of, positive
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import read_result
 from adjudge.io.tables import TableLike
 from adjudge.ranking.counts import battles_per_model, target_battles, wins_table
+from adjudge.ranking.leaderboard import float_at
 from adjudge.ranking.leave_one_out import (
     DEFAULT_REPLICATES,
     hold_out_each,
@@ -39,6 +40,7 @@ from adjudge.ranking.targets import (
 from adjudge.results.load import from_dict
 from adjudge.results.ranking import AnchorRow, Anchors
 from adjudge.rows.battles import Battles, prepare_battles
+from adjudge.rows.dropped import merge_dropped
 
 METHODS = ("soft-elo", "hard-elo", "smoothed")
 
@@ -65,6 +67,7 @@ def make_anchors(
     from adjudge import __version__
 
     l2 = positive(l2, "l2")
+    replicates = count(replicates, "replicates", least=2)
     rng = generator(seed)
     ready = prepare_battles(
         battles,
@@ -105,7 +108,10 @@ def make_anchors(
         warnings += target.temperature.warnings
     for reason, times in held.left_out.items():
         warnings.append(f"{times} anchors have no residual: {reason}")
-    scores = np.abs(used.score) if used.score is not None else np.zeros(1)
+    # Verdicts may be there where scores are not.
+    scores = np.abs(np.asarray(used.score))
+    scores = scores[np.isfinite(scores)]
+    percents = np.linspace(0, 1, 101)
     return Anchors(
         method=method,
         beta=target.beta,
@@ -117,9 +123,9 @@ def make_anchors(
             AnchorRow(
                 model=name,
                 theta=float(theta[k]),
-                human_elo=_at(human_elo, k),
-                residual=_at(held.values, seen.get(name)),
-                se=_at(held.se, seen.get(name)),
+                human_elo=float_at(human_elo, k),
+                residual=float_at(held.values, seen.get(name)),
+                se=float_at(held.se, seen.get(name)),
                 n_battles=int(n_battles[k]),
             )
             for k, name in enumerate(used.names)
@@ -127,10 +133,10 @@ def make_anchors(
         judge=_only(ready.judges, "judge"),
         judge_fingerprint=_only(ready.fingerprints, "judge_fingerprint"),
         score_source=ready.source or "",
-        score_quantiles=tuple(float(q) for q in np.quantile(scores, np.linspace(0, 1, 101))),
+        score_quantiles=tuple(np.quantile(scores, percents).tolist()) if len(scores) else (),
         n_battles=len(used),
         warnings=tuple(warnings),
-        dropped=ready.dropped,
+        dropped=merge_dropped(ready.dropped, {"no judge score": len(ready) - len(used)}),
         adjudge_version=__version__,
     )
 
@@ -168,19 +174,17 @@ def _rule(battles: Battles, method: str, smoothing: float | None) -> Rule:
 
 def read_anchors(source: str | Path | Anchors | Mapping[str, Any]) -> Anchors:
     """Anchors from a file that `rank --save-anchors` wrote."""
+    name = "anchors"
     if isinstance(source, Anchors):
-        return source
-    if isinstance(source, Mapping):
-        name, anchors = "anchors", from_dict(source, Anchors, source="anchors")
+        anchors = source
+    elif isinstance(source, Mapping):
+        anchors = from_dict(source, Anchors, source=name)
     else:
         name, anchors = str(source), read_result(source, Anchors)
-    if anchors.method not in METHODS or not anchors.models:
+    constant = {"soft-elo": anchors.beta, "hard-elo": 1.0, "smoothed": anchors.smoothing}
+    if constant.get(anchors.method) is None or not anchors.models:
         raise DataError(name, "is not a complete anchors file", remedy="make it anew")
     return anchors
-
-
-def _at(values: FloatArray, k: int | None) -> float | None:
-    return None if k is None or not np.isfinite(values[k]) else float(values[k])
 
 
 def _only(values: tuple[str, ...], column: str) -> str | None:

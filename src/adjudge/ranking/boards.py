@@ -16,6 +16,7 @@ from adjudge.ranking.counts import battles_per_model, target_battles, wins_table
 from adjudge.ranking.leaderboard import (
     Spread,
     component_names,
+    component_ranges,
     elo_spread,
     enough_clusters,
     model_rows,
@@ -24,10 +25,10 @@ from adjudge.ranking.leaderboard import (
 from adjudge.ranking.mfas import least_reversals
 from adjudge.ranking.orders import copeland, online_elo, schulze, win_rate
 from adjudge.ranking.prediction_powered import prediction_powered
-from adjudge.ranking.rank_ranges import component_ranges
 from adjudge.ranking.targets import Target
 from adjudge.results.ranking import ModelRow
 from adjudge.rows.battles import Battles
+from adjudge.rows.dropped import merge_dropped
 
 ELO_METHODS = ("soft-elo", "hard-elo", "smoothed", "bt")
 #: Fewer prompts than this make intervals by prompt rough.
@@ -101,10 +102,11 @@ def _elo_order(
         clusters=used.prompts,
     )
     n_battles = battles_per_model(used.a, used.b, used.n_models)
-    warnings = [*_few_prompts(used, request.interval), *fit.structure.warnings]
-    unseen = int((n_battles == 0).sum())
-    if unseen:
-        warnings.append(f"{unseen} models have no battle with an outcome and are not ranked")
+    warnings = [
+        *_few_prompts(used, request.interval),
+        *fit.structure.warnings,
+        *_not_ranked(n_battles),
+    ]
     assumptions = []
     if request.interval != "none":
         independent = "battles of different prompts" if used.prompts is not None else "battles"
@@ -123,7 +125,7 @@ def _elo_order(
         l2=request.l2,
         n_battles=len(used),
         clusters=_prompts(used),
-        dropped=_without_target(battles, used),
+        dropped=merge_dropped({"no outcome": len(battles) - len(used)}),
         warnings=tuple(warnings),
         assumptions=tuple(assumptions),
     )
@@ -137,7 +139,7 @@ def _plain_order(
     shape = structure(wins, used.names)
     component = shape.component
     n_battles = battles_per_model(used.a, used.b, used.n_models)
-    warnings = [text for text in shape.warnings if "never met" in text]
+    warnings = [*shape.apart, *_not_ranked(n_battles)]
     elo = score = spread = replicates = proven = gap = None
     if request.method == "win-rate":
         strength = score = np.nan_to_num(win_rate(wins), nan=0.0)
@@ -177,7 +179,7 @@ def _plain_order(
         clusters=_prompts(used),
         proven=proven,
         gap=gap,
-        dropped=_without_target(battles, used),
+        dropped=merge_dropped({"no outcome": len(battles) - len(used)}),
         warnings=tuple(warnings),
     )
 
@@ -204,16 +206,16 @@ def _prompts(used: Battles) -> int | None:
     return None if used.prompts is None else len(np.unique(used.prompts))
 
 
+def _not_ranked(n_battles: IntArray) -> list[str]:
+    unseen = int((n_battles == 0).sum())
+    return [f"{unseen} models have no battle with an outcome and are not ranked"] if unseen else []
+
+
 def _few_prompts(used: Battles, interval: str) -> list[str]:
     prompts = _prompts(used)
     if prompts is None or prompts >= _FEW_PROMPTS or interval == "none":
         return []
     return [f"only {prompts} prompts: intervals by prompt are rough below about {_FEW_PROMPTS}"]
-
-
-def _without_target(battles: Battles, used: Battles, reason: str = "no outcome") -> dict[str, int]:
-    lost = len(battles) - len(used)
-    return {reason: lost} if lost else {}
 
 
 def order_with_judge(
@@ -226,14 +228,22 @@ def order_with_judge(
         )
     l2 = request.l2 or DEFAULT_L2
     fit = prediction_powered(battles, battles.human, battles.verdict, l2=l2)
-    judged = battles.take(np.isfinite(battles.verdict))
+    judged, _ = target_battles(battles, battles.verdict)
+    voted, y = target_battles(judged, np.asarray(judged.human))
     n_battles = battles_per_model(judged.a, judged.b, judged.n_models)
-    voted, votes = target_battles(
-        battles, np.where(np.isfinite(battles.verdict), battles.human, np.nan)
-    )
-    shape = structure(wins_table(voted.a, voted.b, votes, voted.n_models), battles.names)
-    warnings = [*shape.warnings, *_not_random(judged, n_battles)]
-    unseen = (battles_per_model(voted.a, voted.b, voted.n_models) == 0) & (n_battles > 0)
+    votes = battles_per_model(voted.a, voted.b, voted.n_models)
+    shape = structure(wins_table(voted.a, voted.b, y, voted.n_models), battles.names)
+    warnings = [*_few_prompts(judged, "sandwich"), *shape.warnings]
+    # With ten votes expected, none happens by chance less than once in 20,000 models.
+    expected = n_battles * (len(voted) / len(judged))
+    without = [battles.names[k] for k in np.flatnonzero((votes == 0) & (expected >= 10))]
+    if without:
+        warnings.append(
+            f"votes are not a random sample of the battles: {len(without)} models have none where "
+            f"ten or more are expected ({', '.join(without[:3])}); the intervals need a random "
+            "sample"
+        )
+    unseen = (votes == 0) & (n_battles > 0)
     if unseen.any():
         # Without one vote nothing ties a model to people's scale, and its variance looks like none.
         n_battles = np.where(unseen, 0, n_battles)
@@ -256,25 +266,11 @@ def order_with_judge(
         interval="sandwich",
         l2=l2,
         n_battles=len(judged),
-        dropped=_without_target(battles, judged, "no verdict"),
+        clusters=_prompts(judged),
+        dropped=merge_dropped({"no verdict": len(battles) - len(judged)}),
         warnings=tuple(warnings),
         assumptions=(
             "the battles with votes are a random sample of all battles",
             "many voted battles per model; the interval is a normal approximation",
         ),
-    )
-
-
-def _not_random(judged: Battles, n_battles: IntArray) -> tuple[str, ...]:
-    """Say so when votes cannot be a random sample: a model that should have some has none."""
-    has_vote = np.isfinite(np.asarray(judged.human))
-    votes = battles_per_model(judged.a[has_vote], judged.b[has_vote], judged.n_models)
-    # With ten votes expected, none happens by chance less than once in 20,000 models.
-    without = np.flatnonzero((votes == 0) & (n_battles * has_vote.mean() >= 10))
-    if not len(without):
-        return ()
-    names = ", ".join(judged.names[k] for k in without[:3])
-    return (
-        f"votes are not a random sample of the battles: {len(without)} models have none where ten "
-        f"or more are expected ({names}); the intervals need a random sample",
     )

@@ -24,7 +24,9 @@ from adjudge.errors import ArgumentError
 
 @dataclass(frozen=True)
 class Structure:
-    """`component` of each model, whose `won_all` and `lost_all`, and warnings in words.
+    """`component` of each model, who `won_all` and `lost_all`, and warnings in words.
+
+    `apart` warns of groups that never met, `unbounded` of distances without a finite maximum.
 
     Components are numbered by size, the largest first. Elo of different components is not on one
     scale. Models without a battle are components of their own.
@@ -33,8 +35,13 @@ class Structure:
     component: IntArray
     won_all: BoolArray
     lost_all: BoolArray
-    separated: bool
-    warnings: tuple[str, ...]
+    apart: tuple[str, ...]
+    unbounded: tuple[str, ...]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to know of the graph before reading an Elo."""
+        return self.apart + self.unbounded
 
 
 def structure(wins: FloatArray, names: tuple[str, ...]) -> Structure:
@@ -50,34 +57,31 @@ def structure(wins: FloatArray, names: tuple[str, ...]) -> Structure:
     won, lost = wins.sum(axis=1), wins.sum(axis=0)
     # A model without a battle is not a group that the others failed to meet.
     unseen = int(((won == 0) & (lost == 0)).sum())
-    order = np.argsort(-size, kind="stable")
     rank_of = np.empty(count, dtype=np.int64)
-    rank_of[order] = np.arange(count)
+    rank_of[np.argsort(-size, kind="stable")] = np.arange(count)
     component = rank_of[group]
 
     won_all = (won > 0) & (lost == 0)
     lost_all = (lost > 0) & (won == 0)
     strong, _ = dominance_groups(wins)
-    warnings = []
-    if count - unseen > 1:
-        met = count - unseen
-        warnings.append(f"{met} groups of models never met: their Elo is not on one scale")
+    met = count - unseen
+    apart = f"{met} groups of models never met: their Elo is not on one scale"
+    unbounded = []
     perfect = [(names[k], "won") for k in np.flatnonzero(won_all)]
     perfect += [(names[k], "lost") for k in np.flatnonzero(lost_all)]
     if perfect:
         some = ", ".join(f"{name} ({what} all)" for name, what in perfect[:5])
         more = f" and {len(perfect) - 5} more" if len(perfect) > 5 else ""
-        warnings.append(
+        unbounded.append(
             f"{some}{more}: no finite maximum, the estimate is set by the penalty and the "
             "interval is open on that side"
         )
-    separated = strong > count
-    if separated and strong - count > len(perfect):
-        warnings.append(
+    if strong - count > len(perfect):
+        unbounded.append(
             "some group of models never lost to another: the distance between them is set by the "
             "penalty alone"
         )
-    return Structure(component, won_all, lost_all, bool(separated), tuple(warnings))
+    return Structure(component, won_all, lost_all, (apart,) if met > 1 else (), tuple(unbounded))
 
 
 @dataclass(frozen=True)
@@ -95,21 +99,23 @@ class Fit:
         """1500 + (400 / ln 10) theta."""
         return to_elo(self.theta)
 
-    def information(self) -> FloatArray:
-        """Minus the Hessian of Eq. 1 at the fit: pairs' N p (1 - p) as a Laplacian, plus 2 l2."""
-        p = expit(self.theta[:, None] - self.theta[None, :])
-        pairs = (self.wins + self.wins.T) * p * (1 - p)
-        np.fill_diagonal(pairs, 0.0)
-        return np.diag(pairs.sum(axis=1) + 2 * self.l2) - pairs
-
     def inverse_information(self) -> FloatArray:
-        """Its inverse within components, where strengths are held to mean 0."""
+        """The information's inverse within components, where strengths are held to mean 0."""
         component = self.structure.component
         size = np.bincount(component)
         # Added along each component's mean, taken away again after inverting.
         pin = (component[:, None] == component[None, :]) / size[component][:, None]
-        inverse: FloatArray = np.linalg.inv(self.information() - 2 * self.l2 * pin + pin) - pin
+        known = information(self.wins + self.wins.T, self.theta, self.l2)
+        inverse: FloatArray = np.linalg.inv(known - 2 * self.l2 * pin + pin) - pin
         return inverse
+
+
+def information(totals: FloatArray, theta: FloatArray, l2: float) -> FloatArray:
+    """Minus the Hessian of Eq. 1 at theta: pairs' N p (1 - p) as a Laplacian, plus 2 l2."""
+    p = expit(theta[:, None] - theta[None, :])
+    pairs = totals * p * (1 - p)
+    np.fill_diagonal(pairs, 0.0)
+    return np.diag(pairs.sum(axis=1) + 2 * l2) - pairs
 
 
 def bradley_terry(

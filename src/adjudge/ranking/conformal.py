@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from adjudge._stats import conformal_quantile
 from adjudge._validation import FloatArray, Seed, count, exact_level, finite, generator, same_length
+from adjudge.ranking.leaderboard import float_at
 from adjudge.ranking.leave_one_out import Residuals
 from adjudge.results.ranking import ConformalRow, HeldOutRow
 
@@ -66,10 +67,8 @@ def elo_quantile(
     eps = np.abs(finite(residual, "residual", allow_empty=True))
     scale = finite(se, "se", allow_empty=True)
     same_length(residual=eps, se=scale)
-    q = conformal_quantile(normalised_scores(eps, scale), level)
-    return EloQuantile(
-        None if q is None or not math.isfinite(q) else q, len(eps), models_needed(level)
-    )
+    q = _finite_quantile(normalised_scores(eps, scale), level)
+    return EloQuantile(q, len(eps), models_needed(level))
 
 
 def normalised_scores(residual: FloatArray, se: FloatArray) -> FloatArray:
@@ -77,6 +76,11 @@ def normalised_scores(residual: FloatArray, se: FloatArray) -> FloatArray:
     scores = np.full(len(residual), np.inf)
     np.divide(np.abs(residual), se, out=scores, where=se > 0)
     return scores
+
+
+def _finite_quantile(scores: FloatArray, level: Fraction) -> float | None:
+    q = conformal_quantile(scores, level)
+    return q if q is not None and math.isfinite(q) else None
 
 
 def split_conformal(
@@ -113,8 +117,8 @@ def split_conformal(
     for _ in range(splits):
         order = rng.permutation(n)
         cal, test = order[:n_cal], order[n_cal:]
-        q = conformal_quantile(scores[cal], level)
-        if q is None or not math.isfinite(q):
+        q = _finite_quantile(scores[cal], level)
+        if q is None:
             return empty
         cover.append(float((scores[test] <= q).mean()))
         width.append(float(np.median(2 * q * held.se[test])))
@@ -145,9 +149,8 @@ def held_out_intervals(
     scores = normalised_scores(held.values, held.se)
     rows = []
     for k, name in enumerate(held.names):
-        q = conformal_quantile(np.delete(scores, k), level)
-        usable = q is not None and math.isfinite(q) and held.se[k] > 0
-        half = q * float(held.se[k]) if usable and q is not None else None
+        q = _finite_quantile(np.delete(scores, k), level)
+        half = q * float(held.se[k]) if q is not None and held.se[k] > 0 else None
         judge, human = float(held.judge[k]), float(held.human[k])
         rows.append(
             HeldOutRow(
@@ -156,7 +159,7 @@ def held_out_intervals(
                 human_elo=human,
                 elo=judge,
                 residual=judge - human,
-                se=float(held.se[k]) if np.isfinite(held.se[k]) else None,
+                se=float_at(held.se, k),
                 low=None if half is None else judge - half,
                 high=None if half is None else judge + half,
                 unbounded=half is None,

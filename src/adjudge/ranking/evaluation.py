@@ -10,6 +10,7 @@ from scipy import stats
 from adjudge._bradley_terry import DEFAULT_L2
 from adjudge._validation import Seed, exact_level, generator, positive
 from adjudge.errors import ArgumentError
+from adjudge.ranking.agreement import rank_correlations
 from adjudge.ranking.conformal import held_out_intervals, split_conformal
 from adjudge.ranking.leave_one_out import (
     HeldOut,
@@ -50,12 +51,7 @@ class Evaluation:
 
 
 def evaluate_methods(
-    battles: Battles,
-    *,
-    l2: float = DEFAULT_L2,
-    alpha: float = 0.1,
-    splits: int = 5,
-    seed: Seed = 0,
+    battles: Battles, *, l2: float = DEFAULT_L2, alpha: float = 0.1, splits: int = 5, seed: Seed = 0
 ) -> Evaluation:
     """Hard-Elo, Soft-Elo and label smoothing, fixed and chosen, on the same folds."""
     positive(l2, "l2")
@@ -105,8 +101,9 @@ def judge_rules(battles: Battles) -> list[Rule]:
 
 def loo_row(held: Residuals, *, seed: Seed = 0) -> LooRow:
     """Error and rank fidelity of one method; the interval of its error is over models."""
-    rho, tau = held.rank_correlations()
-    low = high = None
+    tau = rho = low = high = None
+    if len(held.names) >= 3:
+        tau, rho = rank_correlations(held.judge, held.human)
     quarters: tuple[float, ...] = ()
     if len(held.names) >= 5:
         away = np.abs(held.values)
@@ -131,11 +128,7 @@ def loo_row(held: Residuals, *, seed: Seed = 0) -> LooRow:
 
 
 def sample_efficiency(
-    battles: Battles,
-    human: HeldOut,
-    *,
-    l2: float = DEFAULT_L2,
-    seed: Seed = 0,
+    battles: Battles, human: HeldOut, *, l2: float = DEFAULT_L2, seed: Seed = 0
 ) -> tuple[BudgetRow, ...]:
     """Held-out error on random parts of the battles, against people's Elo from all of them.
 
@@ -174,8 +167,10 @@ def group_temperatures(battles: Battles) -> tuple[tuple[GroupRow, ...], str | No
     errors by prompt where there are prompts. Sparse groups overfit (appendix E): a group of its own
     is advised only with 500 votes or more.
     """
-    if battles.score is None or battles.human is None or battles.groups is None:
+    if battles.groups is None:
         return (), None
+    if battles.score is None or battles.human is None:
+        return (), "no beta by group: it takes judge scores and votes"
     rows = []
     for k, name in enumerate(battles.groups):
         inside = battles.group_codes == k

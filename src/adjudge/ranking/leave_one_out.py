@@ -7,10 +7,10 @@ people's votes. All folds are fitted at once on tables of wins.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from adjudge._bradley_terry import (
     DEFAULT_L2,
@@ -42,7 +42,6 @@ class HeldOut:
     names: tuple[str, ...]
     elo: FloatArray
     se: FloatArray
-    n_battles: IntArray
     parameter: FloatArray | None
     reasons: tuple[str | None, ...]
 
@@ -61,7 +60,8 @@ def hold_out_each(
     `replicates = 0` skips the standard errors.
     """
     l2 = positive(l2, "l2")
-    replicates = count(replicates, "replicates")
+    if count(replicates, "replicates") == 1:
+        raise ArgumentError("replicates", 1, "give 2 or more, or 0 for no standard errors")
     rng = generator(seed)
     n = battles.n_models
     if n < 3:
@@ -93,7 +93,6 @@ def hold_out_each(
         names=battles.names,
         elo=np.where(valid, to_elo(theta), np.nan),
         se=np.where(valid, se, np.nan),
-        n_battles=opponents.sum(axis=1).astype(np.int64),
         parameter=rule.parameter,
         reasons=tuple(reasons),
     )
@@ -197,26 +196,14 @@ class Residuals:
         """Mean absolute residual, in Elo."""
         return float(np.abs(self.values).mean()) if len(self.names) else None
 
-    def rank_correlations(self) -> tuple[float | None, float | None]:
-        """Spearman and Kendall between judge's and people's held-out Elo."""
-        if len(self.names) < 3 or np.ptp(self.judge) == 0 or np.ptp(self.human) == 0:
-            return None, None
-        rho = stats.spearmanr(self.judge, self.human).statistic
-        tau = stats.kendalltau(self.judge, self.human).statistic
-        return float(rho), float(tau)
-
 
 def residuals(judge: HeldOut, human: HeldOut) -> Residuals:
     """A method's held-out Elo minus people's; models without either are counted by reason."""
-    left_out: dict[str, int] = {}
-    kept = []
-    for k, (why, why_human) in enumerate(zip(judge.reasons, human.reasons, strict=True)):
-        reason = why if why is not None else None if why_human is None else f"votes: {why_human}"
-        if reason is None:
-            kept.append(k)
-        else:
-            left_out[reason] = left_out.get(reason, 0) + 1
-    at = np.array(kept, dtype=np.int64)
+    reasons = [
+        why or (None if why_human is None else f"votes: {why_human}")
+        for why, why_human in zip(judge.reasons, human.reasons, strict=True)
+    ]
+    at = np.flatnonzero([reason is None for reason in reasons])
     mean = None
     if judge.parameter is not None and len(at):
         mean = float(judge.parameter[at].mean())
@@ -227,7 +214,7 @@ def residuals(judge: HeldOut, human: HeldOut) -> Residuals:
         judge=judge.elo[at],
         se=judge.se[at],
         mean_parameter=mean,
-        left_out=left_out,
+        left_out=dict(Counter(reason for reason in reasons if reason is not None)),
     )
 
 

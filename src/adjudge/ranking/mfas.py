@@ -104,30 +104,25 @@ def _solve(net: FloatArray, seconds: float) -> _Part:
     program = _Program(net)
     grain = _grain(net)
     bound = 0.0
-    while time.monotonic() < deadline:
-        x, value, finished = program.solve(deadline - time.monotonic(), whole=False)
-        if x is None or not finished:
-            break
-        bound = max(bound, value)
-        rounded = _local_search(net, np.argsort(-program.above(x).sum(axis=1), kind="stable"))
-        if _reversed_weight(net, rounded) < cost - _TOLERANCE:
-            order, cost = rounded, _reversed_weight(net, rounded)
-        if _closed(cost, bound, grain):
-            return _Part(order, cost, cost, True)
-        if not program.cut(x):
-            break
-    while time.monotonic() < deadline:
-        x, value, optimal = program.solve(deadline - time.monotonic(), whole=True)
-        bound = max(bound, value)
-        if x is None:
-            break
-        candidate = np.argsort(-program.above(np.round(x)).sum(axis=1), kind="stable")
-        if _reversed_weight(net, candidate) < cost - _TOLERANCE:
-            order, cost = candidate, _reversed_weight(net, candidate)
-        if _closed(cost, bound, grain):
-            return _Part(order, cost, cost, True)
-        if not optimal or not program.cut(np.round(x)):
-            break
+    # First the linear program; where it stays fractional, the branching one.
+    for whole in (False, True):
+        while time.monotonic() < deadline:
+            x, value, finished = program.solve(deadline - time.monotonic(), whole=whole)
+            # A linear program cut short bounds nothing; a branching one does.
+            if not whole and not finished:
+                break
+            bound = max(bound, value)
+            if x is None:
+                break
+            candidate = np.argsort(-program.above(x).sum(axis=1), kind="stable")
+            if not whole:
+                candidate = _local_search(net, candidate)
+            if _reversed_weight(net, candidate) < cost - _TOLERANCE:
+                order, cost = candidate, _reversed_weight(net, candidate)
+            if _closed(cost, bound, grain):
+                return _Part(order, cost, cost, True)
+            if not finished or not program.cut(x):
+                break
     return _Part(order, cost, min(bound, cost), False)
 
 
@@ -142,9 +137,8 @@ class _Program:
         # Putting i above j reverses j's net wins; below, its own.
         self.weight = net[self.j, self.i] - net[self.i, self.j]
         self.constant = float(net[self.i, self.j].sum())
-        self.triangles: list[IntArray] = []
-        self.signs: list[FloatArray] = []
-        self.seen: set[tuple[int, int, int, int]] = set()
+        #: (i, j, k, whether the upper side is cut), in the order they were added.
+        self.cuts: dict[tuple[int, int, int, bool], None] = {}
 
     def above(self, x: FloatArray) -> FloatArray:
         """x as a full table: how far i is above j."""
@@ -155,10 +149,11 @@ class _Program:
 
     def _constraints(self) -> list[LinearConstraint]:
         """Rows sign * (x_ij + x_jk - x_ik) <= (1 for +, 0 for -)."""
-        if not self.triangles:
+        if not self.cuts:
             return []
-        columns = np.concatenate(self.triangles)
-        signs = np.concatenate(self.signs)
+        i, j, k, upper = np.array(list(self.cuts), dtype=np.int64).T
+        columns = np.stack([self.at[i, j], self.at[j, k], self.at[i, k]], axis=1)
+        signs = 2.0 * upper - 1
         rows = np.repeat(np.arange(len(columns)), 3)
         values = (signs[:, None] * np.array([1.0, 1.0, -1.0])).ravel()
         matrix = csr_array((values, (rows, columns.ravel())), shape=(len(columns), len(self.i)))
@@ -173,21 +168,17 @@ class _Program:
             bounds=Bounds(0, 1),
             options={"time_limit": max(0.01, seconds), "mip_rel_gap": 0.0},
         )
-        finished = solution.status == 0
         x = None if solution.x is None else np.asarray(solution.x, dtype=np.float64)
-        if not whole:
-            value = -self.constant
-            if finished and solution.fun is not None:
-                value = float(solution.fun)
-            return x, value + self.constant, finished
-        dual = solution.mip_dual_bound
-        bound = float(dual) + self.constant if dual is not None and np.isfinite(dual) else 0.0
-        return x, bound, finished
+        if x is not None and whole:
+            x = np.round(x)
+        least = solution.mip_dual_bound if whole else solution.fun
+        bound = float(least) + self.constant if least is not None and np.isfinite(least) else 0.0
+        return x, bound, solution.status == 0
 
     def cut(self, x: FloatArray) -> bool:
         """Add violated triangles; False when there are none."""
         full = self.above(x)
-        violated: list[tuple[float, int, int, int, bool]] = []
+        violated: list[tuple[float, tuple[int, int, int, bool]]] = []
         for middle in range(1, self.n - 1):
             # i < middle < k: value of x_i,middle + x_middle,k - x_ik.
             value = (
@@ -198,25 +189,13 @@ class _Program:
             excess = np.maximum(value - 1, -value)
             rows, columns = np.nonzero(excess > _TOLERANCE)
             violated.extend(
-                (float(excess[p, q]), int(p), middle, int(q) + middle + 1, bool(value[p, q] > 0.5))
+                (excess[p, q], (int(p), middle, int(q) + middle + 1, bool(value[p, q] > 0.5)))
                 for p, q in zip(rows, columns, strict=True)
             )
         violated.sort(reverse=True)
-        added, signs = [], []
-        for _, i, j, k, above in violated:
-            key = (i, j, k, int(above))
-            if key in self.seen:
-                continue
-            self.seen.add(key)
-            added.append((self.at[i, j], self.at[j, k], self.at[i, k]))
-            signs.append(1.0 if above else -1.0)
-            if len(added) >= _CUTS_PER_ROUND:
-                break
-        if not added:
-            return False
-        self.triangles.append(np.array(added, dtype=np.int64))
-        self.signs.append(np.array(signs))
-        return True
+        fresh = [cut for _, cut in violated if cut not in self.cuts][:_CUTS_PER_ROUND]
+        self.cuts.update(dict.fromkeys(fresh))
+        return bool(fresh)
 
 
 def _closed(cost: float, bound: float, grain: float) -> bool:

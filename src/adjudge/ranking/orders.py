@@ -84,7 +84,6 @@ class OnlineElo:
 
     elo: FloatArray
     order_sd: FloatArray | None
-    shuffles: int
 
 
 def online_elo(
@@ -113,7 +112,7 @@ def online_elo(
     spread = None
     if shuffles >= 2 and len(a) <= _MOST_SHUFFLED:
         spread = _shuffled(a, b, target, n, k, shuffles, rng).std(axis=0, ddof=1)
-    return OnlineElo(np.array(ratings), spread, shuffles if spread is not None else 0)
+    return OnlineElo(np.array(ratings), spread)
 
 
 def _shuffled(

@@ -22,12 +22,13 @@ from adjudge.errors import DataError, PolicyMismatchError
 from adjudge.io.tables import TableLike
 from adjudge.ranking.anchors import read_anchors
 from adjudge.ranking.conformal import EloQuantile, elo_quantile
+from adjudge.ranking.leaderboard import ranks
 from adjudge.ranking.leave_one_out import anchored_standard_error
-from adjudge.ranking.rank_ranges import ranks
 from adjudge.ranking.targets import smoothed_targets, soft_targets, verdicts_of
 from adjudge.results.ranking import Anchors, Leaderboard, ModelRow
 from adjudge.rows.battles import Battles, prepare_battles
 from adjudge.rows.drift import drift_from_quantiles
+from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.identity import Identity, match_judge
 
 #: Battles below which the resampled standard error is itself a guess.
@@ -66,7 +67,7 @@ def place(
     ready = prepare_battles(
         battles, format=format, baseline=baseline, verdict=verdict, score=score, cluster=None
     )
-    warnings = _same_judge(ready, kept)
+    warnings = [*ready.warnings, *_same_judge(ready, kept)]
     if ready.source != kept.score_source:
         raise PolicyMismatchError(
             f"scores here are {ready.source or 'missing'}, the anchors were made from "
@@ -135,7 +136,7 @@ def place(
         models=_placed(rows, kept),
         components=((*position, *(row.model for row in rows)),),
         warnings=tuple(warnings),
-        dropped={**ready.dropped, **{reason: n for reason, n in lost.items() if n}},
+        dropped=merge_dropped(ready.dropped, lost),
         n_battles=int(usable.sum()),
         outcome=f"judge, {kept.score_source}, on people's scale",
         covers_judge_error=True,
@@ -197,12 +198,12 @@ def _target(battles: Battles, kept: Anchors) -> FloatArray:
 
 
 def _quantile(kept: Anchors, level: Fraction) -> EloQuantile:
-    usable = [row for row in kept.models if row.residual is not None and row.se is not None]
-    return elo_quantile(
-        [row.residual for row in usable if row.residual is not None],
-        [row.se for row in usable if row.se is not None],
-        alpha=level,
-    )
+    usable = [
+        (row.residual, row.se)
+        for row in kept.models
+        if row.residual is not None and row.se is not None
+    ]
+    return elo_quantile([r for r, _ in usable], [se for _, se in usable], alpha=level)
 
 
 def _same_judge(battles: Battles, kept: Anchors) -> list[str]:

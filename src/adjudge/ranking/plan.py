@@ -11,10 +11,12 @@ from adjudge._validation import BoolArray, FloatArray, IntArray, Seed, count, ge
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import open_battles, read_table
 from adjudge.io.tables import TableLike, as_text
+from adjudge.ranking.bradley_terry import information
 from adjudge.ranking.counts import battles_per_model, target_battles, wins_table
 from adjudge.ranking.targets import choose_method, make_target
 from adjudge.results.ranking import BattlePlan
 from adjudge.rows.battles import code_battles
+from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.outcomes import code_names
 
 RULES = ("coverage", "information")
@@ -60,10 +62,6 @@ def plan_battles(
         wins = _judged_wins(done, names, verdict)
         if "id" in done.columns and "id" in frame.columns:
             again = different & frame["id"].is_in(done["id"].implode()).to_numpy()
-    lost = {
-        "no two different models": int((~different).sum()),
-        "judged already": int(again.sum()),
-    }
     rows = np.flatnonzero(different & ~again)
     if not len(rows):
         raise ArgumentError("pool", "no battle left", "give battles that are not judged yet")
@@ -87,7 +85,9 @@ def plan_battles(
         least=int(seen.min()),
         most=int(seen.max()),
         seed=seed if isinstance(seed, int) else None,
-        dropped={reason: rows for reason, rows in lost.items() if rows},
+        dropped=merge_dropped(
+            {"no two different models": int((~different).sum()), "judged already": int(again.sum())}
+        ),
         warnings=tuple(warnings),
     )
 
@@ -182,10 +182,7 @@ class _Information:
     def __init__(self, pair: IntArray, n: int, judged: FloatArray, wins: FloatArray | None) -> None:
         self.i, self.j = pair // n, pair % n
         theta = np.zeros(n) if wins is None else fit_strengths(wins, l2=_PRIOR / 2)
-        p = expit(theta[:, None] - theta[None, :])
-        known = judged * p * (1 - p)
-        np.fill_diagonal(known, 0.0)
-        precision = np.diag(known.sum(axis=1) + _PRIOR) - known
+        precision = information(judged, theta, _PRIOR / 2)
         self.covariance: FloatArray = np.asarray(np.linalg.inv(precision), dtype=np.float64)
         self.squared: FloatArray = self.covariance @ self.covariance
         # What a battle tells is p(1 - p) averaged over what the strengths may be: at the estimate

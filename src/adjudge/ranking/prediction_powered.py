@@ -19,7 +19,7 @@ from scipy.special import expit
 from adjudge._bradley_terry import DEFAULT_L2, fit_strengths
 from adjudge._validation import BoolArray, FloatArray, positive, same_length
 from adjudge.errors import ArgumentError
-from adjudge.ranking.bradley_terry import elo_standard_errors, score_matrix
+from adjudge.ranking.bradley_terry import elo_standard_errors, information, score_matrix
 from adjudge.ranking.counts import wins_table
 from adjudge.rows.battles import Battles
 
@@ -40,11 +40,7 @@ class PredictionPowered:
 
 
 def prediction_powered(
-    battles: Battles,
-    human: FloatArray,
-    judge: FloatArray,
-    *,
-    l2: float = DEFAULT_L2,
+    battles: Battles, human: FloatArray, judge: FloatArray, *, l2: float = DEFAULT_L2
 ) -> PredictionPowered:
     """Fit with human targets where there are any (NaN elsewhere) and judge targets everywhere.
 
@@ -74,12 +70,9 @@ def prediction_powered(
 
     def inverse_information(theta: FloatArray, use: float) -> FloatArray:
         mixed = table_human + use * (table_rest - table_judge)
-        p = expit(theta[:, None] - theta[None, :])
-        pairs = (mixed + mixed.T) * p * (1 - p)
-        np.fill_diagonal(pairs, 0.0)
-        information = np.diag(pairs.sum(axis=1) + 2 * l2 / n) - pairs
+        known = information(mixed + mixed.T, theta, l2 / n)
         centre = np.full((k, k), 1 / k)
-        return np.asarray(np.linalg.inv(information + centre) - centre)
+        return np.asarray(np.linalg.inv(known + centre) - centre)
 
     use = 0.0
     if m:

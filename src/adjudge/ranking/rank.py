@@ -109,6 +109,9 @@ def rank(
     evaluation = Evaluation()
     if evaluate:
         evaluation = evaluate_methods(ready, l2=penalty, alpha=alpha, splits=splits, seed=rng)
+    kappa = None
+    if ready.human is not None and ready.verdict is not None:
+        kappa = cohen_kappa(ready.verdict, ready.human)
     fitted = () if target.temperature is None else target.temperature.warnings
     return Leaderboard(
         method=method,
@@ -132,7 +135,7 @@ def rank(
         assumptions=order.assumptions,
         warnings=(*ready.warnings, *fitted, *order.warnings),
         dropped={**ready.dropped, **order.dropped},
-        kappa=_kappa(ready),
+        kappa=kappa,
         agreement=agreement,
         groups=groups,
         pooling=pooling,
@@ -160,9 +163,3 @@ def _agreement(
         replicates=min(request.replicates, _MOST_CORRELATIONS),
         seed=rng,
     )
-
-
-def _kappa(battles: Battles) -> float | None:
-    if battles.human is None or battles.verdict is None:
-        return None
-    return cohen_kappa(battles.verdict, battles.human)

@@ -52,11 +52,7 @@ def choose_method(battles: Battles) -> str:
 
 
 def make_target(
-    battles: Battles,
-    method: str,
-    *,
-    beta: float | None = None,
-    smoothing: float | None = None,
+    battles: Battles, method: str, *, beta: float | None = None, smoothing: float | None = None
 ) -> Target:
     """The targets of `method`.
 
@@ -90,8 +86,7 @@ def _soft(battles: Battles, score: FloatArray, beta: float | None) -> Target:
             "method", "soft-elo", "give human votes to fit beta, or --beta from an earlier fit"
         )
     fit = fit_temperature(score, battles.human, verdict=battles.verdict, clusters=battles.prompts)
-    usable = fit.beta is not None and fit.beta > 0
-    values = soft_targets(score, fit.beta) if usable and fit.beta is not None else None
+    values = None if fit.beta is None or fit.beta <= 0 else soft_targets(score, fit.beta)
     return Target(values, outcome, fit, fit.beta, fit.beta_se, reason=fit.reason)
 
 

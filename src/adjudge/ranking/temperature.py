@@ -20,7 +20,7 @@ from adjudge._stats import (
     normal_quantile,
     reliability_bins,
 )
-from adjudge._validation import FloatArray, IntArray, same_length
+from adjudge._validation import FloatArray, IntArray, optional_numbers, same_length
 from adjudge.errors import ArgumentError
 from adjudge.results.ranking import AgreementBin, ReliabilityBin, Temperature
 
@@ -59,7 +59,8 @@ def fit_temperature(
     """
     s, y = _floats(score, "score"), _floats(human, "human")
     same_length(score=s, human=y)
-    v = np.sign(s) / 2 + 0.5 if verdict is None else _floats(verdict, "verdict")
+    by_score = np.sign(s) / 2 + 0.5
+    v = by_score if verdict is None else _floats(verdict, "verdict")
     same_length(score=s, verdict=v)
     decided = np.isfinite(s) & ((y == 0) | (y == 1))
     t = signed_differences(s[decided], y[decided])
@@ -82,7 +83,7 @@ def fit_temperature(
     se = _standard_error(t, beta, groups)
 
     # The judge's side: its own verdict where it gave one, the sign of its scores otherwise.
-    side = np.where(np.isfinite(v), v, np.sign(s) / 2 + 0.5)[decided]
+    side = np.where(np.isfinite(v), v, by_score)[decided]
     chose = side != 0.5
     strength = np.abs(t[chose])
     agree = (side[chose] == y[decided][chose]).astype(np.int64)
@@ -207,13 +208,7 @@ def fold_temperatures(
 
 
 def _floats(values: ArrayLike, name: str) -> FloatArray:
-    array = np.asarray(values)
-    if array.ndim != 1:
-        raise ArgumentError(name, f"shape {array.shape}", "give a one-dimensional array")
-    try:
-        floats = array.astype(np.float64)
-    except (TypeError, ValueError):
-        raise ArgumentError(name, "text", "give numbers; NaN where one is missing") from None
+    floats = optional_numbers(values, name)
     if np.any(np.abs(floats[~np.isnan(floats)]) > 1 / _SMALLEST):
         raise ArgumentError(name, "beyond 1e100", "give finite numbers; NaN where one is missing")
     return floats
@@ -264,21 +259,17 @@ def _agreement_table(
 ) -> tuple[AgreementBin, ...]:
     if not len(agree):
         return ()
-    edges = np.unique(np.quantile(strength, np.linspace(0, 1, _AGREEMENT_BINS + 1)))
-    which = np.clip(np.searchsorted(edges[1:-1], strength, side="left"), 0, max(0, len(edges) - 2))
+    bins = reliability_bins(strength, agree, bins=_AGREEMENT_BINS, equal_mass=True)
     table = []
-    for k in range(max(1, len(edges) - 1)):
-        inside = which == k
-        n, hits = int(inside.sum()), int(agree[inside].sum())
-        if not n:
-            continue
-        low, high = binomial_interval(hits, n, 0.95)
+    for k, n in enumerate(bins.count.tolist()):
+        inside = bins.which == k
+        low, high = binomial_interval(int(agree[inside].sum()), n, 0.95)
         table.append(
             AgreementBin(
-                low=float(edges[k]),
-                high=float(edges[min(k + 1, len(edges) - 1)]),
+                low=float(bins.low[k]),
+                high=float(bins.high[k]),
                 n=n,
-                agreement=hits / n,
+                agreement=float(bins.accuracy[k]),
                 agreement_low=low,
                 agreement_high=high,
                 predicted=float(expit(beta * strength[inside]).mean()),
@@ -298,12 +289,7 @@ def _reliability(confidence: FloatArray, agree: IntArray) -> tuple[ReliabilityBi
 
 
 def _warnings(
-    beta: float,
-    se: float,
-    signal: float,
-    slope: float | None,
-    slope_se: float | None,
-    n: int,
+    beta: float, se: float, signal: float, slope: float | None, slope_se: float | None, n: int
 ) -> tuple[str, ...]:
     messages = []
     if beta <= 0:

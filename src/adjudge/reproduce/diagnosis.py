@@ -7,12 +7,12 @@ with the data. A file of LLM judges' scores on SummEval can be given too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import polars as pl
 
+from adjudge._stats import mean_known
 from adjudge._validation import count
 from adjudge.diagnosis import count_cycles, diagnose_scores, diagnose_transitivity
 from adjudge.io import read_public
@@ -114,24 +114,19 @@ def reproduce_diagnosis(
     on it. With `paper_size` SummEval is cut to 30 documents and 8 systems as in the paper.
     """
     count(splits, "splits", least=1)
-    sets: dict[str, ScoreDiagnosis] = {}
-    for weigh in ("rows", "documents"):
-        drawn = simulate_scores(
-            documents=DOCUMENTS,
-            models=SYSTEMS,
-            criteria=_CRITERION_NOISE,
-            judges=_JUDGE_NOISE,
-            seed=seed,
-        )
-        name = "simulator" if weigh == "documents" else "simulator, rows"
-        sets[name] = diagnose_scores(
-            drawn.frame, alphas=ALPHAS, weigh=weigh, splits=splits, seed=seed
-        )
+    diagnose = partial(diagnose_scores, alphas=ALPHAS, splits=splits, seed=seed)
+    drawn = simulate_scores(
+        documents=DOCUMENTS,
+        models=SYSTEMS,
+        criteria=_CRITERION_NOISE,
+        judges=_JUDGE_NOISE,
+        seed=seed,
+    ).frame
+    sets = {"simulator, rows": diagnose(drawn, weigh="rows"), "simulator": diagnose(drawn)}
     if summeval is not None:
-        people = crowd_as_judge(summeval, paper_size=paper_size)
-        sets["SummEval, crowd"] = diagnose_scores(people, alphas=ALPHAS, splits=splits, seed=seed)
+        sets["SummEval, crowd"] = diagnose(crowd_as_judge(summeval, paper_size=paper_size))
     if scores is not None:
-        sets["your judges"] = diagnose_scores(scores, alphas=ALPHAS, splits=splits, seed=seed)
+        sets["your judges"] = diagnose(scores)
     rows, cycles = _cycles(seed)
     return DiagnosisRun(
         summary=DiagnosisReproduction(
@@ -172,8 +167,8 @@ def reproduce_diagnosis(
                     data="paper",
                     method="per-criterion",
                     criterion=criterion,
-                    error=_mean(WIDTH_ERROR.get(criterion, ())),
-                    agreement=_mean(WIDTH_AGREEMENT[criterion]),
+                    error=mean_known(WIDTH_ERROR.get(criterion, ())),
+                    agreement=mean_known(WIDTH_AGREEMENT[criterion]),
                 )
                 for criterion in CRITERIA
             ),
@@ -206,24 +201,17 @@ def width_signals(data: str, result: ScoreDiagnosis) -> list[WidthSignal]:
             data=data,
             method=method,
             criterion=criterion or "",
-            error=_mean(
-                [g.spearman for g in groups if (g.method, g.criterion) == (method, criterion)]
+            error=mean_known(
+                g.spearman for g in groups if (g.method, g.criterion) == (method, criterion)
             ),
-            agreement=_mean(
-                [
-                    pair.spearman
-                    for pair in result.agreement
-                    if (pair.method, pair.criterion, pair.alpha) == (method, criterion, 0.1)
-                ]
+            agreement=mean_known(
+                pair.spearman
+                for pair in result.agreement
+                if (pair.method, pair.criterion, pair.alpha) == (method, criterion, 0.1)
             ),
         )
         for method, criterion in dict.fromkeys((g.method, g.criterion) for g in groups)
     ]
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known else None
 
 
 def crowd_as_judge(summeval: TableLike, *, paper_size: bool) -> pl.DataFrame:

@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from adjudge._bradley_terry import DEFAULT_L2, fit_strengths, to_elo
+from adjudge._stats import mean_known
 from adjudge._validation import FloatArray, count, exact_level, generator, positive
 from adjudge.diagnosis import family_of, family_scores
+from adjudge.diagnosis.family import of_family
 from adjudge.errors import DataError
 from adjudge.io import open_battles
 from adjudge.ranking import (
@@ -166,12 +168,13 @@ def _measured(
     """What one method measured, by the names of SoftEloRow's fields."""
     values: dict[str, Any] = dict.fromkeys(("mae", "spearman", "width", "coverage"))
     if held is not None and row is not None:
+        error = loo_row(held)
         values = {
-            "mae": held.mae,
-            "spearman": held.rank_correlations()[0],
+            "mae": error.mae,
+            "spearman": error.spearman,
             "width": row.median_width,
             "coverage": row.coverage,
-            "quarters": loo_row(held).residual_by_quarter,
+            "quarters": error.residual_by_quarter,
             "family": family_residuals(judge, held),
         }
     return {f"{prefix}_{name}": value for name, value in values.items()}
@@ -182,8 +185,7 @@ def family_residuals(judge: str, held: Residuals) -> FamilyResiduals | None:
     own = family_of(judge)
     if own is None:
         return None
-    mine = [family_of(name) == own for name in held.names]
-    seen = family_scores(held.values, held.names, mine, family=own)
+    seen = family_scores(held.values, held.names, of_family(held.names, own), family=own)
     if seen.excess is None:
         return None
     return FamilyResiduals(
@@ -282,25 +284,19 @@ def _averaged(rows: list[LanguageRow]) -> tuple[LanguageRow, ...]:
     made = []
     for (corpus, language), same in grouped.items():
         known = published.LANGUAGES.get(language) if corpus == "lmarena100k" else None
+        ours: dict[str, Any] = {
+            name: mean_known(getattr(row, name) for row in same)
+            for name in published.LANGUAGE_FIELDS
+        }
+        theirs = zip(published.LANGUAGE_FIELDS, known, strict=True) if known else ()
         made.append(
             LanguageRow(
                 corpus=corpus,
                 language=language,
                 battles=round(float(np.mean([row.battles for row in same]))),
                 judges=len(same),
-                hard_mae=float(np.mean([row.hard_mae for row in same])),
-                soft_mae=float(np.mean([row.soft_mae for row in same])),
-                hard_spearman=_mean([row.hard_spearman for row in same]),
-                soft_spearman=_mean([row.soft_spearman for row in same]),
-                published_hard_mae=known[0] if known else None,
-                published_soft_mae=known[1] if known else None,
-                published_hard_spearman=known[2] if known else None,
-                published_soft_spearman=known[3] if known else None,
+                **ours,
+                **{f"published_{name}": value for name, value in theirs},
             )
         )
     return tuple(sorted(made, key=lambda row: (row.corpus, -row.battles)))
-
-
-def _mean(values: list[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known else None

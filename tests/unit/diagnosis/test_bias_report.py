@@ -86,11 +86,7 @@ def test_without_labels_the_other_judges_are_the_reference() -> None:
 
 def test_verdicts_in_both_orders_are_enough_for_position() -> None:
     report = diagnose_bias(
-        {
-            "question": [1, 1, 2, 2],
-            "first": ["A", "A", "B", None],
-            "second": ["B", "A", "B", "A"],
-        },
+        {"question": [1, 1, 2, 2], "first": ["A", "A", "B", None], "second": ["B", "A", "B", "A"]},
         columns={"verdict_fwd": "first", "verdict_rev": "second"},
         cluster="question",
     )
@@ -319,3 +315,28 @@ def test_the_interval_of_the_advantage_holds_its_level() -> None:
         )
         alarms += not result.advantage_low <= 0 <= result.advantage_high
     assert alarms <= stats.binom.ppf(0.9999, rounds, 0.05)
+
+
+def test_rows_that_a_diagnosis_cannot_use_are_counted_by_reason() -> None:
+    lengths: list[int | None] = [5] * 7 + [None]
+    report = diagnose_bias(
+        {
+            "id": list("abcdefgh"),
+            "p_fwd": [0.55] * 8,
+            "p_rev": [0.55] * 8,
+            "length_a": lengths,
+            "length_b": [3] * 8,
+            "label": ["A"] * 5 + ["tie"] * 2 + [None],
+        }
+    )
+    assert report.verbosity is not None
+    assert report.verbosity.dropped == {"no length": 1}
+    assert report.reliability is not None
+    assert report.reliability.dropped == {"no human label": 1, "human tie": 2}
+    assert report.agreement is not None
+    assert report.agreement.dropped == {"human tie": 2, "no human label": 1}
+
+
+def test_a_near_tie_of_nothing_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="near_tie = 0"):
+        diagnose_bias(_frame(), near_tie=0)

@@ -9,6 +9,7 @@ from adjudge.diagnosis import (
     contradictions,
     family_bias,
     family_of,
+    family_scores,
     position_bias,
     reliability,
     verbosity_bias,
@@ -152,6 +153,15 @@ def test_contradictions_count_decisive_pairs_only() -> None:
     )
     assert (result.n, result.share) == (2, 0.5)
     assert result.dropped == {"no verdict": 2, "no scores": 1, "equal scores": 1}
+
+
+def test_text_among_the_numbers_is_refused_by_its_name() -> None:
+    with pytest.raises(ArgumentError, match="score_b"):
+        contradictions(["A"], [1], ["high"])
+    with pytest.raises(ArgumentError, match="margin"):
+        verbosity_bias(["high"], [1], [2])
+    with pytest.raises(ArgumentError, match="deviation"):
+        family_scores(["high"], ["gpt-4"], [True])
 
 
 def test_a_consistent_judge_has_no_contradiction_and_a_lower_end_of_zero() -> None:

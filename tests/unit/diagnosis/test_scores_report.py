@@ -123,7 +123,28 @@ def test_silent_rows_get_no_set_and_are_counted() -> None:
     assert score_set_rows(frame.drop("n"))["advice"].null_count() == 5
 
 
+def test_a_judge_without_all_its_probabilities_has_no_adaptive_sets() -> None:
+    first = (pl.col("judge") == "one") & (pl.int_range(pl.len()) < 3)
+    rows = DRAWN.with_columns(pl.when(~first).then("score_probs"))
+    report = diagnose_scores(rows, alphas=[0.1], splits=2)
+    assert {g.judge for g in report.groups if g.method == "adaptive"} == {"two"}
+    assert any(text.startswith("no adaptive sets for one:") for text in report.assumptions)
+    assert not any("adaptive" in text for text in diagnose_scores(DRAWN, splits=2).assumptions)
+
+
+def test_an_empty_set_has_no_ends() -> None:
+    # The judge was never off, so that 2.5 is nearer to no whole score than the quantile of 0.
+    judge = [3.0] * 39 + [2.5]
+    human = [3] * 39 + [None]
+    rows = {"doc_id": [str(d) for d in range(40)], "judge_score": judge, "human_score": human}
+    ends = score_set_rows(rows).select("set_low", "set_high", "set_size")
+    assert ends.row(0) == (3, 3, 1)
+    assert ends.row(39) == (None, None, 0)
+
+
 def test_what_cannot_be_used_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="weigh = 'row'"):
+        score_set_rows(DRAWN, weigh="row")
     with pytest.raises(ArgumentError, match="at least one error level"):
         diagnose_scores(DRAWN, alphas=[])
     with pytest.raises(DataError, match="no human scores"):

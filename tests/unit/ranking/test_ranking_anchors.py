@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from adjudge.errors import DataError, PolicyMismatchError
+from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
 from adjudge.io import write_result
 from adjudge.ranking import make_anchors, place, rank, read_anchors
 from adjudge.results.ranking import Anchors, ModelRow
@@ -217,3 +217,45 @@ def test_anchors_on_two_scales_are_refused(old: pl.DataFrame) -> None:
     apart = old.with_columns(model_a=pl.col("model_a") + "-x", model_b=pl.col("model_b") + "-x")
     with pytest.raises(DataError, match="never met"):
         make_anchors(pl.concat([old, apart]))
+
+
+def test_battles_without_a_score_leave_the_scores_of_the_others(old: pl.DataFrame) -> None:
+    # hard-elo goes by verdicts: a battle may have one and no score.
+    first = pl.col("score_a") > pl.col("score_b")
+    judged = old.with_columns(
+        pl.when(first).then(pl.lit("A")).otherwise(pl.lit("B")).alias("verdict"),
+        pl.when(pl.int_range(pl.len()) % 5 > 0).then("score_a"),
+    )
+    kept = make_anchors(judged, method="hard-elo", replicates=10)
+    assert np.isfinite(kept.score_quantiles).all()
+    assert kept.dropped == {}
+    soft = make_anchors(judged, method="soft-elo", replicates=10)
+    assert soft.dropped == {"no judge score": old.height - soft.n_battles}
+    assert soft.n_battles < old.height
+
+
+@pytest.mark.parametrize(("method", "field"), [("soft-elo", "beta"), ("smoothed", "smoothing")])
+def test_anchors_without_their_own_constant_are_refused(
+    old: pl.DataFrame, method: str, field: str
+) -> None:
+    # Without it placing would quietly take hard verdicts, on another scale than the anchors'.
+    saved = make_anchors(old, method=method, replicates=10).to_dict()
+    with pytest.raises(DataError, match="not a complete anchors file"):
+        read_anchors({**saved, field: None})
+
+
+@pytest.mark.parametrize("replicates", [0, 1])
+def test_anchors_need_a_standard_error_to_place_by(old: pl.DataFrame, replicates: int) -> None:
+    with pytest.raises(ArgumentError, match="replicates"):
+        make_anchors(old, replicates=replicates)
+
+
+def test_placing_says_that_probabilities_were_moved(old: pl.DataFrame, new: pl.DataFrame) -> None:
+    def with_odds(frame: pl.DataFrame) -> pl.DataFrame:
+        gap = pl.col("score_a") - pl.col("score_b")
+        return frame.with_columns(p_a=1 / (1 + (-gap).exp())).drop("score_a", "score_b")
+
+    kept = make_anchors(with_odds(old), replicates=10)
+    certain = pl.when(pl.int_range(pl.len()) == 0).then(1.0).otherwise("p_a").alias("p_a")
+    board = place(with_odds(new).with_columns(certain), kept)
+    assert any("were moved there" in text for text in board.warnings)

@@ -176,3 +176,8 @@ def test_too_few_models() -> None:
     battles = code_battles(simulate_battles(models=2, battles=20).frame)
     with pytest.raises(ArgumentError, match="three models"):
         human_reference(battles)
+
+
+def test_one_resample_has_no_standard_error(battles: Battles) -> None:
+    with pytest.raises(ArgumentError, match="replicates = 1"):
+        hold_out_each(battles, soft_rule(battles), replicates=1)

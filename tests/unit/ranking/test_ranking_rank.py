@@ -243,6 +243,24 @@ def test_prediction_powered_uses_a_good_judge(frame: pl.DataFrame) -> None:
     assert "judge used with weight" in powered.outcome
 
 
+@pytest.mark.parametrize("method", ["bt", "win-rate", "copeland", "schulze", "mfas", "online-elo"])
+def test_a_model_without_an_outcome_is_not_ranked_and_said_so(method: str) -> None:
+    battles = {
+        "model_a": ["x", "y", "z"],
+        "model_b": ["y", "x", "x"],
+        "winner": ["model_a", "model_a", None],
+    }
+    board = rank(battles, method=method, interval="none")
+    assert {row.model for row in board.models} == {"x", "y"}
+    assert "1 models have no battle with an outcome and are not ranked" in board.warnings
+
+
+def test_groups_without_scores_are_answered(frame: pl.DataFrame) -> None:
+    board = rank(frame.drop("score_a", "score_b"), by="language", interval="none")
+    assert board.groups == ()
+    assert board.pooling == "no beta by group: it takes judge scores and votes"
+
+
 def test_wrong_options_are_named(frame: pl.DataFrame) -> None:
     for bad in ({"method": "best"}, {"interval": "wide"}, {"confidence_level": 2}, {"l2": -1}):
         with pytest.raises(ArgumentError, match=next(iter(bad))):
@@ -286,6 +304,14 @@ def test_votes_helped_by_a_judge_have_rank_ranges(frame: pl.DataFrame) -> None:
         row.rank_low is not None and row.rank_low <= row.rank <= (row.rank_high or 0)
         for row in board.models
     )
+
+
+def test_votes_helped_by_a_judge_say_over_how_many_prompts(frame: pl.DataFrame) -> None:
+    topics = frame.with_columns(topic=pl.int_range(pl.len()) % 15)
+    board = rank(topics, method="prediction-powered", cluster="topic")
+    assert board.clusters == 15
+    assert any("only 15 prompts" in text for text in board.warnings)
+    assert rank(frame, method="prediction-powered", cluster=None).clusters is None
 
 
 def test_votes_that_skip_a_model_are_no_random_sample(frame: pl.DataFrame) -> None:
