@@ -36,6 +36,7 @@ _BOXED = re.compile(r"[\s$]*\\boxed\{(?:\\text\{)?\s*([AB])\s*\}?\}[\s$.]*")
 _THINKING = re.compile(
     r"\A\s*<(think|thinking|thought|reasoning)>.*?</\1>\s*", re.DOTALL | re.IGNORECASE
 )
+_UNCLOSED = re.compile(r"\s*<(?:think|thought|reasoning)", re.IGNORECASE)
 
 
 def without_thinking(text: str) -> str:
@@ -118,7 +119,7 @@ def first_json_object(text: str | None) -> dict[str, Any] | None:
     if not text or len(text) > _LONGEST_JSON:
         return None
     answer = without_thinking(text)
-    if answer.lstrip()[:6].lower() in ("<think", "<reaso", "<thoug"):
+    if _UNCLOSED.match(answer):
         return None
     start = answer.find("{")
     for _ in range(_MOST_STARTS):
@@ -244,7 +245,7 @@ def parse_claim(text: str | None) -> Claim | None:
     if not text or len(text) > _LONGEST:
         return None
     answer = without_thinking(text)
-    if answer.lstrip().startswith("<think"):
+    if _UNCLOSED.match(answer):
         return None
     terse = _TERSE.fullmatch(answer.strip()) if len(answer) < 200 else None
     if terse:

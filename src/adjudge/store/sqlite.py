@@ -195,13 +195,14 @@ class SQLiteStore(SQLiteFile):
         return held
 
     def _gone(self, owners: Collection[str]) -> set[str]:
-        """Those of the owners that are dead or silent; their claims are removed."""
+        """Those of the owners that are dead, or unknown and silent; their claims are removed."""
         gone = set(owners)
         for name, host, pid, started, heartbeat in (
             self._all("SELECT owner, host, pid, started, heartbeat FROM owners") if owners else ()
         ):
             state = state_of(Owner(name, host, pid, started))
-            if state != "dead" and time.time() - heartbeat <= SILENCE_S:
+            heard = time.time() - heartbeat <= SILENCE_S
+            if state == "alive" or (state == "unknown" and heard):
                 gone.discard(name)
         for name in gone:
             self._forget(name)

@@ -115,6 +115,10 @@ def test_concurrency_is_refused_where_the_object_has_its_own() -> None:
         ({"batch": True}, "this judge has no batches"),
         ({"batch_folder": "here"}, "add batch"),
         ({"store": "s.jsonl", "output": "./s.jsonl"}, "this one is the store"),
+        (
+            {"store": "~/s.jsonl", "output": Path("~/s.jsonl").expanduser()},
+            "this one is the store",
+        ),
         ({"format": "llmbar"}, "it is for files"),
     ],
 )

@@ -171,6 +171,13 @@ def test_an_owner_elsewhere_is_given_up_after_a_minute_of_silence(
     assert bool(store.claim(["a"], retry=RETRY, since=0).ours) == free
 
 
+def test_an_owner_that_lives_keeps_its_claims_however_silent(
+    store: SQLiteStore, place: Path
+) -> None:
+    plant_claim(place, Owner.here(), time.time() - 3600)
+    assert store.claim(["a"], retry=RETRY, since=0).busy == {"a"}
+
+
 def test_a_process_number_used_again_is_not_the_old_owner(store: SQLiteStore, place: Path) -> None:
     me = Owner.here()
     earlier = repr(float(me.started) - 60)

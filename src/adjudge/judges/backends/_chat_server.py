@@ -105,7 +105,8 @@ class ChatServerBackend(Backend):
                 self._answered = True
                 self._rejected_in_a_row = 0
                 return self.read(exchange, question)
-            if not self.adapt(exchange, body):
+            # What the user fixed by extra_body cannot be adapted: the same body is not sent again.
+            if not self.adapt(exchange, body) or self.request_body(question) == body:
                 return self.read_rejection(exchange, question)
 
     def read_rejection(self, exchange: Exchange, question: Question) -> Reply:
