@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import islice
+from operator import methodcaller
 
 import polars as pl
 
@@ -97,7 +98,7 @@ async def make_rows(
     remaining = calls.with_keys(iter(subjects))
     while batch := await asyncio.to_thread(lambda: list(islice(remaining, _BATCH))):
         keys = [key for _, own in batch for key in own]
-        kept = await store.do(lambda opened, keys=keys: opened.lookup(keys))  # type: ignore[misc]  # mypy cannot infer a lambda with a default
+        kept: dict[str, Call] = await store.do(methodcaller("lookup", keys))
         rows: list[Row] = []
         incomplete = 0
         for subject, own in batch:
