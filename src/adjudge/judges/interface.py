@@ -220,11 +220,8 @@ class JudgeProtocol(ABC):
     tournaments: ClassVar[bool] = False
 
     name: str
-
-    @property
-    @abstractmethod
-    def wants(self) -> frozenset[type]:
-        """What it needs of a backend."""
+    #: What it needs of a backend; that of an object, where its options decide.
+    wants: frozenset[type]
 
     @abstractmethod
     def settings(self) -> Mapping[str, Any]:

@@ -73,22 +73,40 @@ def pair_values(pair: Pair, order: Order) -> dict[str, Value]:
     return {"prompt": Data(pair.prompt), "response_a": Data(first), "response_b": Data(second)}
 
 
-def written_tokens(given: int | None, samples: int | None, usual: int) -> int:
-    """How long a written answer may be; judges that think in the open need more than usual."""
-    if given is None:
-        return usual
-    if samples is None:
-        raise ArgumentError("max_tokens", given, "only written answers have a length: give samples")
-    return count(given, "max_tokens", least=1)
+def wanted(
+    choice: Choice,
+    samples: int | None,
+    max_tokens: int | None,
+    usual_tokens: int,
+    temperature: float,
+) -> Choice | Text:
+    """What is wanted: the choice's probabilities or, where samples are drawn, a written answer.
 
-
-def check_temperature(temperature: float, samples: int | None) -> float:
-    """A temperature that is not negative, and above 0 where several samples are drawn."""
+    Judges that think in the open need more than the usual tokens.
+    """
     if non_negative(temperature, "temperature") == 0 and (samples or 1) > 1:
         raise ArgumentError(
             "temperature", 0, "samples at temperature 0 are all alike; give one above 0"
         )
-    return temperature
+    if samples is not None:
+        tokens = usual_tokens if max_tokens is None else count(max_tokens, "max_tokens", least=1)
+        return Text(tokens, temperature)
+    if max_tokens is not None:
+        raise ArgumentError(
+            "max_tokens", max_tokens, "only written answers have a length: give samples"
+        )
+    return choice
+
+
+def sample_settings(samples: int | None, want: Choice | Text) -> dict[str, Any]:
+    """How answers are drawn, if they are."""
+    if not isinstance(want, Text):
+        return {}
+    return {
+        "samples": samples,
+        "temperature": want.temperature,
+        "max_tokens": want.max_tokens,
+    }
 
 
 def judgment(pair: Pair, protocol: str, status: Status, **fields: Any) -> Judgment:
@@ -121,38 +139,29 @@ class LetterQuestions:
     def __post_init__(self) -> None:
         if self.samples is not None:
             count(self.samples, "samples", least=1)
-        written_tokens(self.max_tokens, self.samples, LETTER_TOKENS)
-        check_temperature(self.temperature, self.samples)
+        wanted(LETTERS, self.samples, self.max_tokens, LETTER_TOKENS, self.temperature)
 
     @property
-    def wants(self) -> frozenset[type]:
-        return frozenset({Choice if self.samples is None else Text})
+    def want(self) -> Choice | Text:
+        """A letter's probability, or a letter written."""
+        return wanted(LETTERS, self.samples, self.max_tokens, LETTER_TOKENS, self.temperature)
 
     @property
     def per_order(self) -> int:
         return self.samples or 1
 
     def settings(self) -> dict[str, Any]:
-        settings: dict[str, Any] = {
+        return {
             "prompt_sha256": self.prompt.sha256,
             "orders": list(self.orders),
+            **sample_settings(self.samples, self.want),
         }
-        if self.samples is not None:
-            settings |= {
-                "samples": self.samples,
-                "temperature": self.temperature,
-                "max_tokens": written_tokens(self.max_tokens, self.samples, LETTER_TOKENS),
-            }
-        return settings
 
     def questions(
         self, pair: Pair, *, values: Mapping[str, Value] | None = None, slot: str = ""
     ) -> list[Question]:
         """`per_order` questions for each order."""
-        want: Choice | Text = LETTERS
-        if self.samples is not None:
-            written = written_tokens(self.max_tokens, self.samples, LETTER_TOKENS)
-            want = Text(written, self.temperature)
+        want = self.want
         asked = []
         for order in self.orders:
             messages = fill(self.prompt, {**pair_values(pair, order), **(values or {})})

@@ -50,11 +50,7 @@ class ByCriterion(JudgeProtocol):
             temperature=temperature,
             max_tokens=max_tokens,
         )
-
-    @property
-    def wants(self) -> frozenset[type]:
-        """Choice, or Text when the letters are sampled."""
-        return self.letters.wants
+        self.wants = frozenset({type(self.letters.want)})
 
     def settings(self) -> Mapping[str, Any]:
         criteria = {criterion.name: criterion.settings() for criterion in self.criteria}
