@@ -49,9 +49,8 @@ class RunContext:
 
         The same question twice is asked once and waited for once.
         """
-        claim = await self.store.claim(
-            [one.key for one in work], retry=self.options.statuses_to_ask_again, since=self.since
-        )
+        keys, retry = [one.key for one in work], self.options.statuses_to_ask_again
+        claim = await self.store.do(lambda store: store.claim(keys, retry=retry, since=self.since))
         free = set(claim.ours)
         self._claimed |= free
         ours: list[Work] = []
