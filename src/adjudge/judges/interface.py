@@ -182,11 +182,9 @@ class Batches(Protocol):
 
     def pending(self) -> set[str]:
         """The keys of all calls under way."""
-        ...
 
     async def submit(self, calls: Iterable[tuple[str, Question, Mapping[str, Any]]]) -> int:
         """Send calls (key, question, meta) that are not under way yet; how many were sent."""
-        ...
 
     def collect(
         self,
@@ -196,7 +194,6 @@ class Batches(Protocol):
         stopped: Callable[[], bool] = lambda: False,
     ) -> AsyncIterator[tuple[BatchCall, Reply]]:
         """Every call under way with its reply, as batches end; until `stopped` says so."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -158,11 +158,5 @@ def _row(judge: Judge, subject: Subject, record: Judgment | Score) -> Row:
 
 def _input_columns(subject: Subject) -> dict[str, object]:
     """The columns of a subject that its judgments carry on: all but the texts and the id."""
-    known: dict[str, object] = {}
-    if isinstance(subject, Pair):
-        known = {
-            "prompt_id": subject.prompt_id,
-            "model_a": subject.model_a,
-            "model_b": subject.model_b,
-        }
+    known = {name: getattr(subject, name, None) for name in ("prompt_id", "model_a", "model_b")}
     return {name: value for name, value in known.items() if value is not None} | dict(subject.extra)
