@@ -15,7 +15,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from adjudge._validation import count, non_negative
@@ -84,7 +84,8 @@ def wanted(
 
     Judges that think in the open need more than the usual tokens.
     """
-    if non_negative(temperature, "temperature") == 0 and (samples or 1) > 1:
+    drawn = 1 if samples is None else count(samples, "samples", least=1)
+    if non_negative(temperature, "temperature") == 0 and drawn > 1:
         raise ArgumentError(
             "temperature", 0, "samples at temperature 0 are all alike; give one above 0"
         )
@@ -102,11 +103,7 @@ def sample_settings(samples: int | None, want: Choice | Text) -> dict[str, Any]:
     """How answers are drawn, if they are."""
     if not isinstance(want, Text):
         return {}
-    return {
-        "samples": samples,
-        "temperature": want.temperature,
-        "max_tokens": want.max_tokens,
-    }
+    return {"samples": samples, "temperature": want.temperature, "max_tokens": want.max_tokens}
 
 
 def judgment(pair: Pair, protocol: str, status: Status, **fields: Any) -> Judgment:
@@ -126,34 +123,21 @@ class OrderReading:
     drawn: Mapping[str, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class LetterQuestions:
     """How a pairwise letter is asked for: by log probabilities, or `samples` times per order."""
 
-    prompt: Prompt
-    samples: int | None = None
-    temperature: float = 1.0
-    max_tokens: int | None = None
-    orders: tuple[Order, ...] = field(default=BOTH_ORDERS)
-
-    def __post_init__(self) -> None:
-        if self.samples is not None:
-            count(self.samples, "samples", least=1)
-        wanted(LETTERS, self.samples, self.max_tokens, LETTER_TOKENS, self.temperature)
-
-    @property
-    def want(self) -> Choice | Text:
-        """A letter's probability, or a letter written."""
-        return wanted(LETTERS, self.samples, self.max_tokens, LETTER_TOKENS, self.temperature)
-
-    @property
-    def per_order(self) -> int:
-        return self.samples or 1
+    def __init__(
+        self, prompt: Prompt, *, samples: int | None, max_tokens: int | None, temperature: float
+    ) -> None:
+        self.prompt = prompt
+        self.samples = samples
+        self.want = wanted(LETTERS, samples, max_tokens, LETTER_TOKENS, temperature)
+        self.per_order = samples or 1
 
     def settings(self) -> dict[str, Any]:
         return {
             "prompt_sha256": self.prompt.sha256,
-            "orders": list(self.orders),
+            "orders": list(BOTH_ORDERS),
             **sample_settings(self.samples, self.want),
         }
 
@@ -161,24 +145,19 @@ class LetterQuestions:
         self, pair: Pair, *, values: Mapping[str, Value] | None = None, slot: str = ""
     ) -> list[Question]:
         """`per_order` questions for each order."""
-        want = self.want
         asked = []
-        for order in self.orders:
+        for order in BOTH_ORDERS:
             messages = fill(self.prompt, {**pair_values(pair, order), **(values or {})})
             asked += [
-                Question(messages, want, order=order, repeat=repeat, slot=slot)
+                Question(messages, self.want, order=order, repeat=repeat, slot=slot)
                 for repeat in range(self.per_order)
             ]
         return asked
 
-    def read(self, replies: Sequence[Reply]) -> dict[Order, OrderReading]:
-        """The replies to `questions`, order by order."""
-        k = self.per_order
+    def read(self, replies: Sequence[Reply]) -> tuple[OrderReading, OrderReading]:
+        """The replies to `questions`: response_a shown first, response_a shown second."""
         read_one = _from_logprobs if self.samples is None else _from_samples
-        return {
-            order: read_one(replies[i * k : (i + 1) * k], order)
-            for i, order in enumerate(self.orders)
-        }
+        return read_one(replies[: self.per_order], "ab"), read_one(replies[self.per_order :], "ba")
 
 
 def softmax_of_two(chosen: float, other: float) -> float:

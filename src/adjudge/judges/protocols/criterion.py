@@ -69,11 +69,11 @@ class ByCriterion(JudgeProtocol):
         k = 2 * self.letters.per_order
         rows = []
         for number, criterion in enumerate(self.criteria):
-            orders = self.letters.read(replies[number * k : (number + 1) * k])
+            forward, reverse = self.letters.read(replies[number * k : (number + 1) * k])
             extra = {
                 "doc_id": pair.extra.get("doc_id") or pair.prompt_id or pair.id,
                 "criterion": criterion.name,
             }
             protocol = f"{self.name}:{criterion.name}"
-            rows.append(judgment_of(pair, protocol, orders["ab"], orders["ba"], extra))
+            rows.append(judgment_of(pair, protocol, forward, reverse, extra))
         return rows

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adjudge._validation import count
 from adjudge.judges.criteria import SUMMARY, Criterion, check_criteria
 from adjudge.judges.interface import Choice, Data, JudgeProtocol, Prompt, Question
 from adjudge.judges.parsing import parse_score, unread
@@ -52,7 +51,7 @@ class Likert(JudgeProtocol):
         prompt: Prompt | None = None,
     ) -> None:
         self.criteria = check_criteria(criteria)
-        self.samples = None if samples is None else count(samples, "samples", least=1)
+        self.samples = samples
         if temperature is None:
             temperature = 0.0 if samples == 1 else 1.0
         self._want = wanted(DIGITS, samples, max_tokens, _SCORE_TOKENS, temperature)

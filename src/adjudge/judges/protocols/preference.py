@@ -57,5 +57,4 @@ class Preference(JudgeProtocol):
 
     def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Judgment]:
         pair = self.pair(subject)
-        orders = self.letters.read(replies)
-        return [judgment_of(pair, self.name, orders["ab"], orders["ba"])]
+        return [judgment_of(pair, self.name, *self.letters.read(replies))]
