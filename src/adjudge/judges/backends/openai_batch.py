@@ -24,7 +24,7 @@ from typing import IO, Any, Self
 
 from adjudge._validation import positive
 from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
-from adjudge.judges.backends._chat_server import failed_reply
+from adjudge.judges.backends._chat_server import failed_reply, is_content_refusal
 from adjudge.judges.backends._http import Exchange
 from adjudge.judges.backends.openai import OpenAIBackend, read_reply
 from adjudge.judges.interface import BatchCall, BatchProgress, Choice, Question, Text, Want
@@ -266,7 +266,7 @@ class OpenAIBatches:
             reply = read_reply(exchange, Question((), want))
         else:
             words = self._server.words(body, raw)
-            status: Status = "refused" if "content_filter" in raw else "error"
+            status: Status = "refused" if is_content_refusal(body, words) else "error"
             reply = failed_reply(exchange, status, f"HTTP {code}: {words}")
         # How long one call took inside a batch is not known.
         return replace(reply, latency_s=None)
