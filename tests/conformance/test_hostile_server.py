@@ -278,6 +278,14 @@ def test_a_server_that_gives_fewer_alternatives_is_asked_for_fewer(judge_server:
     assert sent == [20, 5, 5]
 
 
+def test_what_the_user_fixed_is_not_sent_again_and_again(judge_server: Any) -> None:
+    judge_server.script("400_max_tokens")
+    fixed = backend(judge_server, extra_body={"max_tokens": 1})
+    with pytest.raises(JudgeRefusedError, match="Use 'max_completion_tokens' instead"):
+        ask(fixed, [letter("1")])
+    assert len(judge_server.log()) == 2
+
+
 def test_structured_output_is_offered_and_never_relied_upon(judge_server: Any) -> None:
     schema = {"type": "object", "properties": {"x": {"type": "number"}}}
     (reply,) = ask(backend(judge_server), [written(json_schema=schema)])

@@ -6,13 +6,14 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from calls import make_call
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
 
 from adjudge.judges import judge_pairs
-from adjudge.records import STATUSES, Pair, Reply
-from adjudge.store import Call, SQLiteStore
+from adjudge.records import STATUSES, Pair
+from adjudge.store import SQLiteStore
 
 KEYS = [f"k{n}" for n in range(6)]
 some_keys = st.lists(st.sampled_from(KEYS), min_size=1, max_size=6)
@@ -60,19 +61,7 @@ class Owners(RuleBasedStateMachine):
         mine = [key for key in set(keys) if self.held.get(key) is store]
         if id(store) in self.closed:
             return
-        store.save(
-            Call(
-                call_key=key,
-                judge_fingerprint="f",
-                subject_id="s",
-                content_hash="c",
-                order=None,
-                repeat=0,
-                slot="",
-                reply=Reply(status=status),
-            )
-            for key in mine
-        )
+        store.save(make_call(key, status) for key in mine)
         self.rows += len(mine)
         for key in mine:
             self.latest[key] = status

@@ -57,6 +57,7 @@ ERRORS = {
         "context_length_exceeded",
     ),
     "400_filter": (400, "The response was filtered by the content policy", "content_filter"),
+    "400_prompt": (400, "Your prompt breaks our usage policy", "invalid_prompt"),
     "401": (401, "Incorrect API key provided: KEY. Find yours in your account.", "invalid_api_key"),
     "402": (402, "Insufficient credits", "payment_required"),
     "404": (404, "The model `nope` does not exist", "model_not_found"),

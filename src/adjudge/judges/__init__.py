@@ -31,20 +31,14 @@ __all__ = [
     "plan_judging",
 ]
 
-_HOME = {
-    "BACKENDS": "spec",
-    "PROTOCOLS": "spec",
-    "Backend": "interface",
-    "JudgeProtocol": "interface",
-    "JudgingOptions": "options",
-    "JudgingRun": "judging",
-    "judge_pairs": "judging",
-    "judge_pairs_async": "judging",
-    "make_judge": "fingerprint",
-    "parse_judge": "spec",
-    "parse_protocol": "spec",
-    "plan_judging": "judging",
+_FILES = {
+    "fingerprint": ("make_judge",),
+    "interface": ("Backend", "JudgeProtocol"),
+    "judging": ("JudgingRun", "judge_pairs", "judge_pairs_async", "plan_judging"),
+    "options": ("JudgingOptions",),
+    "spec": ("BACKENDS", "PROTOCOLS", "parse_judge", "parse_protocol"),
 }
+_HOME = {name: file for file, names in _FILES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

@@ -8,18 +8,16 @@ judge and store, so that the same command goes on with it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable
 from pathlib import Path
 
 from platformdirs import user_data_path
 
 from adjudge.errors import ArgumentError
 from adjudge.judges.calls import Work
-from adjudge.judges.interface import BatchCall, Batches, BatchProgress
+from adjudge.judges.interface import Batches, BatchProgress
 from adjudge.judges.runner import RunContext
-from adjudge.records import Reply, Subject
-from adjudge.store.interface import Call
+from adjudge.records import Subject
 
 #: Calls looked up and sent together; also the most that are held in memory.
 _CALLS_AT_ONCE = 10_000
@@ -51,7 +49,9 @@ class BatchRunner:
             async with self._batches:
                 elsewhere: list[Work] = []
                 while not self._stop.requested:
-                    work = await asyncio.to_thread(self._next, remaining)
+                    work = await asyncio.to_thread(
+                        self._context.calls.prepare, remaining, _CALLS_AT_ONCE
+                    )
                     if not work:
                         break
                     elsewhere += await self._send(work)
@@ -65,20 +65,14 @@ class BatchRunner:
             await self._context.release()
         self._context.show(force=True)
 
-    def _next(self, subjects: Iterator[Subject]) -> list[Work]:
-        work: list[Work] = []
-        while len(work) < _CALLS_AT_ONCE and (group := list(islice(subjects, 64))):
-            for subject in group:
-                work += self._context.calls.prepare(subject)
-        return work
-
     async def _send(self, work: list[Work]) -> list[Work]:
         """Send what is ours to send; returns what is under way in another process."""
         ours, elsewhere = await self._context.claim(work)
         if not self._affordable(ours):
             self._stop.request("max_cost")
         elif ours:
-            await self._batches.submit((one.key, one.question, self._meta(one)) for one in ours)
+            judge = self._context.judge
+            await self._batches.submit((one.key, one.question, one.describe(judge)) for one in ours)
         self._context.show(force=True)
         return elsewhere
 
@@ -89,7 +83,8 @@ class BatchRunner:
             on_poll=self._watch,
             stopped=lambda: self._stop.reason == "interrupted",
         ):
-            await self._keep(call, reply)
+            await self._context.keep(call.key, call.meta, reply)
+            self._context.show(force=True)
 
     def _affordable(self, work: list[Work]) -> bool:
         max_cost, price = self._context.options.max_cost, self._tally.price
@@ -98,23 +93,6 @@ class BatchRunner:
         under_way = self._batches.pending()
         self._committed += sum(one.expected_cost(price) for one in work if one.key not in under_way)
         return self._committed <= max_cost
-
-    async def _keep(self, call: BatchCall, reply: Reply) -> None:
-        clean = self._context.clean(reply)
-        await self._context.keep(Call(call_key=call.key, reply=clean, **call.meta))
-        self._tally.add(reply)
-        self._context.show(force=True)
-
-    def _meta(self, work: Work) -> dict[str, str | int | None]:
-        """All of the call but its reply, so that a later process can keep it."""
-        return {
-            "judge_fingerprint": self._context.judge.fingerprint,
-            "subject_id": work.subject.id,
-            "content_hash": work.content,
-            "order": work.question.order,
-            "repeat": work.question.repeat,
-            "slot": work.question.slot,
-        }
 
     def _watch(self, now: BatchProgress) -> None:
         self._tally.in_flight = now.calls - now.answered

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from adjudge.judges.fingerprint import question_hash
 from adjudge.judges.interface import Judge, Question
 from adjudge.judges.prices import Price
 from adjudge.judges.subjects import Spool
-from adjudge.records import Reply, Subject
-from adjudge.store.interface import Call
+from adjudge.records import Subject
 from adjudge.store.keys import call_key
 
 CHARACTERS_PER_TOKEN = 4.0
@@ -26,19 +26,16 @@ class Work:
     content: str
     key: str
 
-    def call(self, reply: Reply, *, fingerprint: str) -> Call:
-        """The call as the store keeps it, with its reply."""
-        question = self.question
-        return Call(
-            call_key=self.key,
-            judge_fingerprint=fingerprint,
-            subject_id=self.subject.id,
-            content_hash=self.content,
-            order=question.order,
-            repeat=question.repeat,
-            slot=question.slot,
-            reply=reply,
-        )
+    def describe(self, judge: Judge) -> dict[str, Any]:
+        """All that the store keeps of the call but its key and its reply; plain JSON."""
+        return {
+            "judge_fingerprint": judge.fingerprint,
+            "subject_id": self.subject.id,
+            "content_hash": self.content,
+            "order": self.question.order,
+            "repeat": self.question.repeat,
+            "slot": self.question.slot,
+        }
 
     @property
     def characters(self) -> int:
@@ -80,12 +77,15 @@ class CallList:
         #: All calls of the run, known from the first subject: it may be off by a few.
         self.total = 0
 
-    def prepare(self, subject: Subject) -> list[Work]:
-        """The calls of the next subject."""
-        work = prepare_calls(self._judge, subject)
-        self.total = self.total or self._subjects * len(work)
-        self._keys.append(b"".join(bytes.fromhex(one.key) for one in work))
-        return work
+    def prepare(self, subjects: Iterator[Subject], least: int) -> list[Work]:
+        """The calls of the next subjects, `least` or a few more; none when all are prepared."""
+        batch: list[Work] = []
+        while len(batch) < least and (subject := next(subjects, None)) is not None:
+            work = prepare_calls(self._judge, subject)
+            self.total = self.total or self._subjects * len(work)
+            self._keys.append(b"".join(bytes.fromhex(one.key) for one in work))
+            batch += work
+        return batch
 
     def with_keys(self, subjects: Iterator[Subject]) -> Iterator[tuple[Subject, list[str]]]:
         """Each subject with the keys of its calls.

@@ -28,20 +28,6 @@ _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]*@")
 _WANT_NAMES = {"Choice": "letter probabilities", "Text": "text", "Likelihood": "likelihoods"}
 
 
-def fingerprint_parts(backend: Backend, protocol: JudgeProtocol) -> dict[str, Any]:
-    """The parts of the fingerprint: the backend's own, then the protocol's under its prefix."""
-    parts = {name: _without_credentials(plain(v)) for name, v in backend.identity().items()}
-    parts["protocol"] = protocol.name
-    for name, value in protocol.settings().items():
-        parts[f"protocol.{name}"] = plain(value)
-    return parts
-
-
-def judge_fingerprint(parts: Mapping[str, Any]) -> str:
-    """SHA-256 over the canonical JSON of the parts, as 64 hex digits."""
-    return sha256_json(dict(parts))
-
-
 def differing_parts(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]:
     """The names of the parts in which two judges differ.
 
@@ -54,7 +40,10 @@ def differing_parts(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[s
 
 
 def make_judge(backend: Backend, protocol: JudgeProtocol) -> Judge:
-    """A backend asked by a protocol, if the one can answer what the other asks."""
+    """A backend asked by a protocol, if the one can answer what the other asks.
+
+    The parts of the fingerprint are the backend's own, then the protocol's under its prefix.
+    """
     lacking = protocol.wants - backend.wants
     if lacking:
         wanted = _named(lacking)
@@ -66,12 +55,11 @@ def make_judge(backend: Backend, protocol: JudgeProtocol) -> Judge:
             f"it needs {wanted}, which {backend.name} cannot give ({_named(backend.wants)} it can);"
             f" {remedy} another --protocol or --judge",
         )
-    parts = fingerprint_parts(backend, protocol)
+    parts = {name: _without_credentials(plain(v)) for name, v in backend.identity().items()}
+    parts["protocol"] = protocol.name
+    parts |= {f"protocol.{name}": plain(value) for name, value in protocol.settings().items()}
     return Judge(
-        backend=backend,
-        protocol=protocol,
-        fingerprint=judge_fingerprint(parts),
-        fingerprint_parts=parts,
+        backend=backend, protocol=protocol, fingerprint=sha256_json(parts), fingerprint_parts=parts
     )
 
 

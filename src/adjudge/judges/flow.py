@@ -27,8 +27,9 @@ class Stop:
         return self.reason is not None
 
     def request(self, reason: Reason) -> None:
-        """Make no new calls. The first reason stays."""
-        self.reason = self.reason or reason
+        """Make no new calls. The first reason stays, unless somebody interrupts the waiting."""
+        if self.reason is None or reason == "interrupted":
+            self.reason = reason
 
     def interrupt(self) -> None:
         """A signal came: the first asks to stop, the second to stop at once."""

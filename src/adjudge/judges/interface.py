@@ -182,11 +182,9 @@ class Batches(Protocol):
 
     def pending(self) -> set[str]:
         """The keys of all calls under way."""
-        ...
 
     async def submit(self, calls: Iterable[tuple[str, Question, Mapping[str, Any]]]) -> int:
         """Send calls (key, question, meta) that are not under way yet; how many were sent."""
-        ...
 
     def collect(
         self,
@@ -196,7 +194,6 @@ class Batches(Protocol):
         stopped: Callable[[], bool] = lambda: False,
     ) -> AsyncIterator[tuple[BatchCall, Reply]]:
         """Every call under way with its reply, as batches end; until `stopped` says so."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,11 +217,8 @@ class JudgeProtocol(ABC):
     tournaments: ClassVar[bool] = False
 
     name: str
-
-    @property
-    @abstractmethod
-    def wants(self) -> frozenset[type]:
-        """What it needs of a backend."""
+    #: What it needs of a backend; that of an object, where its options decide.
+    wants: frozenset[type]
 
     @abstractmethod
     def settings(self) -> Mapping[str, Any]:

@@ -129,36 +129,7 @@ def judge_pairs(
     >>> run.summary.statuses, run.judgments.height
     ({'ok': 50}, 50)
     """
-    options = JudgingOptions(
-        judge=judge,
-        protocol=protocol,
-        store=store,
-        output=output,
-        limit=limit,
-        format=format,
-        samples=samples,
-        max_tokens=max_tokens,
-        prompt=prompt,
-        criteria=criteria,
-        demonstrations=demonstrations,
-        seed=seed,
-        base_url=base_url,
-        api_key_env=api_key_env,
-        extra_body=extra_body,
-        timeout=timeout,
-        concurrency=concurrency,
-        rpm=rpm,
-        max_cost=max_cost,
-        prices=prices,
-        retry=retry,
-        batch=batch,
-        batch_folder=batch_folder,
-        poll_s=poll_s,
-        progress=progress,
-        stop=stop or Stop(),
-        handle_signals=handle_signals,
-    )
-    return run_options(pairs, options)
+    return run_options(pairs, _options(locals()))
 
 
 async def judge_pairs_async(
@@ -193,36 +164,7 @@ async def judge_pairs_async(
     handle_signals: bool = False,
 ) -> JudgingRun:
     """`judge_pairs` for programs with an event loop of their own; the arguments are the same."""
-    options = JudgingOptions(
-        judge=judge,
-        protocol=protocol,
-        store=store,
-        output=output,
-        limit=limit,
-        format=format,
-        samples=samples,
-        max_tokens=max_tokens,
-        prompt=prompt,
-        criteria=criteria,
-        demonstrations=demonstrations,
-        seed=seed,
-        base_url=base_url,
-        api_key_env=api_key_env,
-        extra_body=extra_body,
-        timeout=timeout,
-        concurrency=concurrency,
-        rpm=rpm,
-        max_cost=max_cost,
-        prices=prices,
-        retry=retry,
-        batch=batch,
-        batch_folder=batch_folder,
-        poll_s=poll_s,
-        progress=progress,
-        stop=stop or Stop(),
-        handle_signals=handle_signals,
-    )
-    return JudgingRun(*await run_judging(pairs, options))
+    return JudgingRun(*await run_judging(pairs, _options(locals())))
 
 
 def plan_judging(
@@ -253,28 +195,17 @@ def plan_judging(
     >>> plan.calls, plan.to_ask, plan.cost_estimate
     (100, 100, 0.0)
     """
-    options = JudgingOptions(
-        judge=judge,
-        protocol=protocol,
-        store=store,
-        limit=limit,
-        format=format,
-        samples=samples,
-        max_tokens=max_tokens,
-        prompt=prompt,
-        criteria=criteria,
-        demonstrations=demonstrations,
-        seed=seed,
-        base_url=base_url,
-        api_key_env=api_key_env,
-        extra_body=extra_body,
-        prices=prices,
-        retry=retry,
-        batch=batch,
-    )
-    return make_plan(pairs, options)
+    return make_plan(pairs, _options(locals()))
 
 
 def run_options(pairs: SubjectSource, options: JudgingOptions) -> JudgingRun:
     """A run by options that are made already, to its end."""
     return JudgingRun(*run_to_end(run_judging(pairs, options), options.stop))
+
+
+def _options(arguments: Mapping[str, Any]) -> JudgingOptions:
+    """The options in the arguments of a public call: all that were given but the pairs."""
+    given = {name: value for name, value in arguments.items() if name != "pairs"}
+    if given.get("stop") is None:
+        given.pop("stop", None)
+    return JudgingOptions(**given)

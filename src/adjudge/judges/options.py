@@ -10,12 +10,14 @@ from typing import Any
 from adjudge._validation import count, one_of, positive
 from adjudge.errors import ArgumentError
 from adjudge.io.writing import check_output
+from adjudge.judges.criteria import read_criteria
 from adjudge.judges.fingerprint import make_judge
 from adjudge.judges.flow import Stop
 from adjudge.judges.interface import Backend, Judge, JudgeProtocol
 from adjudge.judges.prices import Price, price_for, read_prices
 from adjudge.judges.progress import ProgressCallback
-from adjudge.judges.spec import BACKENDS, parse_judge, parse_protocol
+from adjudge.judges.prompting import read_prompt
+from adjudge.judges.spec import BACKENDS, PROTOCOLS, parse_judge, parse_protocol
 from adjudge.judges.subjects import Subjects, SubjectSource
 from adjudge.records import STATUSES, Status
 from adjudge.store import check_not_store
@@ -61,9 +63,9 @@ class JudgingOptions:
         if self.output is not None:
             check_output(self.output)
             check_not_store(self.store, self.output)
-        for name in ("limit", "concurrency"):
+        for name, least in (("limit", 1), ("concurrency", 1), ("seed", 0)):
             if getattr(self, name) is not None:
-                count(getattr(self, name), name, least=1)
+                count(getattr(self, name), name, least=least)
         for name in ("rpm", "max_cost", "poll_s"):
             if getattr(self, name) is not None:
                 positive(getattr(self, name), name)
@@ -126,16 +128,19 @@ class JudgingOptions:
 
     def _make_protocol(self) -> JudgeProtocol:
         given = self._given(_OF_PROTOCOLS)
-        if not isinstance(self.protocol, str):
+        kind = PROTOCOLS.load(self.protocol) if isinstance(self.protocol, str) else self.protocol
+        if "seed" not in getattr(kind, "options", ()):
+            given.pop("seed", None)  # it still says on which side a data set's chosen response is
+        if isinstance(self.protocol, JudgeProtocol):
             self._refuse(given, self.protocol.name)
             return self.protocol
+        if not isinstance(self.protocol, str):
+            raise ArgumentError(
+                "protocol", self.protocol, "write preference or the like, or give an object of it"
+            )
         if self.prompt is not None:
-            from adjudge.judges.prompting import read_prompt
-
             given["prompt"] = read_prompt(self.prompt)
         if self.criteria is not None:
-            from adjudge.judges.criteria import read_criteria
-
             given["criteria"] = read_criteria(self.criteria)
         if self.demonstrations is not None:
             given["demonstrations"] = list(Subjects(self.demonstrations).read())

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeGuard
 
 from adjudge.records import Status
 
@@ -36,6 +36,7 @@ _BOXED = re.compile(r"[\s$]*\\boxed\{(?:\\text\{)?\s*([AB])\s*\}?\}[\s$.]*")
 _THINKING = re.compile(
     r"\A\s*<(think|thinking|thought|reasoning)>.*?</\1>\s*", re.DOTALL | re.IGNORECASE
 )
+_UNCLOSED = re.compile(r"\s*<(?:think|thought|reasoning)", re.IGNORECASE)
 
 
 def without_thinking(text: str) -> str:
@@ -118,7 +119,7 @@ def first_json_object(text: str | None) -> dict[str, Any] | None:
     if not text or len(text) > _LONGEST_JSON:
         return None
     answer = without_thinking(text)
-    if answer.lstrip()[:6].lower() in ("<think", "<reaso", "<thoug"):
+    if _UNCLOSED.match(answer):
         return None
     start = answer.find("{")
     for _ in range(_MOST_STARTS):
@@ -244,42 +245,32 @@ def parse_claim(text: str | None) -> Claim | None:
     if not text or len(text) > _LONGEST:
         return None
     answer = without_thinking(text)
-    if answer.lstrip().startswith("<think"):
+    if _UNCLOSED.match(answer):
         return None
     terse = _TERSE.fullmatch(answer.strip()) if len(answer) < 200 else None
     if terse:
-        return _claim(terse[1], terse[2])
+        return _claim(parse_letter(terse[1]), float(terse[2]))
     lines = [line for line in answer.splitlines() if len(line) <= 1000]
     verdicts = [match[1] for line in lines if (match := _VERDICT_LINE.fullmatch(line))]
     claims = [match[1] for line in lines if (match := _CONFIDENCE_LINE.fullmatch(line))]
     if len(verdicts) == 1 and len(claims) == 1:
         number = _CONFIDENCE.fullmatch(claims[0])
-        return _claim(parse_letter(verdicts[0]), number[1]) if number else None
+        return _claim(parse_letter(verdicts[0]), float(number[1])) if number else None
     if verdicts or claims:
         return None
     return _claim_from_json(answer)
 
 
-def _claim(letter: str | None, number: str) -> Claim | None:
-    value = float(number)
-    if letter not in ("A", "B") or not 0 <= value <= 1:
-        return None
-    return Claim("A" if letter == "A" else "B", value)
+def _claim(letter: Literal["A", "B"] | None, confidence: float) -> Claim | None:
+    return Claim(letter, float(confidence)) if letter and 0 <= confidence <= 1 else None
 
 
 def _claim_from_json(answer: str) -> Claim | None:
-    lowered = _lowered(first_json_object(answer) or {})
-    if lowered is None:
-        return None
+    lowered = _lowered(first_json_object(answer) or {}) or {}
     letter, confidence = lowered.get("verdict"), lowered.get("confidence")
-    if not isinstance(letter, str):
+    if not isinstance(letter, str) or not _is_number(confidence):
         return None
-    if isinstance(confidence, bool) or not isinstance(confidence, int | float):
-        return None
-    if not 0 <= confidence <= 1:
-        return None
-    read = parse_letter(letter)
-    return None if read is None else Claim(read, float(confidence))
+    return _claim(parse_letter(letter), confidence)
 
 
 # --- two sides scored on every criterion, as one JSON object -------------------------------------
@@ -332,12 +323,17 @@ def _side(
         value = named.get(criterion.lower())
         if value is None:
             return f"{side}, {criterion}: missing"
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if not _is_number(value):
             return f"{side}, {criterion}: {str(value)[:20]!r} is not a number"
         if not low <= value <= high:
             return f"{side}, {criterion}: {str(value)[:20]} is not between {low:g} and {high:g}"
         scores[criterion] = float(value)
     return scores
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    """Whether it is a JSON number: true is none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _lowered(value: dict[str, Any]) -> dict[str, Any] | None:

@@ -12,6 +12,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,6 +65,8 @@ KNOWN: Mapping[str, tuple[float, float, str]] = {
 
 #: A list price holds at the maker's own door only; a gateway has prices of its own.
 _OWN_DOORS = frozenset({"https://api.openai.com", "https://api.anthropic.com"})
+#: How makers date a version of a model: "-2025-04-14", "-20250414".
+_DATE = re.compile(r"(?<=.)-(\d{4}-\d+-\d+|\d{8})$")
 #: Prices per token may rise with the length of a prompt; a judge's prompts are short ones.
 _USUAL_TOKENS = 1000
 
@@ -121,7 +124,7 @@ def listed_price(model: str, base_url: str | None = None) -> Price | None:
     """
     if base_url is not None and base_url.removesuffix("/v1") not in _OWN_DOORS:
         return None
-    name = model if model in KNOWN else _undated(model)
+    name = model if model in KNOWN else _DATE.sub("", model)
     if name not in KNOWN:
         return None
     prompt, completion, month = KNOWN[name]
@@ -185,12 +188,3 @@ def _price(path: str | Path, row: int, model: str, entry: Any) -> Price:
             )
         values.append(value)
     return Price(values[0], values[1], str(path))
-
-
-def _undated(model: str) -> str:
-    parts = model.split("-")
-    if len(parts) > 3 and all(part.isdigit() for part in parts[-3:]) and len(parts[-3]) == 4:
-        return "-".join(parts[:-3])
-    if len(parts) > 1 and parts[-1].isdigit() and len(parts[-1]) == 8:
-        return "-".join(parts[:-1])
-    return model

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import islice
+from operator import methodcaller
 
 import polars as pl
 
@@ -97,7 +98,7 @@ async def make_rows(
     remaining = calls.with_keys(iter(subjects))
     while batch := await asyncio.to_thread(lambda: list(islice(remaining, _BATCH))):
         keys = [key for _, own in batch for key in own]
-        kept = await store.do(lambda opened, keys=keys: opened.lookup(keys))  # type: ignore[misc]  # mypy cannot infer a lambda with a default
+        kept: dict[str, Call] = await store.do(methodcaller("lookup", keys))
         rows: list[Row] = []
         incomplete = 0
         for subject, own in batch:
@@ -157,11 +158,5 @@ def _row(judge: Judge, subject: Subject, record: Judgment | Score) -> Row:
 
 def _input_columns(subject: Subject) -> dict[str, object]:
     """The columns of a subject that its judgments carry on: all but the texts and the id."""
-    known: dict[str, object] = {}
-    if isinstance(subject, Pair):
-        known = {
-            "prompt_id": subject.prompt_id,
-            "model_a": subject.model_a,
-            "model_b": subject.model_b,
-        }
+    known = {name: getattr(subject, name, None) for name in ("prompt_id", "model_a", "model_b")}
     return {name: value for name, value in known.items() if value is not None} | dict(subject.extra)

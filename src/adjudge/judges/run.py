@@ -6,6 +6,7 @@ import asyncio
 import signal
 import threading
 from collections.abc import Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from typing import Any, TypeVar
 
@@ -220,22 +221,10 @@ def run_to_end(work: Coroutine[Any, Any, T], stop: Stop) -> T:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work)
-    outcome: list[T] = []
-    failure: list[BaseException] = []
-
-    def target() -> None:
+    with ThreadPoolExecutor(1, thread_name_prefix="adjudge-judge") as thread:
+        outcome = thread.submit(asyncio.run, work)
         try:
-            outcome.append(asyncio.run(work))
-        except BaseException as error:
-            failure.append(error)
-
-    thread = threading.Thread(target=target, name="adjudge-judge")
-    thread.start()
-    try:
-        thread.join()
-    except KeyboardInterrupt:
-        stop.request("interrupted")
-        thread.join()
-    if failure:
-        raise failure[0]
-    return outcome[0]
+            return outcome.result()
+        except KeyboardInterrupt:
+            stop.request("interrupted")
+            return outcome.result()

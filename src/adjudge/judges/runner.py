@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
+from typing import Any
 
 from adjudge.judges.calls import CallList, Work
 from adjudge.judges.flow import NotSentError, Pace
@@ -49,9 +49,8 @@ class RunContext:
 
         The same question twice is asked once and waited for once.
         """
-        claim = await self.store.claim(
-            [one.key for one in work], retry=self.options.statuses_to_ask_again, since=self.since
-        )
+        keys, retry = [one.key for one in work], self.options.statuses_to_ask_again
+        claim = await self.store.do(lambda store: store.claim(keys, retry=retry, since=self.since))
         free = set(claim.ours)
         self._claimed |= free
         ours: list[Work] = []
@@ -67,14 +66,15 @@ class RunContext:
         self.show()
         return ours, busy
 
-    def clean(self, reply: Reply) -> Reply:
-        """The reply without any secret of the environment: nothing else is kept."""
-        return self._secrets.clean(reply)
+    async def keep(self, key: str, description: Mapping[str, Any], reply: Reply) -> None:
+        """Keep and count a call, its reply without any secret of the environment.
 
-    async def keep(self, call: Call) -> None:
-        """Keep a call; done once it is committed."""
-        await self.store.save(call)
-        self._claimed.discard(call.call_key)
+        Done once it is committed.
+        """
+        clean = self._secrets.clean(reply)
+        await self.store.save(Call(call_key=key, reply=clean, **description))
+        self._claimed.discard(key)
+        self.tally.add(reply)
 
     async def release(self) -> None:
         """Give back what was claimed and never asked: a store that stays open would keep it."""
@@ -131,10 +131,11 @@ class Runner:
             raise self._failure
 
     async def _feed(self, subjects: Iterator[Subject]) -> None:
+        calls = self._context.calls
         waiting: list[Work] = []
         try:
             while not self._stop.requested:
-                batch = await asyncio.to_thread(self._next_batch, subjects)
+                batch = await asyncio.to_thread(calls.prepare, subjects, self._batch)
                 if not batch:
                     break
                 waiting += await self._offer(batch)
@@ -147,13 +148,6 @@ class Runner:
         finally:
             for _ in range(self._concurrency):
                 await self._queue.put(None)
-
-    def _next_batch(self, subjects: Iterator[Subject]) -> list[Work]:
-        batch: list[Work] = []
-        while len(batch) < self._batch and (group := list(islice(subjects, 8))):
-            for subject in group:
-                batch += self._context.calls.prepare(subject)
-        return batch
 
     async def _wait_for_others(self, waiting: list[Work]) -> list[Work]:
         await asyncio.sleep(_POLL_S)
@@ -187,15 +181,13 @@ class Runner:
             self._tally.in_flight += 1
             try:
                 reply = await self._backend.ask_about(work.subject, work.question)
-                fingerprint = context.judge.fingerprint
-                await context.keep(work.call(context.clean(reply), fingerprint=fingerprint))
+                await context.keep(work.key, work.describe(context.judge), reply)
             finally:
                 self._tally.in_flight -= 1
         except NotSentError:
             return
         finally:
             self._reserved -= reserved
-        self._tally.add(reply)
         context.show()
 
     def _reserve(self, work: Work) -> float | None:

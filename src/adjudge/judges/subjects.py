@@ -208,30 +208,16 @@ def tournament_pairs(items: Iterable[Item]) -> Iterator[Pair]:
     documents: dict[str, list[Item]] = {}
     for row, item in enumerate(items, start=1):
         if item.doc_id is None or item.model is None:
-            raise DataError(
-                "items",
-                "a tournament needs to know document and model",
-                row=row,
-                column="doc_id" if item.doc_id is None else "model",
-                remedy="name both in every row",
-            )
+            column = "doc_id" if item.doc_id is None else "model"
+            problem = "a tournament needs to know document and model"
+            raise _bad_item(row, column, problem, "name both in every row")
         entered = documents.setdefault(item.doc_id, [])
         if any(other.model == item.model for other in entered):
-            raise DataError(
-                "items",
-                f"{item.model!r} answers {item.doc_id!r} twice",
-                row=row,
-                column="model",
-                remedy="keep one response per document and model",
-            )
+            problem = f"{item.model!r} answers {item.doc_id!r} twice"
+            raise _bad_item(row, "model", problem, "keep one response per document and model")
         if entered and entered[0].prompt != item.prompt:
-            raise DataError(
-                "items",
-                f"the prompt of {item.doc_id!r} differs from its first row",
-                row=row,
-                column="prompt",
-                remedy="give one prompt per document",
-            )
+            problem = f"the prompt of {item.doc_id!r} differs from its first row"
+            raise _bad_item(row, "prompt", problem, "give one prompt per document")
         entered.append(item)
     for doc_id, entered in documents.items():
         for one, other in combinations(entered, 2):
@@ -245,3 +231,7 @@ def tournament_pairs(items: Iterable[Item]) -> Iterator[Pair]:
                 prompt_id=doc_id,
                 extra={"doc_id": doc_id},
             )
+
+
+def _bad_item(row: int, column: str, problem: str, remedy: str) -> DataError:
+    return DataError("items", problem, row=row, column=column, remedy=remedy)

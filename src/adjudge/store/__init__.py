@@ -84,7 +84,7 @@ def check_not_store(place: StorePlace, output: str | Path) -> None:
     """Refuse to write rows over the store."""
     if not isinstance(place, (str, Path)):
         return
-    file = str(place).removeprefix("sqlite:///")
+    file = Path(str(place).removeprefix("sqlite:///")).expanduser()
     if os.path.realpath(file) == os.path.realpath(output):
         raise ArgumentError("output", str(output), "give another file: this one is the store")
 

@@ -79,21 +79,17 @@ class Store(Protocol):
 
     def transaction(self) -> AbstractContextManager[None]:
         """Everything inside is kept together or not at all; other processes wait meanwhile."""
-        ...
 
     def remember_judge(
         self, fingerprint: str, *, judge: str, protocol: str, parts: Mapping[str, Any]
     ) -> None:
         """Keep the parts behind a fingerprint, so that a mismatch can be named part by part."""
-        ...
 
     def judge_parts(self, fingerprint: str) -> dict[str, Any] | None:
         """The parts behind a fingerprint, or None if this store has never seen it."""
-        ...
 
     def latest_call_id(self) -> int:
         """The highest call id so far: where this run's history begins."""
-        ...
 
     def claim(self, keys: Sequence[str], *, retry: Collection[Status], since: int) -> Claim:
         """Take the calls that nobody has answered and nobody alive is making.
@@ -101,39 +97,30 @@ class Store(Protocol):
         A call whose latest row has a status in `retry` counts as unanswered unless that row is
         newer than call id `since`: one run never asks the same question twice.
         """
-        ...
 
     def save(self, calls: Iterable[Call]) -> None:
         """Keep calls and give their claims back."""
-        ...
 
     def release(self, keys: Collection[str]) -> None:
         """Give claims back without an answer."""
-        ...
 
     def lookup(self, keys: Sequence[str]) -> dict[str, Call]:
         """The latest row of each call that has one, without its raw reply."""
-        ...
 
     def history(self, key: str) -> list[Call]:
         """Every row of one call, oldest first, raw replies included."""
-        ...
 
     def add_label_event(self, event: LabelEvent) -> None:
         """Keep one click: safe from a power cut once this returns. A known nonce adds nothing."""
-        ...
 
     def label_events(self, rater: str | None = None) -> list[LabelEvent]:
         """Every click, oldest first; of one rater or of all."""
-        ...
 
     def heartbeat(self) -> None:
         """Say that this owner lives."""
-        ...
 
     def close(self) -> None:
         """Give all claims back and close."""
-        ...
 
 
 #: A file, a URL such as sqlite:///FILE, an open store, or None for one that is forgotten.

@@ -96,20 +96,6 @@ class LabelBook:
         """What raters now say, oldest first; of one rater or of all."""
         return current_answers(self._store.label_events(rater))
 
-    def labels(self) -> list[Label]:
-        """Every label that counts, skips left out: the rows of a labels file."""
-        return [
-            Label(
-                id=answer.id,
-                label=answer.label,
-                rater=answer.rater,
-                sampled_by=answer.sampled_by,
-                shown_order=answer.shown_order,
-            )
-            for answer in self.answers()
-            if answer.label is not None
-        ]
-
     def import_labels(self, labels: Iterable[Label]) -> tuple[int, int]:
         """Add labels from elsewhere; (added, already there). Importing twice changes nothing."""
         there = {(answer.rater, answer.id): answer.label for answer in self.answers()}

@@ -12,9 +12,9 @@ import json
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
-from adjudge.records import Order, Reply, Status
+from adjudge.records import Reply, Status
 from adjudge.store.interface import SILENCE_S, Call, Claim, LabelEvent
 from adjudge.store.keys import canonical_json
 from adjudge.store.owners import Owner, state_of
@@ -28,6 +28,14 @@ _WRITTEN = (
     "completion_tokens, latency_s, error, created_at, raw"
 )
 _READ = "call_id, " + _WRITTEN.removesuffix(", raw")
+#: The fields of a call and of its reply, in the order of these columns.
+_CALL_FIELDS = (
+    *("call_key", "judge_fingerprint", "subject_id", "content_hash", "order", "repeat", "slot"),
+)
+_REPLY_FIELDS = (
+    *("status", "text", "logprobs", "censored", "counts", "mean_logprob", "scored_tokens"),
+    *("prompt_tokens", "completion_tokens", "latency_s", "error"),
+)
 _ROW = "(" + ", ".join("?" * (_WRITTEN.count(",") + 1)) + ")"
 _EVENT = "nonce, rater, subject_id, action, label, shown_order, sampled_by, undoes, created_at"
 #: Rows per statement. Few sizes, so that prepared statements are used again; many rows in one
@@ -36,7 +44,10 @@ _CHUNKS = (128, 32, 8, 1)
 
 
 class SQLiteStore(SQLiteFile):
-    """One owner's connection to a store file (":memory:" for one that is not kept)."""
+    """One owner's connection to a store file (":memory:" for one that is not kept).
+
+    What each call promises is written at `Store`.
+    """
 
     def __init__(self, place: str | Path, *, readonly: bool = False) -> None:
         super().__init__(place, readonly=readonly)
@@ -51,7 +62,6 @@ class SQLiteStore(SQLiteFile):
     def remember_judge(
         self, fingerprint: str, *, judge: str, protocol: str, parts: Mapping[str, Any]
     ) -> None:
-        """Keep the parts behind a fingerprint."""
         with self.transaction():
             self._db.execute(
                 "INSERT INTO judges (judge_fingerprint, judge, protocol, parts, first_seen)"
@@ -60,7 +70,6 @@ class SQLiteStore(SQLiteFile):
             )
 
     def judge_parts(self, fingerprint: str) -> dict[str, Any] | None:
-        """The parts behind a fingerprint, or None."""
         rows = self._all("SELECT parts FROM judges WHERE judge_fingerprint = ?", (fingerprint,))
         return dict(json.loads(rows[0][0])) if rows else None
 
@@ -86,7 +95,6 @@ class SQLiteStore(SQLiteFile):
         return Claim(done=done, ours=frozenset(ours), busy=frozenset(open_keys).difference(ours))
 
     def save(self, calls: Iterable[Call]) -> None:
-        """Keep calls and give their claims back."""
         kept = list(calls)
         at = now()
         with self.transaction():
@@ -98,7 +106,6 @@ class SQLiteStore(SQLiteFile):
             self.release([call.call_key for call in kept])
 
     def release(self, keys: Collection[str]) -> None:
-        """Give this owner's claims on these calls back."""
         with self.transaction():
             for chunk in _chunks(list(keys)):
                 self._db.execute(
@@ -107,7 +114,6 @@ class SQLiteStore(SQLiteFile):
                 )
 
     def lookup(self, keys: Sequence[str]) -> dict[str, Call]:
-        """The latest row of each call, without its raw reply."""
         latest: dict[str, Call] = {}
         for chunk in _chunks(list(keys)):
             for row in self._all(
@@ -119,7 +125,6 @@ class SQLiteStore(SQLiteFile):
         return latest
 
     def history(self, key: str) -> list[Call]:
-        """Every row of one call, oldest first."""
         rows = self._all(
             f"SELECT {_READ}, raw FROM calls WHERE call_key = ? ORDER BY call_id", (key,)
         )
@@ -127,10 +132,7 @@ class SQLiteStore(SQLiteFile):
 
     def add_label_event(self, event: LabelEvent) -> None:
         """Keep one click; a label that was confirmed on the screen survives a power cut."""
-        values = (
-            event.nonce, event.rater, event.subject_id, event.action, event.label,
-            event.shown_order, event.sampled_by, event.undoes, time.time(),
-        )  # fmt: skip
+        values = [getattr(event, name) for name in _EVENT.split(", ")[:-1]] + [time.time()]
         with self.synchronously(), self.transaction():
             self._db.execute(
                 f"INSERT INTO label_events ({_EVENT}) VALUES {_marks(values)}"
@@ -139,7 +141,6 @@ class SQLiteStore(SQLiteFile):
             )
 
     def label_events(self, rater: str | None = None) -> list[LabelEvent]:
-        """Every click, oldest first."""
         rows = self._all(
             f"SELECT event, {_EVENT} FROM label_events WHERE ?1 IS NULL OR rater = ?1"
             " ORDER BY event",
@@ -195,13 +196,14 @@ class SQLiteStore(SQLiteFile):
         return held
 
     def _gone(self, owners: Collection[str]) -> set[str]:
-        """Those of the owners that are dead or silent; their claims are removed."""
+        """Those of the owners that are dead, or unknown and silent; their claims are removed."""
         gone = set(owners)
         for name, host, pid, started, heartbeat in (
             self._all("SELECT owner, host, pid, started, heartbeat FROM owners") if owners else ()
         ):
             state = state_of(Owner(name, host, pid, started))
-            if state != "dead" and time.time() - heartbeat <= SILENCE_S:
+            heard = time.time() - heartbeat <= SILENCE_S
+            if state == "alive" or (state == "unknown" and heard):
                 gone.discard(name)
         for name in gone:
             self._forget(name)
@@ -231,55 +233,28 @@ def _text(value: str | None) -> str | None:
     return value.encode("utf-8", "replace").decode("utf-8")
 
 
-def _row_of(call: Call, now: str) -> tuple[Any, ...]:
-    reply = call.reply
-    return (
-        call.call_key,
-        call.judge_fingerprint,
-        _text(call.subject_id),
-        call.content_hash,
-        call.order,
-        call.repeat,
-        _text(call.slot),
-        reply.status,
-        _text(reply.text),
-        None if reply.logprobs is None else json.dumps(dict(reply.logprobs)),
-        json.dumps(sorted(reply.censored)) if reply.censored else None,
-        None if reply.counts is None else json.dumps(dict(reply.counts)),
-        reply.mean_logprob,
-        reply.scored_tokens,
-        reply.prompt_tokens,
-        reply.completion_tokens,
-        reply.latency_s,
-        _text(reply.error),
-        call.created_at or now,
-        _text(reply.raw),
-    )
+def _stored(value: Any) -> str | float | None:
+    """A field as a column holds it: what is neither text nor number as JSON."""
+    if value is None or isinstance(value, int | float):
+        return value
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, frozenset):
+        return json.dumps(sorted(value)) if value else None
+    return json.dumps(dict(value))
+
+
+def _row_of(call: Call, now: str) -> list[Any]:
+    values = [getattr(call, name) for name in _CALL_FIELDS]
+    values += [getattr(call.reply, name) for name in _REPLY_FIELDS]
+    return [*map(_stored, values), call.created_at or now, _text(call.reply.raw)]
 
 
 def _call_of(row: Sequence[Any], raw: str | None) -> Call:
-    return Call(
-        call_id=row[0],
-        call_key=row[1],
-        judge_fingerprint=row[2],
-        subject_id=row[3],
-        content_hash=row[4],
-        order=cast("Order | None", row[5]),
-        repeat=row[6],
-        slot=row[7],
-        reply=Reply(
-            status=cast("Status", row[8]),
-            text=row[9],
-            logprobs=None if row[10] is None else json.loads(row[10]),
-            censored=frozenset(json.loads(row[11])) if row[11] else frozenset(),
-            counts=None if row[12] is None else json.loads(row[12]),
-            mean_logprob=row[13],
-            scored_tokens=row[14],
-            prompt_tokens=row[15],
-            completion_tokens=row[16],
-            latency_s=row[17],
-            error=row[18],
-            raw=raw,
-        ),
-        created_at=row[19],
-    )
+    """The call in a row of `_READ`."""
+    call = dict(zip(_CALL_FIELDS, row[1:8], strict=True))
+    reply = dict(zip(_REPLY_FIELDS, row[8:19], strict=True))
+    for name in ("logprobs", "counts"):
+        reply[name] = None if reply[name] is None else json.loads(reply[name])
+    reply["censored"] = frozenset(json.loads(reply["censored"]) if reply["censored"] else ())
+    return Call(call_id=row[0], created_at=row[19], reply=Reply(**reply, raw=raw), **call)

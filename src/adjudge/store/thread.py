@@ -11,14 +11,13 @@ import asyncio
 import queue
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from typing import Any, TypeVar
 
 from adjudge.errors import StoreError
-from adjudge.records import Status
 from adjudge.store import use_store
-from adjudge.store.interface import HEARTBEAT_S, Call, Claim, Store, StorePlace
+from adjudge.store.interface import HEARTBEAT_S, Call, Store, StorePlace
 
 T = TypeVar("T")
 #: A call to keep, or work to do with the store; and who waits for it.
@@ -50,12 +49,6 @@ class StoreThread:
     def save(self, call: Call) -> asyncio.Future[None]:
         """Keep one call; done once it is committed."""
         return self._put(call)
-
-    def claim(
-        self, keys: Sequence[str], *, retry: Collection[Status], since: int
-    ) -> asyncio.Future[Claim]:
-        """Claim calls; see Store.claim."""
-        return self._put(lambda store: store.claim(keys, retry=retry, since=since))
 
     def do(self, work: Callable[[Store], T]) -> asyncio.Future[T]:
         """Run `work(store)` in the store's thread, inside the next transaction."""
@@ -97,7 +90,10 @@ class StoreThread:
                     self._tell(_commit(store, jobs))
                 if time.monotonic() - beat > HEARTBEAT_S and not last:
                     beat = time.monotonic()
-                    _beat(store)
+                    # A missed beat is no harm: silence is forgiven for a minute, and a store that
+                    # is really broken fails the next save, where somebody is listening.
+                    with suppress(StoreError):
+                        store.heartbeat()
 
     def _waiting(self) -> tuple[list[Job], bool]:
         """All that waits, or nothing after a while; and whether that was the last."""
@@ -143,12 +139,3 @@ def _resolve(outcomes: list[Outcome]) -> None:
             future.set_exception(error)
         else:
             future.set_result(value)
-
-
-def _beat(store: Store) -> None:
-    try:
-        store.heartbeat()
-    except StoreError:
-        # A missed beat is no harm: silence is forgiven for a minute, and a store that is really
-        # broken fails the next save, where somebody is listening.
-        return

@@ -91,16 +91,18 @@ def test_every_call_ends_in_a_status(judge_server: Any, tmp_path: Path) -> None:
             {"contains": "pair 3?", "steps": ["dropped"]},
             {"contains": "pair 4?", "steps": ["500"]},
             {"contains": "pair 5?", "steps": ["one_letter"]},
+            {"contains": "pair 6?", "steps": ["400_prompt"]},
         ]
     )
-    replies = collect(judge_server, tmp_path, calls(7))
-    assert [replies[f"keypair{i}"].status for i in range(7)] == [
+    replies = collect(judge_server, tmp_path, calls(8))
+    assert [replies[f"keypair{i}"].status for i in range(8)] == [
         "no_logprobs",
         "refused",
         "error",
         "error",
         "error",
         "censored",
+        "refused",
         "ok",
     ]
     assert replies["keypair2"].error == "expired"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -103,9 +104,11 @@ def test_concurrency_is_refused_where_the_object_has_its_own() -> None:
     ("options", "message"),
     [
         ({"judge": object()}, "give a Backend object"),
+        ({"protocol": Preference}, "protocol = .*give an object of it"),
         ({"protocol": Preference(), "samples": 3}, "set it on the preference object itself"),
         ({"output": "rows.xlsx"}, "end it in .jsonl"),
         ({"limit": 0}, "limit = 0"),
+        ({"seed": -1}, "seed = -1"),
         ({"concurrency": 0}, "concurrency = 0"),
         ({"rpm": 0.0}, "rpm = 0"),
         ({"max_cost": -1.0}, "max_cost = -1"),
@@ -115,6 +118,10 @@ def test_concurrency_is_refused_where_the_object_has_its_own() -> None:
         ({"batch": True}, "this judge has no batches"),
         ({"batch_folder": "here"}, "add batch"),
         ({"store": "s.jsonl", "output": "./s.jsonl"}, "this one is the store"),
+        (
+            {"store": "~/s.jsonl", "output": Path("~/s.jsonl").expanduser()},
+            "this one is the store",
+        ),
         ({"format": "llmbar"}, "it is for files"),
     ],
 )
@@ -124,6 +131,22 @@ def test_what_cannot_be_is_refused_before_anything_is_asked(
     with pytest.raises(ArgumentError, match=message):
         judge_pairs(PAIRS, **{"judge": Constant(), **options})
     assert list(Path().iterdir()) == []
+
+
+def test_the_seed_of_a_data_set_goes_with_a_protocol_that_draws_nothing() -> None:
+    rows = [
+        {"id": n, "prompt": "p", "chosen": f"good {n}", "rejected": f"bad {n}", "subset": "s"}
+        | {"chosen_model": "x", "rejected_model": "y"}
+        for n in range(40)
+    ]
+    Path("reward.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def sides(protocol: Any, seed: int | None) -> list[str]:
+        judge = {"judge": "simulated:", "protocol": protocol, "store": None}
+        return judge_pairs("reward.jsonl", seed=seed, **judge).judgments["chosen_at"].to_list()
+
+    assert sides("preference", None) == sides(Preference(), 0)
+    assert sides("preference", 1) == sides("verbalized", 1) != sides("preference", 0)
 
 
 class MyLikert(Likert):

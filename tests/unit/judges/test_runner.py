@@ -278,6 +278,20 @@ def test_max_cost_without_a_price_is_refused() -> None:
         judge_pairs(PAIRS, judge=Scripted(), store=None, max_cost=1)
 
 
+def test_a_run_at_its_max_cost_can_still_be_interrupted() -> None:
+    """A batch that was paid for is waited for, a day perhaps: only an interrupt ends that."""
+    stop = Stop()
+    stop.request("max_cost")
+    stop.request("failed")
+    assert stop.reason == "max_cost"
+    aborted: list[bool] = []
+    stop.on_abort(lambda: aborted.append(True))
+    stop.interrupt()
+    assert (stop.reason, aborted) == ("interrupted", [])
+    stop.interrupt()
+    assert aborted == [True]
+
+
 def test_a_polite_stop_finishes_what_is_in_flight_and_writes_no_rows() -> None:
     stop = Stop()
 

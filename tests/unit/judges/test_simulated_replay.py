@@ -156,6 +156,9 @@ def test_a_written_text_is_replayed() -> None:
         ({"id": "", "p": 0.5}, "column id: is missing"),
         ({"id": "1", "p": 0.5, "status": "fine"}, "status 'fine' is not known"),
         ({"id": "1", "p": 0.5, "repeat": "x"}, "repeat"),
+        ({"id": "1", "mean_logprob": "low"}, "mean_logprob: 'low' is not a number"),
+        ({"id": "1", "logprobs": [-0.1, -2.0]}, "logprobs: is not an object of numbers"),
+        ({"id": "1", "logprobs": {"A": "high"}}, "logprobs: is not an object of numbers"),
     ],
 )
 def test_a_bad_file_of_replies_is_told_by_row(row: dict[str, object], told: str) -> None:

@@ -21,12 +21,13 @@ from adjudge.judges import (
     parse_protocol,
     spec,
 )
-from adjudge.judges.fingerprint import differing_parts, judge_fingerprint, question_hash
+from adjudge.judges.fingerprint import differing_parts, question_hash
 from adjudge.judges.interface import Choice, Data, Likelihood, Message, Question, Text
 from adjudge.judges.redact import EnvironmentSecrets
 from adjudge.judges.spec import BACKENDS, PROTOCOLS
 from adjudge.plugins import Builtin, Registry
 from adjudge.records import Pair, Reply
+from adjudge.store.keys import sha256_json
 
 
 @pytest.mark.parametrize(
@@ -105,7 +106,7 @@ def test_the_fingerprint_follows_every_part_and_parts_say_what_differs() -> None
     one = make_judge(parse_judge("simulated:seed=1"), parse_protocol("preference"))
     same = make_judge(parse_judge("simulated:seed=1"), parse_protocol("preference"))
     other = make_judge(parse_judge("simulated:seed=2"), parse_protocol("preference", samples=3))
-    assert one.fingerprint == same.fingerprint == judge_fingerprint(one.fingerprint_parts)
+    assert one.fingerprint == same.fingerprint == sha256_json(one.fingerprint_parts)
     assert one.fingerprint != other.fingerprint
     differs = differing_parts(one.fingerprint_parts, other.fingerprint_parts)
     assert {"seed", "protocol.samples"} <= set(differs)

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from calls import make_call
 
 from adjudge import store as store_room
 from adjudge.errors import ArgumentError, StoreError, StoreMissingError, StoreVersionError
 from adjudge.plugins import Builtin, Registry
-from adjudge.records import Label, Reply
+from adjudge.records import Label
 from adjudge.store import (
-    Call,
     LabelEvent,
     SQLiteStore,
     open_store,
@@ -24,19 +24,6 @@ from adjudge.store import (
 )
 from adjudge.store.labels import LabelBook
 from adjudge.store.migrations import LEDGER, MIGRATIONS
-
-
-def call(key: str) -> Call:
-    return Call(
-        call_key=key,
-        judge_fingerprint="f",
-        subject_id="s",
-        content_hash="c",
-        order=None,
-        repeat=0,
-        slot="",
-        reply=Reply(status="ok"),
-    )
 
 
 def remember(store: Any, fingerprint: str = "f") -> None:
@@ -84,14 +71,14 @@ def test_a_store_of_another_kind_is_found_by_its_scheme(monkeypatch: pytest.Monk
         LabelBook(store).import_labels([Label(id="p1", label="A", rater="ann")])
     assert Path("here.db").exists()
     with use_store("elsewhere://here") as store:
-        assert [label.id for label in LabelBook(store).labels()] == ["p1"]
+        assert [answer.id for answer in LabelBook(store).answers()] == ["p1"]
 
 
 def test_reading_makes_nothing_writes_nothing_and_leaves_nothing(tmp_path: Path) -> None:
     place = tmp_path / "s.db"
     with use_store(place) as store:
         remember(store)
-        store.save([call("k")])
+        store.save([make_call("k")])
     before = folder(tmp_path)
     with use_store(place, readonly=True) as store:
         assert store.judge_parts("f") == {"model": "m"}
@@ -106,7 +93,7 @@ def test_a_store_opened_to_be_read_refuses_to_write(tmp_path: Path) -> None:
     open_store(tmp_path / "s.db").close()
     with use_store(tmp_path / "s.db", readonly=True) as store:
         with pytest.raises(StoreError, match="opened to be read"):
-            store.save([call("k")])
+            store.save([make_call("k")])
         with pytest.raises(StoreError, match="opened to be read"):
             remember(store)
 
@@ -181,7 +168,7 @@ def test_threads_share_one_store(tmp_path: Path) -> None:
         def work(name: str) -> None:
             for n in range(50):
                 with store.transaction():
-                    store.save([call(f"{name}-{n}")])
+                    store.save([make_call(f"{name}-{n}")])
                     assert len(store.lookup([f"{name}-{n}"])) == 1
                 store.add_label_event(
                     LabelEvent(nonce=f"{name}-{n}", rater=name, subject_id="p", action="skip")

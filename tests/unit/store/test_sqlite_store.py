@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from calls import make_call
 
 from adjudge.errors import StoreError, StoreVersionError
-from adjudge.records import STATUSES, Reply, Status
-from adjudge.store import Call, SQLiteStore, open_store
+from adjudge.records import STATUSES, Reply
+from adjudge.store import SQLiteStore, open_store
 from adjudge.store.migrations import LEDGER, MIGRATIONS, pending
 from adjudge.store.owners import Owner, state_of, this_host
 
@@ -36,19 +37,6 @@ def store(place: Path) -> Iterator[SQLiteStore]:
     opened.close()
 
 
-def call(key: str, status: Status = "ok", *, subject_id: str = "s", **reply: Any) -> Call:
-    return Call(
-        call_key=key,
-        judge_fingerprint="f",
-        subject_id=subject_id,
-        content_hash="c",
-        order="ab",
-        repeat=0,
-        slot="",
-        reply=Reply(status=status, **reply),
-    )
-
-
 def test_a_call_comes_back_as_it_was_kept(store: SQLiteStore) -> None:
     reply = Reply(
         status="censored",
@@ -64,7 +52,7 @@ def test_a_call_comes_back_as_it_was_kept(store: SQLiteStore) -> None:
         error="half",
         raw='{"choices": []}',
     )
-    kept = replace(call("k"), order="ba", repeat=3, slot="persona 2", reply=reply)
+    kept = replace(make_call("k"), order="ba", repeat=3, slot="persona 2", reply=reply)
     store.save([kept])
     (back,) = store.history("k")
     assert back.created_at is not None
@@ -77,32 +65,32 @@ def test_batches_of_any_size(store: SQLiteStore, count: int) -> None:
     keys = [f"k{n}" for n in range(count)]
     claimed = store.claim(keys, retry=RETRY, since=0)
     assert claimed.ours == set(keys)
-    store.save(call(key) for key in keys)
+    store.save(make_call(key) for key in keys)
     assert set(store.lookup(keys)) == set(keys)
     assert set(store.claim(keys, retry=RETRY, since=0).done) == set(keys)
 
 
 def test_the_latest_row_speaks_and_history_stays(store: SQLiteStore) -> None:
-    store.save([call("k", "error", error="timed out")])
-    store.save([call("k", "ok", text="A")])
+    store.save([make_call("k", "error", error="timed out")])
+    store.save([make_call("k", "ok", text="A")])
     assert store.lookup(["k"])["k"].reply.status == "ok"
     assert [row.reply.status for row in store.history("k")] == ["error", "ok"]
 
 
 @pytest.mark.parametrize("status", STATUSES)
 def test_only_errors_are_asked_again(store: SQLiteStore, status: str) -> None:
-    store.save([call("k", status)])
+    store.save([make_call("k", status)])
     claimed = store.claim(["k"], retry=RETRY, since=store.latest_call_id())
     assert bool(claimed.ours) == (status == "error")
     assert bool(claimed.done) == (status != "error")
 
 
 def test_other_statuses_are_asked_again_on_demand_but_once_a_run(store: SQLiteStore) -> None:
-    store.save([call("k", "unparsed")])
+    store.save([make_call("k", "unparsed")])
     began = store.latest_call_id()
     retry = {"error", "unparsed"}
     assert store.claim(["k"], retry=retry, since=began).ours == {"k"}
-    store.save([call("k", "unparsed")])
+    store.save([make_call("k", "unparsed")])
     assert store.claim(["k"], retry=retry, since=began).done["k"] == "unparsed"
 
 
@@ -112,7 +100,7 @@ def test_a_claim_keeps_others_out_until_it_is_answered_or_given_back(
     other = SQLiteStore(place)
     assert store.claim(["a", "b"], retry=RETRY, since=0).ours == {"a", "b"}
     assert other.claim(["a", "b", "c"], retry=RETRY, since=0).busy == {"a", "b"}
-    store.save([call("a")])
+    store.save([make_call("a")])
     store.release(["b"])
     again = other.claim(["a", "b", "c"], retry=RETRY, since=0)
     assert (set(again.done), again.ours, again.busy) == ({"a"}, {"b"}, {"c"})
@@ -171,6 +159,13 @@ def test_an_owner_elsewhere_is_given_up_after_a_minute_of_silence(
     assert bool(store.claim(["a"], retry=RETRY, since=0).ours) == free
 
 
+def test_an_owner_that_lives_keeps_its_claims_however_silent(
+    store: SQLiteStore, place: Path
+) -> None:
+    plant_claim(place, Owner.here(), time.time() - 3600)
+    assert store.claim(["a"], retry=RETRY, since=0).busy == {"a"}
+
+
 def test_a_process_number_used_again_is_not_the_old_owner(store: SQLiteStore, place: Path) -> None:
     me = Owner.here()
     earlier = repr(float(me.started) - 60)
@@ -214,14 +209,14 @@ def test_parts_of_a_judge_are_kept(store: SQLiteStore) -> None:
 
 
 def test_text_that_is_not_utf8_is_kept_without_harm(store: SQLiteStore) -> None:
-    store.save([call("k", text="half a pair: \ud83d", subject_id="\udc00")])
+    store.save([make_call("k", text="half a pair: \ud83d", subject_id="\udc00")])
     assert store.lookup(["k"])["k"].reply.text == "half a pair: ?"
 
 
 def test_a_failed_transaction_leaves_nothing(store: SQLiteStore) -> None:
     def fail() -> None:
         with store.transaction():
-            store.save([call("k")])
+            store.save([make_call("k")])
             raise KeyError
 
     with pytest.raises(KeyError):
@@ -291,7 +286,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 def test_a_store_in_memory_is_forgotten() -> None:
     store = open_store(None)
-    store.save([call("k")])
+    store.save([make_call("k")])
     assert set(store.lookup(["k"])) == {"k"}
     store.close()
     another = open_store(None)

@@ -7,26 +7,13 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from calls import make_call
 
 from adjudge.errors import StoreError
-from adjudge.records import Reply
-from adjudge.store import Call, SQLiteStore
+from adjudge.store import SQLiteStore
 from adjudge.store.interface import Store
 from adjudge.store.keys import call_key, canonical_json, content_hash
 from adjudge.store.thread import StoreThread
-
-
-def call(key: str) -> Call:
-    return Call(
-        call_key=key,
-        judge_fingerprint="f",
-        subject_id="s",
-        content_hash="c",
-        order=None,
-        repeat=0,
-        slot="",
-        reply=Reply(status="ok"),
-    )
 
 
 def test_a_reply_is_on_disk_when_its_future_is_done(tmp_path: Path) -> None:
@@ -35,7 +22,7 @@ def test_a_reply_is_on_disk_when_its_future_is_done(tmp_path: Path) -> None:
     async def scenario() -> int:
         thread = StoreThread(place)
         await thread.open()
-        await asyncio.gather(*(thread.save(call(f"k{n}")) for n in range(3000)))
+        await asyncio.gather(*(thread.save(make_call(f"k{n}")) for n in range(3000)))
         reader = sqlite3.connect(place)
         (count,) = reader.execute("SELECT COUNT(*) FROM calls").fetchone()
         reader.close()
@@ -52,7 +39,7 @@ def test_what_waits_at_close_is_kept(tmp_path: Path) -> None:
         thread = StoreThread(place)
         await thread.open()
         for n in range(100):
-            thread.save(call(f"k{n}"))
+            thread.save(make_call(f"k{n}"))
         await thread.close()
 
     asyncio.run(scenario())
@@ -80,7 +67,9 @@ def test_a_failing_write_is_told_and_nothing_of_its_group_is_kept(tmp_path: Path
     async def scenario() -> list[object]:
         thread = StoreThread(place)
         await thread.open()
-        told = await asyncio.gather(thread.save(call("a")), thread.do(fail), return_exceptions=True)
+        told = await asyncio.gather(
+            thread.save(make_call("a")), thread.do(fail), return_exceptions=True
+        )
         await thread.close()
         return list(told)
 

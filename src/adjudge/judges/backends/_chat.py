@@ -7,6 +7,8 @@ between them, ours and the template's, are the only ones tokenised with special 
 
 from __future__ import annotations
 
+import json
+import math
 import re
 import secrets
 from abc import ABC, abstractmethod
@@ -126,6 +128,13 @@ class ChatTokens(ABC):
             tokens += self._own[key]
         return tokens
 
+    def response(self, text: str) -> list[int]:
+        """The tokens of a response that is to be scored: one at least."""
+        tokens = self.data(text)
+        if not tokens:
+            raise CannotAnswerError("the response is empty: there is no token to score")
+        return tokens
+
     def options(self, options: tuple[str, ...]) -> tuple[int, ...]:
         """The one token of each option."""
         if options not in self._option_ids:
@@ -138,6 +147,17 @@ class ChatTokens(ABC):
                     )
             self._option_ids[options] = tuple(tokens[0] for tokens in ids)
         return self._option_ids[options]
+
+
+def score_reply(tokens: list[int], logprobs: list[float]) -> dict[str, Any]:
+    """The reply to `Likelihood`, from the log probability of each token of the response."""
+    return {
+        "status": "ok",
+        "mean_logprob": math.fsum(logprobs) / len(logprobs),
+        "scored_tokens": len(tokens),
+        "raw": json.dumps({"tokens": tokens, "logprobs": [round(value, 6) for value in logprobs]}),
+        "completion_tokens": len(tokens),
+    }
 
 
 class HubTokens(ChatTokens):

@@ -105,7 +105,8 @@ class ChatServerBackend(Backend):
                 self._answered = True
                 self._rejected_in_a_row = 0
                 return self.read(exchange, question)
-            if not self.adapt(exchange, body):
+            # What the user fixed by extra_body cannot be adapted: the same body is not sent again.
+            if not self.adapt(exchange, body) or self.request_body(question) == body:
                 return self.read_rejection(exchange, question)
 
     def read_rejection(self, exchange: Exchange, question: Question) -> Reply:
@@ -113,7 +114,7 @@ class ChatServerBackend(Backend):
         words = self.server.words(exchange.payload, exchange.raw)
         status = exchange.http_status or 0
         if status in PER_QUESTION or status == 403:
-            if _is_content_refusal(exchange.payload, words):
+            if is_content_refusal(exchange.payload, words):
                 return failed_reply(exchange, "refused", f"HTTP {status}: {words}")
             if any(phrase in words.lower() for phrase in _TOO_LONG) or status == 413:
                 return failed_reply(exchange, "error", f"HTTP {status}: {words}")
@@ -155,7 +156,8 @@ def as_chat(messages: Sequence[Message]) -> list[dict[str, str]]:
     return [{"role": message.role, "content": message.text} for message in messages]
 
 
-def _is_content_refusal(payload: Any, words: str) -> bool:
+def is_content_refusal(payload: Any, words: str) -> bool:
+    """Whether a rejection is the server's judgement of what was said, by its codes or words."""
     error = payload.get("error") if isinstance(payload, dict) else None
     inner = error.get("innererror") if isinstance(error, dict) else None
     codes = {

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from adjudge.errors import ArgumentError
-from adjudge.judges.backends._chat import CannotAnswerError
+from adjudge.judges.backends._chat import CannotAnswerError, score_reply
 from adjudge.judges.backends._llama_server import LlamaServer, llama_package
 from adjudge.judges.interface import Backend, Choice, Likelihood, Question, Text
 from adjudge.judges.weights import resolve, weights_sha256
@@ -168,9 +168,7 @@ class LlamaCppBackend(Backend):
         )
 
     def _score(self, prompt: list[int], want: Likelihood) -> dict[str, Any]:
-        ids = self._server.data(want.continuation.text)
-        if not ids:
-            raise CannotAnswerError("the response is empty: there is no token to score")
+        ids = self._server.response(want.continuation.text)
         self._server.must_fit(len(prompt) + len(ids))
         logprobs: list[float] = []
         for position, token in enumerate(ids):
@@ -184,14 +182,7 @@ class LlamaCppBackend(Backend):
                     "response; its likelihood was not measured"
                 )
             logprobs.append(logprob)
-        return {
-            "status": "ok",
-            "mean_logprob": math.fsum(logprobs) / len(logprobs),
-            "scored_tokens": len(ids),
-            "raw": json.dumps({"tokens": ids, "logprobs": [round(value, 6) for value in logprobs]}),
-            "prompt_tokens": len(prompt),
-            "completion_tokens": len(ids),
-        }
+        return {**score_reply(ids, logprobs), "prompt_tokens": len(prompt)}
 
     def _forced(self, read: list[int], token: int, *, fresh: bool) -> float | None:
         """log P(token | read): the token is forced, what is reported is the softmax before that."""

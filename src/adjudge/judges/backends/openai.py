@@ -181,38 +181,28 @@ def _read_choice(
     if not pairs:
         empty = not measured["text"]
         what = "the reply is empty" if empty else "the server returned no log probabilities"
-        return Reply(
-            status="no_logprobs", error=f"{what}; --samples K asks for verdicts alone", **measured
-        )
+        return _unmeasured(f"{what}; --samples K asks for verdicts alone", measured)
     values = [value for _, value in pairs]
     mass = sum(map(math.exp, values)) if max(values) < 1 else math.nan
-    computed = len([value for value in values if value > _NEVER])
     if not mass <= 1.01:
-        return Reply(
-            status="error",
-            error="the server's log probabilities are not those of tokens",
-            **measured,
-        )
-    if computed < 2:
+        error = "the server's log probabilities are not those of tokens"
+        return Reply(status="error", error=error, **measured)
+    if len([value for value in values if value > _NEVER]) < 2:
         # One token at 1 and the rest at 0 is the outcome of greedy sampling, not a measurement.
-        return Reply(
-            status="no_logprobs",
-            error="the server gives the drawn token alone a probability; --samples K asks for "
-            "verdicts alone",
-            **measured,
-        )
+        error = "the server gives the drawn token alone a probability"
+        return _unmeasured(f"{error}; --samples K asks for verdicts alone", measured)
     logprobs, censored = option_logprobs(pairs, options)
     if len(censored) == len(options):
         first = max(pairs, key=lambda pair: pair[1])[0]
-        return Reply(
-            status="no_logprobs",
-            error=f"none of {', '.join(options)} is among the {len(pairs)} likeliest first tokens "
-            f"(likeliest: {first[:40]!r})",
-            **measured,
-        )
+        error = f"none of {', '.join(options)} is among the {len(pairs)} likeliest first tokens"
+        return _unmeasured(f"{error} (likeliest: {first[:40]!r})", measured)
     return Reply(
         status="censored" if censored else "ok", logprobs=logprobs, censored=censored, **measured
     )
+
+
+def _unmeasured(error: str, measured: dict[str, Any]) -> Reply:
+    return Reply(status="no_logprobs", error=error, **measured)
 
 
 def option_logprobs(
@@ -227,8 +217,7 @@ def option_logprobs(
     bound = math.inf
     for token, value in pairs:
         if value > _NEVER:
-            if value < bound:
-                bound = value
+            bound = min(bound, value)
             stripped = _bare(token)
             if stripped in options:
                 spellings.setdefault(stripped, []).append(value)

@@ -24,7 +24,7 @@ from typing import IO, Any, Self
 
 from adjudge._validation import positive
 from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
-from adjudge.judges.backends._chat_server import failed_reply
+from adjudge.judges.backends._chat_server import failed_reply, is_content_refusal
 from adjudge.judges.backends._http import Exchange
 from adjudge.judges.backends.openai import OpenAIBackend, read_reply
 from adjudge.judges.interface import BatchCall, BatchProgress, Choice, Question, Text, Want
@@ -183,20 +183,18 @@ class OpenAIBatches:
             "completion_window": "24h",
             "metadata": {"adjudge_job": job.name},
         }
-        exchange = None
+        trouble: str | None = None
         for _ in range(self._server.max_attempts):
             exchange = await self._server.exchange("POST", "/batches", json=body, attempts=1)
-            if exchange.trouble is None:
+            trouble = exchange.trouble
+            if trouble is None:
                 job.batch_id = str(self._good(exchange, "the batch")["id"])
-                break
-            job.batch_id = await self._find(job)
+            else:
+                job.batch_id = await self._find(job)
             if job.batch_id is not None:
-                break
+                return self._save(job)
             await asyncio.sleep(self._server.first_pause_s)
-        if job.batch_id is None:
-            trouble = exchange.trouble if exchange is not None else None
-            raise JudgeRefusedError(f"the batch could not be made: {trouble}; run it again later")
-        self._save(job)
+        raise JudgeRefusedError(f"the batch could not be made: {trouble}; run it again later")
 
     async def _find(self, job: Job) -> str | None:
         """The batch of this job, if the server has one."""
@@ -259,8 +257,7 @@ class OpenAIBatches:
     def _read(self, answer: dict[str, Any], want: Want) -> Reply:
         response = answer.get("response")
         if not isinstance(response, dict):
-            error = answer.get("error")
-            words = self._server.words({"error": error}, None)
+            words = self._server.words({"error": answer.get("error")}, None)
             return Reply(status="error", error=words)
         body, code = response.get("body"), response.get("status_code")
         raw = json.dumps(body, ensure_ascii=False)
@@ -269,7 +266,7 @@ class OpenAIBatches:
             reply = read_reply(exchange, Question((), want))
         else:
             words = self._server.words(body, raw)
-            status: Status = "refused" if "content_filter" in raw else "error"
+            status: Status = "refused" if is_content_refusal(body, words) else "error"
             reply = failed_reply(exchange, status, f"HTTP {code}: {words}")
         # How long one call took inside a batch is not known.
         return replace(reply, latency_s=None)

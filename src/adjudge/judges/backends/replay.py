@@ -53,7 +53,7 @@ class ReplayBackend(Backend):
         for row, record in enumerate(iter_rows(self.path), start=1):
             judges.add(str(record.get("judge")))
             if record.get("id") in (None, ""):
-                raise DataError(self.path, "is missing", row=row, column="id", remedy="fill it")
+                raise self._refuse("is missing", row, "id", "fill it")
             for key, reply in self._read(record, row):
                 if key in self._replies:
                     raise DataError(
@@ -89,9 +89,8 @@ class ReplayBackend(Backend):
         return Reply(**earlier)
 
     def _read(self, record: Mapping[str, Any], row: int) -> list[tuple[_Key, dict[str, Any]]]:
-        name = str(record["id"])
+        name, status = str(record["id"]), record.get("status") or "ok"
         if "p_fwd" in record or "p_rev" in record:
-            status = record.get("status") or "ok"
             both: list[tuple[_Key, dict[str, Any]]] = []
             for order, column in (("ab", "p_fwd"), ("ba", "p_rev")):
                 p_a = self._number(record, column, row)
@@ -100,73 +99,69 @@ class ReplayBackend(Backend):
             return both
         repeat = self._whole(record, "repeat", row) or 0
         key = (name, record.get("order"), str(record.get("slot") or ""), repeat)
-        status = record.get("status") or "ok"
         return [(key, self._reply(self._number(record, "p", row), status, record, row))]
 
     def _reply(
         self, p: float | None, status: str, record: Mapping[str, Any], row: int
     ) -> dict[str, Any]:
         if status not in STATUSES:
-            raise DataError(
-                self.path,
-                f"status {status!r} is not known",
-                row=row,
-                column="status",
-                remedy="use one of " + ", ".join(STATUSES),
-            )
+            remedy = "use one of " + ", ".join(STATUSES)
+            raise self._refuse(f"status {status!r} is not known", row, "status", remedy)
         reply: dict[str, Any] = {"status": status, "error": record.get("detail")}
         if status not in MEASURED:
             return reply
-        logprobs = record.get("logprobs")
-        if isinstance(logprobs, str):
-            logprobs = self._object(logprobs, row)
+        logprobs = self._logprobs(record, row)
         if logprobs is None and p is not None:
             logprobs = {"A": _log(p), "B": _log(1 - p)}
-        text, mean = record.get("text"), record.get("mean_logprob")
+        text = record.get("text")
+        mean = self._number(record, "mean_logprob", row, probability=False)
         if logprobs is None and text is None and mean is None:
             return {"status": "error", "error": f"{self.path.name}, row {row}: nothing measured"}
         return reply | {
             "logprobs": logprobs,
             "text": text,
-            "mean_logprob": None if mean is None else float(mean),
+            "mean_logprob": mean,
             "prompt_tokens": self._whole(record, "prompt_tokens", row),
             "completion_tokens": self._whole(record, "completion_tokens", row),
         }
 
-    def _number(self, record: Mapping[str, Any], column: str, row: int) -> float | None:
+    def _number(
+        self, record: Mapping[str, Any], column: str, row: int, *, probability: bool = True
+    ) -> float | None:
         value = record.get(column)
         if value is None or value == "":
             return None
         try:
-            p = float(value)
+            number = float(value)
         except (TypeError, ValueError, OverflowError):
-            p = math.nan
-        if not 0 <= p <= 1:
-            raise DataError(
-                self.path,
-                f"{value!r} is not a probability",
-                row=row,
-                column=column,
-                remedy="give numbers in [0, 1]",
-            )
-        return p
+            number = math.nan
+        if not (0 <= number <= 1 if probability else math.isfinite(number)):
+            what = "probability" if probability else "number"
+            remedy = "give numbers in [0, 1]" if probability else "give finite numbers"
+            raise self._refuse(f"{value!r} is not a {what}", row, column, remedy)
+        return number
 
     def _whole(self, record: Mapping[str, Any], column: str, row: int) -> int | None:
         value = record.get(column)
         try:
             return None if value is None or value == "" else int(value)
         except (TypeError, ValueError, OverflowError):
-            raise DataError(
-                self.path, "is not a whole number", row=row, column=column, remedy="count from 0"
-            ) from None
+            raise self._refuse("is not a whole number", row, column, "count from 0") from None
 
-    def _object(self, text: str, row: int) -> Any:
+    def _logprobs(self, record: Mapping[str, Any], row: int) -> dict[str, float] | None:
+        value = record.get("logprobs")
         try:
-            return json.loads(text) if text else None
-        except (ValueError, RecursionError):
-            raise DataError(
-                self.path, "is not JSON", row=row, column="logprobs", remedy='write {"A": -0.1}'
-            ) from None
+            named = json.loads(value) if isinstance(value, str) and value else value
+            if named is None or named == "":
+                return None
+            # Tables fill in what only other rows have by null.
+            return {name: float(log) for name, log in named.items() if log is not None}
+        except (AttributeError, TypeError, ValueError, RecursionError):
+            words = "is not an object of numbers"
+            raise self._refuse(words, row, "logprobs", 'write {"A": -0.1}') from None
+
+    def _refuse(self, problem: str, row: int, column: str, remedy: str) -> DataError:
+        return DataError(self.path, problem, row=row, column=column, remedy=remedy)
 
 
 def _log(p: float) -> float:

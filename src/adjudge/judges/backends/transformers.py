@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from adjudge.errors import BackendMissingError
-from adjudge.judges.backends._chat import CannotAnswerError, HubTokens
+from adjudge.judges.backends._chat import CannotAnswerError, HubTokens, score_reply
 from adjudge.judges.interface import Backend, Choice, Likelihood, Question, Text
 from adjudge.records import Reply
 
@@ -187,10 +187,8 @@ class TransformersBackend(Backend):
         if isinstance(want, Choice):
             self._tokens.options(want.options)
         elif isinstance(want, Likelihood):
-            tail = self._tokens.data(want.continuation.text)
+            tail = self._tokens.response(want.continuation.text)
             written = 0
-            if not tail:
-                raise CannotAnswerError("the response is empty: there is no token to score")
         else:
             written = want.max_tokens
         needed = len(prompt) + len(tail) + written
@@ -255,32 +253,31 @@ class TransformersBackend(Backend):
             return [Reply(status="error", error=words) for _ in batch]
         now = time.perf_counter()
         return [
-            Reply(
-                **{
-                    "prompt_tokens": len(job.prompt),
-                    "latency_s": now - job.asked,
-                    **part,
-                }
-            )
+            Reply(prompt_tokens=len(job.prompt), latency_s=now - job.asked, **part)
             for job, part in zip(batch, parts, strict=True)
         ]
 
     def _run(self, batch: Sequence[_Job]) -> list[dict[str, Any]]:
         prompts = [job.prompt for job in batch]
         want = batch[0].question.want
+        if isinstance(want, Text):
+            seed = batch[0].question.repeat
+            texts = self._model.write(
+                prompts, max_tokens=want.max_tokens, temperature=want.temperature, seed=seed
+            )
+            return [self._written(tokens) for tokens in texts]
         if isinstance(want, Choice):
             ids = [self._tokens.options(want.options)] * len(batch)
             logs = self._model.options(prompts, ids)
-            return [_chosen(want.options, row) for row in logs]
-        if isinstance(want, Likelihood):
-            tails = [job.tail for job in batch]
-            logs = self._model.continuations(prompts, tails)
-            return [_scored(tail, row) for tail, row in zip(tails, logs, strict=True)]
-        seed = batch[0].question.repeat
-        texts = self._model.write(
-            prompts, max_tokens=want.max_tokens, temperature=want.temperature, seed=seed
-        )
-        return [self._written(tokens) for tokens in texts]
+            parts = [_chosen(want.options, row) for row in logs]
+        else:
+            logs = self._model.continuations(prompts, [job.tail for job in batch])
+            parts = [score_reply(job.tail, row) for job, row in zip(batch, logs, strict=True)]
+        bad = {"status": "error", "error": "the model's logits are not numbers"}
+        return [
+            part if all(map(math.isfinite, row)) else bad
+            for part, row in zip(parts, logs, strict=True)
+        ]
 
     def _written(self, tokens: list[int]) -> dict[str, Any]:
         text = self._tokens.text(tokens)
@@ -291,22 +288,8 @@ class TransformersBackend(Backend):
 
 
 def _chosen(options: tuple[str, ...], logs: list[float]) -> dict[str, Any]:
-    if not all(map(math.isfinite, logs)):
-        return {"status": "error", "error": "the model's logits are not numbers"}
     named = dict(zip(options, logs, strict=True))
     return {"status": "ok", "logprobs": named, "raw": json.dumps(named), "completion_tokens": 1}
-
-
-def _scored(tail: list[int], logs: list[float]) -> dict[str, Any]:
-    if not all(map(math.isfinite, logs)):
-        return {"status": "error", "error": "the model's logits are not numbers"}
-    return {
-        "status": "ok",
-        "mean_logprob": math.fsum(logs) / len(logs),
-        "scored_tokens": len(logs),
-        "raw": json.dumps({"tokens": tail, "logprobs": [round(value, 6) for value in logs]}),
-        "completion_tokens": len(tail),
-    }
 
 
 def _libraries() -> tuple[Any, Any]:

@@ -15,7 +15,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from adjudge._validation import count, non_negative
@@ -73,22 +73,37 @@ def pair_values(pair: Pair, order: Order) -> dict[str, Value]:
     return {"prompt": Data(pair.prompt), "response_a": Data(first), "response_b": Data(second)}
 
 
-def written_tokens(given: int | None, samples: int | None, usual: int) -> int:
-    """How long a written answer may be; judges that think in the open need more than usual."""
-    if given is None:
-        return usual
-    if samples is None:
-        raise ArgumentError("max_tokens", given, "only written answers have a length: give samples")
-    return count(given, "max_tokens", least=1)
+def wanted(
+    choice: Choice,
+    samples: int | None,
+    max_tokens: int | None,
+    usual_tokens: int,
+    temperature: float,
+) -> Choice | Text:
+    """What is wanted: the choice's probabilities or, where samples are drawn, a written answer.
 
-
-def check_temperature(temperature: float, samples: int | None) -> float:
-    """A temperature that is not negative, and above 0 where several samples are drawn."""
-    if non_negative(temperature, "temperature") == 0 and (samples or 1) > 1:
+    Judges that think in the open need more than the usual tokens.
+    """
+    drawn = 1 if samples is None else count(samples, "samples", least=1)
+    if non_negative(temperature, "temperature") == 0 and drawn > 1:
         raise ArgumentError(
             "temperature", 0, "samples at temperature 0 are all alike; give one above 0"
         )
-    return temperature
+    if samples is not None:
+        tokens = usual_tokens if max_tokens is None else count(max_tokens, "max_tokens", least=1)
+        return Text(tokens, temperature)
+    if max_tokens is not None:
+        raise ArgumentError(
+            "max_tokens", max_tokens, "only written answers have a length: give samples"
+        )
+    return choice
+
+
+def sample_settings(samples: int | None, want: Choice | Text) -> dict[str, Any]:
+    """How answers are drawn, if they are."""
+    if not isinstance(want, Text):
+        return {}
+    return {"samples": samples, "temperature": want.temperature, "max_tokens": want.max_tokens}
 
 
 def judgment(pair: Pair, protocol: str, status: Status, **fields: Any) -> Judgment:
@@ -108,68 +123,41 @@ class OrderReading:
     drawn: Mapping[str, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class LetterQuestions:
     """How a pairwise letter is asked for: by log probabilities, or `samples` times per order."""
 
-    prompt: Prompt
-    samples: int | None = None
-    temperature: float = 1.0
-    max_tokens: int | None = None
-    orders: tuple[Order, ...] = field(default=BOTH_ORDERS)
-
-    def __post_init__(self) -> None:
-        if self.samples is not None:
-            count(self.samples, "samples", least=1)
-        written_tokens(self.max_tokens, self.samples, LETTER_TOKENS)
-        check_temperature(self.temperature, self.samples)
-
-    @property
-    def wants(self) -> frozenset[type]:
-        return frozenset({Choice if self.samples is None else Text})
-
-    @property
-    def per_order(self) -> int:
-        return self.samples or 1
+    def __init__(
+        self, prompt: Prompt, *, samples: int | None, max_tokens: int | None, temperature: float
+    ) -> None:
+        self.prompt = prompt
+        self.samples = samples
+        self.want = wanted(LETTERS, samples, max_tokens, LETTER_TOKENS, temperature)
+        self.per_order = samples or 1
 
     def settings(self) -> dict[str, Any]:
-        settings: dict[str, Any] = {
+        return {
             "prompt_sha256": self.prompt.sha256,
-            "orders": list(self.orders),
+            "orders": list(BOTH_ORDERS),
+            **sample_settings(self.samples, self.want),
         }
-        if self.samples is not None:
-            settings |= {
-                "samples": self.samples,
-                "temperature": self.temperature,
-                "max_tokens": written_tokens(self.max_tokens, self.samples, LETTER_TOKENS),
-            }
-        return settings
 
     def questions(
         self, pair: Pair, *, values: Mapping[str, Value] | None = None, slot: str = ""
     ) -> list[Question]:
         """`per_order` questions for each order."""
-        want: Choice | Text = LETTERS
-        if self.samples is not None:
-            written = written_tokens(self.max_tokens, self.samples, LETTER_TOKENS)
-            want = Text(written, self.temperature)
         asked = []
-        for order in self.orders:
+        for order in BOTH_ORDERS:
             messages = fill(self.prompt, {**pair_values(pair, order), **(values or {})})
             asked += [
-                Question(messages, want, order=order, repeat=repeat, slot=slot)
+                Question(messages, self.want, order=order, repeat=repeat, slot=slot)
                 for repeat in range(self.per_order)
             ]
         return asked
 
-    def read(self, replies: Sequence[Reply]) -> dict[Order, OrderReading]:
-        """The replies to `questions`, order by order."""
-        k = self.per_order
+    def read(self, replies: Sequence[Reply]) -> tuple[OrderReading, OrderReading]:
+        """The replies to `questions`: response_a shown first, response_a shown second."""
         read_one = _from_logprobs if self.samples is None else _from_samples
-        return {
-            order: read_one(replies[i * k : (i + 1) * k], order)
-            for i, order in enumerate(self.orders)
-        }
+        return read_one(replies[: self.per_order], "ab"), read_one(replies[self.per_order :], "ba")
 
 
 def softmax_of_two(chosen: float, other: float) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 
 from adjudge._validation import count, generator
 from adjudge.errors import ArgumentError, DataError
-from adjudge.judges.interface import Choice, JudgeProtocol, Message, Prompt, Question, Text
+from adjudge.judges.interface import JudgeProtocol, Message, Prompt, Question, Text
 from adjudge.judges.parsing import parse_letter, unread
 from adjudge.judges.prompting import builtin_prompt, check_prompt, fill
 from adjudge.judges.protocols._pairwise import (
@@ -22,8 +22,8 @@ from adjudge.judges.protocols._pairwise import (
     pair_values,
     reason,
     seeded_order,
+    wanted,
     worst,
-    written_tokens,
 )
 from adjudge.records import MEASURED, Judgment, Order, Pair, Reply, Status, Subject
 from adjudge.uncertainty.entropy import verdict
@@ -63,8 +63,8 @@ class Annotators(JudgeProtocol):
         self.seed = count(seed, "seed")
         if samples not in (None, 1):
             raise ArgumentError("samples", samples, "every persona votes once: give 1, or none")
-        self._by_text = samples is not None
-        self._max_tokens = written_tokens(max_tokens, samples, LETTER_TOKENS)
+        self._want = wanted(LETTERS, samples, max_tokens, LETTER_TOKENS, temperature=0.0)
+        self.wants = frozenset({type(self._want)})
         labelled = [pair for pair in demonstrations if pair.label in ("A", "B")]
         k, n = count(per_persona, "per_persona", least=1), count(personas, "personas", least=1)
         if len(labelled) < k:
@@ -88,16 +88,12 @@ class Annotators(JudgeProtocol):
         ]
         self._openings = [self._opening(persona) for persona in self.personas]
 
-    @property
-    def wants(self) -> frozenset[type]:
-        """Choice, or Text when the votes are written."""
-        return frozenset({Text if self._by_text else Choice})
-
     def settings(self) -> Mapping[str, Any]:
         digest = hashlib.sha256()
         for messages in self._openings:
             for message in messages:
                 digest.update(f"{message.role}\0{message.text}\0".encode("utf-8", "surrogatepass"))
+        written = {"max_tokens": self._want.max_tokens} if isinstance(self._want, Text) else {}
         return {
             "prompt_sha256": self.prompt.sha256,
             "personas": len(self.personas),
@@ -105,8 +101,8 @@ class Annotators(JudgeProtocol):
             "pool": len(self._pool),
             "personas_sha256": digest.hexdigest(),
             "seed": self.seed,
-            "votes": "text" if self._by_text else "logprobs",
-            **({"max_tokens": self._max_tokens} if self._by_text else {}),
+            "votes": "text" if written else "logprobs",
+            **written,
         }
 
     def questions(self, subject: Subject) -> Sequence[Question]:
@@ -115,9 +111,8 @@ class Annotators(JudgeProtocol):
         order = seeded_order(pair.id, self.seed)
         asked = fill(self.prompt, pair_values(pair, order))
         last = tuple(message for message in asked if message.role != "system")
-        want = Text(self._max_tokens) if self._by_text else LETTERS
         return [
-            Question(opening + last, want, order=order, slot=f"persona {number}")
+            Question(opening + last, self._want, order=order, slot=f"persona {number}")
             for number, opening in enumerate(self._openings, start=1)
         ]
 
@@ -150,7 +145,7 @@ class Annotators(JudgeProtocol):
         """The letter, or the status of a reply without one."""
         if reply.status not in MEASURED:
             return reply.status
-        if self._by_text:
+        if isinstance(self._want, Text):
             return parse_letter(reply.text) or unread(reply.text)
         logprobs = reply.logprobs or {}
         if "A" not in logprobs or "B" not in logprobs:

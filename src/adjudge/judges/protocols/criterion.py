@@ -50,11 +50,7 @@ class ByCriterion(JudgeProtocol):
             temperature=temperature,
             max_tokens=max_tokens,
         )
-
-    @property
-    def wants(self) -> frozenset[type]:
-        """Choice, or Text when the letters are sampled."""
-        return self.letters.wants
+        self.wants = frozenset({type(self.letters.want)})
 
     def settings(self) -> Mapping[str, Any]:
         criteria = {criterion.name: criterion.settings() for criterion in self.criteria}
@@ -73,11 +69,11 @@ class ByCriterion(JudgeProtocol):
         k = 2 * self.letters.per_order
         rows = []
         for number, criterion in enumerate(self.criteria):
-            orders = self.letters.read(replies[number * k : (number + 1) * k])
+            forward, reverse = self.letters.read(replies[number * k : (number + 1) * k])
             extra = {
                 "doc_id": pair.extra.get("doc_id") or pair.prompt_id or pair.id,
                 "criterion": criterion.name,
             }
             protocol = f"{self.name}:{criterion.name}"
-            rows.append(judgment_of(pair, protocol, orders["ab"], orders["ba"], extra))
+            rows.append(judgment_of(pair, protocol, forward, reverse, extra))
         return rows

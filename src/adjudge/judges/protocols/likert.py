@@ -6,12 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adjudge._validation import count
 from adjudge.judges.criteria import SUMMARY, Criterion, check_criteria
-from adjudge.judges.interface import Choice, Data, JudgeProtocol, Prompt, Question, Text
+from adjudge.judges.interface import Choice, Data, JudgeProtocol, Prompt, Question
 from adjudge.judges.parsing import parse_score, unread
 from adjudge.judges.prompting import builtin_prompt, check_prompt, fill
-from adjudge.judges.protocols._pairwise import check_temperature, reason, worst, written_tokens
+from adjudge.judges.protocols._pairwise import reason, sample_settings, wanted, worst
 from adjudge.records import MEASURED, Reply, Score, Status, Subject
 
 LOW, HIGH = 1, 5
@@ -52,40 +51,27 @@ class Likert(JudgeProtocol):
         prompt: Prompt | None = None,
     ) -> None:
         self.criteria = check_criteria(criteria)
-        self.samples = None if samples is None else count(samples, "samples", least=1)
-        default = 0.0 if samples == 1 else 1.0
-        self.temperature = check_temperature(
-            default if temperature is None else temperature, samples
-        )
-        self.max_tokens = written_tokens(max_tokens, samples, _SCORE_TOKENS)
+        self.samples = samples
+        if temperature is None:
+            temperature = 0.0 if samples == 1 else 1.0
+        self._want = wanted(DIGITS, samples, max_tokens, _SCORE_TOKENS, temperature)
+        self.wants = frozenset({type(self._want)})
         self.prompt = check_prompt(
             prompt or builtin_prompt("likert"),
             required=("prompt", "response", "criterion"),
             optional=("definition",),
         )
 
-    @property
-    def wants(self) -> frozenset[type]:
-        """Choice, or Text when the numbers are written."""
-        return frozenset({Choice if self.samples is None else Text})
-
     def settings(self) -> Mapping[str, Any]:
-        settings: dict[str, Any] = {
+        return {
             "prompt_sha256": self.prompt.sha256,
             "criteria": {criterion.name: criterion.settings() for criterion in self.criteria},
             "scale": [LOW, HIGH],
+            **sample_settings(self.samples, self._want),
         }
-        if self.samples is not None:
-            settings |= {
-                "samples": self.samples,
-                "temperature": self.temperature,
-                "max_tokens": self.max_tokens,
-            }
-        return settings
 
     def questions(self, subject: Subject) -> Sequence[Question]:
         item = self.item(subject)
-        want = DIGITS if self.samples is None else Text(self.max_tokens, self.temperature)
         asked = []
         for criterion in self.criteria:
             messages = fill(
@@ -98,7 +84,7 @@ class Likert(JudgeProtocol):
                 },
             )
             asked += [
-                Question(messages, want, repeat=repeat, slot=criterion.name)
+                Question(messages, self._want, repeat=repeat, slot=criterion.name)
                 for repeat in range(self.samples or 1)
             ]
         return asked

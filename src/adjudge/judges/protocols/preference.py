@@ -47,11 +47,7 @@ class Preference(JudgeProtocol):
             temperature=temperature,
             max_tokens=max_tokens,
         )
-
-    @property
-    def wants(self) -> frozenset[type]:
-        """Choice, or Text when the letters are sampled."""
-        return self.letters.wants
+        self.wants = frozenset({type(self.letters.want)})
 
     def settings(self) -> Mapping[str, Any]:
         return self.letters.settings()
@@ -61,5 +57,4 @@ class Preference(JudgeProtocol):
 
     def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Judgment]:
         pair = self.pair(subject)
-        orders = self.letters.read(replies)
-        return [judgment_of(pair, self.name, orders["ab"], orders["ba"])]
+        return [judgment_of(pair, self.name, *self.letters.read(replies))]
