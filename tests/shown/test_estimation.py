@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from shown_estimation import (
     CLASS_GROUPS,
     CLASSES,
@@ -31,6 +33,7 @@ from adjudge.io import write_result
 from adjudge.present.blocks import Block, Figure
 from adjudge.present.render.html import render_fragment
 from adjudge.present.render.markdown import render_blocks
+from adjudge.present.render.terminal import render_terminal
 from adjudge.present.report import render_report
 from adjudge.present.theme import new_figure
 from adjudge.present.views import blocks_of
@@ -149,3 +152,19 @@ def test_a_result_as_a_table() -> None:
     assert NO_PLAN.to_frame()["labels"].to_list() == [104]
     assert PROTOCOL.to_frame()["model"].to_list() == ["gpt-4", "other", "coin"]
     assert PAPER.to_frame()["ours"].to_list() == ["0.751", "362"]
+
+
+def test_a_narrow_terminal_names_only_columns_that_there_are() -> None:
+    people = [replace(one, sensitivity=None, specificity=None) for one in (SMALL, LARGE)]
+    console = Console(file=StringIO(), width=40)
+    for part in render_terminal(blocks_of(replace(OVERLAPPING, groups=tuple(people)))):
+        console.print(part)
+    _, line = console.file.getvalue().split("no room here for ")
+    assert " ".join(line.split(": see")[0].split()) == (
+        "naive 95 % interval, test rows, labels +/-, naive rate"
+    )
+
+
+def test_a_grouping_column_may_have_the_name_of_another_column() -> None:
+    rows = cells_of(text_of(replace(OVERLAPPING, by="rate"), "md"), "md")
+    assert list(rows) == ["small", "large"]
