@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING
@@ -18,7 +17,9 @@ from adjudge.present.blocks import (
     Headline,
     Note,
     Table,
+    notes_of,
     table_of,
+    warnings_of,
 )
 from adjudge.present.figures.ranking_evaluation import (
     budget_figure,
@@ -35,11 +36,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 _GROUPS_SHOWN = 15
-
-
-def warning_note(warnings: Sequence[str]) -> list[Block]:
-    """Warnings, where there are some."""
-    return [Note([f"warning: {text}" for text in warnings], tone="bad")] if warnings else []
 
 
 # --- temperature and rank agreement ----------------------------------------------------------
@@ -66,7 +62,7 @@ def view_temperature(fit: Temperature) -> list[Block]:
             ]
         ),
         *temperature_blocks(fit, "Agreement with people by score difference"),
-        *warning_note(fit.warnings),
+        *warnings_of(fit.warnings),
     ]
 
 
@@ -149,8 +145,7 @@ def evaluation_blocks(board: Leaderboard) -> list[Block]:
     for row in board.loo:
         for line in left_out(row.left_out, "model"):
             lines.setdefault(line, []).append(row.method)
-    if lines:
-        blocks.append(Note([f"{line} ({', '.join(names)})" for line, names in lines.items()]))
+    blocks += notes_of([f"{line} ({', '.join(names)})" for line, names in lines.items()])
     blocks += _interval_blocks(board)
     if board.budgets:
         blocks.append(_budget_table(board))
@@ -158,7 +153,7 @@ def evaluation_blocks(board: Leaderboard) -> list[Block]:
 
 
 def _error_table(board: Leaderboard) -> Table:
-    table = table_of(
+    return table_of(
         board.loo,
         {
             "method": lambda row: row.method,
@@ -173,8 +168,8 @@ def _error_table(board: Leaderboard) -> Table:
             "weak to strong quarter": lambda row: quarters(row.residual_by_quarter),
         },
         caption="Mean error in Elo, and judge minus people by quarter of strength",
+        optional=("Kendall", "beta or constant", "models"),
     )
-    return replace(table, optional=("Kendall", "beta or constant", "models"))
 
 
 def quarters(values: Sequence[float]) -> str:
@@ -209,8 +204,9 @@ def _interval_blocks(board: Leaderboard) -> list[Block]:
             },
             caption=f"{name} for new models, tested on random halves of the models "
             f"({count(first.splits, 'split')})",
+            optional=("test", "calibrate", "range of widths"),
         )
-        blocks.append(replace(table, optional=("test", "calibrate", "range of widths")))
+        blocks.append(table)
     rows = []
     for method in dict.fromkeys(row.method for row in board.held_out):
         each = [row for row in board.held_out if row.method == method]
@@ -304,9 +300,7 @@ def group_blocks(board: Leaderboard) -> list[Block]:
             for row in sorted(board.groups, key=lambda row: -row.n_votes)
         ]
         blocks.append(Table(columns, rows[:_GROUPS_SHOWN], "Temperature by group"))
-        if rows[_GROUPS_SHOWN:]:
-            smaller = f"{count(len(rows) - _GROUPS_SHOWN, 'smaller group')}"
-            blocks.append(Table(columns, rows[_GROUPS_SHOWN:], smaller, detail=True))
-    if board.pooling:
-        blocks.append(Note([board.pooling]))
-    return blocks
+        if smaller := rows[_GROUPS_SHOWN:]:
+            caption = count(len(smaller), "smaller group")
+            blocks.append(Table(columns, smaller, caption, detail=True))
+    return blocks + notes_of([board.pooling] if board.pooling else [])
