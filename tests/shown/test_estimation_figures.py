@@ -91,6 +91,7 @@ def test_the_picture_of_other_estimates() -> None:
     assert refused.get_title(loc="left") == "No misclassification estimate from these labels"
     assert lines_of(refused)[-1] == ([0.013, 0.987], [1, 1], ACCENT, "None")
     assert texts_of(refused) == ["no estimate"]
+    assert refused.texts[0].get_position()[1] > 1.1  # not on the line of its interval
     assert texts_of(RULED_OUT.plot().axes[0]) == ["ruled out"]
     alone = NAIVE.plot().axes[0]
     assert alone.get_title(loc="left") == "The judge alone says 0.527, its errors included"

@@ -84,6 +84,13 @@ def test_the_title_over_error_shares_follows_them() -> None:
     assert title(only(baseline, "risk")) == "Mean error share of methods that promise none"
 
 
+@pytest.mark.parametrize("name", ["risk", "coverage"])
+def test_no_line_is_hidden_by_the_legend(name: str) -> None:
+    axes = only(EVALUATION, name)
+    axes.figure.draw_without_rendering()
+    assert axes.get_legend().get_window_extent().y1 < axes.get_window_extent().y0
+
+
 def test_coverage_against_alpha() -> None:
     axes = only(EVALUATION, "coverage")
     drawn = lines(axes)
@@ -188,6 +195,10 @@ def test_a_plan() -> None:
     assert [text.get_text() for text in axes.texts] == ["50 labels"]
     assert title(axes) == "Beyond 50 labels a doubling buys less than 3 points of coverage"
     assert labels(axes) == ("human labels for calibration", "share of verdicts accepted")
+    guessed = replace(PLAN, points=tuple(replace(p, extrapolated=True) for p in PLAN.points))
+    assert legend(guessed.plot().axes[0]) == ["extrapolated"]
+    known = replace(PLAN, points=PLAN.points[:2])
+    assert legend(known.plot().axes[0]) == ["from your labels"]
     hopeless = replace(
         PLAN, recommended=None, points=(point(25, 0, 0, 0, 0, 0), point(50, 0.011, 0, 0, 0, 0.1))
     )

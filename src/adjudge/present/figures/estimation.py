@@ -12,6 +12,7 @@ from adjudge.errors import ArgumentError
 from adjudge.present.theme import ACCENT, GOOD, INK, MUTED, SERIES, WARM, new_figure, themed
 from adjudge.results.estimation import (
     ClassEstimate,
+    ClassRate,
     Estimate,
     GroupedEstimate,
     RateDifference,
@@ -22,13 +23,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_NO_ESTIMATE = "no estimate"
-#: Name, field of the plan, colour and line of each way to use labels.
+#: Name, field of the plan, colour and line of each way to use labels. Two pairs of widths are
+#: almost the same: dashes over a line show both.
 _WAYS = (
     ("by class, Algorithm 1 (misclassification)", "expected_width", ACCENT, "-"),
-    ("at random (misclassification)", "random_width", ACCENT, "--"),
+    ("at random (misclassification)", "random_width", SERIES[4], "--"),
     ("at random (ppi++)", "ppi_width", SERIES[2], "-"),
-    ("by verdict (conditional)", "verdict_width", GOOD, "-"),
+    ("by verdict (conditional)", "verdict_width", GOOD, "--"),
     ("people alone", "human_only_width", WARM, ":"),
 )
 
@@ -53,7 +54,8 @@ def estimate_figure(one: Estimate) -> Figure:
         axes = figure.subplots()
         for at, (name, value, low, high, colour, marker) in enumerate(bars):
             if value is None:
-                axes.text(0.01, at, _NO_ESTIMATE, color=MUTED, fontsize=8.5, va="center")
+                # An interval may be known without an estimate: the words are above its line.
+                _say_no_estimate(axes, at if low is None else at + 0.22)
             _draw_bar(axes, at, value, low, high, colour, marker)
             if name in ruled_out:
                 axes.text(
@@ -149,10 +151,7 @@ def class_figure(result: ClassEstimate) -> Figure:
         axes = figure.subplots()
         for at, one in enumerate(classes):
             axes.plot([one.naive], [at + 0.13], "o", color=WARM, markersize=6)
-            if one.estimate is None:
-                axes.text(0.01, at - 0.13, _NO_ESTIMATE, color=MUTED, fontsize=8.5, va="center")
-            else:
-                _draw_bar(axes, at - 0.13, one.estimate, one.low, one.high, ACCENT, "s")
+            _draw_estimate(axes, at - 0.13, one)
         _name_rows(axes, [clip(one.label) for one in classes])
         _rate_axis(axes, f"share of the class, with {level(result.confidence_level)} intervals")
         _add_legend(figure, result.method)
@@ -213,10 +212,18 @@ def plan_figure(plan: RatePlan) -> Figure:
 def _draw_both(axes: Axes, at: float, one: Estimate) -> None:
     """The judge alone above the line, the rate to report below it."""
     _draw_bar(axes, at + 0.13, one.naive, one.naive_low, one.naive_high, WARM, "o")
+    _draw_estimate(axes, at - 0.13, one)
+
+
+def _draw_estimate(axes: Axes, at: float, one: Estimate | ClassRate) -> None:
     if one.estimate is None:
-        axes.text(0.01, at - 0.13, _NO_ESTIMATE, color=MUTED, fontsize=8.5, va="center")
+        _say_no_estimate(axes, at)
     else:
-        _draw_bar(axes, at - 0.13, one.estimate, one.low, one.high, ACCENT, "s")
+        _draw_bar(axes, at, one.estimate, one.low, one.high, ACCENT, "s")
+
+
+def _say_no_estimate(axes: Axes, at: float) -> None:
+    axes.text(0.01, at, "no estimate", color=MUTED, fontsize=8.5, va="center")
 
 
 def _draw_bar(
