@@ -97,13 +97,7 @@ def _describe_groups(rows: Sequence[Estimate]) -> str:
     estimated = [one for one in rows if one.estimate is not None]
     if not estimated:
         return "These labels allow no estimate for any group"
-    apart = sum(
-        one.naive is not None
-        and one.low is not None
-        and one.high is not None
-        and not one.low <= one.naive <= one.high
-        for one in estimated
-    )
+    apart = sum(map(_naive_outside, estimated))
     if len(estimated) == len(rows):
         return f"For {apart} of {len(rows)} the judge's own rate is outside the interval reported"
     return (
@@ -111,6 +105,13 @@ def _describe_groups(rows: Sequence[Estimate]) -> str:
         f"for {apart or 'none'} of these {len(estimated)} the judge's own rate is outside "
         "its interval"
     )
+
+
+def _naive_outside(one: Estimate | ClassRate) -> bool:
+    """Whether the judge's own rate is outside the interval that is reported."""
+    if one.naive is None or one.low is None or one.high is None:
+        return False
+    return not one.low <= one.naive <= one.high
 
 
 def difference_figure(result: RateDifference) -> Figure:
@@ -155,10 +156,7 @@ def class_figure(result: ClassEstimate) -> Figure:
         _name_rows(axes, [clip(one.label) for one in classes])
         _rate_axis(axes, f"share of the class, with {level(result.confidence_level)} intervals")
         _add_legend(figure, result.method)
-        apart = sum(
-            one.low is not None and one.high is not None and not one.low <= one.naive <= one.high
-            for one in classes
-        )
+        apart = sum(map(_naive_outside, classes))
         axes.set_title(
             f"For {apart} of {len(classes)} classes the judge's own share is outside the interval"
             if result.estimated
