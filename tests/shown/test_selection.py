@@ -370,6 +370,16 @@ def test_the_scope_paper_reproduced() -> None:
     )
 
 
+def test_a_judge_without_a_name_is_the_judge() -> None:
+    assert " of the verdicts of the judge; " in str(replace(POLICY, judges=("unnamed",)))
+    assert "the judge: fdr at alpha 0.2, 110 labels" in str(replace(PLAN, judge="unnamed"))
+    signals = tuple(replace(one, judge="unnamed") for one in EVALUATION.signals)
+    methods = tuple(replace(one, judge="unnamed") for one in EVALUATION.methods)
+    text = str(replace(EVALUATION, signals=signals, methods=methods))
+    assert text.startswith("the judge is right on 82 % of 240 labelled verdicts")
+    assert "unnamed" not in text
+
+
 @pytest.mark.parametrize("result", [POLICY, SELECTION, EVALUATION, PLAN, BATCH, REPRODUCTION])
 def test_the_repr_is_short(result: Result) -> None:
     assert len(repr(result)) <= 200

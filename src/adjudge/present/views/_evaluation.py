@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from adjudge._text import count, left_out, number, percent
+from adjudge._text import count, group_name, left_out, number, percent
 from adjudge.present.blocks import Block, Figure, Headline, Note, Table, table_of
 from adjudge.present.figures.selection import (
     draw_coverage,
@@ -164,8 +164,8 @@ def view_plan(plan: SelectionPlan) -> list[Block]:
                 "above alpha": lambda p: percent(p.share_above, 0),
                 "accepting": lambda p: percent(p.share_feasible, 0),
             },
-            caption=f"{plan.judge}: {plan.guarantee} at alpha {plan.alpha:g}, "
-            f"{count(plan.n_labelled, 'label')}, {count(plan.repeats, 'draw')} each",
+            caption=f"{group_name(plan.judge, none='the judge')}: {plan.guarantee} at alpha "
+            f"{plan.alpha:g}, {count(plan.n_labelled, 'label')}, {count(plan.repeats, 'draw')} each",
             text_columns=0,
         ),
         Note(

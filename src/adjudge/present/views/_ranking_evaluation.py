@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from statistics import median
-from typing import TYPE_CHECKING
 
 from adjudge._text import DASH, count, interval, left_out, level, number, percent, signed
 from adjudge.present.blocks import (
@@ -22,18 +21,16 @@ from adjudge.present.blocks import (
     warnings_of,
 )
 from adjudge.present.figures.ranking_evaluation import (
-    budget_figure,
+    draw_budgets,
+    draw_held_out,
+    draw_intervals,
+    draw_residuals,
+    draw_widths,
     evaluation_figure,
-    held_out_figure,
-    interval_figure,
+    panel,
     reliability_figure,
-    residual_figure,
-    width_figure,
 )
 from adjudge.results.ranking import ConformalRow, Leaderboard, RankAgreement, Temperature
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
 
 _GROUPS_SHOWN = 15
 
@@ -246,47 +243,47 @@ def _figures(board: Leaderboard) -> list[Block]:
     """Every picture that has something to draw; the poster of them all only by name."""
     if not board.held_out:
         return []
-    bounded = any(row.quantile is not None for row in board.conformal)
-    wanted: list[tuple[str, Callable[[Leaderboard], Drawing], str, bool]] = [
-        ("evaluation", evaluation_figure, "What leaving models out measured.", True),
-        (
-            "held-out",
-            held_out_figure,
+    figures = {
+        "held-out": (
+            draw_held_out,
+            (5.6, 5.2),
             "Judge's Elo of each left-out model against people's; both are equal on the dashed "
             "line.",
-            True,
         ),
-        (
-            "residuals",
-            residual_figure,
+        "residuals": (
+            draw_residuals,
+            (5.6, 4.0),
             "Judge's Elo minus people's, by quarter of strength; a slope is a scale that is "
             "stretched or compressed.",
-            True,
         ),
-        (
-            "widths",
-            width_figure,
+        "widths": (
+            draw_widths,
+            (5.6, 4.4),
             "The width of an interval is twice its quantile times its standard error.",
-            bounded,
         ),
-        (
-            "intervals",
-            interval_figure,
+        "intervals": (
+            draw_intervals,
+            (7.6, 4.4),
             "Interval of each left-out model minus people's Elo; one that crosses 0 contains it.",
-            bounded,
         ),
-        (
-            "budgets",
-            budget_figure,
+        "budgets": (
+            draw_budgets,
+            (5.6, 4.0),
             "Held-out error with fewer judged battles; bands are standard deviations over random "
             "draws.",
-            bool(board.budgets),
         ),
-    ]
+    }
+    if not board.budgets:
+        del figures["budgets"]
+    if all(row.quantile is None for row in board.conformal):
+        del figures["widths"], figures["intervals"]
+    whole = partial(evaluation_figure, board)
     return [
-        Figure(name, partial(draw, board), caption, on_page=name != "evaluation")
-        for name, draw, caption, drawable in wanted
-        if drawable
+        Figure("evaluation", whole, "What leaving models out measured.", on_page=False),
+        *(
+            Figure(name, partial(panel, draw, size, board), caption)
+            for name, (draw, size, caption) in figures.items()
+        ),
     ]
 
 

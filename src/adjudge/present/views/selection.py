@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from adjudge._text import DASH, count, left_out, number, percent
+from adjudge._text import DASH, count, group_name, left_out, number, percent
 from adjudge.present.blocks import (
     Block,
     Fact,
@@ -81,7 +81,9 @@ def _policy_headline(policy: Policy) -> Headline:
     rule = f"{policy.guarantee} at alpha {policy.alpha:g}"
     if own is not None and own.summary:
         rule += f" ({own.summary})"
-    whose = policy.judges[0] if len(policy.judges) == 1 else count(len(policy.judges), "judge")
+    whose = count(len(policy.judges), "judge")
+    if len(policy.judges) == 1:
+        whose = group_name(policy.judges[0], none="the judge")
     if policy.jury is not None:
         whose = f"a jury of {whose}"
     if not policy.feasible:
