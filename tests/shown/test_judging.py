@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from adjudge.results.judging import Judging, JudgingPlan
+from adjudge.results.judging import Judging, JudgingPlan, KnownModel, ModelList
 from adjudge.results.labelling import LabellingSummary, RaterAgreement, RaterSummary
-from adjudge.results.models import KnownModel, ModelList
 from shown import assert_shown, html_lines, terminal_lines
 
 RUN = Judging(

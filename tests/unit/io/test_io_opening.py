@@ -48,7 +48,7 @@ from adjudge.io import (
 )
 from adjudge.io.formats import NATIVE, columns, looks_like, signature
 from adjudge.io.refusals import refuse_duplicates, refuse_where
-from adjudge.results.models import ModelList
+from adjudge.results.judging import ModelList
 
 FIXTURES = Path(__file__).parent / "fixtures"
 FILES = {path.stem: path for path in sorted(FIXTURES.iterdir())}

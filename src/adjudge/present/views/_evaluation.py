@@ -165,7 +165,8 @@ def view_plan(plan: SelectionPlan) -> list[Block]:
                 "accepting": lambda p: percent(p.share_feasible, 0),
             },
             caption=f"{group_name(plan.judge, none='the judge')}: {plan.guarantee} at alpha "
-            f"{plan.alpha:g}, {count(plan.n_labelled, 'label')}, {count(plan.repeats, 'draw')} each",
+            f"{plan.alpha:g}, {count(plan.n_labelled, 'label')}, "
+            f"{count(plan.repeats, 'draw')} each",
             text_columns=0,
         ),
         Note(

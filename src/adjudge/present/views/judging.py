@@ -8,8 +8,7 @@ from adjudge._text import count, left_out, number, percent
 from adjudge.present.blocks import Block, Fact, Facts, Headline, notes_of, table_of
 from adjudge.present.views import View
 from adjudge.results.base import Result
-from adjudge.results.judging import Judging, JudgingPlan
-from adjudge.results.models import ModelList
+from adjudge.results.judging import Judging, JudgingPlan, ModelList
 
 TITLE = "What was judged"
 _NO_PRICE = Fact("cost", "unknown", "no price for this model: give --prices FILE")
