@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from adjudge.cli import run
-from adjudge.present.figures.reproduction_diagnosis import save_figures
+from adjudge.present.figures.diagnosis import save_figures
 from adjudge.reproduce.diagnosis import (
     ALPHAS,
     CRITERIA,

@@ -557,7 +557,7 @@ def test_the_picture_of_one_judge() -> None:
 def test_the_picture_of_two_judges() -> None:
     figure = report(FAIR, GPT).plot()
     left, right = (drawn(axes) for axes in figure.axes)
-    assert left["title"] == "1 of 2 judges show a bias"
+    assert left["title"] == "1 of 2 judges show one of these biases"
     assert left["y ticks"] == ["fair-7b\nflips 6 %", "gpt-x\nflips 23 %"]
     assert left["dots"] == [(2.1, 0), (11.3, 1.6), (20.3, 2.6), (17.0, 3.6)]
     assert left["lines"][1] == [(-5.7, 0), (9.9, 0)]
@@ -572,7 +572,11 @@ def test_the_picture_of_two_judges() -> None:
 
 
 def test_titles_follow_the_intervals() -> None:
-    assert drawn(report(FAIR).plot().axes[0])["title"] == "fair-7b: no bias shown"
+    assert drawn(report(FAIR).plot().axes[0])["title"] == "fair-7b: none of these biases shown"
+    long = report(replace(GPT, judge="a judge with a name that has no end"))
+    assert drawn(long.plot().axes[0])["title"] == (
+        "a judge with a name that ha… shows a bias:\nfirst slot, longer answer, own family"
+    )
     assert drawn(report(FAIR).plot().axes[1])["title"] == (
         "No over- or under-confidence shown (ECE 0.08)"
     )

@@ -7,10 +7,13 @@ confused is asserted here in words.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from shown_estimation import (
     CLASS_GROUPS,
     CLASSES,
@@ -31,10 +34,12 @@ from adjudge.io import write_result
 from adjudge.present.blocks import Block, Figure
 from adjudge.present.render.html import render_fragment
 from adjudge.present.render.markdown import render_blocks
+from adjudge.present.render.terminal import render_terminal
 from adjudge.present.report import render_report
 from adjudge.present.theme import new_figure
 from adjudge.present.views import blocks_of
 from adjudge.results.base import Result
+from shown import html_lines, markdown_lines, terminal_lines
 
 
 def undrawn(blocks: list[Block]) -> list[Block]:
@@ -69,9 +74,11 @@ def test_the_naive_interval_is_never_shown_as_the_corrected_one(format: str) -> 
     assert all(part.endswith("naive 95 % interval ") for part in before)
 
 
-@pytest.mark.parametrize("format", ["txt", "md", "html"])
-def test_every_group_has_its_own_interval_in_the_column_of_that_name(format: str) -> None:
-    rows = cells_of(text_of(GROUPED, format), format)
+@pytest.mark.parametrize("read", [terminal_lines, markdown_lines, html_lines])
+def test_every_group_has_its_own_interval_in_the_column_of_that_name(
+    read: Callable[[Result], list[str]],
+) -> None:
+    rows = cells_of(read(GROUPED))
     assert rows["small"]["rate"] == "0.412"
     assert rows["small"]["95 % interval"] == "[0.311, 0.523]"
     assert rows["small"]["naive rate"] == "0.528"
@@ -82,19 +89,10 @@ def test_every_group_has_its_own_interval_in_the_column_of_that_name(format: str
     assert rows["large"]["labels +/-"] == "91/64"
 
 
-def cells_of(text: str, format: str) -> dict[str, dict[str, str]]:
-    """The first table by row and column, read back from the text."""
-    if format == "html":
-        lines = re.findall(r"<tr>(.*?)</tr>", text)
-        table = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", line) for line in lines]
-    elif format == "md":
-        lines = [line for line in text.splitlines() if line.startswith("| ")]
-        table = [line.replace("\\", "").strip("| ").split(" | ") for line in lines]
-    else:
-        lines = [line.strip() for line in text.splitlines() if line.startswith(" ")]
-        table = [re.split(r"\s{3,}", line) for line in lines]
-    head = table[0]
-    return {row[0]: dict(zip(head, row, strict=False)) for row in table[1:]}
+def cells_of(lines: Sequence[str]) -> dict[str, dict[str, str]]:
+    """The first table by row and column, read back from what is shown."""
+    head, *rows = [line.split(" | ") for line in lines if " | " in line]
+    return {row[0]: dict(zip(head, row, strict=False)) for row in rows}
 
 
 def test_a_folder_shows_the_same_blocks(tmp_path: Path) -> None:
@@ -149,3 +147,19 @@ def test_a_result_as_a_table() -> None:
     assert NO_PLAN.to_frame()["labels"].to_list() == [104]
     assert PROTOCOL.to_frame()["model"].to_list() == ["gpt-4", "other", "coin"]
     assert PAPER.to_frame()["ours"].to_list() == ["0.751", "362"]
+
+
+def test_a_narrow_terminal_names_only_columns_that_there_are() -> None:
+    people = [replace(one, sensitivity=None, specificity=None) for one in (SMALL, LARGE)]
+    console = Console(file=StringIO(), width=40)
+    for part in render_terminal(blocks_of(replace(OVERLAPPING, groups=tuple(people)))):
+        console.print(part)
+    _, line = console.file.getvalue().split("no room here for ")
+    assert " ".join(line.split(": see")[0].split()) == (
+        "naive 95 % interval, test rows, labels +/-, naive rate"
+    )
+
+
+def test_a_grouping_column_may_have_the_name_of_another_column() -> None:
+    rows = cells_of(markdown_lines(replace(OVERLAPPING, by="rate")))
+    assert list(rows) == ["small", "large"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
+from matplotlib.axes import Axes
 from shown_estimation import (
     BARE,
     CLASS_GROUPS,
@@ -29,9 +29,10 @@ from shown_estimation import (
 from adjudge.errors import ArgumentError
 from adjudge.estimation import plan_rate
 from adjudge.present.theme import ACCENT, MUTED, WARM
+from shown import legend, panel, texts, title, y_ticks
 
 
-def lines_of(axes: Any) -> list[tuple[list[float], list[float], str, str]]:
+def lines_of(axes: Axes) -> list[tuple[list[float], list[float], str, str]]:
     """What is drawn: x, y, colour and marker of every line and point."""
     return [
         (
@@ -44,21 +45,9 @@ def lines_of(axes: Any) -> list[tuple[list[float], list[float], str, str]]:
     ]
 
 
-def heights(axes: Any) -> list[list[float]]:
+def heights(axes: Axes) -> list[list[float]]:
     """The y values of every line."""
     return [[round(float(y), 6) for y in line.get_ydata()] for line in axes.lines]
-
-
-def names_of(axes: Any) -> list[str]:
-    return [tick.get_text() for tick in axes.get_yticklabels()]
-
-
-def texts_of(axes: Any) -> list[str]:
-    return [text.get_text() for text in axes.texts]
-
-
-def legend_of(figure: Any) -> list[str]:
-    return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
 
 
 def bar(
@@ -69,10 +58,10 @@ def bar(
 
 
 def test_the_picture_of_an_estimate() -> None:
-    axes = ESTIMATE.plot().axes[0]
-    assert axes.get_title(loc="left") == "misclassification says 0.412, the judge alone 0.528"
+    axes = panel(ESTIMATE)
+    assert title(axes) == "misclassification says 0.412, the judge alone 0.528"
     assert axes.get_xlabel() == "rate, with 95 % intervals"
-    assert names_of(axes) == [
+    assert y_ticks(axes) == [
         "judge alone (naive)",
         "ppi++",
         "human-only",
@@ -83,29 +72,30 @@ def test_the_picture_of_an_estimate() -> None:
         *bar(0.342, 0.437, 0.541, 1, MUTED, "o"),
         *bar(0.311, 0.412, 0.523, 3, ACCENT, "s"),
     ]
-    assert texts_of(axes) == ["ruled out", "no estimate"]
+    assert texts(axes) == ["ruled out", "no estimate"]
 
 
 def test_the_picture_of_other_estimates() -> None:
-    refused = REFUSED.plot().axes[0]
-    assert refused.get_title(loc="left") == "No misclassification estimate from these labels"
+    refused = panel(REFUSED)
+    assert title(refused) == "No misclassification estimate from these labels"
     assert lines_of(refused)[-1] == ([0.013, 0.987], [1, 1], ACCENT, "None")
-    assert texts_of(refused) == ["no estimate"]
-    assert texts_of(RULED_OUT.plot().axes[0]) == ["ruled out"]
-    alone = NAIVE.plot().axes[0]
-    assert alone.get_title(loc="left") == "The judge alone says 0.527, its errors included"
-    assert names_of(alone) == ["ppi++", "human-only", "naive (this result)"]
+    assert texts(refused) == ["no estimate"]
+    assert refused.texts[0].get_position()[1] > 1.1  # not on the line of its interval
+    assert texts(panel(RULED_OUT)) == ["ruled out"]
+    alone = panel(NAIVE)
+    assert title(alone) == "The judge alone says 0.527, its errors included"
+    assert y_ticks(alone) == ["ppi++", "human-only", "naive (this result)"]
     assert lines_of(alone)[-2:] == bar(0.486, 0.527, 0.565, 2, ACCENT, "s")
 
 
 def test_the_picture_of_groups() -> None:
     figure = GROUPED.plot()
     axes = figure.axes[0]
-    assert axes.get_title(loc="left") == (
+    assert title(axes) == (
         "An estimate for 2 of 3 groups only;\n"
         "for 1 of these 2 the judge's own rate is outside its interval"
     )
-    assert names_of(axes) == ["small", "large", "<bare>"]
+    assert y_ticks(axes) == ["small", "large", "<bare>"]
     assert lines_of(axes) == [
         *bar(0.487, 0.528, 0.566, 0.13, WARM, "o"),
         *bar(0.311, 0.412, 0.523, -0.13, ACCENT, "s"),
@@ -113,15 +103,15 @@ def test_the_picture_of_groups() -> None:
         *bar(0.519, 0.634, 0.742, 0.87, ACCENT, "s"),
         *bar(0.459, 0.493, 0.529, 2.13, WARM, "o"),
     ]
-    assert texts_of(axes) == ["no estimate"]
-    assert legend_of(figure) == ["judge alone (naive)", "misclassification"]
+    assert texts(axes) == ["no estimate"]
+    assert legend(figure) == ["judge alone (naive)", "misclassification"]
     assert axes.get_xlabel() == "rate, with 95 % intervals"
-    assert OVERLAPPING.plot().axes[0].get_title(loc="left") == (
+    assert title(panel(OVERLAPPING)) == (
         "For 1 of 2 the judge's own rate is outside the interval reported\n"
         "labels of all groups pooled"
     )
     bare = replace(GROUPED, groups=(BARE,)).plot().axes[0]
-    assert bare.get_title(loc="left") == "These labels allow no estimate for any group"
+    assert title(bare) == "These labels allow no estimate for any group"
     with pytest.raises(ArgumentError, match="this result has no picture"):
         CLASS_GROUPS.plot()
 
@@ -129,8 +119,8 @@ def test_the_picture_of_groups() -> None:
 def test_the_picture_of_a_difference() -> None:
     figure = DIFFERENCE.plot()
     top, bottom = figure.axes
-    assert top.get_title(loc="left") == "Difference +0.222: the interval excludes zero"
-    assert names_of(top) == ["small", "large"]
+    assert title(top) == "Difference +0.222: the interval excludes zero"
+    assert y_ticks(top) == ["small", "large"]
     assert lines_of(top) == [
         *bar(0.487, 0.528, 0.566, 0.13, WARM, "o"),
         *bar(0.311, 0.412, 0.523, -0.13, ACCENT, "s"),
@@ -144,8 +134,8 @@ def test_the_picture_of_a_difference() -> None:
         ([0.059], [0.28], WARM, "o"),
     ]
     assert bottom.get_xlabel() == "large minus small"
-    assert legend_of(figure) == ["judge alone (naive)", "misclassification"]
-    titles = [result.plot().axes[0].get_title(loc="left") for result in (UNDECIDED, NO_DIFFERENCE)]
+    assert legend(figure) == ["judge alone (naive)", "misclassification"]
+    titles = [title(result.plot().axes[0]) for result in (UNDECIDED, NO_DIFFERENCE)]
     assert titles == [
         "Difference -0.018: the interval includes zero",
         "No difference from these labels",
@@ -155,10 +145,8 @@ def test_the_picture_of_a_difference() -> None:
 def test_the_picture_of_classes() -> None:
     figure = CLASSES.plot()
     axes = figure.axes[0]
-    assert axes.get_title(loc="left") == (
-        "For 1 of 2 classes the judge's own share is outside the interval"
-    )
-    assert names_of(axes) == ["tie", "A"]
+    assert title(axes) == "For 1 of 2 classes the judge's own share is outside the interval"
+    assert y_ticks(axes) == ["tie", "A"]
     assert lines_of(axes) == [
         ([0.417], [0.13], WARM, "o"),
         *bar(0.447, 0.548, 0.649, -0.13, ACCENT, "s"),
@@ -166,19 +154,17 @@ def test_the_picture_of_classes() -> None:
         *bar(0.352, 0.451, 0.549, 0.87, ACCENT, "s"),
     ]
     assert axes.get_xlabel() == "share of the class, with 90 % intervals"
-    assert texts_of(NO_CLASSES.plot().axes[0]) == ["no estimate", "no estimate"]
+    assert texts(panel(NO_CLASSES)) == ["no estimate", "no estimate"]
 
 
 def test_the_picture_of_a_plan() -> None:
-    axes = PLAN.plot().axes[0]
-    assert axes.get_title(loc="left") == (
-        "Random labels: correcting has 2.56 times the variance of people alone"
-    )
+    axes = panel(PLAN)
+    assert title(axes) == "Random labels: correcting has 2.56 times the variance of people alone"
     assert (axes.get_xlabel(), axes.get_ylabel()) == (
         "human labels",
         "expected width of the 95 % interval",
     )
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+    assert legend(axes) == [
         "by class, Algorithm 1 (misclassification)",
         "at random (misclassification)",
         "at random (ppi++)",
@@ -187,7 +173,7 @@ def test_the_picture_of_a_plan() -> None:
     ]
     *curves, wanted = axes.lines
     assert list(wanted.get_ydata()) == [0.2, 0.2]
-    assert texts_of(axes) == ["width wanted"]
+    assert texts(axes) == ["width wanted"]
     sizes = list(curves[0].get_xdata())
     assert (sizes[0], sizes[-1]) == (20, 400)
     # The widths at 20 labels, which no two ways share, and that all fall with more of them.
@@ -207,19 +193,15 @@ def test_the_picture_of_a_plan() -> None:
 
 
 def test_the_pictures_of_the_paper() -> None:
-    lengths = PAPER.plot(figure="figure3").axes[0]
-    assert lengths.get_title(loc="left") == (
-        "Algorithm 1 is shorter than an equal split at 3 of 4 points"
-    )
+    lengths = panel(PAPER, "figure3")
+    assert title(lengths) == "Algorithm 1 is shorter than an equal split at 3 of 4 points"
     assert heights(lengths) == [[0.41, 0.087], [0.42, 0.079], [0.31, 0.071], [0.29, 0.061]]
     assert [line.get_linestyle() for line in lengths.lines] == ["--", "-", "--", "-"]
-    region = PAPER.plot(figure="figure4").axes[0]
-    assert region.get_title(loc="left").startswith("A judge below 0.854 never beats")
-    shift = PAPER.plot(figure="figure5").axes[0]
-    assert shift.get_title(loc="left") == (
-        "Largest bias: (v) misclassification 0.008, the others 0.102 to 0.252"
-    )
-    assert [text.get_text() for text in shift.get_legend().get_texts()] == list(PAPER.shift.bias)
+    region = panel(PAPER, "figure4")
+    assert title(region).startswith("A judge below 0.854 never beats")
+    shift = panel(PAPER, "figure5")
+    assert title(shift) == "Largest bias: (v) misclassification 0.008, the others 0.102 to 0.252"
+    assert legend(shift) == list(PAPER.shift.bias)
     drawn = [tuple(line.get_ydata()) for line in shift.lines[1:]]
     assert drawn == list(PAPER.shift.bias.values())
     assert list(shift.lines[1].get_xdata()) == [0.5, 1.5]
@@ -241,9 +223,9 @@ def test_the_picture_of_a_setting_and_of_the_protocol() -> None:
     assert heights(length) == [[0.12, 0.24, 0.153], [0.11, 0.25, 0.133]]
     protocol = PROTOCOL.plot()
     axes = protocol.axes[0]
-    assert axes.get_title(loc="left") == (
+    assert title(axes) == (
         "Correction brings 1 of 2 models closer to the human rate\n1 more without an estimate"
     )
-    assert names_of(axes) == ["gpt-4 (17 splits)", "other"]
+    assert y_ticks(axes) == ["gpt-4 (17 splits)", "other"]
     assert [patch.get_width() for patch in axes.patches] == [0.087, -0.031, -0.012, 0.045]
-    assert legend_of(protocol) == ["judge alone", "corrected"]
+    assert legend(protocol) == ["judge alone", "corrected"]

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from adjudge.present.render.html import render_fragment
-from adjudge.present.render.markdown import render_blocks
-from adjudge.present.views import blocks_of
-from adjudge.results.judging import Judging, JudgingPlan
+from adjudge.results.judging import Judging, JudgingPlan, KnownModel, ModelList
 from adjudge.results.labelling import LabellingSummary, RaterAgreement, RaterSummary
-from adjudge.results.models import KnownModel, ModelList
+from shown import assert_shown, html_lines, terminal_lines
 
 RUN = Judging(
     judge="openai:gpt-x",
@@ -43,66 +40,31 @@ RUN = Judging(
 )
 
 
-def test_a_run_in_the_terminal() -> None:
-    assert [" ".join(line.split()) for line in str(RUN).splitlines()] == [
-        "openai:gpt-x asked by preference: 120 rows, 111 ok, 6 censored, 3 error",
-        "Rows without a score take part in nothing else.",
-        "calls 235 in 9.5 s (24.7 a second), 5 error, 12 reused from the store",
-        "answer shown first preferred 61.3 % of 234 answers",
-        "verdict matches label 73.2 % of 56 rows with both",
-        "no verdict 2 of 117 scored rows: neither answer is ahead",
-        "tokens this run 12,345 read, 678 written 1 call without a count",
-        "cost this run $0.7500 $1.2500 for all rows; prices of 2025-06",
-        "left out 4 input rows: no second answer",
-        "10 of 130 subjects not asked yet",
-        "rows written to out.jsonl",
-        "note: votes on turn 1 only",
-    ]
-
-
-def test_a_run_in_markdown() -> None:
-    assert render_blocks(blocks_of(RUN)).splitlines() == [
-        "**openai:gpt-x asked by preference: 120 rows, 111 ok, 6 censored, 3 error**",
-        "",
-        "Rows without a score take part in nothing else.",
-        "",
-        "|  | value |  |",
-        "|---|---|---|",
-        "| calls | 235 | in 9.5 s (24.7 a second), 5 error, 12 reused from the store |",
-        "| answer shown first preferred | 61.3 % | of 234 answers |",
-        "| verdict matches label | 73.2 % | of 56 rows with both |",
-        "| no verdict | 2 | of 117 scored rows: neither answer is ahead |",
-        "| tokens this run | 12,345 read, 678 written | 1 call without a count |",
-        "| cost this run | $0.7500 | $1.2500 for all rows; prices of 2025-06 |",
-        "",
-        "- left out 4 input rows: no second answer",
-        "- 10 of 130 subjects not asked yet",
-        "- rows written to out.jsonl",
-        "- note: votes on turn 1 only",
-    ]
-
-
-def test_a_run_in_html() -> None:
-    html = render_fragment(blocks_of(RUN))
-    assert (
-        '<p class="finding bad">openai:gpt-x asked by preference: 120 rows, 111 ok, 6 censored, '
-        "3 error</p>" in html
+def test_a_run() -> None:
+    assert_shown(
+        RUN,
+        [
+            "bad: openai:gpt-x asked by preference: 120 rows, 111 ok, 6 censored, 3 error",
+            "Rows without a score take part in nothing else.",
+            "calls | 235 | in 9.5 s (24.7 a second), 5 error, 12 reused from the store",
+            "answer shown first preferred | 61.3 % | of 234 answers",
+            "verdict matches label | 73.2 % | of 56 rows with both",
+            "no verdict | 2 | of 117 scored rows: neither answer is ahead",
+            "tokens this run | 12,345 read, 678 written | 1 call without a count",
+            "cost this run | $0.7500 | $1.2500 for all rows; prices of 2025-06",
+            "left out 4 input rows: no second answer",
+            "10 of 130 subjects not asked yet",
+            "rows written to out.jsonl",
+            "note: votes on turn 1 only",
+        ],
     )
-    assert (
-        "<dt>verdict matches label</dt><dd>73.2 %</dd><small>of 56 rows with both</small>" in html
-    )
-    assert (
-        "<dt>answer shown first preferred</dt><dd>61.3 %</dd><small>of 234 answers</small>" in html
-    )
-    assert "<li>left out 4 input rows: no second answer</li>" in html
-    assert html == RUN._repr_html_()
 
 
 def test_a_clean_run_claims_no_loss_and_a_stopped_one_says_how_to_resume() -> None:
     clean = replace(RUN, rows=117, measured=117, statuses={"ok": 117}, cost=0.0, cost_this_run=0.0)
-    assert str(clean).splitlines()[0] == "openai:gpt-x asked by preference: 117 rows, 117 ok"
+    assert html_lines(clean)[0] == "openai:gpt-x asked by preference: 117 rows, 117 ok"
     assert "take part in nothing else" not in str(clean)
-    assert any(line.split() == ["cost", "none"] for line in str(clean).splitlines())
+    assert "cost | none" in terminal_lines(clean)
     stopped = replace(RUN, stopped="interrupted", rows=0, measured=0, statuses={})
     assert str(stopped).splitlines()[:2] == [
         "openai:gpt-x asked by preference: interrupted, no rows written",
@@ -126,15 +88,20 @@ def test_a_plan() -> None:
         cost_estimate=0.0123,
         price_source="prices of 2025-06",
     )
-    assert str(plan).splitlines() == [
-        "openai:gpt-x asked by preference, 50 subjects: 60 calls to make",
-        "calls                     100      40 of them in the store already",
-        "tokens to read, about     30,000   characters / 4",
-        "tokens to write, at most  70",
-        "cost, about               $0.0123  prices of 2025-06",
-    ]
-    assert "cost                      none" in str(replace(plan, cost_estimate=0.0))
-    assert "unknown" in str(replace(plan, cost_estimate=None))
+    assert_shown(
+        plan,
+        [
+            "openai:gpt-x asked by preference, 50 subjects: 60 calls to make",
+            "calls | 100 | 40 of them in the store already",
+            "tokens to read, about | 30,000 | characters / 4",
+            "tokens to write, at most | 70",
+            "cost, about | $0.0123 | prices of 2025-06",
+        ],
+    )
+    assert terminal_lines(replace(plan, cost_estimate=0.0))[-1] == "cost | none"
+    assert terminal_lines(replace(plan, cost_estimate=None))[-1] == (
+        "cost | unknown | no price for this model: give --prices FILE"
+    )
 
 
 def test_the_list_of_weights() -> None:
@@ -143,14 +110,16 @@ def test_the_list_of_weights() -> None:
         size=98_700_000, sha256="0" * 64, cached=True, path="/cache/small.gguf",
     )  # fmt: skip
     listed = ModelList(folder="/cache", models=(here, replace(here, name="other", cached=False)))
-    shown = str(listed)
-    assert shown.startswith(
-        "2 models, 1 on this machine\n"
-        "Ask one with --judge llamacpp:small; weights are kept in /cache."
+    assert_shown(
+        listed,
+        [
+            "2 models, 1 on this machine",
+            "Ask one with --judge llamacpp:small; weights are kept in /cache.",
+            "name | model | licence | size | here",
+            "small | Small 1B | MIT | 99 MB | /cache/small.gguf",
+            "other | Small 1B | MIT | 99 MB | adjudge models pull other",
+        ],
     )
-    rows = [line.split() for line in shown.splitlines()[-2:]]
-    assert rows[0] == ["small", "Small", "1B", "MIT", "99", "MB", "/cache/small.gguf"]
-    assert rows[1][-4:] == ["adjudge", "models", "pull", "other"]
     assert listed.to_frame()["name"].to_list() == ["small", "other"]
 
 
@@ -176,17 +145,18 @@ def test_a_labelling_round() -> None:
             ),
         ),
     )  # fmt: skip
-    text = str(summary)
-    assert text.splitlines()[:3] == [
-        "75 labels on 40 of 60 pairs",
-        "drawn: 55 by random, 20 by doubt",
-        "labels drawn by doubt cannot calibrate; labels drawn at random can",
-    ]
-    cells = [" ".join(line.split()) for line in text.splitlines()]
-    assert "rater labels ties skipped chose the left side 95 % interval" in cells
-    assert "ann 40 5 3 46 % 31 % to 62 %" in cells
-    assert "bob 35 35 0 – –" in cells
-    assert "ann bob 33 81 % 0.62 –" in cells
-    markdown = render_blocks(blocks_of(summary))
-    assert "| ann | 40 | 5 | 3 | 46 % | 31 % to 62 % |" in markdown
+    assert_shown(
+        summary,
+        [
+            "75 labels on 40 of 60 pairs",
+            "drawn: 55 by random, 20 by doubt",
+            "labels drawn by doubt cannot calibrate; labels drawn at random can",
+            "rater | labels | ties | skipped | chose the left side | 95 % interval",
+            "ann | 40 | 5 | 3 | 46 % | 31 % to 62 %",
+            "bob | 35 | 35 | 0 | – | –",
+            "Agreement on pairs that both labelled",
+            "rater | and | pairs | agree | kappa | Krippendorff's alpha",
+            "ann | bob | 33 | 81 % | 0.62 | –",
+        ],
+    )
     assert summary.to_frame()["rater"].to_list() == ["ann", "bob"]

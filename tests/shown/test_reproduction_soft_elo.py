@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from shown_ranking import labels, points
-
 from adjudge.present.views import figures_of
 from adjudge.results.ranking_reproduction import (
     FamilyResiduals,
@@ -13,7 +11,15 @@ from adjudge.results.ranking_reproduction import (
     SoftEloReproduction,
     SoftEloRow,
 )
-from shown import assert_shown, markdown_lines, terminal_lines
+from shown import (
+    assert_shown,
+    legend,
+    markdown_lines,
+    points,
+    terminal_lines,
+    words,
+    y_ticks,
+)
 
 PAPER = SoftEloReproduction(
     rows=(
@@ -114,19 +120,18 @@ def test_the_papers_errors_as_a_picture() -> None:
     assert list(figures_of(PAPER)) == ["errors"]
     figure = PAPER.plot()
     [axes] = figure.axes
-    assert labels(axes)[:2] == (
+    assert words(axes)[:2] == (
         "Soft targets cut the held-out error by 32 %", "held-out error, Elo",
     )  # fmt: skip
-    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["mine", "Qwen3-32B"]
-    assert points(axes) == [
-        ([30.0, 40.0], [0, 0]),
-        ([40.0], [0]),
-        ([30.0], [0]),
-        ([16.9, 28.1], [1, 1]),
-        ([28.1], [1]),
-        ([16.9], [1]),
-        ([27.5], [1]),
-        ([16.7], [1]),
+    assert y_ticks(axes) == ["mine", "Qwen3-32B"]
+    assert points(axes, 1) == [
+        [(30.0, 0), (40.0, 0)],
+        [(40.0, 0)],
+        [(30.0, 0)],
+        [(16.9, 1), (28.1, 1)],
+        [(28.1, 1)],
+        [(16.9, 1)],
+        [(27.5, 1)],
+        [(16.7, 1)],
     ]
-    [made] = figure.legends
-    assert [text.get_text() for text in made.get_texts()] == ["Hard-Elo", "Soft-Elo", "paper"]
+    assert legend(figure) == ["Hard-Elo", "Soft-Elo", "paper"]

@@ -5,12 +5,10 @@ Fixed results in, exact text out: in the terminal, in HTML and in Markdown.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
-from html import unescape
 
 import pytest
-from selection_results import (
+from shown_selection import (
     BATCH,
     BY_GROUP,
     ENTROPY,
@@ -28,40 +26,12 @@ from selection_results import (
     risk,
 )
 
-from adjudge.present.blocks import Figure
-from adjudge.present.render.html import render_fragment
-from adjudge.present.render.markdown import render_blocks
-from adjudge.present.views import blocks_of
 from adjudge.results.base import Result
-
-
-def terminal(result: Result) -> list[str]:
-    """The lines of the terminal, each with single spaces."""
-    lines = (" ".join(line.split()) for line in str(result).splitlines())
-    return [line for line in lines if line.strip("─ ")]
-
-
-def markdown(result: Result) -> list[str]:
-    """The lines of Markdown that are not empty."""
-    return [line for line in render_blocks(blocks_of(result)).splitlines() if line]
-
-
-def page(result: Result) -> list[str]:
-    """The texts of the page, without pictures; the cells of a row are parted by bars."""
-    blocks = [block for block in blocks_of(result) if not isinstance(block, Figure)]
-    html = re.sub(r"</(t[dh]|dt|dd)><(t[dh]|dd|small)[^>]*>", " | ", render_fragment(blocks))
-    texts = (" ".join(unescape(text).split()) for text in re.findall(r">([^<]+)<", html))
-    return [text for text in texts if text.strip("| ")]
-
-
-def without_bars(lines: list[str]) -> list[str]:
-    """What the terminal shows where the page has a row of cells."""
-    return [" ".join(line.replace("|", " ").split()) for line in lines]
-
+from shown import assert_shown, html_lines, terminal_lines
 
 # --- policies --------------------------------------------------------------------------------
 
-POLICY_PAGE = [
+POLICY_LINES = [
     "scope at alpha 0.1 (mean share over sets) accepts 47.3 % of the verdicts of judge-x; on the "
     "calibration labels 8.5 % of those were wrong",
     "Accept an uncertainty of at most 0.213457; give the others to people.",
@@ -80,39 +50,19 @@ POLICY_PAGE = [
     "note: A WARNING",
     "left out 7 rows: no label",
     "left out 1 row: human tie",
+    "figure: The error share among the surest verdicts, on the labels that the rule was made from; "
+    "a dot marks where the rule stops.",
 ]
 
 
 def test_a_policy() -> None:
-    assert page(POLICY) == POLICY_PAGE
-    assert terminal(POLICY) == without_bars(POLICY_PAGE)
-    assert markdown(POLICY) == [
-        "**scope at alpha 0.1 (mean share over sets) accepts 47.3 % of the verdicts of judge-x; on "
-        "the calibration labels 8.5 % of those were wrong**",
-        "Accept an uncertainty of at most 0.213457; give the others to people.",
-        "On the 300 calibration labels (44 wrong), under each guarantee at alpha 0.1",
-        "| guarantee | accepts | rows | coverage | wrong among them |",
-        "|---|---|---|---|---|",
-        r"| \* scope | doubt \<= 0.21346 | 142 | 47.3 % | 8.5 % |",
-        r"| fdr | per batch | \~151 | \~50.3 % | \~9.1 % |",
-        "| pac | nothing | 0 | 0 % | – |",
-        "- It promises: THE PROMISE",
-        "- It does not promise: THE LIMIT",
-        "- It assumes: FIRST CONDITION",
-        "- It assumes: SECOND CONDITION",
-        "- fdr would promise: FDR PROMISE; but not: FDR LIMIT",
-        "- pac would promise: PAC PROMISE; but not: PAC LIMIT",
-        r"- \~ fdr decides on each batch: here a mean over random halves of the labels",
-        "- note: A WARNING",
-        "- left out 7 rows: no label",
-        "- left out 1 row: human tie",
-        "_The error share among the surest verdicts, on the labels that the rule was made from; a "
-        "dot marks where the rule stops._",
-    ]
+    assert_shown(POLICY, POLICY_LINES)
 
 
 def test_a_policy_by_group() -> None:
-    assert page(BY_GROUP)[1:9] == [
+    lines = html_lines(BY_GROUP)
+    assert_shown(BY_GROUP, lines)
+    assert lines[1:9] == [
         "Each of 2 groups has its own rule; give the others to people.",
         "On the 300 calibration labels (44 wrong), under each guarantee at alpha 0.1",
         "guarantee | accepts | rows | coverage | wrong among them",
@@ -122,13 +72,11 @@ def test_a_policy_by_group() -> None:
         "judge-x / en | doubt <= 0.21 | 120 | 17 | 50 % | 5 %",
         "judge-x / fr | nothing | 9 | 2 | 0 % | –",
     ]
-    assert page(BY_GROUP)[-5:-2] == [
+    assert lines[-6:-3] == [
         "note: A WARNING",
         "judge-x / fr: TOO FEW",
         "judge-x / fr: the weights leave an effective 6.5 of 9 labels",
     ]
-    assert terminal(BY_GROUP) == without_bars(page(BY_GROUP))
-    assert "| judge-x / fr | nothing | 9 | 2 | 0 % | – |" in markdown(BY_GROUP)
     frame = BY_GROUP.to_frame()
     assert frame.select("group", "accepts", "n_calibration").rows() == [
         ("en", "below", 120),
@@ -137,19 +85,19 @@ def test_a_policy_by_group() -> None:
 
 
 def test_a_policy_of_a_jury() -> None:
-    assert page(JURY)[0].startswith(
+    lines = html_lines(JURY)
+    assert_shown(JURY, lines)
+    assert lines[0].startswith(
         "scope at alpha 0.1 (mean share over sets) accepts 47.3 % of the verdicts of a jury of "
         "2 judges; "
     )
-    assert page(JURY)[7:12] == [
+    assert lines[7:12] == [
         "Each judge alone and the jury, on the calibration labels",
         "judge | weight of its log odds | coverage",
         "a | 0.625 | 72 %",
         "b | 0.375 | 63 %",
-        "jury (logistic) | | 81 %",
+        "jury (logistic) |  | 81 %",
     ]
-    assert terminal(JURY) == without_bars(page(JURY))
-    assert "| b | 0.375 | 63 % |" in markdown(JURY)
 
 
 def test_what_a_policy_says_to_do() -> None:
@@ -157,86 +105,75 @@ def test_what_a_policy_says_to_do() -> None:
         POLICY, guarantee="fdr", accepts="batch", threshold=None, indicative=True,
         coverage=0.5033, empirical_risk=0.0912, promise="FDR PROMISE", not_promised="FDR LIMIT",
     )  # fmt: skip
-    assert page(batch)[:2] == [
+    assert html_lines(batch)[:2] == [
         "fdr at alpha 0.1 accepts about 50.3 % of the verdicts of judge-x; in random halves of the "
         "calibration labels 9.1 % of those were wrong",
         "Each batch is decided by adjudge select; give the others to people.",
     ]
-    assert "* fdr | per batch | ~151 | ~50.3 % | ~9.1 %" in page(batch)
-    assert "scope would promise: THE PROMISE; but not: THE LIMIT" in page(batch)
+    assert "* fdr | per batch | ~151 | ~50.3 % | ~9.1 %" in html_lines(batch)
+    assert "scope would promise: THE PROMISE; but not: THE LIMIT" in html_lines(batch)
     everything = replace(POLICY, accepts="all", threshold=None)
-    assert page(everything)[1] == (
+    assert html_lines(everything)[1] == (
         "Every verdict passes; keep labelling a random sample to see that it stays so."
     )
     nothing = replace(POLICY, accepts="none", threshold=None, feasible=False, judges=("x", "y"))
-    assert page(nothing)[:2] == [
-        "scope at alpha 0.1 (mean share over sets) accepts nothing of 2 judges: no threshold "
+    assert html_lines(nothing)[:2] == [
+        "bad: scope at alpha 0.1 (mean share over sets) accepts nothing of 2 judges: no threshold "
         "passes",
         "Label more pairs, allow a larger alpha, or use a better judge.",
     ]
-    assert '<p class="finding bad">' in nothing._repr_html_()
-    assert '<p class="finding plain">' in POLICY._repr_html_()
     old = replace(POLICY, alternatives=(replace(FDR, guarantee="scope"),))
-    assert page(old)[0].startswith("scope at alpha 0.1 accepts 47.3 % of")
+    assert html_lines(old)[0].startswith("scope at alpha 0.1 accepts 47.3 % of")
 
 
 # --- what select did -------------------------------------------------------------------------
 
 
 def test_a_selection() -> None:
-    shown = [
-        "804 of 1,200 verdicts accepted (67 %), pac at alpha 0.15",
-        "Give the other 396 to people.",
-        "judge | group | rows | accepted | share",
-        "judge-x | en | 700 | 600 | 85.7 %",
-        "judge-x | fr | 500 | 204 | 40.8 %",
-        "no drift seen: the distribution of the new scores is up to 0.043 away from that of the "
-        "calibration scores in judge-x / fr (Kolmogorov-Smirnov, p = 0.37)",
-        "It promises: THE PROMISE",
-        "It does not promise: THE LIMIT",
-        "It assumes: A CONDITION",
-        "note: A WARNING",
-        "not accepted, 380 rows: too uncertain",
-        "not accepted, 16 rows: no verdict",
-    ]
-    assert page(SELECTION) == shown
-    assert terminal(SELECTION) == without_bars(shown)
-    assert markdown(SELECTION) == [
-        "**804 of 1,200 verdicts accepted (67 %), pac at alpha 0.15**",
-        "Give the other 396 to people.",
-        "| judge | group | rows | accepted | share |",
-        "|---|---|---|---|---|",
-        "| judge-x | en | 700 | 600 | 85.7 % |",
-        "| judge-x | fr | 500 | 204 | 40.8 % |",
-        *(f"- {line}" for line in shown[5:]),
-    ]
+    assert_shown(
+        SELECTION,
+        [
+            "804 of 1,200 verdicts accepted (67 %), pac at alpha 0.15",
+            "Give the other 396 to people.",
+            "judge | group | rows | accepted | share",
+            "judge-x | en | 700 | 600 | 85.7 %",
+            "judge-x | fr | 500 | 204 | 40.8 %",
+            "no drift seen: the distribution of the new scores is up to 0.043 away from that of "
+            "the calibration scores in judge-x / fr (Kolmogorov-Smirnov, p = 0.37)",
+            "It promises: THE PROMISE",
+            "It does not promise: THE LIMIT",
+            "It assumes: A CONDITION",
+            "note: A WARNING",
+            "not accepted, 380 rows: too uncertain",
+            "not accepted, 16 rows: no verdict",
+        ],
+    )
     assert SELECTION.to_frame()["n_accepted"].to_list() == [600, 204]
 
 
 def test_a_selection_with_drift_or_nothing_accepted() -> None:
     drift = replace(SELECTION.drift, flagged=True, statistic=0.3121, p_value=0.00041)
     moved = replace(SELECTION, drift=drift, groups=SELECTION.groups[:1])
-    assert page(moved)[1:3] == [
+    assert html_lines(moved)[1:3] == [
         "The promise may not hold: label some of the new pairs and calibrate again.",
         "DRIFT: the distribution of the new scores is up to 0.312 away from that of the "
         "calibration scores (Kolmogorov-Smirnov, p = 0.00041)",
     ]
-    assert moved._repr_html_().count('class="finding bad"') == 1
+    assert html_lines(moved)[0] == "bad: 804 of 1,200 verdicts accepted (67 %), pac at alpha 0.15"
     few = replace(
         SELECTION, n_accepted=0, accepted_share=0.0,
         drift=replace(drift, flagged=False, statistic=None, p_value=None, note="TOO FEW ROWS"),
     )  # fmt: skip
-    assert page(few)[:2] == [
-        "0 of 1,200 verdicts accepted (0 %), pac at alpha 0.15",
+    assert html_lines(few)[:2] == [
+        "bad: 0 of 1,200 verdicts accepted (0 %), pac at alpha 0.15",
         "Give all of them to people.",
     ]
-    assert "drift not tested: TOO FEW ROWS" in page(few)
-    assert 'class="finding bad"' in few._repr_html_()
+    assert "drift not tested: TOO FEW ROWS" in html_lines(few)
 
 
 # --- evaluations and plans -------------------------------------------------------------------
 
-EVALUATION_TERMINAL = [
+EVALUATION_LINES = [
     "x is right on 82 % of 240 labelled verdicts; its confidence is higher on a right one than on "
     "a wrong one 76 % of the time (AUROC, preference_entropy)",
     "How good each signal of doubt is on labelled rows (right verdicts are positives)",
@@ -256,68 +193,62 @@ EVALUATION_TERMINAL = [
     "note: A WARNING",
     "left out 5 rows: no label",
 ]
+EVERY_METHOD = [
+    "Every method on every signal at every alpha",
+    "judge | signal | method | alpha | coverage | sd | error share | sd | ratio | above alpha",
+    "x | preference_entropy | vanilla | 0.05 | 1.000 | 0.000 | 0.181 | 0.011 | 0.182 | 99 %",
+    "x | preference_entropy | vanilla | 0.1 | 1.000 | 0.000 | 0.183 | 0.012 | 0.184 | 98 %",
+    "x | preference_entropy | scope | 0.05 | 0.311 | 0.071 | 0.042 | 0.021 | 0.046 | 31 %",
+    "x | preference_entropy | scope | 0.1 | 0.522 | 0.064 | 0.093 | 0.023 | 0.097 | 43 %",
+    "x | preference_entropy | pac | 0.05 | 0.102 | 0.083 | 0.015 | 0.024 | 0.027 | 6 %",
+    "x | preference_entropy | pac | 0.1 | 0.333 | 0.092 | 0.058 | 0.025 | 0.066 | 8 %",
+    "x | single_order | vanilla | 0.05 | 1.000 | 0.000 | 0.211 | 0.013 | 0.212 | 97 %",
+    "x | single_order | vanilla | 0.1 | 1.000 | 0.000 | 0.213 | 0.014 | 0.214 | 96 %",
+    "x | single_order | scope | 0.1 | 0.411 | 0.065 | 0.094 | 0.026 | 0.098 | 44 %",
+]
 
 
 def test_an_evaluation() -> None:
-    assert terminal(EVALUATION) == without_bars(EVALUATION_TERMINAL)
-    assert page(EVALUATION) == [
-        *EVALUATION_TERMINAL,
-        "Every method on every signal at every alpha",
-        "judge | signal | method | alpha | coverage | sd | error share | sd | ratio | above alpha",
-        "x | preference_entropy | vanilla | 0.05 | 1.000 | 0.000 | 0.181 | 0.011 | 0.182 | 99 %",
-        "x | preference_entropy | vanilla | 0.1 | 1.000 | 0.000 | 0.183 | 0.012 | 0.184 | 98 %",
-        "x | preference_entropy | scope | 0.05 | 0.311 | 0.071 | 0.042 | 0.021 | 0.046 | 31 %",
-        "x | preference_entropy | scope | 0.1 | 0.522 | 0.064 | 0.093 | 0.023 | 0.097 | 43 %",
-        "x | preference_entropy | pac | 0.05 | 0.102 | 0.083 | 0.015 | 0.024 | 0.027 | 6 %",
-        "x | preference_entropy | pac | 0.1 | 0.333 | 0.092 | 0.058 | 0.025 | 0.066 | 8 %",
-        "x | single_order | vanilla | 0.05 | 1.000 | 0.000 | 0.211 | 0.013 | 0.212 | 97 %",
-        "x | single_order | vanilla | 0.1 | 1.000 | 0.000 | 0.213 | 0.014 | 0.214 | 96 %",
-        "x | single_order | scope | 0.1 | 0.411 | 0.065 | 0.094 | 0.026 | 0.098 | 44 %",
-    ]
-    text = markdown(EVALUATION)
-    assert text[5] == r"| x | single\_order | 240 | 0.790 | 0.052 | 0.703 | 0.888 |"
-    assert text[10:12] == [
-        "| scope | 0.522 | 0.064 | 0.093 | 0.023 | 0.097 | 43 % |",
-        "| pac | 0.333 | 0.092 | 0.058 | 0.025 | 0.066 | 8 % |",
-    ]
-    assert text[-5:] == [
-        "- left out 5 rows: no label",
-        "_Below the dashed line a method's mean error share over splits is within alpha. The band "
-        "is one standard deviation._",
-        "_Choose the smallest alpha at which enough verdicts are accepted._",
-        "_Where dots lie below the diagonal, the judge is less often right than it says; the "
-        "larger the dot, the more rows._",
-        "_Look how far the curve stays below the error share you allow; calibrate before you "
-        "promise it._",
-    ]
+    assert_shown(
+        EVALUATION,
+        [
+            *EVALUATION_LINES,
+            *(f"detail: {line}" for line in EVERY_METHOD),
+            "figure: Below the dashed line a method's mean error share over splits is within "
+            "alpha. The band is one standard deviation.",
+            "figure: Choose the smallest alpha at which enough verdicts are accepted.",
+            "figure: Where dots lie below the diagonal, the judge is less often right than it "
+            "says; the larger the dot, the more rows.",
+            "figure: Look how far the curve stays below the error share you allow; calibrate "
+            "before you promise it.",
+        ],
+    )
     assert EVALUATION.to_frame().select("signal", "method", "alpha").row(3) == (
         ENTROPY, "scope", 0.1,
     )  # fmt: skip
 
 
 def test_an_evaluation_of_two_judges_or_of_one_asked_in_two_ways() -> None:
-    assert terminal(TWO)[:11] == without_bars(
-        [
-            "2 judges: right on 64 % (y) to 82 % (x) of their labelled verdicts",
-            "How good each signal of doubt is on labelled rows (right verdicts are positives)",
-            "judge | signal | rows | accuracy | ECE | AUROC | AUPRC",
-            "x | preference_entropy | 240 | 0.820 | 0.031 | 0.764 | 0.912",
-            "y | preference_entropy | 240 | 0.640 | 0.123 | 0.555 | 0.777",
-            "x: alpha 0.05, 400 random halves",
-            "method | coverage | sd | error share | sd | ratio | above alpha",
-            "scope | 0.311 | 0.071 | 0.042 | 0.021 | 0.046 | 31 %",
-            "y: alpha 0.05, 400 random halves",
-            "method | coverage | sd | error share | sd | ratio | above alpha",
-            "scope | 0.208 | 0.061 | 0.079 | 0.031 | 0.085 | 62 %",
-        ]
-    )
+    assert terminal_lines(TWO)[:11] == [
+        "2 judges: right on 64 % (y) to 82 % (x) of their labelled verdicts",
+        "How good each signal of doubt is on labelled rows (right verdicts are positives)",
+        "judge | signal | rows | accuracy | ECE | AUROC | AUPRC",
+        "x | preference_entropy | 240 | 0.820 | 0.031 | 0.764 | 0.912",
+        "y | preference_entropy | 240 | 0.640 | 0.123 | 0.555 | 0.777",
+        "x: alpha 0.05, 400 random halves",
+        "method | coverage | sd | error share | sd | ratio | above alpha",
+        "scope | 0.311 | 0.071 | 0.042 | 0.021 | 0.046 | 31 %",
+        "y: alpha 0.05, 400 random halves",
+        "method | coverage | sd | error share | sd | ratio | above alpha",
+        "scope | 0.208 | 0.061 | 0.079 | 0.031 | 0.085 | 62 %",
+    ]
     numbers = {"accuracy": 0.64, "ece": 0.123, "auroc": 0.555, "auprc": 0.777}
     again = replace(quality("x", "verbalized", **numbers), protocol="verbalized")
     row = replace(risk("x", "verbalized", "scope", 0.05, 0, 0, 0, 0, 0, 0), protocol="verbalized")
     ways = replace(
         TWO, signals=(TWO.signals[0], again), methods=(TWO.methods[0], row), curves=TWO.curves[:1]
     )
-    assert terminal(ways)[0] == (
+    assert terminal_lines(ways)[0] == (
         "2 judges: right on 64 % (x (verbalized)) to 82 % (x (preference)) of their labelled "
         "verdicts"
     )
@@ -326,48 +257,37 @@ def test_an_evaluation_of_two_judges_or_of_one_asked_in_two_ways() -> None:
 def test_an_evaluation_without_wrong_verdicts_claims_no_ranking() -> None:
     alike = replace(EVALUATION.signals[0], accuracy=1.0, auroc=None)
     only = replace(EVALUATION, signals=(alike,), methods=EVALUATION.methods[:6])
-    assert terminal(only)[0] == (
+    assert terminal_lines(only)[0] == (
         "x is right on 100 % of 240 labelled verdicts; its doubt cannot be ranked, for all of them "
         "are alike"
     )
-    assert not any("as in the paper" in line for line in terminal(only))
+    assert not any("as in the paper" in line for line in terminal_lines(only))
 
 
 def test_a_plan() -> None:
-    shown = [
-        "From 50 labels on (53.4 % accepted), one more doubling buys less than 3 points of "
-        "coverage",
-        "judge-x: fdr at alpha 0.2, 110 labels, 40 draws each",
-        "labels | coverage | sd | error share | above alpha | accepting",
-        "25 | 0.412 | 0.201 | 0.123 | 21 % | 87 %",
-        "50 | 0.534 | 0.152 | 0.145 | 32 % | 98 %",
-        "100 * | 0.551 | 0.091 | 0.167 | 43 % | 100 %",
-        "above alpha, accepting: share of the draws; * extrapolated",
-        "It assumes: A CONDITION",
-        "left out 4 rows: human tie",
-    ]
-    assert page(PLAN) == shown
-    assert terminal(PLAN) == without_bars(shown)
-    assert markdown(PLAN) == [
-        f"**{shown[0]}**",
-        shown[1],
-        "| labels | coverage | sd | error share | above alpha | accepting |",
-        "|---|---|---|---|---|---|",
-        "| 25 | 0.412 | 0.201 | 0.123 | 21 % | 87 % |",
-        "| 50 | 0.534 | 0.152 | 0.145 | 32 % | 98 % |",
-        r"| 100 \* | 0.551 | 0.091 | 0.167 | 43 % | 100 % |",
-        r"- above alpha, accepting: share of the draws; \* extrapolated",
-        "- It assumes: A CONDITION",
-        "- left out 4 rows: human tie",
-        "_Stop labelling where the line flattens; the band is one standard deviation over the "
-        "draws._",
-    ]
+    assert_shown(
+        PLAN,
+        [
+            "From 50 labels on (53.4 % accepted), one more doubling buys less than 3 points of "
+            "coverage",
+            "judge-x: fdr at alpha 0.2, 110 labels, 40 draws each",
+            "labels | coverage | sd | error share | above alpha | accepting",
+            "25 | 0.412 | 0.201 | 0.123 | 21 % | 87 %",
+            "50 | 0.534 | 0.152 | 0.145 | 32 % | 98 %",
+            "100 * | 0.551 | 0.091 | 0.167 | 43 % | 100 %",
+            "above alpha, accepting: share of the draws; * extrapolated",
+            "It assumes: A CONDITION",
+            "left out 4 rows: human tie",
+            "figure: Stop labelling where the line flattens; the band is one standard deviation "
+            "over the draws.",
+        ],
+    )
     assert PLAN.to_frame()["coverage"].to_list() == [0.412, 0.534, 0.551]
 
 
 def test_a_plan_says_more_labels_help_only_where_they_do() -> None:
     rising = replace(PLAN, recommended=None, points=PLAN.points[:2])
-    assert terminal(rising)[:2] == [
+    assert terminal_lines(rising)[:2] == [
         "fdr at alpha 0.2 accepts 53.4 % of the verdicts with 50 labels; the last doubling bought "
         "12.2 points",
         "Label 50 or more.",
@@ -375,88 +295,89 @@ def test_a_plan_says_more_labels_help_only_where_they_do() -> None:
     hopeless = replace(
         PLAN, recommended=None, points=(point(25, 0, 0, 0, 0, 0), point(50, 0.011, 0, 0, 0, 0.1))
     )
-    assert terminal(hopeless)[:2] == [
-        "fdr at alpha 0.2 accepts 1.1 % of the verdicts even with 50 labels",
+    assert html_lines(hopeless)[:2] == [
+        "bad: fdr at alpha 0.2 accepts 1.1 % of the verdicts even with 50 labels",
         "Allow a larger alpha, or use a better judge.",
     ]
-    assert 'class="finding bad"' in hopeless._repr_html_()
 
 
 # --- single rules and the paper --------------------------------------------------------------
 
 
 def test_a_threshold() -> None:
-    shown = [
-        "pac at alpha 0.1 accepts an uncertainty of at most 0.25",
-        "accepted of the calibration rows | 62.5 % | 50 of 80",
-        "wrong among them | 4 % | 2 of 50; of all 80 rows 11 are wrong",
-    ]
-    assert page(THRESHOLD) == shown
-    assert terminal(THRESHOLD) == without_bars(shown)
-    assert markdown(THRESHOLD)[1:] == [
-        "|  | value |  |",
-        "|---|---|---|",
-        "| accepted of the calibration rows | 62.5 % | 50 of 80 |",
-        "| wrong among them | 4 % | 2 of 50; of all 80 rows 11 are wrong |",
-    ]
+    assert_shown(
+        THRESHOLD,
+        [
+            "pac at alpha 0.1 accepts an uncertainty of at most 0.25",
+            "accepted of the calibration rows | 62.5 % | 50 of 80",
+            "wrong among them | 4 % | 2 of 50; of all 80 rows 11 are wrong",
+        ],
+    )
     everything = replace(THRESHOLD, accepts="all", threshold=None)
-    assert terminal(everything)[0] == "pac at alpha 0.1 accepts every verdict"
+    assert terminal_lines(everything)[0] == "pac at alpha 0.1 accepts every verdict"
     nothing = replace(
         THRESHOLD, accepts="none", threshold=None, feasible=False, n_accepted=0, empirical_risk=0.0
     )
-    assert terminal(nothing)[0] == "pac at alpha 0.1 accepts nothing: no threshold passes"
-    assert page(nothing)[2].startswith("wrong among them | – |")
+    assert terminal_lines(nothing)[0] == "pac at alpha 0.1 accepts nothing: no threshold passes"
+    assert html_lines(nothing)[2].startswith("wrong among them | – |")
     assert THRESHOLD.to_frame()["threshold"].to_list() == [0.25]
 
 
 def test_a_batch() -> None:
-    shown = [
-        "fdr at alpha 0.1: 2 of 3 rows accepted",
-        "calibration rows | 90 | 8 of them wrong",
-        "effective size under the weights | 61.2 |",
-    ]
-    assert page(BATCH) == shown
-    assert terminal(BATCH) == without_bars(shown)
-    assert markdown(BATCH)[3:] == [
-        "| calibration rows | 90 | 8 of them wrong |",
-        "| effective size under the weights | 61.2 |  |",
-    ]
+    assert_shown(
+        BATCH,
+        [
+            "fdr at alpha 0.1: 2 of 3 rows accepted",
+            "calibration rows | 90 | 8 of them wrong",
+            "effective size under the weights | 61.2",
+        ],
+    )
     assert BATCH.to_frame().rows() == [(0.01, True), (0.5, False), (0.02, True)]
-    assert len(terminal(replace(BATCH, effective_size=None))) == 2
+    assert len(terminal_lines(replace(BATCH, effective_size=None))) == 2
 
 
 def test_the_scope_paper_reproduced() -> None:
-    shown = [
-        "scope's mean error share over 400 splits is at most alpha in 2 of 2 rows (1 data set)",
-        "mt-bench: 2,000 of 2,600 items without ties",
-        "judge | signal | rows | accuracy | ECE | AUROC | AUPRC",
-        "x | preference_entropy | 240 | 0.820 | 0.031 | 0.764 | 0.912",
-        "x | single_order | 240 | 0.790 | 0.052 | 0.703 | 0.888",
-        "mt-bench, x (Table 3; Figure 2 for scope)",
-        "method | alpha | coverage | paper | error share | paper | ratio | above alpha",
-        "vanilla | 0.1 | 1.000 | – | 0.213 | – | 0.214 | 96 %",
-        "scope | 0.05 | 0.311 | – | 0.042 | – | 0.046 | 31 %",
-        "scope | 0.1 | 0.522 | 0.246 | 0.093 | 0.088 | 0.097 | 43 %",
-        "pac | 0.1 | 0.333 | – | 0.058 | – | 0.066 | 8 %",
-        "What the paper's text and a summary of it give",
-        "data set | judge | method | alpha | coverage | error share",
-        "mt-bench | x | scope | 0.1 | 0.246 | 0.088",
-        "note: A NOTE",
-    ]
-    assert page(REPRODUCTION) == shown
-    assert terminal(REPRODUCTION) == without_bars(shown)
-    assert "| scope | 0.1 | 0.522 | 0.246 | 0.093 | 0.088 | 0.097 | 43 % |" in markdown(
-        REPRODUCTION
+    assert_shown(
+        REPRODUCTION,
+        [
+            "scope's mean error share over 400 splits is at most alpha in 2 of 2 rows (1 data set)",
+            "mt-bench: 2,000 of 2,600 items without ties",
+            "judge | signal | rows | accuracy | ECE | AUROC | AUPRC",
+            "x | preference_entropy | 240 | 0.820 | 0.031 | 0.764 | 0.912",
+            "x | single_order | 240 | 0.790 | 0.052 | 0.703 | 0.888",
+            "mt-bench, x (Table 3; Figure 2 for scope)",
+            "method | alpha | coverage | paper | error share | paper | ratio | above alpha",
+            "vanilla | 0.1 | 1.000 | – | 0.213 | – | 0.214 | 96 %",
+            "scope | 0.05 | 0.311 | – | 0.042 | – | 0.046 | 31 %",
+            "scope | 0.1 | 0.522 | 0.246 | 0.093 | 0.088 | 0.097 | 43 %",
+            "pac | 0.1 | 0.333 | – | 0.058 | – | 0.066 | 8 %",
+            "What the paper's text and a summary of it give",
+            "data set | judge | method | alpha | coverage | error share",
+            "mt-bench | x | scope | 0.1 | 0.246 | 0.088",
+            "note: A NOTE",
+            "figure: Figures 2 and 3 of the paper for these data: error share and coverage against "
+            "alpha.",
+        ],
     )
     frame = REPRODUCTION.to_frame()
     assert frame.select("dataset", "method", "coverage").row(3) == ("mt-bench", "scope", 0.522)
     above = replace(EVALUATION.methods[3], risk=0.1034)
     other = replace(EVALUATION, methods=(*EVALUATION.methods[:3], above))
     worse = replace(REPRODUCTION, datasets=(replace(REPRODUCTION.datasets[0], evaluation=other),))
-    assert terminal(worse)[0] == (
+    assert terminal_lines(worse)[0] == (
         "scope's mean error share over 400 splits is at most alpha in 1 of 2 rows (1 data set); "
         "the furthest above is 0.103 at alpha 0.1"
     )
+
+
+def test_a_judge_without_a_name_is_the_judge() -> None:
+    assert " of the verdicts of the judge; " in str(replace(POLICY, judges=("unnamed",)))
+    assert "the judge: fdr at alpha 0.2, 110 labels" in str(replace(PLAN, judge="unnamed"))
+    signals = tuple(replace(one, judge="unnamed") for one in EVALUATION.signals)
+    methods = tuple(replace(one, judge="unnamed") for one in EVALUATION.methods)
+    text = str(replace(EVALUATION, signals=signals, methods=methods))
+    assert text.startswith("the judge is right on 82 % of 240 labelled verdicts")
+    assert "unnamed" not in text
 
 
 @pytest.mark.parametrize("result", [POLICY, SELECTION, EVALUATION, PLAN, BATCH, REPRODUCTION])

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
-from selection_results import (
+from shown_selection import (
     BY_GROUP,
     ENTROPY,
     EVALUATION,
@@ -24,43 +22,18 @@ from selection_results import (
 from adjudge.errors import ArgumentError
 from adjudge.present.views import figures_of
 from adjudge.results.evaluation import Evaluation
-
-
-def lines(axes: Axes) -> dict[str, list[tuple[float, float]]]:
-    """Every line with a name, by its points."""
-    return {
-        str(line.get_label()): list(zip(*map(np.ravel, line.get_data()), strict=True))
-        for line in axes.get_lines()
-        if not str(line.get_label()).startswith("_")
-    }
-
-
-def legend(axes: Axes) -> list[str]:
-    return [text.get_text() for text in axes.get_legend().get_texts()]
-
-
-def title(axes: Axes) -> str:
-    return axes.get_title(loc="left")
-
-
-def labels(axes: Axes) -> tuple[str, str]:
-    return axes.get_xlabel(), axes.get_ylabel()
-
-
-def only(evaluation: Evaluation, name: str) -> Axes:
-    (axes,) = evaluation.plot(figure=name).axes
-    return axes
+from shown import legend, named_points, panel, texts, title, words
 
 
 def test_error_share_against_alpha() -> None:
-    axes = only(EVALUATION, "risk")
-    drawn = lines(axes)
+    axes = panel(EVALUATION, "risk")
+    drawn = named_points(axes)
     assert drawn["vanilla"] == [(0.05, 0.211), (0.1, 0.213)]  # a baseline: on one order
     assert drawn["scope"] == [(0.05, 0.042), (0.1, 0.093)]
     assert drawn["pac"] == [(0.05, 0.015), (0.1, 0.058)]
     assert drawn["error share = alpha"] == [(0, 0), pytest.approx((0.108, 0.108))]
     assert legend(axes) == ["error share = alpha", "vanilla", "scope", "pac"]
-    assert labels(axes) == ("alpha: error level allowed", "error share among accepted")
+    assert words(axes)[1:] == ("alpha: error level allowed", "error share among accepted")
     assert title(axes) == "scope and pac keep the mean error share within alpha"
     (band,) = axes.collections  # one standard deviation around the first guarantee
     corners = {(round(x, 3), round(y, 3)) for x, y in band.get_paths()[0].vertices}
@@ -73,35 +46,42 @@ def test_the_title_over_error_shares_follows_them() -> None:
         return replace(EVALUATION, methods=(*EVALUATION.methods[:3], row, *EVALUATION.methods[4:]))
 
     # Three standard errors of scope at alpha 0.1 are 3 * 0.023 / sqrt(400) = 0.00345.
-    assert title(only(with_risk(0.1), "risk")) == (
+    assert title(panel(with_risk(0.1), "risk")) == (
         "scope and pac keep the mean error share within alpha"
     )
-    assert title(only(with_risk(0.103), "risk")) == (
+    assert title(panel(with_risk(0.103), "risk")) == (
         "scope and pac keep the mean error share within alpha, give or take chance"
     )
-    assert title(only(with_risk(0.104), "risk")) == "Above alpha on average: scope"
+    assert title(panel(with_risk(0.104), "risk")) == "Above alpha on average: scope"
     baseline = replace(EVALUATION, methods=EVALUATION.methods[6:8])
-    assert title(only(baseline, "risk")) == "Mean error share of methods that promise none"
+    assert title(panel(baseline, "risk")) == "Mean error share of methods that promise none"
+
+
+@pytest.mark.parametrize("name", ["risk", "coverage"])
+def test_no_line_is_hidden_by_the_legend(name: str) -> None:
+    axes = panel(EVALUATION, name)
+    axes.figure.draw_without_rendering()
+    assert axes.get_legend().get_window_extent().y1 < axes.get_window_extent().y0
 
 
 def test_coverage_against_alpha() -> None:
-    axes = only(EVALUATION, "coverage")
-    drawn = lines(axes)
+    axes = panel(EVALUATION, "coverage")
+    drawn = named_points(axes)
     assert drawn["vanilla"] == [(0.05, 1.0), (0.1, 1.0)]
     assert drawn["scope"] == [(0.05, 0.311), (0.1, 0.522)]
     assert drawn["pac"] == [(0.05, 0.102), (0.1, 0.333)]
     assert legend(axes) == ["vanilla", "scope", "pac"]
-    assert labels(axes) == ("alpha: error level allowed", "share of verdicts accepted")
+    assert words(axes)[1:] == ("alpha: error level allowed", "share of verdicts accepted")
     assert title(axes) == "scope accepts 31 % at alpha 0.05 and 52 % at alpha 0.1"
 
 
 def test_several_judges_are_lines_of_the_first_guarantee() -> None:
-    shares, coverage = only(TWO, "risk"), only(TWO, "coverage")
-    assert lines(shares)["x"] == [(0.05, 0.042)]
-    assert lines(shares)["y"] == [(0.05, 0.079)]
+    shares, coverage = panel(TWO, "risk"), panel(TWO, "coverage")
+    assert named_points(shares)["x"] == [(0.05, 0.042)]
+    assert named_points(shares)["y"] == [(0.05, 0.079)]
     assert legend(shares) == ["error share = alpha", "x", "y"]
     assert title(shares) == "Above alpha on average: y"
-    assert lines(coverage) == {"x": [(0.05, 0.311)], "y": [(0.05, 0.208)]}
+    assert named_points(coverage) == {"x": [(0.05, 0.311)], "y": [(0.05, 0.208)]}
     assert title(coverage) == "Most accepted at alpha 0.05: x, 31 %"
 
 
@@ -109,13 +89,13 @@ def test_methods_have_colours_of_their_own_however_many_there_are() -> None:
     names = ("scope", "fdr", "pac", "mine", "yours")
     extra = tuple(risk("x", ENTROPY, name, 0.1, 0.5, 0, 0.1, 0, 0.1, 0) for name in names)
     baselines = EVALUATION.methods[6:8]
-    axes = only(replace(EVALUATION, methods=(*baselines, *extra)), "coverage")
+    axes = panel(replace(EVALUATION, methods=(*baselines, *extra)), "coverage")
     colours = [to_hex(line.get_color()) for line in axes.get_lines()]
     assert len(colours) == len(set(colours)) == 6
 
 
 def test_reliability() -> None:
-    axes = only(EVALUATION, "reliability")
+    axes = panel(EVALUATION, "reliability")
     dots = {str(dots.get_label()): dots.get_offsets().tolist() for dots in axes.collections}
     bins = [[0.55, 0.5], [0.75, 0.7], [0.95, 0.8]]
     assert dots == {f"{ENTROPY}, ECE 0.031": bins, f"{SINGLE}, ECE 0.052": bins}
@@ -124,29 +104,29 @@ def test_reliability() -> None:
     assert title(axes) == (
         "Best calibrated confidence: preference_entropy, 3.1 points off on average"
     )
-    assert labels(axes) == ("confidence: max(p_a, 1 - p_a)", "share of verdicts right")
+    assert words(axes)[1:] == ("confidence: max(p_a, 1 - p_a)", "share of verdicts right")
 
 
 def test_the_title_over_risk_and_coverage_gives_the_numbers_of_the_curve() -> None:
-    axes = only(EVALUATION, "risk-coverage")
-    drawn = lines(axes)[ENTROPY]
+    axes = panel(EVALUATION, "risk-coverage")
+    drawn = named_points(axes)[ENTROPY]
     assert drawn == [(0.05, 0.25), (0.1, 0.2), (0.5, 0.11), (1.0, 0.18)]
     # The surest tenth is the worst here: a title that praises it would be false.
     assert title(axes) == "preference_entropy: 20 % wrong at 10 %, 11 % at 50 %, 18 % at 100 %"
-    assert labels(axes) == (
+    assert words(axes)[1:] == (
         "share of verdicts accepted, surest first",
         "error share among accepted",
     )
     assert legend(axes) == [ENTROPY, SINGLE]
     tied = replace(EVALUATION.curves[0], coverage=(0.7, 1.0), risk=(0.12, 0.18))
-    assert title(only(replace(EVALUATION, curves=(tied,)), "risk-coverage")) == (
+    assert title(panel(replace(EVALUATION, curves=(tied,)), "risk-coverage")) == (
         "preference_entropy: 12 % wrong at 70 %, 18 % at 100 %"
     )
 
 
 def test_a_policy() -> None:
-    (axes,) = POLICY.plot().axes
-    assert lines(axes) == {
+    axes = panel(POLICY)
+    assert named_points(axes) == {
         "error share among accepted labels": [
             (0.4, 0.0),
             (0.6, pytest.approx(1 / 3)),
@@ -156,42 +136,46 @@ def test_a_policy() -> None:
     }
     dots = [line.get_xydata().tolist() for line in axes.get_lines() if line.get_marker() == "o"]
     assert dots == [[[0.5, 0.05]]]  # where the rule of its only group stops
-    assert [text.get_text() for text in axes.texts] == ["alpha = 0.1"]
+    assert texts(axes) == ["alpha = 0.1"]
     assert title(axes) == "scope accepts 142 of 300 labelled verdicts, 8.5 % of them wrong"
-    assert labels(axes) == (
+    assert words(axes)[1:] == (
         "share of labelled verdicts accepted, surest first",
         "error share among accepted",
     )
 
 
 def test_a_policy_by_group_has_a_line_for_each_and_a_dot_where_a_rule_accepts() -> None:
-    (axes,) = BY_GROUP.plot().axes
+    axes = panel(BY_GROUP)
     assert legend(axes) == ["judge-x / en", "judge-x / fr"]
     dots = [line.get_xydata().tolist() for line in axes.get_lines() if line.get_marker() == "o"]
     assert dots == [[[0.5, 0.05]]]
     nothing = replace(POLICY, feasible=False, alpha=0.02)
-    assert title(nothing.plot().axes[0]) == "scope: nothing can be accepted at alpha 0.02"
+    assert title(panel(nothing)) == "scope: nothing can be accepted at alpha 0.02"
     batch = replace(POLICY, guarantee="fdr", indicative=True)
-    assert title(batch.plot().axes[0]).startswith("fdr accepts about 142 of 300 ")
+    assert title(panel(batch)).startswith("fdr accepts about 142 of 300 ")
     empty = replace(POLICY, groups=(replace(POLICY.groups[0], scores=(0.1,), errors=(0,)),))
     with pytest.raises(ArgumentError, match="nothing to draw"):
         empty.plot()
 
 
 def test_a_plan() -> None:
-    (axes,) = PLAN.plot().axes
-    drawn = lines(axes)
+    axes = panel(PLAN)
+    drawn = named_points(axes)
     assert drawn["from your labels"] == [(25, 0.412), (50, 0.534)]
     assert drawn["extrapolated"] == [(50, 0.534), (100, 0.551)]
     assert axes.get_xscale() == "log"
     assert [text.get_text() for text in axes.get_xticklabels()] == ["25", "50", "100"]
-    assert [text.get_text() for text in axes.texts] == ["50 labels"]
+    assert texts(axes) == ["50 labels"]
     assert title(axes) == "Beyond 50 labels a doubling buys less than 3 points of coverage"
-    assert labels(axes) == ("human labels for calibration", "share of verdicts accepted")
+    assert words(axes)[1:] == ("human labels for calibration", "share of verdicts accepted")
+    guessed = replace(PLAN, points=tuple(replace(p, extrapolated=True) for p in PLAN.points))
+    assert legend(panel(guessed)) == ["extrapolated"]
+    known = replace(PLAN, points=PLAN.points[:2])
+    assert legend(panel(known)) == ["from your labels"]
     hopeless = replace(
         PLAN, recommended=None, points=(point(25, 0, 0, 0, 0, 0), point(50, 0.011, 0, 0, 0, 0.1))
     )
-    assert title(hopeless.plot().axes[0]) == "fdr at alpha 0.2: 1 % accepted with 50 labels"
+    assert title(panel(hopeless)) == "fdr at alpha 0.2: 1 % accepted with 50 labels"
 
 
 def test_the_scope_paper_has_two_panels_a_data_set() -> None:
@@ -200,8 +184,8 @@ def test_the_scope_paper_has_two_panels_a_data_set() -> None:
     assert title(shares) == (
         "mt-bench, 2,000 items\nscope and pac keep the mean error share within alpha"
     )
-    assert lines(shares)["scope"] == [(0.05, 0.042), (0.1, 0.093)]
-    assert lines(coverage)["scope"] == [(0.05, 0.311), (0.1, 0.522)]
+    assert named_points(shares)["scope"] == [(0.05, 0.042), (0.1, 0.093)]
+    assert named_points(coverage)["scope"] == [(0.05, 0.311), (0.1, 0.522)]
     assert shares.get_legend() is None
     assert legend(coverage) == ["error share = alpha", "vanilla", "scope", "pac"]
 

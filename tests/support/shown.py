@@ -11,13 +11,16 @@ from collections.abc import Sequence
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from matplotlib.figure import Figure
+
 from adjudge.present.render.html import render_fragment
 from adjudge.present.render.markdown import render_blocks
 from adjudge.present.views import blocks_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
     from adjudge.results.base import Result
 
@@ -27,8 +30,11 @@ def assert_shown(result: Result, lines: Sequence[str]) -> None:
     said = [line for line in lines if not line.startswith("detail: ")]
     assert html_lines(result) == list(lines)
     assert markdown_lines(result) == [line.removeprefix("bad: ") for line in said]
+    # An empty cell between two others leaves no trace in the terminal.
     assert terminal_lines(result) == [
-        line.removeprefix("bad: ") for line in said if not line.startswith("figure: ")
+        line.removeprefix("bad: ").replace(" |  | ", " | ")
+        for line in said
+        if not line.startswith("figure: ")
     ]
     assert result._repr_html_() == render_fragment(blocks_of(result))
 
@@ -90,31 +96,71 @@ class _Reader(HTMLParser):
             self._folded = False
 
 
+# --- figures, by what is drawn ---------------------------------------------------------------
+
+
+def panel(result: Result, name: str | None = None) -> Axes:
+    """The only panel of a picture."""
+    [axes] = result.plot(figure=name).axes
+    return axes
+
+
+def title(axes: Axes) -> str:
+    return axes.get_title(loc="left")
+
+
+def words(axes: Axes) -> tuple[str, str, str]:
+    """Title and names of the axes."""
+    return title(axes), axes.get_xlabel(), axes.get_ylabel()
+
+
+def texts(axes: Axes) -> list[str]:
+    return [text.get_text() for text in axes.texts if text.get_text()]
+
+
+def y_ticks(axes: Axes) -> list[str]:
+    return [tick.get_text() for tick in axes.get_yticklabels()]
+
+
+def points(axes: Axes, digits: int = 3) -> list[list[tuple[float, float]]]:
+    """The points of every line that has some, rounded, in drawing order."""
+    lines = (_points(line, digits) for line in axes.lines)
+    return [line for line in lines if line]
+
+
+def named_points(axes: Axes) -> dict[str, list[tuple[float, float]]]:
+    """The points of every line with a name."""
+    named = ((str(line.get_label()), line) for line in axes.lines)
+    return {name: _points(line, 12) for name, line in named if not name.startswith("_")}
+
+
+def _points(line: Line2D, digits: int) -> list[tuple[float, float]]:
+    places = np.asarray(line.get_xydata(), dtype=np.float64).round(digits)
+    return [(float(x), float(y)) for x, y in places]
+
+
+def legend(shown: Axes | Figure) -> list[str]:
+    """The entries of a panel's legend, or of those of a whole figure."""
+    legends = shown.legends if isinstance(shown, Figure) else [shown.get_legend()]
+    return [text.get_text() for one in legends if one for text in one.get_texts()]
+
+
 def drawn(axes: Axes) -> dict[str, Any]:
     """What a panel shows: its words, the lines and the dots in it, rounded."""
     return {
-        "title": axes.get_title(loc="left") or axes.get_title(),
+        "title": title(axes),
         "x": axes.get_xlabel(),
         "y": axes.get_ylabel(),
         "x ticks": [tick.get_text() for tick in axes.get_xticklabels()],
-        "y ticks": [tick.get_text() for tick in axes.get_yticklabels()],
-        "lines": [_points(*line.get_data()) for line in axes.get_lines()],
+        "y ticks": y_ticks(axes),
+        "lines": points(axes),
         "dots": [
             tuple(round(float(v), 3) for v in dot) for c in axes.collections for dot in _dots(c)
         ],
-        "texts": [text.get_text() for text in axes.texts if text.get_text()],
+        "texts": texts(axes),
     }
-
-
-def _points(xs: Any, ys: Any) -> list[tuple[float, float]]:
-    return [(round(float(x), 3), round(float(y), 3)) for x, y in zip(xs, ys, strict=True)]
 
 
 def _dots(collection: Any) -> list[Any]:
     # Violins and bands are filled outlines; only dots have places of their own.
     return list(collection.get_offsets()) if len(collection.get_sizes()) else []
-
-
-def legend(figure: Figure) -> list[str]:
-    """The entries of the figure's legends."""
-    return [text.get_text() for one in figure.legends for text in one.get_texts()]

@@ -5,10 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from matplotlib.axes import Axes
-
-from adjudge.results.base import Result
 from adjudge.results.ranking import (
     AgreementBin,
     BudgetRow,
@@ -22,32 +18,6 @@ from adjudge.results.ranking import (
     ReliabilityBin,
     Temperature,
 )
-
-# --- figures, by what is drawn ---
-
-
-def drawn(result: Result, name: str) -> Axes:
-    [axes] = result.plot(figure=name).axes
-    return axes
-
-
-def points(axes: Axes) -> list[tuple[list[float], list[float]]]:
-    """x and y of every line that has points, in drawing order, rounded to a tenth."""
-    lines = [np.asarray(line.get_xydata(), dtype=np.float64).round(1).T for line in axes.lines]
-    return [(x.tolist(), y.tolist()) for x, y in lines if len(x)]
-
-
-def legend(axes: Axes) -> list[str]:
-    made = axes.get_legend()
-    assert made is not None
-    return [text.get_text() for text in made.get_texts()]
-
-
-def labels(axes: Axes) -> tuple[str, str, str]:
-    return axes.get_title(loc="left"), axes.get_xlabel(), axes.get_ylabel()
-
-
-# --- fixed results ---
 
 
 def model(name: str, rank: int, elo: float | None, **other: Any) -> ModelRow:

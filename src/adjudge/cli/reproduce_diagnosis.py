@@ -34,7 +34,7 @@ def diagnosis(
     as_json: JsonFlag = False,
 ) -> None:
     """Cycles per document and conformal sets: the paper's tables on SummEval and the simulator."""
-    from adjudge.present.figures.reproduction_diagnosis import save_figures
+    from adjudge.present.figures.diagnosis import save_figures
     from adjudge.reproduce.diagnosis import reproduce_diagnosis
 
     run = reproduce_diagnosis(

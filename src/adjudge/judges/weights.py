@@ -20,7 +20,7 @@ from pathlib import Path
 from platformdirs import user_cache_path
 
 from adjudge.errors import ArgumentError, BackendMissingError
-from adjudge.results.models import KnownModel, ModelList
+from adjudge.results.judging import KnownModel, ModelList
 
 _BLOCK = 1 << 20
 

@@ -66,6 +66,7 @@ def table_of(
     caption: str = "",
     text_columns: int = 1,
     detail: bool = False,
+    optional: Sequence[str] = (),
 ) -> Table:
     """A row for each part; every column's name is next to what it shows.
 
@@ -73,7 +74,7 @@ def table_of(
     [('1', '1'), ('2', '4')]
     """
     rows = [tuple(cell(part) for cell in columns.values()) for part in parts]
-    return Table(tuple(columns), rows, caption, text_columns, detail)
+    return Table(tuple(columns), rows, caption, text_columns, detail, optional)
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,16 @@ class Note:
     lines: Sequence[str]
     tone: Tone = "plain"
     detail: bool = False
+
+
+def notes_of(lines: Sequence[str], *, tone: Tone = "plain") -> list[Block]:
+    """A note of these lines, where there are any."""
+    return [Note(lines, tone)] if lines else []
+
+
+def warnings_of(warnings: Iterable[str]) -> list[Block]:
+    """A note of a result's warnings, where it has some."""
+    return notes_of([f"warning: {text}" for text in warnings], tone="bad")
 
 
 @dataclass(frozen=True)

@@ -100,6 +100,11 @@ def new_figure(width: float = 7.2, height: float = 4.2) -> Figure:
     return figure
 
 
+def set_suptitle(figure: Figure, text: str) -> None:
+    """The title over several panels, in the place and weight of a panel's own."""
+    figure.suptitle(text, x=0.01, ha="left", fontsize=11, fontweight="bold")
+
+
 def check_picture(path: str | Path) -> Path:
     """The path, if its name ends in a format that a picture can be saved in."""
     path = Path(path)

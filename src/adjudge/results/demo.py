@@ -49,7 +49,6 @@ class JudgeCheck(Result):
     ways: tuple[Asking, ...]
 
     def _parts(self) -> Sequence[Any]:
-        """A row for each way of asking."""
         return [{"protocol": way.protocol, **plain(way.right)} for way in self.ways]
 
 
@@ -77,7 +76,6 @@ class Demo(Result):
     chapters: tuple[DemoChapter, ...]
 
     def _parts(self) -> Sequence[Any]:
-        """A row for each chapter."""
         return self.chapters
 
 

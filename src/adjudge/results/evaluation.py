@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from adjudge._text import group_name
 from adjudge.results.base import Result, frozen, plain
 
 #: A judge and the protocol it was asked by.
@@ -86,8 +87,9 @@ class Evaluation(Result):
     def judge_name(self, key: JudgeKey) -> str:
         """The judge, with its protocol where it was asked by several."""
         judge, protocol = key
+        name = group_name(judge, none="the judge")
         same = [one for one in self.judges if one[0] == judge]
-        return judge if len(same) == 1 else f"{judge} ({protocol})"
+        return name if len(same) == 1 else f"{name} ({protocol})"
 
     def main_signal(self, key: JudgeKey) -> SignalQuality:
         """The signal a judge is calibrated on: the entropy of both orders where there is one."""

@@ -1,9 +1,9 @@
-"""What a run of a judge came to."""
+"""What a run of a judge came to, what one would cost, and the weights that can be asked."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from adjudge.results.base import Result, frozen
@@ -83,3 +83,30 @@ class JudgingPlan(Result):
     completion_tokens_most: int
     cost_estimate: float | None
     price_source: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownModel:
+    """Weights that `adjudge models pull` can fetch."""
+
+    name: str
+    judge: str
+    description: str
+    licence: str
+    size: int
+    sha256: str
+    cached: bool
+    path: str
+
+
+@frozen
+class ModelList(Result):
+    """All known weights."""
+
+    kind: ClassVar[str] = "models"
+
+    folder: str
+    models: tuple[KnownModel, ...]
+
+    def _parts(self) -> Sequence[Any]:
+        return self.models

@@ -48,5 +48,4 @@ class LabellingSummary(Result):
     agreement: tuple[RaterAgreement, ...] = ()
 
     def _parts(self) -> Sequence[Any]:
-        """A row for each rater."""
         return self.raters

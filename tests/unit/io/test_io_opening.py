@@ -43,7 +43,7 @@ from adjudge.io import (
 )
 from adjudge.io.formats import NATIVE, columns, looks_like, signature
 from adjudge.io.refusals import refuse_duplicates, refuse_where
-from adjudge.results.models import ModelList
+from adjudge.results.judging import ModelList
 
 DOORS: dict[str, Callable[..., Table]] = {
     "battles": open_battles,

@@ -9,13 +9,14 @@ import pytest
 from adjudge.errors import ArgumentError
 from adjudge.present.figures.ranking import leaderboard_figure
 from adjudge.present.figures.ranking_evaluation import (
-    budget_figure,
+    draw_budgets,
+    draw_held_out,
+    draw_intervals,
+    draw_residuals,
+    draw_widths,
     evaluation_figure,
-    held_out_figure,
-    interval_figure,
+    panel,
     reliability_figure,
-    residual_figure,
-    width_figure,
 )
 from adjudge.present.theme import save_figure
 from adjudge.present.views import figures_of
@@ -46,16 +47,18 @@ def test_every_figure_has_a_name_a_title_and_labelled_axes(board: Leaderboard) -
 def test_without_an_evaluation_there_is_nothing_to_draw(board: Leaderboard) -> None:
     bare = replace(board, held_out=(), loo=(), conformal=(), budgets=())
     assert set(figures_of(bare)) == {"leaderboard", "reliability"}
-    for draw in (evaluation_figure, held_out_figure, residual_figure, interval_figure):
+    with pytest.raises(ArgumentError, match="--evaluate"):
+        evaluation_figure(bare)
+    for draw in (draw_held_out, draw_residuals, draw_intervals):
         with pytest.raises(ArgumentError, match="--evaluate"):
-            draw(bare)
+            panel(draw, (5, 4), bare)
     unbounded = tuple(replace(row, quantile=None, unbounded=True) for row in board.conformal)
     narrow = replace(board, conformal=unbounded, budgets=())
     assert {"widths", "intervals", "budgets"}.isdisjoint(figures_of(narrow))
     with pytest.raises(ArgumentError, match="unbounded"):
-        width_figure(narrow)
+        panel(draw_widths, (5, 4), narrow)
     with pytest.raises(ArgumentError, match="five battles"):
-        budget_figure(narrow)
+        panel(draw_budgets, (5, 4), narrow)
     with pytest.raises(ArgumentError, match="human votes"):
         reliability_figure(Temperature(beta=None, beta_se=None, n_battles=0))
     with pytest.raises(ArgumentError, match="no leaderboard"):

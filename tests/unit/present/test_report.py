@@ -15,11 +15,13 @@ from adjudge.cli import run
 from adjudge.diagnosis import diagnose_bias
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation import estimate
-from adjudge.io import read_result, write_result, write_rows
+from adjudge.io import read_judgments, read_result, write_result, write_rows
 from adjudge.judges.judging import judge_pairs
 from adjudge.present.blocks import Section, Sides
 from adjudge.present.render.svg import inline_svg
 from adjudge.present.report import build_document, read_folder, render_report
+from adjudge.present.report.doubtful import doubtful_part
+from adjudge.present.report.folder import Folder
 from adjudge.present.theme import ON_TINT, new_figure, themed
 from adjudge.ranking import rank
 from adjudge.selection import calibrate, select
@@ -168,3 +170,10 @@ def test_ink_on_a_coloured_cell_does_not_turn_light(tmp_path: Path) -> None:
     drawn = inline_svg(figure, prefix="x", label="cell")
     assert ON_TINT in drawn
     assert "--ink" not in drawn
+
+
+def test_a_doubtful_pair_of_a_judge_without_a_name() -> None:
+    pairs = pl.DataFrame({"id": ["p"], "prompt": ["Q"], "response_a": ["x"], "response_b": ["y"]})
+    rows = read_judgments(pl.DataFrame({"id": ["p"], "p_a": [0.625], "uncertainty": [0.25]}))
+    [part] = doubtful_part(Folder(path=Path(), files=(), pairs=pairs, judgments=(rows,)))
+    assert part.blocks[-1].note == "the judge says A: p(A) = 0.625, doubt 0.250"

@@ -97,16 +97,20 @@ def _draw_biases(axes: Axes, measured: JudgeMeasures) -> None:
 
 
 def _bias_title(measured: JudgeMeasures) -> str:
+    """About the biases drawn here: a judge without any of them may still be over-confident."""
     off = [[name for name, measure in measures if measure.departs] for _, measures in measured]
     if len(measured) > 1:
-        return f"{sum(map(bool, off))} of {len(measured)} judges show a bias"
+        return f"{sum(map(bool, off))} of {len(measured)} judges show one of these biases"
     [(judge, measures)] = measured
     who = axis_name(judge.judge) or "The judge"
     if off[0]:
-        return f"{who} shows a bias: " + ", ".join(off[0])
+        listed = ", ".join(off[0])
+        # A long title would run into that of the next panel.
+        gap = "\n" if len(who) + len(listed) > 44 else " "
+        return f"{who} shows a bias:{gap}{listed}"
     if all(measure.low is None for _, measure in measures):
         return f"{who}: no interval, so no bias shown or excluded"
-    return f"{who}: no bias shown"
+    return f"{who}: none of these biases shown"
 
 
 def _draw_curve(axes: Axes, result: Reliability) -> None:

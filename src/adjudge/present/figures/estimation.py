@@ -12,6 +12,7 @@ from adjudge.errors import ArgumentError
 from adjudge.present.theme import ACCENT, GOOD, INK, MUTED, SERIES, WARM, new_figure, themed
 from adjudge.results.estimation import (
     ClassEstimate,
+    ClassRate,
     Estimate,
     GroupedEstimate,
     RateDifference,
@@ -22,13 +23,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_NO_ESTIMATE = "no estimate"
-#: Name, field of the plan, colour and line of each way to use labels.
+#: Name, field of the plan, colour and line of each way to use labels. Two pairs of widths are
+#: almost the same: dashes over a line show both.
 _WAYS = (
     ("by class, Algorithm 1 (misclassification)", "expected_width", ACCENT, "-"),
-    ("at random (misclassification)", "random_width", ACCENT, "--"),
+    ("at random (misclassification)", "random_width", SERIES[4], "--"),
     ("at random (ppi++)", "ppi_width", SERIES[2], "-"),
-    ("by verdict (conditional)", "verdict_width", GOOD, "-"),
+    ("by verdict (conditional)", "verdict_width", GOOD, "--"),
     ("people alone", "human_only_width", WARM, ":"),
 )
 
@@ -53,7 +54,8 @@ def estimate_figure(one: Estimate) -> Figure:
         axes = figure.subplots()
         for at, (name, value, low, high, colour, marker) in enumerate(bars):
             if value is None:
-                axes.text(0.01, at, _NO_ESTIMATE, color=MUTED, fontsize=8.5, va="center")
+                # An interval may be known without an estimate: the words are above its line.
+                _say_no_estimate(axes, at if low is None else at + 0.22)
             _draw_bar(axes, at, value, low, high, colour, marker)
             if name in ruled_out:
                 axes.text(
@@ -95,13 +97,7 @@ def _describe_groups(rows: Sequence[Estimate]) -> str:
     estimated = [one for one in rows if one.estimate is not None]
     if not estimated:
         return "These labels allow no estimate for any group"
-    apart = sum(
-        one.naive is not None
-        and one.low is not None
-        and one.high is not None
-        and not one.low <= one.naive <= one.high
-        for one in estimated
-    )
+    apart = sum(map(_naive_outside, estimated))
     if len(estimated) == len(rows):
         return f"For {apart} of {len(rows)} the judge's own rate is outside the interval reported"
     return (
@@ -109,6 +105,13 @@ def _describe_groups(rows: Sequence[Estimate]) -> str:
         f"for {apart or 'none'} of these {len(estimated)} the judge's own rate is outside "
         "its interval"
     )
+
+
+def _naive_outside(one: Estimate | ClassRate) -> bool:
+    """Whether the judge's own rate is outside the interval that is reported."""
+    if one.naive is None or one.low is None or one.high is None:
+        return False
+    return not one.low <= one.naive <= one.high
 
 
 def difference_figure(result: RateDifference) -> Figure:
@@ -149,17 +152,11 @@ def class_figure(result: ClassEstimate) -> Figure:
         axes = figure.subplots()
         for at, one in enumerate(classes):
             axes.plot([one.naive], [at + 0.13], "o", color=WARM, markersize=6)
-            if one.estimate is None:
-                axes.text(0.01, at - 0.13, _NO_ESTIMATE, color=MUTED, fontsize=8.5, va="center")
-            else:
-                _draw_bar(axes, at - 0.13, one.estimate, one.low, one.high, ACCENT, "s")
+            _draw_estimate(axes, at - 0.13, one)
         _name_rows(axes, [clip(one.label) for one in classes])
         _rate_axis(axes, f"share of the class, with {level(result.confidence_level)} intervals")
         _add_legend(figure, result.method)
-        apart = sum(
-            one.low is not None and one.high is not None and not one.low <= one.naive <= one.high
-            for one in classes
-        )
+        apart = sum(map(_naive_outside, classes))
         axes.set_title(
             f"For {apart} of {len(classes)} classes the judge's own share is outside the interval"
             if result.estimated
@@ -213,10 +210,18 @@ def plan_figure(plan: RatePlan) -> Figure:
 def _draw_both(axes: Axes, at: float, one: Estimate) -> None:
     """The judge alone above the line, the rate to report below it."""
     _draw_bar(axes, at + 0.13, one.naive, one.naive_low, one.naive_high, WARM, "o")
+    _draw_estimate(axes, at - 0.13, one)
+
+
+def _draw_estimate(axes: Axes, at: float, one: Estimate | ClassRate) -> None:
     if one.estimate is None:
-        axes.text(0.01, at - 0.13, _NO_ESTIMATE, color=MUTED, fontsize=8.5, va="center")
+        _say_no_estimate(axes, at)
     else:
-        _draw_bar(axes, at - 0.13, one.estimate, one.low, one.high, ACCENT, "s")
+        _draw_bar(axes, at, one.estimate, one.low, one.high, ACCENT, "s")
+
+
+def _say_no_estimate(axes: Axes, at: float) -> None:
+    axes.text(0.01, at, "no estimate", color=MUTED, fontsize=8.5, va="center")
 
 
 def _draw_bar(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from adjudge._text import level, percent
 from adjudge.present.theme import ACCENT, GOOD, INK, MUTED, WARM, new_figure, themed
 from adjudge.results.demo import Asking, JudgeCheck, Share, halves
 
@@ -21,16 +22,18 @@ def judge_check_figure(
 ) -> Figure:
     """Three panels: does the order decide, is it right, does its doubt know when it is not."""
     with themed():
-        figure = new_figure(11.0, 4.2)
-        axes = figure.subplots(1, 3, width_ratios=(1, 0.95, 1.15))
+        figure = new_figure(11.4, 4.2)
+        axes = figure.subplots(1, 3, width_ratios=(1, 0.95, 1.15), gridspec_kw={"wspace": 0.08})
+        said = f"share right, {level(check.confidence_level)} interval"
         ordered = next((way for way in check.ways if way.first_won is not None), None)
         if ordered is not None:
             _position(axes[0], judgments[ordered.protocol], ordered)
         else:
             axes[0].set_axis_off()
         _ways(axes[1], check.ways)
-        chosen = next(way for way in check.ways if way.protocol == doubt_of)
-        _doubt(axes[2], chosen)
+        axes[1].set_xlabel(said)
+        _doubt(axes[2], next(way for way in check.ways if way.protocol == doubt_of))
+        axes[2].set_ylabel(said)
     return figure
 
 
@@ -56,14 +59,15 @@ def _position(ax: Axes, rows: pl.DataFrame, way: Asking) -> None:
             label=f"{label} is the right answer",
             zorder=3,
         )
-    ax.text(0.98, 0.02, "the answer shown first wins", color=WARM, fontsize=8, ha="right")
-    ax.text(0.02, 0.955, "the answer shown second wins", color=WARM, fontsize=8)
+    # Beside the shaded squares, not in them: the dots there are what the picture is about.
+    ax.text(1.02, 0, "the answer shown first wins", color=WARM, fontsize=8, rotation=90)
+    ax.text(0, 1.02, "the answer shown second wins", color=WARM, fontsize=8)
     ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="P(A better), A shown first")
     ax.set_ylabel("P(A better), A shown second")
     ax.set_aspect("equal")
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), fontsize=8, ncols=2,
               handletextpad=0.2, columnspacing=1.0)  # fmt: skip
-    ax.set_title(f"First answer wins {way.first_won} of {way.orders}")
+    ax.set_title(f"First answer wins {way.first_won} of {way.orders}", pad=18)
 
 
 def _ways(ax: Axes, ways: Sequence[Asking]) -> None:
@@ -71,7 +75,7 @@ def _ways(ax: Axes, ways: Sequence[Asking]) -> None:
     entries: list[tuple[str, Share, str]] = [
         (way.protocol, way.right, ACCENT if way is ways[-1] else WARM) for way in ways
     ]
-    entries += [(f"{group.name}", group, MUTED) for group in ways[-1].groups]
+    entries += [(group.name, group, MUTED) for group in ways[-1].groups]
     for place, (name, share, colour) in enumerate(entries):
         y = -place - (0.45 if place >= len(ways) else 0)
         if share.share is not None:
@@ -87,16 +91,14 @@ def _ways(ax: Axes, ways: Sequence[Asking]) -> None:
                 fontsize=8, style="italic", color=MUTED,
                 transform=ax.get_yaxis_transform())  # fmt: skip
     ax.axvline(0.5, color=MUTED, linewidth=1, linestyle=(0, (3, 3)))
-    top = 0.7
-    ax.text(0.5, top, "coin", color=MUTED, fontsize=8, ha="center", va="bottom")
-    ax.set(xlim=(0.2, 1.0), ylim=(-len(entries) + 0.1, top), xlabel="share right, 95 % interval")
+    ax.text(0.5, 0.6, " coin", color=MUTED, fontsize=8, va="top")
+    ax.set(xlim=(0.2, 1.0), ylim=(-len(entries) + 0.1, 0.7))
     ax.set_yticks([])
     ax.spines["left"].set_visible(False)
     ax.grid(visible=False, axis="y")
-    ax.xaxis.set_major_formatter(_percent)
-    best = ways[-1]
-    shown = "–" if best.right.share is None else f"{100 * best.right.share:.0f} %"
-    ax.set_title(f"By {best.protocol}: {shown} right")
+    ax.xaxis.set_major_formatter(_tick)
+    last = ways[-1]
+    ax.set_title(f"By {last.protocol}: {percent(last.right.share, 0)} right")
 
 
 def _doubt(ax: Axes, way: Asking) -> None:
@@ -122,15 +124,15 @@ def _doubt(ax: Axes, way: Asking) -> None:
     ax.axhline(0.5, color=MUTED, linewidth=1, linestyle=(0, (3, 3)))
     ends = {0: "least doubt", len(way.bands) - 1: "most doubt"}
     ax.set_xticks(places, [ends.get(int(place), "") for place in places])
-    ax.set(ylim=(0, 1.04), ylabel="share right, 95 % interval")
+    ax.set_ylim(0, 1.04)
     ax.set_xlabel("pairs by the judge's doubt, bands of equal size")
-    ax.yaxis.set_major_formatter(_percent)
+    ax.yaxis.set_major_formatter(_tick)
     ax.grid(visible=False, axis="x")
     (right, pairs), (other_right, other_pairs) = halves(way.bands)
     if pairs and other_pairs:
-        surer, other = _percent(right / pairs), _percent(other_right / other_pairs)
+        surer, other = percent(right / pairs, 0), percent(other_right / other_pairs, 0)
         ax.set_title(f"Surer half {surer} right, other {other}")
 
 
-def _percent(value: float, _: object = None) -> str:
-    return f"{100 * value:.0f} %"
+def _tick(value: float, _: object) -> str:
+    return percent(value, 0)

@@ -25,14 +25,14 @@ _NAME = {"hard-elo": "Hard-Elo", "soft-elo": "Soft-Elo", "smoothed": "smoothed"}
 def evaluation_figure(board: Leaderboard) -> Figure:
     """What --evaluate measured, six pictures in one; a panel without data is left out."""
     _need_evaluation(board)
-    panels: list[Callable[[Axes, Leaderboard], None]] = [_held_out, _residuals]
+    panels: list[Callable[[Axes, Leaderboard], None]] = [draw_held_out, draw_residuals]
     if board.temperature is not None and board.temperature.reliability:
         fit = board.temperature
         panels.append(lambda axes, _: _reliability(axes, fit))
     if any(row.quantile is not None for row in board.conformal):
-        panels += [_widths, _intervals]
+        panels += [draw_widths, draw_intervals]
     if board.budgets:
-        panels.append(_budgets)
+        panels.append(draw_budgets)
     columns = 2 if len(panels) in (2, 4) else 3
     lines = -(-len(panels) // columns)
     with themed():
@@ -49,22 +49,21 @@ def _need_evaluation(board: Leaderboard) -> None:
         raise ArgumentError("figure", "evaluation", "run with --evaluate, on battles with votes")
 
 
-def _single(
-    board: Leaderboard, draw: Callable[[Axes, Leaderboard], None], width: float, height: float
+def panel(
+    draw: Callable[[Axes, Leaderboard], None],
+    size: tuple[float, float],
+    board: Leaderboard,
 ) -> Figure:
+    """One of the panels below as a figure of its own."""
     _need_evaluation(board)
     with themed():
-        figure = new_figure(width, height)
+        figure = new_figure(*size)
         draw(figure.add_subplot(), board)
     return figure
 
 
-def held_out_figure(board: Leaderboard) -> Figure:
+def draw_held_out(axes: Axes, board: Leaderboard) -> None:
     """Held-out Elo against people's, an arrow from hard to soft for each model."""
-    return _single(board, _held_out, 5.6, 5.2)
-
-
-def _held_out(axes: Axes, board: Leaderboard) -> None:
     hard = {row.model: row for row in board.held_out if row.method == "hard-elo"}
     soft = {row.model: row for row in board.held_out if row.method == "soft-elo"}
     shown = {"hard-elo": hard} | ({"soft-elo": soft} if soft else {})
@@ -119,12 +118,8 @@ def _ends(values: list[float]) -> tuple[float, float]:
     return min(values) - margin, max(values) + margin
 
 
-def residual_figure(board: Leaderboard) -> Figure:
+def draw_residuals(axes: Axes, board: Leaderboard) -> None:
     """Signed residual by quarter of strength: a ramp is a stretched scale."""
-    return _single(board, _residuals, 5.6, 4.0)
-
-
-def _residuals(axes: Axes, board: Leaderboard) -> None:
     axes.axhline(0, color=MUTED, lw=1)
     ramps = {}
     for row in board.loo:
@@ -167,12 +162,8 @@ def _reliability(axes: Axes, temperature: Temperature) -> None:
     axes.set_title(f"Calibration of σ(β|s|){ece}")
 
 
-def width_figure(board: Leaderboard) -> Figure:
+def draw_widths(axes: Axes, board: Leaderboard) -> None:
     """Interval width as quantile x standard error, on curves of equal width (appendix I)."""
-    return _single(board, _widths, 5.6, 4.4)
-
-
-def _widths(axes: Axes, board: Leaderboard) -> None:
     points = {
         row.method: (row.quantile, row.median_se)
         for row in board.conformal
@@ -213,12 +204,8 @@ def _round_steps(largest: float) -> list[float]:
     return [step for step in steps if largest / 40 <= step <= 0.6 * largest]
 
 
-def interval_figure(board: Leaderboard) -> Figure:
+def draw_intervals(axes: Axes, board: Leaderboard) -> None:
     """Each left-out model's conformal interval around people's Elo, hard behind soft."""
-    return _single(board, _intervals, 7.6, 4.4)
-
-
-def _intervals(axes: Axes, board: Leaderboard) -> None:
     order = sorted(
         (row for row in board.held_out if row.method == "hard-elo"), key=lambda row: row.human_elo
     )
@@ -250,12 +237,8 @@ def _intervals(axes: Axes, board: Leaderboard) -> None:
     axes.set_title(title)
 
 
-def budget_figure(board: Leaderboard) -> Figure:
+def draw_budgets(axes: Axes, board: Leaderboard) -> None:
     """Held-out error against judged battles per model."""
-    return _single(board, _budgets, 5.6, 4.0)
-
-
-def _budgets(axes: Axes, board: Leaderboard) -> None:
     if not board.budgets:
         raise ArgumentError("figure", "budgets", "it needs more than five battles per model")
     for method in ("hard-elo", "soft-elo"):

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adjudge._text import clip, level, number
-from adjudge.present.theme import ACCENT, GOOD, INK, MUTED, SERIES, WARM, new_figure, themed
+from adjudge.present.theme import (
+    ACCENT,
+    GOOD,
+    INK,
+    MUTED,
+    SERIES,
+    WARM,
+    new_figure,
+    set_suptitle,
+    themed,
+)
 from adjudge.results.reporting import (
     LengthCurve,
     ProtocolRow,
@@ -105,9 +115,7 @@ def main_figure(setting: Simulation, run: SingleRun, confidence_level: float) ->
     """Figure 6: a single run, coverage, and length by allocation."""
     rates = np.array(setting.rates)
     with themed():
-        figure = new_figure(11, 3.8)
-        left, middle, right = figure.subplots(1, 3)
-        left.plot([0, 1], [0, 1], color=INK, linewidth=1)
+        figure, left = _three_panels(setting, confidence_level)
         hits = []
         for value, low, high, colour, marker, name in (
             (run.naive, run.naive_low, run.naive_high, WARM, "o", "judge alone"),
@@ -118,11 +126,7 @@ def main_figure(setting: Simulation, run: SingleRun, confidence_level: float) ->
             hits.append(int(((low <= rates) & (rates <= high)).sum()))
         left.legend(fontsize=8)
         left.set_ylabel("estimate, one run")
-        _draw_coverage(middle, setting, confidence_level)
-        _draw_lengths(right, setting)
-        for panel in (left, middle, right):
-            panel.set_xlabel("true rate")
-        _set_suptitle(
+        set_suptitle(
             figure,
             f"One run: the naive interval covers {hits[0]} of {len(rates)} true rates, the "
             f"corrected one {hits[1]}",
@@ -133,21 +137,15 @@ def main_figure(setting: Simulation, run: SingleRun, confidence_level: float) ->
 def setting_figure(setting: Simulation, confidence_level: float) -> Figure:
     """Figures 9 to 16: one setting each."""
     with themed():
-        figure = new_figure(11, 3.8)
-        left, middle, right = figure.subplots(1, 3)
-        left.plot([0, 1], [0, 1], color=INK, linewidth=1)
-        left.plot(setting.rates, setting.naive, "o-", color=WARM, markersize=3, label="judge alone")
-        left.plot(
-            setting.rates, setting.corrected, "s-", color=ACCENT, markersize=3, label="corrected"
-        )
+        figure, left = _three_panels(setting, confidence_level)
+        for values, style, colour, name in (
+            (setting.naive, "o-", WARM, "judge alone"),
+            (setting.corrected, "s-", ACCENT, "corrected"),
+        ):
+            left.plot(setting.rates, values, style, color=colour, markersize=3, label=name)
         left.set_ylabel("mean estimate")
         left.legend(fontsize=8)
-        left.set_xlim(-0.02, 1.02)
-        _draw_coverage(middle, setting, confidence_level)
-        _draw_lengths(right, setting)
-        for panel in (left, middle, right):
-            panel.set_xlabel("true rate")
-        _set_suptitle(
+        set_suptitle(
             figure,
             f"Figure {setting.figure}: n = {setting.n}, m = {setting.m}, specificity "
             f"{setting.specificity}, sensitivity {setting.sensitivity}: coverage "
@@ -156,11 +154,23 @@ def setting_figure(setting: Simulation, confidence_level: float) -> Figure:
     return figure
 
 
+def _three_panels(setting: Simulation, confidence_level: float) -> tuple[Figure, Axes]:
+    """Coverage and length in the second and third panel; the first is returned to be drawn."""
+    figure = new_figure(11, 3.8)
+    left, middle, right = figure.subplots(1, 3)
+    left.plot([0, 1], [0, 1], color=INK, linewidth=1)
+    _draw_coverage(middle, setting, confidence_level)
+    _draw_lengths(right, setting)
+    for panel in (left, middle, right):
+        panel.set_xlabel("true rate")
+        panel.set_xlim(-0.02, 1.02)
+    return figure, left
+
+
 def _draw_coverage(axes: Axes, setting: Simulation, confidence_level: float) -> None:
     axes.axhline(confidence_level, color=INK, linewidth=1)
     axes.plot(setting.rates, setting.coverage_naive, "o-", color=WARM, markersize=3)
     axes.plot(setting.rates, setting.coverage, "s-", color=ACCENT, markersize=3)
-    axes.set_xlim(-0.02, 1.02)
     axes.set_ylim(-0.03, 1.03)
     axes.set_ylabel(f"coverage of the {level(confidence_level)} interval")
 
@@ -169,14 +179,9 @@ def _draw_lengths(axes: Axes, setting: Simulation) -> None:
     rates = setting.rates
     axes.plot(rates, setting.length_equal, "s--", color=ACCENT, markersize=3, label="equal split")
     axes.plot(rates, setting.length_adaptive, "s-", color=GOOD, markersize=3, label="Algorithm 1")
-    axes.set_xlim(-0.02, 1.02)
     axes.set_ylim(bottom=0)
     axes.set_ylabel("mean interval length")
     axes.legend(fontsize=8)
-
-
-def _set_suptitle(figure: Figure, text: str) -> None:
-    figure.suptitle(text, x=0.01, ha="left", fontsize=11, fontweight="bold")
 
 
 def protocol_figure(result: ReportingReproduction) -> Figure:

@@ -20,6 +20,7 @@ from adjudge.present.theme import (
     SERIES,
     WARM,
     new_figure,
+    set_suptitle,
     themed,
 )
 
@@ -92,7 +93,7 @@ def width_figure(result: ScoreDiagnosis) -> Figure:
         panels[0].set_ylabel("mean |judge − human|")
         panels[0].set_ylim(bottom=0)
         values = ", ".join(f"{method} {signed(within[method], 2)}" for method in _compared(result))
-        _title(figure, f"Width against error within a criterion (Spearman): {values}")
+        set_suptitle(figure, f"Width against error within a criterion (Spearman): {values}")
         _legend(figure, _compared(result), extra="small dots: one judge")
     return figure
 
@@ -152,7 +153,7 @@ def agreement_figure(result: ScoreDiagnosis) -> Figure:
         bar = figure.colorbar(image, ax=list(panels), shrink=0.9, pad=0.01)
         bar.set_label("Spearman of widths")
         about = f"({methods[-1]}, α = {pairs[0].alpha:g})"
-        _title(figure, f"Spearman of two judges' set widths, mean {about}")
+        set_suptitle(figure, f"Spearman of two judges' set widths, mean {about}")
     return figure
 
 
@@ -184,7 +185,7 @@ def coverage_figure(result: ScoreDiagnosis) -> Figure:
             axes.set_xlabel("alpha")
         panels[0].set_ylabel("coverage on held-out documents, %")
         panels[0].set_ylim(top=100.8)
-        _title(figure, _coverage_title(result))
+        set_suptitle(figure, _coverage_title(result))
         _legend(figure, methods, extra="band: across judges", promise=True)
     return figure
 
@@ -235,10 +236,6 @@ def _panels(criteria: Sequence[str | None]) -> tuple[Figure, Sequence[Axes]]:
     for axes, criterion in zip(panels, criteria, strict=True):
         axes.set_title(axis_name(criterion), fontsize=10)
     return figure, panels
-
-
-def _title(figure: Figure, text: str) -> None:
-    figure.suptitle(text, x=0.01, ha="left", fontsize=11, fontweight="bold")
 
 
 def _legend(figure: Figure, methods: Sequence[str], *, extra: str, promise: bool = False) -> None:

@@ -123,7 +123,8 @@ def _draw_lines(axes: Axes, lines: list[_Line], field: str) -> None:
             zorder=4 if line.banded else 3,
         )
     axes.set_xlabel("alpha: error level allowed")
-    axes.legend(ncols=2, fontsize=8.5)
+    # Lines cross the whole panel: only below it a legend hides none of them.
+    axes.legend(ncols=4, fontsize=8.5, loc="upper center", bbox_to_anchor=(0.5, -0.13))
 
 
 def draw_reliability(axes: Axes, evaluation: Evaluation) -> None:
@@ -316,14 +317,17 @@ def plan_figure(plan: SelectionPlan) -> Figure:
         axes.fill_between(
             n, np.clip(mean - spread, 0, 1), np.clip(mean + spread, 0, 1), color=ACCENT, alpha=0.14
         )
-        measured = [at for at, p in enumerate(plan.points) if not p.extrapolated]
-        rest = list(range(measured[-1] if measured else 0, len(n)))
-        axes.plot(n[rest], mean[rest], color=ACCENT, linestyle=":", label="extrapolated")
-        axes.plot(n[measured], mean[measured], color=ACCENT, marker="o", label="from your labels")
+        measured = sum(not p.extrapolated for p in plan.points)
+        if measured < len(n):
+            first = max(measured - 1, 0)  # the dotted line goes on where the other ends
+            axes.plot(n[first:], mean[first:], color=ACCENT, linestyle=":", label="extrapolated")
+        if measured:
+            known = n[:measured], mean[:measured]
+            axes.plot(*known, color=ACCENT, marker="o", label="from your labels")
         if plan.recommended is not None:
             axes.axvline(plan.recommended, color=GOOD, linewidth=1.3)
             axes.annotate(
-                f"{plan.recommended} labels",
+                f"{plan.recommended:,} labels",
                 (plan.recommended, 0.03),
                 xytext=(5, 0),
                 textcoords="offset points",

@@ -17,7 +17,6 @@ from adjudge.present.blocks import (
     Heading,
     Headline,
     Note,
-    Part,
     Section,
     Sides,
     Table,
@@ -82,15 +81,11 @@ def _contents(section: Section) -> str:
 def _section(section: Section) -> str:
     several = len(section.parts) > 1
     parts = "\n".join(
-        _part(part, f"{section.key}-{number}", named=several)
+        (f"<h3>{_text(part.name)}</h3>" if several else "")
+        + _blocks(part.blocks, f"{section.key}-{number}")
         for number, part in enumerate(section.parts)
     )
     return f'<section id="{escape(section.key)}"><h2>{_text(section.title)}</h2>\n{parts}</section>'
-
-
-def _part(part: Part, prefix: str, *, named: bool) -> str:
-    name = f"<h3>{_text(part.name)}</h3>" if named else ""
-    return name + _blocks(part.blocks, prefix)
 
 
 def _blocks(blocks: Sequence[Block], prefix: str) -> str:

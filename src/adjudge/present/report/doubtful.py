@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from adjudge._text import count
+from adjudge._text import count, group_name
 from adjudge.present.blocks import Block, Heading, Part, Sides
 from adjudge.present.report.folder import Folder
 from adjudge.results.selection import Policy
@@ -65,8 +65,10 @@ def _judgments(folder: Folder) -> pl.DataFrame:
 
 
 def _describe(row: dict[str, Any]) -> str:
+    who = group_name(row["judge"], none="the judge")
+    asked = group_name(row["protocol"], none="")
     text = (
-        f"{row['judge']} ({row['protocol']}) says {row['verdict'] or 'neither'}: "
+        f"{who}{f' ({asked})' if asked else ''} says {row['verdict'] or 'neither'}: "
         f"p(A) = {row['p_a']:.3f}, doubt {row['uncertainty']:.3f}"
     )
     label = row.get("label")

@@ -18,7 +18,7 @@ from adjudge._text import (
     signed,
 )
 from adjudge.errors import ArgumentError
-from adjudge.present.blocks import Block, Figure, Headline, Note, Table, table_of
+from adjudge.present.blocks import Block, Figure, Headline, Note, Table, notes_of, table_of
 from adjudge.present.figures.bias import bias_figure, reliability_figure
 from adjudge.results.bias import (
     Agreement,
@@ -209,7 +209,7 @@ def view_diagnosis(part: BiasMeasures) -> list[Block]:
     if isinstance(part, Reliability):
         caption = "How often the judge is right at each confidence; the dashed line is calibrated."
         blocks += [_curve(part), Figure("reliability", partial(reliability_figure, part), caption)]
-    return [*blocks, Note(left_out(part.dropped))] if part.dropped else blocks
+    return blocks + notes_of(left_out(part.dropped))
 
 
 def view_report(report: BiasReport) -> list[Block]:
@@ -222,8 +222,7 @@ def view_report(report: BiasReport) -> list[Block]:
     for judge, part in parts:
         if isinstance(part, PositionBias):
             blocks += _groups(part, judge if several else "")
-    if parts:
-        blocks.append(Note([f"{w}: {describe(p)}" if several else _sentence(p) for w, p in parts]))
+    blocks += notes_of([f"{w}: {describe(p)}" if several else _sentence(p) for w, p in parts])
     notes = [
         (f"{_who(judge)}: " if several else "") + f"{name} not measured: {reason}"
         for judge in report.judges

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from adjudge._text import count, left_out, number, percent
-from adjudge.present.blocks import Block, Figure, Headline, Note, Table
+from adjudge._text import count, group_name, left_out, number, percent
+from adjudge.present.blocks import Block, Figure, Headline, Note, Table, table_of
 from adjudge.present.figures.selection import (
     draw_coverage,
     draw_reliability,
@@ -26,33 +26,28 @@ def view_evaluation(evaluation: Evaluation) -> list[Block]:
     blocks: list[Block] = [_evaluation_headline(evaluation), signals_table(evaluation)]
     alpha = _SHOWN_ALPHA if _SHOWN_ALPHA in evaluation.alphas else evaluation.alphas[0]
     blocks += [_methods_table(evaluation, key, alpha) for key in evaluation.judges]
-    lines = [_signals_used(evaluation)] if _signals_used(evaluation) else []
-    lines += [
+    lines = [
+        *_signals_used(evaluation),
         "above alpha: share of splits whose test half had a larger error share; ratio: all errors "
         "over all accepted, across splits",
         *(f"note: {line}" for line in (*evaluation.assumptions, *evaluation.warnings)),
         *left_out(evaluation.dropped),
     ]
-    blocks += [
-        Note(lines),
-        Table(
-            ("judge", "signal", "method", "alpha", *_METHOD_COLUMNS[1:]),
-            [
-                (
-                    evaluation.judge_name((m.judge, m.protocol)),
-                    m.signal,
-                    m.method,
-                    f"{m.alpha:g}",
-                    *_method(m)[1:],
-                )
-                for m in evaluation.methods
-            ],
-            caption="Every method on every signal at every alpha",
-            text_columns=3,
-            detail=True,
-        ),
+    rows = [
+        (
+            *(evaluation.judge_name((m.judge, m.protocol)), m.signal, m.method, f"{m.alpha:g}"),
+            *_method(m)[1:],
+        )
+        for m in evaluation.methods
     ]
-    return [*blocks, *_evaluation_figures(evaluation)]
+    every = Table(
+        ("judge", "signal", "method", "alpha", *_METHOD_COLUMNS[1:]),
+        rows,
+        caption="Every method on every signal at every alpha",
+        text_columns=3,
+        detail=True,
+    )
+    return [*blocks, Note(lines), every, *_evaluation_figures(evaluation)]
 
 
 def _evaluation_headline(evaluation: Evaluation) -> Headline:
@@ -80,17 +75,17 @@ def _evaluation_headline(evaluation: Evaluation) -> Headline:
 
 def signals_table(evaluation: Evaluation, caption: str = "") -> Table:
     """How good each judge's signals of doubt are."""
-    return Table(
-        ("judge", "signal", "rows", "accuracy", "ECE", "AUROC", "AUPRC"),
-        [
-            (
-                evaluation.judge_name((s.judge, s.protocol)),
-                s.signal,
-                number(s.n),
-                *(number(value) for value in (s.accuracy, s.ece, s.auroc, s.auprc)),
-            )
-            for s in evaluation.signals
-        ],
+    return table_of(
+        evaluation.signals,
+        {
+            "judge": lambda s: evaluation.judge_name((s.judge, s.protocol)),
+            "signal": lambda s: s.signal,
+            "rows": lambda s: number(s.n),
+            "accuracy": lambda s: number(s.accuracy),
+            "ECE": lambda s: number(s.ece),
+            "AUROC": lambda s: number(s.auroc),
+            "AUPRC": lambda s: number(s.auprc),
+        },
         caption=caption
         or "How good each signal of doubt is on labelled rows (right verdicts are positives)",
         text_columns=2,
@@ -114,7 +109,7 @@ def _methods_table(evaluation: Evaluation, key: JudgeKey, alpha: float) -> Table
     )
 
 
-def _signals_used(evaluation: Evaluation) -> str:
+def _signals_used(evaluation: Evaluation) -> list[str]:
     """Which signal each method of the tables runs on, where that differs."""
     used: dict[str, list[str]] = {}
     for row in (row for key in evaluation.judges for row in evaluation.paper_rows(key)):
@@ -122,39 +117,36 @@ def _signals_used(evaluation: Evaluation) -> str:
         if row.method not in names:
             names.append(row.method)
     if "single_order" not in used:
-        return ""
+        return []
     parts = [f"{', '.join(methods)} on {signal}" for signal, methods in used.items()]
-    return f"as in the paper, methods run on these signals: {'; '.join(parts)}"
+    return [f"as in the paper, methods run on these signals: {'; '.join(parts)}"]
 
 
 def _evaluation_figures(evaluation: Evaluation) -> list[Block]:
-    figures = (
-        (
-            "risk",
+    figures = {
+        "risk": (
             draw_risk,
             "Below the dashed line a method's mean error share over splits is within alpha. The "
             "band is one standard deviation.",
         ),
-        (
-            "coverage",
+        "coverage": (
             draw_coverage,
             "Choose the smallest alpha at which enough verdicts are accepted.",
         ),
-        (
-            "reliability",
+        "reliability": (
             draw_reliability,
             "Where dots lie below the diagonal, the judge is less often right than it says; the "
             "larger the dot, the more rows.",
         ),
-        (
-            "risk-coverage",
+        "risk-coverage": (
             draw_risk_coverage,
             "Look how far the curve stays below the error share you allow; calibrate before you "
             "promise it.",
         ),
-    )
+    }
     return [
-        Figure(name, partial(panel, draw, evaluation), caption) for name, draw, caption in figures
+        Figure(name, partial(panel, draw, evaluation), caption)
+        for name, (draw, caption) in figures.items()
     ]
 
 
@@ -162,21 +154,19 @@ def view_plan(plan: SelectionPlan) -> list[Block]:
     """Coverage against labels, and from where on more of them buy little."""
     return [
         _plan_headline(plan),
-        Table(
-            ("labels", "coverage", "sd", "error share", "above alpha", "accepting"),
-            [
-                (
-                    number(p.n) + (" *" if p.extrapolated else "  "),
-                    number(p.coverage),
-                    number(p.coverage_sd),
-                    number(p.risk),
-                    percent(p.share_above, 0),
-                    percent(p.share_feasible, 0),
-                )
-                for p in plan.points
-            ],
-            caption=f"{plan.judge}: {plan.guarantee} at alpha {plan.alpha:g}, "
-            f"{count(plan.n_labelled, 'label')}, {count(plan.repeats, 'draw')} each",
+        table_of(
+            plan.points,
+            {
+                "labels": lambda p: number(p.n) + (" *" if p.extrapolated else "  "),
+                "coverage": lambda p: number(p.coverage),
+                "sd": lambda p: number(p.coverage_sd),
+                "error share": lambda p: number(p.risk),
+                "above alpha": lambda p: percent(p.share_above, 0),
+                "accepting": lambda p: percent(p.share_feasible, 0),
+            },
+            caption=f"{group_name(plan.judge, none='the judge')}: {plan.guarantee} at alpha "
+            f"{plan.alpha:g}, {count(plan.n_labelled, 'label')}, "
+            f"{count(plan.repeats, 'draw')} each",
             text_columns=0,
         ),
         Note(

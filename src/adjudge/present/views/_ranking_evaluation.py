@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import partial
 from statistics import median
-from typing import TYPE_CHECKING
 
 from adjudge._text import DASH, count, interval, left_out, level, number, percent, signed
 from adjudge.present.blocks import (
@@ -18,28 +16,23 @@ from adjudge.present.blocks import (
     Headline,
     Note,
     Table,
+    notes_of,
     table_of,
+    warnings_of,
 )
 from adjudge.present.figures.ranking_evaluation import (
-    budget_figure,
+    draw_budgets,
+    draw_held_out,
+    draw_intervals,
+    draw_residuals,
+    draw_widths,
     evaluation_figure,
-    held_out_figure,
-    interval_figure,
+    panel,
     reliability_figure,
-    residual_figure,
-    width_figure,
 )
 from adjudge.results.ranking import ConformalRow, Leaderboard, RankAgreement, Temperature
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Drawing
-
 _GROUPS_SHOWN = 15
-
-
-def warning_note(warnings: Sequence[str]) -> list[Block]:
-    """Warnings, where there are some."""
-    return [Note([f"warning: {text}" for text in warnings], tone="bad")] if warnings else []
 
 
 # --- temperature and rank agreement ----------------------------------------------------------
@@ -66,7 +59,7 @@ def view_temperature(fit: Temperature) -> list[Block]:
             ]
         ),
         *temperature_blocks(fit, "Agreement with people by score difference"),
-        *warning_note(fit.warnings),
+        *warnings_of(fit.warnings),
     ]
 
 
@@ -149,8 +142,7 @@ def evaluation_blocks(board: Leaderboard) -> list[Block]:
     for row in board.loo:
         for line in left_out(row.left_out, "model"):
             lines.setdefault(line, []).append(row.method)
-    if lines:
-        blocks.append(Note([f"{line} ({', '.join(names)})" for line, names in lines.items()]))
+    blocks += notes_of([f"{line} ({', '.join(names)})" for line, names in lines.items()])
     blocks += _interval_blocks(board)
     if board.budgets:
         blocks.append(_budget_table(board))
@@ -158,7 +150,7 @@ def evaluation_blocks(board: Leaderboard) -> list[Block]:
 
 
 def _error_table(board: Leaderboard) -> Table:
-    table = table_of(
+    return table_of(
         board.loo,
         {
             "method": lambda row: row.method,
@@ -173,8 +165,8 @@ def _error_table(board: Leaderboard) -> Table:
             "weak to strong quarter": lambda row: quarters(row.residual_by_quarter),
         },
         caption="Mean error in Elo, and judge minus people by quarter of strength",
+        optional=("Kendall", "beta or constant", "models"),
     )
-    return replace(table, optional=("Kendall", "beta or constant", "models"))
 
 
 def quarters(values: Sequence[float]) -> str:
@@ -209,8 +201,9 @@ def _interval_blocks(board: Leaderboard) -> list[Block]:
             },
             caption=f"{name} for new models, tested on random halves of the models "
             f"({count(first.splits, 'split')})",
+            optional=("test", "calibrate", "range of widths"),
         )
-        blocks.append(replace(table, optional=("test", "calibrate", "range of widths")))
+        blocks.append(table)
     rows = []
     for method in dict.fromkeys(row.method for row in board.held_out):
         each = [row for row in board.held_out if row.method == method]
@@ -250,47 +243,47 @@ def _figures(board: Leaderboard) -> list[Block]:
     """Every picture that has something to draw; the poster of them all only by name."""
     if not board.held_out:
         return []
-    bounded = any(row.quantile is not None for row in board.conformal)
-    wanted: list[tuple[str, Callable[[Leaderboard], Drawing], str, bool]] = [
-        ("evaluation", evaluation_figure, "What leaving models out measured.", True),
-        (
-            "held-out",
-            held_out_figure,
+    figures = {
+        "held-out": (
+            draw_held_out,
+            (5.6, 5.2),
             "Judge's Elo of each left-out model against people's; both are equal on the dashed "
             "line.",
-            True,
         ),
-        (
-            "residuals",
-            residual_figure,
+        "residuals": (
+            draw_residuals,
+            (5.6, 4.0),
             "Judge's Elo minus people's, by quarter of strength; a slope is a scale that is "
             "stretched or compressed.",
-            True,
         ),
-        (
-            "widths",
-            width_figure,
+        "widths": (
+            draw_widths,
+            (5.6, 4.4),
             "The width of an interval is twice its quantile times its standard error.",
-            bounded,
         ),
-        (
-            "intervals",
-            interval_figure,
+        "intervals": (
+            draw_intervals,
+            (7.6, 4.4),
             "Interval of each left-out model minus people's Elo; one that crosses 0 contains it.",
-            bounded,
         ),
-        (
-            "budgets",
-            budget_figure,
+        "budgets": (
+            draw_budgets,
+            (5.6, 4.0),
             "Held-out error with fewer judged battles; bands are standard deviations over random "
             "draws.",
-            bool(board.budgets),
         ),
-    ]
+    }
+    if not board.budgets:
+        del figures["budgets"]
+    if all(row.quantile is None for row in board.conformal):
+        del figures["widths"], figures["intervals"]
+    whole = partial(evaluation_figure, board)
     return [
-        Figure(name, partial(draw, board), caption, on_page=name != "evaluation")
-        for name, draw, caption, drawable in wanted
-        if drawable
+        Figure("evaluation", whole, "What leaving models out measured.", on_page=False),
+        *(
+            Figure(name, partial(panel, draw, size, board), caption)
+            for name, (draw, size, caption) in figures.items()
+        ),
     ]
 
 
@@ -304,9 +297,7 @@ def group_blocks(board: Leaderboard) -> list[Block]:
             for row in sorted(board.groups, key=lambda row: -row.n_votes)
         ]
         blocks.append(Table(columns, rows[:_GROUPS_SHOWN], "Temperature by group"))
-        if rows[_GROUPS_SHOWN:]:
-            smaller = f"{count(len(rows) - _GROUPS_SHOWN, 'smaller group')}"
-            blocks.append(Table(columns, rows[_GROUPS_SHOWN:], smaller, detail=True))
-    if board.pooling:
-        blocks.append(Note([board.pooling]))
-    return blocks
+        if smaller := rows[_GROUPS_SHOWN:]:
+            caption = count(len(smaller), "smaller group")
+            blocks.append(Table(columns, smaller, caption, detail=True))
+    return blocks + notes_of([board.pooling] if board.pooling else [])

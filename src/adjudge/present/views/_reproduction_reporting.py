@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from statistics import mean, median
 
 from adjudge._text import count, left_out, level, number, percent, signed
-from adjudge.present.blocks import Block, Figure, Headline, Note, Table
+from adjudge.present.blocks import Block, Figure, Headline, Table, notes_of, table_of
 from adjudge.present.figures.reproduction_reporting import (
     describe_protocol,
     length_figure,
@@ -16,7 +17,7 @@ from adjudge.present.figures.reproduction_reporting import (
     setting_figure,
     shift_figure,
 )
-from adjudge.results.reporting import ReportingReproduction, Simulation
+from adjudge.results.reporting import ProtocolRow, ReportingReproduction
 
 #: Figure 6 of the paper is the setting of its Figure 10.
 _MAIN = "10"
@@ -26,25 +27,25 @@ def view_reporting(result: ReportingReproduction) -> list[Block]:
     """What agrees with the paper, then the numbers behind it."""
     blocks: list[Block] = [_headline(result)]
     if result.claims:
-        blocks.append(
-            Table(
-                ("where", "statement", "paper", "ours", "agrees"),
-                [
-                    (c.where, c.claim, c.paper, c.ours, "yes" if c.agrees else "no")
-                    for c in result.claims
-                ],
-                caption=f"The paper's text and ours, {count(result.repeats, 'repeat')}",
-                text_columns=4,
-            )
+        claims = table_of(
+            result.claims,
+            {
+                "where": lambda c: c.where,
+                "statement": lambda c: c.claim,
+                "paper": lambda c: c.paper,
+                "ours": lambda c: c.ours,
+                "agrees": lambda c: "yes" if c.agrees else "no",
+            },
+            caption=f"The paper's text and ours, {count(result.repeats, 'repeat')}",
+            text_columns=4,
         )
+        blocks.append(claims)
     if result.settings:
         blocks.append(_settings(result))
     if result.protocol:
         blocks.append(_protocol(result))
     notes = [*(f"note: {text}" for text in result.notes), *left_out(result.dropped)]
-    if notes:
-        blocks.append(Note(notes))
-    return [*blocks, *_figures(result)]
+    return [*blocks, *notes_of(notes), *_figures(result)]
 
 
 def _headline(result: ReportingReproduction) -> Headline:
@@ -57,33 +58,23 @@ def _headline(result: ReportingReproduction) -> Headline:
 
 
 def _settings(result: ReportingReproduction) -> Table:
-    def row(one: Simulation) -> tuple[str, ...]:
-        return (
-            one.figure,
-            number(one.m),
-            number(one.specificity, 1),
-            number(one.sensitivity, 1),
-            f"{number(min(one.coverage))} to {number(max(one.coverage))}",
-            f"{number(min(one.coverage_adaptive))} to {number(max(one.coverage_adaptive))}",
-            number(median(one.coverage_naive)),
-            number(mean(one.length_equal)),
-            number(mean(one.length_adaptive)),
-        )
+    def ends(values: Sequence[float]) -> str:
+        return f"{number(min(values))} to {number(max(values))}"
 
     rates = count(len(result.settings[0].rates), "true rate")
-    return Table(
-        (
-            "figure",
-            "labels",
-            "q0",
-            "q1",
-            "coverage",
-            "adaptive coverage",
-            "naive coverage",
-            "length",
-            "adaptive length",
-        ),
-        [row(one) for one in result.settings],
+    return table_of(
+        result.settings,
+        {
+            "figure": lambda one: one.figure,
+            "labels": lambda one: number(one.m),
+            "q0": lambda one: number(one.specificity, 1),
+            "q1": lambda one: number(one.sensitivity, 1),
+            "coverage": lambda one: ends(one.coverage),
+            "adaptive coverage": lambda one: ends(one.coverage_adaptive),
+            "naive coverage": lambda one: number(median(one.coverage_naive)),
+            "length": lambda one: number(mean(one.length_equal)),
+            "adaptive length": lambda one: number(mean(one.length_adaptive)),
+        },
         caption=f"{level(result.confidence_level)} intervals over {rates}: coverage from least to "
         "most (naive: median), mean length; labels split equally, adaptive: by Algorithm 1",
         optional=("naive coverage", "adaptive coverage"),
@@ -92,27 +83,22 @@ def _settings(result: ReportingReproduction) -> Table:
 
 def _protocol(result: ReportingReproduction) -> Table:
     """Section 8.2 on the user's rows; the paper's figures only where it has these models."""
-    columns = ["model", "rows", "rate", "naive bias", "bias", "coverage", "length", "no estimate"]
-    rows = [
-        [
-            row.model,
-            number(row.rows),
-            number(row.rate),
-            signed(row.bias_naive),
-            signed(row.bias_corrected),
-            percent(row.coverage, 0),
-            number(row.length),
-            number(row.refused),
-        ]
-        for row in result.protocol
-    ]
+    columns: dict[str, Callable[[ProtocolRow], str]] = {
+        "model": lambda row: row.model,
+        "rows": lambda row: number(row.rows),
+        "rate": lambda row: number(row.rate),
+        "naive bias": lambda row: signed(row.bias_naive),
+        "bias": lambda row: signed(row.bias_corrected),
+        "coverage": lambda row: percent(row.coverage, 0),
+        "length": lambda row: number(row.length),
+        "no estimate": lambda row: number(row.refused),
+    }
     if any(row.paper_coverage is not None for row in result.protocol):
-        columns += ["paper's coverage", "paper's length"]
-        for cells, row in zip(rows, result.protocol, strict=True):
-            cells += [percent(row.paper_coverage, 0), number(row.paper_length)]
-    return Table(
+        columns["paper's coverage"] = lambda row: percent(row.paper_coverage, 0)
+        columns["paper's length"] = lambda row: number(row.paper_length)
+    return table_of(
+        result.protocol,
         columns,
-        rows,
         caption=f"Section 8.2, {count(result.splits or 0, 'split')}: mean error of the judge's own "
         "rate and of the corrected one; no estimate: splits without one",
     )
@@ -122,13 +108,9 @@ def _figures(result: ReportingReproduction) -> list[Block]:
     confidence_level, shift, run = result.confidence_level, result.shift, result.single_run
     figures: list[Block] = []
     if result.lengths:
-        figures.append(
-            Figure(
-                "figure3",
-                partial(length_figure, result.lengths, confidence_level),
-                "Figure 3: interval length by number of labels, q0 = 0.7, q1 = 0.9.",
-            )
-        )
+        caption = "Figure 3: interval length by number of labels, q0 = 0.7, q1 = 0.9."
+        lengths = partial(length_figure, result.lengths, confidence_level)
+        figures.append(Figure("figure3", lengths, caption))
     if result.settings:
         caption = "Figure 4: rates for which the judge beats people alone (Proposition 6.1)."
         figures.append(Figure("figure4", region_figure, caption))
@@ -137,12 +119,9 @@ def _figures(result: ReportingReproduction) -> list[Block]:
         figures.append(Figure("figure5", partial(shift_figure, shift), caption))
     main = next((one for one in result.settings if one.figure == _MAIN), None)
     if main is not None and run is not None:
+        caption = "Figure 6: one run, coverage, and length by allocation."
         figures.append(
-            Figure(
-                "figure6",
-                partial(main_figure, main, run, confidence_level),
-                "Figure 6: one run, coverage, and length by allocation.",
-            )
+            Figure("figure6", partial(main_figure, main, run, confidence_level), caption)
         )
     if any(row.bias_corrected is not None for row in result.protocol):
         caption = "Figure 7: bias of each model's rate, judge alone and corrected."

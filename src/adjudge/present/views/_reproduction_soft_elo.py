@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from adjudge._text import DASH, count, level, number, percent, signed
-from adjudge.present.blocks import Block, Figure, Headline, Note, Table
+from adjudge.present.blocks import Block, Figure, Headline, Table, notes_of
 from adjudge.present.figures.reproduction_soft_elo import (
     compared,
     describe_change,
@@ -67,21 +67,15 @@ def view_soft_elo(result: SoftEloReproduction) -> list[Block]:
         blocks.append(_families(result, names))
     if result.languages:
         blocks.append(_languages(result))
-    blocks.append(
-        Figure(
-            "errors",
-            partial(error_figure, result),
-            "Held-out error of each judge with hard and with soft targets; rings are the paper's.",
-        )
-    )
+    caption = "Held-out error of each judge with hard and with soft targets; rings are the paper's."
+    blocks.append(Figure("errors", partial(error_figure, result), caption))
     warnings = [
         f"warning, {row.judge}, {row.corpus}: {text}"
         for row in result.rows
         for text in row.warnings
     ]
-    if warnings:
-        blocks.append(Note(warnings, tone="bad"))
-    return [*blocks, Note([f"note: {text}" for text in result.notes])] if result.notes else blocks
+    blocks += notes_of(warnings, tone="bad")
+    return blocks + notes_of([f"note: {text}" for text in result.notes])
 
 
 def _headline(result: SoftEloReproduction) -> Headline:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from adjudge._text import count, level, percent
-from adjudge.present.blocks import Block, Heading, Headline, Note, Table
+from adjudge.present.blocks import Block, Heading, Headline, notes_of, table_of
 from adjudge.present.views import View
 from adjudge.results.base import Result
-from adjudge.results.demo import Asking, Demo, JudgeCheck, Share
+from adjudge.results.demo import Demo, JudgeCheck, Share
 
 TITLE = "The demo"
 
@@ -34,28 +34,21 @@ def view_check(check: JudgeCheck) -> list[Block]:
         Headline(
             f"{check.judge} asked by {most.protocol} is right on {describe_share(most.right)}"
         ),
-        Table(
-            (
-                "asked by",
-                "pairs",
-                "right",
-                f"{level(check.confidence_level)} interval",
-                "first answer won",
-            ),
-            [_row(way) for way in check.ways],
+        table_of(
+            check.ways,
+            {
+                "asked by": lambda way: way.protocol,
+                "pairs": lambda way: str(way.right.pairs),
+                "right": lambda way: percent(way.right.share, 0),
+                f"{level(check.confidence_level)} interval": lambda way: (
+                    f"{100 * way.right.low:.0f} to {100 * way.right.high:.0f} %"
+                ),
+                "first answer won": lambda way: (
+                    "no order" if way.first_won is None else f"{way.first_won} of {way.orders}"
+                ),
+            },
         ),
     ]
-
-
-def _row(way: Asking) -> tuple[str, ...]:
-    first = "no order" if way.first_won is None else f"{way.first_won} of {way.orders}"
-    return (
-        way.protocol,
-        str(way.right.pairs),
-        percent(way.right.share, 0),
-        f"{100 * way.right.low:.0f} to {100 * way.right.high:.0f} %",
-        first,
-    )
 
 
 def view_demo(demo: Demo) -> list[Block]:
@@ -66,9 +59,7 @@ def view_demo(demo: Demo) -> list[Block]:
         )
     ]
     for number, chapter in enumerate(demo.chapters, 1):
-        blocks.append(Heading(f"{number}  {chapter.title}"))
-        if chapter.findings:
-            blocks.append(Note(chapter.findings))
+        blocks += [Heading(f"{number}  {chapter.title}"), *notes_of(chapter.findings)]
     return blocks
 
 

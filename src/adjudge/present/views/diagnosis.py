@@ -285,7 +285,8 @@ def _sizes(result: ScoreDiagnosis) -> list[Block]:
 
 def _score_remarks(result: ScoreDiagnosis) -> list[str]:
     """Judges that do not judge, sets that say nothing, what the width says, own families."""
-    lines = [line for judge in _judges(result) for line in _odd_scores(result, judge)]
+    judges = dict.fromkeys(entry.judge for entry in result.human_agreement)
+    lines = [line for judge in judges for line in _odd_scores(result, judge)]
     whole = result.scale[1] - result.scale[0] + 1
     for alpha in sorted({g.alpha for g in result.groups}):
         sizes = {g.mean_size for g in result.groups if g.alpha == alpha}
@@ -301,10 +302,6 @@ def _score_remarks(result: ScoreDiagnosis) -> list[str]:
         *lines,
         *(f"{group_name(one.judge, none='the judge')} {describe(one)}" for one in result.family),
     ]
-
-
-def _judges(result: ScoreDiagnosis) -> list[str | None]:
-    return list(dict.fromkeys(entry.judge for entry in result.human_agreement))
 
 
 def _odd_scores(result: ScoreDiagnosis, judge: str | None) -> list[str]:

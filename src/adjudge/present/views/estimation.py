@@ -6,10 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
-from typing import TypeVar
 
 from adjudge._text import DASH, count, interval, left_out, level, number, signed
-from adjudge.present.blocks import Block, Fact, Facts, Figure, Heading, Headline, Note, Table, Tone
+from adjudge.present.blocks import (
+    Block,
+    Fact,
+    Facts,
+    Figure,
+    Heading,
+    Headline,
+    Note,
+    Table,
+    Tone,
+    table_of,
+    warnings_of,
+)
 from adjudge.present.figures.estimation import (
     class_figure,
     difference_figure,
@@ -21,6 +32,7 @@ from adjudge.present.views import View
 from adjudge.results.base import Result
 from adjudge.results.estimation import (
     ClassEstimate,
+    ClassRate,
     Estimate,
     GroupedEstimate,
     LabelShift,
@@ -31,7 +43,6 @@ from adjudge.results.estimation import (
 TITLE = "The rate to report"
 #: So many rates fit into a sentence; more are counted, and are in the table.
 _IN_A_SENTENCE = 4
-T = TypeVar("T")
 
 
 def view_estimate(one: Estimate) -> list[Block]:
@@ -39,7 +50,7 @@ def view_estimate(one: Estimate) -> list[Block]:
     shift = [] if one.label_shift is None else [f"label shift: {one.label_shift.explanation}"]
     return [
         _estimate_headline(one),
-        *_warnings(one.warnings),
+        *warnings_of(one.warnings),
         _estimate_facts(one),
         Note([*_method(one.why, one.assumptions), *shift, *left_out(one.dropped)]),
         *_alternatives(one),
@@ -112,36 +123,29 @@ def _estimate_facts(one: Estimate) -> Facts:
 def _alternatives(one: Estimate) -> list[Block]:
     if not one.alternatives:
         return []
-    table = _table(
+    table = table_of(
         one.alternatives,
-        ("method", lambda other: other.method + " (ruled out)" * other.ruled_out),
-        ("assumes", lambda other: other.reason or other.assumption),
-        ("rate", lambda other: number(other.estimate)),
-        (f"{level(one.confidence_level)} interval", lambda other: interval(other.low, other.high)),
+        {
+            "method": lambda other: other.method + " (ruled out)" * other.ruled_out,
+            "assumes": lambda other: other.reason or other.assumption,
+            "rate": lambda other: number(other.estimate),
+            f"{level(one.confidence_level)} interval": lambda o: interval(o.low, o.high),
+        },
+        caption="The other methods on the same rows, for comparison only",
+        text_columns=2,
     )
-    caption = "The other methods on the same rows, for comparison only"
-    return [replace(table, caption=caption, text_columns=2)]
-
-
-def _table(rows: Sequence[T], *columns: tuple[str, Callable[[T], str]]) -> Table:
-    """A table by its columns: the name of each, and what it shows of a row."""
-    names, cells = zip(*columns, strict=True)
-    return Table(names, [tuple(cell(row) for cell in cells) for row in rows])
+    return [table]
 
 
 def _method(why: str, assumptions: Sequence[str]) -> list[str]:
     return [f"method: {why}", *(f"assumes: {text}" for text in assumptions)]
 
 
-def _warnings(warnings: Sequence[str]) -> list[Block]:
-    return [Note([f"warning: {text}" for text in warnings], tone="bad")] if warnings else []
-
-
 def view_groups(result: GroupedEstimate) -> list[Block]:
     """A row for each group, or a table of classes for each."""
     rates = [one for one in result.groups if isinstance(one, Estimate)]
     classes = [one for one in result.groups if isinstance(one, ClassEstimate)]
-    blocks: list[Block] = [_group_headline(result, rates), *_warnings(result.all_warnings)]
+    blocks: list[Block] = [_group_headline(result, rates), *warnings_of(result.all_warnings)]
     if rates:
         blocks.append(_rate_table(rates, result.by, pooled=result.pooled))
     for one in classes:
@@ -195,35 +199,36 @@ def _overlap(a: Estimate, b: Estimate) -> bool:
 def _rate_table(rates: Sequence[Estimate], by: str, *, pooled: bool) -> Table:
     """A line for each estimate; a narrow terminal keeps names, rates and their intervals."""
     said = level(rates[0].confidence_level)
-    columns: list[tuple[str, Callable[[Estimate], str]]] = [
-        (by, lambda one: str(one.group)),
-        ("rate", lambda one: number(one.estimate)),
-        (f"{said} interval", lambda one: interval(one.low, one.high) + " !" * bool(one.warnings)),
-        ("naive rate", lambda one: number(one.naive)),
-        (f"naive {said} interval", lambda one: interval(one.naive_low, one.naive_high)),
-        ("sensitivity", lambda one: number(one.sensitivity)),
-        ("specificity", lambda one: number(one.specificity)),
-        (
-            "labels +/-",
-            lambda one: f"{one.n_calibration_positive:,}/{one.n_calibration_negative:,}",
-        ),
-        ("test rows", lambda one: number(one.n_test)),
-    ]
-    optional = (4, 8, 6, 5, 7, 3)
-    names = [columns[at][0] for at in optional]
+    naive_ends = f"naive {said} interval"
+    columns: dict[str, Callable[[Estimate], str]] = {
+        "group": lambda one: str(one.group),
+        "rate": lambda one: number(one.estimate),
+        f"{said} interval": lambda one: interval(one.low, one.high) + " !" * bool(one.warnings),
+        "naive rate": lambda one: number(one.naive),
+        naive_ends: lambda one: interval(one.naive_low, one.naive_high),
+        "sensitivity": lambda one: number(one.sensitivity),
+        "specificity": lambda one: number(one.specificity),
+        "labels +/-": lambda o: f"{o.n_calibration_positive:,}/{o.n_calibration_negative:,}",
+        "test rows": lambda one: number(one.n_test),
+    }
+    optional = [naive_ends, "test rows", "labels +/-", "naive rate"]
     if all(one.sensitivity is None and one.specificity is None for one in rates):
-        del columns[5:7]
+        del columns["sensitivity"], columns["specificity"]
+    else:
+        optional[2:2] = ["specificity", "sensitivity"]
     marks = " (!: read the warning)" if any(one.warnings for one in rates) else ""
     labels = "labels of all groups pooled" if pooled else "each with its own labels"
     caption = f"{rates[0].method}, {rates[0].interval}, {labels}{marks}"
-    return replace(_table(rates, *columns), caption=caption, optional=names)
+    table = table_of(rates, columns, caption=caption, optional=optional)
+    # `by` comes from data: as a key it could be the name of another column.
+    return replace(table, columns=(by, *table.columns[1:]))
 
 
 def view_classes(one: ClassEstimate) -> list[Block]:
     """A row for each class."""
     return [
         _class_headline(one),
-        *_warnings(one.warnings),
+        *warnings_of(one.warnings),
         _class_table(one),
         Note([*_method(one.why, one.assumptions), *left_out(one.dropped)]),
         Figure(
@@ -247,19 +252,18 @@ def _class_headline(one: ClassEstimate) -> Headline:
 
 
 def _class_table(one: ClassEstimate) -> Table:
-    table = _table(
-        one.classes,
-        ("class", lambda c: c.label),
-        ("share", lambda c: number(c.estimate)),
-        (f"{level(one.confidence_level)} interval", lambda c: interval(c.low, c.high)),
-        ("naive share", lambda c: number(c.naive)),
-        ("recall", lambda c: number(c.recall)),
-        ("labels", lambda c: number(c.n_calibration)),
-    )
+    columns: dict[str, Callable[[ClassRate], str]] = {
+        "class": lambda c: c.label,
+        "share": lambda c: number(c.estimate),
+        f"{level(one.confidence_level)} interval": lambda c: interval(c.low, c.high),
+        "naive share": lambda c: number(c.naive),
+        "recall": lambda c: number(c.recall),
+        "labels": lambda c: number(c.n_calibration),
+    }
     caption = f"{count(one.n_calibration, 'human label')}, {count(one.n_test, 'test row')}"
     if one.condition_number is not None:
         caption += f"; condition number of the confusion matrix {number(one.condition_number, 2)}"
-    return replace(table, caption=caption)
+    return table_of(one.classes, columns, caption=caption)
 
 
 def view_difference(result: RateDifference) -> list[Block]:
@@ -275,7 +279,7 @@ def view_difference(result: RateDifference) -> list[Block]:
         facts.append(Fact("standard error", number(result.standard_error, 4), note))
     return [
         _difference_headline(result),
-        *_warnings(result.warnings),
+        *warnings_of(result.warnings),
         Facts(facts),
         _rate_table((result.estimate_a, result.estimate_b), "group", pooled=result.pooled),
         Note([*(f"assumes: {text}" for text in result.assumptions), *left_out(result.dropped)]),
@@ -317,23 +321,25 @@ def view_plan(plan: RatePlan) -> list[Block]:
     """What the width costs, every way to draw the labels, what more of them would buy."""
     blocks: list[Block] = [
         Headline(plan.recommendation, tone="bad" if plan.m0 is None else "plain"),
-        *_warnings(plan.warnings),
+        *warnings_of(plan.warnings),
     ]
     if plan.reason is not None and plan.reason not in plan.recommendation:
         blocks.append(Note([plan.reason], tone="bad"))
     if plan.m0 is not None:
         blocks.append(_ways(plan))
     if plan.next_labels:
-        table = _table(
+        table = table_of(
             plan.next_labels,
-            ("next labels", lambda step: step.how),
-            ("more", lambda step: number(step.extra)),
-            ("positive", lambda step: number(step.m1)),
-            ("negative", lambda step: number(step.m0)),
-            ("width", lambda step: number(step.expected_width)),
+            {
+                "next labels": lambda step: step.how,
+                "more": lambda step: number(step.extra),
+                "positive": lambda step: number(step.m1),
+                "negative": lambda step: number(step.m0),
+                "width": lambda step: number(step.expected_width),
+            },
+            caption="What more labels would buy (misclassification)",
         )
-        caption = "What more labels would buy (misclassification)"
-        blocks.append(replace(table, caption=caption))
+        blocks.append(table)
     draw = (f"how to draw: {text}" for text in plan.how_to_draw)
     blocks.append(Note([*_worth(plan), *draw, *(f"assumes: {text}" for text in plan.assumptions)]))
     if plan.rate is not None:

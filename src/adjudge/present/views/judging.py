@@ -5,60 +5,39 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from adjudge._text import count, left_out, number, percent
-from adjudge.present.blocks import Block, Fact, Facts, Headline, Note, Table
+from adjudge.present.blocks import Block, Fact, Facts, Headline, notes_of, table_of
 from adjudge.present.views import View
 from adjudge.results.base import Result
-from adjudge.results.judging import Judging, JudgingPlan
-from adjudge.results.models import ModelList
+from adjudge.results.judging import Judging, JudgingPlan, ModelList
 
 TITLE = "What was judged"
+_NO_PRICE = Fact("cost", "unknown", "no price for this model: give --prices FILE")
+_FREE = Fact("cost", "none")
 
 
 def view_judging(run: Judging) -> list[Block]:
     """Rows and statuses first, then calls, position, agreement and cost."""
     facts = [Fact("calls", number(run.calls_made), _calls(run))]
     if run.first_slot_share is not None:
-        facts.append(
-            Fact(
-                "answer shown first preferred",
-                percent(run.first_slot_share),
-                f"of {count(run.first_slot_orders, 'answer')}",
-            )
-        )
+        answers = f"of {count(run.first_slot_orders, 'answer')}"
+        facts.append(Fact("answer shown first preferred", percent(run.first_slot_share), answers))
     if run.agreement is not None:
-        facts.append(
-            Fact(
-                "verdict matches label",
-                percent(run.agreement),
-                f"of {count(run.agreement_rows, 'row')} with both",
-            )
-        )
+        labelled = f"of {count(run.agreement_rows, 'row')} with both"
+        facts.append(Fact("verdict matches label", percent(run.agreement), labelled))
     if run.undecided:
-        facts.append(
-            Fact(
-                "no verdict",
-                number(run.undecided),
-                f"of {count(run.measured, 'scored row')}: neither answer is ahead",
-            )
-        )
-    facts += [
-        Fact(
-            "tokens this run",
-            f"{run.prompt_tokens:,} read, {run.completion_tokens:,} written",
-            f"{count(run.calls_without_tokens, 'call')} without a count"
-            if run.calls_without_tokens
-            else "",
-        ),
-        _cost(run),
-    ]
+        scored = f"of {count(run.measured, 'scored row')}: neither answer is ahead"
+        facts.append(Fact("no verdict", number(run.undecided), scored))
+    tokens = f"{run.prompt_tokens:,} read, {run.completion_tokens:,} written"
+    unknown = run.calls_without_tokens
+    uncounted = f"{count(unknown, 'call')} without a count" if unknown else ""
+    facts += [Fact("tokens this run", tokens, uncounted), _cost(run)]
     notes = left_out(run.dropped, "input row")
     if run.not_asked:
         notes.append(f"{run.not_asked:,} of {count(run.subjects, 'subject')} not asked yet")
     if run.output is not None:
         notes.append(f"rows written to {run.output}")
     notes += [f"note: {note}" for note in run.notes]
-    blocks: list[Block] = [_headline(run), Facts(facts)]
-    return [*blocks, Note(notes)] if notes else blocks
+    return [_headline(run), Facts(facts), *notes_of(notes)]
 
 
 def _headline(run: Judging) -> Headline:
@@ -86,9 +65,9 @@ def _calls(run: Judging) -> str:
 
 def _cost(run: Judging) -> Fact:
     if run.cost_this_run is None:
-        return Fact("cost", "unknown", "no price for this model: give --prices FILE")
+        return _NO_PRICE
     if run.cost_this_run == 0 and run.cost == 0:
-        return Fact("cost", "none")
+        return _FREE
     all_rows = "" if run.cost is None else f"${run.cost:,.4f} for all rows; "
     return Fact("cost this run", f"${run.cost_this_run:,.4f}", f"{all_rows}{run.price_source}")
 
@@ -100,9 +79,9 @@ def _list(counts: Mapping[str, int]) -> str:
 def view_plan(plan: JudgingPlan) -> list[Block]:
     """Calls, tokens and cost of a run that has not been made."""
     if plan.cost_estimate is None:
-        cost = Fact("cost", "unknown", "no price for this model: give --prices FILE")
+        cost = _NO_PRICE
     elif plan.cost_estimate == 0:
-        cost = Fact("cost", "none")
+        cost = _FREE
     else:
         cost = Fact("cost, about", f"${plan.cost_estimate:,.4f}", str(plan.price_source))
     return [
@@ -131,18 +110,15 @@ def view_models(listed: ModelList) -> list[Block]:
             f"{count(len(listed.models), 'model')}, {cached} on this machine",
             f"Ask one with --judge {listed.models[0].judge}; weights are kept in {listed.folder}.",
         ),
-        Table(
-            ("name", "model", "licence", "size", "here"),
-            [
-                (
-                    model.name,
-                    model.description,
-                    model.licence,
-                    f"{model.size / 1e6:.0f} MB",
-                    model.path if model.cached else f"adjudge models pull {model.name}",
-                )
-                for model in listed.models
-            ],
+        table_of(
+            listed.models,
+            {
+                "name": lambda m: m.name,
+                "model": lambda m: m.description,
+                "licence": lambda m: m.licence,
+                "size": lambda m: f"{m.size / 1e6:.0f} MB",
+                "here": lambda m: m.path if m.cached else f"adjudge models pull {m.name}",
+            },
             text_columns=3,
         ),
     ]

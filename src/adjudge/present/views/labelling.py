@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from adjudge._text import count, number, percent
-from adjudge.present.blocks import Block, Headline, Note, Table
+from adjudge._text import DASH, count, number, percent
+from adjudge.present.blocks import Block, Headline, notes_of, table_of
 from adjudge.present.views import View
 from adjudge.results.base import Result
 from adjudge.results.labelling import LabellingSummary, RaterSummary
@@ -27,51 +27,42 @@ def view_labelling(summary: LabellingSummary) -> list[Block]:
         notes.append(f"drawn: {drawn}")
     if summary.sampled_by.get("doubt"):
         notes.append("labels drawn by doubt cannot calibrate; labels drawn at random can")
-    if notes:
-        blocks.append(Note(notes))
+    blocks += notes_of(notes)
     if summary.raters:
-        blocks.append(
-            Table(
-                ("rater", "labels", "ties", "skipped", "chose the left side", "95 % interval"),
-                [_rater(rater) for rater in summary.raters],
-            )
+        raters = table_of(
+            summary.raters,
+            {
+                "rater": lambda rater: rater.rater,
+                "labels": lambda rater: number(rater.labels),
+                "ties": lambda rater: number(rater.ties),
+                "skipped": lambda rater: number(rater.skipped),
+                "chose the left side": lambda rater: percent(rater.left_share, 0),
+                "95 % interval": _interval,
+            },
         )
+        blocks.append(raters)
     if summary.agreement:
-        blocks.append(
-            Table(
-                ("rater", "and", "pairs", "agree", "kappa", "Krippendorff's alpha"),
-                [
-                    (
-                        pair.rater_1,
-                        pair.rater_2,
-                        number(pair.pairs),
-                        percent(pair.raw, 0),
-                        number(pair.kappa, 2),
-                        number(pair.alpha, 2),
-                    )
-                    for pair in summary.agreement
-                ],
-                caption="Agreement on pairs that both labelled",
-                text_columns=2,
-            )
+        agreement = table_of(
+            summary.agreement,
+            {
+                "rater": lambda pair: pair.rater_1,
+                "and": lambda pair: pair.rater_2,
+                "pairs": lambda pair: number(pair.pairs),
+                "agree": lambda pair: percent(pair.raw, 0),
+                "kappa": lambda pair: number(pair.kappa, 2),
+                "Krippendorff's alpha": lambda pair: number(pair.alpha, 2),
+            },
+            caption="Agreement on pairs that both labelled",
+            text_columns=2,
         )
+        blocks.append(agreement)
     return blocks
 
 
-def _rater(rater: RaterSummary) -> tuple[str, ...]:
-    interval = (
-        "–"
-        if rater.left_low is None or rater.left_high is None
-        else f"{percent(rater.left_low, 0)} to {percent(rater.left_high, 0)}"
-    )
-    return (
-        rater.rater,
-        number(rater.labels),
-        number(rater.ties),
-        number(rater.skipped),
-        percent(rater.left_share, 0),
-        interval,
-    )
+def _interval(rater: RaterSummary) -> str:
+    if rater.left_low is None or rater.left_high is None:
+        return DASH
+    return f"{percent(rater.left_low, 0)} to {percent(rater.left_high, 0)}"
 
 
 VIEWS: Mapping[type[Result], View] = {LabellingSummary: view_labelling}

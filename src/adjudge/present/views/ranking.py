@@ -7,7 +7,18 @@ from functools import partial
 from math import ceil
 
 from adjudge._text import DASH, count, interval, left_out, level, number, percent, signed
-from adjudge.present.blocks import Block, Fact, Facts, Figure, Headline, Note, Table, table_of
+from adjudge.present.blocks import (
+    Block,
+    Fact,
+    Facts,
+    Figure,
+    Headline,
+    Note,
+    Table,
+    notes_of,
+    table_of,
+    warnings_of,
+)
 from adjudge.present.figures.ranking import (
     first_place,
     leaderboard_figure,
@@ -23,7 +34,6 @@ from adjudge.present.views._ranking_evaluation import (
     temperature_blocks,
     view_agreement,
     view_temperature,
-    warning_note,
 )
 from adjudge.results.base import Result
 from adjudge.results.ranking import (
@@ -58,14 +68,13 @@ def view_leaderboard(board: Leaderboard) -> list[Block]:
     if board.temperature is not None:
         blocks += temperature_blocks(board.temperature, _describe_beta(board.temperature))
     blocks += evaluation_blocks(board) + group_blocks(board)
-    if board.assumptions:
-        blocks.append(Note([f"assumes: {text}" for text in board.assumptions]))
-    return blocks + warning_note(board.warnings) + _dropped(board.dropped)
+    blocks += notes_of([f"assumes: {text}" for text in board.assumptions])
+    return blocks + _remarks(board)
 
 
-def _dropped(dropped: Mapping[str, int]) -> list[Block]:
-    lines = left_out(dropped, "battle")
-    return [Note(lines)] if lines else []
+def _remarks(result: Leaderboard | Anchors | BattlePlan) -> list[Block]:
+    """Warnings, and what was left out."""
+    return warnings_of(result.warnings) + notes_of(left_out(result.dropped, "battle"))
 
 
 def _headline(board: Leaderboard) -> Headline:
@@ -255,7 +264,7 @@ def view_anchors(anchors: Anchors) -> list[Block]:
         },
     )
     blocks += [Facts(facts), table]
-    return blocks + warning_note(anchors.warnings) + _dropped(anchors.dropped)
+    return blocks + _remarks(anchors)
 
 
 # --- exact orders and plans ------------------------------------------------------------------
@@ -292,7 +301,7 @@ def view_plan(plan: BattlePlan) -> list[Block]:
     else:
         ends = [*rows[:_ENDS], ("…", ""), *rows[-_ENDS:]]
         blocks += [Table(columns, ends), Table(columns, rows, "All models", detail=True)]
-    return blocks + warning_note(plan.warnings) + _dropped(plan.dropped)
+    return blocks + _remarks(plan)
 
 
 VIEWS: Mapping[type[Result], View] = {

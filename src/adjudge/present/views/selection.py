@@ -5,8 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from adjudge._text import DASH, count, left_out, number, percent
-from adjudge.present.blocks import Block, Fact, Facts, Figure, Headline, Note, Table
+from adjudge._text import DASH, count, group_name, left_out, number, percent
+from adjudge.present.blocks import (
+    Block,
+    Fact,
+    Facts,
+    Figure,
+    Headline,
+    Note,
+    Table,
+    notes_of,
+    table_of,
+)
 from adjudge.present.figures.selection import policy_figure
 from adjudge.present.views import View
 from adjudge.present.views._evaluation import view_evaluation, view_plan
@@ -33,24 +43,22 @@ def view_policy(policy: Policy) -> list[Block]:
     """What is accepted under each guarantee, then what the chosen one promises and assumes."""
     blocks: list[Block] = [_policy_headline(policy)]
     if policy.alternatives:
-        blocks.append(
-            Table(
-                ("guarantee", "accepts", "rows", "coverage", "wrong among them"),
-                [_alternative(other, policy.guarantee) for other in policy.alternatives],
-                caption=f"On the {count(policy.n_calibration, 'calibration label')} "
-                f"({policy.n_errors:,} wrong), under each guarantee at alpha {policy.alpha:g}",
-                text_columns=2,
-            )
-        )
+        blocks.append(_alternatives(policy))
     if len(policy.groups) > 1:
-        blocks.append(
-            Table(
-                ("group", "accepts", "labels", "wrong", "coverage", "wrong among accepted"),
-                [_group(group) for group in policy.groups],
-                caption=f"{policy.guarantee} by group, on the calibration labels",
-                text_columns=2,
-            )
+        groups = table_of(
+            policy.groups,
+            {
+                "group": lambda g: g.name,
+                "accepts": _accepts,
+                "labels": lambda g: number(g.n_calibration),
+                "wrong": lambda g: number(g.n_errors),
+                "coverage": lambda g: percent(g.coverage),
+                "wrong among accepted": _wrong,
+            },
+            caption=f"{policy.guarantee} by group, on the calibration labels",
+            text_columns=2,
         )
+        blocks.append(groups)
     if policy.jury is not None:
         blocks.append(_jury(policy.jury))
     blocks.append(Note(_promise(policy)))
@@ -59,16 +67,13 @@ def view_policy(policy: Policy) -> list[Block]:
         for other in policy.alternatives
         if other.guarantee != policy.guarantee
     ]
-    blocks += [Note(lines) for lines in (others, _policy_notes(policy)) if lines]
-    blocks.append(
-        Figure(
-            "policy",
-            partial(policy_figure, policy),
-            "The error share among the surest verdicts, on the labels that the rule was made "
-            "from; a dot marks where the rule stops.",
-        )
+    figure = Figure(
+        "policy",
+        partial(policy_figure, policy),
+        "The error share among the surest verdicts, on the labels that the rule was made from; a "
+        "dot marks where the rule stops.",
     )
-    return blocks
+    return [*blocks, *notes_of(others), *notes_of(_policy_notes(policy)), figure]
 
 
 def _policy_headline(policy: Policy) -> Headline:
@@ -76,7 +81,9 @@ def _policy_headline(policy: Policy) -> Headline:
     rule = f"{policy.guarantee} at alpha {policy.alpha:g}"
     if own is not None and own.summary:
         rule += f" ({own.summary})"
-    whose = policy.judges[0] if len(policy.judges) == 1 else count(len(policy.judges), "judge")
+    whose = count(len(policy.judges), "judge")
+    if len(policy.judges) == 1:
+        whose = group_name(policy.judges[0], none="the judge")
     if policy.jury is not None:
         whose = f"a jury of {whose}"
     if not policy.feasible:
@@ -107,30 +114,37 @@ def _policy_action(policy: Policy) -> str:
 
 
 def _accepts(rule: Alternative | PolicyGroup) -> str:
-    return (
-        f"doubt <= {rule.threshold:.5g}" if rule.threshold is not None else _ACCEPTS[rule.accepts]
-    )
+    if rule.threshold is None:
+        return _ACCEPTS[rule.accepts]
+    return f"doubt <= {rule.threshold:.5g}"
 
 
-def _alternative(other: Alternative, chosen: str) -> tuple[str, ...]:
-    about = "~" if other.indicative else ""
-    return (
-        ("* " if other.guarantee == chosen else "  ") + other.guarantee,
-        _accepts(other),
-        f"{about}{other.n_accepted:,}",
-        about + percent(other.coverage),
-        about + percent(other.empirical_risk) if other.n_accepted else DASH,
-    )
+def _wrong(rule: Alternative | PolicyGroup | Threshold) -> str:
+    """The share of errors among the accepted; a dash where nothing is."""
+    return percent(rule.empirical_risk if rule.n_accepted else None)
 
 
-def _group(group: PolicyGroup) -> tuple[str, ...]:
-    return (
-        group.name,
-        _accepts(group),
-        number(group.n_calibration),
-        number(group.n_errors),
-        percent(group.coverage),
-        percent(group.empirical_risk if group.n_accepted else None),
+def _alternatives(policy: Policy) -> Table:
+    """What each guarantee accepts; ~ where it is a mean over halves of the labels."""
+
+    def about(other: Alternative, text: str) -> str:
+        return f"~{text}" if other.indicative and text != DASH else text
+
+    def name(other: Alternative) -> str:
+        return ("* " if other.guarantee == policy.guarantee else "  ") + other.guarantee
+
+    return table_of(
+        policy.alternatives,
+        {
+            "guarantee": name,
+            "accepts": _accepts,
+            "rows": lambda other: about(other, number(other.n_accepted)),
+            "coverage": lambda other: about(other, percent(other.coverage)),
+            "wrong among them": lambda other: about(other, _wrong(other)),
+        },
+        caption=f"On the {count(policy.n_calibration, 'calibration label')} "
+        f"({policy.n_errors:,} wrong), under each guarantee at alpha {policy.alpha:g}",
+        text_columns=2,
     )
 
 
@@ -181,22 +195,18 @@ def view_selection(selection: Selection) -> list[Block]:
     """What was accepted, whether the new scores look like the old ones, and the promise."""
     blocks: list[Block] = [_selection_headline(selection)]
     if len(selection.groups) > 1:
-        blocks.append(
-            Table(
-                ("judge", "group", "rows", "accepted", "share"),
-                [
-                    (
-                        group.judge,
-                        group.group or "",
-                        number(group.n),
-                        number(group.n_accepted),
-                        percent(group.accepted_share),
-                    )
-                    for group in selection.groups
-                ],
-                text_columns=2,
-            )
+        groups = table_of(
+            selection.groups,
+            {
+                "judge": lambda g: g.judge,
+                "group": lambda g: g.group or "",
+                "rows": lambda g: number(g.n),
+                "accepted": lambda g: number(g.n_accepted),
+                "share": lambda g: percent(g.accepted_share),
+            },
+            text_columns=2,
         )
+        blocks.append(groups)
     blocks.append(Note([_drift(selection)], tone="bad" if selection.drift.flagged else "plain"))
     blocks.append(Note(_promise(selection)))
     lines = [f"note: {line}" for line in selection.warnings]
@@ -205,7 +215,7 @@ def view_selection(selection: Selection) -> list[Block]:
         for reason, rows in selection.dropped.items()
         if rows
     ]
-    return [*blocks, Note(lines)] if lines else blocks
+    return blocks + notes_of(lines)
 
 
 def _selection_headline(selection: Selection) -> Headline:
@@ -247,6 +257,11 @@ def view_threshold(rule: Threshold) -> list[Block]:
     text = {"all": "every verdict", "none": "nothing: no threshold passes"}.get(
         rule.accepts, f"an uncertainty of at most {rule.threshold}"
     )
+    accepted = f"{rule.n_accepted:,} of {rule.n_calibration:,}"
+    wrong = (
+        f"{rule.n_accepted_errors:,} of {rule.n_accepted:,}; of all "
+        f"{rule.n_calibration:,} rows {rule.n_errors:,} are wrong"
+    )
     return [
         Headline(
             f"{rule.method} at alpha {rule.alpha:g} accepts {text}",
@@ -254,17 +269,8 @@ def view_threshold(rule: Threshold) -> list[Block]:
         ),
         Facts(
             [
-                Fact(
-                    "accepted of the calibration rows",
-                    percent(rule.coverage),
-                    f"{rule.n_accepted:,} of {rule.n_calibration:,}",
-                ),
-                Fact(
-                    "wrong among them",
-                    percent(rule.empirical_risk if rule.n_accepted else None),
-                    f"{rule.n_accepted_errors:,} of {rule.n_accepted:,}; of all "
-                    f"{rule.n_calibration:,} rows {rule.n_errors:,} are wrong",
-                ),
+                Fact("accepted of the calibration rows", percent(rule.coverage), accepted),
+                Fact("wrong among them", _wrong(rule), wrong),
             ]
         ),
     ]
