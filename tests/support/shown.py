@@ -36,7 +36,7 @@ def assert_shown(result: Result, lines: Sequence[str]) -> None:
         for line in said
         if not line.startswith("figure: ")
     ]
-    assert result._repr_html_() == render_fragment(blocks_of(result))
+    assert result._repr_html_().endswith(render_fragment(blocks_of(result)))
 
 
 def terminal_lines(result: Result) -> list[str]:

@@ -11,7 +11,7 @@ from adjudge._stats import binomial_interval
 from adjudge._validation import count, open_unit
 from adjudge.errors import ArgumentError
 from adjudge.records import MEASURED
-from adjudge.results.demo import Asking, JudgeCheck, Share
+from adjudge.results.demo import JudgeCheck, Share, Way
 
 
 def check_judge(
@@ -42,7 +42,7 @@ def check_judge(
     )
 
 
-def _ask(protocol: str, rows: pl.DataFrame, by: str | None, bands: int, level: float) -> Asking:
+def _ask(protocol: str, rows: pl.DataFrame, by: str | None, bands: int, level: float) -> Way:
     if "label" not in rows.columns or rows["label"].null_count() > 0:
         raise ArgumentError("judgments", protocol, "every row needs a label to be checked against")
     measured = rows.filter(pl.col("status").is_in(sorted(MEASURED))).sort("uncertainty")
@@ -60,7 +60,7 @@ def _ask(protocol: str, rows: pl.DataFrame, by: str | None, bands: int, level: f
         groups = tuple(
             _share(str(name), int(won), int(n), level) for name, won, n in counted.rows()
         )
-    return Asking(
+    return Way(
         protocol=protocol,
         right=_share(protocol, int(right.sum()), measured.height, level),
         unmeasured=rows.height - measured.height,

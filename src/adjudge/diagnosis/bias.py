@@ -30,7 +30,7 @@ from adjudge.results.bias import (
     VerbosityBias,
 )
 from adjudge.rows.columns import text_column
-from adjudge.rows.dropped import Kept, merge_dropped
+from adjudge.rows.dropped import Rows, merge_dropped
 from adjudge.rows.verdicts import CLUSTER, LABEL_VALUES, prepare_verdicts
 
 _ASSUMPTIONS = (
@@ -203,7 +203,7 @@ def _verbosity(rows: _Rows) -> VerbosityBias | str:
     if not rows.graded and not by_score:
         return "verdicts alone do not say where the judge is near-tied"
     missing = pl.col("length_a").is_null() | pl.col("length_b").is_null()
-    measured = Kept(rows.frame).without(missing, "no length")
+    measured = Rows(rows.frame).without(missing, "no length")
     kept = measured.frame
     bias = verbosity_bias(
         _numbers(kept, "score_a") - _numbers(kept, "score_b")
@@ -319,7 +319,7 @@ def _reliability(rows: _Rows) -> Reliability | str:
     if not rows.has("label"):
         return "no label: add label, or give --labels"
     known = (
-        Kept(rows.frame)
+        Rows(rows.frame)
         .without(pl.col("verdict").is_null(), "no judge answer")
         .without(pl.col("label").is_null(), "no human label")
         .without(pl.col("label") == "tie", "human tie")

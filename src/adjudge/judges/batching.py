@@ -1,4 +1,4 @@
-"""Asking through a batch service: everything is sent, then collected within a day, at half price.
+"""Way through a batch service: everything is sent, then collected within a day, at half price.
 
 The same keys, the same store, the same rows as asking one by one. What is under way belongs to
 the service and outlives this process; its list is kept in a folder of the user's own, one for each

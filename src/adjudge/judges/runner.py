@@ -1,4 +1,4 @@
-"""Asking: every question of every subject, once, through the store, in bounded memory.
+"""Way: every question of every subject, once, through the store, in bounded memory.
 
 A feeder reads subjects in small batches, looks their calls up and claims what is missing; workers
 ask. A worker takes the next question only after its last reply is committed, so that whatever

@@ -10,7 +10,7 @@ from adjudge.errors import DataError
 from adjudge.estimation.misclassification import corrected_interval, corrected_rate
 from adjudge.io.tables import TableLike, read_table, source_name
 from adjudge.results.reporting import ProtocolRow, ReportingReproduction
-from adjudge.rows.dropped import Kept
+from adjudge.rows.dropped import Rows
 
 #: Table 2: coverage and mean interval length.
 TABLE_2 = {
@@ -115,7 +115,7 @@ def _protocol_row(
     )
 
 
-def _model_rows(frame: pl.DataFrame, judge: str, human: str, by: str, name: str) -> Kept:
+def _model_rows(frame: pl.DataFrame, judge: str, human: str, by: str, name: str) -> Rows:
     """Model, judge and human as 0 and 1."""
     _need(frame, (judge, human, by), name)
     rows = frame.select(
@@ -124,12 +124,12 @@ def _model_rows(frame: pl.DataFrame, judge: str, human: str, by: str, name: str)
         pl.col(human).cast(pl.Float64, strict=False).alias("human"),
     )
     whole = pl.all_horizontal(pl.col("judge", "human").is_in([0.0, 1.0]).fill_null(False))
-    kept = Kept(rows).without(~whole, "verdict or label is not 0 or 1")
+    kept = Rows(rows).without(~whole, "verdict or label is not 0 or 1")
     kept = kept.without(pl.col("model").is_null(), _NO_MODEL)
-    return Kept(kept.frame.with_columns(pl.col("judge", "human").cast(pl.Int64)), kept.dropped)
+    return Rows(kept.frame.with_columns(pl.col("judge", "human").cast(pl.Int64)), kept.dropped)
 
 
-def _battle_rows(frame: pl.DataFrame, judge: str, human: str, name: str) -> Kept:
+def _battle_rows(frame: pl.DataFrame, judge: str, human: str, name: str) -> Rows:
     """The same from battles, each seen once from either model's side."""
     _need(frame, (judge, human), name)
     text = frame.select(
@@ -144,14 +144,14 @@ def _battle_rows(frame: pl.DataFrame, judge: str, human: str, name: str) -> Kept
         for c in ("judge", "human")
     ]
     undecided = pl.any_horizontal(pl.col("judge", "human").is_null())
-    kept = Kept(text.with_columns(decided)).without(undecided, "tie, or no winner named")
+    kept = Rows(text.with_columns(decided)).without(undecided, "tie, or no winner named")
     kept = kept.without(pl.any_horizontal(pl.col("model_a", "model_b").is_null()), _NO_MODEL)
     first = kept.frame.select(pl.col("model_a").alias("model"), "judge", "human")
     second = kept.frame.select(
         pl.col("model_b").alias("model"), judge=1 - pl.col("judge"), human=1 - pl.col("human")
     )
     both = pl.concat([first, second]).with_columns(pl.col("judge", "human").cast(pl.Int64))
-    return Kept(both, kept.dropped)
+    return Rows(both, kept.dropped)
 
 
 def _need(frame: pl.DataFrame, columns: tuple[str, ...], name: str) -> None:

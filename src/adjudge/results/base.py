@@ -86,10 +86,10 @@ class Result:
         return render_text(blocks_of(self))
 
     def _repr_html_(self) -> str:
-        from adjudge.present.render.html import render_fragment
+        from adjudge.present.render.html import render_cell
         from adjudge.present.views import blocks_of
 
-        return render_fragment(blocks_of(self))
+        return render_cell(blocks_of(self))
 
     def __repr__(self) -> str:
         parts = ", ".join(_short(entry.name, getattr(self, entry.name)) for entry in fields(self))

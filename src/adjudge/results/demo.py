@@ -22,7 +22,7 @@ class Share:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asking:
+class Way:
     """One way of asking: how often right, how often the first answer won, doubt against right.
 
     `bands` go from the least doubt to the most, equal in size up to one pair. A pair without a
@@ -46,7 +46,7 @@ class JudgeCheck(Result):
 
     judge: str
     confidence_level: float
-    ways: tuple[Asking, ...]
+    ways: tuple[Way, ...]
 
     def _parts(self) -> Sequence[Any]:
         return [{"protocol": way.protocol, **plain(way.right)} for way in self.ways]

@@ -12,7 +12,7 @@ from adjudge.judges.spec import parse_judge
 from adjudge.present.figures.judging import judge_check_figure
 from adjudge.present.views import blocks_of
 from adjudge.present.views.demo import describe_share
-from adjudge.results.demo import Asking, halves
+from adjudge.results.demo import Way, halves
 
 if TYPE_CHECKING:
     from adjudge.demo.context import DemoContext
@@ -65,7 +65,7 @@ def _ask(context: DemoContext, protocol: str, *, limit: int | None) -> None:
     context.keep(done.summary, f"judging_{protocol}")
 
 
-def _say_position(context: DemoContext, way: Asking) -> None:
+def _say_position(context: DemoContext, way: Way) -> None:
     if way.first_won is None or not way.orders:
         return
     share = way.first_won / way.orders
@@ -80,7 +80,7 @@ def _say_position(context: DemoContext, way: Asking) -> None:
         context.say("Asked in both orders, its verdict is no better than a coin.")
 
 
-def _say_likelihood(context: DemoContext, way: Asking) -> None:
+def _say_likelihood(context: DemoContext, way: Way) -> None:
     worst = min(way.groups, key=lambda group: group.share or 0.0, default=None)
     line = f"Asked which answer it would rather have written: right on {describe_share(way.right)}"
     if worst is not None:
@@ -88,7 +88,7 @@ def _say_likelihood(context: DemoContext, way: Asking) -> None:
     context.say(line + ".")
 
 
-def _say_doubt(context: DemoContext, way: Asking) -> None:
+def _say_doubt(context: DemoContext, way: Way) -> None:
     (right, pairs), (other_right, other_pairs) = halves(way.bands)
     if not pairs or not other_pairs:
         return

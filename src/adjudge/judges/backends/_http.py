@@ -1,4 +1,4 @@
-"""Asking a server for JSON, and asking again when that can help.
+"""Way a server for JSON, and asking again when that can help.
 
 429, 5xx, time-outs, broken connections and bodies that are not JSON are tried again, with full
 jitter and no sooner than the server's Retry-After; after `max_attempts` the trouble is given in

@@ -10,7 +10,7 @@ import polars as pl
 
 from adjudge._text import level, percent
 from adjudge.present.theme import ACCENT, GOOD, INK, MUTED, WARM, new_figure, themed
-from adjudge.results.demo import Asking, JudgeCheck, Share, halves
+from adjudge.results.demo import JudgeCheck, Share, Way, halves
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +37,7 @@ def judge_check_figure(
     return figure
 
 
-def _position(ax: Axes, rows: pl.DataFrame, way: Asking) -> None:
+def _position(ax: Axes, rows: pl.DataFrame, way: Way) -> None:
     """Both numbers are about response_a, so an unmoved judge stands on the diagonal."""
     seen = rows.drop_nulls(["p_fwd", "p_rev"])
     forward, reverse = seen["p_fwd"].to_numpy(), seen["p_rev"].to_numpy()
@@ -70,7 +70,7 @@ def _position(ax: Axes, rows: pl.DataFrame, way: Asking) -> None:
     ax.set_title(f"First answer wins {way.first_won} of {way.orders}", pad=18)
 
 
-def _ways(ax: Axes, ways: Sequence[Asking]) -> None:
+def _ways(ax: Axes, ways: Sequence[Way]) -> None:
     """Share right with its interval: each way of asking, then the kinds of the last one."""
     entries: list[tuple[str, Share, str]] = [
         (way.protocol, way.right, ACCENT if way is ways[-1] else WARM) for way in ways
@@ -101,7 +101,7 @@ def _ways(ax: Axes, ways: Sequence[Asking]) -> None:
     ax.set_title(f"By {last.protocol}: {percent(last.right.share, 0)} right")
 
 
-def _doubt(ax: Axes, way: Asking) -> None:
+def _doubt(ax: Axes, way: Way) -> None:
     """Bands from the least doubt to the most."""
     places = np.arange(len(way.bands))
     shares = np.array([band.share or 0.0 for band in way.bands])

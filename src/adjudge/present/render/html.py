@@ -26,6 +26,13 @@ from adjudge.present.render.svg import inline_svg
 #: The file needs nothing but itself; this makes the browser hold it to that.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'"
 _SENTENCE = 40
+_CELL_STYLE = (
+    ".adjudge .finding { font-weight: 600; } .adjudge .bad { color: #b43e0d; } "
+    ".adjudge .good { color: #276749; } .adjudge svg { max-width: 44rem; } "
+    ".adjudge .numbers { display: flex; flex-wrap: wrap; gap: .4rem 1.6rem; margin: .6rem 0; } "
+    ".adjudge .numbers dt, .adjudge small { font-weight: 400; opacity: .75; } "
+    ".adjudge .numbers dd { margin: 0; font-weight: 600; } .adjudge .num { text-align: right; }"
+)
 #: A section's answers in the table of contents; the rest are counted.
 _IN_SHORT = 4
 
@@ -59,11 +66,13 @@ def render_html(document: Document) -> str:
 
 
 def render_fragment(blocks: Iterable[Block]) -> str:
-    """The blocks of one result for a notebook cell: its own small page inside a frame of the cell.
-
-    Colours and fonts are the notebook's; figures are drawn as SVG.
-    """
+    """The blocks of one result as an element without style, ids kept apart by `cell`."""
     return f'<div class="adjudge">{_blocks(list(blocks), "cell")}</div>'
+
+
+def render_cell(blocks: Iterable[Block]) -> str:
+    """The same for a notebook: with a small style of its own, colours and fonts of the notebook."""
+    return f"<style>{_CELL_STYLE}</style>{render_fragment(blocks)}"
 
 
 def _contents(section: Section) -> str:
