@@ -152,7 +152,9 @@ def code_battles(
         y = None
     if against == "votes" and y is None:
         raise ArgumentError("against", against, "give votes in the file, or a column of outcomes")
-    second = outcome_targets(frame[other], other) if other is not None else y if against else None
+    second = y if against == "votes" else None
+    if other is not None:
+        second = outcome_targets(frame[other], other)
     said = judge_scores(frame, verdict=verdict, score=score, exclude=votes)
     column = cluster_column(frame, cluster)
     groups = group_codes = None
