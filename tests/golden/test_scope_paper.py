@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adjudge.reproduce.scope import PUBLISHED, published_for, reproduce_scope
+from adjudge.reproduce.scope import PUBLISHED, reproduce_scope
 from adjudge.uncertainty import preference_entropy
 
 #: alpha -> (coverage, error share) of scope on the simulator: 2,000 items, 1,000 splits, seed 0.
@@ -34,7 +34,7 @@ def test_table_3_at_alpha_010():
 
 
 def test_figure_2_of_qwen_7b_is_found_by_name():
-    rows = published_for("MT-Bench", "vllm:Qwen2.5-7B-Instruct")
+    rows = [row for row in PUBLISHED if row.is_of("MT-Bench", "vllm:Qwen2.5-7B-Instruct")]
     figure = {p.alpha: p.coverage for p in rows if p.method == "scope"}
     assert figure == {0.05: 0.018, 0.10: 0.246, 0.15: 0.556, 0.20: 0.802, 0.25: 0.991}
 

@@ -27,6 +27,15 @@ class Bounds(NamedTuple):
     high: FloatArray
     informative: BoolArray
 
+    @property
+    def length(self) -> FloatArray:
+        """How long each interval is."""
+        return np.asarray(self.high - self.low)
+
+    def covers(self, rate: FloatArray) -> BoolArray:
+        """Which intervals hold the rate."""
+        return np.asarray((self.low <= rate) & (rate <= self.high))
+
 
 class Rates(NamedTuple):
     """Corrected rates in [0, 1]; where `informative` is False the number means nothing."""

@@ -57,10 +57,10 @@ class Guess:
     def corrected_width(self, m0: float, m1: float, rows: int | None = None) -> float:
         """Width of Eq. 6 with these labels, and all test rows or as many as given."""
         n = self.n if rows is None else rows
-        low, high, _ = corrected_interval(
+        bounds = corrected_interval(
             self.p, self.q0, self.q1, n, m0, m1, confidence_level=self.level
         )
-        return float(high - low)
+        return float(bounds.length)
 
     def by_class(self, m: int) -> Allocation:
         """Algorithm 1's split; it never believes in a class without errors."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from adjudge._validation import IntArray, count, open_unit
+from adjudge._validation import BoolArray, FloatArray, count, open_unit
 from adjudge.errors import DataError
 from adjudge.estimation.misclassification import corrected_interval, corrected_rate
 from adjudge.io.tables import TableLike, read_table, source_name
@@ -51,15 +51,7 @@ def arena_protocol(
         rows, dropped = _model_rows(frame, judge_column, human_column, by, name)
     rng = np.random.default_rng(seed)
     models = [
-        _protocol_row(
-            str(model),
-            part["judge"].to_numpy(),
-            part["human"].to_numpy(),
-            splits,
-            share,
-            level,
-            rng,
-        )
+        _protocol_row(str(model), part, splits, share, level, rng)
         for (model,), part in rows.group_by(["model"], maintain_order=True)
         if part.height >= 20
     ]
@@ -80,14 +72,13 @@ def arena_protocol(
 
 def _protocol_row(
     model: str,
-    judge: IntArray,
-    human: IntArray,
+    rows: pl.DataFrame,
     splits: int,
     share: float,
     level: float,
     rng: np.random.Generator,
 ) -> ProtocolRow:
-    size = len(judge)
+    judge, human, size = rows["judge"].to_numpy(), rows["human"].to_numpy(), rows.height
     m = max(round(share * size), 2)
     order = np.argsort(rng.random((splits, size)), axis=1)
     known, rest = order[:, :m], order[:, m:]
@@ -97,28 +88,24 @@ def _protocol_row(
     c1, c0 = (z * x).sum(axis=1), ((1 - z) * (1 - x)).sum(axis=1)
     p, truth = judge[rest].mean(axis=1), human[rest].mean(axis=1)
     usable = (m1 > 0) & (m0 > 0) & (c0 * m1 + c1 * m0 > m0 * m1)
-    bounds = corrected_interval(
-        p,
-        c0 / np.maximum(m0, 1),
-        c1 / np.maximum(m1, 1),
-        size - m,
-        np.maximum(m0, 1),
-        np.maximum(m1, 1),
-        confidence_level=level,
-    )
+    n0, n1 = np.maximum(m0, 1), np.maximum(m1, 1)
+    shares = (p, c0 / n0, c1 / n1)
+    bounds = corrected_interval(*shares, size - m, n0, n1, confidence_level=level)
     usable &= bounds.informative
-    rate = corrected_rate(p, c0 / np.maximum(m0, 1), c1 / np.maximum(m1, 1)).estimate
-    hit = (bounds.low <= truth) & (truth <= bounds.high)
     some = bool(usable.any())
     paper = TABLE_2.get(model.lower(), (None, None))
+
+    def mean(values: FloatArray | BoolArray) -> float | None:
+        return float(values[usable].mean()) if some else None
+
     return ProtocolRow(
         model=model,
         rows=size,
         rate=float(human.mean()),
         bias_naive=float((p - truth).mean()),
-        bias_corrected=float((rate - truth)[usable].mean()) if some else None,
-        coverage=float(hit[usable].mean()) if some else None,
-        length=float((bounds.high - bounds.low)[usable].mean()) if some else None,
+        bias_corrected=mean(corrected_rate(*shares).estimate - truth),
+        coverage=mean(bounds.covers(truth)),
+        length=mean(bounds.length),
         refused=int((~usable).sum()),
         paper_coverage=paper[0],
         paper_length=paper[1],

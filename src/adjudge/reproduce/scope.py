@@ -33,38 +33,35 @@ SIMULATOR = "simulator"
 _MT, _RB, _CA = "mt-bench", "rewardbench", "chatbot-arena"
 
 
-def _at(
-    dataset: str, judge: str, method: str, alpha: float, coverage: float | None, risk: float | None
-) -> PublishedRisk:
-    return PublishedRisk(
-        dataset=dataset, judge=judge, method=method, alpha=alpha, coverage=coverage, risk=risk
-    )
-
-
 #: Table 3 and Figure 2 (1,000 splits, N = 2,000), as far as the paper's text and a published
 #: summary of it give them.
-PUBLISHED: tuple[PublishedRisk, ...] = (
-    _at(_MT, "Qwen2.5-7B", "vanilla", 0.10, 1.000, 0.269),
-    _at(_MT, "Qwen2.5-7B", "heuristic", 0.10, 0.907, 0.251),
-    _at(_MT, "Qwen2.5-7B", "naive", 0.10, 0.102, 0.116),
-    _at(_MT, "Qwen2.5-7B", "scope", 0.05, 0.018, None),
-    _at(_MT, "Qwen2.5-7B", "scope", 0.10, 0.246, 0.097),
-    _at(_MT, "Qwen2.5-7B", "scope", 0.15, 0.556, None),
-    _at(_MT, "Qwen2.5-7B", "scope", 0.20, 0.802, None),
-    _at(_MT, "Qwen2.5-7B", "scope", 0.25, 0.991, None),
-    _at(_MT, "Qwen2.5-14B", "naive", 0.10, None, 0.124),
-    _at(_MT, "Llama-3.1-70B", "scope", 0.05, 0.072, None),
-    _at(_MT, "Llama-3.1-70B", "scope", 0.10, 0.543, None),
-    _at(_MT, "Llama-3.1-70B", "scope", 0.15, 0.790, None),
-    _at(_MT, "Llama-3.1-70B", "scope", 0.20, 0.950, None),
-    _at(_MT, "Llama-3.1-70B", "scope", 0.25, 1.000, None),
-    _at(_RB, "Qwen2.5-14B", "scope", 0.10, 0.89, None),
-    _at(_RB, "Qwen2.5-32B", "vanilla", 0.10, 1.000, 0.120),
-    _at(_RB, "Qwen2.5-32B", "scope", 0.10, 0.983, 0.098),
-    _at(_CA, "Qwen2.5-7B", "scope", 0.05, 0.052, None),
-    _at(_CA, "Qwen2.5-7B", "scope", 0.25, 0.998, None),
-    _at(_CA, "Qwen2.5-14B", "naive", 0.10, None, 0.114),
-    _at(_CA, "Llama-3.1-70B", "scope", 0.10, 0.583, 0.099),
+PUBLISHED = tuple(
+    PublishedRisk(
+        dataset=dataset, judge=judge, method=method, alpha=alpha, coverage=share, risk=risk
+    )
+    for dataset, judge, method, alpha, share, risk in (
+        (_MT, "Qwen2.5-7B", "vanilla", 0.10, 1.000, 0.269),
+        (_MT, "Qwen2.5-7B", "heuristic", 0.10, 0.907, 0.251),
+        (_MT, "Qwen2.5-7B", "naive", 0.10, 0.102, 0.116),
+        (_MT, "Qwen2.5-7B", "scope", 0.05, 0.018, None),
+        (_MT, "Qwen2.5-7B", "scope", 0.10, 0.246, 0.097),
+        (_MT, "Qwen2.5-7B", "scope", 0.15, 0.556, None),
+        (_MT, "Qwen2.5-7B", "scope", 0.20, 0.802, None),
+        (_MT, "Qwen2.5-7B", "scope", 0.25, 0.991, None),
+        (_MT, "Qwen2.5-14B", "naive", 0.10, None, 0.124),
+        (_MT, "Llama-3.1-70B", "scope", 0.05, 0.072, None),
+        (_MT, "Llama-3.1-70B", "scope", 0.10, 0.543, None),
+        (_MT, "Llama-3.1-70B", "scope", 0.15, 0.790, None),
+        (_MT, "Llama-3.1-70B", "scope", 0.20, 0.950, None),
+        (_MT, "Llama-3.1-70B", "scope", 0.25, 1.000, None),
+        (_RB, "Qwen2.5-14B", "scope", 0.10, 0.89, None),
+        (_RB, "Qwen2.5-32B", "vanilla", 0.10, 1.000, 0.120),
+        (_RB, "Qwen2.5-32B", "scope", 0.10, 0.983, 0.098),
+        (_CA, "Qwen2.5-7B", "scope", 0.05, 0.052, None),
+        (_CA, "Qwen2.5-7B", "scope", 0.25, 0.998, None),
+        (_CA, "Qwen2.5-14B", "naive", 0.10, None, 0.114),
+        (_CA, "Llama-3.1-70B", "scope", 0.10, 0.583, 0.099),
+    )
 )
 NOTES = (
     "as in the paper, vanilla, heuristic and naive use one random order, scope both",
@@ -98,7 +95,9 @@ def reproduce_scope(
     [('simulator', 200)]
     """
     count(n, "n", least=20)
-    sets = [_simulated(n, splits, seed)]
+    simulated = read_judgments(two_order_judge(n, seed=seed))
+    simulated = simulated.with_columns(judge=pl.lit("simulated"))
+    sets = [_reproduce(SIMULATOR, simulated, n, n, splits, seed)]
     for name, source in (data or {}).items():
         frame, available = _judgments(name, source, judge, n, seed, asking)
         sets.append(_reproduce(name, frame, available, n, splits, seed))
@@ -110,21 +109,6 @@ def reproduce_scope(
         published=PUBLISHED,
         notes=NOTES,
     )
-
-
-def published_for(dataset: str, judge: str) -> list[PublishedRisk]:
-    """The paper's figures for a data set and a judge whose name contains the same model and size.
-
-    >>> len(published_for("mt-bench", "openai:Qwen2.5-7B-Instruct"))
-    8
-    """
-    return [row for row in PUBLISHED if row.is_of(dataset, judge)]
-
-
-def _simulated(n: int, splits: int, seed: int) -> ReproducedSet:
-    frame = read_judgments(two_order_judge(n, seed=seed))
-    frame = frame.with_columns(judge=pl.lit("simulated"))
-    return _reproduce(SIMULATOR, frame, n, n, splits, seed)
 
 
 def _judgments(
@@ -170,5 +154,5 @@ def _sample(rows: pl.DataFrame, n: int, seed: int) -> pl.DataFrame:
     ordered = rows.sort("id")
     if ordered.height <= n:
         return ordered
-    pick = np.sort(np.random.default_rng(seed).permutation(ordered.height)[:n])
-    return ordered.filter(pl.Series(np.isin(np.arange(ordered.height), pick)))
+    pick = np.random.default_rng(seed).permutation(ordered.height)[:n]
+    return ordered[sorted(pick.tolist())]

@@ -99,16 +99,6 @@ def calibrate_jury(p: ArrayLike, label_a: ArrayLike, *, l2: float = 10.0) -> Jur
     return Jury("logistic", np.asarray(fit.x, dtype=np.float64))
 
 
-def combine(method: str, p: ArrayLike, label_a: ArrayLike | None = None) -> Jury:
-    """The jury of this method; logistic needs labels (1 where A is preferred)."""
-    one_of(method, JURIES, "jury")
-    if method == "mean":
-        return mean_jury(_table(p).shape[1])
-    if label_a is None:
-        raise ArgumentError("label_a", None, "a logistic jury learns from labels")
-    return calibrate_jury(p, label_a)
-
-
 @dataclass(frozen=True)
 class JuryRows:
     """A jury and its labelled rows; `alone` has the same pairs as each member judged them."""
@@ -130,13 +120,13 @@ def form_jury(
     A logistic jury learns from a random `train_share` of the pairs (of the clusters, where there
     are any), which then calibrate nothing. Pairs that not every judge measured are left out.
     """
+    one_of(method, JURIES, "jury")
     frame = name_members(frame)
     table, judges, incomplete = _side_by_side(frame)
     if len(judges) < 2:
         raise ArgumentError("jury", method, f"needs two judges or more; there is {judges[0]} alone")
-    p = table.select(judges).to_numpy()
-    train = np.zeros(len(p), dtype=np.bool_)
-    n_training = 0
+    train = np.zeros(table.height, dtype=np.bool_)
+    jury, n_training = mean_jury(len(judges)), 0
     if method == "logistic":
         keys = table.get_column("id" if cluster is None else cluster).to_list()
         train = _random_part(keys, open_unit(train_share, "jury_share"), seed)
@@ -150,9 +140,7 @@ def form_jury(
                 f"calibrate; {_FEWEST_TRAINING} or more are needed to learn",
             )
         label_a = (table.get_column("label") == "A").to_numpy()[used].astype(np.int64)
-        jury = combine(method, p[used], label_a)
-    else:
-        jury = combine(method, p)
+        jury = calibrate_jury(table.select(judges).to_numpy()[used], label_a)
     kept = table.filter(pl.Series(~train))
     rows = jury_rows(kept, jury, judges)
     right = pl.col("verdict").eq_missing(pl.col("label"))
@@ -161,7 +149,6 @@ def form_jury(
         for name in judges
     }
     prints = frame.get_column("judge_fingerprint").drop_nulls().unique().to_list()
-    dropped = {INCOMPLETE: incomplete, "label used to weigh the jury": int(train.sum())}
     return JuryRows(
         jury=jury,
         judges=tuple(judges),
@@ -169,7 +156,7 @@ def form_jury(
         rows=rows.with_columns(error=(~right).cast(pl.Int64)),
         alone=alone,
         n_training=n_training,
-        dropped={reason: rows for reason, rows in dropped.items() if rows},
+        dropped={INCOMPLETE: incomplete, "label used to weigh the jury": int(train.sum())},
     )
 
 

@@ -115,7 +115,7 @@ def ids_to_label(
     if "label" not in frame.columns:
         frame = frame.with_columns(label=pl.lit(None, pl.String))
     done = frame.filter(pl.col("label").is_not_null())
-    left = frame.filter(pl.col("label").is_null()).unique("id").sort("id")
+    left = frame.unique("id").join(done, on="id", how="anti").sort("id")
     if column is not None:
         again = pl.col(column).is_in(done[column].drop_nulls().to_list())
         left = left.filter(~again.fill_null(False))

@@ -16,6 +16,7 @@ from adjudge.results.selection import Drift, GroupCount, Policy, Selection, shar
 from adjudge.rows.clusters import one_row_per_cluster
 from adjudge.rows.columns import text_column
 from adjudge.rows.drift import drift_of
+from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.judgments import Judgments, read_new
 from adjudge.selection.guarantees import find_guarantee
 from adjudge.selection.jury import INCOMPLETE, Jury, jury_judgments
@@ -101,8 +102,7 @@ def select(
         reason=pl.coalesce("reason", pl.when(pl.col("accepted").is_null()).then(why)),
     )
     n, kept = rows.height, int(rows.get_column("accepted").sum())
-    dropped = Counter(table.dropped) + Counter(unmeasured)
-    dropped += Counter(reason for reason in reasons if reason is not None)
+    abstained = Counter(reason for reason in reasons if reason is not None)
     summary = Selection(
         guarantee=rules.guarantee,
         alpha=rules.alpha,
@@ -116,7 +116,7 @@ def select(
         not_promised=rules.not_promised,
         assumptions=rules.assumptions,
         warnings=tuple(warnings),
-        dropped=dict(dropped),
+        dropped=merge_dropped(table.dropped, unmeasured, abstained),
     )
     others = [name for name in rows.columns if name not in (*_COLUMNS, "reason")]
     return SelectionRun(summary=summary, rows=rows.select([*_COLUMNS, "reason", *others]))
@@ -158,12 +158,9 @@ def _accept(policy: Policy, rows: pl.DataFrame, placed: IntArray) -> BoolArray:
         for judge in dict.fromkeys((g.judge, g.protocol) for g in policy.groups):
             own = [i for i, g in enumerate(policy.groups) if (g.judge, g.protocol) == judge]
             here = np.isin(placed, own)
-            accepted[here] = chosen.accept_pooled(
-                [rules[i] for i in own],
-                scores[here],
-                np.searchsorted(own, placed[here]),
-                levels,
-            )
+            whose = np.searchsorted(own, placed[here])
+            own_rules = [rules[i] for i in own]
+            accepted[here] = chosen.accept_pooled(own_rules, scores[here], whose, levels)
     else:
         weights = None
         if policy.weights_column is not None:

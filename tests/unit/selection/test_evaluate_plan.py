@@ -134,3 +134,12 @@ def test_ids_to_label_are_random_and_new():
     assert chosen["sampled_by"].unique().to_list() == ["random"]
     with pytest.raises(ArgumentError, match="only 30"):
         ids_to_label(frame, 31)
+
+
+def test_a_pair_that_one_judge_has_the_label_of_is_not_drawn_again():
+    frame = pl.DataFrame(
+        {"id": ["x", "x", "y", "y"], "judge": ["j", "k"] * 2, "p_a": [0.9, 0.8, 0.2, 0.3]}
+    ).with_columns(label=pl.Series(["A", None, None, None]))
+    assert ids_to_label(frame, 1)["id"].to_list() == ["y"]
+    with pytest.raises(ArgumentError, match="only 1 unlabelled"):
+        ids_to_label(frame, 2)

@@ -118,16 +118,12 @@ def benjamini_hochberg(ranks: IntArray, sizes: IntArray, alpha: Fraction) -> Int
     p_(r) <= alpha r / m is compared as ranks <= (alpha / m) * r * sizes, in whole numbers.
     """
     m = len(ranks)
-    if m == 0:
-        return np.empty(0, dtype=np.int64)
     # Sorting may use floats: equal fractions round to the same double, and different ones lie
     # 1 / (size * size') apart, far more than rounding for any sizes that fit in memory.
     order = np.argsort(ranks / sizes, kind="stable")
     r = np.arange(1, m + 1, dtype=np.int64)
-    passing = np.flatnonzero(at_most(ranks[order], r * sizes[order], alpha / m))
-    if len(passing) == 0:
-        return np.empty(0, dtype=np.int64)
-    return np.asarray(order[: passing[-1] + 1], dtype=np.int64)
+    passing = np.flatnonzero(at_most(ranks[order], r * sizes[order], alpha / max(m, 1)))
+    return np.asarray(order[: passing[-1] + 1 if len(passing) else 0], dtype=np.int64)
 
 
 def weighted_fdr_select(

@@ -149,14 +149,13 @@ def allowed_table(most: int, alpha: Fraction, delta: Fraction) -> IntArray:
     allowed = np.full(most + 1, -1, dtype=np.int64)
     level, failure = float(alpha), float(delta)
     odds, k = level / (1 - level), fewest_rows(alpha, delta)
-    most_errors, errors, fresh = [], 0, False
-    tail = mass = 0.0
+    most_errors: list[int] = []
+    errors, tail, mass = 0, 0.0, 0.0
     while k <= most:
-        if not fresh or k % _WALK == 0:
+        if not most_errors or k % _WALK == 0:
             # Rounding grows with the steps since here: to about 1e-12 of the tail.
             mass = float(stats.binom.pmf(errors, k, level))
             tail = float(binomial_lower_tail(np.array(errors), np.array(k), level))
-            fresh = True
         more = mass * (k - errors) / (errors + 1) * odds
         reach = tail + more
         if abs(reach - failure) <= 1e-7 * failure:
