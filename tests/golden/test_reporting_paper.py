@@ -80,3 +80,15 @@ def test_figure_7_counts_every_model_and_says_how_many_splits_spoke() -> None:
     assert len(labels) == 24
     for label, row in zip(labels, done.protocol, strict=False):
         assert label == (f"{row.model} ({20 - row.refused} splits)" if row.refused else row.model)
+
+
+def test_rows_without_a_model_are_counted_and_are_no_model() -> None:
+    rows = {"judge": [1, 0] * 40, "human": [1, 0] * 40, "model": ["m"] * 50 + [None] * 30}
+    done = arena_protocol(rows, splits=5)
+    assert [row.model for row in done.protocol] == ["m"]
+    assert done.dropped == {"no model named": 30}
+    winners = ["model_a", "model_b"] * 40
+    battles = {"judge": winners, "human": winners, "model_a": ["x"] * 80}
+    done = arena_protocol(battles | {"model_b": ["y"] * 50 + [None] * 30}, splits=5)
+    assert {row.model: row.rows for row in done.protocol} == {"x": 50, "y": 50}
+    assert done.dropped == {"no model named": 30}

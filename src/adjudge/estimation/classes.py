@@ -6,6 +6,7 @@ Methods other than misclassification, and two classes, take each class against t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from adjudge.estimation.clusters import TOO_FEW, few_clusters, holding, spread
 from adjudge.estimation.counts import Share
 from adjudge.estimation.groups import POOLING
 from adjudge.estimation.methods import ASSUMPTIONS, INTERVALS, Request, independence, run
-from adjudge.estimation.outcome import clip
+from adjudge.estimation.outcome import Outcome, clip
 from adjudge.estimation.sample import Sample
 from adjudge.results.estimation import ClassEstimate, ClassRate, GroupedEstimate
 from adjudge.rows.grades import Grades
@@ -58,7 +59,7 @@ def estimate_classes(rows: Grades, request: Request) -> ClassEstimate | GroupedE
         groups.append(_class_estimate(rows, request, mine, calibrating, group=name))
     return GroupedEstimate(
         method=request.method,
-        interval="wald",
+        interval=groups[0].interval,
         confidence_level=request.confidence_level,
         by=request.by,
         pooled=request.pool,
@@ -93,11 +94,18 @@ def _class_estimate(
         confidence_level=request.confidence_level,
     )
     warnings, reason, assumption = matrix.warnings, matrix.reason, ASSUMPTIONS["classes"]
+    interval = "wald"
     numbers: list[Share] = [(None, None, None)] * len(names)
     condition = matrix.condition_number
     if request.method != "misclassification" or (matrix.shares is not None and len(names) == 2):
         # Two classes are one class against the rest: the interval of Eq. 6 itself.
-        numbers, warnings, reason, assumption = _one_by_one(rows, request, labels, test)
+        outcomes, interval, assumption = _one_by_one(rows, request, labels, test)
+        numbers = [(one.rate, one.low, one.high) for one in outcomes]
+        reasons = zip(names, (one.reason for one in outcomes), strict=True)
+        reason = next((f"{name}: {text}" for name, text in reasons if text is not None), None)
+        remedy = "label more rows" if rows.clusters is not None else _ONE_CLASS
+        texts = [(*one.warnings, *(f"{text}; {remedy}" for text in one.doubts)) for one in outcomes]
+        warnings = tuple(dict.fromkeys(chain(*texts)))
         condition = None
     elif matrix.shares is not None and matrix.low is not None and matrix.high is not None:
         ends = zip(matrix.shares, matrix.low, matrix.high, strict=True)
@@ -105,7 +113,7 @@ def _class_estimate(
     confusion = None if matrix.confusion is None else matrix.confusion.tolist()
     return ClassEstimate(
         method=request.method,
-        interval="wald",
+        interval=interval,
         confidence_level=request.confidence_level,
         classes=tuple(
             ClassRate(
@@ -134,24 +142,19 @@ def _class_estimate(
 
 def _one_by_one(
     rows: Grades, request: Request, labels: IntArray, test: BoolArray
-) -> tuple[list[Share], tuple[str, ...], str | None, str]:
-    """Each class against the rest: numbers, warnings, the first reason for none, the assumption."""
+) -> tuple[list[Outcome], str, str]:
+    """Each class against the rest: its outcome; their interval and assumption, the same for all."""
     known = labels >= 0
-    remedy = "label more rows" if rows.clusters is not None else _ONE_CLASS
-    numbers: list[Share] = []
-    warnings: dict[str, None] = {}
-    reason, assumption = None, ""
-    for code, name in enumerate(rows.names):
+    outcomes, interval, assumption = [], "", ""
+    for code in range(len(rows.names)):
         human = np.where(known, labels == code, -1).astype(np.int64)
         judge = (rows.verdicts == code).astype(np.float64)
         one = Sample(judge, human, test, known, clusters=rows.clusters)
-        outcome, _, assumption = run(one, request.method, confidence_level=request.confidence_level)
-        if outcome.reason is not None:
-            reason = reason or f"{name}: {outcome.reason}"
-        doubts = (f"{text}; {remedy}" for text in outcome.doubts)
-        warnings |= dict.fromkeys((*outcome.warnings, *doubts))
-        numbers.append((outcome.rate, outcome.low, outcome.high))
-    return numbers, tuple(warnings), reason, assumption
+        outcome, interval, assumption = run(
+            one, request.method, confidence_level=request.confidence_level
+        )
+        outcomes.append(outcome)
+    return outcomes, interval, assumption
 
 
 class ClassShares(NamedTuple):

@@ -10,6 +10,7 @@ from adjudge.errors import DataError
 from adjudge.estimation.misclassification import corrected_interval, corrected_rate
 from adjudge.io.tables import TableLike, read_table, source_name
 from adjudge.results.reporting import ProtocolRow, ReportingReproduction
+from adjudge.rows.dropped import Kept
 
 #: Table 2: coverage and mean interval length.
 TABLE_2 = {
@@ -20,6 +21,7 @@ TABLE_2 = {
     "llama-13b": (0.99, 0.267),
     "vicuna-13b": (0.99, 0.178),
 }
+_NO_MODEL = "no model named"
 _A_WINS = ("a", "model_a", "0", "0.0")
 _B_WINS = ("b", "model_b", "1", "1.0")
 
@@ -46,12 +48,13 @@ def arena_protocol(
     count(splits, "splits", least=1)
     frame, name = read_table(data), source_name(data)
     if {"model_a", "model_b"} <= set(frame.columns):
-        rows, dropped = _battle_rows(frame, judge_column, human_column, name)
+        prepared = _battle_rows(frame, judge_column, human_column, name)
     else:
-        rows, dropped = _model_rows(frame, judge_column, human_column, by, name)
+        prepared = _model_rows(frame, judge_column, human_column, by, name)
+    rows = prepared.frame
     rng = np.random.default_rng(seed)
     models = [
-        _protocol_row(str(model), part, splits, share, level, rng)
+        _protocol_row(model, part, splits, share, level, rng)
         for (model,), part in rows.group_by(["model"], maintain_order=True)
         if part.height >= 20
     ]
@@ -66,7 +69,7 @@ def arena_protocol(
         protocol=tuple(sorted(models, key=lambda row: -row.rows)),
         splits=splits,
         notes=(f"{small} models with fewer than 20 rows are left out",) if small else (),
-        dropped=dropped,
+        dropped=prepared.dropped,
     )
 
 
@@ -112,29 +115,25 @@ def _protocol_row(
     )
 
 
-def _model_rows(
-    frame: pl.DataFrame, judge: str, human: str, by: str, name: str
-) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Model, judge and human as 0 and 1, and how many rows were left out, by reason."""
+def _model_rows(frame: pl.DataFrame, judge: str, human: str, by: str, name: str) -> Kept:
+    """Model, judge and human as 0 and 1."""
     _need(frame, (judge, human, by), name)
     rows = frame.select(
         pl.col(by).cast(pl.String).alias("model"),
         pl.col(judge).cast(pl.Float64, strict=False).alias("judge"),
         pl.col(human).cast(pl.Float64, strict=False).alias("human"),
     )
-    whole = pl.col("judge").is_in([0.0, 1.0]) & pl.col("human").is_in([0.0, 1.0])
-    kept = rows.filter(whole).with_columns(pl.col("judge", "human").cast(pl.Int64))
-    return kept, _lost(rows, kept, "verdict or label is not 0 or 1")
+    whole = pl.all_horizontal(pl.col("judge", "human").is_in([0.0, 1.0]).fill_null(False))
+    kept = Kept(rows).without(~whole, "verdict or label is not 0 or 1")
+    kept = kept.without(pl.col("model").is_null(), _NO_MODEL)
+    return Kept(kept.frame.with_columns(pl.col("judge", "human").cast(pl.Int64)), kept.dropped)
 
 
-def _battle_rows(
-    frame: pl.DataFrame, judge: str, human: str, name: str
-) -> tuple[pl.DataFrame, dict[str, int]]:
+def _battle_rows(frame: pl.DataFrame, judge: str, human: str, name: str) -> Kept:
     """The same from battles, each seen once from either model's side."""
     _need(frame, (judge, human), name)
     text = frame.select(
-        "model_a",
-        "model_b",
+        pl.col("model_a", "model_b").cast(pl.String),
         *(
             pl.col(c).cast(pl.String).str.strip_chars().str.to_lowercase().alias(a)
             for c, a in ((judge, "judge"), (human, "human"))
@@ -144,21 +143,15 @@ def _battle_rows(
         pl.when(pl.col(c).is_in(_A_WINS)).then(1).when(pl.col(c).is_in(_B_WINS)).then(0).alias(c)
         for c in ("judge", "human")
     ]
-    rows = text.with_columns(decided)
-    kept = rows.filter(pl.col("judge").is_not_null() & pl.col("human").is_not_null())
-    first = kept.select(pl.col("model_a").alias("model"), "judge", "human")
-    second = kept.select(
-        pl.col("model_b").alias("model"),
-        (1 - pl.col("judge")).alias("judge"),
-        (1 - pl.col("human")).alias("human"),
+    undecided = pl.any_horizontal(pl.col("judge", "human").is_null())
+    kept = Kept(text.with_columns(decided)).without(undecided, "tie, or no winner named")
+    kept = kept.without(pl.any_horizontal(pl.col("model_a", "model_b").is_null()), _NO_MODEL)
+    first = kept.frame.select(pl.col("model_a").alias("model"), "judge", "human")
+    second = kept.frame.select(
+        pl.col("model_b").alias("model"), judge=1 - pl.col("judge"), human=1 - pl.col("human")
     )
     both = pl.concat([first, second]).with_columns(pl.col("judge", "human").cast(pl.Int64))
-    return both, _lost(rows, kept, "tie, or no winner named")
-
-
-def _lost(before: pl.DataFrame, after: pl.DataFrame, reason: str) -> dict[str, int]:
-    lost = before.height - after.height
-    return {reason: lost} if lost else {}
+    return Kept(both, kept.dropped)
 
 
 def _need(frame: pl.DataFrame, columns: tuple[str, ...], name: str) -> None:

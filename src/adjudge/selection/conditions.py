@@ -8,7 +8,6 @@ import polars as pl
 
 from adjudge.selection.groups import Entry
 from adjudge.selection.guarantees.base import Guarantee
-from adjudge.selection.jury import JURY
 from adjudge.selection.split_counts import Levels
 
 
@@ -55,17 +54,17 @@ def cautions(
     levels: Levels,
     frame: pl.DataFrame,
     cluster: str | None,
+    jury: bool,
 ) -> tuple[str, ...]:
     """What a reader of the policy should know besides the promise, one sentence each."""
     lines = []
-    judges = {entry.judge for entry in entries}
     rules = {(entry.judge, entry.protocol) for entry in entries}
     if len(rules) > 1:
         lines.append(
             f"{len(rules)} judges or protocols in the file: each has its own rule; which of them "
             "to use may not be chosen by these labels (pick with --judge, combine with --jury)"
         )
-    if JURY in judges:
+    if jury:
         lines.append(
             "the coverage of each judge alone is for comparison: taking the best of them by these "
             "labels would be a choice that other labels would have to calibrate"
@@ -81,7 +80,7 @@ def cautions(
         lines.append(f"{mute} labelled rows have no verdict (p_a = 0.5): errors, never accepted")
     if any(len(entry.fingerprints) > 1 for entry in entries):
         lines.append("one judge has rows with several fingerprints: select cannot check them")
-    if JURY not in judges and not any(entry.fingerprints for entry in entries):
+    if not jury and not any(entry.fingerprints for entry in entries):
         lines.append("the rows have no judge_fingerprint: select can only compare judge names")
     if cluster is None and "prompt_id" in frame.columns:
         keys = ["judge", "protocol", "prompt_id"]

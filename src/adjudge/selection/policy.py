@@ -33,7 +33,9 @@ def read_policy(path: str | Path) -> Policy:
 def levels_of(policy: Policy) -> Levels:
     """The levels that the policy was made for."""
     alpha = exact_level(policy.alpha)
-    return Levels(alpha) if policy.delta is None else Levels(alpha, exact_level(policy.delta))
+    if policy.delta is None:
+        return Levels(alpha)
+    return Levels(alpha, exact_level(policy.delta, "delta"))
 
 
 def reason_to_abstain(

@@ -270,6 +270,18 @@ def test_three_classes_and_two_equal_the_binary_case() -> None:
     assert "never says tie" in never.reason
 
 
+@pytest.mark.parametrize("by", [None, ["m"] * 1200])
+def test_exact_intervals_of_classes_are_called_so(by: list[str] | None) -> None:
+    judge, human = (["BA"[v] if v is not None else None for v in row] for row in (JUDGE, HUMAN))
+    for method, interval in (("human-only", "exact"), ("naive", "exact"), ("ppi++", "wald")):
+        got = estimate(judge=judge, human=human, by=by, method=method)
+        assert got.interval == interval
+        classes = got if by is None else got.groups[0]
+        assert classes.interval == interval
+        binary = paper(method=method)
+        assert (classes.classes[0].low, classes.classes[0].high) == (binary.low, binary.high)
+
+
 def test_probabilities() -> None:
     rng = np.random.default_rng(5)
     truth = rng.random(3000) < 0.4

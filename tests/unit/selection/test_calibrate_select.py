@@ -52,13 +52,13 @@ def test_the_policy_is_the_threshold_of_the_arrays():
 
 def test_the_three_guarantees_stand_side_by_side_whichever_is_chosen():
     frame = rows()
-    message = [
+    scope, fdr, pac = (
         calibrate(frame, alpha=0.2, guarantee=g).alternatives for g in ("scope", "fdr", "pac")
-    ]
-    assert message[0] == message[1] == message[2]
-    assert [a.guarantee for a in message[0]] == ["scope", "fdr", "pac"]
-    assert [a.indicative for a in message[0]] == [False, True, False]
-    assert all(a.promise and a.not_promised for a in message[0])
+    )
+    assert scope == fdr == pac
+    assert [a.guarantee for a in scope] == ["scope", "fdr", "pac"]
+    assert [a.indicative for a in scope] == [False, True, False]
+    assert all(a.promise and a.not_promised for a in scope)
 
 
 @pytest.mark.parametrize(
@@ -159,9 +159,9 @@ def test_repeated_prompts_calibrate_once_each():
     assert (policy.cluster, policy.n_calibration) == ("prompt_id", 50)
     assert policy.dropped["same prompt_id as a row kept"] == 150
     assert calibrate(frame, alpha=0.3, seed=1).groups != policy.groups
-    message = calibrate(frame, alpha=0.3, cluster=None)
-    assert message.n_calibration == 200
-    assert any("prompt_id repeats" in line for line in message.warnings)
+    every_row = calibrate(frame, alpha=0.3, cluster=None)
+    assert every_row.n_calibration == 200
+    assert any("prompt_id repeats" in line for line in every_row.warnings)
     once = rows(50, prompt_id=[f"p{i}" for i in range(50)])
     assert calibrate(once, alpha=0.3).cluster is None
 
@@ -235,6 +235,13 @@ def test_several_judges_have_their_own_rules():
         calibrate(both, judge="x")
     with pytest.raises(ArgumentError, match="its own rule"):
         calibrate(both, by="judge")
+
+
+def test_a_judge_that_is_called_jury_is_none():
+    policy = calibrate(rows(60).with_columns(judge=pl.lit("jury")), alpha=0.3)
+    assert policy.jury is None
+    assert not any("each judge alone" in line for line in policy.warnings)
+    assert any("no judge_fingerprint" in line for line in policy.warnings)
 
 
 # --- weights ---------------------------------------------------------------------------------
