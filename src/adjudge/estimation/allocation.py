@@ -80,12 +80,18 @@ def optimal_split(budget: int, *, theta: float, q0: float, q1: float) -> Allocat
     Allocation(m0=121, m1=79)
     """
     for name, value in (("theta", theta), ("q0", q0), ("q1", q1)):
-        if not 0 <= value <= 1:
-            raise ArgumentError(name, value, "give a share in [0, 1]")
+        check_share(value, name)
     count(budget, "budget", least=2)
     a0 = (1 - theta) * math.sqrt(q0 * (1 - q0))
     a1 = theta * math.sqrt(q1 * (1 - q1))
     return one_each(budget, a1 / (a0 + a1) if a0 + a1 > 0 else 0.5)
+
+
+def check_share(value: float, name: str) -> float:
+    """A number in [0, 1]."""
+    if not 0 <= value <= 1:
+        raise ArgumentError(name, value, "give a share in [0, 1]")
+    return float(value)
 
 
 def one_each(budget: int, share: float) -> Allocation:

@@ -13,6 +13,7 @@ from adjudge.errors import ArgumentError
 from adjudge.estimation.allocation import (
     Allocation,
     by_verdict,
+    check_share,
     conditional_variance,
     one_each,
     optimal_split,
@@ -132,17 +133,10 @@ def plan_rate(
     >>> plan.m0, plan.m1, round(plan.expected_width, 3)
     (117, 83, 0.216)
     """
-    for name, value in (
-        ("judge_rate", judge_rate),
-        ("specificity", specificity),
-        ("sensitivity", sensitivity),
-    ):
-        if not 0 <= value <= 1:
-            raise ArgumentError(name, value, "give a share in [0, 1]")
     guess = Guess(
-        p=float(judge_rate),
-        q0=float(specificity),
-        q1=float(sensitivity),
+        p=check_share(judge_rate, "judge_rate"),
+        q0=check_share(specificity, "specificity"),
+        q1=check_share(sensitivity, "sensitivity"),
         n=count(n_test, "n_test", least=1),
         have=have,
         level=open_unit(confidence_level, "confidence_level"),

@@ -119,13 +119,7 @@ def make_sample(
     (1, 2, 'binary')
     """
     x = probabilities(judge, "judge")
-    try:
-        raw = np.asarray(human, dtype=object)
-        z = np.array([np.nan if v is None else float(v) for v in raw.ravel()], dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ArgumentError("human", "text", "give 0, 1 or nothing for each row") from None
-    if raw.ndim != 1:
-        raise ArgumentError("human", f"shape {raw.shape}", "give a one-dimensional array")
+    z = _with_gaps(human, "human")
     same_length(judge=x, human=z)
     labelled = ~np.isnan(z)
     wrong = labelled & (z != 0) & (z != 1)
@@ -157,9 +151,19 @@ def sample_of(grades: Grades) -> Sample | None:
     )
 
 
-def _chances(values: ArrayLike, labelled: BoolArray) -> FloatArray:
+def _with_gaps(values: ArrayLike, name: str) -> FloatArray:
+    """The numbers, NaN where there is none."""
     raw = np.asarray(values, dtype=object)
-    chance = np.array([np.nan if v is None else float(v) for v in raw], dtype=np.float64)
+    if raw.ndim != 1:
+        raise ArgumentError(name, f"shape {raw.shape}", "give a one-dimensional array")
+    try:
+        return np.array([np.nan if v is None else float(v) for v in raw], dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(name, "text", "give a number or nothing for each row") from None
+
+
+def _chances(values: ArrayLike, labelled: BoolArray) -> FloatArray:
+    chance = _with_gaps(values, "sampling_probability")
     same_length(sampling_probability=chance, human=labelled)
     bad = ~np.isnan(chance) & ((chance <= 0) | (chance > 1))
     if bad.any():

@@ -193,13 +193,10 @@ def _reasons(
     policy: Policy, rows: pl.DataFrame, placed: IntArray, accepted: BoolArray
 ) -> list[str | None]:
     has_verdict = rows.get_column("verdict").is_not_null().to_list()
+    groups = [policy.groups[number] if number >= 0 else None for number in placed.tolist()]
     return [
-        reason_to_abstain(
-            kept, has_verdict=verdict, group=policy.groups[number] if number >= 0 else None
-        )
-        for kept, verdict, number in zip(
-            accepted.tolist(), has_verdict, placed.tolist(), strict=True
-        )
+        reason_to_abstain(kept, has_verdict=verdict, group=group)
+        for kept, verdict, group in zip(accepted.tolist(), has_verdict, groups, strict=True)
     ]
 
 

@@ -60,15 +60,7 @@ def test_influence_is_the_derivative() -> None:
 def test_one_row_per_cluster_changes_only_the_small_sample_factors() -> None:
     sample = draw(2)
     plain = misclassification(sample)
-    clustered = misclassification(
-        Sample(
-            sample.judge,
-            sample.human,
-            sample.test,
-            sample.labelled,
-            clusters=np.arange(len(sample.judge)),
-        )
-    )
+    clustered = misclassification(replace(sample, clusters=np.arange(len(sample.judge))))
     assert clustered.estimate == plain.estimate
     assert clustered.standard_error == pytest.approx(plain.standard_error * math.sqrt(120 / 119))
 
