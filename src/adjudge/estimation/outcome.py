@@ -47,14 +47,13 @@ def with_interval(
     estimate: float,
     centre: float,
     half: float,
-    standard_error: float,
+    se: float,
     influence: FloatArray,
     warnings: tuple[str, ...] = (),
     doubts: tuple[str, ...] = (),
 ) -> Outcome:
     """An estimate with the interval centre -+ half, clipped to [0, 1]."""
     low, high = clip(centre - half), clip(centre + half)
-    se = standard_error
     return Outcome(estimate, low, high, se, influence, centre, half, None, warnings, doubts)
 
 
@@ -70,10 +69,11 @@ def widen(
     warnings: tuple[str, ...] = (),
     doubts: tuple[str, ...] = (),
 ) -> Outcome:
-    """An estimate with a normal interval, by clusters a Student interval widened as they ask.
+    """An estimate with a normal interval; with clusters Student's, stretched by their spread.
 
-    `se` is the standard error of independent rows; `floor` takes the place of zero. `around` is
-    the centre of the interval and its own standard error, where they are not the estimate and `se`.
+    `se` is the standard error of independent rows, `floor` what is taken where it comes out as
+    zero. `around` is the centre of the interval and the standard error there, where those are not
+    the estimate and `se` (Eq. 6). Refused with fewer than two clusters.
     """
     active = active_clusters(sample)
     if active is not None and active < 2:
