@@ -63,6 +63,7 @@ def cycles_figure(result: Transitivity) -> Figure:
         axes.set_ylim(bottom=0)
         axes.set_ylim(top=max(30.0, axes.get_ylim()[1] * 1.06))
         axes.set_ylabel("cycles among decisive triples, % per document")
+        axes.set_xlabel("% below each: documents with a cycle", fontsize=8.5, labelpad=22)
         axes.set_title(_cycle_title(result))
         _cycle_legend(figure, judges)
     return figure
@@ -104,7 +105,6 @@ def _cycle_legend(figure: Figure, judges: Sequence[str | None]) -> None:
         for at, judge in enumerate(judges)
     ]
     marks.append(Line2D([], [], color=INK, linewidth=1.6, label="transitive but noisy judge"))
-    marks.append(Line2D([], [], linestyle="", label="% below each: documents with a cycle"))
     figure.legend(handles=marks, loc="outside lower center", ncols=min(4, len(marks)), fontsize=8.5)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -94,7 +94,8 @@ def width_figure(result: ScoreDiagnosis) -> Figure:
         panels[0].set_ylim(bottom=0)
         values = ", ".join(f"{method} {signed(within[method], 2)}" for method in _compared(result))
         set_suptitle(figure, f"Width against error within a criterion (Spearman): {values}")
-        _legend(figure, _compared(result), extra="small dots: one judge")
+        dots = {"label": "small dots: one judge", "marker": "o", "ms": 3, "linestyle": ""}
+        _legend(figure, _compared(result), extra=dots)
     return figure
 
 
@@ -186,7 +187,8 @@ def coverage_figure(result: ScoreDiagnosis) -> Figure:
         panels[0].set_ylabel("coverage on held-out documents, %")
         panels[0].set_ylim(top=100.8)
         set_suptitle(figure, _coverage_title(result))
-        _legend(figure, methods, extra="band: across judges", promise=True)
+        band = {"label": "band: across judges", "linewidth": 7}
+        _legend(figure, methods, extra=band, promise=True)
     return figure
 
 
@@ -238,11 +240,14 @@ def _panels(criteria: Sequence[str | None]) -> tuple[Figure, Sequence[Axes]]:
     return figure, panels
 
 
-def _legend(figure: Figure, methods: Sequence[str], *, extra: str, promise: bool = False) -> None:
+def _legend(
+    figure: Figure, methods: Sequence[str], *, extra: Mapping[str, Any], promise: bool = False
+) -> None:
+    """A mark for each method, for 1 - alpha where it is drawn, and for what is drawn pale."""
     from matplotlib.lines import Line2D
 
     marks = [Line2D([], [], color=_COLOURS[m], marker="o", ms=5, label=m) for m in methods]
     if promise:
         marks.append(Line2D([], [], color=INK, linestyle="--", linewidth=1.3, label="1 − alpha"))
-    marks.append(Line2D([], [], linestyle="", label=extra))
+    marks.append(Line2D([], [], color=INK, alpha=0.3, **extra))
     figure.legend(handles=marks, loc="outside lower center", ncols=len(marks), fontsize=8.5)
