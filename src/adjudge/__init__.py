@@ -45,9 +45,8 @@ _ROOMS: dict[str, str] = {
         "ClassEstimate Estimate GroupedEstimate LabelShift RateDifference RatePlan"
     ),
     "adjudge.results.evaluation": "Evaluation ScopeReproduction SelectionPlan",
-    "adjudge.results.judging": "Judging JudgingPlan",
+    "adjudge.results.judging": "Judging JudgingPlan ModelList",
     "adjudge.results.labelling": "LabellingSummary",
-    "adjudge.results.models": "ModelList",
     "adjudge.results.ranking": (
         "Anchors BattlePlan Leaderboard LeastReversals RankAgreement Temperature"
     ),
