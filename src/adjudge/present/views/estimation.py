@@ -26,9 +26,9 @@ from adjudge.present.figures.estimation import (
     difference_figure,
     estimate_figure,
     group_figure,
-    plan_figure,
 )
 from adjudge.present.views import View
+from adjudge.present.views._rate_plan import view_plan
 from adjudge.results.base import Result
 from adjudge.results.estimation import (
     ClassEstimate,
@@ -314,82 +314,6 @@ def view_shift(shift: LabelShift) -> list[Block]:
                 Fact("ruled out", ", ".join(shift.rules_out) or "nothing"),
             ]
         ),
-    ]
-
-
-def view_plan(plan: RatePlan) -> list[Block]:
-    """What the width costs, every way to draw the labels, what more of them would buy."""
-    blocks: list[Block] = [
-        Headline(plan.recommendation, tone="bad" if plan.m0 is None else "plain"),
-        *warnings_of(plan.warnings),
-    ]
-    if plan.reason is not None and plan.reason not in plan.recommendation:
-        blocks.append(Note([plan.reason], tone="bad"))
-    if plan.m0 is not None:
-        blocks.append(_ways(plan))
-    if plan.next_labels:
-        table = table_of(
-            plan.next_labels,
-            {
-                "next labels": lambda step: step.how,
-                "more": lambda step: number(step.extra),
-                "positive": lambda step: number(step.m1),
-                "negative": lambda step: number(step.m0),
-                "width": lambda step: number(step.expected_width),
-            },
-            caption="What more labels would buy (misclassification)",
-        )
-        blocks.append(table)
-    draw = (f"how to draw: {text}" for text in plan.how_to_draw)
-    blocks.append(Note([*_worth(plan), *draw, *(f"assumes: {text}" for text in plan.assumptions)]))
-    if plan.rate is not None:
-        caption = (
-            f"Expected width of the {level(plan.confidence_level)} interval by number of labels, "
-            "for each way to use them."
-        )
-        blocks.append(Figure("widths", partial(plan_figure, plan), caption))
-    return blocks
-
-
-def _ways(plan: RatePlan) -> Table:
-    """Every way to draw as many labels, and the width that a method makes of them."""
-    optimal = _split(plan.optimal_m1, plan.optimal_m0)
-    corrected, any_class = "misclassification", number(plan.random_m)
-    rows = [
-        ("by human class (Algorithm 1)", corrected, _split(plan.m1, plan.m0), plan.expected_width),
-        ("by human class (least variance)", corrected, optimal, plan.optimal_width),
-        ("at random", corrected, any_class, plan.random_width),
-        ("at random", "ppi++", any_class, plan.ppi_width),
-        ("at random", "human-only", any_class, plan.human_only_width),
-        ("by verdict", "conditional", _split(plan.verdict_m1, plan.verdict_m0), plan.verdict_width),
-    ]
-    draws = "no number of" if plan.expected_draws is None else f"about {plan.expected_draws:,}"
-    return Table(
-        ("how the labels are drawn", "method", "labels", "width"),
-        [(how, method, labels, number(width)) for how, method, labels, width in rows],
-        caption=f"Expected width of a {level(plan.confidence_level)} interval with "
-        f"{count(plan.labels or 0, 'label')} in all and {count(plan.n_test, 'test row')}; "
-        f"{draws} random draws fill both classes of Algorithm 1",
-        text_columns=3,
-    )
-
-
-def _split(ones: int | None, zeros: int | None) -> str:
-    return f"{number(ones)} of 1, {number(zeros)} of 0"
-
-
-def _worth(plan: RatePlan) -> list[str]:
-    """Whether the judge is worth having."""
-    if plan.variance_ratio is None or plan.rate is None:
-        return []
-    region = plan.proposition_61
-    quality = number((plan.sensitivity + plan.specificity) / 2)
-    return [
-        f"with random labels the corrected rate has {number(plan.variance_ratio, 2)} times the "
-        f"variance of people alone at rate {number(plan.rate)}: "
-        + ("the judge helps" if plan.judge_helps else "people alone do better"),
-        f"Proposition 6.1 (q0 = q1 = {quality}, endless test rows): the judge "
-        + ("never helps" if region is None else f"helps for rates in {interval(*region)}"),
     ]
 
 
