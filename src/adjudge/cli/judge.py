@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from adjudge._text import percent
 from adjudge.cli._common import EXIT_FAILED, bad_finding, deliver, remark
 from adjudge.cli._options import (
     FormatOption,
@@ -230,7 +231,7 @@ def _finish(run: Judging, *, as_json: bool, summary: Path | None, fail_above: fl
     missing = run.rows - run.measured
     if fail_above is not None and missing > fail_above * run.rows:
         remark(
-            f"{missing:,} of {run.rows:,} rows ({100 * missing / run.rows:.1f} %) have no usable "
+            f"{missing:,} of {run.rows:,} rows ({percent(missing / run.rows)}) have no usable "
             f"score, more than --fail-above {fail_above:g}"
         )
         bad_finding()

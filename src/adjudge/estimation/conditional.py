@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from adjudge._stats import normal_quantile
+from adjudge._text import percent
 from adjudge._validation import BoolArray, FloatArray
 from adjudge.estimation.outcome import Outcome, refusal, widen
 from adjudge.estimation.sample import Sample
@@ -45,7 +46,7 @@ def conditional(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
         rows = np.asarray(sample.labelled & (x == verdict))
         if share > 0 and not rows.any():
             return refusal(
-                f"the judge says {verdict} on {100 * share:.0f} % of the test rows, but no row of "
+                f"the judge says {verdict} on {percent(share, 0)} of the test rows, but no row of "
                 f"that verdict has a human label; label some rows of verdict {verdict}"
             )
         parts.append(_verdict_rate(sample, weights, rows))

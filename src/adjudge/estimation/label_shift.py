@@ -7,6 +7,7 @@ import math
 import numpy as np
 from scipy import stats
 
+from adjudge._text import percent
 from adjudge.estimation.clusters import active_clusters, variance
 from adjudge.estimation.sample import Sample
 from adjudge.results.estimation import LabelShift
@@ -34,8 +35,8 @@ def label_shift(sample: Sample, *, level: float = LEVEL) -> LabelShift | None:
     gap = float(labelled.mean() - test.mean())
     p_value = _p_value(sample, gap)
     shown = (
-        f"the judge says 1 on {100 * labelled.mean():.1f} % of labelled and "
-        f"{100 * test.mean():.1f} % of test rows"
+        f"the judge says 1 on {percent(labelled.mean())} of labelled and "
+        f"{percent(test.mean())} of test rows"
         if sample.scale == "binary"
         else f"the judge's mean probability is {labelled.mean():.3f} on labelled and "
         f"{test.mean():.3f} on test rows"

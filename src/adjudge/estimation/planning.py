@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from adjudge._stats import binomial_interval, normal_quantile
+from adjudge._text import percent
 from adjudge._validation import count, open_unit, positive
 from adjudge.errors import ArgumentError
 from adjudge.estimation.allocation import (
@@ -242,7 +243,7 @@ def _plan(
         next_labels=_next_labels(guess, step) if min(guess.have) > 0 else (),
         how_to_draw=HOW_TO_DRAW,
         assumptions=(
-            f"the judge says 1 on {100 * guess.p:.1f} % of test rows, with sensitivity "
+            f"the judge says 1 on {percent(guess.p)} of test rows, with sensitivity "
             f"{guess.q1:.3f} and specificity {guess.q0:.3f}; the plan is as good as these three",
         ),
         warnings=_warnings(guess, quota, draws),

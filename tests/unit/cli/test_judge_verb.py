@@ -118,7 +118,7 @@ def test_too_many_rows_without_a_number_can_be_a_bad_finding(
     assert "--fail-above" not in capsys.readouterr().err
     assert run([*asked, "--fail-above", "0.49"]) == 2
     told = capsys.readouterr()
-    assert "15 of 30 rows (50.0 %) have no usable score" in told.err
+    assert "15 of 30 rows (50 %) have no usable score" in told.err
     assert "15 error" in told.out
     assert len(Path("o.jsonl").read_text().splitlines()) == 30
     assert run([*asked, "--fail-above", "1.5"]) == 1
