@@ -6,6 +6,7 @@ import pkgutil
 import re
 from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -46,3 +47,11 @@ def test_kinds_are_unique_and_plans_and_reproductions_say_so_first() -> None:
     assert len(kinds) == len(set(kinds)) > 30
     for word in ("plan", "reproduction"):
         assert all(kind.startswith(f"{word}_") for kind in kinds if word in kind.split("_"))
+
+
+@pytest.mark.parametrize("result", RESULTS, ids=lambda result: result.kind)
+def test_what_a_result_shows_is_held_by_a_test(result: type[Result]) -> None:
+    tests = Path(__file__).parents[1]
+    pages = [*(tests / "shown").glob("*.py"), *(tests / "support").glob("shown*.py")]
+    made = re.compile(rf"\b{result.__name__}\(")
+    assert any(made.search(page.read_text(encoding="utf-8")) for page in pages)

@@ -59,7 +59,7 @@ def view_demo(demo: Demo) -> list[Block]:
         )
     ]
     for number, chapter in enumerate(demo.chapters, 1):
-        blocks += [Heading(f"{number}  {chapter.title}"), *notes_of(chapter.findings)]
+        blocks += [Heading(f"{number}. {chapter.title}"), *notes_of(chapter.findings)]
     return blocks
 
 
