@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import shlex
 from pathlib import Path
 
 import pytest
+from examples import write_examples
 
 from adjudge.cli import run
 
@@ -20,16 +20,7 @@ FINE = {0, 2}
 
 @pytest.fixture(scope="module")
 def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("examples")
-    spec = importlib.util.spec_from_file_location(
-        "example_data", ROOT / "examples" / "example_data.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    module.write_examples(folder)
-    return folder
+    return write_examples(tmp_path_factory.mktemp("examples"))
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:

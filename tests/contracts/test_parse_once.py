@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 from itertools import pairwise
 from pathlib import Path
 
 import polars as pl
 import pytest
+from examples import write_examples
 from parses import count_parses
 
 from adjudge.cli import run
 
-ROOT = Path(__file__).parents[2]
 JUDGE = "simulated:accuracy=0.8,seed=1"
 #: Exit code 2 is a finding about made-up data: the command ran.
 FINE = {0, 2}
@@ -21,15 +20,7 @@ FINE = {0, 2}
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One file of every kind, with labels of their own, a policy and anchors."""
-    folder = tmp_path_factory.mktemp("parse_once")
-    spec = importlib.util.spec_from_file_location(
-        "example_data", ROOT / "examples" / "example_data.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    module.write_examples(folder)
+    folder = write_examples(tmp_path_factory.mktemp("parse_once"))
     made = [
         ["judge", "pairs.jsonl", "--judge", JUDGE, "--store", "s.db", "-o", "judged.jsonl"],
         ["judge", "new_pairs.jsonl", "--judge", JUDGE, "--store", "s.db", "-o", "new.jsonl"],

@@ -32,13 +32,11 @@ def render_terminal(blocks: Iterable[Block], *, detail: bool = False) -> list[Re
 
 def render_text(blocks: Iterable[Block], *, detail: bool = False) -> str:
     """The same as plain text, for `str(result)`."""
-    console = Console(
-        file=io.StringIO(), width=_WIDTH, highlight=False, soft_wrap=True, color_system=None
-    )
+    page = io.StringIO()
+    console = Console(file=page, width=_WIDTH, highlight=False, soft_wrap=True, color_system=None)
     for part in render_terminal(blocks, detail=detail):
         console.print(part)
-    written = console.file.getvalue()  # type: ignore[attr-defined]  # it is the StringIO above
-    return "\n".join(line.rstrip() for line in written.splitlines()).strip("\n")
+    return "\n".join(line.rstrip() for line in page.getvalue().splitlines()).strip("\n")
 
 
 def _block(block: Block) -> RenderableType | None:
