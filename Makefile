@@ -3,10 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # Two BLAS threads stall at random on small matrices; the demo's language model wants both cores.
-test montecarlo coverage bench: export OPENBLAS_NUM_THREADS := 1
-test montecarlo coverage bench: export OMP_NUM_THREADS := 1
+test montecarlo crash fuzz coverage bench: export OPENBLAS_NUM_THREADS := 1
+test montecarlo crash fuzz coverage bench: export OMP_NUM_THREADS := 1
 
-.PHONY: demo test lint types montecarlo coverage docs bench clean
+.PHONY: demo test lint types montecarlo crash fuzz coverage docs bench clean
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -37,13 +37,19 @@ types: $(VENV)/.dev
 	$(BIN)/mypy
 
 test: lint types  ## what CI runs first
-	$(BIN)/pytest -n 2 --dist loadfile -m "not montecarlo" src tests
+	$(BIN)/pytest -n 2 --dist loadfile -m "not montecarlo and not crash and not fuzz" src tests
 
 montecarlo: $(VENV)/.dev  ## the full Monte Carlo behind every guarantee
 	$(BIN)/pytest -n 2 --dist worksteal -m montecarlo tests/montecarlo
 
+crash: $(VENV)/.dev  ## processes killed, disks full, servers under load: nothing is lost
+	$(BIN)/pytest -n 2 --dist loadfile -m crash tests/conformance
+
+fuzz: $(VENV)/.dev  ## 3,000 malformed inputs over all verbs: a result or one line, never a traceback
+	$(BIN)/pytest -n 2 --dist worksteal -m fuzz tests/conformance
+
 coverage: $(VENV)/.dev  ## the tests again, with the lines of src they run; fails below the floor
-	$(BIN)/pytest -n 2 --dist loadfile -m "not montecarlo" --cov --cov-report=term src tests
+	$(BIN)/pytest -n 2 --dist loadfile -m "not montecarlo and not crash and not fuzz" --cov --cov-report=term src tests
 
 docs: $(VENV)/.dev  ## docs/cli.md and the type stub, from the code itself
 	$(BIN)/python docs/make_cli.py
