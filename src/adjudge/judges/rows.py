@@ -26,7 +26,9 @@ _COLUMNS: dict[type, tuple[str, ...]] = {
     kind: tuple(entry.name for entry in fields(kind) if entry.name != "extra")
     for kind in (Judgment, Score)
 }
-_NUMBERS = ("p_fwd", "p_rev", "p_a", "uncertainty", "cost", "judge_score")
+_NUMBERS = (
+    *("p_fwd", "p_rev", "p_a", "p_tie", "uncertainty", "answer_mass", "cost", "judge_score"),
+)
 #: Types of our own columns, which must not be guessed from rows that happen to be empty.
 SCHEMA: Schema = {
     **{name: pl.String for names in _COLUMNS.values() for name in names if name != "score_probs"},

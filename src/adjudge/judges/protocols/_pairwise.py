@@ -34,10 +34,11 @@ LETTER_TOKENS = 16
 _SEVERITY: Mapping[Status, int] = {
     "ok": 0,
     "censored": 1,
-    "unparsed": 2,
-    "no_logprobs": 3,
-    "refused": 4,
-    "error": 5,
+    "off_answer": 2,
+    "unparsed": 3,
+    "no_logprobs": 4,
+    "refused": 5,
+    "error": 6,
 }
 
 
