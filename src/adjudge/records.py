@@ -63,7 +63,8 @@ class Reply:
     `censored` was not among those the server returned; its entry is an upper bound. `counts` holds
     how often each option was drawn by a judge without log probabilities. `answer_mass` is the
     probability of all spellings of all options together: of those among the server's likeliest
-    tokens, so a lower bound, unless `exact_mass`. `server` is the program that answered and its
+    tokens, so a lower bound, unless `exact_mass`. `cut_off`: the text ends where the tokens allowed
+    did. `server` is the program that answered and its
     version, where it says so.
     """
 
@@ -74,6 +75,7 @@ class Reply:
     counts: Mapping[str, int] | None = None
     answer_mass: float | None = None
     exact_mass: bool = False
+    cut_off: bool = False
     mean_logprob: float | None = None
     scored_tokens: int | None = None
     prompt_tokens: int | None = None

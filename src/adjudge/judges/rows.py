@@ -14,27 +14,33 @@ import polars as pl
 from adjudge.errors import StoreError
 from adjudge.io.writing import Row, Schema
 from adjudge.judges.calls import CallList
-from adjudge.judges.interface import Judge
+from adjudge.judges.interface import Judge, Record
 from adjudge.judges.prices import Price
 from adjudge.judges.subjects import Subjects
-from adjudge.records import MEASURED, STATUSES, Judgment, Pair, Score, Subject
+from adjudge.records import MEASURED, STATUSES, Grade, Judgment, Pair, Score, Subject
 from adjudge.store.interface import Call
 from adjudge.store.thread import StoreThread
 
 _BATCH = 128
 _COLUMNS: dict[type, tuple[str, ...]] = {
     kind: tuple(entry.name for entry in fields(kind) if entry.name != "extra")
-    for kind in (Judgment, Score)
+    for kind in (Judgment, Score, Grade)
 }
 _NUMBERS = (
-    *("p_fwd", "p_rev", "p_a", "p_tie", "uncertainty", "answer_mass", "cost", "judge_score"),
+    *("p_fwd", "p_rev", "p_a", "p_tie", "p_pass", "uncertainty", "answer_mass", "cost"),
+    *("judge_score", "human"),
 )
-#: Types of our own columns, which must not be guessed from rows that happen to be empty.
-SCHEMA: Schema = {
-    **{name: pl.String for names in _COLUMNS.values() for name in names if name != "score_probs"},
-    **dict.fromkeys(_NUMBERS, pl.Float64),
-    "tokens": pl.Int64,
-}
+
+
+def schema_of(record: type[Record]) -> Schema:
+    """Types of our own columns, which must not be guessed from rows that happen to be empty."""
+    types = {
+        **dict.fromkeys(_NUMBERS, pl.Float64),
+        "tokens": pl.Int64,
+        **({"judge": pl.Int64} if record is Grade else {}),
+    }
+    own = [name for name in _COLUMNS[record] if name != "score_probs"]
+    return {name: types.get(name, pl.String) for name in own}
 
 
 @dataclass(slots=True)
@@ -123,6 +129,7 @@ def _subject_rows(
     records = judge.protocol.judge(subject, [call.reply for call in calls])
     for position, record in enumerate(records):
         row = _row(judge, subject, record)
+        row["server"] = row["server"] or _servers(calls)
         if row["tokens"] is None:
             own = [call for call in calls if call.slot and call.slot == row.get("criterion")]
             # Rows that share their calls: the calls are counted once, on the first.
@@ -130,6 +137,12 @@ def _subject_rows(
             row["tokens"], row["cost"] = _spent(own, price)
         rows.append(row)
     return rows
+
+
+def _servers(calls: Sequence[Call]) -> str | None:
+    """The programs that answered, as they name themselves."""
+    named = sorted({call.reply.server for call in calls if call.reply.server})
+    return ", ".join(named) or None
 
 
 def _spent(calls: Sequence[Call], price: Price | None) -> tuple[int | None, float | None]:
@@ -142,10 +155,11 @@ def _spent(calls: Sequence[Call], price: Price | None) -> tuple[int | None, floa
     return sum(prompt) + sum(written), cost
 
 
-def _row(judge: Judge, subject: Subject, record: Judgment | Score) -> Row:
+def _row(judge: Judge, subject: Subject, record: Record) -> Row:
     columns = _COLUMNS[type(record)]
     row: Row = {name: getattr(record, name) for name in columns}
-    row["judge"] = record.judge or judge.backend.name
+    name_column = "judge_name" if isinstance(record, Grade) else "judge"
+    row[name_column] = row[name_column] or judge.backend.name
     row["judge_fingerprint"] = record.judge_fingerprint or judge.fingerprint
     if isinstance(subject, Pair) and isinstance(record, Judgment) and record.label is None:
         row["label"] = subject.label

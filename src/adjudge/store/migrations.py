@@ -109,6 +109,7 @@ MIGRATIONS: tuple[Migration, ...] = (
         (
             "ALTER TABLE calls ADD COLUMN answer_mass DOUBLE PRECISION",
             "ALTER TABLE calls ADD COLUMN exact_mass INTEGER NOT NULL DEFAULT 0",
+            "ALTER TABLE calls ADD COLUMN cut_off INTEGER NOT NULL DEFAULT 0",
             "ALTER TABLE calls ADD COLUMN server TEXT",
             # Grades and scores are labels too, and there are more ways to draw rows: what a value
             # may be is checked where labels are added.

@@ -25,7 +25,8 @@ T = TypeVar("T")
 _WRITTEN = (
     "call_key, judge_fingerprint, subject_id, content_hash, shown_order, repeat_index, slot, "
     "status, reply_text, logprobs, censored, counts, mean_logprob, scored_tokens, prompt_tokens, "
-    "completion_tokens, latency_s, error, answer_mass, exact_mass, server, created_at, raw"
+    "completion_tokens, latency_s, error, answer_mass, exact_mass, cut_off, server, "
+    "created_at, raw"
 )
 _READ = "call_id, " + _WRITTEN.removesuffix(", raw")
 #: The fields of a call and of its reply, in the order of these columns.
@@ -35,7 +36,7 @@ _CALL_FIELDS = (
 _REPLY_FIELDS = (
     *("status", "text", "logprobs", "censored", "counts", "mean_logprob", "scored_tokens"),
     *("prompt_tokens", "completion_tokens", "latency_s", "error"),
-    *("answer_mass", "exact_mass", "server"),
+    *("answer_mass", "exact_mass", "cut_off", "server"),
 )
 _ROW = "(" + ", ".join("?" * (_WRITTEN.count(",") + 1)) + ")"
 _EVENT = (
@@ -262,5 +263,6 @@ def _call_of(row: Sequence[Any], raw: str | None) -> Call:
     for name in ("logprobs", "counts"):
         reply[name] = None if reply[name] is None else json.loads(reply[name])
     reply["censored"] = frozenset(json.loads(reply["censored"]) if reply["censored"] else ())
-    reply["exact_mass"] = bool(reply["exact_mass"])
+    for name in ("exact_mass", "cut_off"):
+        reply[name] = bool(reply[name])
     return Call(call_id=row[0], created_at=row[made], reply=Reply(**reply, raw=raw), **call)
