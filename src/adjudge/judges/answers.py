@@ -213,7 +213,7 @@ class Asking:
         least = "" if reply.exact_mass else "at least "
         begins = f"; the reply begins {_begins(reply.text)}" if reply.text else ""
         return (
-            f"{self._named} hold {least}{percent(mass)} of the probability, below "
+            f"{' and '.join(self.options)} hold {least}{percent(mass)} of the probability, below "
             f"{percent(self.min_answer_mass)}{begins}; ask with --reason, or --samples 10"
         )
 
