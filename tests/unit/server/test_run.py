@@ -10,6 +10,7 @@ import pytest
 STOPPED_AT_ONCE = """
 import os, signal, sys
 from adjudge.server.run import serve
+from adjudge.server.safety import Guard
 
 async def app(scope, receive, send):
     if scope["type"] == "lifespan":
@@ -24,7 +25,10 @@ def ready(address):
     print("ready", flush=True)
     os.kill(os.getpid(), getattr(signal, sys.argv[1]))
 
-serve(lambda port: app, host="127.0.0.1", port=0, token=None, ready=ready)
+serve(
+    lambda port: Guard(app, host="127.0.0.1", port=port),
+    host="127.0.0.1", port=0, token=None, ready=ready,
+)
 print("the caller goes on")
 """
 
