@@ -84,4 +84,3 @@ class _Server(uvicorn.Server):
         self.should_exit = True
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._guard.stop, seconds)
-

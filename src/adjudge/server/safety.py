@@ -121,11 +121,7 @@ class Guard:
         if refusal is not None:
             await self._refuse(scope, receive, send, refusal)
             return
-        self._requests += 1
-        try:
-            await self._serve(scope, receive, send)
-        finally:
-            self._requests -= 1
+        await self._serve(scope, receive, send)
 
     def stop(self, seconds: float) -> None:
         """Let requests under way finish within so many seconds; the others get 503 then."""
@@ -160,13 +156,14 @@ class Guard:
             return Refusal(400, "content-length is not a number")
         if len(length) > 12 or int(length) > self.limits.body_bytes:
             return self._too_large
-        return self._busy if self._requests >= self.limits.requests else None
+        return None
 
     def _known_origin(self, origin: str, host: str) -> bool:
         return origin in self.origins or (self.any_host and origin == f"http://{host}")
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         chunks: list[bytes] = []
+        announced = int(Headers(scope=scope).get("content-length", "0"))
         large = 0  # what this body takes of the memory set aside for large ones
         try:
             try:
@@ -176,9 +173,11 @@ class Guard:
                         size += len(chunk)
                         if size > self.limits.body_bytes:
                             raise _RefusedError(self._too_large)
-                        if size > _SMALL_BODY:
-                            self._held_bytes += size - large
-                            large = size
+                        if size > max(large, _SMALL_BODY):
+                            # The whole of it at once: many that grow together would else all fail.
+                            needed = max(size, announced)
+                            self._held_bytes += needed - large
+                            large = needed
                             if self._held_bytes > self.limits.bodies_bytes:
                                 raise _RefusedError(self._busy)
                         chunks.append(chunk)
@@ -191,7 +190,14 @@ class Guard:
             except _GoneError:
                 pass
             else:
-                await self._hand_on(scope, b"".join(chunks), receive, send)
+                if self._requests >= self.limits.requests:
+                    await _answer(send, self._busy)
+                    return
+                self._requests += 1
+                try:
+                    await self._hand_on(scope, b"".join(chunks), receive, send)
+                finally:
+                    self._requests -= 1
         finally:
             self._held_bytes -= large
 
