@@ -18,6 +18,7 @@ from adjudge.server.safety import Limits, Refusal
 
 #: The most bytes that the head of a request can take.
 HEAD_BYTES = 32 * 1024
+_LINGER_SECONDS = 0.5
 
 
 def limited_connection(limits: Limits) -> type[asyncio.Protocol]:
@@ -33,6 +34,7 @@ class _Connection(H11Protocol):
         self._head_wait: asyncio.TimerHandle | None = None
         self._heard = False
         self._too_many = False
+        self._hung_up = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -45,6 +47,8 @@ class _Connection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._heard = True
+        if self._hung_up:
+            return  # read and thrown away, so that what we said is not lost with the connection
         if self._too_many:
             # Only now: an answer sent before the question was read is lost when we close.
             self._hang_up(Refusal(503, "too many connections are open; try again"))
@@ -82,10 +86,11 @@ class _Connection(H11Protocol):
             self.transport.close()  # a browser that connected ahead of time expects no answer
 
     def _hang_up(self, refusal: Refusal) -> None:
-        """Say why, where no answer has begun, and close."""
+        """Say why, where no answer has begun, and close once the client has heard it."""
         self._end_wait()
         if self.transport.is_closing():
             return
+        self._hung_up = True
         if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
             reason = {400: b"Bad Request", 408: b"Request Timeout", 503: b"Service Unavailable"}
             head = h11.Response(
@@ -95,4 +100,6 @@ class _Connection(H11Protocol):
             )
             for event in (head, h11.Data(data=refusal.body), h11.EndOfMessage()):
                 self.transport.write(self.conn.send(event) or b"")
-        self.transport.close()
+            self._head_wait = self.loop.call_later(_LINGER_SECONDS, self.transport.close)
+        else:
+            self.transport.close()

@@ -25,10 +25,8 @@ _STATIC = {
 _OPEN_PATHS = frozenset({*_STATIC, "/code.css", "/favicon.ico", "/healthz"})
 
 # Control codes have no place in a name, and PostgreSQL cannot keep a zero.
-Rater = Annotated[
-    str,
-    Field(min_length=1, max_length=80, pattern=r"^[^\x00-\x1f\x7f-\x9f]*\S[^\x00-\x1f\x7f-\x9f]*$"),
-]
+_PLAIN = r"[^\x00-\x1f\x7f-\x9f]*"
+Rater = Annotated[str, Field(max_length=80, pattern=rf"^{_PLAIN}[^\s\x00-\x1f\x7f-\x9f]{_PLAIN}$")]
 Nonce = Annotated[str, Field(min_length=8, max_length=80, pattern=r"^[\x21-\x7e]+$")]
 
 
