@@ -31,7 +31,8 @@ class PolicyFile:
         # Before the policy is read, which says what is wrong with it: a change in between shows.
         self._digest = self._read()
         self.policy = read_policy(path)
-        self._last: tuple[tuple[int, int, int], FileState] | None = None
+        self._seen: tuple[int, int, int] | None = None
+        self._same = True
 
     def state(self) -> FileState:
         """Whether the file still holds what is in use; read again only where it was written to."""
@@ -40,10 +41,9 @@ class PolicyFile:
         except OSError:
             return "missing"
         version = (at.st_ino, at.st_size, at.st_mtime_ns)
-        if self._last is None or self._last[0] != version:
-            same = self._read() == self._digest
-            self._last = (version, "unchanged" if same else "changed")
-        return self._last[1]
+        if self._seen != version:
+            self._seen, self._same = version, self._read() == self._digest
+        return "unchanged" if self._same else "changed"
 
     def _read(self) -> str | None:
         try:

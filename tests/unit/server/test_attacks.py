@@ -9,6 +9,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ def said(service: Service, *given: Any, **headers: Any) -> Answer:
 
 
 def clicks(folder: Path) -> int:
-    with sqlite3.connect(folder / "adjudge.db") as store:
+    with closing(sqlite3.connect(folder / "adjudge.db")) as store:
         return int(store.execute("select count(*) from label_events").fetchone()[0])
 
 
@@ -249,7 +250,7 @@ def test_a_reused_nonce_does_not_look_as_if_it_was_kept(label: Service, folder: 
         ]  # fmt: skip
         # One of the two orders is the one that this rater was shown.
         assert status in {answer.status for answer in answers}
-    with sqlite3.connect(folder / "adjudge.db") as store:
+    with closing(sqlite3.connect(folder / "adjudge.db")) as store:
         kept = store.execute("select subject_id from label_events where rater = 'eve'").fetchall()
     assert kept == [("1",)]
 
