@@ -207,8 +207,8 @@ def test_nothing_runs_in_a_report_of_hostile_names(report: Path, context: Browse
 
 ATTACK = """<!doctype html><body><iframe name=frame src="TARGET/"></iframe>
 <form method=post action="TARGET/api/label" enctype="text/plain" target=frame>
-<input name='{"rater": "eve", "id": "0", "side": "tie", "shown_order": "ab", "nonce": "12345678", "x'
- value='": 1}'></form><img src="TARGET/api/next?rater=eve"><script>
+<input name='{"rater": "eve", "id": "0", "side": "tie", "shown_order": "ab", "nonce": "12345678",
+ "x' value='": 1}'></form><img src="TARGET/api/next?rater=eve"><script>
 const body = JSON.stringify({rater: "eve", id: "0", side: "tie", shown_order: "ab",
                              nonce: "12345678"});
 const json = {"Content-Type": "application/json"};

@@ -184,10 +184,10 @@ def test_honest_clients_are_served_among_hostile_ones(
     judge_server.script(latency_s=0.02)
     with serve() as service:
         crowd = Crowd(service)
-        asyncio.run(crowd.gather(honest=20, large=4, huge=2, endless=2))
+        asyncio.run(crowd.gather(honest=20, large=1, huge=1, endless=1))
         assert crowd.tallies["honest"].outcomes == {"200": 100}
-        assert crowd.tallies["large"].outcomes == {"200": 4}
-        assert crowd.tallies["huge"].outcomes == crowd.tallies["endless"].outcomes == {"413": 2}
+        assert crowd.tallies["large"].outcomes == {"200": 1}
+        assert crowd.tallies["huge"].outcomes == crowd.tallies["endless"].outcomes == {"413": 1}
 
 
 @pytest.mark.crash
