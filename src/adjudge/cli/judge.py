@@ -1,4 +1,4 @@
-"""`adjudge judge`: ask a judge about pairs and keep every reply."""
+"""`adjudge judge`: ask a judge about pairs or single answers and keep every reply."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def judge(
     pairs: Annotated[
         Path,
         typer.Argument(
-            help="Pairs: id, prompt, response_a, response_b (likert: id, prompt, response).",
+            help="Pairs: id, prompt, response_a, response_b (grade, likert: id, prompt, response).",
             show_default=False,
         ),
     ],
@@ -54,7 +54,7 @@ def judge(
         str,
         typer.Option(
             help="How to ask: preference, likelihood, verbalized, annotators, rubric, criterion; "
-            "likert for single responses."
+            "grade (pass or fail) and likert (scores) for single responses."
         ),
     ] = "preference",
     store: StoreOption = "adjudge.db",
@@ -72,7 +72,7 @@ def judge(
         bool,
         typer.Option(
             "--reason",
-            help="Let the judge write its reasons before its verdict (preference, criterion).",
+            help="Let the judge write its reasons first (preference, criterion, grade).",
         ),
     ] = False,
     samples: Annotated[
@@ -94,7 +94,14 @@ def judge(
     ] = None,
     prompt: Annotated[Path | None, typer.Option(help="Your own prompt file.")] = None,
     criteria: Annotated[
-        Path | None, typer.Option(help="Your own criteria, for rubric, criterion and likert.")
+        Path | None,
+        typer.Option(
+            help="Your own criteria (JSON) or rubric (text): for grade, likert, rubric, criterion."
+        ),
+    ] = None,
+    scale: Annotated[
+        str | None,
+        typer.Option(help="Scale of likert's scores, such as 1-10.", show_default="1-5"),
     ] = None,
     demonstrations: Annotated[
         Path | None, typer.Option(help="Labelled pairs to show, for annotators; none you test on.")
@@ -159,7 +166,7 @@ def judge(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Ask a judge about pairs, in both orders, and keep every reply; resumes where it stopped."""
+    """Ask a judge about pairs or single answers and keep every reply; resumes where it stopped."""
     from dataclasses import replace
 
     from adjudge.judges.options import JudgingOptions
@@ -179,6 +186,7 @@ def judge(
         keep_going=keep_going,
         prompt=prompt,
         criteria=criteria,
+        scale=scale,
         demonstrations=demonstrations,
         seed=seed,
         base_url=base_url,
@@ -192,6 +200,7 @@ def judge(
         retry=cast("tuple[Status, ...]", tuple(retry or ())),  # checked by the options
         batch=batch,
         batch_folder=batch_folder,
+        announce=remark,
         handle_signals=True,
     )
     if dry_run:

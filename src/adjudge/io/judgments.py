@@ -125,20 +125,27 @@ def _with_p_a(frame: pl.DataFrame, source: str) -> pl.DataFrame:
 
 
 def _with_status(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    remedy = "give p_a, or p_fwd and p_rev, or the status that fits"
     values = [column for column in (*_NUMBERS, "verdict") if column in frame.columns]
+    # One order without the other was measured, but not what the row needs: no number stays.
+    return fill_status(frame, source, number="p_a", values=values, remedy=remedy)
+
+
+def fill_status(
+    frame: pl.DataFrame, source: str, *, number: str, values: Sequence[str], remedy: str
+) -> pl.DataFrame:
+    """Rows with a status: checked where the file has them, else by whether there is a number."""
     if "status" in frame.columns:
-        remedy = "use one of " + ", ".join(STATUSES) + ", or drop the column"
+        known = "use one of " + ", ".join(STATUSES) + ", or drop the column"
         empty = pl.col("status").is_null()
-        refuse_where(frame, empty, "is empty", source=source, column="status", remedy=remedy)
-        remedy = "give p_a, or p_fwd and p_rev, or the status that fits"
-        check_status(frame, source, number="p_a", values=values, remedy=remedy)
+        refuse_where(frame, empty, "is empty", source=source, column="status", remedy=known)
+        check_status(frame, source, number=number, values=values, remedy=remedy)
         return frame
-    silent = pl.col("p_a").is_null()
-    if frame.get_column("p_a").null_count():
+    silent = pl.col(number).is_null()
+    if frame.get_column(number).null_count():
         own = [pl.col("detail")] if "detail" in frame.columns else []
         reason = pl.when(silent).then(pl.lit("no probability in the file"))
         frame = frame.with_columns(detail=pl.coalesce(*own, reason))
-    # One order without the other was measured, but not what the row needs: no number stays.
     return frame.with_columns(
         pl.when(silent).then(pl.lit("error")).otherwise(pl.lit("ok")).alias("status"),
         *(pl.when(~silent).then(pl.col(column)).alias(column) for column in values),
@@ -146,7 +153,12 @@ def _with_status(frame: pl.DataFrame, source: str) -> pl.DataFrame:
 
 
 def _with_uncertainty(frame: pl.DataFrame, source: str) -> pl.DataFrame:
-    measured = pl.col("p_a").is_not_null()
+    return fill_uncertainty(frame, source, probability="p_a")
+
+
+def fill_uncertainty(frame: pl.DataFrame, source: str, *, probability: str) -> pl.DataFrame:
+    """The entropy of the probability as uncertainty, where a judge and protocol gives none."""
+    measured = pl.col(probability).is_not_null()
     given = pl.col("uncertainty").is_not_null()
     some = given.any().over("judge", "protocol")
     refuse_where(
@@ -155,10 +167,11 @@ def _with_uncertainty(frame: pl.DataFrame, source: str) -> pl.DataFrame:
         "is empty while other rows of this judge and protocol have one",
         source=source,
         column="uncertainty",
-        remedy="fill it in every measured row, or drop the column to use the entropy of p_a",
+        remedy="fill it in every measured row, or drop the column to use the entropy of "
+        f"{probability}",
     )
-    p_a = frame.get_column("p_a").to_numpy()
-    entropy = pl.Series("entropy", preference_entropy(np.nan_to_num(p_a, nan=0.5)))
+    p = frame.get_column(probability).to_numpy()
+    entropy = pl.Series("entropy", preference_entropy(np.nan_to_num(p, nan=0.5)))
     derived = pl.when(measured).then(pl.coalesce("uncertainty", entropy))
     return frame.with_columns(uncertainty=derived)
 

@@ -23,7 +23,7 @@ from adjudge._validation import count, non_negative, unit
 from adjudge.errors import ArgumentError
 from adjudge.judges.interface import Choice, Prompt, Reasoned, Text
 from adjudge.judges.parsing import unread
-from adjudge.judges.verdicts import WHOLE, check_format, locate_option
+from adjudge.judges.verdicts import WHOLE, check_format, locate_option, write_format
 from adjudge.records import MEASURED, Reply, Status
 
 #: Below this the letters asked for are not what the judge was about to write.
@@ -95,7 +95,7 @@ class Asking:
         self.repeats = 1 if samples is None else count(samples, "samples", least=1)
         limit = MIN_ANSWER_MASS if min_answer_mass is None else min_answer_mass
         self.min_answer_mass = unit(limit, "min_answer_mass")
-        self.format = _format(prompt, reason)
+        self.format = _format(prompt, reason, options[0])
         reasons = self.format != WHOLE
         if temperature is None:
             temperature = 1.0 if samples is not None else 0.0
@@ -202,7 +202,8 @@ class Asking:
             return "cut off by max_tokens before its verdict; give more: --max-tokens"
         if self.format == WHOLE:
             return f"the reply is not {self._named} alone; it begins {_begins(reply.text)}"
-        return f"no single verdict written as {self.format}; the reply ends {_ends(reply.text)}"
+        written = write_format(self.format, self.options[0])
+        return f"no single verdict written as {written}; the reply ends {_ends(reply.text)}"
 
     def _without_logprobs(self, reply: Reply) -> str:
         if isinstance(self.want, Reasoned):
@@ -241,17 +242,17 @@ def smoothed_share(wins: int, drawn: int, options: int = 2) -> float:
     return (wins + 1 / options) / (drawn + 1)
 
 
-def _format(prompt: Prompt, reason: bool) -> str:
+def _format(prompt: Prompt, reason: bool, first: str) -> str:
     """How the option is written: as the prompt declares, alone where it declares nothing."""
     declared = prompt.answer.get("format")
     if declared is not None:
-        return check_format(declared)
+        return check_format(declared, first)
     if reason:
         raise ArgumentError(
             "reason",
             prompt.name,
             "say in the prompt how the verdict is written: end the file with the lines "
-            "'--- answer ---' and 'format: [[A]]'",
+            f"'--- answer ---' and 'format: [[{first}]]'",
         )
     return WHOLE
 

@@ -2,7 +2,8 @@
 
 The four of summary evaluation (diagnosis paper, section 4) and the six of the rubric (soft-Elo
 paper, appendix A). A user's own are in a JSON file: {"name": "definition"} or
-{"name": {"definition": "...", "anchors": {"10": "...", "1": "..."}}}.
+{"name": {"definition": "...", "anchors": {"10": "...", "1": "..."}}}; a file of another kind (.txt,
+.md) is the text of one criterion or rubric, which is called like the file.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ from typing import Any
 
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io.results import read_json
+from adjudge.judges.prompting import read_text
 
+#: The highest score of any scale.
+_HIGHEST = 100
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_ -]{0,39}")
 
 
@@ -29,9 +33,16 @@ class Criterion:
 
     def describe(self) -> str:
         """The criterion as a prompt shows it."""
-        lines = [f"{self.name}: {self.definition}"]
-        lines += [f"  {score} = {text}" for score, text in sorted(self.anchors.items())[::-1]]
-        return "\n".join(lines)
+        return f"{self.name}: {self.in_full}"
+
+    @property
+    def in_full(self) -> str:
+        """What it means, and what chosen scores mean."""
+        return "\n".join([self.definition, *self._anchor_lines])
+
+    @property
+    def _anchor_lines(self) -> list[str]:
+        return [f"  {score} = {text}" for score, text in sorted(self.anchors.items())[::-1]]
 
     def settings(self) -> dict[str, Any]:
         """What of it changes the question."""
@@ -40,6 +51,15 @@ class Criterion:
             "anchors": {str(k): v for k, v in self.anchors.items()},
         }
 
+
+#: What an answer must be to pass, unless the user says otherwise.
+CORRECT = Criterion(
+    "correct and complete",
+    "The answer is correct in everything it states, it answers all that was asked, and it follows "
+    "every instruction in the question. If a reference answer is shown, an answer that contradicts "
+    "it is not correct; other words for the same thing are fine. If a context is shown, what "
+    "contradicts it is not correct.",
+)
 
 SUMMARY: tuple[Criterion, ...] = (
     Criterion(
@@ -140,12 +160,22 @@ def check_criteria(criteria: Sequence[Criterion]) -> tuple[Criterion, ...]:
 
 
 def read_criteria(path: str | Path) -> tuple[Criterion, ...]:
-    """Criteria from a user's JSON file."""
+    """Criteria from a user's file: JSON, or the text of one."""
     remedy = 'write {"name": "definition", ...}'
+    if Path(path).suffix.lower() != ".json":
+        text = read_text(path, option="--criteria").strip()
+        if not text.startswith("{"):
+            return (Criterion(_name_of(path), text),)
     entries = read_json(path, remedy=remedy)
     if not isinstance(entries, dict) or not entries:
         raise DataError(path, "holds no criteria", remedy=remedy)
     return check_criteria([_criterion(path, name, value) for name, value in entries.items()])
+
+
+def _name_of(path: str | Path) -> str:
+    """The file's name as that of a criterion."""
+    stem = Path(path).name.partition(".")[0].replace("_", " ")
+    return stem if _NAME.fullmatch(stem) else "rubric"
 
 
 def _criterion(path: str | Path, name: str, value: Any) -> Criterion:
@@ -166,3 +196,29 @@ def _criterion(path: str | Path, name: str, value: Any) -> Criterion:
             path, f"the anchors of {name} are not scores and texts", remedy='write {"10": "..."}'
         )
     return Criterion(name, definition.strip(), {int(s): text for s, text in anchors.items()})
+
+
+def check_scale(scale: tuple[int, int]) -> tuple[int, int]:
+    """The lowest and highest score, if they can be a scale."""
+    low, high = scale
+    if not 0 <= low < high <= _HIGHEST:
+        remedy = f"write LOW-HIGH, from 0 to {_HIGHEST}, such as 1-10"
+        raise ArgumentError("scale", write_scale(scale), remedy)
+    return low, high
+
+
+def parse_scale(text: str) -> tuple[int, int]:
+    """A scale as users write it.
+
+    >>> parse_scale("1-10")
+    (1, 10)
+    """
+    low, dash, high = text.partition("-")
+    if not (dash and low.strip().isdecimal() and high.strip().isdecimal()):
+        raise ArgumentError("scale", text, f"write LOW-HIGH, from 0 to {_HIGHEST}, such as 1-10")
+    return check_scale((int(low), int(high)))
+
+
+def write_scale(scale: tuple[int, int]) -> str:
+    """The scale as users write it."""
+    return f"{scale[0]}-{scale[1]}"

@@ -90,8 +90,8 @@ def question_hash(question: Question, subject: Pair | Item | None = None) -> str
         if want.json_schema is not None:
             texts.append(sha256_json(plain(want.json_schema)))
     if subject is not None:
-        label = subject.label if isinstance(subject, Pair) else None
-        texts += ["subject", subject.id, label or ""]
+        label = subject.label if isinstance(subject, Pair) else subject.extra.get("human")
+        texts += ["subject", subject.id, "" if label is None else str(label)]
     return content_hash(texts)
 
 

@@ -263,6 +263,10 @@ class JudgeProtocol(ABC):
         runner fills in judge, fingerprint, tokens and cost.
         """
 
+    def factors(self) -> Mapping[str, int]:
+        """What multiplies the calls of one subject, by name: criteria, samples."""
+        return {}
+
     def status_of(self, reply: Reply) -> tuple[Status, str | None]:
         """What one reply is worth on its own, and why: a run whose first replies are all
         worthless for one reason is stopped."""

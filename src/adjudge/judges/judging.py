@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ def judge_pairs(
     min_answer_mass: float | None = None,
     prompt: str | Path | None = None,
     criteria: str | Path | None = None,
+    scale: str | None = None,
     demonstrations: SubjectSource | None = None,
     seed: int | None = None,
     base_url: str | None = None,
@@ -49,10 +50,11 @@ def judge_pairs(
     batch_folder: str | Path | None = None,
     poll_s: float = 30.0,
     progress: ProgressCallback | None = None,
+    announce: Callable[[str], None] | None = None,
     stop: Stop | None = None,
     handle_signals: bool = False,
 ) -> JudgingRun:
-    """Ask a judge about pairs, keep every reply, and return the judgments in input order.
+    """Ask a judge about pairs or items, keep every reply, and return the rows in input order.
 
     Works where an event loop is running too (notebooks).
 
@@ -73,7 +75,8 @@ def judge_pairs(
         min_answer_mass: a reply in which the options asked for hold less of the probability
             is `off_answer` and has no number (default 0.1).
         prompt: a prompt file of your own.
-        criteria: a file of criteria of your own.
+        criteria: a file of criteria of your own: JSON, or the text of one.
+        scale: of likert's scores, such as "1-10" (default "1-5"); from 10 on it needs samples.
         demonstrations: labelled pairs of your own, for annotators.
         seed: of what the protocol draws; it also decides on which side a public data set's chosen
             response is.
@@ -93,6 +96,7 @@ def judge_pairs(
         batch_folder: where the list of batches under way is kept, unless in your data folder.
         poll_s: seconds between two looks at a batch.
         progress: called with a `Progress` now and then.
+        announce: called once, before the first call, with the number of calls in words.
         stop: lets another thread stop the run.
         handle_signals: SIGINT and SIGTERM stop the run politely.
 
@@ -122,6 +126,7 @@ async def judge_pairs_async(
     min_answer_mass: float | None = None,
     prompt: str | Path | None = None,
     criteria: str | Path | None = None,
+    scale: str | None = None,
     demonstrations: SubjectSource | None = None,
     seed: int | None = None,
     base_url: str | None = None,
@@ -138,6 +143,7 @@ async def judge_pairs_async(
     batch_folder: str | Path | None = None,
     poll_s: float = 30.0,
     progress: ProgressCallback | None = None,
+    announce: Callable[[str], None] | None = None,
     stop: Stop | None = None,
     handle_signals: bool = False,
 ) -> JudgingRun:
@@ -159,6 +165,7 @@ def plan_judging(
     min_answer_mass: float | None = None,
     prompt: str | Path | None = None,
     criteria: str | Path | None = None,
+    scale: str | None = None,
     demonstrations: SubjectSource | None = None,
     seed: int | None = None,
     base_url: str | None = None,

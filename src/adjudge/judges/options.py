@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from adjudge._validation import count, one_of, positive
 from adjudge.errors import ArgumentError
 from adjudge.io.writing import check_output
-from adjudge.judges.criteria import read_criteria
+from adjudge.judges.criteria import parse_scale, read_criteria
 from adjudge.judges.fingerprint import make_judge
 from adjudge.judges.flow import Stop
 from adjudge.judges.interface import Backend, Judge, JudgeProtocol
@@ -26,7 +26,7 @@ from adjudge.store.interface import DEFAULT_STORE, StorePlace
 _OF_BACKENDS = ("base_url", "api_key_env", "extra_body", "timeout", "concurrency")
 _OF_PROTOCOLS = (
     *("reason", "samples", "max_tokens", "min_answer_mass", "seed", "prompt", "criteria"),
-    "demonstrations",
+    *("scale", "demonstrations"),
 )
 
 
@@ -47,6 +47,7 @@ class JudgingOptions:
     keep_going: bool = False
     prompt: str | Path | None = None
     criteria: str | Path | None = None
+    scale: str | None = None
     demonstrations: SubjectSource | None = None
     seed: int | None = None
     base_url: str | None = None
@@ -62,6 +63,7 @@ class JudgingOptions:
     batch_folder: str | Path | None = None
     poll_s: float = 30.0
     progress: ProgressCallback | None = None
+    announce: Callable[[str], None] | None = None
     stop: Stop = field(default_factory=Stop)
     handle_signals: bool = False
 
@@ -148,6 +150,8 @@ class JudgingOptions:
             given["prompt"] = read_prompt(self.prompt)
         if self.criteria is not None:
             given["criteria"] = read_criteria(self.criteria)
+        if self.scale is not None:
+            given["scale"] = parse_scale(self.scale)
         if self.demonstrations is not None:
             given["demonstrations"] = list(Subjects(self.demonstrations).read())
         return parse_protocol(self.protocol, **given)

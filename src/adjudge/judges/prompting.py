@@ -96,21 +96,28 @@ def builtin_prompt(name: str) -> Prompt:
 
 def read_prompt(path: str | Path) -> Prompt:
     """A user's own prompt file."""
-    source = Path(path)
+    return make_prompt(Path(path).name, read_text(path, option="--prompt"))
+
+
+def read_text(path: str | Path, *, option: str) -> str:
+    """A text that a user wrote for judges or people; `option` named the file."""
     try:
-        with source.open("rb") as handle:
+        with Path(path).open("rb") as handle:
             content = handle.read(_MAX_PROMPT_BYTES + 1)
         if len(content) > _MAX_PROMPT_BYTES:
-            raise DataError(path, "is larger than 1 MB", remedy="give a prompt file")
+            remedy = f"give a text that people can read to {option}"
+            raise DataError(path, "is larger than 1 MB", remedy=remedy)
         text = content.decode()
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise DataError(path, f"cannot be read: {reason}", remedy="check --prompt") from None
+        raise DataError(path, f"cannot be read: {reason}", remedy=f"check {option}") from None
     except UnicodeDecodeError as error:
         raise DataError(
             path, f"is not UTF-8 at byte {error.start}", remedy="save it as UTF-8"
         ) from None
-    return make_prompt(source.name, text)
+    if not text.strip():
+        raise DataError(path, "is empty", remedy=f"check {option}")
+    return text
 
 
 def placeholders(prompt: Prompt) -> frozenset[str]:

@@ -78,6 +78,11 @@ class RowCounts:
         if row.get("verdict") is not None and row.get("label") in ("A", "B"):
             self.labelled += 1
             self.agreed += row["verdict"] == row["label"]
+        if row.get("p_pass") is not None:
+            self.undecided += row["judge"] is None
+            if row["judge"] is not None and row["human"] in (0, 1):
+                self.labelled += 1
+                self.agreed += row["judge"] == row["human"]
 
     @property
     def measured(self) -> int:
@@ -165,14 +170,19 @@ def _row(judge: Judge, subject: Subject, record: Record) -> Row:
         row["label"] = subject.label
     if isinstance(record, Score) and record.score_probs is not None:
         row["score_probs"] = list(record.score_probs)
-    for name, value in {**_input_columns(subject), **record.extra}.items():
+    given = _input_columns(subject)
+    if isinstance(record, Grade):
+        given.pop("human", None)  # read by the protocol
+    for name, value in {**given, **record.extra}.items():
         # A column of the input that is called like one of ours keeps its value under a name
         # that says whose it is.
-        row[f"input_{name}" if name in columns else name] = value
+        if name not in columns or row[name] != value:
+            row[f"input_{name}" if name in columns else name] = value
     return row
 
 
 def _input_columns(subject: Subject) -> dict[str, object]:
     """The columns of a subject that its judgments carry on: all but the texts and the id."""
-    known = {name: getattr(subject, name, None) for name in ("prompt_id", "model_a", "model_b")}
+    names = ("prompt_id", "model_a", "model_b", "model", "doc_id")
+    known = {name: getattr(subject, name, None) for name in names}
     return {name: value for name, value in known.items() if value is not None} | dict(subject.extra)

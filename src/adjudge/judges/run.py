@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import signal
 import threading
 from collections.abc import Coroutine, Iterator
@@ -19,7 +20,7 @@ from adjudge.io import read_table
 from adjudge.io.writing import Row, Schema, row_writer, rows_frame
 from adjudge.judges.calls import CHARACTERS_PER_TOKEN, CallList, prepare_calls
 from adjudge.judges.flow import Stop
-from adjudge.judges.interface import Judge
+from adjudge.judges.interface import Judge, JudgeProtocol
 from adjudge.judges.options import JudgingOptions
 from adjudge.judges.progress import Tally
 from adjudge.judges.rows import RowCounts, make_rows, schema_of
@@ -71,6 +72,9 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
     tally = Tally(price)
     with closing(options.subjects(pairs, judge)) as subjects:
         survey = await asyncio.to_thread(subjects.survey)
+        if options.announce is not None:
+            each = len(judge.protocol.questions(next(iter(subjects))))
+            options.announce(calls_in_words(judge.protocol, survey.subjects, each))
         with closing(CallList(judge, subjects=survey.subjects)) as calls:
             thread = StoreThread(options.store)
             try:
@@ -92,6 +96,20 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
     return JudgingRun(
         _summary(context, survey, counts, elapsed), rows, schema_of(judge.protocol.record)
     )
+
+
+def calls_in_words(protocol: JudgeProtocol, subjects: int, each: int) -> str:
+    """How many calls a run needs, and why; `each` for one subject.
+
+    >>> from adjudge.judges.spec import parse_protocol
+    >>> calls_in_words(parse_protocol("likert"), 300, 4)
+    '300 items x 4 criteria = 1,200 calls'
+    """
+    factors = {name: n for name, n in protocol.factors().items() if n > 1}
+    if math.prod(factors.values()) != each:
+        factors = {"questions": each}
+    parts = [f"{subjects:,} {protocol.subjects}", *(f"{n:,} {name}" for name, n in factors.items())]
+    return f"{' x '.join(parts)} = {subjects * each:,} calls"
 
 
 def _begin(store: Store, judge: Judge) -> int:

@@ -40,6 +40,7 @@ PROTOCOLS: Registry[type[JudgeProtocol]] = Registry(
         "rubric": Builtin(_PROTOCOLS + "rubric:Rubric"),
         "criterion": Builtin(_PROTOCOLS + "criterion:ByCriterion"),
         "likert": Builtin(_PROTOCOLS + "likert:Likert"),
+        "grade": Builtin(_PROTOCOLS + "grade:GradeProtocol"),
     },
 )
 

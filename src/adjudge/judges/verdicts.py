@@ -34,19 +34,30 @@ class Located(NamedTuple):
     start: int
 
 
-def check_format(text: str) -> str:
-    """The format in one spelling, if it is one.
+def check_format(text: str, first: str = "A") -> str:
+    """The format in one spelling, with A for the `first` option, if it is one.
 
-    >>> check_format('{ "winner" : "A" }'), check_format("[[A]]")
+    >>> check_format('{ "winner" : "A" }'), check_format("[[P]]", "P")
     ('{"winner": "A"}', '[[A]]')
     """
     bare = " ".join(text.split())
+    bare = re.sub(rf"(?<![\w]){re.escape(first)}(?=\]\]|\" ?\}}|$)", "A", bare)
     if match := _FIELD.fullmatch(bare):
         return f'{{"{match[1]}": "A"}}'
     if bare in (WHOLE, BRACKETS, LAST_LINE):
         return bare
-    remedy = 'write one of A, [[A]], {"winner": "A"} (any field), last line: A'
+    ways = f'{first}, [[{first}]], {{"winner": "{first}"}} (any field), last line: {first}'
+    remedy = f"write one of {ways}"
     raise ArgumentError("answer format", text, remedy)
+
+
+def write_format(format: str, option: str) -> str:
+    """The format with an option in the place of A.
+
+    >>> write_format('{"winner": "A"}', "F")
+    '{"winner": "F"}'
+    """
+    return re.sub(r"A(?=\]\]|\"\}|$)", option, format)
 
 
 def locate_option(text: str | None, options: tuple[str, ...], format: str) -> Located | None:

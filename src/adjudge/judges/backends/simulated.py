@@ -1,7 +1,7 @@
 """`simulated:accuracy=0.8,position_bias=0.1,noise=0.5,seed=1`: a judge with known faults.
 
-It answers from the pair's label, or from a coin of the pair's own where there is none, never from
-the words: for tests, documentation and planning, where the truth must be known.
+It answers from the pair's label or the item's column human, or from a coin of their own where there
+is none, never from the words: for tests, documentation and planning, where the truth must be known.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from adjudge.errors import ArgumentError
+from adjudge.io.grades import human_share
 from adjudge.judges.interface import Backend, Choice, Data, Likelihood, Question, Reasoned, Text
-from adjudge.records import Pair, Reply, Subject
+from adjudge.judges.verdicts import BRACKETS, write_format
+from adjudge.records import LabelValue, Pair, Reply, Subject
 from adjudge.simulate.pairs import SimulatedJudge
 
 _NUMBERS = ("accuracy", "position_bias", "noise", "seed")
@@ -87,7 +89,7 @@ class SimulatedBackend(Backend):
         return self._answer(subject.id, subject, question)
 
     def _answer(self, name: str, subject: Subject | None, question: Question) -> Reply:
-        label = subject.label if isinstance(subject, Pair) else None
+        label = _truth(subject)
         want = question.want
         # Calls that differ in their slot (persona, criterion) are different calls of one judge.
         drawn = f"{name}\x1f{question.slot}" if not isinstance(want, Likelihood) else name
@@ -131,9 +133,9 @@ class SimulatedBackend(Backend):
         self, options: tuple[str, ...], drawn: str, p_a: float, question: Question
     ) -> dict[str, float]:
         p_a = min(max(p_a, 1e-12), 1 - 1e-12)
-        if set(options) == {"A", "B"}:
+        if len(options) == 2:
             first = p_a if question.order != "ba" else 1 - p_a
-            return {"A": first, "B": 1 - first}
+            return dict(zip(options, (first, 1 - first), strict=True))
         centre = self._quality(drawn, question) * (len(options) - 1)
         weights = [math.exp(-((i - centre) ** 2)) for i in range(len(options))]
         total = sum(weights)
@@ -156,15 +158,32 @@ class SimulatedBackend(Backend):
             return json.dumps(_fitting(want.json_schema, letter, max(p_first, 1 - p_first), share))
         if any("confidence" in message.text.lower() for message in question.messages):
             return f"Verdict: {letter}\nConfidence: {max(p_first, 1 - p_first):.2f}"
+        asked = question.messages[-1].text
+        if question.order is None and question.slot:
+            low, high = _scale(asked)
+            return str(low + round((high - low) * self._quality(drawn, question)))
         if question.order is None:
-            return str(1 + round(4 * self._quality(drawn, question)))
-        return letter
+            letter = {"A": "P", "B": "F"}[letter]
+        return write_format(BRACKETS, letter) if "[[" in asked else letter
+
+
+def _truth(subject: Subject | None) -> LabelValue | None:
+    """The better response of a pair; of an item, A where people passed it and B where not."""
+    if subject is None or isinstance(subject, Pair):
+        return None if subject is None else subject.label
+    share = human_share(subject.extra.get("human"))
+    return None if share is None else "A" if share > 0.5 else "B" if share < 0.5 else "tie"
+
+
+def _scale(asked: str) -> tuple[int, int]:
+    """The scale that a request names."""
+    named = re.search(r"from (\d+)\b.{0,20}? to (\d+)\b", asked)
+    return (int(named[1]), int(named[2])) if named else (1, 5)
 
 
 def write_option(want: Reasoned, option: str) -> str:
     """A reason, then the option in the format asked for."""
-    written = want.format.removeprefix("last line: ")
-    return "A simulated reason.\n" + re.sub(r"A(?=\]\]|\"\}|$)", option, written)
+    return "A simulated reason.\n" + write_format(want.format.removeprefix("last line: "), option)
 
 
 def _fitting(schema: Mapping[str, Any], letter: str, confidence: float, share: float) -> Any:

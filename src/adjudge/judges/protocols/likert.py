@@ -1,4 +1,7 @@
-"""Direct scoring of one response, 1 to 5 per criterion (diagnosis paper, section 3.2 and A)."""
+"""Direct scoring of one response, 1 to 5 per criterion (diagnosis paper, section 3.2 and A).
+
+Or on another scale of whole numbers, up to 0 to 100.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,26 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from adjudge.errors import ArgumentError
 from adjudge.judges.answers import Asking, reason, worst
-from adjudge.judges.criteria import SUMMARY, Criterion, check_criteria
+from adjudge.judges.criteria import SUMMARY, Criterion, check_criteria, check_scale, write_scale
 from adjudge.judges.interface import Data, JudgeProtocol, Prompt, Question
 from adjudge.judges.parsing import parse_score, unread
 from adjudge.judges.prompting import builtin_prompt, check_prompt, fill
 from adjudge.records import MEASURED, Reply, Score, Status, Subject
 
-LOW, HIGH = 1, 5
-DIGITS = tuple(str(score) for score in range(LOW, HIGH + 1))
+#: The paper's scale, and what its prompt calls the five scores.
+USUAL = (1, 5)
 WORDS = {1: "very poor", 2: "poor", 3: "fair", 4: "good", 5: "excellent"}
 _SCORE_TOKENS = 12
 
 
 class Likert(JudgeProtocol):
-    """One row per criterion: a score from 1 to 5, with the probability of each where there is one.
+    """One row per criterion: a score on `scale`, with the probability of each where there is one.
 
     With log probabilities one question per criterion is asked: score_probs is the softmax over
-    the five digits and judge_score the likeliest of them. With `samples` the number is written
+    the digits and judge_score the likeliest of them. That needs scores of one token each: from 10
+    on they are written, with `samples`. With `samples` the number is written
     that often (once: at temperature 0, as in the paper); judge_score is the mean of the readable
     ones, all of them are kept in `extra`, and score_probs stays empty: a few draws are no
     distribution.
@@ -38,7 +43,7 @@ class Likert(JudgeProtocol):
     """
 
     name = "likert"
-    options = ("criteria", "prompt", "samples", "max_tokens", "min_answer_mass")
+    options = ("criteria", "scale", "prompt", "samples", "max_tokens", "min_answer_mass")
     subjects = "items"
     record = Score
 
@@ -46,23 +51,30 @@ class Likert(JudgeProtocol):
         self,
         *,
         criteria: Sequence[Criterion] = SUMMARY,
+        scale: tuple[int, int] = USUAL,
         samples: int | None = None,
         temperature: float | None = None,
         max_tokens: int | None = None,
         min_answer_mass: float | None = None,
         prompt: Prompt | None = None,
     ) -> None:
-        self.criteria = check_criteria(criteria)
+        self.scale = check_scale(scale)
+        self.criteria = _on_scale(check_criteria(criteria), self.scale)
         self.samples = samples
+        if samples is None and self.scale[1] > 9:
+            remedy = f"{self.scale[1]} is not one token: add --samples 1 to have scores written"
+            raise ArgumentError("scale", write_scale(self.scale), remedy)
+        self._scores = tuple(map(str, range(self.scale[0], self.scale[1] + 1)))
+        self._words = WORDS if self.scale == USUAL else None
         if temperature is None:
             temperature = 0.0 if samples == 1 else 1.0
         self.prompt = check_prompt(
-            prompt or builtin_prompt("likert"),
+            prompt or builtin_prompt("likert" if self.scale == USUAL else "likert_scale"),
             required=("prompt", "response", "criterion"),
-            optional=("definition",),
+            optional=("definition", "low", "high"),
         )
         self._asking = Asking(
-            DIGITS,
+            self._scores,
             prompt=self.prompt,
             samples=samples,
             max_tokens=max_tokens,
@@ -77,12 +89,15 @@ class Likert(JudgeProtocol):
         return {
             "prompt_sha256": self.prompt.sha256,
             "criteria": {criterion.name: criterion.settings() for criterion in self.criteria},
-            "scale": [LOW, HIGH],
+            "scale": list(self.scale),
             **self._asking.settings(),
         }
 
+    def factors(self) -> Mapping[str, int]:
+        return {"criteria": len(self.criteria), "samples": self.samples or 1}
+
     def questions(self, subject: Subject) -> Sequence[Question]:
-        item = self.item(subject)
+        item, (low, high) = self.item(subject), self.scale
         asked = []
         for criterion in self.criteria:
             messages = fill(
@@ -91,7 +106,9 @@ class Likert(JudgeProtocol):
                     "prompt": Data(item.prompt),
                     "response": Data(item.response),
                     "criterion": criterion.name,
-                    "definition": criterion.definition,
+                    "definition": criterion.in_full,
+                    "low": str(low),
+                    "high": str(high),
                 },
             )
             asked += [
@@ -132,22 +149,23 @@ class Likert(JudgeProtocol):
         if shares is None:
             return {**read, "detail": answer.detail}
         top = max(shares.values())
-        likeliest = [digit for digit in DIGITS if shares[digit] == top]
+        likeliest = [score for score in self._scores if shares[score] == top]
         if len(likeliest) > 1:
             return {**read, "status": "unparsed", "detail": "two scores are equally likely"}
         bounded = ", ".join(sorted(replies[0].censored))
         return {
             **read,
             "judge_score": float(likeliest[0]),
-            "score_probs": tuple(shares[digit] for digit in DIGITS),
+            "score_probs": tuple(shares[score] for score in self._scores),
             "detail": f"bounded by the k-th log probability: {bounded}" if bounded else None,
         }
 
     def _from_samples(self, replies: Sequence[Reply], criterion: Criterion) -> dict[str, Any]:
         if any(reply.status == "error" for reply in replies):
             return {"status": "error", "detail": reason(replies, "error")}
+        low, high = self.scale
         scores = [
-            parse_score(r.text, low=LOW, high=HIGH, criterion=criterion.name, words=WORDS)
+            parse_score(r.text, low=low, high=high, criterion=criterion.name, words=self._words)
             if r.status in MEASURED
             else None
             for r in replies
@@ -156,8 +174,18 @@ class Likert(JudgeProtocol):
         extra = {"repeats": scores} if len(scores) > 1 else {}
         if not readable:
             status = worst(unread(r.text) if r.status in MEASURED else r.status for r in replies)
-            why = reason(replies, status) or f"no whole number from {LOW} to {HIGH}"
+            why = reason(replies, status) or f"no whole number from {low} to {high}"
             return {"status": status, "detail": why, "extra": extra}
         detail = f"mean of {len(readable)} of {len(scores)} samples" if len(scores) > 1 else None
         mean = math.fsum(readable) / len(readable)
         return {"status": "ok", "judge_score": mean, "detail": detail, "extra": extra}
+
+
+def _on_scale(criteria: tuple[Criterion, ...], scale: tuple[int, int]) -> tuple[Criterion, ...]:
+    """The criteria, if every score they describe is on the scale."""
+    for criterion in criteria:
+        for score in criterion.anchors:
+            if not scale[0] <= score <= scale[1]:
+                remedy = f"{criterion.name} describes a score of {score}, which is not on it"
+                raise ArgumentError("scale", write_scale(scale), remedy)
+    return criteria

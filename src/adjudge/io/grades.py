@@ -1,0 +1,150 @@
+"""Grades: whether a judge passed each answer, written by adjudge or brought from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import polars as pl
+
+from adjudge.io.columns import Column, Layout, add_unnamed
+from adjudge.io.judgments import fill_status, fill_uncertainty
+from adjudge.io.refusals import refuse_duplicates, refuse_values, refuse_where
+from adjudge.io.tables import TableLike, as_text, source_name
+from adjudge.records import STATUSES
+
+PASS, FAIL = "pass", "fail"
+#: How people write that an answer passed.
+_WORDS = {"pass": 1.0, "true": 1.0, "fail": 0.0, "false": 0.0}
+LAYOUT = Layout(
+    "grades",
+    Column(name="id", required=True, filled=True),
+    Column(name="judge_name"),
+    Column(name="protocol"),
+    Column(name="status", choices=STATUSES),
+    Column(name="p_pass", type="number", low=0, high=1),
+    Column(name="uncertainty", type="number"),
+    Column(name="answer_mass", type="number", low=0, high=1),
+    Column(name="judge_fingerprint"),
+    Column(name="server"),
+    Column(name="tokens", type="whole", low=0),
+    Column(name="cost", type="number", low=0),
+    Column(name="detail"),
+    Column(name="prompt_id"),
+)
+
+
+def are_grades(columns: Collection[str]) -> bool:
+    """Whether a table with these columns holds grades of single answers, not verdicts on pairs.
+
+    >>> are_grades(["id", "p_pass"]), are_grades(["id", "judge", "human", "p_a"])
+    (True, False)
+    """
+    here = set(columns)
+    return "p_pass" in here or ({"judge", "human"} <= here and not {"p_a", "p_fwd"} & here)
+
+
+def human_share(value: object) -> float | None:
+    """A person's word on one answer: 1 passed, 0 failed, or the share of people who passed it.
+
+    None where nobody said anything; ValueError for anything else.
+
+    >>> [human_share(value) for value in (1, "pass", False, "0.4", "")]
+    [1.0, 1.0, 0.0, 0.4, None]
+    """
+    text = "" if value is None else str(value).strip().lower()
+    if text in ("", "nan"):
+        return None
+    number = _WORDS[text] if text in _WORDS else float(text)
+    if not 0 <= number <= 1:
+        raise ValueError(text)
+    return number
+
+
+def read_grades(source: TableLike) -> pl.DataFrame:
+    """Grades as a checked frame in the columns of judgments, one row per id, judge and protocol.
+
+    `judge` is the judge's name here and `verdict` its word: pass above p_pass = 0.5, fail below; at
+    exactly 0.5 there is none. `label` is what people say, from the column human; a share of people
+    other than 0 and 1 is refused: nobody is right or wrong about it. Where p_pass is not given,
+    the verdict is the file's judge (0 or 1), and its doubt must be in the column uncertainty.
+    Statuses are as in `read_judgments`.
+
+    >>> rows = read_grades({"id": ["x"], "p_pass": [0.9], "human": [0]})
+    >>> rows.select("judge", "p_pass", "verdict", "label").row(0)
+    ('unnamed', 0.9, 'pass', 'fail')
+    """
+    name = source_name(source)
+    frame = LAYOUT.read(source)
+    number = "p_pass" if "p_pass" in frame.columns else "uncertainty"
+    if number not in frame.columns:
+        remedy = "verdicts alone hold no doubt: give p_pass, or judge and uncertainty"
+        raise LAYOUT.missing(frame, "p_pass", name, remedy)
+    frame = _with_verdict(frame, name)
+    if "human" in frame.columns:
+        frame = frame.with_columns(pass_or_fail(frame["human"], name).alias("label"))
+    frame = frame.drop("judge", strict=False).rename({"judge_name": "judge"}, strict=False)
+    frame = add_unnamed(frame, ["judge", "protocol"])
+    absent = [column for column in ("p_pass", "uncertainty") if column not in frame.columns]
+    frame = frame.with_columns(pl.lit(None, pl.Float64).alias(column) for column in absent)
+    values, remedy = ["p_pass", "uncertainty", "verdict"], f"give {number}, or the status that fits"
+    frame = fill_status(frame, name, number=number, values=values, remedy=remedy)
+    if number == "p_pass":
+        frame = fill_uncertainty(frame, name, probability=number)
+    if "judge_fingerprint" not in frame.columns:
+        frame = frame.with_columns(judge_fingerprint=pl.lit(None, pl.String))
+    key, remedy = ["id", "judge", "protocol"], "keep one row per id, judge and protocol"
+    refuse_duplicates(frame, key, source=name, remedy=remedy)
+    first = [*key, "status", *values]
+    return frame.select(*first, pl.exclude(first))
+
+
+def pass_or_fail(values: pl.Series, source: str) -> pl.Series:
+    """What people said as pass and fail, null where nothing; a share between the two is refused."""
+    shares = _shares(values, source)
+    between = (shares > 0) & (shares < 1)
+    remedy = "a share of people is neither right nor wrong: give 1 or 0, or leave it empty"
+    refuse_values(values, between, "{} is neither pass nor fail", source=source, remedy=remedy)
+    return _words(shares)
+
+
+def _with_verdict(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    """The verdict by p_pass where it is given, else by the file's judge, which must not differ."""
+    said = pl.Series([None] * frame.height, dtype=pl.String)
+    if "judge" in frame.columns:
+        said = pass_or_fail(frame["judge"], source)
+    if "p_pass" not in frame.columns:
+        return frame.with_columns(said.alias("verdict"))
+    derived = _words(frame["p_pass"])
+    remedy = "1 needs p_pass above 0.5 and 0 below; at 0.5 there is none"
+    bad = said.is_not_null() & said.ne_missing(derived)
+    refuse_where(
+        frame,
+        pl.lit(bad),
+        "does not follow from p_pass = {}",
+        source=source,
+        column="judge",
+        remedy=remedy,
+        value_of="p_pass",
+    )
+    return frame.with_columns(derived.alias("verdict"))
+
+
+def _shares(values: pl.Series, source: str) -> pl.Series:
+    """Each value as `human_share` reads it; the first that it cannot read is refused."""
+    text = as_text(values)
+    known: dict[str | None, float | None] = {}
+    for value in text.unique().to_list():
+        try:
+            known[value] = human_share(value)
+        except ValueError:
+            remedy = "give 1 or 0 (pass or fail), or leave it empty"
+            problem = "{} is neither pass nor fail"
+            refuse_values(text, text == value, problem, source=source, remedy=remedy)
+    shares = [known[value] for value in text.to_list()]
+    return pl.Series(values.name, shares, dtype=pl.Float64)
+
+
+def _words(shares: pl.Series) -> pl.Series:
+    """pass above one half, fail below, null at exactly one half and where there is nothing."""
+    named = pl.when(shares > 0.5).then(pl.lit(PASS)).when(shares < 0.5).then(pl.lit(FAIL))
+    return pl.select(named).to_series()

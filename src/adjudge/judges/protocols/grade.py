@@ -1,0 +1,165 @@
+"""One answer, pass or fail: against a rubric, with a reference or context where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from adjudge.errors import DataError
+from adjudge.io.grades import human_share
+from adjudge.judges.answers import Answer, Asking
+from adjudge.judges.criteria import CORRECT, Criterion, check_criteria
+from adjudge.judges.interface import Data, JudgeProtocol, Prompt, Question
+from adjudge.judges.prompting import Value, builtin_prompt, check_prompt, fill, placeholders
+from adjudge.records import STATUSES, Grade, Item, Reply, Status, Subject
+from adjudge.uncertainty.entropy import preference_entropy
+
+#: Letters, because each is one token of every vocabulary and begins no usual first word of a reply,
+#: as A (an article), Y (Yes) and N (No, Not) do.
+PASS, FAIL = "P", "F"
+#: Columns of an item that a judge is shown where they are filled, as our prompts name them.
+MATERIAL = {"context": "Context", "reference": "Reference answer"}
+
+
+class GradeProtocol(JudgeProtocol):
+    """Asks once whether an answer passes; p_pass is P(P) among the two letters P and F.
+
+    judge is 1 above one half and 0 below; at exactly one half there is no verdict. Doubt is the
+    entropy of p_pass. Several criteria are one rubric, which an answer meets as a whole or not at
+    all. With `samples` the letter is drawn that often and p_pass is (r + 1/2) / (k + 1); with
+    `reason` the judge writes its reasons first. The item's column human is kept, as 0, 1 or a share
+    of people.
+
+    >>> item = Item(id="1", prompt="2+2?", response="4", extra={"human": "pass"})
+    >>> reply = Reply(status="ok", logprobs={"P": -0.1, "F": -2.4})
+    >>> row = GradeProtocol().judge(item, [reply])[0]
+    >>> row.judge, round(row.p_pass, 4), round(row.uncertainty, 4), row.human
+    (1, 0.9089, 0.3051, 1.0)
+    """
+
+    name = "grade"
+    options = ("criteria", "prompt", "reason", "samples", "max_tokens", "min_answer_mass")
+    subjects = "items"
+    record = Grade
+
+    def __init__(
+        self,
+        *,
+        criteria: Sequence[Criterion] = (CORRECT,),
+        reason: bool = False,
+        samples: int | None = None,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        min_answer_mass: float | None = None,
+        prompt: Prompt | None = None,
+    ) -> None:
+        self.criteria = check_criteria(criteria)
+        self.prompt = check_prompt(
+            prompt or builtin_prompt("grade_reason" if reason else "grade"),
+            required=("response",),
+            optional=("prompt", "criterion", "definition", "material", *MATERIAL),
+        )
+        if "tie" in self.prompt.answer:
+            remedy = "take the line out: an answer passes or fails"
+            raise DataError(self.prompt.name, "declares a tie", remedy=remedy)
+        self._needs = placeholders(self.prompt) & MATERIAL.keys()
+        self._asking = Asking(
+            (PASS, FAIL),
+            prompt=self.prompt,
+            reason=reason,
+            samples=samples,
+            max_tokens=max_tokens,
+            temperature=temperature,
+            min_answer_mass=min_answer_mass,
+        )
+        self.wants = frozenset({type(self._asking.want)})
+
+    def settings(self) -> Mapping[str, Any]:
+        return {
+            "prompt_sha256": self.prompt.sha256,
+            "criteria": {criterion.name: criterion.settings() for criterion in self.criteria},
+            **self._asking.settings(),
+        }
+
+    def factors(self) -> Mapping[str, int]:
+        return {"samples": self._asking.repeats}
+
+    def status_of(self, reply: Reply) -> tuple[Status, str | None]:
+        return self._asking.status_of(reply)
+
+    def questions(self, subject: Subject) -> Sequence[Question]:
+        item = self.item(subject)
+        _human(item)  # refused before it is paid for
+        messages = fill(self.prompt, self._values(item))
+        return [
+            Question(messages, self._asking.want, repeat=repeat)
+            for repeat in range(self._asking.repeats)
+        ]
+
+    def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Grade]:
+        item, answer = self.item(subject), self._asking.read(replies)
+        p_pass = None if answer.shares is None else answer.shares[PASS]
+        return [
+            Grade(
+                id=item.id,
+                judge_name="",
+                protocol=self.name,
+                status=answer.status,
+                p_pass=p_pass,
+                judge=None if p_pass in (None, 0.5) else 1 if p_pass > 0.5 else 0,
+                uncertainty=None if p_pass is None else float(preference_entropy([p_pass])[0]),
+                human=_human(item),
+                answer_mass=answer.answer_mass,
+                detail=answer.detail or _detail(answer),
+                extra={} if answer.drawn is None else {"samples": dict(answer.drawn)},
+            )
+        ]
+
+    def _values(self, item: Item) -> dict[str, Value]:
+        shown = {name: _text(item, name) for name in MATERIAL}
+        for name in sorted(self._needs):
+            if shown[name] is None:
+                remedy = f"fill it in every row, or take {{{name}}} out of {self.prompt.name}"
+                raise DataError(f"item {item.id!r}", "is empty", column=name, remedy=remedy)
+        material: list[str | Data] = []
+        for name, title in MATERIAL.items():
+            if shown[name] is not None:
+                material += [f"\n[{title} begins]\n", Data(shown[name]), f"\n[{title} ends]\n"]
+        return {
+            "prompt": Data(item.prompt),
+            "response": Data(item.response),
+            "material": material,
+            "criterion": " and ".join(criterion.name for criterion in self.criteria),
+            "definition": self._definition,
+            **{name: Data(text) for name, text in shown.items() if text is not None},
+        }
+
+    @property
+    def _definition(self) -> str:
+        if len(self.criteria) == 1:
+            return self.criteria[0].in_full
+        return "\n".join(criterion.describe() for criterion in self.criteria)
+
+
+def _text(item: Item, column: str) -> str | None:
+    value = item.extra.get(column)
+    return None if value is None or not str(value).strip() else str(value)
+
+
+def _human(item: Item) -> float | None:
+    value = item.extra.get("human")
+    try:
+        return human_share(value)
+    except ValueError:
+        problem = f"{str(value)[:40]!r} is neither pass nor fail"
+        remedy = "give 1 or 0 (pass or fail), a share of people, or nothing"
+        raise DataError(f"item {item.id!r}", problem, column="human", remedy=remedy) from None
+
+
+def _detail(answer: Answer) -> str | None:
+    if answer.drawn is None:
+        bounded = answer.status == "censored"
+        return "bounded by the k-th log probability" if bounded else None
+    drawn = sum(answer.drawn.values())
+    unread = sum(answer.drawn.get(status, 0) for status in STATUSES)
+    return f"sampled: {drawn - unread} of {drawn} readable"
