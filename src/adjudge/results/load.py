@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from adjudge import results
 from adjudge.errors import DataError
 from adjudge.results.base import Result
+from adjudge.results.digest import ResultWithDigest, check_digest
 
 R = TypeVar("R", bound=Result)
 
@@ -39,7 +40,15 @@ def from_dict(loaded: object, made: type[R], *, source: str | Path) -> R:
     if not issubclass(known, made):
         raise DataError(source, f"is of kind {kind!r}", remedy=f"give a file of kind {made.kind!r}")
     _check_schema(loaded, known, source)
-    return _validate(known, {k: v for k, v in loaded.items() if k != "kind"}, source)
+    fields = {name: value for name, value in loaded.items() if name != "kind"}
+    if issubclass(known, ResultWithDigest):
+        fields = {"schema_version": 1, **fields}  # the first files did not say
+        fields.pop("digest", None)
+    result = _validate(known, fields, source)
+    if issubclass(known, ResultWithDigest):
+        # Last, so that what is wrong with a field is said where it shows.
+        check_digest(loaded, known, source)
+    return result
 
 
 def _check_schema(loaded: Mapping[str, Any], known: type[Result], source: str | Path) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from adjudge.results.base import Result, frozen
+from adjudge.results.digest import ResultWithDigest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,7 +253,7 @@ class AnchorRow:
 
 
 @frozen
-class Anchors(Result):
+class Anchors(ResultWithDigest):
     """What `rank --save-anchors` keeps: all it takes to put a new model on people's scale.
 
     `method` says how targets are made (soft-elo with `beta`, hard-elo, smoothed with `smoothing`).
@@ -260,8 +261,9 @@ class Anchors(Result):
     """
 
     kind: ClassVar[str] = "anchors"
+    digest_since: ClassVar[int] = 2
 
-    schema_version: int = 1
+    schema_version: int = 2
     method: str
     beta: float | None
     beta_se: float | None

@@ -12,9 +12,13 @@ from numpy.typing import ArrayLike
 from adjudge._validation import BoolArray, FloatArray, IntArray, finite
 from adjudge.errors import ArgumentError
 from adjudge.results.base import Result, frozen
+from adjudge.results.digest import DigestState, ResultWithDigest
 
 Accepts = Literal["all", "none", "below", "batch", "groups"]
-POLICY_SCHEMA = 1
+POLICY_SCHEMA = 2
+#: Calibration scores that a rule with a threshold keeps: plenty for the drift test, which calls
+#: no gap below 0.05 drift, and the file stays small.
+KEPT_SCORES = 20_000
 
 
 def share(part: int, whole: int) -> float:
@@ -191,13 +195,19 @@ class JuryReport:
 
 
 @frozen
-class Policy(Result):
-    """What calibration leaves behind: all that `select` needs, and what it promises in words."""
+class Policy(ResultWithDigest):
+    """What calibration leaves behind: all that `select` needs, and what it promises in words.
+
+    `guarantee_version` is that of the guarantee's rule; files of schema 1 have none and are of the
+    first. They have no `digest` either.
+    """
 
     kind: ClassVar[str] = "policy"
+    digest_since: ClassVar[int] = 2
 
     schema_version: int = POLICY_SCHEMA
     guarantee: str
+    guarantee_version: int = 1
     alpha: float
     delta: float | None
     ties: str
@@ -230,6 +240,42 @@ class Policy(Result):
 
     def _parts(self) -> Sequence[PolicyGroup]:
         return self.groups
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contradiction:
+    """A field of a policy, what the file says there, and what the rest of the file implies."""
+
+    field: str
+    stated: str
+    expected: str
+
+
+@frozen
+class PolicyCheck(Result):
+    """Whether a policy file is as `calibrate` wrote it.
+
+    `recomputed`: every threshold was computed again from the scores in the file. That needs this
+    adjudge's version of the guarantee and all of the scores. `unreadable` says which field stopped
+    the reading; nothing else was then compared.
+    """
+
+    kind: ClassVar[str] = "policy_check"
+
+    path: str
+    digest: DigestState
+    recomputed: bool
+    contradictions: tuple[Contradiction, ...] = ()
+    unreadable: str | None = None
+
+    @property
+    def intact(self) -> bool:
+        """Whether `select` and `serve` take it."""
+        read = self.unreadable is None and not self.contradictions
+        return read and self.digest in ("matches", "none")
+
+    def _parts(self) -> Sequence[Contradiction]:
+        return self.contradictions
 
 
 @dataclass(frozen=True, kw_only=True)

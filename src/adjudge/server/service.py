@@ -15,7 +15,8 @@ from adjudge.records import MEASURED, Judgment, Pair, Reply
 from adjudge.results.selection import Policy, PolicyGroup
 from adjudge.rows.identity import Identity
 from adjudge.selection.guarantees import all_guarantees, find_guarantee
-from adjudge.selection.policy import levels_of, matching_groups, reason_to_abstain
+from adjudge.selection.policy import matching_groups, reason_to_abstain
+from adjudge.selection.verifying import levels_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

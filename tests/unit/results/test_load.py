@@ -45,7 +45,7 @@ def made_up(hint: Any, *, full: bool) -> Any:
 
 
 RATE = estimate(judge=[1, 1, 0, 1] * 30, human=[1, 0, 0, None] * 30)
-ANCHORS = made_up(Anchors, full=True)
+ANCHORS = replace(made_up(Anchors, full=True), schema_version=2)
 
 
 def test_a_result_file_is_known_by_its_kind(tmp_path: Path) -> None:
@@ -97,9 +97,12 @@ ROW = ANCHORS.to_dict()["models"][0]
         (edited(models=[ROW | {"theta": "0.5"}]), r"field models\.0\.theta "),
         (edited(models=[ROW | {"tehta": 0.5}]), r"field models\.0\.tehta is not known"),
         (edited(betta=1.0), "field betta is not known in kind 'anchors'"),
-        (edited(schema_version=2), "schema_version 2 is newer than 1"),
+        (edited(schema_version=3), "schema_version 3 is newer than 2"),
         (edited(beta=float("nan")), "NaN"),
         (without("score_quantiles"), "field score_quantiles "),
+        (edited(beta=0.5), "was changed: its digest differs; write it again"),
+        (without("digest"), "has no digest"),
+        (without("schema_version"), "its digest differs"),
     ],
 )
 def test_a_field_that_is_wrong_is_named(loaded: dict[str, Any], told: str) -> None:
@@ -109,9 +112,19 @@ def test_a_field_that_is_wrong_is_named(loaded: dict[str, Any], told: str) -> No
 
 
 def test_whole_numbers_may_stand_for_shares_and_old_files_have_no_schema() -> None:
-    loaded = edited(beta=1, l2=1)
+    whole = replace(ANCHORS, beta=1.0, l2=1.0, schema_version=1)
+    loaded = whole.to_dict() | {"beta": 1, "l2": 1}
     del loaded["schema_version"]
-    assert from_dict(loaded, Anchors, source="a.json") == replace(ANCHORS, beta=1.0, l2=1.0)
+    assert "digest" not in loaded
+    assert from_dict(loaded, Anchors, source="a.json") == whole
+
+
+def test_a_digest_is_about_the_content_not_about_how_it_is_written() -> None:
+    ours = replace(ANCHORS, beta=1.0).to_dict()
+    other = json.dumps(ours | {"beta": 1}, sort_keys=True, indent=7)
+    again = from_dict(json.loads(other), Anchors, source="a.json")
+    assert again.digest == ours["digest"]
+    assert again.digest != ANCHORS.digest
 
 
 # --- every kind, made up from its types ------------------------------------------------------
