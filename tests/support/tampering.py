@@ -179,7 +179,7 @@ def _damage_within(tree: dict[str, Any], rng: np.random.Generator) -> str:
     not to drown the other fields."""
     roots = {"file": tree}
     places: dict[tuple[str, ...], list[Path]] = {}
-    fits, act = WITHIN[rng.integers(len(WITHIN))]
+    fits, act = WITHIN[int(rng.integers(len(WITHIN)))]
     for path, value in _walk(roots, ()):
         if fits(value) and (len(path) > 1 or act in (_add, _swap)):
             names = tuple(part for part in path if isinstance(part, str))

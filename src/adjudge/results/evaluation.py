@@ -8,6 +8,15 @@ from typing import Any, ClassVar
 
 from adjudge._text import group_name
 from adjudge.results.base import Result, frozen, plain
+from adjudge.results.checks import (
+    Check,
+    Count,
+    Level,
+    NotNegative,
+    Proportion,
+    not_empty,
+    same_length,
+)
 
 #: A judge and the protocol it was asked by.
 JudgeKey = tuple[str, str | None]
@@ -20,12 +29,12 @@ class SignalQuality:
     signal: str
     judge: str
     protocol: str | None
-    n: int
-    n_no_verdict: int
-    accuracy: float
-    ece: float
-    auroc: float | None
-    auprc: float | None
+    n: Count
+    n_no_verdict: Count
+    accuracy: Proportion
+    ece: Proportion
+    auroc: Proportion | None
+    auprc: Proportion | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,13 +46,13 @@ class MethodRisk:
     protocol: str | None
     method: str
     baseline: bool
-    alpha: float
-    coverage: float
-    coverage_sd: float
-    risk: float
-    risk_sd: float
+    alpha: Level
+    coverage: Proportion
+    coverage_sd: NotNegative
+    risk: Proportion
+    risk_sd: NotNegative
     ratio: float | None
-    share_above: float
+    share_above: Proportion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,11 +62,16 @@ class Curve:
     signal: str
     judge: str
     protocol: str | None
-    bin_confidence: tuple[float, ...]
-    bin_accuracy: tuple[float, ...]
-    bin_count: tuple[int, ...]
-    coverage: tuple[float, ...]
-    risk: tuple[float, ...]
+    bin_confidence: tuple[Proportion, ...]
+    bin_accuracy: tuple[Proportion, ...]
+    bin_count: tuple[Count, ...]
+    coverage: tuple[Proportion, ...]
+    risk: tuple[Proportion, ...]
+
+    checks: ClassVar[tuple[Check, ...]] = (
+        same_length("bin_confidence", "bin_accuracy", "bin_count"),
+        same_length("coverage", "risk"),
+    )
 
 
 @frozen
@@ -65,19 +79,20 @@ class Evaluation(Result):
     """Uncertainty quality and selection over random splits, for every signal and method."""
 
     kind: ClassVar[str] = "evaluation"
+    checks: ClassVar[tuple[Check, ...]] = (not_empty("signals", "methods"),)
 
-    splits: int
-    seed: int | None
+    splits: Count
+    seed: Count | None
     ties: str
-    delta: float
-    alphas: tuple[float, ...]
+    delta: Level
+    alphas: tuple[Level, ...]
     cluster: str | None
     signals: tuple[SignalQuality, ...]
     methods: tuple[MethodRisk, ...]
     curves: tuple[Curve, ...]
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...] = ()
-    dropped: Mapping[str, int]
+    dropped: Mapping[str, Count]
 
     @property
     def judges(self) -> list[JudgeKey]:
@@ -115,12 +130,12 @@ class Evaluation(Result):
 class PlanPoint:
     """What to expect from `n` calibration labels."""
 
-    n: int
-    coverage: float
-    coverage_sd: float
-    risk: float
-    share_above: float
-    share_feasible: float
+    n: Count
+    coverage: Proportion
+    coverage_sd: NotNegative
+    risk: Proportion
+    share_above: Proportion
+    share_feasible: Proportion
     extrapolated: bool
 
 
@@ -131,17 +146,17 @@ class SelectionPlan(Result):
     kind: ClassVar[str] = "plan_selection"
 
     guarantee: str
-    alpha: float
-    delta: float | None
+    alpha: Level
+    delta: Level | None
     judge: str
     gain: float
-    n_labelled: int
-    repeats: int
-    seed: int | None
-    recommended: int | None
+    n_labelled: Count
+    repeats: Count
+    seed: Count | None
+    recommended: Count | None
     points: tuple[PlanPoint, ...]
     assumptions: tuple[str, ...]
-    dropped: Mapping[str, int]
+    dropped: Mapping[str, Count]
 
     def _parts(self) -> Sequence[PlanPoint]:
         return self.points
@@ -154,9 +169,9 @@ class PublishedRisk:
     dataset: str
     judge: str
     method: str
-    alpha: float
-    coverage: float | None
-    risk: float | None
+    alpha: Level
+    coverage: Proportion | None
+    risk: Proportion | None
 
     def is_of(self, dataset: str, judge: str) -> bool:
         """Whether these names contain its data set, and its judge's model and size."""
@@ -170,8 +185,8 @@ class ReproducedSet:
     """The paper's protocol on one data set: what was there, what was sampled, what came out."""
 
     dataset: str
-    n_available: int
-    n_sampled: int
+    n_available: Count
+    n_sampled: Count
     evaluation: Evaluation
 
 
@@ -181,9 +196,9 @@ class ScopeReproduction(Result):
 
     kind: ClassVar[str] = "reproduction_scope"
 
-    n_wanted: int
-    splits: int
-    seed: int
+    n_wanted: Count
+    splits: Count
+    seed: Count
     datasets: tuple[ReproducedSet, ...]
     published: tuple[PublishedRisk, ...]
     notes: tuple[str, ...]
