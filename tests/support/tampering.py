@@ -58,8 +58,10 @@ def damages(
 def _with_digest(one: Damage, digest: Callable[..., str]) -> Damage:
     try:
         tree = json.loads(one.text)
+        if not isinstance(tree, dict):
+            return one
         tree["digest"] = digest(tree)
-    except (ValueError, TypeError, RecursionError):
+    except (ValueError, RecursionError):
         return one
     return Damage(f"{one.name}, with a new digest", _encode(tree))
 

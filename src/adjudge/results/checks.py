@@ -22,6 +22,8 @@ _DEEPEST = 32
 _LONGEST_TEXT = 100_000
 
 Count = Annotated[int, Ge(0)]
+#: How often something was repeated that a mean is over.
+Repeats = Annotated[int, Ge(1)]
 ZeroOne = Annotated[int, Interval(ge=0, le=1)]
 Proportion = Annotated[float, Interval(ge=-_ROUNDING, le=1 + _ROUNDING)]
 #: An error level, a failure probability, a confidence level.

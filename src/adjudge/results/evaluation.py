@@ -14,6 +14,7 @@ from adjudge.results.checks import (
     Level,
     NotNegative,
     Proportion,
+    Repeats,
     not_empty,
     same_length,
 )
@@ -81,7 +82,7 @@ class Evaluation(Result):
     kind: ClassVar[str] = "evaluation"
     checks: ClassVar[tuple[Check, ...]] = (not_empty("signals", "methods"),)
 
-    splits: Count
+    splits: Repeats
     seed: Count | None
     ties: str
     delta: Level
@@ -139,11 +140,19 @@ class PlanPoint:
     extrapolated: bool
 
 
+def _recommended_point(plan: SelectionPlan) -> str | None:
+    if plan.recommended is None:
+        return None if len(plan.points) > 1 else "nothing is recommended, and there is no doubling"
+    known = plan.recommended in [point.n for point in plan.points]
+    return None if known else f"recommended {plan.recommended} is not among the points"
+
+
 @frozen
 class SelectionPlan(Result):
     """Expected coverage against the number of calibration labels."""
 
     kind: ClassVar[str] = "plan_selection"
+    checks: ClassVar[tuple[Check, ...]] = (_recommended_point,)
 
     guarantee: str
     alpha: Level
@@ -151,7 +160,7 @@ class SelectionPlan(Result):
     judge: str
     gain: float
     n_labelled: Count
-    repeats: Count
+    repeats: Repeats
     seed: Count | None
     recommended: Count | None
     points: tuple[PlanPoint, ...]
@@ -197,7 +206,7 @@ class ScopeReproduction(Result):
     kind: ClassVar[str] = "reproduction_scope"
 
     n_wanted: Count
-    splits: Count
+    splits: Repeats
     seed: Count
     datasets: tuple[ReproducedSet, ...]
     published: tuple[PublishedRisk, ...]

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from adjudge import results
 from adjudge._text import clip
@@ -21,6 +21,9 @@ from adjudge.errors import DataError, NotAResultError
 from adjudge.results.base import Result
 from adjudge.results.checks import problem_in_parts, problem_in_tree
 from adjudge.results.digest import ResultWithDigest, check_digest
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 R = TypeVar("R", bound=Result)
 
@@ -66,12 +69,12 @@ def _check_schema(loaded: Mapping[str, Any], known: type[Result], source: str | 
 
 
 def _validate(known: type[R], fields: Mapping[str, Any], source: str | Path) -> R:
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ValidationError
 
     # As JSON, where a list may stand for a tuple but a text never for a number.
     text = json.dumps(fields, allow_nan=False)
     try:
-        checked: R = TypeAdapter(known).validate_json(text)
+        checked: R = _adapter(known).validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
         place = clip(".".join(str(part) for part in first["loc"]), 80)
@@ -85,6 +88,13 @@ def _validate(known: type[R], fields: Mapping[str, Any], source: str | Path) -> 
             remedy=_AGAIN,
         ) from None
     return checked
+
+
+@cache
+def _adapter(known: type[R]) -> TypeAdapter[R]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(known)
 
 
 @cache

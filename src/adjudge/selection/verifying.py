@@ -16,7 +16,8 @@ import numpy as np
 from adjudge._validation import exact_level
 from adjudge.errors import DataError
 from adjudge.io.results import read_json
-from adjudge.results.digest import digest_of, digest_state
+from adjudge.results.checks import problem_in_tree
+from adjudge.results.digest import DigestState, digest_of, digest_state
 from adjudge.results.load import from_dict
 from adjudge.results.selection import (
     KEPT_SCORES,
@@ -49,6 +50,9 @@ def verify_policy(path: str | Path) -> PolicyCheck:
     loaded = read_json(path, remedy="give a policy that adjudge calibrate wrote")
     if not isinstance(loaded, Mapping) or loaded.get("kind") != Policy.kind:
         raise DataError(path, "holds no policy", remedy="give one that adjudge calibrate wrote")
+    if (problem := problem_in_tree(loaded)) is not None:
+        damage: DigestState = "differs" if "digest" in loaded else "none"
+        return PolicyCheck(path=str(path), digest=damage, recomputed=False, unreadable=problem)
     digest = digest_state(loaded, Policy)
     # A digest that fits lets the fields be read, so that those that differ can be named.
     fields = {**loaded, "digest": digest_of(loaded)} if digest != "none" else loaded

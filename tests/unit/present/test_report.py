@@ -61,7 +61,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_room_has_its_section_and_strangers_are_named(folder: Path) -> None:
     document = build_document(folder)
     keys = [section.key for section in document.sections]
-    assert keys == ["judging", "selection", "estimation", "diagnosis", "ranking", "appendix"]
+    rooms = ["judging", "selection", "estimation", "diagnosis", "ranking"]
+    assert keys == ["damaged", *rooms, "appendix"]
     html = render_report(folder)
     assert "shopping list" in html
     assert "broken.json" in html
