@@ -64,7 +64,7 @@ def at_most(small: str, large: str) -> Check:
     def check(part: Any) -> str | None:
         one, other = getattr(part, small), getattr(part, large)
         numbers = isinstance(one, (int, float)) and isinstance(other, (int, float))
-        if not numbers or one <= other:
+        if not numbers or one <= other + _ROUNDING * max(1, abs(other)):
             return None
         return f"{small} {one:.6g} is above {large} {other:.6g}"
 

@@ -74,7 +74,7 @@ def _validate(known: type[R], fields: Mapping[str, Any], source: str | Path) -> 
     # As JSON, where a list may stand for a tuple but a text never for a number.
     text = json.dumps(fields, allow_nan=False)
     try:
-        checked: R = _adapter(known).validate_json(text)
+        checked: R = _adapter(known.kind).validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
         place = clip(".".join(str(part) for part in first["loc"]), 80)
@@ -91,10 +91,10 @@ def _validate(known: type[R], fields: Mapping[str, Any], source: str | Path) -> 
 
 
 @cache
-def _adapter(known: type[R]) -> TypeAdapter[R]:
+def _adapter(kind: str) -> TypeAdapter[Any]:
     from pydantic import TypeAdapter
 
-    return TypeAdapter(known)
+    return TypeAdapter(_kinds()[kind])
 
 
 @cache
