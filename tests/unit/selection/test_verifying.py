@@ -17,7 +17,15 @@ from adjudge.errors import DataError
 from adjudge.io import write_result
 from adjudge.results.digest import digest_of
 from adjudge.results.selection import KEPT_SCORES, Policy
-from adjudge.selection import Guarantee, Labels, calibrate, read_policy, select, verify_policy
+from adjudge.selection import (
+    Guarantee,
+    Labels,
+    calibrate,
+    find_guarantee,
+    read_policy,
+    select,
+    verify_policy,
+)
 from adjudge.selection.guarantees.pac import PAC
 from adjudge.selection.guarantees.scope import SCOPE
 from adjudge.selection.verifying import NO_DIGEST
@@ -82,9 +90,9 @@ def test_thinned_scores_are_compared_by_shares(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", OLD, ids=lambda path: path.stem)
 def test_an_old_policy_has_no_digest_and_is_checked_by_its_numbers(path: Path) -> None:
-    check = verify_policy(path)
-    assert (check.intact, check.digest, check.recomputed) == (True, "none", True)
-    policy = read_policy(path)
+    check, policy = verify_policy(path), read_policy(path)
+    same = find_guarantee(policy.guarantee).version == policy.guarantee_version == 1
+    assert (check.intact, check.digest, check.recomputed) == (True, "none", same)
     run = select(FOLDER / "new.csv", policy, judge=None if policy.jury else "j")
     assert NO_DIGEST in run.summary.warnings
 
@@ -164,12 +172,12 @@ def test_an_older_version_is_compared_with_its_own_numbers_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_result(MADE["pac"], tmp_path / "p.json")
-    monkeypatch.setattr(type(PAC), "version", 2)
+    monkeypatch.setattr(type(PAC), "version", PAC.version + 1)
     monkeypatch.setattr(type(PAC), "decide", _accept_nothing)
     monkeypatch.setattr(type(PAC), "promise", lambda self, levels: "in other words")
     check = verify_policy(path)
     assert (check.intact, check.recomputed) == (True, False)
-    assert read_policy(path).guarantee_version == 1
+    assert read_policy(path).guarantee_version == PAC.version - 1
     looser = replace(MADE["pac"].groups[0], accepts="all", threshold=None)
     write_result(replace(MADE["pac"], groups=(looser,), accepts="all", threshold=None), path)
     with pytest.raises(DataError, match=r"groups\.0\.n_accepted is \d+, but should be \d+"):
