@@ -72,7 +72,21 @@ class Curve:
     checks: ClassVar[tuple[Check, ...]] = (
         same_length("bin_confidence", "bin_accuracy", "bin_count"),
         same_length("coverage", "risk"),
+        not_empty("bin_count", "coverage"),
     )
+
+
+def _every_method_for_every_judge(evaluation: Evaluation) -> str | None:
+    """Tables and pictures have a line for each judge and method, on a signal that was measured."""
+    known = {(one.judge, one.protocol, one.signal) for one in evaluation.signals}
+    for part in (*evaluation.methods, *evaluation.curves):
+        if (part.judge, part.protocol, part.signal) not in known:
+            return f"signal {part.signal} of {part.judge} is not among the signals"
+    methods = {one.method for one in evaluation.methods}
+    for key in evaluation.judges:
+        if missing := methods - {one.method for one in evaluation.paper_rows(key)}:
+            return f"method {min(missing)} is missing for {key[0]}"
+    return None
 
 
 @frozen
@@ -80,7 +94,10 @@ class Evaluation(Result):
     """Uncertainty quality and selection over random splits, for every signal and method."""
 
     kind: ClassVar[str] = "evaluation"
-    checks: ClassVar[tuple[Check, ...]] = (not_empty("signals", "methods"),)
+    checks: ClassVar[tuple[Check, ...]] = (
+        not_empty("signals", "methods", "curves"),
+        _every_method_for_every_judge,
+    )
 
     splits: Repeats
     seed: Count | None
