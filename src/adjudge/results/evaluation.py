@@ -79,7 +79,8 @@ class Curve:
 def _every_method_for_every_judge(evaluation: Evaluation) -> str | None:
     """Tables and pictures have a line for each judge and method, on a signal that was measured."""
     known = {(one.judge, one.protocol, one.signal) for one in evaluation.signals}
-    for part in (*evaluation.methods, *evaluation.curves):
+    parts: list[MethodRisk | Curve] = [*evaluation.methods, *evaluation.curves]
+    for part in parts:
         if (part.judge, part.protocol, part.signal) not in known:
             return f"signal {part.signal} of {part.judge} is not among the signals"
     methods = {one.method for one in evaluation.methods}

@@ -36,13 +36,23 @@ class Simulation:
     )
 
 
+def _bias_per_rate(shift: ShiftBias) -> str | None:
+    if len(shift.bias) < 2:
+        return "bias has fewer than two estimators to compare"
+    wanted = len(shift.calibration_rates)
+    other = [name for name, values in shift.bias.items() if len(values) != wanted]
+    return f"bias of {other[0]} has not {wanted} entries, one per rate" if other else None
+
+
 @dataclass(frozen=True, kw_only=True)
 class ShiftBias:
     """Figure 5: bias of each estimator when the labelled rows have another rate."""
 
     calibration_rates: tuple[Proportion, ...]
-    test_rate: Proportion
+    test_rate: Level
     bias: Mapping[str, tuple[float, ...]]
+
+    checks: ClassVar[tuple[Check, ...]] = (_bias_per_rate,)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,11 +110,19 @@ class ProtocolRow:
     paper_length: float | None = None
 
 
+def _run_over_the_rates(result: ReportingReproduction) -> str | None:
+    if result.single_run is None or not result.settings:
+        return None
+    entries, rates = len(result.single_run.naive), {len(one.rates) for one in result.settings}
+    return None if rates == {entries} else f"single_run has {entries} entries, not one per rate"
+
+
 @frozen
 class ReportingReproduction(Result):
     """The reporting paper's simulation or, with user data, its Chatbot Arena protocol."""
 
     kind: ClassVar[str] = "reproduction_reporting"
+    checks: ClassVar[tuple[Check, ...]] = (_run_over_the_rates,)
 
     repeats: Count
     confidence_level: Level
