@@ -289,7 +289,7 @@ def test_the_order_with_the_least_reversals() -> None:
         [
             "The order contradicts 12.5 wins; not proven the fewest: no order contradicts fewer "
             "than 11, gap 2.13 % of all wins",
-            "rows of the table of wins, BEST first: 2, 0, 1",
+            "rows of the table of wins, best first: 2, 0, 1",
         ],
     )
     proven = replace(BEST, proven=True, gap=0.0, bound=12.5)
@@ -297,7 +297,7 @@ def test_the_order_with_the_least_reversals() -> None:
         proven,
         [
             "The order contradicts 12.5 wins; no order contradicts fewer (proven)",
-            "rows of the table of wins, BEST first: 2, 0, 1",
+            "rows of the table of wins, best first: 2, 0, 1",
         ],
     )
     assert proven.to_frame().rows() == [(1, 2), (2, 0), (3, 1)]
