@@ -23,6 +23,10 @@ VERBS: Mapping[str, str | tuple[str, Mapping[str, str]]] = {
     "judge": "judge:judge",
     "calibrate": "calibrate:calibrate",
     "select": "select:select",
+    "policy": (
+        "What a policy says, and whether its file is as calibrate wrote it.",
+        {"show": "policy:show_policy", "verify": "policy:verify"},
+    ),
     "evaluate": "evaluate:evaluate",
     "estimate": "estimate:estimate",
     "plan": (
