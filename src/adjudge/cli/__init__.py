@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Mapping
@@ -190,7 +191,7 @@ def run(arguments: list[str]) -> int:
         return EXIT_FAILED
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        remark(f"adjudge: {place}{error.strerror or error}; check the path and its permissions")
+        remark(f"adjudge: {place}{error.strerror or error}; {_remedy(error)}")
         return EXIT_FAILED
     except (KeyboardInterrupt, typer.Abort):
         remark("adjudge: stopped")
@@ -199,6 +200,12 @@ def run(arguments: list[str]) -> int:
         remark("adjudge: stopped")
         return EXIT_FAILED
     return code if isinstance(code, int) else 0
+
+
+def _remedy(error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return "make room on the disk and run the same command again"
+    return "check the path and its permissions"
 
 
 def _read_no_further() -> None:

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from adjudge.errors import StoreError
 from adjudge.records import Reply, Status
 from adjudge.store.interface import SILENCE_S, Call, Claim, LabelEvent
 from adjudge.store.keys import canonical_json
@@ -52,6 +53,7 @@ class SQLiteStore(SQLiteFile):
     def __init__(self, place: str | Path, *, readonly: bool = False) -> None:
         super().__init__(place, readonly=readonly)
         self.owner = Owner.here()
+        self._signs: dict[str, tuple[float, float]] = {}
         if not readonly:
             try:
                 self.heartbeat()
@@ -161,10 +163,14 @@ class SQLiteStore(SQLiteFile):
 
     def close(self) -> None:
         """Give all claims back and close the file."""
+        self.owner.end()
         try:
             if not self._readonly:
                 with self.transaction():
                     self._forget(self.owner.owner)
+        except StoreError:
+            # A full disk: the claims stay as after a kill, free because their owner has ended.
+            return
         finally:
             self._db.close()
 
@@ -201,13 +207,29 @@ class SQLiteStore(SQLiteFile):
         for name, host, pid, started, heartbeat in (
             self._all("SELECT owner, host, pid, started, heartbeat FROM owners") if owners else ()
         ):
+            if name not in gone:
+                continue
             state = state_of(Owner(name, host, pid, started))
-            heard = time.time() - heartbeat <= SILENCE_S
-            if state == "alive" or (state == "unknown" and heard):
+            if state == "alive" or (state == "unknown" and self._heard(name, heartbeat)):
                 gone.discard(name)
         for name in gone:
             self._forget(name)
         return gone
+
+    def _heard(self, owner: str, heartbeat: float) -> bool:
+        """Whether an owner that cannot be examined gave a sign of life in the last minute.
+
+        A sign from the future means that the clock was set back. Then it counts from the moment it
+        was first seen here, by a clock that nobody sets: else a dead owner would keep its claims
+        until the clock has caught up.
+        """
+        silence = time.time() - heartbeat
+        if silence >= 0:
+            return silence <= SILENCE_S
+        sign, since = self._signs.get(owner, (None, 0.0))
+        if sign != heartbeat:
+            self._signs[owner] = heartbeat, (since := time.monotonic())
+        return time.monotonic() - since <= SILENCE_S
 
     def _forget(self, owner: str) -> None:
         self._db.execute("DELETE FROM claims WHERE owner = ?", (owner,))
