@@ -104,6 +104,7 @@ from adjudge.results.selection import BatchSelection as BatchSelection
 from adjudge.results.selection import Policy as Policy
 from adjudge.results.selection import Selection as Selection
 from adjudge.results.selection import Threshold as Threshold
+from adjudge.results.store import StoreCheck as StoreCheck
 from adjudge.rows import join_labels as join_labels
 from adjudge.rows import prepare_battles as prepare_battles
 from adjudge.rows import prepare_grades as prepare_grades
@@ -119,6 +120,7 @@ from adjudge.selection import read_policy as read_policy
 from adjudge.selection import register_guarantee as register_guarantee
 from adjudge.selection import scope_threshold as scope_threshold
 from adjudge.selection import select as select
+from adjudge.store import check_store as check_store
 from adjudge.store import open_store as open_store
 from adjudge.uncertainty import confidence as confidence
 from adjudge.uncertainty import mean_preference as mean_preference
@@ -178,6 +180,7 @@ __all__ = [
     "SelectionPlan",
     "SelectionRun",
     "SoftEloReproduction",
+    "StoreCheck",
     "StoreError",
     "Temperature",
     "Threshold",
@@ -187,6 +190,7 @@ __all__ = [
     "allocate",
     "bradley_terry",
     "calibrate",
+    "check_store",
     "confidence",
     "contradictions",
     "corrected_interval",

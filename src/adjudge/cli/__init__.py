@@ -55,6 +55,7 @@ VERBS: Mapping[str, str | tuple[str, Mapping[str, str]]] = {
             "soft-elo": "reproduce_soft_elo:soft_elo",
         },
     ),
+    "store": ("The file that keeps every reply and label.", {"check": "store:check"}),
     "models": (
         "Weights of the embedded judge.",
         {"list": "models:list_models", "pull": "models:pull_model"},
@@ -62,7 +63,16 @@ VERBS: Mapping[str, str | tuple[str, Mapping[str, str]]] = {
 }
 
 #: The options whose file a verb writes anew; every other path of a verb is read or added to.
-_WRITTEN = ("output", "plot", "summary", "write_ids", "write_rows", "write_sets", "save_anchors")
+_WRITTEN = (
+    "output",
+    "plot",
+    "summary",
+    "write_ids",
+    "write_rows",
+    "write_sets",
+    "save_anchors",
+    "rescue",
+)
 
 #: typer carries its own click and exports only this leaf of the exception tree.
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
