@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from adjudge.results.store import StoreCheck, StoredCalls, StoredTable
 from adjudge.store.interface import LabelEvent
 from adjudge.store.keys import call_key
 from adjudge.store.labels import current_answers
-from adjudge.store.migrations import LEDGER, MIGRATIONS, pending
+from adjudge.store.migrations import LEDGER, MIGRATIONS, Migration, pending
 from adjudge.store.owners import Owner, state_of
 from adjudge.store.sqlite import EVENT_COLUMNS, READ_COLUMNS, SQLiteStore, call_of
 from adjudge.store.sqlite_file import connect_to_read, explain, file_of, reason_of, take_step
@@ -85,10 +85,12 @@ class _Reading:
         if LEDGER not in self._tables:
             raise StoreError(f"{path}: is a database of another kind; choose another store")
         # Without a legible list of migrations the tables are taken for today's.
+        self._columns = _columns(MIGRATIONS)
         names = [row["name"] for _, row in self._rows(LEDGER, _ignore)]
         self._ledger_damaged = not names or None in names
         self._missing = () if self._ledger_damaged else pending(names, path)
         self._steps = MIGRATIONS[: len(MIGRATIONS) - len(self._missing)]
+        self._columns = _columns(self._steps)
 
     def check(self, place: str) -> StoreCheck:
         judges: dict[str, tuple[str, str]] = {}
@@ -151,9 +153,7 @@ class _Reading:
 
     def _kept_tables(self) -> list[str]:
         """Tables with rows to keep, judges before calls."""
-        known = [name for name in ("judges", "calls", "label_events") if name in self._tables]
-        others = self._tables.difference(known, _OF_PROCESSES, (LEDGER,))
-        return [*known, *sorted(others)]
+        return [name for name in self._columns if name not in (*_OF_PROCESSES, LEDGER)]
 
     def _problems(self) -> tuple[str, ...]:
         try:
@@ -185,11 +185,7 @@ class _Reading:
 
     def _sound_rows(self, table: str, lost: Lost) -> Iterator[Row]:
         """The rows that can be read and decoded, each number once."""
-        filled = [
-            name
-            for _, name, _, required, _, key in self._db.execute(f"PRAGMA table_info({table})")
-            if required or key
-        ]
+        filled = [name for name, required in self._columns[table].items() if required]
         latest = -1
         for rowid, row in self._rows(table, lost):
             empty = next((name for name in filled if row[name] is None), None)
@@ -205,6 +201,9 @@ class _Reading:
 
     def _rows(self, table: str, lost: Lost) -> Iterator[tuple[int, Row]]:
         """The rows that can be read; of the others `lost` hears the number and the reason."""
+        if table not in self._tables:
+            lost(0, "the table is missing")
+            return
         last = self._last_row(table)
         if last is None:
             last = self._path.stat().st_size // _FEWEST_BYTES
@@ -212,12 +211,12 @@ class _Reading:
             yield from self._between(table, first, min(first + _ROWS_AT_ONCE - 1, last), lost)
 
     def _between(self, table: str, first: int, last: int, lost: Lost) -> Iterator[tuple[int, Row]]:
+        # By position: the names of columns are text in the file, and may be damaged too.
         query = f"SELECT rowid, * FROM {table} WHERE rowid BETWEEN ? AND ? ORDER BY rowid"
+        names = list(self._columns[table])
         try:
-            cursor = self._db.execute(query, (first, last))
-            names = [column[0] for column in cursor.description[1:]]
-            rows = cursor.fetchall()
-        except sqlite3.DatabaseError as error:
+            rows = self._db.execute(query, (first, last)).fetchall()
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             if first == last:
                 lost(first, reason_of(error))
                 return
@@ -225,8 +224,11 @@ class _Reading:
             yield from self._between(table, first, middle, lost)
             yield from self._between(table, middle + 1, last, lost)
             return
-        for row in rows:
-            yield row[0], dict(zip(names, row[1:], strict=True))
+        for rowid, *values in rows:
+            if len(values) == len(names):
+                yield rowid, dict(zip(names, values, strict=True))
+            else:
+                lost(rowid, f"it has {len(values)} columns instead of {len(names)}")
 
     def _last_row(self, table: str) -> int | None:
         try:
@@ -237,7 +239,7 @@ class _Reading:
 
     def _claims(self) -> Counter[str]:
         """Claims by what can be seen of the process that made them."""
-        if not self._tables.issuperset(_OF_PROCESSES):
+        if not self._columns.keys() >= set(_OF_PROCESSES):
             return Counter()
         states = {
             row["owner"]: state_of(Owner(row["owner"], row["host"], row["pid"], row["started"]))
@@ -245,6 +247,21 @@ class _Reading:
         }
         claims = self._sound_rows("claims", _ignore)
         return Counter(states.get(row["owner"], "dead") for row in claims)
+
+
+def _columns(steps: Sequence[Migration]) -> dict[str, dict[str, bool]]:
+    """The tables that these migrations make, judges before calls: column -> must be filled."""
+    with closing(sqlite3.connect(":memory:")) as db:
+        for position, step in enumerate(steps, 1):
+            take_step(db, step, position)
+        tables = db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        return {
+            table: {
+                name: bool(required or key)
+                for _, name, _, required, _, key in db.execute(f"PRAGMA table_info({table})")
+            }
+            for (table,) in tables
+        }
 
 
 def _ignore(rowid: int, reason: str) -> None:

@@ -171,7 +171,7 @@ def explain(error: sqlite3.Error, name: str) -> StoreError:
         remedy = "another program holds it; close that and run the same command again"
     elif "not a database" in text:
         remedy = "it is not an adjudge store, or its beginning is damaged; choose another --store"
-    elif "malformed" in text or "not decode to UTF-8" in text:
+    elif any(word in text for word in ("malformed", "not decode to UTF-8", "no such")):
         remedy = DAMAGED.format(name)
     elif "full" in text or "disk" in text:
         remedy = "make room on the disk and run the same command again"
@@ -180,7 +180,7 @@ def explain(error: sqlite3.Error, name: str) -> StoreError:
     return StoreError(f"{name}: {text}; {remedy}")
 
 
-def reason_of(error: sqlite3.Error) -> str:
+def reason_of(error: Exception) -> str:
     """What SQLite says, without the text of a row: it may be a reply."""
     return str(error).partition(" with text ")[0]
 
