@@ -16,8 +16,8 @@ _MOST_SHOWN = 3
 
 def view_store_check(check: StoreCheck) -> list[Block]:
     """What can be read first, then claims, tables and calls by judge and status."""
-    schema = "up to date" if check.up_to_date else "brought up to date when it is next written to"
-    claims = f"{check.claims_dead:,} of processes that have ended, free to be taken"
+    schema = "up to date" if check.up_to_date else "older: a run that writes brings it up to date"
+    claims = f"{check.claims_dead:,} of processes that have ended, free"
     if check.claims_unknown:
         claims += f"; {check.claims_unknown:,} of other machines"
     blocks: list[Block] = [
