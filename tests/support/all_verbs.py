@@ -32,13 +32,13 @@ calibrate out/judgments.jsonl --alpha 0.2 --guarantee fdr --by topic --cluster p
 calibrate out/judgments.jsonl --alpha 0.2 --guarantee pac -o out/pac.json
 select out/judgments.jsonl --policy out/policy.json -o out/selected.csv --summary out/selection.json
 plan selection out/judgments.jsonl --alpha 0.1 -o out/plan_selection.json
-estimate answers.csv --by model -o out/estimate.json --plot out/estimate.svg
+estimate answers.csv --by model -o out/estimate.json
 plan rate answers.csv --labels 100 --write-ids out/ids.csv -o out/plan_rate.json
 plan battles battles.csv --budget 200 --write-rows out/battles.csv -o out/plan_battles.json
 diagnose bias out/judgments.jsonl -o out/bias.json
-diagnose transitivity tournaments.csv -o out/cycles.json --plot out/cycles.svg
+diagnose transitivity tournaments.csv -o out/cycles.json
 diagnose scores scores.jsonl -o out/scores.json
-rank battles.csv --replicates 50 -o out/leaderboard.json --plot out/leaderboard.svg
+rank battles.csv --replicates 50 -o out/leaderboard.json
 rank battles.csv --evaluate --replicates 20 -o out/ranking.json
 report out -o out/report.html
 """  # noqa: E501  (one command per line)

@@ -12,7 +12,7 @@ from adjudge.cli._options import JsonFlag, OutputOption
 
 
 def check(
-    file: Annotated[Path, typer.Argument(help="The store.", show_default=False)],
+    file: Annotated[str, typer.Argument(help="The store.", show_default=False)],
     rescue: Annotated[
         Path | None, typer.Option(help="Copy what can be read into a new store, this file.")
     ] = None,

@@ -53,6 +53,11 @@ def check_store(place: str | Path, *, rescue: str | Path | None = None) -> Store
     With `rescue`, what can be read is copied into a new store at that path; the file itself is
     never written. A file that is not an adjudge store, or is of a newer adjudge, is refused.
     """
+    scheme = str(place).partition("://")[0] if "://" in str(place) else "sqlite"
+    if scheme != "sqlite":
+        raise ArgumentError(
+            "store", f"{scheme}://...", "give an SQLite file: only these are checked"
+        )
     path = file_of(str(place))
     if path is None or not path.is_file() or not path.stat().st_size:
         raise StoreMissingError(f"{place}: there is no store; check the path")

@@ -18,7 +18,7 @@ JUDGE = ["judge", "pairs.jsonl", "--judge", "simulated:accuracy=0.8"]
 def test_a_run_resumes_with_a_rescued_store(capsys: pytest.CaptureFixture[str]) -> None:
     write_pairs(Path("pairs.jsonl"), 60)
     assert run([*JUDGE, "--store", "s.db", "-o", "whole.jsonl"]) == 0
-    assert run(["store", "check", "s.db", "-o", "check.json"]) == 0
+    assert run(["store", "check", "sqlite:///s.db", "-o", "check.json"]) == 0
     assert read_result("check.json", StoreCheck).calls[0].calls == 120
     whole = Path("s.db").read_bytes()
     Path("s.db").write_bytes(whole[: len(whole) * 2 // 3])
@@ -46,11 +46,20 @@ def test_what_is_no_store_is_one_line(name: str, capsys: pytest.CaptureFixture[s
     assert name in said.err
 
 
+def test_another_database_is_refused_without_its_password(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["store", "check", "postgresql://me:hunter2@db/judgments"]) == 1
+    said = capsys.readouterr().err
+    assert "only these are checked" in said
+    assert "hunter2" not in said
+
+
 def test_a_rescue_writes_over_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     write_pairs(Path("pairs.jsonl"), 5)
     run([*JUDGE, "--store", "s.db", "-o", "o.jsonl"])
     for place in ("s.db", "o.jsonl"):
         before = Path(place).read_bytes()
         assert run(["store", "check", "s.db", "--rescue", place]) == 1
-        assert "give another file" in capsys.readouterr().err or place == "o.jsonl"
+        assert "this file exists; name a new one" in capsys.readouterr().err
         assert Path(place).read_bytes() == before
