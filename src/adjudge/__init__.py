@@ -58,7 +58,8 @@ _ROOMS: dict[str, str] = {
         "SelectionRun calibrate evaluate fdr_select pac_threshold plan_selection read_policy "
         "register_guarantee scope_threshold select verify_policy"
     ),
-    "adjudge.store": "open_store",
+    "adjudge.results.store": "StoreCheck",
+    "adjudge.store": "check_store open_store",
     "adjudge.uncertainty": "confidence mean_preference preference_entropy verdicts",
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names.split()}

@@ -206,6 +206,8 @@ def _drift(policy: Policy, rows: pl.DataFrame, placed: IntArray, seed: int) -> D
     for number, group in enumerate(policy.groups):
         here = np.flatnonzero(placed == number)
         if policy.cluster is not None and policy.cluster in rows.columns and len(here):
+            # As in calibration the draw goes by id: the order of the file does not decide it.
+            here = here[rows[here].select(pl.arg_sort_by("judge", "protocol", "id"))["judge"]]
             names = rows.get_column(policy.cluster)[here.tolist()].to_list()
             here = here[one_row_per_cluster(names, seed=seed)]
         parts.append((group.name, np.asarray(group.scores), scores[here]))

@@ -95,6 +95,11 @@ def test_markdown_has_the_findings_and_no_live_markup(folder: Path) -> None:
     assert "<b>" not in text
 
 
+def test_the_minute_it_was_made_can_be_fixed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    assert build_document(folder).subtitle.endswith("made 2023-11-14 22:13 UTC")
+
+
 def test_json_is_the_results_themselves(folder: Path) -> None:
     report = json.loads(render_report(folder, format="json"))
     assert report["results"]["policy.json"]["kind"] == "policy"

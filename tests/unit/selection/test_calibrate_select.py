@@ -77,6 +77,7 @@ def test_row_order_changes_nothing():
         first = calibrate(frame, alpha=0.2, guarantee=guarantee)
         again = calibrate(frame[::-1], alpha=0.2, guarantee=guarantee)
         assert again == first
+        assert select(frame[::-1], first).summary == select(frame, first).summary
 
 
 def test_swapping_a_and_b_changes_nothing():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -99,7 +100,10 @@ def _damaged_section(held: Folder) -> Section:
 
 
 def _subtitle(held: Folder) -> str:
-    made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    # SOURCE_DATE_EPOCH is the usual way to ask for the same bytes again.
+    fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
+    at = datetime.fromtimestamp(int(fixed), UTC) if fixed.isdigit() else datetime.now(UTC)
+    made = at.strftime("%Y-%m-%d %H:%M UTC")
     return f"{held.path.resolve().name}, {count(len(held.files), 'result')}, made {made}"
 
 
