@@ -17,7 +17,8 @@ from adjudge.records import MEASURED, Judgment, Pair, Reply
 from adjudge.results.selection import Policy, PolicyGroup
 from adjudge.rows.identity import Identity
 from adjudge.selection.guarantees import all_guarantees, find_guarantee
-from adjudge.selection.policy import levels_of, matching_groups, read_policy, reason_to_abstain
+from adjudge.selection.policy import matching_groups, read_policy, reason_to_abstain
+from adjudge.selection.verifying import levels_of
 
 #: What became of the file that the policy was read from.
 FileState = Literal["unchanged", "changed", "missing"]
