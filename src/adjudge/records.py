@@ -12,6 +12,8 @@ from typing import Any, Literal
 
 Order = Literal["ab", "ba"]
 Verdict = Literal["A", "B", "tie"]
+#: What verdicts are about: two answers, or one that passes or fails.
+About = Literal["pairs", "grades"]
 LabelValue = Literal["A", "B", "tie"]
 SampledBy = Literal["random", "plan", "doubt", "surest", "audit"]
 LabelledBy = Literal["person", "model"]
@@ -164,10 +166,13 @@ class Grade:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:
-    """What one person said of one pair, and how the pair came to be shown to them."""
+    """What one person said of one pair or answer, and how it came to be shown to them.
+
+    `label` is A, B or tie of a pair, pass or fail of an answer, or its score.
+    """
 
     id: str
-    label: LabelValue
+    label: str
     rater: str | None = None
     labelled_by: LabelledBy | None = None
     sampled_by: SampledBy | None = None

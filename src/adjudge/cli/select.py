@@ -54,7 +54,7 @@ def select(
     if result.drift.flagged:
         remark(
             "the new scores do not look like the calibration scores: the promise may not hold; "
-            "label some of the new pairs and calibrate again"
+            "label some of the new rows and calibrate again"
         )
     if result.n_accepted == 0:
         remark("nothing was accepted")

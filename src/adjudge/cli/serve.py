@@ -14,10 +14,19 @@ from adjudge.cli._common import remark, require_extra
 def serve(
     policy: Annotated[Path, typer.Option(help="The policy that calibrate wrote.")],
     judge: Annotated[str, typer.Option(help="The judge, as for `adjudge judge`.")],
-    protocol: Annotated[str, typer.Option(help="How the judge is asked.")] = "preference",
+    protocol: Annotated[
+        str | None, typer.Option(help="How the judge is asked.", show_default="as the policy's was")
+    ] = None,
     base_url: Annotated[str | None, typer.Option(help="Another OpenAI-compatible server.")] = None,
     prompt: Annotated[Path | None, typer.Option(help="A prompt file of your own.")] = None,
+    criteria: Annotated[
+        Path | None, typer.Option(help="Your own criteria or rubric, as for `adjudge judge`.")
+    ] = None,
+    reason: Annotated[
+        bool, typer.Option("--reason", help="Let the judge write its reasons first.")
+    ] = False,
     samples: Annotated[int | None, typer.Option(min=1, help="Samples per order.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Longest written answer.")] = None,
     concurrency: Annotated[
         int | None, typer.Option(min=1, help="Questions under way at once.")
     ] = None,
@@ -33,22 +42,32 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8478,
 ) -> None:
-    """Serve a calibrated judge: POST /v1/judge answers with a verdict or an abstention."""
+    """Serve a calibrated judge: POST /v1/judge answers with a verdict or an abstention.
+
+    It takes pairs, or single answers where the policy was made from grades."""
     require_extra("server", "fastapi", "uvicorn", "prometheus_client")
+    from adjudge.judges.criteria import read_criteria
     from adjudge.judges.fingerprint import make_judge
     from adjudge.judges.prompting import read_prompt
-    from adjudge.judges.spec import parse_judge, parse_protocol
+    from adjudge.judges.spec import PROTOCOLS, parse_judge, parse_protocol
     from adjudge.server.judge_app import judge_app
     from adjudge.server.run import serve as run
     from adjudge.server.safety import Limits
     from adjudge.server.service import JudgeService, PolicyFile
 
-    chosen = read_prompt(prompt) if prompt is not None else None
+    source = PolicyFile(policy)
+    own = source.policy.groups[0].protocol or ""
     made = make_judge(
         parse_judge(judge, base_url=base_url, concurrency=concurrency),
-        parse_protocol(protocol, prompt=chosen, samples=samples),
+        parse_protocol(
+            protocol or (own if own in PROTOCOLS else "preference"),
+            prompt=read_prompt(prompt) if prompt is not None else None,
+            criteria=read_criteria(criteria) if criteria is not None else None,
+            reason=reason or None,
+            samples=samples,
+            max_tokens=max_tokens,
+        ),
     )
-    source = PolicyFile(policy)
     service = JudgeService(made, source.policy, concurrency=concurrency)
     token = os.environ.get("ADJUDGE_TOKEN") or None
     limits = Limits(body_bytes=4_000_000, answer_seconds=timeout, stop_seconds=grace)

@@ -4,6 +4,7 @@ from adjudge.io.battles import read_battles
 from adjudge.io.binary import read_binary
 from adjudge.io.conversion import read_public, sniff
 from adjudge.io.formats import FORMATS, Format, kinds_of
+from adjudge.io.grades import read_grades
 from adjudge.io.items import iter_items, read_items
 from adjudge.io.judgments import read_judgments
 from adjudge.io.labels import read_labels
@@ -16,6 +17,7 @@ from adjudge.io.opening import (
     open_pairs,
     open_scores,
     open_table,
+    open_verdicts,
 )
 from adjudge.io.pairs import iter_pairs, read_pairs
 from adjudge.io.published import Row, UnusableRow
@@ -45,8 +47,10 @@ __all__ = [
     "open_pairs",
     "open_scores",
     "open_table",
+    "open_verdicts",
     "read_battles",
     "read_binary",
+    "read_grades",
     "read_items",
     "read_judgments",
     "read_labels",

@@ -157,6 +157,7 @@ NATIVE: dict[str, NativeFormat] = {
             "adjudge calibrate, select and evaluate",
             signature("id", "p_a p_fwd", without="doc_id"),
         ),
+        NativeFormat("grades", "adjudge estimate, calibrate and select", signature("id p_pass")),
         NativeFormat("binary", "adjudge estimate", signature("judge human")),
         NativeFormat("labels", "--labels", signature("id label")),
     )

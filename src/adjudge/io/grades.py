@@ -40,7 +40,7 @@ def are_grades(columns: Collection[str]) -> bool:
     (True, False)
     """
     here = set(columns)
-    return "p_pass" in here or ({"judge", "human"} <= here and not {"p_a", "p_fwd"} & here)
+    return not {"p_a", "p_fwd"} & here and ("p_pass" in here or {"judge", "human"} <= here)
 
 
 def human_share(value: object) -> float | None:
@@ -64,8 +64,8 @@ def read_grades(source: TableLike) -> pl.DataFrame:
     """Grades as a checked frame in the columns of judgments, one row per id, judge and protocol.
 
     `judge` is the judge's name here and `verdict` its word: pass above p_pass = 0.5, fail below; at
-    exactly 0.5 there is none. `label` is what people say, from the column human; a share of people
-    other than 0 and 1 is refused: nobody is right or wrong about it. Where p_pass is not given,
+    exactly 0.5 there is none. `label` is what people say, from the column human (or label); a share
+    of people other than 0 and 1 is refused: no verdict is right or wrong then. Without p_pass
     the verdict is the file's judge (0 or 1), and its doubt must be in the column uncertainty.
     Statuses are as in `read_judgments`.
 
@@ -81,7 +81,10 @@ def read_grades(source: TableLike) -> pl.DataFrame:
         raise LAYOUT.missing(frame, "p_pass", name, remedy)
     frame = _with_verdict(frame, name)
     if "human" in frame.columns:
+        frame = frame.rename({"label": "label_given"}, strict=False)
         frame = frame.with_columns(pass_or_fail(frame["human"], name).alias("label"))
+    elif "label" in frame.columns:
+        frame = frame.with_columns(pass_or_fail(frame["label"], name).alias("label"))
     frame = frame.drop("judge", strict=False).rename({"judge_name": "judge"}, strict=False)
     frame = add_unnamed(frame, ["judge", "protocol"])
     absent = [column for column in ("p_pass", "uncertainty") if column not in frame.columns]

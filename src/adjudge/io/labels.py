@@ -1,4 +1,4 @@
-"""Labels: what people said of pairs."""
+"""Labels: what people said of pairs, or of single answers: pass or fail."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import polars as pl
 
 from adjudge.errors import DataError
 from adjudge.io.columns import Column, Layout
+from adjudge.io.grades import pass_or_fail
 from adjudge.io.pairs import LABELS
 from adjudge.io.refusals import quote
 from adjudge.io.tables import TableLike, source_name
+from adjudge.records import About
 
 LAYOUT = Layout(
     "labels",
@@ -20,10 +22,20 @@ LAYOUT = Layout(
     Column(name="sampled_by", choices=("random", "plan", "doubt")),
     Column(name="shown_order", choices=("ab", "ba")),
 )
+#: Labels of single answers: pass or fail, in `label` or in `human`.
+GRADES = Layout(
+    "labels",
+    *(c for c in LAYOUT.columns if c.name != "label"),
+    Column(name="label", required=True, also=("human",)),
+)
 
 
-def read_labels(source: TableLike, *, columns: Mapping[str, str] | None = None) -> pl.DataFrame:
+def read_labels(
+    source: TableLike, *, columns: Mapping[str, str] | None = None, about: About = "pairs"
+) -> pl.DataFrame:
     """Labels as a checked frame: id, label (A, B, tie or empty), rater, sampled_by, shown_order.
+
+    Labels `about` grades are pass, fail (also written 1 and 0) or empty.
 
     Several raters per id are fine. One rater saying two different things of one pair is refused;
     the same thing twice is one label.
@@ -31,11 +43,19 @@ def read_labels(source: TableLike, *, columns: Mapping[str, str] | None = None) 
     >>> read_labels({"id": [7, 8], "label": ["A", "tie"]})["id"].to_list()
     ['7', '8']
     """
-    frame = LAYOUT.read(source, columns)
-    return _once_per_rater(frame, source_name(source)) if "rater" in frame.columns else frame
+    if about == "pairs":
+        frame = LAYOUT.read(source, columns)
+    else:
+        frame = GRADES.read(source, columns)
+        given = pass_or_fail(frame["label"], source_name(source))
+        frame = frame.with_columns(given.alias("label"))
+    return once_per_rater(frame, source_name(source))
 
 
-def _once_per_rater(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+def once_per_rater(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    """The frame without a rater's repetitions; two different labels of one rater are refused."""
+    if "rater" not in frame.columns:
+        return frame
     known = pl.col("rater").is_not_null() & pl.col("label").is_not_null()
     # A row without a label says nothing, neither the same nor another thing.
     again = known & ~pl.struct("id", "rater", known.alias("known")).is_first_distinct()

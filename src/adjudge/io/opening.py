@@ -17,6 +17,7 @@ import polars as pl
 from adjudge.io.battles import read_battles
 from adjudge.io.conversion import Conversion, choose_format, read_public
 from adjudge.io.formats import Kind, looks_like
+from adjudge.io.grades import are_grades, read_grades
 from adjudge.io.items import iter_items
 from adjudge.io.judgments import read_judgments
 from adjudge.io.labels import read_labels
@@ -24,7 +25,7 @@ from adjudge.io.pairs import iter_pairs
 from adjudge.io.published import Context
 from adjudge.io.scores import read_scores
 from adjudge.io.tables import NamedRows, Table, TableLike, parse_table, source_name
-from adjudge.records import Item, Pair
+from adjudge.records import About, Item, Pair
 
 T = TypeVar("T", Pair, Item)
 
@@ -125,9 +126,18 @@ def open_judgments(source: TableLike, format: str | None = None) -> Table:
     return _open(source, "judgments", format, read_judgments)
 
 
-def open_labels(source: TableLike, format: str | None = None) -> Table:
-    """Labels from a native file or the MT-Bench human judgments."""
-    return _open(source, "labels", format, read_labels)
+def open_verdicts(source: TableLike) -> tuple[Table, About]:
+    """Judgments of pairs or grades of single answers, whichever the file holds, and which."""
+    table = open_table(source)
+    if table.kind != "judgments" and are_grades(table.frame.columns):
+        checked = Table(frame=read_grades(table), name=table.name, kind="grades", format="grades")
+        return checked, "grades"
+    return open_judgments(table), "pairs"
+
+
+def open_labels(source: TableLike, format: str | None = None, *, about: About = "pairs") -> Table:
+    """Labels from a native file or the MT-Bench human judgments; `about` as in `read_labels`."""
+    return _open(source, "labels", format, partial(read_labels, about=about))
 
 
 def open_scores(source: TableLike, format: str | None = None) -> Table:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from adjudge._validation import BoolArray, FloatArray, IntArray, finite
 from adjudge.errors import ArgumentError
+from adjudge.records import About
 from adjudge.results.base import Result, frozen
 from adjudge.results.checks import (
     Check,
@@ -225,6 +226,7 @@ class JuryReport:
 class Policy(ResultWithDigest):
     """What calibration leaves behind: all that `select` needs, and what it promises in words.
 
+    `about` says what its verdicts are: which of two answers is better, or whether one passes.
     `guarantee_version` is that of the guarantee's rule; files of schema 1 have none and are of the
     first. They have no `digest` either.
     """
@@ -234,6 +236,7 @@ class Policy(ResultWithDigest):
     digest_since: ClassVar[int] = 2
 
     schema_version: Count = POLICY_SCHEMA
+    about: About = "pairs"
     guarantee: str
     guarantee_version: Count = 1
     alpha: Level

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from adjudge._validation import FloatArray, IntArray
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io.tables import TableLike, read_table, source_name
+from adjudge.records import MEASURED, STATUSES
 from adjudge.rows.clusters import code_clusters
 from adjudge.rows.columns import code_column, refuse_options, tidy
 from adjudge.rows.dropped import Rows, merge_dropped
@@ -69,6 +70,8 @@ def prepare_grades(
     Options as in `estimate`, which takes the result in place of a file. A row without a verdict,
     group or stratum is left out and counted; one without a cluster is a cluster of its own. With
     `needs_labels=False` a table without the column of labels is one where nobody labelled yet.
+    In a table of grades, rows that have no number are counted by their status; where there is
+    p_pass and no judge, p_pass is read.
 
     >>> rows = prepare_grades({"judge": [1, 0, None], "human": [1, None, None]})
     >>> rows.scale, rows.judge.tolist(), rows.dropped
@@ -78,6 +81,8 @@ def prepare_grades(
         refuse_options(prepare_grades, locals())
         return data
     frame, name = _table(data, judge, human, judge_column, human_column)
+    if judge_column == "judge" and "judge" not in frame.columns and "p_pass" in frame.columns:
+        judge_column = "p_pass"
     if not needs_labels and human_column not in frame.columns:
         frame = frame.with_columns(pl.lit(None, pl.String).alias(human_column))
     lost: Mapping[str, int] = {}
@@ -187,6 +192,10 @@ def _complete(rows: Rows, name: str, columns: Mapping[str, str]) -> Rows:
         if role in columns:
             out = pl.col("__verdict").is_not_null() & pl.col(f"__{role}").is_null()
             rows = rows.without(out, f"no {role} value")
+    if "status" in frame.columns:
+        for status in sorted(set(STATUSES) - MEASURED):
+            without = pl.col("__verdict").is_null() & (pl.col("status").cast(pl.String) == status)
+            rows = rows.without(without, f"status {status}")
     rows = rows.without(pl.col("__verdict").is_null(), "no judge verdict")
     if rows.frame.height == 0:
         raise DataError(name, "no row has a judge verdict", column=columns["verdict"])

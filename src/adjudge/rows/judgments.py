@@ -1,4 +1,9 @@
-"""Judgments, prepared once for selection: labelled rows to learn from, new rows to decide on."""
+"""Verdicts, prepared once for selection: labelled rows to learn from, new rows to decide on.
+
+They are about pairs (judgments) or about single answers that pass or fail (grades); the file says
+which. Selection sees doubt and errors, and in both cases the same columns: id, judge, protocol,
+status, p_a (of a grade: p_pass), uncertainty, verdict, label.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +14,10 @@ import polars as pl
 
 from adjudge._validation import one_of
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import open_judgments
+from adjudge.io import open_verdicts
+from adjudge.io.grades import FAIL, PASS
 from adjudge.io.tables import TableLike, source_name
-from adjudge.records import MEASURED
+from adjudge.records import MEASURED, About
 from adjudge.rows.clusters import cluster_column
 from adjudge.rows.columns import refuse_options, text_column
 from adjudge.rows.dropped import Rows, merge_dropped
@@ -19,6 +25,8 @@ from adjudge.rows.labels import join_labels
 from adjudge.rows.sampling import without_doubt
 
 TIES = ("drop", "error")
+#: The verdict and label of a p_a above one half, and of one below.
+WORDS: Mapping[About, tuple[str, str]] = {"pairs": ("A", "B"), "grades": (PASS, FAIL)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +36,7 @@ class Judgments:
     frame: pl.DataFrame
     name: str
     dropped: Mapping[str, int]
+    about: About = "pairs"
 
 
 @dataclass(frozen=True)
@@ -37,6 +46,7 @@ class LabelledRows:
     frame: pl.DataFrame
     cluster: str | None
     dropped: Mapping[str, int]
+    about: About
 
 
 @dataclass(frozen=True)
@@ -47,6 +57,7 @@ class NewRows:
     measured: pl.DataFrame
     dropped: Mapping[str, int]
     unmeasured: Mapping[str, int]
+    about: About
 
 
 def prepare_judgments(
@@ -56,7 +67,7 @@ def prepare_judgments(
     judge: str | None = None,
     protocol: str | None = None,
 ) -> Judgments:
-    """Read judgments once, native or as published, of one judge or protocol where asked.
+    """Read judgments or grades once, native or as published, of one judge or protocol where asked.
 
     `labels` join by id. Judgments that are prepared already come back as they are.
 
@@ -67,8 +78,11 @@ def prepare_judgments(
     if isinstance(judgments, Judgments):
         refuse_options(prepare_judgments, locals())
         return judgments
-    opened = open_judgments(judgments)
+    opened, about = open_verdicts(judgments)
     frame, dropped = opened.frame, opened.dropped
+    if about == "grades":
+        orders = (pl.lit(None, pl.Float64).alias(column) for column in ("p_fwd", "p_rev"))
+        frame = frame.rename({"p_pass": "p_a"}).with_columns(orders)
     for column, value in (("judge", judge), ("protocol", protocol)):
         if value is None:
             continue
@@ -77,9 +91,9 @@ def prepare_judgments(
             raise ArgumentError(column, value, "the judgments have " + ", ".join(known))
         frame = frame.filter(pl.col(column) == value)
     if labels is not None:
-        joined = join_labels(frame, labels)
+        joined = join_labels(frame, labels, about=about)
         frame, dropped = joined.frame, merge_dropped(dropped, joined.dropped)
-    return Judgments(frame=frame, name=source_name(judgments), dropped=dropped)
+    return Judgments(frame=frame, name=source_name(judgments), dropped=dropped, about=about)
 
 
 def read_labelled(
@@ -110,11 +124,12 @@ def read_labelled(
     if by is not None:
         frame = frame.with_columns(text_column(frame, by, "by"))
     if "label" not in frame.columns:
+        column, values = ("label", "A, B or tie") if given.about == "pairs" else ("human", "0 or 1")
         raise DataError(
             given.name,
             "has no human labels",
-            column="label",
-            remedy="add a label column (A, B or tie), or give a labels file with --labels",
+            column=column,
+            remedy=f"add a column {column} ({values}), or give a labels file with --labels",
         )
     rows = without_doubt(Rows(frame, given.dropped), given.name)
     rows = measured(rows.without(pl.col("label").is_null(), "no label"))
@@ -125,7 +140,7 @@ def read_labelled(
         raise DataError(
             given.name,
             f"no labelled verdict is left ({reasons or 'no rows at all'})",
-            remedy="label some pairs first",
+            remedy="label some rows first",
         )
     if by is not None:
         rows = rows.without(pl.col(by).is_null(), f"no {by}")
@@ -137,7 +152,7 @@ def read_labelled(
     if weights is not None:
         frame = _with_weights(frame, weights)
     column = cluster_column(frame, cluster, within=["judge", "protocol"])
-    return LabelledRows(frame, column, rows.dropped)
+    return LabelledRows(frame, column, rows.dropped, given.about)
 
 
 def read_new(
@@ -146,7 +161,7 @@ def read_new(
     """The rows that select decides on."""
     given = prepare_judgments(judgments, judge=judge, protocol=protocol)
     usable = measured(Rows(given.frame))
-    return NewRows(given.frame, usable.frame, given.dropped, usable.dropped)
+    return NewRows(given.frame, usable.frame, given.dropped, usable.dropped, given.about)
 
 
 def measured(rows: Rows) -> Rows:

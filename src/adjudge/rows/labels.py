@@ -15,8 +15,10 @@ import polars as pl
 from adjudge._validation import one_of
 from adjudge.errors import DataError
 from adjudge.io import open_labels
+from adjudge.io.labels import once_per_rater
 from adjudge.io.refusals import refuse_where
 from adjudge.io.tables import FRAME_NAME, TableLike, as_text, read_table, source_name
+from adjudge.records import About
 from adjudge.rows.columns import tidy
 from adjudge.rows.dropped import merge_dropped
 
@@ -52,9 +54,13 @@ class LabelJoin:
 
 
 def join_labels(
-    frame: pl.DataFrame, labels: TableLike, *, raters: Raters = "majority"
+    frame: pl.DataFrame,
+    labels: TableLike,
+    *,
+    raters: Raters = "majority",
+    about: About = "pairs",
 ) -> LabelJoin:
-    """Give each row of `frame` the label (A, B or tie) of its id.
+    """Give each row of `frame` the label of its id: A, B or tie; pass or fail `about` grades.
 
     Where an id has several labels, `raters="majority"` takes the one given more often than any
     other; without such a one the id stays unlabelled and is counted in `split` (people who
@@ -69,7 +75,7 @@ def join_labels(
     (1, 1, 1, ['A', None])
     """
     one_of(raters, ("majority", "refuse"), "raters")
-    opened = open_labels(labels)
+    opened = open_labels(labels, about=about)
     name = source_name(labels)
     if raters == "refuse":
         _refuse_second(opened.frame, name)
@@ -88,8 +94,9 @@ def join_labels(
 def join_values(frame: pl.DataFrame, labels: TableLike, *, column: str) -> LabelJoin:
     """Give each row of `frame` the value of its id, in `column`: 0 and 1, or words.
 
-    The file's own column of that name is read, else `human`, else `label`. An id labelled twice
-    is refused: decide between raters first. The rest is as in `join_labels`.
+    The file's own column of that name is read, else `human`, else `label`. Where a column `rater`
+    says who labelled, several raters of one id are as in `join_labels`; else an id labelled twice
+    is refused. The rest is as there too.
 
     >>> rows = pl.DataFrame({"id": ["a", "b"], "judge": [1, 0]})
     >>> join_values(rows, {"id": ["b"], "label": [0]}, column="human").frame["human"].to_list()
@@ -104,11 +111,14 @@ def join_values(frame: pl.DataFrame, labels: TableLike, *, column: str) -> Label
     given = table.select(
         as_text(table["id"]),
         tidy(table[theirs], name, theirs).alias("label"),
-        *(c for c in _SAMPLING if c in table.columns),
+        *(c for c in ("rater", *_SAMPLING) if c in table.columns),
     )
-    _refuse_second(given, name)
-    given = given.filter(pl.col("label").is_not_null())
-    return _join(frame, given, column=column, name=name)
+    if "rater" not in given.columns:
+        _refuse_second(given, name)
+    given = once_per_rater(given, name).filter(pl.col("label").is_not_null())
+    voted = _majority(given)
+    duplicates = given.height - voted.height
+    return _join(frame, voted.drop("labels"), column=column, name=name, duplicates=duplicates)
 
 
 def _join(

@@ -58,14 +58,14 @@ def calibrate(
 ) -> Policy:
     """Choose which verdicts to accept at error level `alpha`, from judgments with human labels.
 
-    `judgments` is a file or a frame (polars, pandas); labels are in its `label` column or come in
-    `labels` by id. Of several judges (and protocols) each gets its own rule, unless `judge`
-    picks one or `jury` ("mean", "logistic") makes one of them; of several groups (`by`) each gets
-    its own, and a guarantee with a delta (pac) shares it among them. `pooled` (fdr) promises over
-    all groups together. `cluster` names rows that are not independent: one random row of each
-    calibrates ("auto": prompt_id where it repeats; None: no). `weights` names a column of
-    importance weights for a shift in the kind of pairs (fdr). `store` is where `judge` kept
-    its replies: the policy then remembers the parts of each judge's fingerprint.
+    `judgments` is a file or a frame (polars, pandas) of judgments or of grades; labels are in its
+    column `label` (of grades: `human`) or come in `labels` by id. Of several judges (and protocols)
+    each gets its own rule, unless `judge` picks one or `jury` ("mean", "logistic") makes one of
+    them; of several groups (`by`) each gets its own, and a guarantee with a delta (pac) shares it
+    among them. `pooled` (fdr) promises over all groups together. `cluster` names rows that are not
+    independent: one random row of each calibrates ("auto": prompt_id where it repeats; None: no).
+    `weights` names a column of importance weights for a shift in the kind of rows (fdr). `store` is
+    where `judge` kept its replies: the policy then remembers the parts of each judge's fingerprint.
 
     The policy has what every guarantee would accept in `alternatives`, so that choosing one is a
     choice. Nothing accepted is a result: `feasible` is False.
@@ -94,7 +94,7 @@ def calibrate(
     frame, column = table.frame, table.cluster
     members: JuryRows | None = None
     if jury is not None:
-        members = form_jury(frame, jury, jury_share, cluster=column, seed=seed)
+        members = form_jury(frame, jury, jury_share, cluster=column, seed=seed, about=table.about)
         frame = members.rows
     entries = make_entries(frame, by=by, cluster=column, weights=weights, seed=seed)
     repeated = {f"same {column} as a row kept": frame.height - sum(map(len, entries))}
@@ -110,6 +110,7 @@ def calibrate(
     prints = sorted({name for entry in entries for name in entry.fingerprints})
     groups = candidates[chosen.name].groups(read_judge_parts(prints, store))
     return Policy(
+        about=table.about,
         guarantee=chosen.name,
         guarantee_version=chosen.version,
         alpha=float(levels.alpha),
@@ -137,6 +138,7 @@ def calibrate(
         not_promised=own.not_promised,
         assumptions=assumptions(
             guarantee=chosen,
+            about=table.about,
             ties=ties,
             cluster=column,
             by=by,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from adjudge.records import About
 from adjudge.selection.groups import Entry
 from adjudge.selection.guarantees.base import Guarantee
 from adjudge.selection.split_counts import Levels
@@ -14,6 +15,7 @@ from adjudge.selection.split_counts import Levels
 def assumptions(
     *,
     guarantee: Guarantee,
+    about: About = "pairs",
     ties: str,
     cluster: str | None = None,
     by: str | None = None,
@@ -25,14 +27,15 @@ def assumptions(
     lines = [guarantee.assumption]
     if weights is not None:
         lines = [
-            "new pairs differ from the labelled ones only in how often each kind occurs, and "
+            "new rows differ from the labelled ones only in how often each kind occurs, and "
             f"column {weights} is the right ratio of the two, not learned from these labels"
         ]
-    lines.append(
-        "among pairs where people have a preference (human ties were left out)"
-        if ties == "drop"
-        else "a human tie counts as an error of any verdict"
-    )
+    if about == "pairs":
+        lines.append(
+            "among pairs where people have a preference (human ties were left out)"
+            if ties == "drop"
+            else "a human tie counts as an error of any verdict"
+        )
     if cluster is not None:
         lines.append(
             f"rows with the same {cluster} are alike: one random row of each calibrates, and the "
@@ -77,7 +80,7 @@ def cautions(
         )
     mute = sum(int((~entry.has_verdict).sum()) for entry in entries)
     if mute:
-        lines.append(f"{mute} labelled rows have no verdict (p_a = 0.5): errors, never accepted")
+        lines.append(f"{mute} labelled rows have no verdict (at one half): errors, never accepted")
     if any(len(entry.fingerprints) > 1 for entry in entries):
         lines.append("one judge has rows with several fingerprints: select cannot check them")
     if not jury and not any(entry.fingerprints for entry in entries):
@@ -92,6 +95,6 @@ def cautions(
         if planned:
             lines.append(
                 f"{planned} labels were drawn by a plan: where it drew by the judge's verdict, the "
-                "labelled pairs are not like the new ones and the promise does not hold"
+                "labelled rows are not like the new ones and the promise does not hold"
             )
     return tuple(lines)

@@ -22,6 +22,8 @@ from adjudge._validation import (
     zero_one,
 )
 from adjudge.errors import ArgumentError
+from adjudge.records import About
+from adjudge.rows.judgments import WORDS
 from adjudge.uncertainty import preference_entropy
 
 JURIES = ("mean", "logistic")
@@ -113,7 +115,13 @@ class JuryRows:
 
 
 def form_jury(
-    frame: pl.DataFrame, method: str, train_share: float, *, cluster: str | None, seed: int
+    frame: pl.DataFrame,
+    method: str,
+    train_share: float,
+    *,
+    cluster: str | None,
+    seed: int,
+    about: About = "pairs",
 ) -> JuryRows:
     """A jury of every judge in the labelled frame.
 
@@ -139,10 +147,11 @@ def form_jury(
                 f"leaves {n_training} labels to learn from and {int((~train).sum())} to "
                 f"calibrate; {_FEWEST_TRAINING} or more are needed to learn",
             )
-        label_a = (table.get_column("label") == "A").to_numpy()[used].astype(np.int64)
+        first = table.get_column("label") == WORDS[about][0]
+        label_a = first.to_numpy()[used].astype(np.int64)
         jury = calibrate_jury(table.select(judges).to_numpy()[used], label_a)
     kept = table.filter(pl.Series(~train))
-    rows = jury_rows(kept, jury, judges)
+    rows = jury_rows(kept, jury, judges, about)
     right = pl.col("verdict").eq_missing(pl.col("label"))
     alone = {
         name: frame.filter((pl.col("member") == name) & pl.col("id").is_in(kept["id"].to_list()))
@@ -168,7 +177,9 @@ def _random_part(keys: list[object], part: float, seed: int) -> BoolArray:
     return np.asarray(marked[codes])
 
 
-def jury_judgments(frame: pl.DataFrame, jury: Jury, judges: tuple[str, ...]) -> pl.DataFrame:
+def jury_judgments(
+    frame: pl.DataFrame, jury: Jury, judges: tuple[str, ...], about: About = "pairs"
+) -> pl.DataFrame:
     """New rows of the members turned into rows of a jury that was calibrated before."""
     frame = name_members(frame)
     there = set(frame.get_column("member").unique().to_list())
@@ -179,7 +190,7 @@ def jury_judgments(frame: pl.DataFrame, jury: Jury, judges: tuple[str, ...]) -> 
         )
     frame = frame.filter(pl.col("member").is_in(list(judges)))
     table, _, _ = _side_by_side(frame)
-    return jury_rows(table, jury, list(judges))
+    return jury_rows(table, jury, list(judges), about)
 
 
 def name_members(frame: pl.DataFrame) -> pl.DataFrame:
@@ -189,8 +200,9 @@ def name_members(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(member=name)
 
 
-def jury_rows(table: pl.DataFrame, jury: Jury, judges: list[str]) -> pl.DataFrame:
+def jury_rows(table: pl.DataFrame, jury: Jury, judges: list[str], about: About) -> pl.DataFrame:
     """The jury's own judgments, in the columns that every other judge has."""
+    first, second = WORDS[about]
     p = jury.predict(table.select(judges).to_numpy())
     above, below = pl.col("p_a") > 0.5, pl.col("p_a") < 0.5
     return (
@@ -203,7 +215,7 @@ def jury_rows(table: pl.DataFrame, jury: Jury, judges: list[str]) -> pl.DataFram
             uncertainty=pl.Series(preference_entropy(p) if len(p) else [], dtype=pl.Float64),
             judge_fingerprint=pl.lit(None, pl.String),
         )
-        .with_columns(verdict=pl.when(above).then(pl.lit("A")).when(below).then(pl.lit("B")))
+        .with_columns(verdict=pl.when(above).then(pl.lit(first)).when(below).then(pl.lit(second)))
     )
 
 

@@ -68,7 +68,7 @@ def plan_selection(
     repeated = {f"same {table.cluster} as a row kept": table.frame.height - len(entry)}
     if len(entry) < _FEWEST_LABELS:
         raise ArgumentError(
-            "judgments", len(entry), f"label {_FEWEST_LABELS} pairs or more to plan from"
+            "judgments", len(entry), f"label {_FEWEST_LABELS} rows or more to plan from"
         )
     rng = np.random.default_rng(seed)
     points, n = [], _SMALLEST
@@ -87,7 +87,7 @@ def plan_selection(
         recommended=_recommended(points, least_gain),
         points=tuple(points),
         assumptions=(
-            "the labels there are were drawn at random from the pairs to be judged",
+            "the labels there are were drawn at random from the rows to be judged",
             "extrapolated points take these labels for the whole truth and lean to the hopeful "
             "side",
         ),
@@ -103,7 +103,7 @@ def ids_to_label(
     cluster: str | None = "auto",
     seed: int = 0,
 ) -> pl.DataFrame:
-    """`n` ids drawn at random from the pairs without a label, one per cluster: id, sampled_by.
+    """`n` ids drawn at random from the rows without a label, one per cluster: id, sampled_by.
 
     >>> frame = pl.DataFrame({"id": ["x", "y"], "p_a": [0.9, 0.2], "label": ["A", None]})
     >>> ids_to_label(frame, 1).rows()
@@ -121,7 +121,7 @@ def ids_to_label(
         left = left.filter(~again.fill_null(False))
         left = left[one_row_per_cluster(left[column].to_list(), seed=seed).tolist()]
     if left.height < n:
-        raise ArgumentError("n", n, f"only {left.height} unlabelled pairs are left to draw from")
+        raise ArgumentError("n", n, f"only {left.height} unlabelled rows are left to draw from")
     pick = np.random.default_rng(seed).permutation(left.height)[:n]
     chosen = left[sorted(pick.tolist())].select("id")
     return chosen.with_columns(sampled_by=pl.lit("random"))

@@ -6,11 +6,15 @@ from pathlib import Path
 
 import polars as pl
 
+from adjudge.errors import PolicyMismatchError
 from adjudge.io import read_result
+from adjudge.records import About
 from adjudge.results.selection import Policy, PolicyGroup
 from adjudge.rows.identity import Identity, identities, match_judge
 from adjudge.selection.verifying import NO_DIGEST, check_policy
 from adjudge.store import StorePlace
+
+_ABOUT = {"pairs": "verdicts on pairs", "grades": "grades of single answers"}
 
 
 def read_policy(path: str | Path) -> Policy:
@@ -56,6 +60,16 @@ def matching_groups(
     ]
     match = match_judge(known, given, by_name=by_name, store=store)
     return [policy.groups[at] for at in match.positions], match.remark
+
+
+def check_about(policy: Policy, about: About) -> None:
+    """PolicyMismatchError where the policy is about pairs and the rows about grades, or so."""
+    if policy.about != about:
+        raise PolicyMismatchError(
+            f"the policy is about {_ABOUT[policy.about]}, and here are {_ABOUT[about]}; calibrate "
+            "on rows like these",
+            differs=("about",),
+        )
 
 
 def check_judge(policy: Policy, frame: pl.DataFrame, *, store: StorePlace = None) -> list[str]:

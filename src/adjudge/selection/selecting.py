@@ -11,6 +11,7 @@ import polars as pl
 
 from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.errors import ArgumentError
+from adjudge.io.grades import PASS
 from adjudge.io.tables import TableLike
 from adjudge.results.selection import Drift, GroupCount, Policy, Selection, share
 from adjudge.rows.clusters import one_row_per_cluster
@@ -20,11 +21,18 @@ from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.judgments import Judgments, read_new
 from adjudge.selection.guarantees import find_guarantee
 from adjudge.selection.jury import INCOMPLETE, Jury, jury_judgments
-from adjudge.selection.policy import check_judge, policy_remarks, read_policy, reason_to_abstain
+from adjudge.selection.policy import (
+    check_about,
+    check_judge,
+    policy_remarks,
+    read_policy,
+    reason_to_abstain,
+)
 from adjudge.selection.verifying import levels_of
 from adjudge.store import StorePlace
 
 _COLUMNS = ["id", "judge", "verdict", "p_a", "uncertainty", "accepted"]
+_GRADE_COLUMNS = ["id", "judge_name", "judge", "verdict", "p_pass", "uncertainty", "accepted"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +40,8 @@ class SelectionRun:
     """The summary of a selection, and every row with what was decided on it.
 
     `rows` has id, judge, verdict, p_a, uncertainty, accepted and, where it was not accepted,
-    `reason`; the columns of the input follow.
+    `reason`; the columns of the input follow. Of grades it has judge_name, judge (0 or 1) and
+    p_pass instead.
     """
 
     summary: Selection
@@ -76,10 +85,11 @@ def select(
     rules = policy if isinstance(policy, Policy) else read_policy(policy)
     table = read_new(judgments, judge=judge, protocol=protocol)
     everything, usable, unmeasured = table.everything, table.measured, table.unmeasured
+    check_about(rules, table.about)
     warnings = policy_remarks(rules) + check_judge(rules, everything, store=store)
     if rules.jury is not None:
         jury = Jury(rules.jury.method, np.asarray(rules.jury.weights))
-        usable = jury_judgments(usable, jury, rules.jury.judges)
+        usable = jury_judgments(usable, jury, rules.jury.judges, table.about)
         everything = _with_incomplete(everything, usable)
         unmeasured = {INCOMPLETE: everything.height - usable.height}
     for column, option in ((rules.by, "by"), (rules.weights_column, "weights")):
@@ -119,8 +129,21 @@ def select(
         warnings=tuple(warnings),
         dropped=merge_dropped(table.dropped, unmeasured, abstained),
     )
-    others = [name for name in rows.columns if name not in (*_COLUMNS, "reason")]
-    return SelectionRun(summary=summary, rows=rows.select([*_COLUMNS, "reason", *others]))
+    first = _COLUMNS
+    if rules.about == "grades":
+        first, rows = _GRADE_COLUMNS, _as_grades(rows)
+    others = [name for name in rows.columns if name not in (*first, "reason")]
+    return SelectionRun(summary=summary, rows=rows.select([*first, "reason", *others]))
+
+
+def _as_grades(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows in the columns of grades, which `estimate` and `label` read too."""
+    judge = pl.when(pl.col("verdict").is_not_null()).then((pl.col("verdict") == PASS).cast(pl.Int8))
+    return (
+        rows.drop("p_fwd", "p_rev", "label", strict=False)
+        .rename({"judge": "judge_name", "p_a": "p_pass"})
+        .with_columns(judge.alias("judge"))
+    )
 
 
 def _with_incomplete(everything: pl.DataFrame, usable: pl.DataFrame) -> pl.DataFrame:

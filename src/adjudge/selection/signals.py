@@ -9,7 +9,9 @@ import numpy as np
 import polars as pl
 
 from adjudge._validation import BoolArray, FloatArray, IntArray
+from adjudge.errors import ArgumentError
 from adjudge.io.columns import UNNAMED
+from adjudge.rows.judgments import WORDS
 from adjudge.uncertainty import (
     confidence,
     preference_entropy,
@@ -55,11 +57,14 @@ def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
     judge, protocol = str(rows["judge"][0]), str(rows["protocol"][0])
     shown = None if protocol == UNNAMED else protocol
     label = rows.get_column("label").to_numpy()
+    if rows.get_column("p_a").null_count():
+        raise ArgumentError("judgments", judge, "without probabilities there is nothing to compare")
+    first, second = zip(*WORDS.values(), strict=True)
     p_a = rows.get_column("p_a").to_numpy().astype(np.float64)
     given = rows.get_column("uncertainty").to_numpy().astype(np.float64)
 
     def made(name: str, p: FloatArray, scores: FloatArray | None = None) -> Signal:
-        right = ((p > 0.5) & (label == "A")) | ((p < 0.5) & (label == "B"))
+        right = ((p > 0.5) & np.isin(label, first)) | ((p < 0.5) & np.isin(label, second))
         doubt = preference_entropy(p) if scores is None else scores
         return Signal(name, judge, shown, p, doubt, (~right).astype(np.int64))
 

@@ -1,20 +1,23 @@
-"""The judge as an HTTP service: POST /v1/judge, with its policy, health, metrics and OpenAPI."""
+"""The judge as an HTTP service: POST /v1/judge, with its policy, health, metrics and OpenAPI.
+
+What it takes follows from the policy: pairs, or single answers that pass or fail.
+"""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from fastapi import FastAPI, HTTPException, Response
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from pydantic import BaseModel, ConfigDict, Field
 
-from adjudge.errors import ArgumentError, JudgeError
-from adjudge.records import Pair, Verdict
+from adjudge.errors import ArgumentError, DataError, JudgeError
+from adjudge.records import About, Grade, Item, Judgment, Pair, Verdict
 from adjudge.server.answers import explain_in_one_line
 from adjudge.server.safety import Guard, Limits
 from adjudge.server.service import FileState, JudgeService, PolicyFile, Ruling
@@ -27,22 +30,49 @@ TEXT_LIMIT = 200_000
 TextField = Annotated[str, Field(max_length=TEXT_LIMIT)]
 
 
-class PairIn(BaseModel):
-    """Two answers to one prompt."""
+class SubjectIn(BaseModel):
+    """What every request says."""
 
     model_config = ConfigDict(extra="forbid")
     prompt: Annotated[str, Field(min_length=1, max_length=TEXT_LIMIT)]
-    response_a: TextField
-    response_b: TextField
     id: Annotated[str, Field(max_length=200)] = "request"
     group: Annotated[
         str | None,
         Field(
             max_length=200,
-            description="The pair's value of the column that the policy was calibrated by, if any. "
+            description="The value of the column that the policy was calibrated by, if any. "
             "A value without labels is an abstention.",
         ),
     ] = None
+
+
+class PairIn(SubjectIn):
+    """Two answers to one prompt."""
+
+    response_a: TextField
+    response_b: TextField
+
+    def subject(self) -> Pair:
+        """The pair to be judged."""
+        return Pair(
+            id=self.id,
+            prompt=self.prompt,
+            response_a=self.response_a,
+            response_b=self.response_b,
+        )
+
+
+class AnswerIn(SubjectIn):
+    """One answer to one prompt, with a reference answer or context if there is one."""
+
+    response: TextField
+    reference: TextField | None = None
+    context: TextField | None = None
+
+    def subject(self) -> Item:
+        """The answer to be graded."""
+        shown = {"reference": self.reference, "context": self.context}
+        return Item(id=self.id, prompt=self.prompt, response=self.response, extra=shown)
 
 
 class BatchIn(BaseModel):
@@ -52,13 +82,18 @@ class BatchIn(BaseModel):
     pairs: Annotated[list[PairIn], Field(min_length=1, max_length=BATCH_LIMIT)]
 
 
-class RulingOut(BaseModel):
-    """A verdict, or an abstention with its reason."""
+class AnswersIn(BaseModel):
+    """Several answers, each decided on its own."""
+
+    model_config = ConfigDict(extra="forbid")
+    items: Annotated[list[AnswerIn], Field(min_length=1, max_length=BATCH_LIMIT)]
+
+
+class Decision(BaseModel):
+    """A decision, and the rule that it follows from."""
 
     id: str
     accepted: bool
-    verdict: Verdict | None
-    p_a: float | None
     uncertainty: float | None
     status: str
     reason: str | None
@@ -69,10 +104,30 @@ class RulingOut(BaseModel):
     policy_id: str
 
 
+class RulingOut(Decision):
+    """A verdict on a pair, or an abstention with its reason."""
+
+    verdict: Verdict | None
+    p_a: float | None
+
+
+class GradeOut(Decision):
+    """Pass or fail, or an abstention with its reason."""
+
+    verdict: Literal["pass", "fail"] | None
+    p_pass: float | None
+
+
 class BatchOut(BaseModel):
     """The rulings, in the order of the request."""
 
     rulings: list[RulingOut]
+
+
+class GradesOut(BaseModel):
+    """The grades, in the order of the request."""
+
+    rulings: list[GradeOut]
 
 
 class Problem(BaseModel):
@@ -94,6 +149,7 @@ class PolicyOut(BaseModel):
 
     policy_id: str
     policy_file: FileState
+    about: About
     guarantee: str
     alpha: float
     delta: float | None
@@ -142,38 +198,43 @@ def judge_app(
         responses=_PROBLEMS,
     )
 
-    @app.post("/v1/judge")
-    async def judge(pair: PairIn) -> RulingOut:
-        """Judge one pair."""
-        return (await ruled([pair]))[0]
+    if service.policy.about == "grades":
 
-    @app.post("/v1/judge/batch")
-    async def judge_batch(batch: BatchIn) -> BatchOut:
-        """Judge several pairs, each on its own."""
-        return BatchOut(rulings=await ruled(batch.pairs))
+        @app.post("/v1/judge")
+        async def grade(answer: AnswerIn) -> GradeOut:
+            """Grade one answer."""
+            return _grade((await rule([answer]))[0], service)
 
-    async def ruled(pairs: list[PairIn]) -> list[RulingOut]:
+        @app.post("/v1/judge/batch")
+        async def grade_batch(batch: AnswersIn) -> GradesOut:
+            """Grade several answers, each on its own."""
+            return GradesOut(rulings=[_grade(one, service) for one in await rule(batch.items)])
+
+    else:
+
+        @app.post("/v1/judge")
+        async def judge(pair: PairIn) -> RulingOut:
+            """Judge one pair."""
+            return _ruling((await rule([pair]))[0], service)
+
+        @app.post("/v1/judge/batch")
+        async def judge_batch(batch: BatchIn) -> BatchOut:
+            """Judge several pairs, each on its own."""
+            return BatchOut(rulings=[_ruling(one, service) for one in await rule(batch.pairs)])
+
+    async def rule(asked: Sequence[PairIn | AnswerIn]) -> list[Ruling]:
         began = time.perf_counter()
         try:
             rulings = await service.rule_many(
-                [
-                    Pair(
-                        id=pair.id,
-                        prompt=pair.prompt,
-                        response_a=pair.response_a,
-                        response_b=pair.response_b,
-                    )
-                    for pair in pairs
-                ],
-                [pair.group for pair in pairs],
+                [one.subject() for one in asked], [one.group for one in asked]
             )
-        except ArgumentError as error:
+        except (ArgumentError, DataError) as error:
             raise HTTPException(422, str(error)) from None
         except JudgeError as error:
             _log.warning("the judge cannot be asked: %s", error)
             raise HTTPException(502, "the judge cannot be asked; see the server's log") from None
         metrics.saw(rulings, time.perf_counter() - began)
-        return [_out(ruling, service) for ruling in rulings]
+        return rulings
 
     @app.get("/v1/policy")
     async def policy() -> PolicyOut:
@@ -198,7 +259,7 @@ class _Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.rulings = Counter(
-            "adjudge_rulings", "Pairs ruled on.", ["outcome"], registry=self.registry
+            "adjudge_rulings", "Requests ruled on.", ["outcome"], registry=self.registry
         )
         self.statuses = Counter(
             "adjudge_judgments", "Judgments by status.", ["status"], registry=self.registry
@@ -214,20 +275,31 @@ class _Metrics:
         self.seconds.observe(seconds)
 
 
-def _out(ruling: Ruling, service: JudgeService) -> RulingOut:
-    judgment = ruling.judgment
+def _ruling(ruling: Ruling, service: JudgeService) -> RulingOut:
+    p_a = ruling.judgment.p_a if isinstance(ruling.judgment, Judgment) else None
     return RulingOut(
-        id=judgment.id,
-        accepted=ruling.accepted,
-        verdict=judgment.verdict,
-        p_a=judgment.p_a,
-        uncertainty=judgment.uncertainty,
-        status=judgment.status,
-        reason=ruling.reason,
-        group=ruling.group,
-        guarantee=service.policy.guarantee,
-        policy_id=service.policy_id,
+        **_decision(ruling, service), verdict=cast("Verdict | None", ruling.verdict), p_a=p_a
     )
+
+
+def _grade(ruling: Ruling, service: JudgeService) -> GradeOut:
+    p_pass = ruling.judgment.p_pass if isinstance(ruling.judgment, Grade) else None
+    verdict = cast("Literal['pass', 'fail'] | None", ruling.verdict)
+    return GradeOut(**_decision(ruling, service), verdict=verdict, p_pass=p_pass)
+
+
+def _decision(ruling: Ruling, service: JudgeService) -> dict[str, Any]:
+    judgment = ruling.judgment
+    return {
+        "id": judgment.id,
+        "accepted": ruling.accepted,
+        "uncertainty": judgment.uncertainty,
+        "status": judgment.status,
+        "reason": ruling.reason,
+        "group": ruling.group,
+        "guarantee": service.policy.guarantee,
+        "policy_id": service.policy_id,
+    }
 
 
 def _policy(service: JudgeService, source: PolicyFile) -> PolicyOut:
@@ -235,6 +307,7 @@ def _policy(service: JudgeService, source: PolicyFile) -> PolicyOut:
     return PolicyOut(
         policy_id=service.policy_id,
         policy_file=source.state(),
+        about=policy.about,
         guarantee=policy.guarantee,
         alpha=policy.alpha,
         delta=policy.delta,

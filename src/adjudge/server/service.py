@@ -1,4 +1,4 @@
-"""One judge under one policy: a pair in, a verdict or an abstention out."""
+"""One judge under one policy: a pair or an answer in, a verdict or an abstention out."""
 
 from __future__ import annotations
 
@@ -12,12 +12,18 @@ from typing import Literal
 import numpy as np
 
 from adjudge.errors import ArgumentError, InputError
+from adjudge.io.grades import FAIL, PASS
 from adjudge.judges.interface import Judge, Question
-from adjudge.records import MEASURED, Judgment, Pair, Reply
+from adjudge.records import MEASURED, Grade, Judgment, Reply, Subject
 from adjudge.results.selection import Policy, PolicyGroup
 from adjudge.rows.identity import Identity
 from adjudge.selection.guarantees import all_guarantees, find_guarantee
-from adjudge.selection.policy import matching_groups, read_policy, reason_to_abstain
+from adjudge.selection.policy import (
+    check_about,
+    matching_groups,
+    read_policy,
+    reason_to_abstain,
+)
 from adjudge.selection.verifying import levels_of
 
 #: What became of the file that the policy was read from.
@@ -55,9 +61,10 @@ class PolicyFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ruling:
-    """What the service says of one pair; `group` names the rule, `reason` why it abstains."""
+    """What the service says of one subject; `group` names the rule, `reason` why it abstains."""
 
-    judgment: Judgment
+    judgment: Judgment | Grade
+    verdict: str | None
     accepted: bool
     reason: str | None
     group: str | None
@@ -68,6 +75,7 @@ class JudgeService:
 
     def __init__(self, judge: Judge, policy: Policy, *, concurrency: int | None = None) -> None:
         check_servable(policy)
+        check_about(policy, "grades" if judge.protocol.record is Grade else "pairs")
         self._guarantee = find_guarantee(policy.guarantee)
         self._levels = levels_of(policy)
         self.judge = judge
@@ -93,28 +101,31 @@ class JudgeService:
             raise ArgumentError("group", None, f"this policy holds by {self.policy.by}: name it")
         return self._by_group.get(group)
 
-    async def rule(self, pair: Pair, *, group: str | None = None) -> Ruling:
+    async def rule(self, subject: Subject, *, group: str | None = None) -> Ruling:
         """Ask in every order the protocol needs, then accept or abstain."""
         rule = self.rule_for(group)
         protocol = self.judge.protocol
-        questions = protocol.questions(pair)
-        replies = await asyncio.gather(*(self._ask(pair, question) for question in questions))
-        rows = protocol.judge(pair, replies)
-        if len(rows) != 1 or not isinstance(rows[0], Judgment):
-            raise ArgumentError("protocol", protocol.name, "serve one with one verdict per pair")
+        questions = protocol.questions(subject)
+        replies = await asyncio.gather(*(self._ask(subject, question) for question in questions))
+        rows = protocol.judge(subject, replies)
+        if len(rows) != 1 or not isinstance(rows[0], Judgment | Grade):
+            raise ArgumentError("protocol", protocol.name, "serve one with one verdict per request")
         return self._decide(rows[0], rule)
 
-    async def rule_many(self, pairs: Sequence[Pair], groups: Sequence[str | None]) -> list[Ruling]:
-        """Several pairs at once, in their order."""
-        if len(pairs) == 1:  # the usual request, without a task of its own
-            return [await self.rule(pairs[0], group=groups[0])]
+    async def rule_many(
+        self, subjects: Sequence[Subject], groups: Sequence[str | None]
+    ) -> list[Ruling]:
+        """Several subjects at once, in their order."""
+        if len(subjects) == 1:  # the usual request, without a task of its own
+            return [await self.rule(subjects[0], group=groups[0])]
         return await asyncio.gather(
-            *(self.rule(pair, group=group) for pair, group in zip(pairs, groups, strict=True))
+            *(self.rule(one, group=group) for one, group in zip(subjects, groups, strict=True))
         )
 
-    def _decide(self, judgment: Judgment, group: PolicyGroup | None) -> Ruling:
+    def _decide(self, judgment: Judgment | Grade, group: PolicyGroup | None) -> Ruling:
         """What the guarantee accepts; never without a measurement, a verdict or a rule."""
-        accepted, has_verdict = False, judgment.verdict is not None
+        verdict = judgment.verdict if isinstance(judgment, Judgment) else _word(judgment)
+        accepted, has_verdict = False, verdict is not None
         if judgment.status not in MEASURED or judgment.uncertainty is None:
             reason: str | None = f"status {judgment.status}"
         else:
@@ -123,11 +134,17 @@ class JudgeService:
                 accepted = bool(self._guarantee.accept(group.rule, score, self._levels)[0])
             reason = reason_to_abstain(accepted, has_verdict=has_verdict, group=group)
         name = None if group is None else group.group
-        return Ruling(judgment=judgment, accepted=accepted, reason=reason, group=name)
+        return Ruling(
+            judgment=judgment, verdict=verdict, accepted=accepted, reason=reason, group=name
+        )
 
-    async def _ask(self, pair: Pair, question: Question) -> Reply:
+    async def _ask(self, subject: Subject, question: Question) -> Reply:
         async with self._slots:
-            return await self.judge.backend.ask_about(pair, question)
+            return await self.judge.backend.ask_about(subject, question)
+
+
+def _word(grade: Grade) -> str | None:
+    return None if grade.judge is None else PASS if grade.judge else FAIL
 
 
 def check_servable(policy: Policy) -> None:

@@ -90,7 +90,7 @@ def _policy_headline(policy: Policy) -> Headline:
     if not policy.feasible:
         return Headline(
             f"{rule} accepts nothing of {whose}: no threshold passes",
-            "Label more pairs, allow a larger alpha, or use a better judge.",
+            "Label more rows, allow a larger alpha, or use a better judge.",
             tone="bad",
         )
     about, where = "", "on the calibration labels"
@@ -272,7 +272,7 @@ def _selection_headline(selection: Selection) -> Headline:
         f"{selection.alpha:g}"
     )
     if selection.drift.flagged:
-        action = "The promise may not hold: label some of the new pairs and calibrate again."
+        action = "The promise may not hold: label some of the new rows and calibrate again."
     elif not selection.n_accepted:
         action = "Give all of them to people."
     elif selection.n_accepted == selection.n:

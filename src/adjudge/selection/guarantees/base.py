@@ -56,7 +56,7 @@ class Guarantee(Method):
     version: ClassVar[int] = 1
     #: What must be true of the labelled rows, one sentence.
     assumption: ClassVar[str] = (
-        "labelled and new pairs are exchangeable: drawn at random from the same pool, judged by "
+        "labelled and new rows are exchangeable: drawn at random from the same pool, judged by "
         "the same judge with the same prompt and settings"
     )
     #: Decided over a batch of new rows together. Such a rule needs every calibration row, cannot

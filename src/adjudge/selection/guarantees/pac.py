@@ -221,7 +221,7 @@ class Pac(Guarantee):
 
     name = "pac"
     summary = "this threshold, with probability 1 - delta"
-    assumption = "the labelled pairs are an independent random sample of the pairs to be judged"
+    assumption = "the labelled rows are an independent random sample of the rows to be judged"
     uses_delta = True
 
     def decide(self, labels: Labels, levels: Levels) -> Rule:
