@@ -14,6 +14,8 @@ Order = Literal["ab", "ba"]
 Verdict = Literal["A", "B", "tie"]
 #: What verdicts are about: two answers, or one that passes or fails.
 About = Literal["pairs", "grades"]
+#: What people label then.
+LABELLED: Mapping[About, str] = {"pairs": "pairs", "grades": "answers"}
 LabelValue = Literal["A", "B", "tie"]
 SampledBy = Literal["random", "plan", "doubt", "surest", "audit"]
 LabelledBy = Literal["person", "model"]

@@ -1,4 +1,4 @@
-"""`adjudge label`: a page in the browser where people label pairs."""
+"""`adjudge label`: a page in the browser where people label pairs or single answers."""
 
 from __future__ import annotations
 
@@ -22,19 +22,32 @@ from adjudge.cli._options import (
 from adjudge.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from adjudge.records import Pair
+    from adjudge.records import Subject
+    from adjudge.server.label_kinds import LabelKind
     from adjudge.server.queue import Queue
     from adjudge.store.labels import LabelBook
 
 
 def label(
-    pairs: Annotated[Path, typer.Argument(help="Pairs to label.", show_default=False)],
+    rows: Annotated[
+        Path,
+        typer.Argument(
+            help="Pairs to compare, or items (id, prompt, response) to pass or fail.",
+            show_default=False,
+        ),
+    ],
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Write the labels here when the page is closed."),
     ] = None,
     summary: SummaryOption = None,
     store: StoreOption = "adjudge.db",
+    scale: Annotated[
+        str | None, typer.Option(help="Score items on this scale, such as 1-5, instead.")
+    ] = None,
+    instructions: Annotated[
+        Path | None, typer.Option(help="What raters are told, at the top of the page (Markdown).")
+    ] = None,
     plan: Annotated[
         Path | None, typer.Option(help="Label the rows of `adjudge plan --write-ids FILE`.")
     ] = None,
@@ -43,10 +56,10 @@ def label(
         typer.Option(help="Label what the judge abstained from: the rows of `adjudge select -o`."),
     ] = None,
     random_share: Annotated[
-        float, typer.Option(help="Share of random pairs among the abstentions.")
+        float, typer.Option(help="Share of random rows among the abstentions.")
     ] = 0.3,
     share_out: Annotated[
-        bool, typer.Option(help="Each pair to one rater only, instead of every pair to each.")
+        bool, typer.Option(help="Each row to one rater only, instead of every row to each.")
     ] = False,
     import_labels: Annotated[
         Path | None, typer.Option("--import", help="First add the labels of this file.")
@@ -64,10 +77,11 @@ def label(
     seed: SeedOption = 0,
     as_json: JsonFlag = False,
 ) -> None:
-    """Label pairs in the browser: keys 1, 2 and 0; nothing is lost on reload or kill."""
+    """Label pairs or single answers in the browser; nothing is lost on reload or kill."""
     if not export_only:
         require_extra("server", "fastapi", "uvicorn")
-    from adjudge.io import open_pairs, read_labels, write_rows
+    from adjudge.io import read_labels, write_rows
+    from adjudge.judges.prompting import read_text
     from adjudge.server.label_summary import labels_frame, records, summarise
     from adjudge.server.labelling import LabellingRound
     from adjudge.store import check_not_store, store_name, use_store
@@ -77,19 +91,28 @@ def label(
         raise ArgumentError("abstentions", str(abstentions), "give --plan or --abstentions")
     if output is not None:
         check_not_store(store, output)
+    told = None if instructions is None else read_text(instructions, option="--instructions")
+    subjects, kind = _read(rows, format or from_, scale)
     with use_store(store) as kept:
-        book = LabelBook(kept)
+        book = LabelBook(kept, kind.labels)
         if import_labels is not None:
-            added, same = book.import_labels(records(read_labels(import_labels)))
+            added, same = book.import_labels(records(read_labels(import_labels, about=kind.name)))
             remark(f"{import_labels}: {added:,} labels added, {same:,} were there already")
-        subjects = list(open_pairs(pairs, format=format or from_))
-        _strangers(book, subjects, pairs)
-        queue = _queue(subjects, plan, abstentions, random_share, seed)
+        _strangers(book, subjects, rows, kind)
+        queue = _queue(subjects, plan, abstentions, random_share, seed, kind)
         if not export_only:
             from adjudge.server.label_app import label_app
             from adjudge.server.run import serve
 
-            round_ = LabellingRound(subjects, queue, book, seed=seed, share_out=share_out)
+            round_ = LabellingRound(
+                subjects,
+                queue,
+                book,
+                kind=kind,
+                instructions=told,
+                seed=seed,
+                share_out=share_out,
+            )
             token = os.environ.get("ADJUDGE_TOKEN") or None
 
             def ready(address: str) -> None:
@@ -108,36 +131,51 @@ def label(
                 ready=ready,
             )
         if output is not None:
-            write_rows(labels_frame(book, plan=plan), output)
+            write_rows(labels_frame(book, plan=plan, kind=kind), output)
             remark(f"wrote {output}")
-        deliver(summarise(book, subjects), as_json=as_json, output=summary)
+        deliver(summarise(book, subjects, kind), as_json=as_json, output=summary)
 
 
-def _strangers(book: LabelBook, subjects: list[Pair], pairs: Path) -> None:
-    known = {pair.id for pair in subjects}
+def _read(rows: Path, format: str | None, scale: str | None) -> tuple[list[Subject], LabelKind]:
+    """What is to be labelled, and how: by the file's content."""
+    from adjudge.io import kinds_of, open_items, open_pairs, sniff
+    from adjudge.judges.criteria import parse_scale
+    from adjudge.server.label_kinds import GRADES, PAIRS, scores
+
+    kinds = kinds_of(format or sniff(rows))
+    if "items" not in kinds or "pairs" in kinds:
+        if scale is not None:
+            remedy = "only single answers are scored: give items (id, prompt, response)"
+            raise ArgumentError("scale", scale, remedy)
+        return list(open_pairs(rows, format=format)), PAIRS
+    kind = GRADES if scale is None else scores(parse_scale(scale))
+    return list(open_items(rows, format=format)), kind
+
+
+def _strangers(book: LabelBook, subjects: list[Subject], rows: Path, kind: LabelKind) -> None:
+    known = {subject.id for subject in subjects}
     strange = sum(answer.id not in known for answer in book.answers())
     if strange:
-        labels = count(
-            strange, "label in the store is of a pair", "labels in the store are of pairs"
-        )
-        remark(f"{labels} that {pairs} does not hold")
+        one, several = f"label in the store is of {kind.a_noun}", "labels in the store are of "
+        remark(f"{count(strange, one, several + kind.noun + 's')} that {rows} does not hold")
 
 
 def _queue(
-    subjects: list[Pair],
+    subjects: list[Subject],
     plan: Path | None,
     abstentions: Path | None,
     random_share: float,
     seed: int,
+    kind: LabelKind,
 ) -> Queue:
     from adjudge.server import queue
 
-    ids = [pair.id for pair in subjects]
+    ids = [subject.id for subject in subjects]
     if plan is not None:
         return queue.planned_queue(queue.planned_rows(plan), known=ids)
     if abstentions is not None:
         doubtful = queue.abstained_ids(abstentions)
         if not doubtful:
-            remark(f"{abstentions} holds no abstention: every pair is drawn at random")
+            remark(f"{abstentions} holds no abstention: every {kind.noun} is drawn at random")
         return queue.doubt_queue(ids, doubtful, seed=seed, random_share=random_share)
     return queue.random_queue(ids, seed=seed)

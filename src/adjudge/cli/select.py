@@ -20,7 +20,7 @@ from adjudge.cli._options import (
 
 def select(
     judgments: Annotated[
-        Path, typer.Argument(help="New judgments, no labels needed.", show_default=False)
+        Path, typer.Argument(help="New judgments or grades, no labels needed.", show_default=False)
     ],
     policy: Annotated[
         Path, typer.Option(help="The policy that calibrate wrote.", show_default=False)
@@ -43,6 +43,7 @@ def select(
 ) -> None:
     """Accept or abstain on every row; refuses a policy made for another judge or prompt."""
     from adjudge.io import write_rows
+    from adjudge.records import LABELLED
     from adjudge.selection import select as run
 
     selection = run(judgments, policy, judge=judge, protocol=protocol, store=store, seed=seed)
@@ -54,7 +55,7 @@ def select(
     if result.drift.flagged:
         remark(
             "the new scores do not look like the calibration scores: the promise may not hold; "
-            "label some of the new rows and calibrate again"
+            f"label some of the new {LABELLED[result.about]} and calibrate again"
         )
     if result.n_accepted == 0:
         remark("nothing was accepted")

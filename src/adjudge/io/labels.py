@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 import polars as pl
 
@@ -22,20 +23,27 @@ LAYOUT = Layout(
     Column(name="sampled_by", choices=("random", "plan", "doubt")),
     Column(name="shown_order", choices=("ab", "ba")),
 )
+_OTHERS = [column for column in LAYOUT.columns if column.name != "label"]
 #: Labels of single answers: pass or fail, in `label` or in `human`.
-GRADES = Layout(
+GRADES = Layout("labels", *_OTHERS, Column(name="label", required=True, also=("human",)))
+#: Scores of single answers, in `label` or in `human_score`.
+SCORES = Layout(
     "labels",
-    *(c for c in LAYOUT.columns if c.name != "label"),
-    Column(name="label", required=True, also=("human",)),
+    *_OTHERS,
+    Column(name="label", type="whole", low=0, required=True, also=("human_score",)),
 )
 
 
 def read_labels(
-    source: TableLike, *, columns: Mapping[str, str] | None = None, about: About = "pairs"
+    source: TableLike,
+    *,
+    columns: Mapping[str, str] | None = None,
+    about: About | Literal["scores"] = "pairs",
 ) -> pl.DataFrame:
     """Labels as a checked frame: id, label (A, B, tie or empty), rater, sampled_by, shown_order.
 
-    Labels `about` grades are pass, fail (also written 1 and 0) or empty.
+    Labels `about` grades are pass, fail (also written 1 and 0) or empty, those of scores whole
+    numbers.
 
     Several raters per id are fine. One rater saying two different things of one pair is refused;
     the same thing twice is one label.
@@ -45,6 +53,8 @@ def read_labels(
     """
     if about == "pairs":
         frame = LAYOUT.read(source, columns)
+    elif about == "scores":
+        frame = SCORES.read(source, columns).with_columns(pl.col("label").cast(pl.String))
     else:
         frame = GRADES.read(source, columns)
         given = pass_or_fail(frame["label"], source_name(source))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from adjudge.results.base import Result, frozen
 from adjudge.results.checks import Count, Proportion
@@ -12,7 +12,10 @@ from adjudge.results.checks import Count, Proportion
 
 @dataclass(frozen=True, kw_only=True)
 class RaterSummary:
-    """One person's labels; `left_share` is how often the left side won where a side won."""
+    """One person's labels; `left_share` is how often the left side won where a side won.
+
+    `mean` is the share that passed, or the mean score.
+    """
 
     rater: str
     labels: Count
@@ -21,11 +24,12 @@ class RaterSummary:
     left_share: Proportion | None
     left_low: float | None
     left_high: float | None
+    mean: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class RaterAgreement:
-    """How far two people agree on the pairs both labelled."""
+    """How far two people agree on the pairs (or answers) both labelled."""
 
     rater_1: str
     rater_2: str
@@ -37,10 +41,14 @@ class RaterAgreement:
 
 @frozen
 class LabellingSummary(Result):
-    """How many labels, by whom, sampled how, and how far people agree."""
+    """How many labels, by whom, sampled how, and how far people agree.
+
+    `about` says what was labelled: pairs, or answers by pass and fail (grades) or by scores.
+    """
 
     kind: ClassVar[str] = "labelling"
 
+    about: Literal["pairs", "grades", "scores"] = "pairs"
     pairs: Count
     pairs_labelled: Count
     n_labels: Count

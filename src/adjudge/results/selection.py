@@ -341,6 +341,7 @@ class Selection(Result):
     kind: ClassVar[str] = "selection"
     checks: ClassVar[tuple[Check, ...]] = (at_most("n_accepted", "n"),)
 
+    about: About = "pairs"
     guarantee: str
     alpha: Level
     delta: Level | None

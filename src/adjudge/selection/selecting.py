@@ -115,6 +115,7 @@ def select(
     n, kept = rows.height, int(rows.get_column("accepted").sum())
     abstained = Counter(reason for reason in reasons if reason is not None)
     summary = Selection(
+        about=rules.about,
         guarantee=rules.guarantee,
         alpha=rules.alpha,
         delta=rules.delta,

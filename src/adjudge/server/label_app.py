@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI, HTTPException, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -12,7 +12,8 @@ from adjudge.errors import ArgumentError
 from adjudge.records import Order
 from adjudge.results.base import plain
 from adjudge.server.answers import explain_in_one_line
-from adjudge.server.labelling import LabellingRound, Side
+from adjudge.server.label_kinds import PAIRS, LabelKind
+from adjudge.server.labelling import LabellingRound
 from adjudge.server.render import highlight_styles, render_markdown
 from adjudge.server.safety import Guard, Limits
 
@@ -31,14 +32,26 @@ Nonce = Annotated[str, Field(min_length=8, max_length=80, pattern=r"^[\x21-\x7e]
 
 
 class Click(BaseModel):
-    """One answer of a rater."""
+    """What every click says."""
 
     model_config = ConfigDict(extra="forbid")
     rater: Rater
     id: Annotated[str, Field(max_length=1000)]
-    side: Side
-    shown_order: Order
     nonce: Nonce
+
+
+class PairClick(Click):
+    """One answer of a rater about a pair."""
+
+    side: Literal["left", "right", "tie", "skip"]
+    shown_order: Order
+
+
+class AnswerClick(Click):
+    """One answer of a rater about a single answer: pass or fail, a score, or skip."""
+
+    side: Annotated[str, Field(pattern=r"^(pass|fail|skip|[0-9]{1,3})$")]
+    shown_order: None = None
 
 
 class Undo(BaseModel):
@@ -56,6 +69,8 @@ def label_app(round_: LabellingRound, *, host: str, port: int, token: str | None
         redirect_slashes=False,
     )  # fmt: skip
     static = {path: _read(name) for path, (name, _) in _STATIC.items()}
+    static["/"] = _fill(static["/"], round_.kind)
+    instructions = None if round_.instructions is None else render_markdown(round_.instructions)
     code_css = highlight_styles()
 
     @app.get("/code.css")
@@ -74,24 +89,25 @@ def label_app(round_: LabellingRound, *, host: str, port: int, token: str | None
         app.add_api_route(path, _page(static[path], media_type), methods=["GET"])
 
     @app.get("/api/next")
-    def next_pair(rater: Annotated[Rater, Query()]) -> dict[str, Any]:
+    def next_task(rater: Annotated[Rater, Query()]) -> dict[str, Any]:
         shown = round_.next(rater)
         state: dict[str, Any] = {
-            "progress": plain(round_.progress(rater)), "mode": round_.queue.mode, "item": None
+            "progress": plain(round_.progress(rater)), "mode": round_.queue.mode, "item": None,
+            "noun": round_.kind.noun, "instructions": instructions,
         }  # fmt: skip
         if shown is not None:
             state["item"] = {
-                "id": shown.pair.id,
+                "id": shown.id,
                 "shown_order": shown.shown_order,
                 "sampled_by": shown.draw.sampled_by,
-                "prompt": render_markdown(shown.pair.prompt),
-                "left": render_markdown(shown.left),
-                "right": render_markdown(shown.right),
+                **{
+                    name: None if text is None else render_markdown(text)
+                    for name, text in shown.texts.items()
+                },
             }
         return state
 
-    @app.post("/api/label")
-    def keep(click: Click) -> dict[str, str]:
+    def keep(click: PairClick | AnswerClick) -> dict[str, str]:
         try:
             round_.record(
                 rater=click.rater,
@@ -103,6 +119,18 @@ def label_app(round_: LabellingRound, *, host: str, port: int, token: str | None
         except ArgumentError as error:
             raise HTTPException(409, str(error)) from None
         return {"kept": click.id}
+
+    if round_.kind is PAIRS:
+
+        @app.post("/api/label")
+        def keep_pair(click: PairClick) -> dict[str, str]:
+            return keep(click)
+
+    else:
+
+        @app.post("/api/label")
+        def keep_answer(click: AnswerClick) -> dict[str, str]:
+            return keep(click)
 
     @app.post("/api/undo")
     def take_back(undo: Undo) -> dict[str, str | None]:
@@ -119,6 +147,15 @@ def _page(content: bytes, media_type: str) -> Any:
     def page() -> Response:
         return Response(content, media_type=media_type)
 
+    return page
+
+
+def _fill(page: bytes, kind: LabelKind) -> bytes:
+    """The page with the buttons and words of this kind of round; both are our own."""
+    stage = "pair" if kind is PAIRS else "answer"
+    parts = {b"@kind@": stage, b"@hint@": kind.hint, b"@choices@": kind.choices}
+    for mark, words in parts.items():
+        page = page.replace(mark, words.encode())
     return page
 
 

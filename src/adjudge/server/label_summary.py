@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations
+from typing import Any
 
 import polars as pl
 
@@ -12,16 +13,20 @@ from adjudge._stats import binomial_interval
 from adjudge.diagnosis.agreement import agreement
 from adjudge.io import read_table
 from adjudge.io.tables import TableLike, as_text
-from adjudge.records import Label, Pair
+from adjudge.records import Label, Subject
 from adjudge.results.labelling import LabellingSummary, RaterAgreement, RaterSummary
+from adjudge.server.label_kinds import PAIRS, LabelKind
 from adjudge.store.labels import Answer, LabelBook
 
 
-def labels_frame(book: LabelBook, *, plan: TableLike | None = None) -> pl.DataFrame:
+def labels_frame(
+    book: LabelBook, *, plan: TableLike | None = None, kind: LabelKind = PAIRS
+) -> pl.DataFrame:
     """The labels file: one row per label that counts, oldest first.
 
-    With the plan that was labelled, its `sampling_probability` comes along: `estimate` needs it
-    for rows that were not all equally likely to be drawn.
+    Grades are in `human` too, as 1 and 0, and scores in `human_score`: what `estimate` and
+    `diagnose scores` read. With the plan that was labelled, its `sampling_probability` comes along:
+    `estimate` needs it for rows that were not all equally likely to be drawn.
     """
     rows = [
         {
@@ -40,6 +45,10 @@ def labels_frame(book: LabelBook, *, plan: TableLike | None = None) -> pl.DataFr
         rows, schema={**dict.fromkeys(columns, pl.String), "labelled_at": pl.Int64}
     )
     frame = frame.with_columns(pl.col("labelled_at").cast(pl.Datetime("ms")))
+    if kind.name == "grades":
+        frame = frame.with_columns(human=(pl.col("label") == "pass").cast(pl.Int8))
+    elif kind.name == "scores":
+        frame = frame.with_columns(human_score=pl.col("label").cast(pl.Int64))
     drawn = None if plan is None else read_table(plan)
     if drawn is None or "sampling_probability" not in drawn.columns:
         return frame
@@ -54,9 +63,11 @@ def records(frame: pl.DataFrame) -> list[Label]:
     return [Label(**row) for row in kept.to_dicts()]
 
 
-def summarise(book: LabelBook, pairs: Sequence[Pair]) -> LabellingSummary:
-    """The state of a round over these pairs."""
-    known = {pair.id for pair in pairs}
+def summarise(
+    book: LabelBook, subjects: Sequence[Subject], kind: LabelKind = PAIRS
+) -> LabellingSummary:
+    """The state of a round over these pairs or answers."""
+    known = {subject.id for subject in subjects}
     clicks = [click for click in book.answers() if click.id in known]
     labels = [click for click in clicks if click.label is not None]
     raters = sorted({click.rater for click in clicks})
@@ -66,20 +77,21 @@ def summarise(book: LabelBook, pairs: Sequence[Pair]) -> LabellingSummary:
         for rater in raters
     }
     return LabellingSummary(
+        about=kind.name,
         pairs=len(known),
         pairs_labelled=len({click.id for click in labels}),
         n_labels=len(labels),
         sampled_by=dict(sorted(sampled.items())),
-        raters=tuple(_rater(rater, clicks) for rater in raters),
+        raters=tuple(_rater(rater, clicks, kind) for rater in raters),
         agreement=tuple(
-            _agreement(one, by_rater[one], other, by_rater[other])
+            _agreement(one, by_rater[one], other, by_rater[other], kind)
             for one, other in combinations(raters, 2)
             if by_rater[one].keys() & by_rater[other].keys()
         ),
     )
 
 
-def _rater(rater: str, clicks: Sequence[Answer]) -> RaterSummary:
+def _rater(rater: str, clicks: Sequence[Answer], kind: LabelKind) -> RaterSummary:
     own = [click for click in clicks if click.rater == rater]
     labels = [click for click in own if click.label is not None]
     # Where a side won and the page knows which one it was: people have a position bias too.
@@ -94,14 +106,31 @@ def _rater(rater: str, clicks: Sequence[Answer]) -> RaterSummary:
         left_share=left / len(sided) if sided else None,
         left_low=low,
         left_high=high,
+        mean=_mean(labels, kind),
     )
 
 
+def _mean(labels: Sequence[Answer], kind: LabelKind) -> float | None:
+    """The share that passed, or the mean score."""
+    if not labels or kind.name == "pairs":
+        return None
+    if kind.name == "grades":
+        return sum(click.label == "pass" for click in labels) / len(labels)
+    return sum(int(click.label or 0) for click in labels) / len(labels)
+
+
 def _agreement(
-    one: str, labels_1: Mapping[str, str | None], other: str, labels_2: Mapping[str, str | None]
+    one: str,
+    labels_1: Mapping[str, str | None],
+    other: str,
+    labels_2: Mapping[str, str | None],
+    kind: LabelKind,
 ) -> RaterAgreement:
     both = sorted(labels_1.keys() & labels_2.keys())
-    shared = agreement([labels_1[name] for name in both], [labels_2[name] for name in both])
+    said: list[list[Any]] = [[labels[name] for name in both] for labels in (labels_1, labels_2)]
+    if kind.name == "scores":
+        said = [[int(label) for label in labels] for labels in said]
+    shared = agreement(*said, level="interval" if kind.name == "scores" else "nominal")
     return RaterAgreement(
         rater_1=one,
         rater_2=other,

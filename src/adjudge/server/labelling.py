@@ -1,37 +1,26 @@
-"""A labelling round: the pairs, the queue, the book of labels, and the rules between them."""
+"""A labelling round: what is labelled, the queue, the book of labels, and their rules."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from adjudge.errors import ArgumentError
-from adjudge.records import LabelValue, Order, Pair
+from adjudge.records import Order, Subject
+from adjudge.server.label_kinds import PAIRS, LabelKind
 from adjudge.server.queue import Draw, Queue
 from adjudge.store.labels import Answer, LabelBook
-
-Side = Literal["left", "right", "tie", "skip"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelTask:
-    """One pair as one rater sees it."""
+    """One pair or answer as one rater sees it; `texts` by their place on the page."""
 
-    pair: Pair
-    shown_order: Order
+    id: str
+    texts: Mapping[str, str | None]
+    shown_order: Order | None
     draw: Draw
-
-    @property
-    def left(self) -> str:
-        """The response on the left."""
-        return self.pair.response_a if self.shown_order == "ab" else self.pair.response_b
-
-    @property
-    def right(self) -> str:
-        """The response on the right."""
-        return self.pair.response_b if self.shown_order == "ab" else self.pair.response_a
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,40 +41,46 @@ class LabellingRound:
 
     def __init__(
         self,
-        pairs: Sequence[Pair],
+        subjects: Sequence[Subject],
         queue: Queue,
         book: LabelBook,
         *,
+        kind: LabelKind = PAIRS,
+        instructions: str | None = None,
         seed: int = 0,
         share_out: bool = False,
     ) -> None:
-        self.pairs = {pair.id: pair for pair in pairs}
-        if len(self.pairs) != len(pairs):
-            raise ArgumentError("pairs", len(pairs), "give every pair an id of its own")
+        self.subjects = {subject.id: subject for subject in subjects}
+        if len(self.subjects) != len(subjects):
+            remedy = f"give every {kind.noun} an id of its own"
+            raise ArgumentError(f"{kind.noun}s", len(subjects), remedy)
+        self.kind = kind
+        self.instructions = instructions
         self.queue = queue
         self.book = book
         self.seed = seed
         self.share_out = share_out
 
     def next(self, rater: str) -> LabelTask | None:
-        """The first pair of the queue that this rater has not answered yet."""
+        """The first of the queue that this rater has not answered yet."""
         answered = {click.id for click in self._answered(rater)}
         return next(
             (self._shown(rater, draw) for draw in self.queue.draws if draw.id not in answered), None
         )
 
     def record(
-        self, *, rater: str, subject_id: str, side: Side, shown_order: Order, nonce: str
+        self, *, rater: str, subject_id: str, side: str, shown_order: Order | None, nonce: str
     ) -> None:
         """Keep one click. The order it was shown in must be the one this rater was given."""
-        if subject_id not in self.pairs:
-            raise ArgumentError("id", subject_id, "no such pair in this round")
+        noun = self.kind.noun
+        if subject_id not in self.subjects:
+            raise ArgumentError("id", subject_id, f"no such {noun} in this round")
         if shown_order != self.order_for(rater, subject_id):
             raise ArgumentError("shown_order", shown_order, "reload the page: the pair has changed")
         draw = next((draw for draw in self.queue.draws if draw.id == subject_id), None)
         if draw is None:
-            raise ArgumentError("id", subject_id, "this pair is not in the queue")
-        label = _label(side, shown_order)
+            raise ArgumentError("id", subject_id, f"this {noun} is not in the queue")
+        label = self.kind.label_of(side, shown_order)
         self.book.add(
             nonce=nonce,
             rater=rater,
@@ -131,8 +126,10 @@ class LabellingRound:
             doubt=kinds.count("doubt"),
         )
 
-    def order_for(self, rater: str, subject_id: str) -> Order:
+    def order_for(self, rater: str, subject_id: str) -> Order | None:
         """Which response stands left: a coin fixed by seed, rater and pair; a reload keeps it."""
+        if self.kind is not PAIRS:
+            return None
         coin = hashlib.sha256(f"{self.seed}\x00{rater}\x00{subject_id}".encode()).digest()[0]
         return "ab" if coin % 2 == 0 else "ba"
 
@@ -148,17 +145,5 @@ class LabellingRound:
 
     def _shown(self, rater: str, draw: Draw) -> LabelTask:
         order = self.order_for(rater, draw.id)
-        return LabelTask(pair=self.pairs[draw.id], shown_order=order, draw=draw)
-
-
-def _label(side: Side, shown_order: Order) -> LabelValue | None:
-    """What a click on a side says of response_a and response_b.
-
-    >>> _label("left", "ba"), _label("tie", "ab"), _label("skip", "ab")
-    ('B', 'tie', None)
-    """
-    if side == "skip":
-        return None
-    if side == "tie":
-        return "tie"
-    return "A" if (side == "left") == (shown_order == "ab") else "B"
+        texts = self.kind.texts(self.subjects[draw.id], order)
+        return LabelTask(id=draw.id, texts=texts, shown_order=order, draw=draw)

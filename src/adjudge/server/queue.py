@@ -84,7 +84,7 @@ def planned_queue(planned: Sequence[tuple[str, SampledBy]], *, known: Sequence[s
     missing = [name for name, _ in planned if name not in there]
     if missing:
         raise ArgumentError(
-            "plan", missing[0], f"{len(missing)} planned ids are not among the pairs"
+            "plan", missing[0], f"{len(missing)} planned ids are not among the rows"
         )
     return _queue([Draw(name, sampled) for name, sampled in planned], "plan")
 
@@ -103,7 +103,7 @@ def doubt_queue(
     unknown = set(doubtful) - set(ids)
     if unknown:
         raise ArgumentError(
-            "abstentions", min(unknown), f"{len(unknown)} of these ids are not among the pairs"
+            "abstentions", min(unknown), f"{len(unknown)} of these ids are not among the rows"
         )
     rng = generator(seed)
     doubt = iter([Draw(name, "doubt") for name in doubtful])

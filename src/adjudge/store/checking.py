@@ -19,11 +19,11 @@ from typing import Any, get_args
 
 from adjudge.errors import ArgumentError, StoreError, StoreMissingError
 from adjudge.io._atomic import replacing
-from adjudge.records import LabelValue, Order, SampledBy
+from adjudge.records import Order, SampledBy
 from adjudge.results.store import StoreCheck, StoredCalls, StoredTable
 from adjudge.store.interface import LabelEvent
 from adjudge.store.keys import call_key
-from adjudge.store.labels import current_answers
+from adjudge.store.labels import KNOWN_LABELS, current_answers
 from adjudge.store.migrations import LEDGER, MIGRATIONS, Migration, pending
 from adjudge.store.owners import Owner, state_of
 from adjudge.store.sqlite import EVENT_COLUMNS, READ_COLUMNS, SQLiteStore, call_of
@@ -41,7 +41,7 @@ _OF_PROCESSES = ("owners", "claims")
 #: What a column may hold, where that is a list.
 _ALLOWED = {
     "action": ("label", "skip", "undo", "recount"),
-    "label": (None, *get_args(LabelValue)),
+    "label": (None, *KNOWN_LABELS),
     "shown_order": (None, *get_args(Order)),
     "sampled_by": (None, *get_args(SampledBy)),
 }

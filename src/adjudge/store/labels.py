@@ -16,10 +16,24 @@ from adjudge.errors import ArgumentError
 from adjudge.records import Label, LabelValue, Order, SampledBy
 from adjudge.store.interface import LabelEvent, Store
 
+PAIR_LABELS: tuple[str, ...] = get_args(LabelValue)
+#: Of one answer.
+GRADE_LABELS = ("pass", "fail")
+_HIGHEST_SCORE = 100
+
+
+def score_labels(low: int, high: int) -> tuple[str, ...]:
+    """The scores from low to high, as labels."""
+    return tuple(str(score) for score in range(low, high + 1))
+
+
+#: Every label that a store can hold.
+KNOWN_LABELS = (*PAIR_LABELS, *GRADE_LABELS, *score_labels(0, _HIGHEST_SCORE))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What one rater now says of one pair; `label` is None for a skip."""
+    """What one rater now says of one pair or answer; `label` is None for a skip."""
 
     event: int
     rater: str
@@ -31,10 +45,14 @@ class Answer:
 
 
 class LabelBook:
-    """The labels of an open store. Threads may share it; processes share the store."""
+    """The labels of one kind in an open store: of pairs, grades or scores.
 
-    def __init__(self, store: Store) -> None:
+    Threads may share it; processes share the store. Labels of other kinds stay unseen.
+    """
+
+    def __init__(self, store: Store, labels: tuple[str, ...] = PAIR_LABELS) -> None:
         self._store = store
+        self.labels = labels
 
     def add(
         self,
@@ -47,8 +65,10 @@ class LabelBook:
         sampled_by: SampledBy | None,
     ) -> None:
         """Keep one click: a label, or a skip where `label` is None. The same nonce counts once."""
-        if label is not None and label not in get_args(LabelValue):
-            raise ArgumentError("label", label, "use A, B or tie")
+        if label is not None and label not in self.labels:
+            *most, last = self.labels
+            shown = most if len(most) < 12 else [most[0], "..."]
+            raise ArgumentError("label", label, f"use {', '.join(shown)} or {last}")
         if not rater.strip():
             raise ArgumentError("rater", rater, "give a name")
         self._store.add_label_event(
@@ -65,7 +85,7 @@ class LabelBook:
 
     def undo(self, *, nonce: str, rater: str) -> str | None:
         """Take back the rater's last answer; its pair's id, or None if there is none."""
-        events = self._store.label_events(rater)
+        events = self._events(rater)
         for event in events:
             if event.nonce == nonce:
                 return event.subject_id
@@ -94,7 +114,11 @@ class LabelBook:
 
     def answers(self, rater: str | None = None) -> list[Answer]:
         """What raters now say, oldest first; of one rater or of all."""
-        return current_answers(self._store.label_events(rater))
+        return current_answers(self._events(rater))
+
+    def _events(self, rater: str | None) -> list[LabelEvent]:
+        known = (None, *self.labels)
+        return [event for event in self._store.label_events(rater) if event.label in known]
 
     def import_labels(self, labels: Iterable[Label]) -> tuple[int, int]:
         """Add labels from elsewhere; (added, already there). Importing twice changes nothing."""

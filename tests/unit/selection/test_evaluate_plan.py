@@ -117,7 +117,7 @@ def test_a_plan_needs_one_judge_and_some_labels():
     two = pl.concat([rows(50).with_columns(judge=pl.lit(j)) for j in "ab"])
     with pytest.raises(ArgumentError, match="choose one of a"):
         plan_selection(two)
-    with pytest.raises(ArgumentError, match="label 20 pairs"):
+    with pytest.raises(ArgumentError, match="label 20 rows"):
         plan_selection(rows(10))
 
 

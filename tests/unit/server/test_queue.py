@@ -26,7 +26,7 @@ def test_a_plan_is_followed_as_written() -> None:
         ("p3", "plan"),
         ("p1", "random"),
     ]
-    with pytest.raises(ArgumentError, match="1 planned ids are not among the pairs"):
+    with pytest.raises(ArgumentError, match="1 planned ids are not among the rows"):
         planned_queue([("zz", "plan")], known=IDS)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from adjudge._text import DASH, count, number, percent
 from adjudge.present.blocks import Block, Headline, notes_of, table_of
@@ -18,7 +18,7 @@ def view_labelling(summary: LabellingSummary) -> list[Block]:
     blocks: list[Block] = [
         Headline(
             f"{count(summary.n_labels, 'label')} on {summary.pairs_labelled:,} of "
-            f"{count(summary.pairs, 'pair')}"
+            f"{count(summary.pairs, _noun(summary))}"
         )
     ]
     notes = []
@@ -29,34 +29,45 @@ def view_labelling(summary: LabellingSummary) -> list[Block]:
         notes.append("labels drawn by doubt cannot calibrate; labels drawn at random can")
     blocks += notes_of(notes)
     if summary.raters:
-        raters = table_of(
-            summary.raters,
-            {
-                "rater": lambda rater: rater.rater,
-                "labels": lambda rater: number(rater.labels),
-                "ties": lambda rater: number(rater.ties),
-                "skipped": lambda rater: number(rater.skipped),
-                "chose the left side": lambda rater: percent(rater.left_share, 0),
-                "95 % interval": _interval,
-            },
-        )
-        blocks.append(raters)
+        blocks.append(table_of(summary.raters, _rater_columns(summary)))
     if summary.agreement:
         agreement = table_of(
             summary.agreement,
             {
                 "rater": lambda pair: pair.rater_1,
                 "and": lambda pair: pair.rater_2,
-                "pairs": lambda pair: number(pair.pairs),
+                f"{_noun(summary)}s": lambda pair: number(pair.pairs),
                 "agree": lambda pair: percent(pair.raw, 0),
                 "kappa": lambda pair: number(pair.kappa, 2),
                 "Krippendorff's alpha": lambda pair: number(pair.alpha, 2),
             },
-            caption="Agreement on pairs that both labelled",
+            caption=f"Agreement on {_noun(summary)}s that both labelled",
             text_columns=2,
         )
         blocks.append(agreement)
     return blocks
+
+
+def _noun(summary: LabellingSummary) -> str:
+    return "pair" if summary.about == "pairs" else "answer"
+
+
+def _rater_columns(summary: LabellingSummary) -> dict[str, Callable[[RaterSummary], str]]:
+    columns: dict[str, Callable[[RaterSummary], str]] = {
+        "rater": lambda rater: rater.rater,
+        "labels": lambda rater: number(rater.labels),
+    }
+    if summary.about == "pairs":
+        columns["ties"] = lambda rater: number(rater.ties)
+    columns["skipped"] = lambda rater: number(rater.skipped)
+    if summary.about == "grades":
+        columns["passed"] = lambda rater: percent(rater.mean, 0)
+    elif summary.about == "scores":
+        columns["mean score"] = lambda rater: number(rater.mean, 2)
+    else:
+        columns["chose the left side"] = lambda rater: percent(rater.left_share, 0)
+        columns["95 % interval"] = _interval
+    return columns
 
 
 def _interval(rater: RaterSummary) -> str:

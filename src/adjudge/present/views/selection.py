@@ -20,6 +20,7 @@ from adjudge.present.blocks import (
 from adjudge.present.figures.selection import policy_figure
 from adjudge.present.views import View
 from adjudge.present.views._evaluation import view_evaluation, view_plan
+from adjudge.records import LABELLED
 from adjudge.results.base import Result
 from adjudge.results.evaluation import Evaluation, SelectionPlan
 from adjudge.results.selection import (
@@ -90,7 +91,7 @@ def _policy_headline(policy: Policy) -> Headline:
     if not policy.feasible:
         return Headline(
             f"{rule} accepts nothing of {whose}: no threshold passes",
-            "Label more rows, allow a larger alpha, or use a better judge.",
+            f"Label more {LABELLED[policy.about]}, allow a larger alpha, or use a better judge.",
             tone="bad",
         )
     about, where = "", "on the calibration labels"
@@ -272,7 +273,8 @@ def _selection_headline(selection: Selection) -> Headline:
         f"{selection.alpha:g}"
     )
     if selection.drift.flagged:
-        action = "The promise may not hold: label some of the new rows and calibrate again."
+        some = f"label some of the new {LABELLED[selection.about]} and calibrate again"
+        action = f"The promise may not hold: {some}."
     elif not selection.n_accepted:
         action = "Give all of them to people."
     elif selection.n_accepted == selection.n:

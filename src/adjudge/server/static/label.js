@@ -3,7 +3,8 @@
 "use strict";
 
 const $ = (id) => document.getElementById(id);
-const SIDES = { "1": "left", "2": "right", "0": "tie", "s": "skip" };
+// Which label each key gives: every button names its own keys.
+const SIDES = {};
 const MEANING = {
   random: "Drawn at random: this label may calibrate.",
   plan: "Drawn by your labelling plan.",
@@ -93,7 +94,8 @@ async function advance() {
   meter.setAttribute("aria-valuemax", progress.total);
   // Read out once per pair; the numbers beside the bar are for the eye.
   $("status").textContent =
-    `${progress.answered} of ${progress.total} answered.` + (item ? " Next pair." : " That was the last.");
+    `${progress.answered} of ${progress.total} answered.` + (item ? ` Next ${told.noun}.` : " That was the last.");
+  instruct(told.instructions);
   if (!item) {
     const drawn = [["at random", progress.random], ["by plan", progress.plan], ["by doubt", progress.doubt]]
       .filter(([, times]) => times)
@@ -106,14 +108,27 @@ async function advance() {
     return;
   }
   // The server made this HTML from Markdown with raw HTML off; the page's policy runs no script in it.
-  for (const part of ["prompt", "left", "right"]) {
-    $(part).innerHTML = item[part];
+  for (const part of ["prompt", "left", "right", "response", "reference", "context"]) {
+    $(part).innerHTML = item[part] || "";
     $(part).scrollTop = 0;
   }
+  for (const part of ["reference", "context"]) $(`${part}-part`).hidden = !item[part];
   $("sampling").textContent = MEANING[item.sampled_by] || "";
   for (const side of document.querySelectorAll(".side")) side.classList.remove("chosen");
   show(["stage", "bar"]);
   window.scrollTo(0, 0);
+  if ($("score")) {
+    $("score").value = "";
+    $("score").focus();
+  }
+}
+
+// Instructions to raters: open until somebody closes them, closed in this tab from then on.
+function instruct(html) {
+  if (!html || $("instructions-text").innerHTML) return;
+  $("instructions-text").innerHTML = html;
+  $("instructions").open = sessionStorage.getItem("adjudge-instructions") !== "closed";
+  $("instructions").hidden = false;
 }
 
 async function guarded(work) {
@@ -149,7 +164,7 @@ function undo() {
 }
 
 document.addEventListener("keydown", (event) => {
-  if (event.target instanceof HTMLInputElement || $("bar").hidden && $("done").hidden) return;
+  if (event.target instanceof HTMLInputElement || event.target.tagName === "SUMMARY" || $("bar").hidden && $("done").hidden) return;
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
   const key = event.key.toLowerCase();
   if (key === "u") undo();
@@ -161,7 +176,17 @@ document.addEventListener("keydown", (event) => {
 document.addEventListener("DOMContentLoaded", () => {
   for (const button of document.querySelectorAll("[data-side]")) {
     button.addEventListener("click", () => choose(button.dataset.side));
+    for (const key of button.dataset.keys || "") SIDES[key] = button.dataset.side;
   }
+  if ($("score-form")) {
+    $("score-form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      choose(String($("score").valueAsNumber));
+    });
+  }
+  $("instructions").addEventListener("toggle", () => {
+    sessionStorage.setItem("adjudge-instructions", $("instructions").open ? "open" : "closed");
+  });
   for (const button of document.querySelectorAll(".undo")) button.addEventListener("click", undo);
   $("who").addEventListener("click", askName);
   $("name-form").addEventListener("submit", (event) => {
