@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+import tempfile
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
@@ -24,16 +26,21 @@ from typing import IO, Any, Self
 
 from adjudge._validation import positive
 from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
-from adjudge.judges.backends._chat_server import failed_reply, is_content_refusal
-from adjudge.judges.backends._http import Exchange
+from adjudge.judges.backends._chat_server import failed_reply, is_content_refusal, too_large
+from adjudge.judges.backends._http import Exchange, shorten
 from adjudge.judges.backends.openai import OpenAIBackend, read_reply
 from adjudge.judges.interface import BatchCall, BatchProgress, Choice, Question, Text, Want
 from adjudge.records import Reply, Status
 
-# The API takes 50,000 calls and 200 MB; answers with their alternatives have to fit in memory.
+# The API takes 50,000 calls and 200 MB; a chunk of calls has to fit in memory.
 _MOST_CALLS = 10_000
-_MOST_BYTES = 64 * 1024 * 1024
-_LARGEST_ANSWERS = 512 * 1024 * 1024
+_MOST_BYTES = 64 << 20
+_LARGEST_ANSWERS = 4 << 30
+#: What stands around an answer in its line.
+_ENVELOPE = 16 << 10
+#: Names that a server gives to files and batches, and where a line names its call.
+_ID = re.compile(r"[\w.:-]{1,200}", re.ASCII)
+_CUSTOM_ID = re.compile(r'"custom_id"\s*:\s*"([^"\\]{1,64})"')
 _ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 _LONGEST_ID = 64
 
@@ -173,7 +180,7 @@ class OpenAIBatches:
             data=body,
             headers={"Content-Type": f"multipart/form-data; boundary={boundary}"},
         )
-        return str(self._good(exchange, "the upload")["id"])
+        return self._id(exchange, "the upload")
 
     async def _create(self, job: Job) -> None:
         """Make the batch, once: an answer that was lost may still have made it."""
@@ -188,7 +195,7 @@ class OpenAIBatches:
             exchange = await self._server.exchange("POST", "/batches", json=body, attempts=1)
             trouble = exchange.trouble
             if trouble is None:
-                job.batch_id = str(self._good(exchange, "the batch")["id"])
+                job.batch_id = self._id(exchange, "the batch")
             else:
                 job.batch_id = await self._find(job)
             if job.batch_id is not None:
@@ -202,13 +209,13 @@ class OpenAIBatches:
         for _ in range(20):
             exchange = await self._server.exchange("GET", f"/batches?limit=100{after}")
             listing = self._good(exchange, "the list of batches")
-            batches = listing.get("data") or []
+            batches = [batch for batch in _list(listing, "data") if _ID.fullmatch(_id_of(batch))]
             for batch in batches:
-                if (batch.get("metadata") or {}).get("adjudge_job") == job.name:
-                    return str(batch["id"])
+                if _object(batch, "metadata").get("adjudge_job") == job.name:
+                    return _id_of(batch)
             if not listing.get("has_more") or not batches:
                 return None
-            after = f"&after={batches[-1]['id']}"
+            after = f"&after={_id_of(batches[-1])}"
         return None
 
     async def _recover(self) -> None:
@@ -228,31 +235,36 @@ class OpenAIBatches:
     async def _state(self, job: Job) -> dict[str, Any]:
         exchange = await self._server.exchange("GET", f"/batches/{job.batch_id}")
         state = self._good(exchange, f"batch {job.batch_id}")
-        counts = state.get("request_counts") or {}
-        job.answered = int(counts.get("completed") or 0) + int(counts.get("failed") or 0)
+        counts = [_object(state, "request_counts").get(name) for name in ("completed", "failed")]
+        job.answered = min(job.calls, sum(n for n in counts if isinstance(n, int)))
         return state
 
     async def _replies(
         self, job: Job, state: dict[str, Any]
     ) -> AsyncIterator[tuple[BatchCall, Reply]]:
         waiting = {call.key: call for call in self._calls(job)}
+        largest = max(
+            (self._backend.largest_reply(call.want) for call in waiting.values()), default=0
+        )
         for field in ("output_file_id", "error_file_id"):
-            if not state.get(field):
+            file_id = state.get(field)
+            if not isinstance(file_id, str) or not _ID.fullmatch(file_id):
                 continue
-            exchange = await self._server.exchange(
-                "GET",
-                f"/files/{state[field]}/content",
-                expect_json=False,
-                largest=_LARGEST_ANSWERS,
-            )
-            self._good(exchange, "the answers", is_json=False)
-            for line in (exchange.raw or "").split("\n"):
-                key, answer = _answer(line)
-                call = waiting.pop(key, None)
-                if call is not None:
-                    yield call, self._read(answer, call.want)
+            # On the disk: a file of answers may be larger than memory, one answer may not.
+            with tempfile.TemporaryFile(dir=self._folder) as answers:
+                exchange = await self._server.exchange(
+                    "GET", f"/files/{file_id}/content", sink=answers, largest=_LARGEST_ANSWERS
+                )
+                self._good(exchange, "the answers", is_json=False)
+                answers.seek(0)
+                for line, whole in _lines(answers, largest):
+                    key, answer = _answer(self._server.redact.exact(line), whole)
+                    call = waiting.pop(key, None)
+                    if call is not None:
+                        reply = self._read(answer, call.want) if whole else too_large(largest)
+                        yield call, reply
         for call in waiting.values():
-            yield call, Reply(status="error", error=self._server.redact(_why(state)))
+            yield call, Reply(status="error", error=shorten(self._server.redact(_why(state))))
 
     def _read(self, answer: dict[str, Any], want: Want) -> Reply:
         response = answer.get("response")
@@ -260,7 +272,10 @@ class OpenAIBatches:
             words = self._server.words({"error": answer.get("error")}, None)
             return Reply(status="error", error=words)
         body, code = response.get("body"), response.get("status_code")
-        raw = json.dumps(body, ensure_ascii=False)
+        try:
+            raw = json.dumps(body, ensure_ascii=False)
+        except RecursionError:
+            return Reply(status="error", error="the answer is nested too deep")
         exchange = Exchange(code, body, raw, 0.0)
         if code == 200:
             reply = read_reply(exchange, Question((), want))
@@ -270,6 +285,12 @@ class OpenAIBatches:
             reply = failed_reply(exchange, status, f"HTTP {code}: {words}")
         # How long one call took inside a batch is not known.
         return replace(reply, latency_s=None)
+
+    def _id(self, exchange: Exchange, what: str) -> str:
+        named = _id_of(self._good(exchange, what))
+        if not _ID.fullmatch(named):
+            raise JudgeRefusedError(f"{what}: the server's answer names no id; run it again later")
+        return named
 
     def _good(self, exchange: Exchange, what: str, *, is_json: bool = True) -> dict[str, Any]:
         if exchange.trouble is not None:
@@ -307,6 +328,21 @@ class OpenAIBatches:
     def _forget(self, job: Job) -> None:
         self._path(job, ".json").unlink(missing_ok=True)
         self._path(job, ".calls").unlink(missing_ok=True)
+
+
+def _id_of(answer: object) -> str:
+    named = answer.get("id") if isinstance(answer, dict) else None
+    return named if isinstance(named, str) else ""
+
+
+def _object(answer: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    part = answer.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def _list(answer: Mapping[str, Any], name: str) -> list[Any]:
+    part = answer.get(name)
+    return part if isinstance(part, list) else []
 
 
 def _locked(folder: Path) -> IO[str] | None:
@@ -349,15 +385,30 @@ async def _patience(seconds: float, stopped: Callable[[], bool]) -> None:
 
 def _why(state: dict[str, Any]) -> str:
     """Why a batch ended without an answer, in the server's words where it has some."""
-    errors = state.get("errors")
-    data = errors.get("data") if isinstance(errors, dict) else None
-    words = [e.get("message") for e in data or [] if isinstance(e, dict) and e.get("message")]
+    errors = [
+        e.get("message") for e in _list(_object(state, "errors"), "data") if isinstance(e, dict)
+    ]
+    words = [message for message in errors if isinstance(message, str) and message]
     ended = f"the batch ended ({state.get('status')}) without this answer"
     return f"{ended}: {words[0]}" if words else ended
 
 
-def _answer(line: str) -> tuple[str, dict[str, Any]]:
+def _lines(file: IO[bytes], largest: int) -> Iterator[tuple[str, bool]]:
+    """The lines of a file of answers, and whether each is whole: of a too large one the start."""
+    most = largest + _ENVELOPE
+    while line := file.readline(most):
+        whole = line.endswith(b"\n") or len(line) < most
+        yield (line if whole else line[:_ENVELOPE]).decode(errors="replace"), whole
+        while not whole:
+            rest = file.readline(most)
+            whole = rest.endswith(b"\n") or not rest
+
+
+def _answer(line: str, whole: bool) -> tuple[str, dict[str, Any]]:
     """A line of the answers and whose it is; "" when it is no such line."""
+    if not whole:
+        named = _CUSTOM_ID.search(line)
+        return (named[1] if named else ""), {}
     try:
         answer = json.loads(line)
     except (ValueError, RecursionError):
