@@ -4,8 +4,8 @@ One `Redactor` for all: a backend gives it the key it uses, a run whatever the e
 key, a token, a secret or a password. It knows a secret as it is, in base64 and in hexadecimal, each
 also written with JSON escapes (\u0073), percent signs or HTML entities. A secret in pieces, over
 string values that follow each other in the JSON of an answer, or have one name on one level of it
-(the tokens of a text), is noticed too; such an answer is not kept at all. Nothing helps against a server that hides a key on purpose: it was
-given the key and may turn its letters around.
+(the tokens of a text), is noticed too; such an answer is not kept at all. Nothing helps against a
+server that hides a key on purpose: it was given the key and may turn its letters around.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ from adjudge.judges.backends._http import Exchange, shorten
 from adjudge.judges.backends.openai import OpenAIBackend, read_reply
 from adjudge.judges.interface import BatchCall, BatchProgress, Choice, Question, Text, Want
 from adjudge.records import Reply, Status
+from adjudge.store.private import make_private_folder, open_privately
 
 # The API takes 50,000 calls and 200 MB; a chunk of calls has to fit in memory.
 _MOST_CALLS = 10_000
@@ -309,12 +310,13 @@ class OpenAIBatches:
     def _save(self, job: Job) -> None:
         path = self._path(job, ".json")
         draft = path.with_suffix(".tmp")
-        draft.write_text(json.dumps(asdict(job)), encoding="utf-8")
+        with open(draft, "w", encoding="utf-8", opener=open_privately) as out:
+            json.dump(asdict(job), out)
         draft.replace(path)
 
     def _write_calls(self, job: Job, chunk: list[tuple[BatchCall, bytes]]) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        with self._path(job, ".calls").open("w", encoding="utf-8") as out:
+        make_private_folder(self._folder)
+        with open(self._path(job, ".calls"), "w", encoding="utf-8", opener=open_privately) as out:
             for call, _ in chunk:
                 options = call.want.options if isinstance(call.want, Choice) else None
                 out.write(json.dumps([call.key, options, dict(call.meta)]) + "\n")
@@ -351,8 +353,8 @@ def _locked(folder: Path) -> IO[str] | None:
         import fcntl
     except ImportError:  # no advisory locks on this system
         return None
-    folder.mkdir(parents=True, exist_ok=True)
-    handle = (folder / "lock").open("w")
+    make_private_folder(folder)
+    handle = open(folder / "lock", "w", opener=open_privately)  # noqa: SIM115  (held until closed)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
