@@ -383,9 +383,7 @@ MODES: dict[str, Mode] = {
     ),
     "length_negative": Mode(wire(HEAD + b"Content-Length: -5\r\n\r\n{}"), "error", "broke"),
     "length_text": Mode(wire(HEAD + b"Content-Length: many\r\n\r\n{}"), "error", "broke"),
-    "length_huge": Mode(
-        wire(HEAD + b"Content-Length: 99999999999\r\n\r\n{}"), "error", "broke"
-    ),
+    "length_huge": Mode(wire(HEAD + b"Content-Length: 99999999999\r\n\r\n{}"), "error", "broke"),
     "length_beyond_64_bits": Mode(
         wire(HEAD + b"Content-Length: " + b"9" * 30 + b"\r\n\r\n{}"), "error", "broke"
     ),

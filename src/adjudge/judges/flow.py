@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 Reason = Literal["interrupted", "max_cost", "failed"]
 T = TypeVar("T")
 #: How long after an interrupt a reply that is under way is still waited for.
-GRACE_S = 0.8
+GRACE_S = 0.5
 #: Between two looks at whether the run was stopped.
 _LOOK_S = 0.1
 

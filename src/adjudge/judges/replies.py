@@ -6,7 +6,7 @@ take, is an error of that one reply, in words that name the field: it never stop
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -94,7 +94,8 @@ def _is_count(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf
+    a_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return a_number and abs(value) <= sys.float_info.max
 
 
 def _shown(value: object) -> str:
