@@ -78,7 +78,7 @@ def _text_trouble(text: object) -> str | None:
     return None
 
 
-def _plain(text: str | None) -> str | None:
+def _plain(text: object) -> str | None:
     """Text that every store and file can hold; for what is kept to be read by people alone."""
     if text is None:
         return None

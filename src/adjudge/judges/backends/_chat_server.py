@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 
 from adjudge._validation import count
 from adjudge.errors import JudgeError, JudgeRefusedError
-from adjudge.judges.backends._http import Exchange, Server, key_from, shorten, too_large_words
+from adjudge.judges.backends._body import too_large_words
+from adjudge.judges.backends._http import Exchange, Server, key_from, shorten
 from adjudge.judges.flow import Pace
 from adjudge.judges.interface import Backend, Message, Question, Text, Want
 from adjudge.records import Reply, Status

@@ -15,7 +15,6 @@ import json
 import os
 import random
 import time
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -30,6 +29,7 @@ from yarl import URL
 
 from adjudge._validation import count, positive
 from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
+from adjudge.judges.backends._body import PACKINGS, PackingError, read_body, too_large_words
 from adjudge.judges.flow import Limiter, Pace
 from adjudge.judges.redact import Redactor
 
@@ -157,7 +157,7 @@ class Server:
                 timeout=aiohttp.ClientTimeout(total=self.timeout_s),
                 headers={
                     "Accept": "application/json",
-                    "Accept-Encoding": ", ".join(_PACKINGS),
+                    "Accept-Encoding": ", ".join(PACKINGS),
                     "Content-Type": "application/json",
                     **self._headers,
                 },
@@ -249,9 +249,9 @@ class Server:
             ) as response:
                 status, headers = response.status, response.headers
                 if status < 300:
-                    content, whole = await _read_body(response, largest, sink)
+                    content, whole = await read_body(response, largest, sink)
                 else:
-                    content, whole = await _read_body(response, _LARGEST_ERROR, None)
+                    content, whole = await read_body(response, _LARGEST_ERROR, None)
         except TimeoutError:
             return _Failure(f"no answer within {self.timeout_s:g} s", overload=True)
         except aiohttp.ClientConnectorCertificateError as error:
@@ -260,7 +260,7 @@ class Server:
             return _Failure(self._cause(error), connected=False)
         except aiohttp.ClientConnectorError as error:
             return _Failure(self._cause(error), overload=True, connected=False)
-        except _PackingError as error:
+        except PackingError as error:
             return _Failure(str(error), status)
         # A header that cannot be read is a ValueError where the client library has no word for it.
         except (aiohttp.ClientError, OSError, ValueError) as error:
@@ -331,67 +331,6 @@ def _parsed(text: str) -> Any:
     except (TypeError, ValueError):
         # Lone surrogates and deep nesting, which only the standard library takes; or no JSON.
         return json.loads(text)
-
-
-#: How an answer may be packed: what we ask for, and understand.
-_PACKINGS = ("gzip", "deflate")
-
-
-class _PackingError(Exception):
-    """A body that does not come out of its packing."""
-
-
-async def _read_body(
-    response: aiohttp.ClientResponse, largest: int, sink: IO[bytes] | None
-) -> tuple[bytes, bool]:
-    """The body, unpacked (nothing when it went to `sink`), and whether that is all of it.
-
-    What is too large is read no further, and its connection closed.
-    """
-    packing = response.headers.get("Content-Encoding", "identity").strip().lower()
-    length = response.content_length
-    if packing == "identity" and sink is None and length is not None and length <= largest:
-        return await response.read(), True
-    if packing not in ("identity", *_PACKINGS):
-        raise _PackingError(f"the answer is packed as {packing[:40]!r}, which was not asked for")
-    unpacked = None if packing == "identity" else zlib.decompressobj(zlib.MAX_WBITS | 32)
-    if sink is not None:
-        sink.seek(0)
-        sink.truncate()
-    body, size = bytearray(), 0
-    async for block in response.content.iter_any():
-        piece = _unpack(unpacked, block, largest + 1 - size)
-        size += len(piece)
-        if size > largest:
-            response.close()
-            return bytes(body + piece)[:largest], False
-        if sink is None:
-            body += piece
-        else:
-            sink.write(piece)
-    if unpacked is not None and not unpacked.eof:
-        raise _PackingError("the answer ends in the middle of its packing")
-    return bytes(body), True
-
-
-def _unpack(unpacked: Any, block: bytes, most: int) -> bytes:
-    if unpacked is None:
-        return block
-    try:
-        piece: bytes = unpacked.decompress(block, most)
-    except zlib.error as error:
-        raise _PackingError(f"the answer cannot be unpacked ({error})") from None
-    return piece
-
-
-def too_large_words(largest: int) -> str:
-    """What is said of an answer that was not read to its end.
-
-    >>> too_large_words(3 << 19)
-    'an answer of more than 1.5 MiB; --max-reply SIZE allows more'
-    """
-    unit, name = (1 << 20, "MiB") if largest >= 1 << 20 else (1 << 10, "KiB")
-    return f"an answer of more than {largest / unit:.4g} {name}; --max-reply SIZE allows more"
 
 
 def shorten(text: str) -> str:

@@ -14,11 +14,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import tempfile
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -26,6 +25,15 @@ from typing import IO, Any, Self
 
 from adjudge._validation import positive
 from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
+from adjudge.judges.backends._batch_answers import (
+    ID,
+    answer_lines,
+    id_of,
+    list_in,
+    object_in,
+    read_line,
+    why_unanswered,
+)
 from adjudge.judges.backends._chat_server import failed_reply, is_content_refusal, too_large
 from adjudge.judges.backends._http import Exchange, shorten
 from adjudge.judges.backends.openai import OpenAIBackend, read_reply
@@ -37,11 +45,6 @@ from adjudge.store.private import make_private_folder, open_privately
 _MOST_CALLS = 10_000
 _MOST_BYTES = 64 << 20
 _LARGEST_ANSWERS = 4 << 30
-#: What stands around an answer in its line.
-_ENVELOPE = 16 << 10
-#: Names that a server gives to files and batches, and where a line names its call.
-_ID = re.compile(r"[\w.:-]{1,200}", re.ASCII)
-_CUSTOM_ID = re.compile(r'"custom_id"\s*:\s*"([^"\\]{1,64})"')
 _ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 _LONGEST_ID = 64
 
@@ -210,13 +213,13 @@ class OpenAIBatches:
         for _ in range(20):
             exchange = await self._server.exchange("GET", f"/batches?limit=100{after}")
             listing = self._good(exchange, "the list of batches")
-            batches = [batch for batch in _list(listing, "data") if _ID.fullmatch(_id_of(batch))]
+            batches = [batch for batch in list_in(listing, "data") if ID.fullmatch(id_of(batch))]
             for batch in batches:
-                if _object(batch, "metadata").get("adjudge_job") == job.name:
-                    return _id_of(batch)
+                if object_in(batch, "metadata").get("adjudge_job") == job.name:
+                    return id_of(batch)
             if not listing.get("has_more") or not batches:
                 return None
-            after = f"&after={_id_of(batches[-1])}"
+            after = f"&after={id_of(batches[-1])}"
         return None
 
     async def _recover(self) -> None:
@@ -236,7 +239,7 @@ class OpenAIBatches:
     async def _state(self, job: Job) -> dict[str, Any]:
         exchange = await self._server.exchange("GET", f"/batches/{job.batch_id}")
         state = self._good(exchange, f"batch {job.batch_id}")
-        counts = [_object(state, "request_counts").get(name) for name in ("completed", "failed")]
+        counts = [object_in(state, "request_counts").get(name) for name in ("completed", "failed")]
         job.answered = min(job.calls, sum(n for n in counts if isinstance(n, int)))
         return state
 
@@ -249,7 +252,7 @@ class OpenAIBatches:
         )
         for field in ("output_file_id", "error_file_id"):
             file_id = state.get(field)
-            if not isinstance(file_id, str) or not _ID.fullmatch(file_id):
+            if not isinstance(file_id, str) or not ID.fullmatch(file_id):
                 continue
             # On the disk: a file of answers may be larger than memory, one answer may not.
             with tempfile.TemporaryFile(dir=self._folder) as answers:
@@ -258,14 +261,15 @@ class OpenAIBatches:
                 )
                 self._good(exchange, "the answers", is_json=False)
                 answers.seek(0)
-                for line, whole in _lines(answers, largest):
-                    key, answer = _answer(self._server.redact.exact(line), whole)
+                for line, whole in answer_lines(answers, largest):
+                    key, answer = read_line(self._server.redact.exact(line), whole)
                     call = waiting.pop(key, None)
                     if call is not None:
                         reply = self._read(answer, call.want) if whole else too_large(largest)
                         yield call, reply
+        why = shorten(self._server.redact(why_unanswered(state)))
         for call in waiting.values():
-            yield call, Reply(status="error", error=shorten(self._server.redact(_why(state))))
+            yield call, Reply(status="error", error=why)
 
     def _read(self, answer: dict[str, Any], want: Want) -> Reply:
         response = answer.get("response")
@@ -288,8 +292,8 @@ class OpenAIBatches:
         return replace(reply, latency_s=None)
 
     def _id(self, exchange: Exchange, what: str) -> str:
-        named = _id_of(self._good(exchange, what))
-        if not _ID.fullmatch(named):
+        named = id_of(self._good(exchange, what))
+        if not ID.fullmatch(named):
             raise JudgeRefusedError(f"{what}: the server's answer names no id; run it again later")
         return named
 
@@ -318,33 +322,25 @@ class OpenAIBatches:
         make_private_folder(self._folder)
         with open(self._path(job, ".calls"), "w", encoding="utf-8", opener=open_privately) as out:
             for call, _ in chunk:
-                options = call.want.options if isinstance(call.want, Choice) else None
-                out.write(json.dumps([call.key, options, dict(call.meta)]) + "\n")
+                out.write(json.dumps([call.key, _kept(call.want), dict(call.meta)]) + "\n")
 
     def _calls(self, job: Job) -> Iterator[BatchCall]:
         with self._path(job, ".calls").open(encoding="utf-8") as lines:
             for line in lines:
-                key, options, meta = json.loads(line)
-                yield BatchCall(key, Text(0) if options is None else Choice(tuple(options)), meta)
+                key, kept, meta = json.loads(line)
+                want = Choice(tuple(kept)) if isinstance(kept, list) else Text(kept or 0)
+                yield BatchCall(key, want, meta)
 
     def _forget(self, job: Job) -> None:
         self._path(job, ".json").unlink(missing_ok=True)
         self._path(job, ".calls").unlink(missing_ok=True)
 
 
-def _id_of(answer: object) -> str:
-    named = answer.get("id") if isinstance(answer, dict) else None
-    return named if isinstance(named, str) else ""
-
-
-def _object(answer: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    part = answer.get(name)
-    return part if isinstance(part, dict) else {}
-
-
-def _list(answer: Mapping[str, Any], name: str) -> list[Any]:
-    part = answer.get(name)
-    return part if isinstance(part, list) else []
+def _kept(want: Want) -> Sequence[str] | int:
+    """All of a want that reading its answer needs: the options, or the most tokens of a text."""
+    if isinstance(want, Choice):
+        return want.options
+    return want.max_tokens if isinstance(want, Text) else 0
 
 
 def _locked(folder: Path) -> IO[str] | None:
@@ -383,38 +379,3 @@ async def _patience(seconds: float, stopped: Callable[[], bool]) -> None:
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0 and not stopped():  # noqa: ASYNC110  (the stop is a flag that signal handlers set)
         await asyncio.sleep(min(left, 0.5))
-
-
-def _why(state: dict[str, Any]) -> str:
-    """Why a batch ended without an answer, in the server's words where it has some."""
-    errors = [
-        e.get("message") for e in _list(_object(state, "errors"), "data") if isinstance(e, dict)
-    ]
-    words = [message for message in errors if isinstance(message, str) and message]
-    ended = f"the batch ended ({state.get('status')}) without this answer"
-    return f"{ended}: {words[0]}" if words else ended
-
-
-def _lines(file: IO[bytes], largest: int) -> Iterator[tuple[str, bool]]:
-    """The lines of a file of answers, and whether each is whole: of a too large one the start."""
-    most = largest + _ENVELOPE
-    while line := file.readline(most):
-        whole = line.endswith(b"\n") or len(line) < most
-        yield (line if whole else line[:_ENVELOPE]).decode(errors="replace"), whole
-        while not whole:
-            rest = file.readline(most)
-            whole = rest.endswith(b"\n") or not rest
-
-
-def _answer(line: str, whole: bool) -> tuple[str, dict[str, Any]]:
-    """A line of the answers and whose it is; "" when it is no such line."""
-    if not whole:
-        named = _CUSTOM_ID.search(line)
-        return (named[1] if named else ""), {}
-    try:
-        answer = json.loads(line)
-    except (ValueError, RecursionError):
-        return "", {}
-    if not isinstance(answer, dict) or not isinstance(answer.get("custom_id"), str):
-        return "", {}
-    return answer["custom_id"], answer
