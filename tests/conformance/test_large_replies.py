@@ -14,6 +14,9 @@ from typing import Any
 
 import pytest
 
+from adjudge.judges import judge_pairs
+from adjudge.records import Pair
+
 PROGRAM = """
 import resource, sys
 from adjudge.judges.backends._chat_server import ChatServerBackend
@@ -57,11 +60,15 @@ def test_large_answers_cost_next_to_no_memory(judge_server: Any) -> None:
 
 
 def test_who_wants_more_reads_more(judge_server: Any) -> None:
+    def judged(**options: Any) -> dict[str, int]:
+        url, pairs = judge_server.base_url, [Pair(id="1", prompt="", response_a="", response_b="")]
+        run = judge_pairs(pairs, judge="openai:m", base_url=url, store="s.db", **options)
+        return dict(run.summary.statuses)
+
     judge_server.script("mode:model_large")
-    refused, _ = judge(judge_server, "cap")
-    assert "--max-reply" in refused["detail"]
-    row, _ = judge(judge_server, "cap", "--max-reply", "8M")
-    assert row["status"] == "ok", "an error is asked again, and the answer fits now"
+    assert judged() == {"error": 1}
+    assert judge_server.counts()["requests"] == 2, "what is too large was asked for again"
+    assert judged(max_reply=8 << 20) == {"ok": 1}, "an error is asked again, and fits now"
 
 
 @pytest.mark.crash
