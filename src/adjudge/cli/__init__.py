@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from adjudge.cli._common import EXIT_FAILED, remark
+from adjudge.cli._common import EXIT_FAILED, read_no_further, remark
 from adjudge.cli._options import OTHER, PANELS, panel_of
 from adjudge.errors import AdjudgeError, ArgumentError
 
@@ -164,8 +165,10 @@ def main(arguments: list[str] | None = None) -> None:
         if sys.stdout is not None:  # a caller may have closed it
             sys.stdout.flush()
     except BrokenPipeError:
-        _read_no_further()
-        code = EXIT_FAILED
+        read_no_further(sys.stdout)
+    except OSError as error:
+        read_no_further(sys.stdout)
+        code = _refuse(error)
     sys.exit(code)
 
 
@@ -186,12 +189,10 @@ def run(arguments: list[str]) -> int:
         remark(f"adjudge: {_message(error)}")
         return EXIT_FAILED
     except BrokenPipeError:
-        _read_no_further()
+        read_no_further(sys.stdout)
         return EXIT_FAILED
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        remark(f"adjudge: {place}{error.strerror or error}; check the path and its permissions")
-        return EXIT_FAILED
+        return _refuse(error)
     except (KeyboardInterrupt, typer.Abort):
         remark("adjudge: stopped")
         return EXIT_FAILED
@@ -201,13 +202,13 @@ def run(arguments: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _read_no_further() -> None:
-    """Whoever read our output (`| head`) has enough: what is still buffered goes nowhere."""
-    try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):
-        # Standard output is no file here (a notebook, a test): there is nothing to turn away.
-        return
+def _refuse(error: OSError) -> int:
+    place = f"{error.filename}: " if error.filename else ""
+    remedy = (
+        "free some space" if error.errno == errno.ENOSPC else "check the path and who may use it"
+    )
+    remark(f"adjudge: {place}{error.strerror or error}; {remedy}")
+    return EXIT_FAILED
 
 
 def _message(error: Exception) -> str:

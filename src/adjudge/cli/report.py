@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from adjudge.cli._common import remark
+from adjudge._text import safe, safe_json
+from adjudge.cli._common import echo, remark
 from adjudge.cli._options import OutputOption
 
 
@@ -31,6 +32,7 @@ def report(
     if output is None and chosen == "html":
         output = folder / "report.html"
     if output is None:
-        typer.echo(render_report(held, format=chosen, title=title), nl=False)
+        text = render_report(held, format=chosen, title=title)
+        echo(safe_json(text) if chosen == "json" else safe(text), end="")
         return
     remark(f"wrote {write_report(held, output, format=chosen, title=title)}")

@@ -73,7 +73,7 @@ def column_series(key: str, values: list[Any], name: str) -> pl.Series:
             text = "\n".join(json.dumps({key: value}, allow_nan=False) for value in values)
         except ValueError:
             problem = "holds NaN or infinity inside a list or object"
-            raise DataError(name, problem, column=key) from None
+            raise DataError(name, problem, column=key, remedy="write null instead") from None
         try:
             return pl.read_ndjson(text.encode(), infer_schema_length=None).to_series()
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException):

@@ -8,6 +8,7 @@ from typing import Any, TypeVar, overload
 
 from adjudge.errors import DataError
 from adjudge.io._atomic import replacing
+from adjudge.io.files import open_regular
 from adjudge.results.base import Result
 from adjudge.results.load import from_dict
 
@@ -31,11 +32,10 @@ def read_result(path: str | Path, made: type[Result] = Result) -> Result:
     return from_dict(loaded, made, source=path)
 
 
-def read_json(path: str | Path, *, remedy: str | None = None) -> Any:
+def read_json(path: str | Path, *, remedy: str = "repair it or write it again") -> Any:
     """What a JSON file holds; `remedy` says what to give instead of a file that is none."""
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise DataError(path, "no such file", remedy="check the path") from None
+        with open_regular(path) as file:
+            return json.loads(file.read())
     except (ValueError, RecursionError) as error:
         raise DataError(path, f"not a JSON file ({error})", remedy=remedy) from None

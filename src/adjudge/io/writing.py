@@ -20,7 +20,8 @@ import polars as pl
 
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io._atomic import replacing
-from adjudge.io.tables import TableLike, as_frame
+from adjudge.io.json_files import column_series
+from adjudge.io.tables import FRAME_NAME, TableLike, as_frame
 
 Row = dict[str, Any]
 #: Types that must not be guessed from rows that happen to be empty, by column.
@@ -110,10 +111,14 @@ def row_writer(path: str | Path, *, schema: Schema) -> Iterator[RowWriter]:
 
 def rows_frame(rows: list[Row], *, schema: Schema) -> pl.DataFrame:
     """Rows as a frame, for callers who keep them in memory."""
-    columns = dict.fromkeys(name for row in rows for name in row)
-    known = {name: dtype for name, dtype in schema.items() if name in columns}
-    filled = [{name: row.get(name) for name in columns} for row in rows]
-    return pl.DataFrame(filled, schema_overrides=known, infer_schema_length=None, strict=False)
+    columns = []
+    for name in dict.fromkeys(name for row in rows for name in row):
+        values = [row.get(name) for row in rows]
+        if name in schema:
+            columns.append(pl.Series(name, values, dtype=schema[name]))
+        else:
+            columns.append(column_series(name, values, FRAME_NAME))
+    return pl.DataFrame(columns)
 
 
 def flat(rows: pl.DataFrame) -> pl.DataFrame:

@@ -23,6 +23,8 @@ from adjudge.rows.dropped import merge_dropped
 Raters = Literal["majority", "refuse"]
 #: What a label brings along: how its row was drawn, and with which probability.
 _SAMPLING = ("sampled_by", "sampling_probability")
+#: The columns of how many people labelled a row, and of what each of them said.
+RATERS, LABELS = "__raters", "__labels"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +32,8 @@ class LabelJoin:
     """Rows with their labels, and what became of every label.
 
     `frame` has all rows in their order, with the label (null where nobody gave one) and, where the
-    labels say so, `sampled_by` and `sampling_probability`; with several raters `raters` (how many
-    people) and `labels` (what each of them said).
+    labels say so, `sampled_by` and `sampling_probability`; with several raters `RATERS` (how many
+    people) and `LABELS` (what each of them said).
     """
 
     frame: pl.DataFrame
@@ -123,7 +125,7 @@ def _join(
     """Each row with the label of its id; `given` has id, label and how it was sampled."""
     if "id" not in frame.columns:
         raise DataError(FRAME_NAME, "is missing", column="id", remedy="labels join by id")
-    rows = frame.with_columns(as_text(frame["id"])).drop("raters", "labels", strict=False)
+    rows = frame.with_columns(as_text(frame["id"]))
     unused = given.join(rows.select("id"), on="id", how="anti").height
     if given.height and unused == given.height:
         raise DataError(
@@ -170,17 +172,17 @@ def _join(
 def _majority(given: pl.DataFrame) -> pl.DataFrame:
     votes = given.group_by("id", "label", maintain_order=True).agg(votes=pl.len())
     top = votes.group_by("id", maintain_order=True).agg(
-        label=pl.when((pl.col("votes") == pl.col("votes").max()).sum() == 1).then(
-            pl.col("label").get(pl.col("votes").arg_max())
-        ),
-        raters=pl.col("votes").sum().cast(pl.Int64),
+        pl.when((pl.col("votes") == pl.col("votes").max()).sum() == 1)
+        .then(pl.col("label").get(pl.col("votes").arg_max()))
+        .alias("label"),
+        pl.col("votes").sum().cast(pl.Int64).alias(RATERS),
     )
     brought = {c: pl.col(c).drop_nulls().first() for c in _SAMPLING if c in given.columns}
     if "sampled_by" in brought:
         doubt = (pl.col("sampled_by") == "doubt").any()
         how = pl.when(doubt).then(pl.lit("doubt")).otherwise(brought["sampled_by"])
         brought["sampled_by"] = how
-    each = given.group_by("id", maintain_order=True).agg(labels="label", **brought)
+    each = given.group_by("id", maintain_order=True).agg(pl.col("label").alias(LABELS), **brought)
     return top.join(each, on="id", how="left")
 
 

@@ -57,7 +57,7 @@ def prepare_verdicts(
     """Read judgments, battles, or verdicts or scores taken as such, and join what else is given.
 
     `cluster` as everywhere; without one each pair is a cluster, whichever judges saw it. With
-    several raters in `labels` the column `labels` has what each of them said.
+    several raters in `labels` the column `LABELS` has what each of them said.
 
     >>> rows = prepare_verdicts({"verdict_fwd": ["A"], "verdict_rev": ["B"]})
     >>> rows.frame.select("id", "p_fwd", "p_rev").row(0), rows.graded, rows.cluster
