@@ -6,11 +6,11 @@ whole frame, `row_writer` takes rows as they come, in bounded memory.
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +21,7 @@ import polars as pl
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io._atomic import replacing
 from adjudge.io.json_files import column_series
+from adjudge.io.spreadsheets import neutralise, neutralise_frame
 from adjudge.io.tables import FRAME_NAME, TableLike, as_frame
 
 Row = dict[str, Any]
@@ -42,7 +43,8 @@ def check_output(path: str | Path, *, name: str = "output") -> Path:
 
 def write_rows(frame: TableLike, path: str | Path) -> Path:
     """Write a frame by atomic rename; the suffix says how: .jsonl, .csv, .tsv or .parquet, or
-    one of these with .gz. Lists and objects go into CSV as JSON. NaN and infinity are refused.
+    one of these with .gz. Lists and objects go into CSV as JSON, and texts that a spreadsheet
+    would run are marked (`io.spreadsheets`). NaN and infinity are refused.
     """
     path = check_output(path, name="path")
     suffix = _suffix(path)
@@ -54,7 +56,7 @@ def write_rows(frame: TableLike, path: str | Path) -> Path:
         if suffix == ".parquet":
             rows.write_parquet(out)
         elif suffix in (".csv", ".tsv"):
-            flat(rows).write_csv(out, separator=_separator(suffix))
+            neutralise_frame(flat(rows)).write_csv(out, separator=_separator(suffix))
         else:
             rows.write_ndjson(out)
     return path
@@ -163,17 +165,22 @@ def _finite(value: Any) -> Any:
 
 
 def _to_csv(lines: IO[str], out: IO[str], columns: list[str], separator: str) -> None:
-    table = csv.writer(out, delimiter=separator, lineterminator="\n")
-    table.writerow(columns)
+    quoted = re.compile(rf'["\r\n{separator}]|^$')
+    out.write(separator.join(_cell(name, quoted) for name in columns) + "\n")
     for line in lines:
         row = json.loads(line)
-        table.writerow([_cell(row.get(name)) for name in columns])
+        out.write(separator.join(_cell(row.get(name), quoted) for name in columns) + "\n")
 
 
-def _cell(value: Any) -> Any:
-    if isinstance(value, (dict, list)):
-        return json.dumps(value, ensure_ascii=False)
-    return str(value).lower() if isinstance(value, bool) else value
+def _cell(value: Any, quoted: re.Pattern[str]) -> str:
+    """A field; an empty text is quoted, since an empty field is a missing value.
+
+    Python's csv module would quote neither that nor a lone carriage return.
+    """
+    if value is None:
+        return ""
+    text = neutralise(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return '"' + text.replace('"', '""') + '"' if quoted.search(text) else text
 
 
 def _as_json(values: pl.Series) -> pl.Series:
