@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -153,6 +154,12 @@ def build() -> typer.Typer:
     return app
 
 
+@cache
+def _command() -> Any:
+    """The command line, made once for a program that calls `run` again and again."""
+    return typer.main.get_command(build())
+
+
 def _add(app: typer.Typer, name: str, target: str) -> None:
     module, _, function = target.partition(":")
     app.command(name, cls=_Verb)(getattr(import_module(f"adjudge.cli.{module}"), function))
@@ -174,11 +181,11 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str]) -> int:
     """Run the command line and return its exit code: 0 done, 2 bad finding, 1 could not run."""
-    command = typer.main.get_command(build())
+    command = _command()
     try:
         code = command.main(args=arguments, prog_name="adjudge", standalone_mode=False)
     except AdjudgeError as error:
-        remark(f"adjudge: {error}")
+        remark(f"adjudge: {_readable(str(error))}")
         return EXIT_FAILED
     except _USAGE_ERROR as error:
         context = getattr(error, "ctx", None)
@@ -200,6 +207,11 @@ def run(arguments: list[str]) -> int:
         remark("adjudge: stopped")
         return EXIT_FAILED
     return code if isinstance(code, int) else 0
+
+
+def _readable(message: str) -> str:
+    """Of a message that quotes a monster, the beginning, where it says what, and the remedy."""
+    return message if len(message) <= 1000 else f"{message[:600]} ... {message[-300:]}"
 
 
 def _refuse(error: OSError) -> int:

@@ -124,7 +124,8 @@ def _header(file: File, record: bytes, delimiter: str) -> list[str]:
     except UnicodeDecodeError:
         raise file.error("the header is not valid UTF-8", SAVE_AS_UTF8) from None
     except csv.Error as error:
-        raise file.error(f"the header cannot be read ({error})") from None
+        remedy = "check its quotes, and end lines with LF or CRLF"
+        raise file.error(f"the header cannot be read ({error})", remedy) from None
     names = [restore(name.strip()) for name in names]
     for name in names:
         if names.count(name) > 1:

@@ -11,7 +11,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
@@ -20,7 +20,7 @@ import polars as pl
 
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io._atomic import replacing
-from adjudge.io.json_files import column_series
+from adjudge.io.json_files import as_json_text, column_series
 from adjudge.io.spreadsheets import neutralise, neutralise_frame
 from adjudge.io.tables import FRAME_NAME, TableLike, as_frame
 
@@ -94,8 +94,11 @@ def row_writer(path: str | Path, *, schema: Schema) -> Iterator[RowWriter]:
                 yield writer
             if suffix == ".parquet":
                 known = {name: dtype for name, dtype in schema.items() if name in writer.columns}
-                scan = pl.scan_ndjson(lines_path, schema_overrides=known, infer_schema_length=None)
-                scan.sink_parquet(partial)
+                try:
+                    _to_parquet(lines_path, partial, known)
+                except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+                    texts = _write_mixed_as_text(lines_path, known)
+                    _to_parquet(lines_path, partial, {**known, **dict.fromkeys(texts, pl.String)})
                 return
             with (
                 _opened(partial, packed=path.suffix == ".gz") as out,
@@ -162,6 +165,41 @@ def _finite(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _finite(inner) for key, inner in value.items()}
     return [_finite(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _to_parquet(lines: Path, path: Path, types: Schema) -> None:
+    pl.scan_ndjson(lines, schema_overrides=types, infer_schema_length=None).sink_parquet(path)
+
+
+def _write_mixed_as_text(path: Path, known: Collection[str]) -> set[str]:
+    """Make text of columns whose values share no type, as in every frame that is read.
+
+    Returns their names. Our own columns are `known` and have a type.
+    """
+    kinds: dict[str, set[type]] = {}
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            for name, value in json.loads(line).items():
+                if value is not None:
+                    large = isinstance(value, int) and abs(value) >= 2**63
+                    kinds.setdefault(name, set()).add(object if large else type(value))
+    plain: tuple[set[type], ...] = ({str}, {bool}, {int, float})
+    mixed = {
+        name
+        for name, own in kinds.items()
+        if name not in known and not any(own <= kind for kind in plain)
+    }
+    again = path.with_name(path.name + ".text")
+    try:
+        with path.open(encoding="utf-8") as lines, again.open("w", encoding="utf-8") as out:
+            for line in lines:
+                row = json.loads(line)
+                texts = {name: as_json_text(row[name]) for name in mixed & row.keys()}
+                out.write(_line({**row, **texts}) + "\n")
+        again.replace(path)
+    finally:
+        again.unlink(missing_ok=True)
+    return mixed
 
 
 def _to_csv(lines: IO[str], out: IO[str], columns: list[str], separator: str) -> None:

@@ -28,13 +28,17 @@ _COLUMNS: dict[type, tuple[str, ...]] = {
     for kind in (Judgment, Score)
 }
 _NUMBERS = ("p_fwd", "p_rev", "p_a", "uncertainty", "cost", "judge_score")
+_TYPES: Schema = {
+    **dict.fromkeys(_NUMBERS, pl.Float64),
+    "tokens": pl.Int64,
+    "score_probs": pl.List(pl.Float64),
+}
 
 
 def schema_of(judge: Judge) -> Schema:
     """Types of our own columns, which must not be guessed from rows that happen to be empty."""
     columns = _COLUMNS[Judgment if judge.protocol.subjects == "pairs" else Score]
-    types = {name: pl.Float64 if name in _NUMBERS else pl.String for name in columns}
-    return {**types, "tokens": pl.Int64, "score_probs": pl.List(pl.Float64)}
+    return {name: _TYPES.get(name, pl.String) for name in columns}
 
 
 @dataclass(slots=True)
