@@ -83,7 +83,7 @@ def prepare_grades(
         frame = frame.with_columns(pl.lit(None, pl.String).alias(human_column))
     lost: Mapping[str, int] = {}
     if labels is not None:
-        joined = join_values(frame, labels, column=human_column)
+        joined = join_values(frame, labels, column=human_column, source=name)
         frame, lost = joined.frame, joined.dropped
     own = frame.columns
     frame, columns = _with_arrays(

@@ -79,7 +79,7 @@ def prepare_judgments(
             raise ArgumentError(column, value, "the judgments have " + ", ".join(known))
         frame = frame.filter(pl.col(column) == value)
     if labels is not None:
-        joined = join_labels(frame, labels)
+        joined = join_labels(frame, labels, source=source_name(judgments))
         frame, dropped = joined.frame, merge_dropped(dropped, joined.dropped)
     return Judgments(frame=frame, name=source_name(judgments), dropped=dropped)
 

@@ -54,7 +54,11 @@ class LabelJoin:
 
 
 def join_labels(
-    frame: pl.DataFrame, labels: TableLike, *, raters: Raters = "majority"
+    frame: pl.DataFrame,
+    labels: TableLike,
+    *,
+    raters: Raters = "majority",
+    source: str = FRAME_NAME,
 ) -> LabelJoin:
     """Give each row of `frame` the label (A, B or tie) of its id.
 
@@ -63,7 +67,7 @@ def join_labels(
     disagree evenly did not say "tie"). `raters="refuse"` refuses a second label. A label from
     the file replaces the row's own; rows where the two differ are counted in `replaced`. If any
     label of an id was sampled by doubt, the id counts as sampled by doubt. A file of which no id
-    is among the rows is refused.
+    is among the rows is refused. `source` is the name of the rows' own file, for errors.
 
     >>> rows = pl.DataFrame({"id": ["x", "y"], "p_a": [0.9, 0.2]})
     >>> done = join_labels(rows, pl.DataFrame({"id": ["x", "z"], "label": ["A", "B"]}))
@@ -82,12 +86,15 @@ def join_labels(
         voted,
         column="label",
         name=name,
+        source=source,
         duplicates=given.height - voted.height,
         unread=opened.dropped,
     )
 
 
-def join_values(frame: pl.DataFrame, labels: TableLike, *, column: str) -> LabelJoin:
+def join_values(
+    frame: pl.DataFrame, labels: TableLike, *, column: str, source: str = FRAME_NAME
+) -> LabelJoin:
     """Give each row of `frame` the value of its id, in `column`: 0 and 1, or words.
 
     The file's own column of that name is read, else `human`, else `label`. An id labelled twice
@@ -110,7 +117,7 @@ def join_values(frame: pl.DataFrame, labels: TableLike, *, column: str) -> Label
     )
     _refuse_second(given, name)
     given = given.filter(pl.col("label").is_not_null())
-    return _join(frame, given, column=column, name=name)
+    return _join(frame, given, column=column, name=name, source=source)
 
 
 def _join(
@@ -119,12 +126,13 @@ def _join(
     *,
     column: str,
     name: str,
+    source: str,
     duplicates: int = 0,
     unread: Mapping[str, int] | None = None,
 ) -> LabelJoin:
     """Each row with the label of its id; `given` has id, label and how it was sampled."""
     if "id" not in frame.columns:
-        raise DataError(FRAME_NAME, "is missing", column="id", remedy="labels join by id")
+        raise DataError(source, "is missing", column="id", remedy="labels join by id")
     rows = frame.with_columns(as_text(frame["id"]))
     unused = given.join(rows.select("id"), on="id", how="anti").height
     if given.height and unused == given.height:
@@ -137,7 +145,7 @@ def _join(
     brought = [c for c in _SAMPLING if c in given.columns]
     given = given.with_columns(tidy(given[c], name, c) for c in brought)
     rows = rows.with_columns(
-        tidy(rows[c], FRAME_NAME, c) if c in rows.columns else pl.lit(None, pl.String).alias(c)
+        tidy(rows[c], source, c) if c in rows.columns else pl.lit(None, pl.String).alias(c)
         for c in (column, *brought)
     )
     new = {c: f"__{c}" for c in ("label", *brought)}

@@ -87,7 +87,7 @@ def prepare_verdicts(
         frame = frame.join(known.select("id", *new), on="id", how="left", maintain_order="left")
     dropped = table.dropped
     if labels is not None:
-        joined = join_labels(frame, labels)
+        joined = join_labels(frame, labels, source=table.name)
         frame, dropped = joined.frame, merge_dropped(dropped, joined.dropped)
     for side in ("a", "b"):
         if f"length_{side}" not in frame.columns and f"response_{side}" in frame.columns:
@@ -113,7 +113,7 @@ def _read(source: TableLike, columns: Mapping[str, str]) -> Table:
     frame = battles.frame
     said = {"label": "winner", "verdict": next((c for c in VERDICTS if c in frame.columns), None)}
     frame = frame.with_columns(
-        pl.col(theirs).cast(pl.String).replace(_WINNERS).alias(ours)
+        as_text(frame[theirs]).replace(_WINNERS).alias(ours)
         for ours, theirs in said.items()
         if theirs is not None and ours not in columns
     )
