@@ -34,8 +34,9 @@ def read_result(path: str | Path, made: type[Result] = Result) -> Result:
 
 def read_json(path: str | Path, *, remedy: str = "repair it or write it again") -> Any:
     """What a JSON file holds; `remedy` says what to give instead of a file that is none."""
+    with open_regular(path) as file:
+        content = file.read()
     try:
-        with open_regular(path) as file:
-            return json.loads(file.read())
+        return json.loads(content)
     except (ValueError, RecursionError) as error:
         raise DataError(path, f"not a JSON file ({error})", remedy=remedy) from None
