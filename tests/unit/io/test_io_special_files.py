@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from adjudge.cli import run
-from adjudge.errors import DataError
+from adjudge.errors import ArgumentError, DataError
 from adjudge.io import read_table
 from adjudge.io.columns import input_name
 from adjudge.io.refusals import shorten
@@ -123,6 +123,13 @@ def test_an_id_that_is_missing_was_not_judged_before() -> None:
     pool = {"id": ["1", None], "model_a": ["x", "x"], "model_b": ["y", "z"]}
     judged = {"id": ["1"], "model_a": ["x"], "model_b": ["y"], "winner": ["model_a"]}
     assert plan_battles(pool, budget=2, judged=judged).rows == (1,)
+
+
+def test_an_id_that_is_an_object_is_refused_in_a_line() -> None:
+    pool = {"id": [{"a": 1}], "model_a": ["x"], "model_b": ["y"]}
+    judged = {"id": ["1"], "model_a": ["x"], "model_b": ["y"], "winner": ["model_a"]}
+    with pytest.raises(ArgumentError, match="column = 'id': it holds lists or objects"):
+        plan_battles(pool, budget=1, judged=judged)
 
 
 def test_a_label_join_names_the_file_of_the_rows() -> None:
