@@ -271,7 +271,8 @@ def write_records(rows: Records, stem: Path, rng: Random) -> Path:
     elif kind in ("csv", "tsv"):
         separator = "," if kind == "csv" else "\t"
         names = list(dict.fromkeys(name for row in rows for name in row))
-        lines = [names, *([row.get(name) for name in names] for row in rows)]
+        lines: list[list[Any]] = [list(names)]
+        lines += [[row.get(name) for name in names] for row in rows]
         quoted = rng.random() < 0.8
         text = "".join(
             separator.join(_field(value, separator, quoted) for value in line) + "\n"

@@ -175,8 +175,9 @@ def check(code: int, out: str, err: str, *, as_json: bool, paths: Mapping[str, P
         assert err.endswith(errors[0] + "\n"), f"the error is not the last line: {err}"
         assert len(errors[0]) < 1200, f"too long to read: {errors[0]}"
         named = any(_shown(path.stem) in errors[0] for path in paths.values())
-        named = named or _ARGUMENT.match(errors[0])
-        assert named, f"names neither the file nor the argument: {errors[0]}"
+        assert named or _ARGUMENT.match(errors[0]), (
+            f"names neither the file nor the argument: {errors[0]}"
+        )
         remedy = re.search(r"; [^;]+$|=.*: .+$", errors[0])
         assert remedy, f"no remedy: {errors[0]}"
     elif as_json:
