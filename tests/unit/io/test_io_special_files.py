@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from adjudge.cli import run
+from adjudge.cli._common import show
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import read_table
 from adjudge.io.columns import input_name
@@ -20,6 +21,7 @@ from adjudge.io.results import read_json
 from adjudge.io.writing import row_writer, rows_frame
 from adjudge.judges.prices import read_prices
 from adjudge.judges.prompting import read_prompt
+from adjudge.present.blocks import Table
 from adjudge.ranking import plan_battles
 from adjudge.rows.labels import join_values
 
@@ -105,6 +107,11 @@ def test_a_monster_in_a_file_is_not_printed_whole(
     said = capsys.readouterr().err
     assert len(said) < 1100
     assert "replies.jsonl, row 1, column p_fwd" in said
+
+
+def test_a_table_in_the_terminal_cuts_a_monster(capsys: pytest.CaptureFixture[str]) -> None:
+    show(Table(columns=("group", "n"), rows=(("x" * 100_000, "1"),)))
+    assert 1_900 < capsys.readouterr().out.count("x") <= 2_000
 
 
 def test_a_stream_of_mixed_rows_becomes_parquet(tmp_path: Path) -> None:
