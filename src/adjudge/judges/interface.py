@@ -219,6 +219,8 @@ class JudgeProtocol(ABC):
     #: A protocol about pairs that can be given single responses too: all models answering one
     #: document then meet each other.
     tournaments: ClassVar[bool] = False
+    #: What it puts into `extra` of its rows; a column of the input of such a name is renamed.
+    columns: ClassVar[tuple[str, ...]] = ()
 
     name: str
     #: What it needs of a backend; that of an object, where its options decide.

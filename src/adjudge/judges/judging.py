@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,12 @@ from typing import Any
 import polars as pl
 
 from adjudge.io import read_table
-from adjudge.io.writing import Row, rows_frame
+from adjudge.io.writing import Row, Schema, rows_frame
 from adjudge.judges.flow import Stop
 from adjudge.judges.interface import Backend, JudgeProtocol
 from adjudge.judges.options import JudgingOptions
 from adjudge.judges.prices import Price
 from adjudge.judges.progress import ProgressCallback
-from adjudge.judges.rows import SCHEMA
 from adjudge.judges.run import make_plan, run_judging, run_to_end
 from adjudge.judges.subjects import SubjectSource
 from adjudge.records import Status
@@ -31,13 +30,14 @@ class JudgingRun:
 
     summary: Judging
     _rows: tuple[Row, ...] | None = None
+    _schema: Schema = field(default_factory=dict)
 
     @cached_property
     def judgments(self) -> pl.DataFrame:
         """The rows, in input order; read from the output file if they were written to one."""
         if self._rows is None and self.summary.output is not None:
             return read_table(self.summary.output)
-        return rows_frame(list(self._rows or ()), schema=SCHEMA)
+        return rows_frame(list(self._rows or ()), schema=self._schema)
 
     def __str__(self) -> str:
         return str(self.summary)

@@ -12,13 +12,13 @@ from contextlib import ExitStack, closing, contextmanager, nullcontext
 from typing import Any, TypeVar
 
 from adjudge.errors import ArgumentError, StoreMissingError
-from adjudge.io.writing import Row, row_writer
+from adjudge.io.writing import Row, Schema, row_writer
 from adjudge.judges.calls import CHARACTERS_PER_TOKEN, CallList, prepare_calls
 from adjudge.judges.flow import GRACE_S, Stop
 from adjudge.judges.interface import Judge
 from adjudge.judges.options import JudgingOptions
 from adjudge.judges.progress import Tally
-from adjudge.judges.rows import SCHEMA, RowCounts, make_rows
+from adjudge.judges.rows import RowCounts, make_rows, schema_of
 from adjudge.judges.runner import RunContext, Runner
 from adjudge.judges.subjects import Subjects, SubjectSource, Survey
 from adjudge.records import STATUSES
@@ -31,8 +31,11 @@ T = TypeVar("T")
 
 async def run_judging(
     pairs: SubjectSource, options: JudgingOptions
-) -> tuple[Judging, tuple[Row, ...] | None]:
-    """Ask, keep, make the rows; they come back too unless they were written to a file."""
+) -> tuple[Judging, tuple[Row, ...] | None, Schema]:
+    """Ask, keep, make the rows; they come back too unless they were written to a file.
+
+    Last come the types of their columns.
+    """
     judge = options.make_judge()
     price = options.price_of(judge)
     if price is None and options.max_cost is not None:
@@ -65,7 +68,7 @@ async def run_judging(
             finally:
                 await thread.close()
     counts, rows = collected or (None, ())
-    return _summary(context, survey, counts, elapsed), rows
+    return _summary(context, survey, counts, elapsed), rows, schema_of(judge)
 
 
 def _begin(store: Store, judge: Judge) -> int:
@@ -100,8 +103,8 @@ async def _collect(
     context: RunContext, subjects: Subjects
 ) -> tuple[RowCounts, tuple[Row, ...] | None]:
     """The rows of what was asked: counted, and written or returned."""
-    counts = RowCounts()
-    stop, output = context.options.stop, context.options.output
+    counts = RowCounts(verdicts=context.judge.protocol.subjects == "pairs")
+    stop, output, schema = context.options.stop, context.options.output, schema_of(context.judge)
     batches = make_rows(
         context.judge,
         subjects,
@@ -111,7 +114,7 @@ async def _collect(
         complete=not stop.requested,
     )
     kept: list[Row] = []
-    with nullcontext() if output is None else row_writer(output, schema=SCHEMA) as writer:
+    with nullcontext() if output is None else row_writer(output, schema=schema) as writer:
         async for rows, incomplete in batches:
             counts.add(rows, incomplete=incomplete)
             if writer is None:
