@@ -17,7 +17,8 @@ from adjudge.records import STATUSES, Reply
 #: Above this a count is no count of tokens, and their sum over a row would not fit into 63 bits.
 _MOST_TOKENS = 1 << 48
 _TOKENS = ("prompt_tokens", "completion_tokens", "scored_tokens")
-_NUMBERS = ("mean_logprob", "latency_s")
+_NUMBERS = ("mean_logprob", "latency_s", "answer_mass")
+_FLAGS = ("exact_mass", "cut_off")
 
 
 def check_reply(reply: Reply) -> Reply:
@@ -44,10 +45,13 @@ def without_raw(reply: Reply) -> Reply:
 def _trouble(reply: Reply) -> str | None:
     if reply.status not in STATUSES:
         return f"the reply has the status {_shown(reply.status)}, which is none"
-    if reply.text is not None:
-        trouble = _text_trouble(reply.text)
+    for name in ("text", "server"):
+        trouble = _text_trouble(getattr(reply, name))
         if trouble is not None:
-            return f"the reply's text {trouble}"
+            return f"the reply's {name} {trouble}"
+    for name in _FLAGS:
+        if not isinstance(getattr(reply, name), bool):
+            return f"the reply's {name} is {_shown(getattr(reply, name))}, not true or false"
     for name in _TOKENS:
         value = getattr(reply, name)
         if value is not None and not _is_count(value):
@@ -69,6 +73,8 @@ def _trouble(reply: Reply) -> str | None:
 
 
 def _text_trouble(text: object) -> str | None:
+    if text is None:
+        return None
     if not isinstance(text, str):
         return f"is {_shown(text)}, not text"
     if "\0" in text:
