@@ -6,7 +6,7 @@ take, is an error of that one reply, in words that name the field: it never stop
 
 from __future__ import annotations
 
-import sys
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -17,7 +17,7 @@ from adjudge.records import STATUSES, Reply
 #: Above this a count is no count of tokens, and their sum over a row would not fit into 63 bits.
 _MOST_TOKENS = 1 << 48
 _TOKENS = ("prompt_tokens", "completion_tokens", "scored_tokens")
-_NUMBERS = ("mean_logprob", "latency_s", "answer_mass")
+_NUMBERS = ("mean_logprob", "latency_s")
 _FLAGS = ("exact_mass", "cut_off")
 
 
@@ -60,6 +60,9 @@ def _trouble(reply: Reply) -> str | None:
         value = getattr(reply, name)
         if value is not None and not _is_number(value):
             return f"the reply's {name} is {_shown(value)}, not a finite number"
+    mass = reply.answer_mass
+    if mass is not None and not (_is_number(mass) and 0 <= mass <= 1):
+        return f"the reply's answer_mass is {_shown(mass)}, not a probability"
     for name, fits in (("logprobs", _is_number), ("counts", _is_count)):
         numbers = getattr(reply, name)
         if numbers is None:
@@ -100,8 +103,11 @@ def _is_count(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    a_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return a_number and abs(value) <= sys.float_info.max
+    if isinstance(value, bool):
+        return False
+    if isinstance(value, int):
+        return value.bit_length() < 64
+    return isinstance(value, float) and math.isfinite(value)
 
 
 def _shown(value: object) -> str:
