@@ -81,7 +81,7 @@ def label(
     if not export_only:
         require_extra("server", "fastapi", "uvicorn")
     from adjudge.io import read_labels, write_rows
-    from adjudge.judges.prompting import read_text
+    from adjudge.io.files import read_text
     from adjudge.server.label_summary import labels_frame, records, summarise
     from adjudge.server.labelling import LabellingRound
     from adjudge.store import check_not_store, store_name, use_store
@@ -91,7 +91,7 @@ def label(
         raise ArgumentError("abstentions", str(abstentions), "give --plan or --abstentions")
     if output is not None:
         check_not_store(store, output)
-    told = None if instructions is None else read_text(instructions, option="--instructions")
+    told = None if instructions is None else read_text(instructions)
     subjects, kind = _read(rows, format or from_, scale)
     with use_store(store) as kept:
         book = LabelBook(kept, kind.labels)

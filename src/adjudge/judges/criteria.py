@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from adjudge.errors import ArgumentError, DataError
+from adjudge.io.files import read_text
 from adjudge.io.results import read_json
-from adjudge.judges.prompting import read_text
 
 #: The highest score of any scale.
 _HIGHEST = 100
@@ -163,7 +163,9 @@ def read_criteria(path: str | Path) -> tuple[Criterion, ...]:
     """Criteria from a user's file: JSON, or the text of one."""
     remedy = 'write {"name": "definition", ...}'
     if Path(path).suffix.lower() != ".json":
-        text = read_text(path, option="--criteria").strip()
+        text = read_text(path).strip()
+        if not text:
+            raise DataError(path, "is empty", remedy=remedy)
         if not text.startswith("{"):
             return (Criterion(_name_of(path), text),)
     entries = read_json(path, remedy=remedy)

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import cast
 
 from adjudge.errors import DataError
+from adjudge.io.files import open_regular
 from adjudge.judges.interface import Data, Message, Prompt, Role
 
 Part = str | Data
@@ -96,28 +97,18 @@ def builtin_prompt(name: str) -> Prompt:
 
 def read_prompt(path: str | Path) -> Prompt:
     """A user's own prompt file."""
-    return make_prompt(Path(path).name, read_text(path, option="--prompt"))
-
-
-def read_text(path: str | Path, *, option: str) -> str:
-    """A text that a user wrote for judges or people; `option` named the file."""
+    source = Path(path)
     try:
-        with Path(path).open("rb") as handle:
+        with open_regular(source) as handle:
             content = handle.read(_MAX_PROMPT_BYTES + 1)
         if len(content) > _MAX_PROMPT_BYTES:
-            remedy = f"give a text that people can read to {option}"
-            raise DataError(path, "is larger than 1 MB", remedy=remedy)
+            raise DataError(path, "is larger than 1 MB", remedy="give a prompt file")
         text = content.decode()
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise DataError(path, f"cannot be read: {reason}", remedy=f"check {option}") from None
     except UnicodeDecodeError as error:
         raise DataError(
             path, f"is not UTF-8 at byte {error.start}", remedy="save it as UTF-8"
         ) from None
-    if not text.strip():
-        raise DataError(path, "is empty", remedy=f"check {option}")
-    return text
+    return make_prompt(source.name, text)
 
 
 def placeholders(prompt: Prompt) -> frozenset[str]:

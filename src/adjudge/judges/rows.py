@@ -12,6 +12,7 @@ from operator import methodcaller
 import polars as pl
 
 from adjudge.errors import StoreError
+from adjudge.io.columns import input_name
 from adjudge.io.writing import Row, Schema
 from adjudge.judges.calls import CallList
 from adjudge.judges.interface import Judge, Record
@@ -37,16 +38,21 @@ def schema_of(record: type[Record]) -> Schema:
     types = {
         **dict.fromkeys(_NUMBERS, pl.Float64),
         "tokens": pl.Int64,
+        "score_probs": pl.List(pl.Float64),
         **({"judge": pl.Int64} if record is Grade else {}),
     }
-    own = [name for name in _COLUMNS[record] if name != "score_probs"]
-    return {name: types.get(name, pl.String) for name in own}
+    return {name: types.get(name, pl.String) for name in _COLUMNS[record]}
 
 
 @dataclass(slots=True)
 class RowCounts:
-    """Running counts over the rows of a run; `incomplete` subjects have no row."""
+    """Running counts over the rows of a run; `incomplete` subjects have no row.
 
+    `record` is the kind of the rows. A scored item may have columns of these names too, and they
+    are the user's.
+    """
+
+    record: type[Record] = Judgment
     rows: int = 0
     incomplete: int = 0
     statuses: Counter[str] = field(default_factory=Counter)
@@ -67,22 +73,26 @@ class RowCounts:
         self.rows += 1
         self.statuses[row["status"]] += 1
         self.cost += row["cost"] or 0.0
+        if self.record is Grade:
+            self._compare(row["p_pass"], row["judge"], row["human"], (0, 1))
+        if self.record is not Judgment:
+            return
         for column, sign in (("p_fwd", 1.0), ("p_rev", -1.0)):
-            p = row.get(column)
+            p = row[column]
             if p is not None:
                 # p is about response_a, which is shown first in p_fwd and second in p_rev.
                 lean = sign * (p - 0.5)
                 self.first_slot += 1.0 if lean > 0 else 0.5 if lean == 0 else 0.0
                 self.orders += 1
-        self.undecided += row.get("p_a") is not None and row["verdict"] is None
-        if row.get("verdict") is not None and row.get("label") in ("A", "B"):
+        self._compare(row["p_a"], row["verdict"], row["label"], ("A", "B"))
+
+    def _compare(
+        self, p: float | None, verdict: object, label: object, labels: tuple[object, object]
+    ) -> None:
+        self.undecided += p is not None and verdict is None
+        if verdict is not None and label in labels:
             self.labelled += 1
-            self.agreed += row["verdict"] == row["label"]
-        if row.get("p_pass") is not None:
-            self.undecided += row["judge"] is None
-            if row["judge"] is not None and row["human"] in (0, 1):
-                self.labelled += 1
-                self.agreed += row["judge"] == row["human"]
+            self.agreed += verdict == label
 
     @property
     def measured(self) -> int:
@@ -170,19 +180,19 @@ def _row(judge: Judge, subject: Subject, record: Record) -> Row:
         row["label"] = subject.label
     if isinstance(record, Score) and record.score_probs is not None:
         row["score_probs"] = list(record.score_probs)
-    given = _input_columns(subject)
+    ours = {*columns, *judge.protocol.columns}
+    given = _input_columns(subject, columns)
     if isinstance(record, Grade):
         given.pop("human", None)  # read by the protocol
-    for name, value in {**given, **record.extra}.items():
+    for name, value in given.items():
         # A column of the input that is called like one of ours keeps its value under a name
         # that says whose it is.
-        if name not in columns or row[name] != value:
-            row[f"input_{name}" if name in columns else name] = value
-    return row
+        row[input_name(name, {*given, *ours}) if name in ours else name] = value
+    return row | dict(record.extra)
 
 
-def _input_columns(subject: Subject) -> dict[str, object]:
-    """The columns of a subject that its judgments carry on: all but the texts and the id."""
-    names = ("prompt_id", "model_a", "model_b", "model", "doc_id")
+def _input_columns(subject: Subject, ours: Sequence[str]) -> dict[str, object]:
+    """The columns of a subject that its rows carry on: all but the texts and the id."""
+    names = [n for n in ("prompt_id", "model_a", "model_b", "model", "doc_id") if n not in ours]
     known = {name: getattr(subject, name, None) for name in names}
     return {name: value for name, value in known.items() if value is not None} | dict(subject.extra)

@@ -57,5 +57,5 @@ def test_the_random_share_is_neither_nothing_nor_all(share: float) -> None:
 
 
 def test_strangers_among_the_abstentions_are_named() -> None:
-    with pytest.raises(ArgumentError, match="'zz'.*not among the pairs"):
+    with pytest.raises(ArgumentError, match="'zz'.*not among the rows"):
         doubt_queue(IDS, ["zz"], seed=0)

@@ -39,6 +39,7 @@ class GradeProtocol(JudgeProtocol):
 
     name = "grade"
     options = ("criteria", "prompt", "reason", "samples", "max_tokens", "min_answer_mass")
+    columns = ("samples",)
     subjects = "items"
     record = Grade
 
@@ -123,8 +124,8 @@ class GradeProtocol(JudgeProtocol):
                 raise DataError(f"item {item.id!r}", "is empty", column=name, remedy=remedy)
         material: list[str | Data] = []
         for name, title in MATERIAL.items():
-            if shown[name] is not None:
-                material += [f"\n[{title} begins]\n", Data(shown[name]), f"\n[{title} ends]\n"]
+            if (text := shown[name]) is not None:
+                material += [f"\n[{title} begins]\n", Data(text), f"\n[{title} ends]\n"]
         return {
             "prompt": Data(item.prompt),
             "response": Data(item.response),

@@ -44,6 +44,7 @@ class Likert(JudgeProtocol):
 
     name = "likert"
     options = ("criteria", "scale", "prompt", "samples", "max_tokens", "min_answer_mass")
+    columns = ("repeats",)
     subjects = "items"
     record = Score
 
