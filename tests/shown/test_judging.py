@@ -171,3 +171,36 @@ def test_a_labelling_round() -> None:
         ],
     )
     assert LABELLING.to_frame()["rater"].to_list() == ["ann", "bob"]
+
+
+GRADING = replace(
+    LABELLING,
+    about="grades",
+    raters=(
+        RaterSummary(
+            rater="ann", labels=40, skipped=3, ties=0,
+            left_share=None, left_low=None, left_high=None, mean=0.625,
+        ),
+    ),
+)  # fmt: skip
+SCORING = replace(GRADING, about="scores", raters=(replace(GRADING.raters[0], mean=3.257),))
+
+
+def test_a_round_of_single_answers() -> None:
+    assert_shown(
+        GRADING,
+        [
+            "75 labels on 40 of 60 answers",
+            "drawn: 55 by random, 20 by doubt",
+            "labels drawn by doubt cannot calibrate; labels drawn at random can",
+            "rater | labels | skipped | passed",
+            "ann | 40 | 3 | 62 %",
+            "Agreement on answers that both labelled",
+            "rater | and | answers | agree | kappa | Krippendorff's alpha",
+            "ann | bob | 33 | 81 % | 0.62 | –",
+        ],
+    )
+    assert html_lines(SCORING)[3:5] == [
+        "rater | labels | skipped | mean score",
+        "ann | 40 | 3 | 3.26",
+    ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import http.client
+import json
 import os
 import re
 import signal
@@ -9,9 +11,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from adjudge.io import write_result
 from adjudge.judges.judging import judge_pairs
@@ -73,6 +76,16 @@ def running(
     finally:
         process.kill()
         process.communicate()
+
+
+def ask(port: int, path: str, body: object = None) -> tuple[int, Any]:
+    """The status and the JSON that a server answers with; a body is posted."""
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+        content = None if body is None else json.dumps(body).encode()
+        headers = {"Content-Type": "application/json"}
+        connection.request("GET" if body is None else "POST", path, body=content, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
 
 
 @contextmanager

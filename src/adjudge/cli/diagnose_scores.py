@@ -42,7 +42,11 @@ def scores(
             help="Error level; may be given repeatedly.", show_default="0.05 0.1 0.15 0.2"
         ),
     ] = None,
-    scale: Annotated[str, typer.Option(help="Lowest and highest score, as 1:5.")] = "1:5",
+    scale: Annotated[str, typer.Option(help="Lowest and highest score, as 1-5.")] = "1-5",
+    labels: Annotated[
+        Path | None,
+        typer.Option(help="People's scores by id, as `adjudge label --scale` writes them."),
+    ] = None,
     raters: Annotated[
         str | None, typer.Option(help="The raters' columns, separated by commas.")
     ] = None,
@@ -92,7 +96,7 @@ def scores(
     alphas = alpha or [str(level) for level in ALPHAS]
     columns = column_map(column, doc_id=doc_column, model=model_column)
     named_raters = [name.strip() for name in raters.split(",")] if raters else None
-    prepared = prepare_scores(file, raters=named_raters, columns=columns)
+    prepared = prepare_scores(file, raters=named_raters, columns=columns, labels=labels)
     result = diagnose_scores(
         prepared,
         alphas=alphas,
@@ -133,8 +137,8 @@ def scores(
 
 
 def _scale(text: str) -> tuple[int, int]:
-    low, _, high = text.partition(":")
+    low, _, high = text.partition(":" if ":" in text else "-")
     try:
         return int(low), int(high)
     except ValueError:
-        raise ArgumentError("--scale", text, "write the lowest and highest score, as 1:5") from None
+        raise ArgumentError("--scale", text, "write the lowest and highest score, as 1-5") from None

@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 import polars as pl
 
+from adjudge.errors import DataError
 from adjudge.io.columns import Column, Layout, add_unnamed
 from adjudge.io.judgments import fill_status, fill_uncertainty
 from adjudge.io.refusals import refuse_duplicates, refuse_values, refuse_where
@@ -78,7 +79,7 @@ def read_grades(source: TableLike) -> pl.DataFrame:
     number = "p_pass" if "p_pass" in frame.columns else "uncertainty"
     if number not in frame.columns:
         remedy = "verdicts alone hold no doubt: give p_pass, or judge and uncertainty"
-        raise LAYOUT.missing(frame, "p_pass", name, remedy)
+        raise DataError(name, "is missing", column="p_pass", remedy=remedy)
     frame = _with_verdict(frame, name)
     if "human" in frame.columns:
         frame = frame.rename({"label": "label_given"}, strict=False)

@@ -120,14 +120,14 @@ class Heading:
 
 @dataclass(frozen=True)
 class Sides:
-    """One pair of answers side by side, for pages."""
+    """One pair of answers side by side, or one answer with what it is compared with, for pages."""
 
     id: str
     prompt: str
     left_title: str
     left: str
     right_title: str
-    right: str
+    right: str | None
     note: str
 
 

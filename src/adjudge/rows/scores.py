@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
 
 from adjudge._validation import FloatArray
 from adjudge.errors import DataError
-from adjudge.io import read_scores
+from adjudge.io import read_labels, read_scores
 from adjudge.io.tables import TableLike, source_name
 from adjudge.rows.columns import refuse_options
-from adjudge.rows.dropped import Rows
+from adjudge.rows.dropped import Rows, merge_dropped
 from adjudge.rows.identity import judge_names
 
 
@@ -23,6 +23,7 @@ class Scores:
 
     frame: pl.DataFrame
     name: str
+    dropped: Mapping[str, int] = field(default_factory=dict)
 
 
 def prepare_scores(
@@ -30,10 +31,13 @@ def prepare_scores(
     *,
     raters: Sequence[str] | None = None,
     columns: Mapping[str, str] | None = None,
+    labels: TableLike | None = None,
 ) -> Scores:
     """Read scores once, for the diagnosis and for the sets of every row.
 
-    Prepared ones come back as they are. Scores without any of people's are refused.
+    Prepared ones come back as they are. Scores without any of people's are refused. `labels` are
+    people's scores in a file of their own, by id, as `adjudge label --scale` writes them: all
+    raters' scores of an id take the place of its own.
 
     >>> rows = {"doc_id": ["d"], "judge_score": [4], "human_score": [5]}
     >>> prepare_scores(rows).frame["human_scores"].to_list()
@@ -44,17 +48,42 @@ def prepare_scores(
         return source
     name = source_name(source)
     frame = judge_names(read_scores(source, raters=raters, columns=columns))
+    dropped: dict[str, int] = {}
+    if labels is not None:
+        frame, dropped = _with_labels(frame, labels, name)
     if "human_scores" not in frame.columns:
         raise DataError(
             name, "has no human scores", remedy="add human_score, or name the raters' columns"
         )
-    return Scores(frame=frame, name=name)
+    return Scores(frame=frame, name=name, dropped=dropped)
+
+
+def _with_labels(
+    frame: pl.DataFrame, labels: TableLike, name: str
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    if frame.get_column("criterion").n_unique() > 1:
+        problem, remedy = "has several criteria", "keep the rows of the one that people scored"
+        raise DataError(name, problem, column="criterion", remedy=remedy)
+    given = (
+        read_labels(labels, about="scores")
+        .drop_nulls("label")
+        .group_by("id", maintain_order=True)
+        .agg(pl.col("label").cast(pl.Float64).alias("__people"))
+    )
+    unused = given.join(frame.select("id"), on="id", how="anti").height
+    if unused == given.height:
+        problem, remedy = "none of its ids is one of a row here", "give scores of these rows"
+        raise DataError(source_name(labels), problem, column="id", remedy=remedy)
+    joined = frame.join(given, on="id", how="left", maintain_order="left")
+    own = ["human_scores"] if "human_scores" in frame.columns else []
+    joined = joined.with_columns(human_scores=pl.coalesce("__people", *own)).drop("__people")
+    return joined, merge_dropped({"label of an id that no row has": unused})
 
 
 def scored_by_both(scores: Scores) -> Rows:
     """Rows with a judge score and a human score, and how many have not."""
     rows = (
-        Rows(scores.frame)
+        Rows(scores.frame, scores.dropped)
         .without(pl.col("judge_score").is_null(), "no judge score")
         .without(pl.col("human_scores").is_null(), "no human score")
     )

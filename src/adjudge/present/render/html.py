@@ -183,13 +183,18 @@ def _sides(block: Sides) -> str:
         f"<div><h3>{_text(title)}</h3>"
         f'<div class="text" dir="auto" tabindex="0">{_text(body)}</div></div>'
         for title, body in ((block.left_title, block.left), (block.right_title, block.right))
+        if body is not None
     )
     return (
         f'<article class="pair"><p class="caption"><b><bdi>{_text(block.id)}</bdi></b> '
         f"{_text(block.note)}</p>"
         f'<blockquote class="text" dir="auto" tabindex="0">{_text(block.prompt)}</blockquote>'
-        f'<div class="sides">{sides}</div></article>'
+        f"<div{_two(block)}>{sides}</div></article>"
     )
+
+
+def _two(block: Sides) -> str:
+    return "" if block.right is None else ' class="sides"'
 
 
 def _text(value: str) -> str:

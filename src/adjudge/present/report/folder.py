@@ -9,7 +9,8 @@ from pathlib import Path
 import polars as pl
 
 from adjudge.errors import AdjudgeError, ArgumentError, DataError, NotAResultError
-from adjudge.io import read_judgments, read_pairs, read_result, read_table
+from adjudge.io import read_grades, read_items, read_judgments, read_pairs, read_result, read_table
+from adjudge.io.grades import are_grades
 from adjudge.results.base import Result
 from adjudge.results.selection import Policy
 from adjudge.selection.verifying import check_policy
@@ -18,6 +19,8 @@ _TABLES = (".jsonl", ".csv", ".parquet", ".gz", ".ndjson", ".tsv")
 #: A report shows ten pairs; a larger file is not read for them.
 _LARGEST_TABLE = 200 * 1024 * 1024
 _PAIR = ("id", "prompt", "response_a", "response_b")
+_ITEM = ("id", "prompt", "response")
+_WITH_ITEM = ("reference", "context")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +33,8 @@ class ResultFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Folder:
-    """The results of a folder, the texts of its pairs, its judgments, and the files left out.
+    """The results of a folder, the texts of its pairs and items, its judgments and grades, and the
+    files left out.
 
     `damaged` are files of results that cannot be shown as they are; `skipped` those of others.
     """
@@ -39,6 +43,8 @@ class Folder:
     files: tuple[ResultFile, ...]
     pairs: pl.DataFrame | None = None
     judgments: tuple[pl.DataFrame, ...] = ()
+    items: pl.DataFrame | None = None
+    grades: tuple[pl.DataFrame, ...] = ()
     damaged: Mapping[str, str] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
 
@@ -69,15 +75,24 @@ def read_folder(path: str | Path) -> Folder:
             f"holds no result of adjudge{first}",
             remedy="write results there with -o FILE.json",
         )
-    pairs, judgments, unread = _read_tables(tables)
+    held, unread = _read_tables(tables)
     return Folder(
         path=path,
         files=tuple(files),
-        pairs=pairs,
-        judgments=judgments,
+        pairs=_texts(held["pairs"]),
+        judgments=tuple(held["judgments"]),
+        items=_texts(held["items"]),
+        grades=tuple(held["grades"]),
         damaged=damaged,
         skipped={**skipped, **unread},
     )
+
+
+def _texts(frames: Sequence[pl.DataFrame]) -> pl.DataFrame | None:
+    """All texts, once for each id."""
+    if not frames:
+        return None
+    return pl.concat(frames, how="diagonal_relaxed").unique("id", keep="first")
 
 
 def _read_checked(path: Path) -> Result:
@@ -88,10 +103,11 @@ def _read_checked(path: Path) -> Result:
 
 def _read_tables(
     paths: Sequence[Path],
-) -> tuple[pl.DataFrame | None, tuple[pl.DataFrame, ...], dict[str, str]]:
-    """Texts of all pairs, all judgments, and the files that could not be read, each read once."""
-    pairs: list[pl.DataFrame] = []
-    judgments: list[pl.DataFrame] = []
+) -> tuple[dict[str, list[pl.DataFrame]], dict[str, str]]:
+    """Every table of a known kind, and the files that could not be read, each read once."""
+    held: dict[str, list[pl.DataFrame]] = {
+        kind: [] for kind in ("pairs", "judgments", "items", "grades")
+    }
     skipped: dict[str, str] = {}
     for path in paths:
         if path.stat().st_size > _LARGEST_TABLE:
@@ -101,10 +117,14 @@ def _read_tables(
             frame = read_table(path)
             columns = set(frame.columns)
             if set(_PAIR) <= columns:
-                pairs.append(read_pairs(frame).select(_PAIR))
+                held["pairs"].append(read_pairs(frame).select(_PAIR))
+            elif set(_ITEM) <= columns:
+                shown = (*_ITEM, *(c for c in _WITH_ITEM if c in columns))
+                held["items"].append(read_items(frame).select(shown))
+            elif {"id", "status"} <= columns and are_grades(columns):
+                held["grades"].append(read_grades(frame))
             elif {"id", "judge", "status"} <= columns and columns & {"p_a", "p_fwd"}:
-                judgments.append(read_judgments(frame))
+                held["judgments"].append(read_judgments(frame))
         except AdjudgeError as error:
             skipped[path.name] = str(error)
-    together = pl.concat(pairs).unique("id", keep="first") if pairs else None
-    return together, tuple(judgments), skipped
+    return held, skipped

@@ -1,0 +1,94 @@
+"""Grades under a guarantee: the same scores and errors, the same policy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from adjudge.errors import PolicyMismatchError
+from adjudge.io import write_result
+from adjudge.selection import calibrate, evaluate, plan_selection, read_policy, select
+
+
+def tables(n: int = 300) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The same probabilities and truths, as grades and as judgments of pairs."""
+    rng = np.random.default_rng(5)
+    p = rng.beta(0.7, 0.7, n)
+    truth = rng.random(n) < p
+    common = pl.DataFrame({"id": [f"r{i}" for i in range(n)], "protocol": ["x"] * n})
+    grades = common.with_columns(
+        judge_name=pl.lit("j"),
+        judge=pl.Series((p > 0.5).astype(int)),
+        p_pass=pl.Series(p),
+        human=pl.Series(truth.astype(int)),
+    )
+    pairs = common.with_columns(
+        judge=pl.lit("j"), p_a=pl.Series(p), label=pl.Series(np.where(truth, "A", "B"))
+    )
+    return grades, pairs
+
+
+@pytest.mark.parametrize("guarantee", ["scope", "fdr", "pac"])
+def test_calibration_sees_scores_and_errors_alone(guarantee: str) -> None:
+    grades, pairs = tables()
+    one, other = (calibrate(rows, alpha=0.15, guarantee=guarantee) for rows in (grades, pairs))
+    assert one.n_accepted > 50
+    assert (one.about, other.about) == ("grades", "pairs")
+    assert replace(one, about="pairs", assumptions=other.assumptions) == other
+    assert not any("tie" in line or "pair" in line for line in one.assumptions)
+
+
+def test_select_gives_grades_back_and_they_can_be_read_again() -> None:
+    grades, pairs = tables()
+    policy = calibrate(grades, alpha=0.15)
+    run = select(grades.drop("human"), policy)
+    assert run.rows.columns[:8] == [
+        *("id", "judge_name", "judge", "verdict", "p_pass", "uncertainty", "accepted", "reason"),
+    ]
+    assert run.rows["judge"].to_list() == grades["judge"].to_list()
+    assert run.rows["accepted"].to_list() == (
+        select(pairs, calibrate(pairs, alpha=0.15)).rows["accepted"].to_list()
+    )
+    again = select(run.rows, policy)
+    assert again.summary.n_accepted == run.summary.n_accepted
+    assert run.summary.about == "grades"
+
+
+def test_a_policy_is_for_its_own_kind_of_rows(tmp_path: object) -> None:
+    grades, pairs = tables()
+    with pytest.raises(
+        PolicyMismatchError, match="about grades of single answers, and here are verdicts on pairs"
+    ):
+        select(pairs, calibrate(grades))
+    with pytest.raises(PolicyMismatchError, match="about verdicts on pairs, and here are grades"):
+        select(grades, calibrate(pairs))
+    policy = calibrate(grades)
+    path = write_result(policy, f"{tmp_path}/policy.json")
+    assert read_policy(path) == policy
+
+
+def test_evaluate_and_plan_count_the_same_errors() -> None:
+    grades, pairs = tables()
+    one, other = (evaluate(rows, splits=20, alphas=[0.2]) for rows in (grades, pairs))
+    assert one == other
+    assert plan_selection(grades, repeats=10).points == plan_selection(pairs, repeats=10).points
+
+
+@pytest.mark.parametrize("jury", ["mean", "logistic"])
+def test_a_jury_of_graders(jury: str) -> None:
+    (grades, pairs), noise = tables(), np.random.default_rng(1).random(300)
+    second = np.clip(grades["p_pass"].to_numpy() + 0.2 * (noise - 0.5), 0.001, 0.999)
+    more = pl.Series(second)
+    two = pl.concat(
+        [grades, grades.with_columns(judge_name=pl.lit("k"), p_pass=more).with_columns(
+            judge=(more > 0.5).cast(pl.Int64))]
+    )  # fmt: skip
+    same = pl.concat([pairs, pairs.with_columns(judge=pl.lit("k"), p_a=more)])
+    policies = [calibrate(rows, alpha=0.15, jury=jury) for rows in (two, same)]
+    assert policies[0].threshold == policies[1].threshold
+    chosen = [select(rows, one).rows for rows, one in zip((two, same), policies, strict=True)]
+    assert chosen[0]["accepted"].to_list() == chosen[1]["accepted"].to_list()
+    assert set(chosen[0]["verdict"]) == {"pass", "fail"}

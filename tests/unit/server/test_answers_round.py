@@ -1,0 +1,166 @@
+"""Labelling single answers, and serving a judge of them: real processes, over the wire."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import polars as pl
+import pytest
+from serving import ask, running, served
+
+from adjudge.cli import run
+from adjudge.errors import ArgumentError, PolicyMismatchError
+from adjudge.io import write_result
+from adjudge.judges.fingerprint import make_judge
+from adjudge.judges.judging import judge_pairs
+from adjudge.judges.spec import parse_judge, parse_protocol
+from adjudge.records import Item
+from adjudge.selection import calibrate, read_policy
+from adjudge.server.label_kinds import GRADES, scores
+from adjudge.server.label_summary import labels_frame, summarise
+from adjudge.server.labelling import LabellingRound
+from adjudge.server.queue import random_queue
+from adjudge.server.service import JudgeService
+from adjudge.simulate.items import simulate_items
+from adjudge.store import use_store
+from adjudge.store.labels import LabelBook
+
+JUDGE = "simulated:accuracy=0.85,seed=1"
+ITEMS = [Item(id=f"i{n}", prompt="Q", response="R", extra={"reference": "T"}) for n in range(3)]
+IDS = [item.id for item in ITEMS]
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("grades")
+    run_ = judge_pairs(simulate_items(400, seed=1), judge=JUDGE, protocol="grade", store=None)
+    return write_result(calibrate(run_.judgments, alpha=0.1), folder / "policy.json")
+
+
+def test_the_service_passes_fails_or_abstains(policy: Path) -> None:
+    threshold = read_policy(policy).threshold
+    assert threshold is not None
+    with served(policy, judge=JUDGE) as port:
+        items = [{"prompt": f"{n}?", "response": "4", "id": f"q{n}"} for n in range(60)]
+        items[0] |= {"reference": "4", "context": "sums"}
+        status, message = ask(port, "/v1/judge/batch", {"items": items})
+        assert status == 200
+        seen = set()
+        for one in message["rulings"]:
+            assert one["accepted"] == (one["uncertainty"] <= threshold)
+            assert one["verdict"] == ("pass" if one["p_pass"] > 0.5 else "fail")
+            assert one["reason"] == (None if one["accepted"] else "too uncertain")
+            seen.add((one["verdict"], one["accepted"]))
+        assert len(seen) == 4
+        assert ask(port, "/v1/judge", items[5]) == (200, message["rulings"][5])
+        assert ask(port, "/v1/policy")[1]["about"] == "grades"
+        refused = ask(port, "/v1/judge", {"prompt": "?", "response_a": "a", "response_b": "b"})
+        assert refused[0] == 422
+
+
+def test_a_policy_about_answers_serves_no_protocol_for_pairs(policy: Path) -> None:
+    judge = make_judge(parse_judge(JUDGE), parse_protocol("preference"))
+    with pytest.raises(PolicyMismatchError, match="about grades of single answers"):
+        JudgeService(judge, read_policy(policy))
+
+
+def test_labels_of_one_store_do_not_mix(tmp_path: Path) -> None:
+    with use_store(tmp_path / "labels.db") as store:
+        book = LabelBook(store, GRADES.labels)
+        round_ = LabellingRound(ITEMS, random_queue(IDS, seed=0), book, kind=GRADES)
+        shown = round_.next("ann")
+        assert shown is not None
+        assert shown.shown_order is None
+        assert shown.texts == {"prompt": "Q", "context": None, "reference": "T", "response": "R"}
+        click = {"rater": "ann", "shown_order": None}
+        round_.record(**click, subject_id="i0", side="pass", nonce="nonce-0001")
+        round_.record(**click, subject_id="i1", side="skip", nonce="nonce-0002")
+        for side in ("A", "left", "3"):
+            with pytest.raises(ArgumentError, match="use pass or fail"):
+                round_.record(**click, subject_id="i2", side=side, nonce="nonce-0003")
+        stars = scores((1, 5))
+        scored = LabelBook(store, stars.labels)
+        LabellingRound(ITEMS, random_queue(IDS, seed=0), scored, kind=stars).record(
+            **click, subject_id="i0", side="4", nonce="nonce-0004"
+        )
+        frame = labels_frame(book, kind=GRADES)
+        assert frame.select("id", "label", "human", "sampled_by").rows() == [
+            ("i0", "pass", 1, "random")
+        ]
+        assert labels_frame(scored, kind=stars)["human_score"].to_list() == [4]
+        assert LabelBook(store).answers("ann") == [
+            answer for answer in book.answers("ann") if answer.label is None
+        ]
+        summary = summarise(book, ITEMS, GRADES)
+        assert (summary.about, summary.n_labels, summary.raters[0].mean) == ("grades", 1, 1.0)
+
+
+def test_a_round_over_http_with_instructions(tmp_path: Path) -> None:
+    rows = [{"id": item.id, "prompt": "**Q**", "response": "<b>R</b>"} for item in ITEMS]
+    pl.DataFrame(rows).write_ndjson(tmp_path / "items.jsonl")
+    (tmp_path / "told.md").write_text("Be *fair*. <script>alert(1)</script>")
+    options = ("--no-browser", "--instructions", "told.md", "-o", "labels.csv", "--scale", "0-100")
+    with running("label", "items.jsonl", *options, cwd=tmp_path) as service:
+        status, state = ask(service.port, "/api/next?rater=ann")
+        assert status == 200
+        assert state["instructions"] == (
+            "<p>Be <em>fair</em>. &lt;script&gt;alert(1)&lt;/script&gt;</p>\n"
+        )
+        assert state["item"]["response"] == "<p>&lt;b&gt;R&lt;/b&gt;</p>\n"
+        click = {"rater": "ann", "id": state["item"]["id"], "nonce": "nonce-0001"}
+        for side, code in (("101", 409), ("pass", 409), ("A", 422), ("-1", 422), ("7.5", 422)):
+            assert ask(service.port, "/api/label", {**click, "side": side})[0] == code, side
+        for more in ({"shown_order": "ab"}, {"extra": 1}):
+            assert ask(service.port, "/api/label", {**click, "side": "88", **more})[0] == 422
+        assert ask(service.port, "/api/label", {**click, "side": "88"})[0] == 200
+        assert service.stop(signal.SIGINT)[0] == 0
+    labels = pl.read_csv(tmp_path / "labels.csv")
+    assert labels.select("label", "human_score", "rater").rows() == [(88, 88, "ann")]
+
+
+def test_scores_of_people_join_a_diagnosis_by_id(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    n = 60
+    pl.DataFrame(
+        {
+            "id": [f"i{k}" for k in range(n)],
+            "doc_id": [f"d{k}" for k in range(n)],
+            "judge_score": [1 + k % 5 for k in range(n)],
+        }
+    ).write_csv("scores.csv")
+    raters = [(f"i{k}", 1 + (k + j) % 5, f"r{j}") for k in range(n) for j in (0, 1)]
+    pl.DataFrame(
+        [*raters, ("zz", 3, "r0")], schema=["id", "human_score", "rater"], orient="row"
+    ).write_csv("labels.csv")
+    words = ["diagnose", "scores", "scores.csv", "--labels", "labels.csv", "--splits", "2"]
+    assert run([*words, "--scale", "1-5", "--json"]) in (0, 2)
+    said = json.loads(capsys.readouterr().out)
+    assert said["dropped"] == {"label of an id that no row has": 1}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["pairs.csv", "--scale", "1-5"], "only single answers are scored"),
+        (["items.csv", "--scale", "5-1"], "write LOW-HIGH"),
+        (["items.csv", "--instructions", "nowhere.md"], "nowhere.md"),
+        (["items.csv", "--import", "labels.csv", "--export-only"], "'A' is neither pass nor fail"),
+    ],
+)
+def test_what_label_refuses(
+    words: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("pairs.csv").write_text("id,prompt,response_a,response_b\n1,q,a,b\n")
+    Path("items.csv").write_text("id,prompt,response\n1,q,a\n")
+    Path("labels.csv").write_text("id,label\n1,A\n")
+    assert run(["label", "--no-browser", *words]) == 1
+    assert said in capsys.readouterr().err
