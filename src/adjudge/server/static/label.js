@@ -164,7 +164,7 @@ function undo() {
 }
 
 document.addEventListener("keydown", (event) => {
-  if (event.target instanceof HTMLInputElement || event.target.tagName === "SUMMARY" || $("bar").hidden && $("done").hidden) return;
+  if (event.target instanceof HTMLInputElement || $("bar").hidden && $("done").hidden) return;
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
   const key = event.key.toLowerCase();
   if (key === "u") undo();
