@@ -15,6 +15,7 @@ import polars as pl
 from adjudge.io import write_rows
 from adjudge.simulate.battles import simulate_battles
 from adjudge.simulate.binary import BinaryModel, binary_rows
+from adjudge.simulate.items import simulate_items
 from adjudge.simulate.pairs import simulate_pairs
 from adjudge.simulate.scores import simulate_scores
 from adjudge.simulate.tournaments import simulate_tournaments
@@ -41,9 +42,14 @@ def write_examples(folder: Path) -> list[str]:
         labels=240,
         seed=1,
     )
+    items = [
+        {"id": item.id, "prompt": item.prompt, "response": item.response, **item.extra}
+        for item in simulate_items(300, seed=1, labels=150)
+    ]
     files = {
         "pairs.jsonl": pl.DataFrame(pairs[:500]),
         "new_pairs.jsonl": pl.DataFrame(pairs[500:]).drop("label"),
+        "items.jsonl": pl.DataFrame(items, infer_schema_length=None),
         "answers.csv": answers.drop("truth"),
         "tournaments.csv": simulate_tournaments(documents=40, models=7, seed=1).frame,
         "scores.jsonl": simulate_scores(documents=40, models=8, seed=1).frame,

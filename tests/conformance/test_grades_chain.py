@@ -28,8 +28,8 @@ def adjudge(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_from_items_to_a_report(tmp_path: Path) -> None:
-    items = simulate_items(N, seed=4, rate=RATE)
-    truth = {item.id: item.extra["human"] for item in items}
+    items = simulate_items(N, seed=4, rate=RATE, labels=0)
+    truth = {item.id: item.extra["truth"] for item in items}
     with (tmp_path / "items.jsonl").open("w") as file:
         for item in items:
             row = asdict(item)
@@ -37,11 +37,9 @@ def test_from_items_to_a_report(tmp_path: Path) -> None:
 
     judged = adjudge(
         tmp_path, "judge", "items.jsonl", "--protocol", "grade", "--judge", JUDGE,
-        "-o", "all.jsonl", "--summary", "judging.json",
+        "-o", "grades.jsonl", "--summary", "judging.json",
     )  # fmt: skip
     assert "300 items = 300 calls" in judged.stderr
-    # Nobody has labelled yet: what the simulated judge knew stays behind.
-    pl.read_ndjson(tmp_path / "all.jsonl").drop("human").write_ndjson(tmp_path / "grades.jsonl")
 
     with running("label", "items.jsonl", "--no-browser", "-o", "labels.csv", cwd=tmp_path) as page:
         for turn in range(LABELS):

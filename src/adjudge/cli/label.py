@@ -46,7 +46,7 @@ def label(
         str | None, typer.Option(help="Score items on this scale, such as 1-5, instead.")
     ] = None,
     instructions: Annotated[
-        Path | None, typer.Option(help="What raters are told, at the top of the page (Markdown).")
+        Path | None, typer.Option(help="Guidelines for raters, at the top of the page (Markdown).")
     ] = None,
     plan: Annotated[
         Path | None, typer.Option(help="Label the rows of `adjudge plan --write-ids FILE`.")
@@ -91,7 +91,7 @@ def label(
         raise ArgumentError("abstentions", str(abstentions), "give --plan or --abstentions")
     if output is not None:
         check_not_store(store, output)
-    told = None if instructions is None else read_text(instructions)
+    guide = None if instructions is None else read_text(instructions)
     subjects, kind = _read(rows, format or from_, scale)
     with use_store(store) as kept:
         book = LabelBook(kept, kind.labels)
@@ -109,7 +109,7 @@ def label(
                 queue,
                 book,
                 kind=kind,
-                instructions=told,
+                instructions=guide,
                 seed=seed,
                 share_out=share_out,
             )

@@ -90,9 +90,14 @@ def question_hash(question: Question, subject: Pair | Item | None = None) -> str
         if want.json_schema is not None:
             texts.append(sha256_json(plain(want.json_schema)))
     if subject is not None:
-        label = subject.label if isinstance(subject, Pair) else subject.extra.get("human")
-        texts += ["subject", subject.id, "" if label is None else str(label)]
+        known = [subject.label] if isinstance(subject, Pair) else _truths(subject)
+        texts += ["subject", subject.id, "".join(str(one) for one in known if one is not None)]
     return content_hash(texts)
+
+
+def _truths(item: Item) -> list[object]:
+    """What a judge that knows the item could answer from."""
+    return [item.extra.get(name) for name in ("truth", "human")]
 
 
 def _named(wants: Iterable[type]) -> str:

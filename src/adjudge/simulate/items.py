@@ -3,35 +3,41 @@
 from __future__ import annotations
 
 from adjudge._validation import Seed, count, generator, unit
+from adjudge.errors import ArgumentError
 from adjudge.records import Item
 
 
 def simulate_items(
-    n: int, *, seed: Seed = None, rate: float = 0.7, labelled: bool = True
+    n: int, *, seed: Seed = None, rate: float = 0.7, labels: int | None = None
 ) -> list[Item]:
     """Short sums with one answer each, right with probability `rate`; the right one is `reference`.
 
-    Where `labelled`, the column human says whether the answer is right (1 or 0).
+    `truth` says whether the answer is right (1 or 0), and `human` the same for `labels` of them,
+    drawn at random (None: for all).
 
     >>> item = simulate_items(1, seed=0)[0]
-    >>> item.extra["human"] == int(item.response == item.extra["reference"])
+    >>> item.extra["truth"] == item.extra["human"] == int(item.response == item.extra["reference"])
     True
     """
     source = generator(seed)
     size = count(n, "n", least=1)
+    if labels is not None and count(labels, "labels") > size:
+        raise ArgumentError("labels", labels, f"give at most the {size} items there are")
     left, right, slip = (source.integers(low, 1000, size) for low in (10, 10, 1))
     is_right = source.random(size) < unit(rate, "rate")
+    labelled = set(source.permutation(size)[:labels].tolist())
     width = len(str(size - 1))
     items = []
     for i in range(size):
         good = int(left[i] + right[i])
-        human = {"human": int(is_right[i])} if labelled else {}
+        truth = int(is_right[i])
+        human = truth if i in labelled else None
         items.append(
             Item(
                 id=f"item-{i:0{width}d}",
                 prompt=f"What is {left[i]} + {right[i]}?",
                 response=str(good if is_right[i] else good + slip[i]),
-                extra={"reference": str(good), **human},
+                extra={"reference": str(good), "truth": truth, "human": human},
             )
         )
     return items

@@ -1,7 +1,8 @@
 """`simulated:accuracy=0.8,position_bias=0.1,noise=0.5,seed=1`: a judge with known faults.
 
-It answers from the pair's label or the item's column human, or from a coin of their own where there
-is none, never from the words: for tests, documentation and planning, where the truth must be known.
+It answers from the pair's label or the item's column truth (else human), or from a coin of their
+own where there is none, never from the words: for tests, documentation and planning, where the
+truth must be known.
 """
 
 from __future__ import annotations
@@ -168,10 +169,10 @@ class SimulatedBackend(Backend):
 
 
 def _truth(subject: Subject | None) -> LabelValue | None:
-    """The better response of a pair; of an item, A where people passed it and B where not."""
+    """The better response of a pair; A and B for an item that should pass or fail."""
     if subject is None or isinstance(subject, Pair):
         return None if subject is None else subject.label
-    share = human_share(subject.extra.get("human"))
+    share = human_share(subject.extra.get("truth", subject.extra.get("human")))
     return None if share is None else "A" if share > 0.5 else "B" if share < 0.5 else "tie"
 
 
