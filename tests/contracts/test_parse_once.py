@@ -25,6 +25,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["judge", "pairs.jsonl", "--judge", JUDGE, "--store", "s.db", "-o", "judged.jsonl"],
         ["judge", "new_pairs.jsonl", "--judge", JUDGE, "--store", "s.db", "-o", "new.jsonl"],
         ["calibrate", "judged.jsonl", "--alpha", "0.2", "-o", "policy.json"],
+        [
+            "judge",
+            "items.jsonl",
+            "--judge",
+            JUDGE,
+            "--protocol",
+            "grade",
+            "--store",
+            "s.db",
+            "-o",
+            "grades.jsonl",
+        ],
+        ["calibrate", "grades.jsonl", "--alpha", "0.2", "-o", "grade_policy.json"],
         ["rank", "battles.csv", "--replicates", "10", "--save-anchors", "anchors.json"],
     ]
     with pytest.MonkeyPatch.context() as patch:
@@ -56,6 +69,11 @@ COMMANDS = {
     "calibrate": "calibrate judged.jsonl --alpha 0.2 --cluster none",
     "calibrate with labels": "calibrate unlabelled.csv --labels labels.csv --store s.db",
     "select": "select new.jsonl --policy policy.json --store s.db -o selected.jsonl",
+    "judge items": f"judge items.jsonl --judge {JUDGE} --protocol grade --store s.db -o g.jsonl",
+    "label items": "label items.jsonl --store s.db --export-only -o exported_grades.csv",
+    "calibrate on grades": "calibrate grades.jsonl --alpha 0.2",
+    "select grades": "select grades.jsonl --policy grade_policy.json --store s.db -o sg.jsonl",
+    "estimate grades": "estimate grades.jsonl",
     "evaluate": "evaluate unlabelled.csv --labels labels.csv --splits 5",
     "plan selection": "plan selection unlabelled.csv --labels labels.csv --alpha 0.2 --repeats 5 "
     "--write-ids ids.csv",

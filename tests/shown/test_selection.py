@@ -195,6 +195,17 @@ def test_a_selection() -> None:
     assert SELECTION.to_frame()["n_accepted"].to_list() == [600, 204]
 
 
+def test_words_for_grades() -> None:
+    nothing = replace(POLICY, about="grades", accepts="none", threshold=None, feasible=False)
+    assert html_lines(nothing)[1] == (
+        "Label more answers, allow a larger alpha, or use a better judge."
+    )
+    moved = replace(SELECTION, about="grades", drift=replace(SELECTION.drift, flagged=True))
+    assert html_lines(moved)[1] == (
+        "The promise may not hold: label some of the new answers and calibrate again."
+    )
+
+
 def test_a_selection_with_drift_or_nothing_accepted() -> None:
     drift = replace(SELECTION.drift, flagged=True, statistic=0.3121, p_value=0.00041)
     moved = replace(SELECTION, drift=drift, groups=SELECTION.groups[:1])

@@ -19,6 +19,7 @@ from typing import Any
 from adjudge.io import write_result
 from adjudge.judges.judging import judge_pairs
 from adjudge.selection import calibrate
+from adjudge.simulate.items import simulate_items
 from adjudge.simulate.pairs import simulate_pairs
 
 JUDGE = "simulated:accuracy=0.85,position_bias=0.05,noise=0.3,seed=1"
@@ -26,11 +27,13 @@ JUDGE = "simulated:accuracy=0.85,position_bias=0.05,noise=0.3,seed=1"
 
 def write_policy(
     folder: Path, *, judge: str = JUDGE, base_url: str | None = None, n: int = 400,
-    **options: object,
+    about: str = "pairs", **options: object,
 ) -> Path:  # fmt: skip
-    """Judge simulated pairs and calibrate on them."""
+    """Judge simulated pairs, or answers for a policy about grades, and calibrate on them."""
+    grades = about == "grades"
     judged = judge_pairs(
-        simulate_pairs(n, seed=1),
+        simulate_items(n, seed=1) if grades else simulate_pairs(n, seed=1),
+        protocol="grade" if grades else "preference",
         judge=judge,
         base_url=base_url,
         output=folder / "judgments.jsonl",

@@ -8,22 +8,19 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from serving import ask, running, served
+from serving import ask, running, served, write_policy
 
 from adjudge.cli import run
 from adjudge.errors import ArgumentError, PolicyMismatchError
-from adjudge.io import write_result
 from adjudge.judges.fingerprint import make_judge
-from adjudge.judges.judging import judge_pairs
 from adjudge.judges.spec import parse_judge, parse_protocol
 from adjudge.records import Item
-from adjudge.selection import calibrate, read_policy
+from adjudge.selection import read_policy
 from adjudge.server.label_kinds import GRADES, scores
 from adjudge.server.label_summary import labels_frame, summarise
 from adjudge.server.labelling import LabellingRound
 from adjudge.server.queue import random_queue
 from adjudge.server.service import JudgeService
-from adjudge.simulate.items import simulate_items
 from adjudge.store import use_store
 from adjudge.store.labels import LabelBook
 
@@ -34,9 +31,7 @@ IDS = [item.id for item in ITEMS]
 
 @pytest.fixture(scope="module")
 def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("grades")
-    run_ = judge_pairs(simulate_items(400, seed=1), judge=JUDGE, protocol="grade", store=None)
-    return write_result(calibrate(run_.judgments, alpha=0.1), folder / "policy.json")
+    return write_policy(tmp_path_factory.mktemp("grades"), judge=JUDGE, about="grades")
 
 
 def test_the_service_passes_fails_or_abstains(policy: Path) -> None:

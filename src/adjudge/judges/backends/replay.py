@@ -3,7 +3,8 @@
 The file is a table of one of two kinds. *Replies*: id and, where they matter, order ("ab", "ba"),
 slot and repeat, then what was measured: logprobs {"A": .., "B": ..}, or p (the probability of
 letter A in that order), or text, or mean_logprob. *Judgments*: id, p_fwd and p_rev, both about
-response_a. What the file does not hold is not guessed: that call is an `error` row.
+response_a. *Grades*: id and p_pass. What the file does not hold is not guessed: that call is an
+`error` row.
 """
 
 from __future__ import annotations
@@ -97,12 +98,21 @@ class ReplayBackend(Backend):
                 p = p_a if p_a is None or order == "ab" else 1 - p_a
                 both.append(((name, order, "", 0), self._reply(p, status, record, row)))
             return both
+        if "p_pass" in record:
+            p = self._number(record, "p_pass", row)
+            reply = self._reply(p, status, record, row, letters=("P", "F"))
+            return [((name, None, "", 0), reply)]
         repeat = self._whole(record, "repeat", row) or 0
         key = (name, record.get("order"), str(record.get("slot") or ""), repeat)
         return [(key, self._reply(self._number(record, "p", row), status, record, row))]
 
     def _reply(
-        self, p: float | None, status: str, record: Mapping[str, Any], row: int
+        self,
+        p: float | None,
+        status: str,
+        record: Mapping[str, Any],
+        row: int,
+        letters: tuple[str, str] = ("A", "B"),
     ) -> dict[str, Any]:
         if status not in STATUSES:
             remedy = "use one of " + ", ".join(STATUSES)
@@ -112,7 +122,7 @@ class ReplayBackend(Backend):
             return reply
         logprobs = self._logprobs(record, row)
         if logprobs is None and p is not None:
-            logprobs = {"A": _log(p), "B": _log(1 - p)}
+            logprobs = dict(zip(letters, (_log(p), _log(1 - p)), strict=True))
         text = record.get("text")
         mean = self._number(record, "mean_logprob", row, probability=False)
         if logprobs is None and text is None and mean is None:
