@@ -142,7 +142,8 @@ def _step_down(error_ranks: IntArray, band: Band) -> Iterator[tuple[IntArray, Bo
         first = np.where(broken, np.maximum(stop, boundary.ranks), band.n + 1).min(axis=1)
         reached[own] = np.maximum(at, band.loosest(first))
         final = reached[own] == at
-        yield own[final], boundary, stop[final] - 1
+        if final.any():
+            yield own[final], boundary, stop[final] - 1
 
 
 class Pac(Guarantee):
