@@ -130,20 +130,18 @@ def _step_down(error_ranks: IntArray, band: Band) -> Iterator[tuple[IntArray, Bo
     ranks = np.full((len(error_ranks), needed), band.n + 1, dtype=np.int32)
     seen = error_ranks[:, :needed]
     ranks[:, : seen.shape[1]] = seen
-    reached = np.zeros(len(ranks), dtype=np.int64)
-    for at, boundary in enumerate(band.boundaries):
-        own = np.flatnonzero(reached == at)
-        if len(own) == 0:
-            continue
+    reached, at = np.zeros(len(ranks), dtype=np.int64), 0
+    while at < len(band.boundaries):
+        own, boundary = np.flatnonzero(reached == at), band.boundaries[at]
         following = np.append(boundary.ranks[1:], band.n + 1)
         # The first error that is one too many ends a stretch.
         stop = np.minimum(ranks[np.ix_(own, boundary.errors)], following)
-        broken = stop < following
-        first = np.where(broken, np.maximum(stop, boundary.ranks), band.n + 1).min(axis=1)
-        reached[own] = np.maximum(at, band.loosest(first))
+        uncertified = np.where(stop < following, np.maximum(stop, boundary.ranks), band.n + 1)
+        reached[own] = np.maximum(at, band.loosest(uncertified.min(axis=1)))
         final = reached[own] == at
         if final.any():
             yield own[final], boundary, stop[final] - 1
+        at = int(reached.min(where=reached > at, initial=len(band.boundaries)))
 
 
 class Pac(Guarantee):
