@@ -109,6 +109,11 @@ class SplitTable:
             confidence=None if confidence is None else confidence[order],
         )
 
+    @cached_property
+    def tied(self) -> bool:
+        """Whether any two scores are equal."""
+        return bool((self.block_end - self.block_start > 1).any())
+
 
 @dataclass(frozen=True)
 class SplitCounts:
@@ -171,15 +176,16 @@ class SplitCounts:
         wrong = np.flatnonzero(self.table.wrong)
         marked = np.take(self.calibrates, wrong, axis=1)
         counts = np.count_nonzero(marked, axis=1)
-        ranks = np.full((len(marked), counts.max()), int(self.n_calibration[0]) + 1)
-        ranks[np.arange(ranks.shape[1]) < counts[:, None]] = self.running[:, wrong][marked]
+        beyond = int(self.n_calibration[0]) + 1
+        ranks = np.full((len(marked), counts.max()), beyond, dtype=np.int32)
+        ranks[np.arange(ranks.shape[1]) < counts[:, None]] = np.take(self.running, wrong, axis=1)[
+            marked
+        ]
         return ranks
 
     def block_ends(self, own: IntArray, ranks: IntArray) -> IntArray:
         """The last rank up to each of `ranks` at which a tie block ends, in the splits `own`."""
         table, rows = self.table, own[:, None]
-        if len(table.order) == np.count_nonzero(table.block_end - table.block_start == 1):
-            return ranks
         columns = self.columns[rows, np.maximum(ranks, 1) - 1]
         start, end = table.block_start[columns], table.block_end[columns]
         before = np.where(start == 0, 0, self.running[rows, np.maximum(start, 1) - 1])

@@ -101,7 +101,10 @@ def _error_ranks(labels: Labels) -> IntArray:
     return np.flatnonzero(labels.errors) + 1
 
 
-def _block_ends(scores: FloatArray) -> BlockEnds:
+def _block_ends(scores: FloatArray) -> BlockEnds | None:
+    if not (scores[1:] == scores[:-1]).any():
+        return None
+
     def last_ends(_: IntArray, ranks: IntArray) -> IntArray:
         value = scores[np.maximum(ranks, 1) - 1]
         end = np.searchsorted(scores, value, side="right")
@@ -110,12 +113,17 @@ def _block_ends(scores: FloatArray) -> BlockEnds:
     return last_ends
 
 
-def _loosest_ranks(error_ranks: IntArray, band: Band, block_ends: BlockEnds) -> IntArray:
+def _loosest_ranks(error_ranks: IntArray, band: Band, block_ends: BlockEnds | None) -> IntArray:
     """The largest certified block end of each calibration set; 0 where there is none."""
     loosest = np.zeros(len(error_ranks), dtype=np.int64)
     for own, boundary, last in _step_down(error_ranks, band):
-        ends = np.where(last >= boundary.ranks, block_ends(own, last), 0)
-        loosest[own] = np.where(ends >= boundary.ranks, ends, 0).max(axis=1)
+        certified = last >= boundary.ranks
+        if block_ends is not None:
+            last = block_ends(own, last)
+            certified &= last >= boundary.ranks
+        at = certified.shape[1] - 1 - certified[:, ::-1].argmax(axis=1)
+        rows = np.arange(len(own))
+        loosest[own] = np.where(certified[rows, at], last[rows, at], 0)
     return loosest
 
 
@@ -133,11 +141,14 @@ def _step_down(error_ranks: IntArray, band: Band) -> Iterator[tuple[IntArray, Bo
     reached, at = np.zeros(len(ranks), dtype=np.int64), 0
     while at < len(band.boundaries):
         own, boundary = np.flatnonzero(reached == at), band.boundaries[at]
-        following = np.append(boundary.ranks[1:], band.n + 1)
+        following = np.append(boundary.ranks[1:], band.n + 1).astype(np.int32)
         # The first error that is one too many ends a stretch.
-        stop = np.minimum(ranks[np.ix_(own, boundary.errors)], following)
-        uncertified = np.where(stop < following, np.maximum(stop, boundary.ranks), band.n + 1)
-        reached[own] = np.maximum(at, band.loosest(uncertified.min(axis=1)))
+        stop = np.minimum(np.take(ranks[own], boundary.errors, axis=1), following)
+        broken, rows = stop < following, np.arange(len(own))
+        first = broken.argmax(axis=1)
+        uncertified = np.maximum(stop[rows, first], boundary.ranks[first])
+        uncertified[~broken[rows, first]] = band.n + 1
+        reached[own] = np.maximum(at, band.loosest(uncertified))
         final = reached[own] == at
         if final.any():
             yield own[final], boundary, stop[final] - 1
@@ -174,7 +185,8 @@ class Pac(Guarantee):
         band = exact_band(int(splits.n_calibration[0]), levels.alpha, levels.delta)
         if band is None:
             return splits.below_rank(np.zeros(len(splits.k), dtype=np.int64))
-        return splits.below_rank(_loosest_ranks(splits.error_ranks, band, splits.block_ends))
+        block_ends = splits.block_ends if splits.table.tied else None
+        return splits.below_rank(_loosest_ranks(splits.error_ranks, band, block_ends))
 
 
 PAC = Pac()
