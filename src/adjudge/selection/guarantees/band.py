@@ -112,7 +112,7 @@ def _first_level(ranks: IntArray, alpha: float, delta: float) -> float:
     """The largest level at which W crosses with probability at most delta, from below.
 
     No level above delta allows more: what is allowed at one rank is crossed there alone. The
-    probability is a step function of the level, so the bisection ends beside one of its steps.
+    probability is a step function of the level: the bisection ends just below one of its steps.
     """
 
     def holds(level: float) -> bool:
@@ -171,9 +171,9 @@ def most_errors(ranks: IntArray, alpha: float, level: float) -> IntArray:
 def crossing(boundary: Boundary, alpha: float) -> Callable[[int], float]:
     """P(W_k <= b(k) for some k >= rank), for the rank that one asks for.
 
-    Backwards from the last rank: ahead[i][j] is the probability to cross from `ranks[i]` on
-    of a walk that stands j + 1 above the boundary there. It falls in j, so that its last value
-    stands for all beyond, on the safe side.
+    Backwards from the last rank: ahead[i][j] is the probability that a walk which is j + 1 above
+    the boundary at `ranks[i]` crosses later. It falls in j, so that its last value, taken for all
+    beyond, is on the safe side.
     """
     ranks, errors = boundary.ranks, boundary.errors
     if len(ranks) == 0:
