@@ -152,8 +152,8 @@ def most_errors(ranks: IntArray, alpha: float, level: float) -> IntArray:
     """
     z = float(ndtri(level))
     guess = alpha * ranks + z * np.sqrt(ranks * alpha * (1 - alpha))
-    errors = np.floor(guess + (z * z - 1) * (1 - 2 * alpha) / 6 - 0.5).astype(np.int64)
-    errors = np.clip(errors, -1, ranks - 1)
+    guess += (z * z - 1) * (1 - 2 * alpha) / 6 - 0.5
+    errors: IntArray = np.clip(np.floor(guess), -1, ranks - 1).astype(np.int64)
 
     def passes(at: IntArray, more: int) -> IntArray:
         return at[binomial_lower_tail(errors[at] + more, ranks[at], alpha) <= level]

@@ -79,7 +79,7 @@ def pac_thresholds(
             for start, end in zip(boundary.ranks, last[0], strict=True):
                 certified[start : end + 1] = True
     block_ends = np.append(labels.scores[1:] != labels.scores[:-1], True)
-    return labels.scores[certified[1:] & block_ends]
+    return np.compress(certified[1:] & block_ends, labels.scores)
 
 
 def _labels_by_lot(scores: ArrayLike, errors: ArrayLike, seed: Seed) -> Labels:
