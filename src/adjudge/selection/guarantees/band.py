@@ -74,7 +74,7 @@ def fewest_rows(alpha: Fraction, delta: Fraction) -> int:
     return k
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=128)
 def exact_band(n: int, alpha: Fraction, delta: Fraction) -> Band | None:
     """The boundaries for n rows; None where n rows are too few to certify anything.
 
