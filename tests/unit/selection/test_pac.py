@@ -8,10 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from adjudge.selection import Levels, calibrate, pac_threshold, pac_thresholds, select
+from adjudge.io import write_result
+from adjudge.selection import calibrate, pac_threshold, pac_thresholds, select, verify_policy
 from adjudge.selection.guarantees.band import exact_band
-from adjudge.selection.guarantees.base import Labels
-from adjudge.selection.guarantees.pac import PAC
 from adjudge.selection.thresholds import order_by_lot
 
 TENTH = Fraction(1, 10)
@@ -71,21 +70,19 @@ def test_the_lot_for_ties_is_fair_and_cannot_see_the_errors():
     assert (order_by_lot(scores, 5) == order_by_lot(scores, 5)).all()
 
 
-def test_ties_keep_the_order_in_which_a_decision_gets_them():
-    # A policy keeps its rows in that order, so that its rule can be computed again from the file.
-    rng = np.random.default_rng(8)
+def test_a_policy_keeps_its_ties_in_order_so_that_its_rule_can_be_computed_again(tmp_path):
+    rng = np.random.default_rng(2)
     frame = pl.DataFrame({"id": range(300), "p_a": 1 - rng.integers(0, 6, 300) / 12})
-    wrong = rng.random(300) < 0.3 * (1 - frame["p_a"].to_numpy())
+    wrong = rng.random(300) < 0.4 * (1 - frame["p_a"].to_numpy())
     frame = frame.with_columns(label=pl.Series(np.where(wrong, "B", "A")), judge=pl.lit("j"))
     thresholds = set()
     for seed in range(12):
         policy = calibrate(frame, alpha=0.1, guarantee="pac", seed=seed)
-        group = policy.groups[0]
-        labels = Labels(np.array(group.scores), np.array(group.errors))
-        rule = PAC.decide(labels, Levels(TENTH, TENTH))
-        assert (rule.accepts, rule.threshold) == (group.accepts, group.threshold)
-        thresholds.add((group.accepts, group.threshold))
-    assert thresholds  # feasible or not, every seed has an answer
+        check = verify_policy(write_result(policy, tmp_path / f"{seed}.json"))
+        assert (check.intact, check.recomputed) == (True, True)
+        assert policy.guarantee_version == 2
+        thresholds.add(policy.threshold)
+    assert len(thresholds) > 1  # the lot matters here: the file must keep its order
     assert select(frame.drop("label"), policy).rows["accepted"].sum() == policy.n_accepted
 
 

@@ -159,6 +159,8 @@ class Pac(Guarantee):
     """One threshold that holds with probability 1 - delta."""
 
     name = "pac"
+    #: 1: runs of binomial tests from several ranks. 2: the exact band.
+    version = 2
     summary = "this threshold, with probability 1 - delta"
     assumption = "the labelled pairs are an independent random sample of the pairs to be judged"
     uses_delta = True
