@@ -124,6 +124,10 @@ class Backend(ABC):
         Complete before `start`: a dry run names the judge without loading it.
         """
 
+    def secrets(self) -> Sequence[str]:
+        """What must be struck out of every reply before it is kept: the key it uses."""
+        return ()
+
     async def start(self) -> None:  # noqa: B027  (nothing to load is a fine start)
         """Load weights, open connections. Called once in the event loop before the first ask."""
 
@@ -215,6 +219,8 @@ class JudgeProtocol(ABC):
     #: A protocol about pairs that can be given single responses too: all models answering one
     #: document then meet each other.
     tournaments: ClassVar[bool] = False
+    #: What it puts into `extra` of its rows; a column of the input of such a name is renamed.
+    columns: ClassVar[tuple[str, ...]] = ()
 
     name: str
     #: What it needs of a backend; that of an object, where its options decide.

@@ -46,6 +46,7 @@ class Annotators(JudgeProtocol):
 
     name = "annotators"
     options = ("demonstrations", "prompt", "samples", "max_tokens", "seed")
+    columns = ("order", "votes")
 
     def __init__(
         self,

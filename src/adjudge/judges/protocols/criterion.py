@@ -28,6 +28,7 @@ class ByCriterion(JudgeProtocol):
 
     name = "criterion"
     options = ("criteria", "prompt", "samples", "max_tokens")
+    columns = ("criterion", "samples")
     tournaments = True
 
     def __init__(

@@ -39,6 +39,7 @@ class Likert(JudgeProtocol):
 
     name = "likert"
     options = ("criteria", "prompt", "samples", "max_tokens")
+    columns = ("repeats",)
     subjects = "items"
 
     def __init__(

@@ -31,6 +31,7 @@ class Preference(JudgeProtocol):
 
     name = "preference"
     options = ("prompt", "samples", "max_tokens")
+    columns = ("samples",)
 
     def __init__(
         self,
