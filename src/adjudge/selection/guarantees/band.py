@@ -219,8 +219,10 @@ def _at_once(boundary: Boundary, alpha: float, rank: int) -> tuple[float, int, i
 def _step_back(ahead: FloatArray, rise: int, steps: int, alpha: float) -> FloatArray:
     """The probabilities to cross, so many steps before the boundary rises to where `ahead` is."""
     offset, masses = _masses(int(steps), alpha)
-    beyond = np.full(offset + len(masses) - 1, ahead[-1])
-    onwards = np.concatenate((np.ones(rise), ahead, beyond))
+    onwards = np.empty(rise + len(ahead) + offset + len(masses) - 1)
+    onwards[:rise] = 1.0
+    onwards[rise : rise + len(ahead)] = ahead
+    onwards[rise + len(ahead) :] = ahead[-1]
     return np.correlate(onwards[offset : offset + len(ahead) + len(masses) - 1], masses)
 
 
