@@ -116,6 +116,7 @@ from adjudge.selection import calibrate as calibrate
 from adjudge.selection import evaluate as evaluate
 from adjudge.selection import fdr_select as fdr_select
 from adjudge.selection import pac_threshold as pac_threshold
+from adjudge.selection import pac_thresholds as pac_thresholds
 from adjudge.selection import plan_selection as plan_selection
 from adjudge.selection import read_policy as read_policy
 from adjudge.selection import register_guarantee as register_guarantee
@@ -222,6 +223,7 @@ __all__ = [
     "open_scores",
     "open_store",
     "pac_threshold",
+    "pac_thresholds",
     "place",
     "plan_battles",
     "plan_from_table",
