@@ -60,12 +60,12 @@ def _covered(
 
 CASES = [
     # documents, models, likeness, alpha, method, target
-    (12, 8, 1.0, 0.1, "constant", "mean"),
-    (12, 8, 1.0, 0.2, "constant", "rater"),
+    (12, 8, 1.0, 0.1, "residual", "mean"),
+    (12, 8, 1.0, 0.2, "residual", "rater"),
     (10, 12, 0.9, 0.2, "adaptive", "mean"),
     (9, 4, 0.5, 0.1, "adaptive", "rater"),
-    (40, 1, 0.0, 0.05, "constant", "mean"),
-    (25, 3, 0.7, 0.15, "constant", "rater"),
+    (40, 1, 0.0, 0.05, "residual", "mean"),
+    (25, 3, 0.7, 0.15, "residual", "rater"),
 ]
 
 
@@ -99,8 +99,8 @@ def test_documents_cover_at_least_as_promised_in_full(
 
 
 def test_nine_documents_are_the_fewest_that_say_anything_at_one_in_ten() -> None:
-    _, few = _covered(20, documents=8, models=5, likeness=0.5, alpha=0.1, method="constant")
-    _, enough = _covered(20, documents=9, models=5, likeness=0.5, alpha=0.1, method="constant")
+    _, few = _covered(20, documents=8, models=5, likeness=0.5, alpha=0.1, method="residual")
+    _, enough = _covered(20, documents=9, models=5, likeness=0.5, alpha=0.1, method="residual")
     assert few == 5.0
     assert enough < 5.0
 

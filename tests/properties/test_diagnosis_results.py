@@ -21,7 +21,7 @@ from adjudge.diagnosis import (
     reliability,
     verbosity_bias,
 )
-from adjudge.diagnosis.score_sets import document_quantiles
+from adjudge.diagnosis.quantiles import document_quantiles
 from adjudge.errors import AdjudgeError
 
 chance = st.one_of(st.none(), st.sampled_from([0.0, 0.5, 1.0]), st.floats(0, 1))

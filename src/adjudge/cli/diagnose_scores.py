@@ -24,7 +24,7 @@ from adjudge.errors import ArgumentError
 
 #: A miss rate is one minus coverage: what goes wrong is what a threshold bounds from above.
 MEASURES = ("mean_size", "miss_rate")
-FIGURES = ("sizes", "width", "agreement", "coverage")
+FIGURES = ("sizes", "coverage", "width", "agreement")
 
 
 def scores(
@@ -70,7 +70,7 @@ def scores(
         typer.Option(help="Write every row with its set and advice (first alpha) to this file."),
     ] = None,
     figure: Annotated[
-        str, typer.Option(help="For --plot: sizes, width, agreement or coverage.")
+        str, typer.Option(help="For --plot: sizes, coverage, width or agreement.")
     ] = "sizes",
     doc_column: DocColumnOption = None,
     model_column: Annotated[str | None, typer.Option(help="Your name of the column model.")] = None,
@@ -121,7 +121,8 @@ def scores(
             weigh=weigh,
             seed=seed,
         )
-        remark(f"wrote {write_rows(rows, write_sets)}: {rows.height:,} rows")
+        used = ", ".join(rows["sets"].drop_nulls().unique())
+        remark(f"wrote {write_rows(rows, write_sets)}: {rows.height:,} rows, {used} sets")
     deliver(result, as_json=as_json, output=output, plot=plot, figure=figure)
     enforce(
         limits,

@@ -60,7 +60,7 @@ class ScoreRows:
 def split_by_judge(
     frame: pl.DataFrame, *, scale: tuple[int, int], target: str, by: str | None, sets: str
 ) -> list[ScoreRows]:
-    """One `ScoreRows` per judge, judges in alphabetical order; methods for `sets` and to compare."""
+    """One `ScoreRows` per judge in alphabetical order, with `sets` and what compares with them."""
     documents, _ = cluster_codes(frame["doc_id"].to_list())
     ratings = ratings_table(frame)
     several = frame["criterion"].n_unique() > 1

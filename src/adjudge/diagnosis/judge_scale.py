@@ -16,14 +16,14 @@ from adjudge.diagnosis.targets import Target
 
 #: Places are kept to a hundredth.
 _CELLS = 100
-#: Standard deviation of the kernel over places: a fifth of the rows lies within one of them.
-_NEAR = 0.1
+#: Standard deviation of the kernel over places: a tenth of the rows lies within one of it.
+_NEAR = 0.05
 #: Human scores this share of the scale apart are neighbours; on short scales there are none.
 _NEAR_SCORES = 0.05
 #: How many documents' worth of the overall distribution each place starts with.
-_PRIOR = 1.0
+_PRIOR = 0.3
 #: How many documents' worth of the uniform distribution the overall one starts with.
-_UNIFORM = 0.5
+_UNIFORM = 0.1
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,7 @@ def test_scores_writes_sets_and_obeys_thresholds(
     base = ["diagnose", "scores", str(scores), "--alpha", "0.2", "--splits", "3"]
     base += ["--raters", "rater1, rater2"]
     sets = tmp_path / "sets.csv"
-    assert run([*base, "--write-sets", str(sets), "--method", "adaptive", "--json"]) == 0
+    assert run([*base, "--write-sets", str(sets), "--sets", "adaptive", "--json"]) == 0
     fields = json.loads(capsys.readouterr().out)
     assert set(fields["groups"][0]) >= {
         "judge",
