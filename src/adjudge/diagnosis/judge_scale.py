@@ -8,6 +8,7 @@ was never seen lies between its neighbours.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -59,10 +60,10 @@ def learn_scale(
     size = scale[1] - scale[0] + 1
     cell = _cells(scores, reached, given) * size + entries.score - scale[0]
     counts = np.bincount(cell, weights=weights, minlength=(_CELLS + 1) * size)
-    near_scores = _kernel(np.arange(size), _NEAR_SCORES * (size - 1))
+    near_scores = _kernel(size, _NEAR_SCORES)
     counts = counts.reshape(-1, size) @ (near_scores / near_scores.sum(axis=1, keepdims=True))
     overall = counts.sum(axis=0) + _UNIFORM / size
-    smooth = _kernel(np.arange(_CELLS + 1) / _CELLS, _NEAR) @ counts
+    smooth = _kernel(_CELLS + 1, _NEAR) @ counts
     smooth += _PRIOR * overall / overall.sum()
     return JudgeScale(scores, reached, smooth / smooth.sum(axis=1, keepdims=True))
 
@@ -80,6 +81,8 @@ def _weights(entries: Target, documents: IntArray) -> FloatArray:
     return np.asarray(spread / rows[index], dtype=np.float64)
 
 
-def _kernel(places: FloatArray | IntArray, near: float) -> FloatArray:
-    apart = (places[:, None] - places[None, :]) / near
-    return np.asarray(np.exp(-0.5 * apart**2))
+@cache
+def _kernel(size: int, near: float) -> FloatArray:
+    """Weights of `size` places on [0, 1] for one another."""
+    places = np.linspace(0, 1, size)
+    return np.asarray(np.exp(-0.5 * ((places[:, None] - places[None, :]) / near) ** 2))
