@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 MEASURES = {
     "position": ("position", 0),
     "flip_share": ("position", -1),
+    "length": ("length", 0),
     "verbosity": ("verbosity", 0),
     "family": ("family", 0),
     "ece": ("reliability", -1),
@@ -68,6 +69,10 @@ def bias(
         float | None,
         typer.Option(help="How near a tie is, for verbosity.", show_default="0.1, scores 0.3"),
     ] = None,
+    floor: Annotated[
+        float,
+        typer.Option(help="A smaller difference from an unbiased judge is called no bias."),
+    ] = 0.03,
     families: FamiliesOption = None,
     column: ColumnOption = None,
     fail_above: FailAboveOption = None,
@@ -79,8 +84,9 @@ def bias(
     """What moves the judge besides the answers: slot, length, family; and how far to trust it.
 
     --fail-above takes position (the default; distance of the first slot's share from one half),
-    flip_share, verbosity (distance from one half), family, ece, over_confidence, contradictions.
-    A measure counts where the rows exclude an unbiased judge.
+    flip_share, length (points that length adds, minus people's where there are labels), verbosity
+    (near-tied pairs; distance from one half), family, ece, over_confidence, contradictions. A
+    measure counts where the rows exclude an unbiased judge and it is not below --floor.
     """
     from adjudge.diagnosis import diagnose_bias
 
@@ -94,6 +100,7 @@ def bias(
         cluster=cluster,
         by=by,
         near_tie=near_tie,
+        floor=floor,
         families=read_families(families),
         seed=seed,
     )
@@ -118,6 +125,6 @@ def _amounts(judge: JudgeBias, limits: Mapping[str, float]) -> tuple[str, dict[s
         elif name in limits and value > limits[name]:
             remark(
                 f"{who}: {name} {value:.4g} is above {limits[name]:g}, but these rows do not "
-                "exclude an unbiased judge: not counted"
+                "exclude an unbiased judge, or it is below --floor: not counted"
             )
     return who, amounts

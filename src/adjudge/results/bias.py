@@ -1,7 +1,8 @@
 """What the bias diagnoses return. Intervals are clustered; None where one cluster is all there is.
 
-`biased` says that the interval excludes the value an unbiased judge has: with a 95 % interval that
-happens to an unbiased judge at most once in twenty.
+`biased` says that the interval excludes the value an unbiased judge has, which with a 95 % interval
+happens to an unbiased judge at most once in twenty, and that the estimate is `floor` or more away
+from that value: a sure difference of one point is no bias that matters.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from adjudge.results.base import Result, frozen, plain
 class Measure:
     """One number of a diagnosis with its interval, and the value an unbiased judge has.
 
-    `departs`: the data exclude the unbiased value; False without an interval or such a value.
+    `departs`: the interval excludes the unbiased value and the value is not nearer to it than the
+    floor; False without an interval or such a value.
     """
 
     name: str
@@ -36,10 +38,12 @@ def _measure(
     high: float | None,
     n: int,
     unbiased: float | None = None,
+    floor: float = 0.0,
 ) -> Measure:
-    if unbiased is None or low is None or high is None:
+    if unbiased is None or value is None or low is None or high is None:
         return Measure(name, value, low, high, unbiased, n, departs=False)
-    return Measure(name, value, low, high, unbiased, n, departs=not low <= unbiased <= high)
+    departs = not low <= unbiased <= high and abs(value - unbiased) >= floor
+    return Measure(name, value, low, high, unbiased, n, departs=departs)
 
 
 @frozen
@@ -60,11 +64,22 @@ class BiasMeasures(Result):
 
 @frozen
 class BiasTest(BiasMeasures):
-    """Base of the diagnoses that can show a bias: `biased` where the interval shows it."""
+    """Base of the diagnoses that can show a bias: `biased` where the interval shows it.
+
+    `floor` is how far from an unbiased judge the estimate must be.
+    """
 
     low: float | None
     high: float | None
     biased: bool
+    floor: float = 0.0
+
+    @property
+    def negligible(self) -> bool:
+        """A difference that chance does not explain, and that is too small to be called a bias."""
+        main = self.measures()[0]
+        known = main.unbiased is not None and main.low is not None and main.high is not None
+        return known and not main.departs and not main.low <= main.unbiased <= main.high
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,8 +118,11 @@ class PositionBias(BiasTest):
     advantage_high: float | None = None
 
     def measures(self) -> tuple[Measure, ...]:
-        first = _measure("first slot", self.first_share, self.low, self.high, self.n, 0.5)
-        flips = _measure("order flips", self.flip_share, self.flip_low, self.flip_high, self.n, 0.0)
+        first = _measure(
+            "first slot", self.first_share, self.low, self.high, self.n, 0.5, self.floor
+        )
+        ends = self.flip_low, self.flip_high
+        flips = _measure("order flips", self.flip_share, *ends, self.n, 0.0, self.floor)
         if self.first_advantage is None:
             return first, flips
         ends = self.advantage_low, self.advantage_high
@@ -129,11 +147,61 @@ class VerbosityBias(BiasTest):
     excess_high: float | None
 
     def measures(self) -> tuple[Measure, ...]:
-        longer = _measure("longer, near-tied", self.longer_share, self.low, self.high, self.n, 0.5)
+        longer = _measure(
+            "longer, near-tied", self.longer_share, self.low, self.high, self.n, 0.5, self.floor
+        )
         if self.excess is None:
             return (longer,)
         ends = self.excess_low, self.excess_high
-        return longer, _measure("longer, minus people", self.excess, *ends, self.human_n, 0.0)
+        people = _measure(
+            "near-tied, minus people", self.excess, *ends, self.human_n, 0.0, self.floor
+        )
+        return longer, people
+
+
+@dataclass(frozen=True, kw_only=True)
+class LengthWinner:
+    """A model that wins more than half of its `n` pairs, and would not at equal lengths."""
+
+    model: str
+    n: int
+    win_share: float
+    by_strength: float
+
+
+@frozen
+class LengthBias(BiasTest):
+    """How much its length raises the longer answer's chance, the models held fixed.
+
+    `effect` is in points of probability, `odds_doubling` for an answer twice as long. `low` and
+    `high` are those of `excess`, the judge's effect minus people's on the pairs they voted on,
+    where there are votes, else those of `effect`. `models` counts those whose strength is held
+    fixed; `winners` win by length.
+    """
+
+    kind: ClassVar[str] = "length_bias"
+    clusters: int
+    models: int
+    effect: float | None
+    effect_low: float | None
+    effect_high: float | None
+    odds_doubling: float | None
+    odds_low: float | None
+    odds_high: float | None
+    human_n: int
+    human_effect: float | None
+    excess: float | None
+    winners: tuple[LengthWinner, ...] = ()
+
+    def measures(self) -> tuple[Measure, ...]:
+        ends = self.effect_low, self.effect_high
+        effect = _measure("length, effect", self.effect, *ends, self.n, 0.0, self.floor)
+        if self.excess is None:
+            return (effect,)
+        excess = _measure(
+            "length, minus people", self.excess, self.low, self.high, self.human_n, 0.0, self.floor
+        )
+        return excess, effect
 
 
 @frozen
@@ -149,7 +217,8 @@ class FamilyBias(BiasTest):
     excess: float | None
 
     def measures(self) -> tuple[Measure, ...]:
-        return (_measure("own family, excess", self.excess, self.low, self.high, self.n, 0.0),)
+        ends = self.low, self.high
+        return (_measure("own family, excess", self.excess, *ends, self.n, 0.0, self.floor),)
 
 
 @frozen
@@ -266,7 +335,15 @@ class Reliability(BiasTest):
 
     def measures(self) -> tuple[Measure, ...]:
         return (
-            _measure("over-confidence", self.over_confidence, self.low, self.high, self.n, 0.0),
+            _measure(
+                "over-confidence",
+                self.over_confidence,
+                self.low,
+                self.high,
+                self.n,
+                0.0,
+                self.floor,
+            ),
             # An ECE is above zero for a calibrated judge too: its test is the p-value.
             Measure(
                 *("ECE, equal mass", self.ece_equal_mass, self.ece_low, self.ece_high),
@@ -291,6 +368,7 @@ class Contradictions(BiasMeasures):
 
 DIAGNOSES: tuple[type[BiasMeasures], ...] = (
     PositionBias,
+    LengthBias,
     VerbosityBias,
     FamilyBias,
     FamilyScores,
@@ -313,6 +391,7 @@ class Diagnoses:
     reliability: Reliability | None
     contradictions: Contradictions | None
     not_measured: Mapping[str, str]
+    length: LengthBias | None = None
 
     def parts(self) -> list[BiasMeasures]:
         """What was measured."""
@@ -327,9 +406,26 @@ class JudgeBias(Diagnoses):
     judge: str | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class SameAnswer:
+    """A model that wins with one answer: its answers to `same` of `prompts` prompts are one.
+
+    `known_by` says how that is known: by their "text", or by their "length" alone.
+    """
+
+    model: str
+    known_by: str
+    same: int
+    prompts: int
+    win_share: float
+
+
 @frozen
 class BiasReport(Result, Diagnoses):
-    """The biases over all rows at the top level, and of each judge in `judges`."""
+    """The biases over all rows at the top level, and of each judge in `judges`.
+
+    `same_answers` are models that win more than half with one answer to every prompt.
+    """
 
     kind: ClassVar[str] = "bias_report"
     clusters: int
@@ -339,6 +435,8 @@ class BiasReport(Result, Diagnoses):
     confidence_level: float
     seed: int | None
     assumptions: tuple[str, ...]
+    floor: float = 0.0
+    same_answers: tuple[SameAnswer, ...] = ()
 
     def _parts(self) -> Sequence[Any]:
         return [

@@ -29,21 +29,25 @@ from adjudge.results.bias import (
     FamilyBias,
     FamilyScores,
     JudgeBias,
+    LengthBias,
     Measure,
     PositionBias,
     Reliability,
     VerbosityBias,
 )
+from adjudge.rows.answers import describe_same_answer
 
 #: The tests as a headline names them.
 _NAMES: dict[type[BiasMeasures], str] = {
     PositionBias: "position",
-    VerbosityBias: "length",
+    LengthBias: "length",
+    VerbosityBias: "length where near-tied",
     FamilyBias: "own family",
     FamilyScores: "own family in points",
     Reliability: "confidence",
 }
 _NO_INTERVAL = "; no interval: all rows are in one cluster"
+_NO_LENGTH_INTERVAL = "; no interval: too few pairs or clusters for so many models"
 #: From so many rows on, agreement on every one of them deserves a check.
 MANY_ROWS = 20
 #: Over-confidence is known where its interval stays this close to zero.
@@ -66,7 +70,9 @@ def _(p: PositionBias) -> str:
     text += f" {percent_interval(p.low, p.high)}"
     text += f", changes its verdict with the order on {percent(p.flip_share)} of pairs"
     slot = "first" if p.first_share > 0.5 else "second"
-    if not p.biased:
+    if p.negligible:
+        text += f": {_small(p)}"
+    elif not p.biased:
         text += ": no preference for a slot shown"
     elif p.flip_share >= _ORDER_DECIDES:
         text += f": it prefers the {slot} slot so much that its verdicts say little about answers"
@@ -91,6 +97,8 @@ def _(v: VerbosityBias) -> str:
     if v.excess is not None and low is not None:
         text += f" (people {percent(v.human_share)} of {v.human_n:,}, difference "
         text += f"{signed(100 * v.excess, 1)} points {percent_interval(low, high, sign=True)})"
+    if v.negligible:
+        return f"{text}: {_small(v)}"
     if not v.biased:
         return text + ": no preference for length shown"
     longer = v.longer_share > 0.5
@@ -100,6 +108,34 @@ def _(v: VerbosityBias) -> str:
     if low <= 0 <= high:
         return text + ", and no difference from people is shown"
     return text + (", more than people do" if (low > 0) == longer else ", less than people do")
+
+
+@describe.register
+def _(b: LengthBias) -> str:
+    if b.effect is None:
+        return "saw no two answers of unequal length: no preference for length is measurable"
+    held = f", {count(b.models, 'model')} held fixed" if b.models else ""
+    text = f"gives the longer answer {signed(100 * b.effect, 1)} points of winning for its length "
+    text += f"in {count(b.n, 'pair')} of unequal length{held}"
+    if b.effect_low is None:
+        return text + _NO_LENGTH_INTERVAL
+    text += f" {percent_interval(b.effect_low, b.effect_high, sign=True)}"
+    text += f", odds times {number(b.odds_doubling, 2)} for twice the length"
+    if b.excess is not None and b.human_effect is not None:
+        text += f" (people {signed(100 * b.human_effect, 1)} points in {b.human_n:,}, difference "
+        text += f"{signed(100 * b.excess, 1)}"
+        if b.low is None:
+            return text + ", without an interval)"
+        text += f" {percent_interval(b.low, b.high, sign=True)})"
+    if b.negligible:
+        return f"{text}: {_small(b)}"
+    beyond = "" if b.excess is None else " beyond people's"
+    if not b.biased:
+        return f"{text}: no preference for length{beyond} shown"
+    longer = (b.effect if b.excess is None else b.excess) > 0
+    return f"{text}: it prefers the {'longer' if longer else 'shorter'} answer" + (
+        "" if b.excess is None else " more than people do"
+    )
 
 
 @describe.register
@@ -128,7 +164,14 @@ def _(s: FamilyScores) -> str:
     return f"{text} [{signed(s.low, 2)}, {signed(s.high, 2)}]: {_favour(s)}"
 
 
+def _small(part: BiasTest) -> str:
+    """Shown not to be chance, and called no bias all the same."""
+    return f"more than chance, but below the {100 * part.floor:g} points that are called a bias"
+
+
 def _favour(part: FamilyBias | FamilyScores) -> str:
+    if part.negligible:
+        return _small(part)
     if not part.biased or part.excess is None:
         return "no family bias shown"
     return "it favours its own family" if part.excess > 0 else "it is harder on its own family"
@@ -169,6 +212,8 @@ def _(r: Reliability) -> str:
     if r.low is None or r.high is None:
         return text + _NO_INTERVAL
     points = f"by {100 * abs(r.over_confidence):.1f} points"
+    if r.negligible and not r.miscalibrated:
+        return f"{text}: over-confidence {signed(100 * r.over_confidence, 1)} points, {_small(r)}"
     if r.low > 0:
         return f"{text}: over-confident {points} {percent_interval(r.low, r.high)}"
     if r.high < 0:
@@ -223,12 +268,16 @@ def view_report(report: BiasReport) -> list[Block]:
         if isinstance(part, PositionBias):
             blocks += _groups(part, judge if several else "")
     blocks += notes_of([f"{w}: {describe(p)}" if several else _sentence(p) for w, p in parts])
+    blocks += notes_of(_won_without_being_good(report))
     notes = [
         (f"{_who(judge)}: " if several else "") + f"{name} not measured: {reason}"
         for judge in report.judges
         for name, reason in judge.not_measured.items()
     ]
     notes += [*left_out(report.dropped), *report.assumptions]
+    notes += [
+        f"a difference below {100 * report.floor:g} points of 100 is called no bias (--floor)"
+    ] * bool(report.floor)
     if tests := len(_tests(report.judges)):
         alarms = f"{tests * (1 - report.confidence_level):.2g}"
         notes.append(
@@ -268,7 +317,8 @@ def _headline(report: BiasReport) -> Headline:
 
 def _picture(report: BiasReport) -> list[Block]:
     captions = []
-    if any(judge.position or judge.verbosity or judge.family for judge in report.judges):
+    shown = (j.position or j.length or j.verbosity or j.family for j in report.judges)
+    if any(shown):
         ends = level(report.confidence_level)
         captions.append(f"Distance from an unbiased judge, with {ends} intervals.")
     if any(judge.reliability for judge in report.judges):
@@ -278,9 +328,29 @@ def _picture(report: BiasReport) -> list[Block]:
 
 
 def _tests(judges: Sequence[JudgeBias]) -> list[BiasTest]:
-    """The diagnoses that could show a bias: those with an interval."""
-    parts = [part for judge in judges for part in judge.parts()]
+    """The diagnoses that could show a bias: those with an interval.
+
+    Near-tied pairs test the liking for length only where nothing better does.
+    """
+    parts = [
+        part
+        for judge in judges
+        for part in judge.parts()
+        if not (isinstance(part, VerbosityBias) and judge.length is not None)
+    ]
     return [part for part in parts if isinstance(part, BiasTest) and part.low is not None]
+
+
+def _won_without_being_good(report: BiasReport) -> list[str]:
+    """Models that win with one answer to every prompt, or by length alone."""
+    by_length = [
+        f"{winner.model} wins {percent(winner.win_share)} of {count(winner.n, 'pair')} with "
+        f"{_who(judge)}, and would win {percent(winner.by_strength)} at equal lengths"
+        for judge in report.judges
+        if judge.length is not None
+        for winner in judge.length.winners
+    ]
+    return [*map(describe_same_answer, report.same_answers), *by_length]
 
 
 def _who(judge: JudgeBias) -> str:
