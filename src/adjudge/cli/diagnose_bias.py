@@ -22,7 +22,8 @@ from adjudge.cli._diagnosis import (
 from adjudge.cli._options import JsonFlag, LabelsOption, OutputOption, PlotOption, SeedOption
 
 if TYPE_CHECKING:
-    from adjudge.results.bias import BiasMeasures, JudgeBias
+    from adjudge.results.bias import JudgeBias
+    from adjudge.results.measures import BiasMeasures
 
 #: What a threshold can name: a diagnosis, and which of its measures. Where an unbiased judge has
 #: one half, the threshold is on the distance from it.
@@ -111,7 +112,9 @@ def bias(
 
 
 def _amounts(judge: JudgeBias, limits: Mapping[str, float]) -> tuple[str, dict[str, float | None]]:
-    """How large each measure is; None where the rows do not exclude an unbiased judge."""
+    """How large each measure is; None where it does not count as a bias."""
+    from adjudge.results.measures import BiasTest
+
     who = group_name(judge.judge, none="the judge")
     amounts: dict[str, float | None] = dict.fromkeys(MEASURES)
     for name, (field, at) in MEASURES.items():
@@ -123,8 +126,7 @@ def _amounts(judge: JudgeBias, limits: Mapping[str, float]) -> tuple[str, dict[s
         if measure.departs:
             amounts[name] = value
         elif name in limits and value > limits[name]:
-            remark(
-                f"{who}: {name} {value:.4g} is above {limits[name]:g}, but these rows do not "
-                "exclude an unbiased judge, or it is below --floor: not counted"
-            )
+            small = isinstance(part, BiasTest) and part.floor > abs(value)
+            but = "below --floor" if small else "these rows do not exclude an unbiased judge"
+            remark(f"{who}: {name} {value:.4g} is above {limits[name]:g}, but {but}: not counted")
     return who, amounts

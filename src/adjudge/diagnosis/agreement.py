@@ -258,8 +258,8 @@ def _ceiling(
     raters = (theirs >= 0).sum(axis=1)
     row, one, other = _rater_pairs(theirs)
     weight = 1 / (raters * (raters - 1))[row]
-    agree = np.bincount(row, weights=weight * (one == other), minlength=len(theirs))
-    agree = np.clip(agree.astype(np.float64), 0.0, 1.0).round(12)
+    agreeing = np.bincount(row, weights=weight * (one == other), minlength=len(theirs))
+    agree = np.clip(agreeing.astype(np.float64), 0.0, 1.0).round(12)
     low, high = share_interval(agree, own, confidence_level)
     gap = agree - raw_rows[several]
     gap_range = mean_interval(gap, own, confidence_level, bounds=(-1.0, 1.0))

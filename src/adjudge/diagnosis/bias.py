@@ -27,11 +27,10 @@ from adjudge.results.bias import (
     FamilyBias,
     FamilyScores,
     JudgeBias,
-    LengthBias,
     PositionBias,
     Reliability,
-    VerbosityBias,
 )
+from adjudge.results.length import LengthBias, VerbosityBias
 from adjudge.rows.answers import same_answers
 from adjudge.rows.columns import text_column
 from adjudge.rows.dropped import Rows, merge_dropped

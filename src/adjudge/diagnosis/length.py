@@ -30,7 +30,7 @@ from adjudge._validation import (
     same_length,
 )
 from adjudge.diagnosis._intervals import FLOOR, Interval, codes_of, recode, shows
-from adjudge.results.bias import LengthBias, LengthWinner
+from adjudge.results.length import LengthBias, LengthWinner
 from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.verdicts import LABEL_VALUES
 
@@ -43,6 +43,8 @@ _PENALTY = 0.5
 _MAX_STEPS = 200
 #: A model with fewer pairs is not named.
 _FEWEST_BATTLES = 20
+#: With fewer, judge and people can differ by chance in every pair in which they differ.
+_FEWEST_CLUSTERS = 10
 
 
 def length_bias(
@@ -63,11 +65,11 @@ def length_bias(
     `effect` is the mean over pairs of unequal length of P(longer wins) minus what the models'
     strengths alone give; `odds_doubling` what an answer twice as long does to the odds. With human
     `labels` ("A", "B", "tie", None) on the same pairs `excess` is the judge's effect minus
-    people's on those pairs, and decides. Without models and without labels an effect can be
-    quality: then the longer answers may simply be better.
+    people's on those pairs, and decides where it goes the way of `effect`. Without models and
+    without labels an effect can be quality: then the longer answers may simply be better.
 
     Intervals are clustered (sandwich, t), and that of `effect` is never narrower than independent
-    pairs would have it.
+    pairs would have it. That of `excess` takes ten clusters.
 
     >>> longer = length_bias([1, 0] * 40, [90, 30] * 40, [30, 90] * 40)
     >>> longer.biased, round(longer.effect, 1)
@@ -94,7 +96,9 @@ def length_bias(
     odds = fit.interval(fit.of_gamma, confidence_level)
     here = _Fit.of(pairs.only(voted), won[voted])
     theirs = _Fit.of(pairs.only(voted), people[voted])
-    apart = here.interval(here.of_effect.minus(theirs.of_effect), confidence_level)
+    apart: Interval = None, None
+    if len(np.unique(pairs.codes[voted & unequal])) >= _FEWEST_CLUSTERS:
+        apart = here.interval(here.of_effect.minus(theirs.of_effect), confidence_level)
     compared = bool((voted & unequal).any())
     excess = here.of_effect.value - theirs.of_effect.value if compared else None
     tested = apart if compared else ends
@@ -115,7 +119,9 @@ def length_bias(
         excess=excess,
         low=tested[0],
         high=tested[1],
-        biased=shows(excess if compared else effect, tested, 0.0, floor),
+        # Without a liking of its own a judge that follows people less only likes length less.
+        biased=shows(excess if compared else effect, tested, 0.0, floor)
+        and (excess is None or effect is None or excess * effect > 0),
         floor=floor,
         winners=_winners(fit, won[kept], names, floor) if shown and names else (),
         dropped=merge_dropped(
@@ -154,12 +160,14 @@ class _Pairs:
     models: int
 
     def only(self, kept: BoolArray) -> _Pairs:
-        columns = (self.doublings, self.first, self.second, self.codes)
-        return _Pairs(*(column[kept] for column in columns), self.models)
+        return _Pairs(
+            self.doublings[kept], self.first[kept], self.second[kept], self.codes[kept], self.models
+        )
 
     def along(self, direction: FloatArray) -> FloatArray:
         """What a change of strengths and gamma changes in each pair's log odds."""
-        return direction[self.first] - direction[self.second] + direction[-1] * self.doublings
+        strengths = direction[self.first] - direction[self.second]
+        return np.asarray(strengths + direction[-1] * self.doublings)
 
     def gather(self, values: FloatArray) -> FloatArray:
         """The transpose: what each pair's value says about strengths and gamma."""
@@ -201,7 +209,7 @@ class _Fit:
         for _ in range(_MAX_STEPS):
             p = expit(pairs.along(beta))
             information = _information(pairs, p * (1 - p)) + np.diag(penalty)
-            step = np.linalg.solve(information, pairs.gather(won - p) - penalty * beta)
+            step = _solve(information, pairs.gather(won - p) - penalty * beta)
             moved = float(np.abs(pairs.along(step)).max(initial=0.0))
             beta = beta + step * (math.log1p(moved) / moved if moved > 1e-12 else 1.0)
             if np.abs(step).max() <= 1e-9 * (1 + np.abs(beta).max()):
@@ -228,7 +236,7 @@ class _Fit:
         return self._estimate(float(share @ (p - alone)), gradient, 1.0)
 
     def _estimate(self, value: float, gradient: FloatArray, limit: float) -> _Estimate:
-        direction = np.linalg.solve(self.information, gradient)
+        direction = _solve(self.information, gradient)
         variance = float(gradient @ direction)
         lean = self.pairs.along(direction)
         p = expit(self.pairs.along(self.beta))
@@ -251,6 +259,10 @@ class _Fit:
         reach = float(stats.t.isf((1 - confidence_level) / 2, groups - 1)) * se
         low, high = estimate.value - reach, estimate.value + reach
         return max(-estimate.limit, low), min(estimate.limit, high)
+
+
+def _solve(table: FloatArray, right: FloatArray) -> FloatArray:
+    return np.asarray(np.linalg.solve(table, right), dtype=np.float64)
 
 
 def _information(pairs: _Pairs, weight: FloatArray) -> FloatArray:
@@ -283,5 +295,5 @@ def _winners(
             win_share=float(share[at]),
             by_strength=float(strength[at]),
         )
-        for at in np.flatnonzero(by_length & (share - strength >= floor))
+        for at in np.flatnonzero(by_length & (share - strength >= floor)).tolist()
     )

@@ -32,7 +32,7 @@ from adjudge.diagnosis._intervals import (
     share_interval,
     shows,
 )
-from adjudge.results.bias import VerbosityBias
+from adjudge.results.length import VerbosityBias
 from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.verdicts import LABEL_VALUES
 

@@ -12,74 +12,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from adjudge.results.base import Result, frozen, plain
-
-
-@dataclass(frozen=True)
-class Measure:
-    """One number of a diagnosis with its interval, and the value an unbiased judge has.
-
-    `departs`: the interval excludes the unbiased value and the value is not nearer to it than the
-    floor; False without an interval or such a value.
-    """
-
-    name: str
-    value: float | None
-    low: float | None
-    high: float | None
-    unbiased: float | None
-    n: int
-    departs: bool
-
-
-def _measure(
-    name: str,
-    value: float | None,
-    low: float | None,
-    high: float | None,
-    n: int,
-    unbiased: float | None = None,
-    floor: float = 0.0,
-) -> Measure:
-    if unbiased is None or value is None or low is None or high is None:
-        return Measure(name, value, low, high, unbiased, n, departs=False)
-    departs = not low <= unbiased <= high and abs(value - unbiased) >= floor
-    return Measure(name, value, low, high, unbiased, n, departs=departs)
-
-
-@frozen
-class BiasMeasures(Result):
-    """Base of the diagnoses of one judge: each is a few measures on `n` rows."""
-
-    n: int
-    dropped: Mapping[str, int]
-    confidence_level: float
-
-    def measures(self) -> tuple[Measure, ...]:
-        """Every number with the interval that belongs to it, the most important first."""
-        raise NotImplementedError
-
-    def _parts(self) -> Sequence[Any]:
-        return self.measures()
-
-
-@frozen
-class BiasTest(BiasMeasures):
-    """Base of the diagnoses that can show a bias: `biased` where the interval shows it.
-
-    `floor` is how far from an unbiased judge the estimate must be.
-    """
-
-    low: float | None
-    high: float | None
-    biased: bool
-    floor: float = 0.0
-
-    @property
-    def negligible(self) -> bool:
-        """A difference that chance does not explain, and that is too small to be called a bias."""
-        main = self.measures()[0]
-        known = main.unbiased is not None and main.low is not None and main.high is not None
-        return known and not main.departs and not main.low <= main.unbiased <= main.high
+from adjudge.results.length import LengthBias, VerbosityBias
+from adjudge.results.measures import BiasMeasures, BiasTest, Measure, measure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,90 +52,16 @@ class PositionBias(BiasTest):
     advantage_high: float | None = None
 
     def measures(self) -> tuple[Measure, ...]:
-        first = _measure(
+        first = measure(
             "first slot", self.first_share, self.low, self.high, self.n, 0.5, self.floor
         )
         ends = self.flip_low, self.flip_high
-        flips = _measure("order flips", self.flip_share, *ends, self.n, 0.0, self.floor)
+        flips = measure("order flips", self.flip_share, *ends, self.n, 0.0, self.floor)
         if self.first_advantage is None:
             return first, flips
         ends = self.advantage_low, self.advantage_high
-        points = _measure("first slot, points", self.first_advantage, *ends, self.n, 0.0)
+        points = measure("first slot, points", self.first_advantage, *ends, self.n, 0.0)
         return first, points, flips
-
-
-@frozen
-class VerbosityBias(BiasTest):
-    """How often the longer answer wins where the judge itself is near-tied."""
-
-    kind: ClassVar[str] = "verbosity_bias"
-    clusters: int
-    near_tie: float
-    longer_share: float | None
-    overall_share: float | None
-    overall_n: int
-    human_share: float | None
-    human_n: int
-    excess: float | None
-    excess_low: float | None
-    excess_high: float | None
-
-    def measures(self) -> tuple[Measure, ...]:
-        longer = _measure(
-            "longer, near-tied", self.longer_share, self.low, self.high, self.n, 0.5, self.floor
-        )
-        if self.excess is None:
-            return (longer,)
-        ends = self.excess_low, self.excess_high
-        people = _measure(
-            "near-tied, minus people", self.excess, *ends, self.human_n, 0.0, self.floor
-        )
-        return longer, people
-
-
-@dataclass(frozen=True, kw_only=True)
-class LengthWinner:
-    """A model that wins more than half of its `n` pairs, and would not at equal lengths."""
-
-    model: str
-    n: int
-    win_share: float
-    by_strength: float
-
-
-@frozen
-class LengthBias(BiasTest):
-    """How much its length raises the longer answer's chance, the models held fixed.
-
-    `effect` is in points of probability, `odds_doubling` for an answer twice as long. `low` and
-    `high` are those of `excess`, the judge's effect minus people's on the pairs they voted on,
-    where there are votes, else those of `effect`. `models` counts those whose strength is held
-    fixed; `winners` win by length.
-    """
-
-    kind: ClassVar[str] = "length_bias"
-    clusters: int
-    models: int
-    effect: float | None
-    effect_low: float | None
-    effect_high: float | None
-    odds_doubling: float | None
-    odds_low: float | None
-    odds_high: float | None
-    human_n: int
-    human_effect: float | None
-    excess: float | None
-    winners: tuple[LengthWinner, ...] = ()
-
-    def measures(self) -> tuple[Measure, ...]:
-        ends = self.effect_low, self.effect_high
-        effect = _measure("length, effect", self.effect, *ends, self.n, 0.0, self.floor)
-        if self.excess is None:
-            return (effect,)
-        excess = _measure(
-            "length, minus people", self.excess, self.low, self.high, self.human_n, 0.0, self.floor
-        )
-        return excess, effect
 
 
 @frozen
@@ -218,7 +78,7 @@ class FamilyBias(BiasTest):
 
     def measures(self) -> tuple[Measure, ...]:
         ends = self.low, self.high
-        return (_measure("own family, excess", self.excess, *ends, self.n, 0.0, self.floor),)
+        return (measure("own family, excess", self.excess, *ends, self.n, 0.0, self.floor),)
 
 
 @frozen
@@ -240,7 +100,7 @@ class FamilyScores(BiasTest):
     excess: float | None
 
     def measures(self) -> tuple[Measure, ...]:
-        return (_measure("own family, points", self.excess, self.low, self.high, self.n, 0.0),)
+        return (measure("own family, points", self.excess, self.low, self.high, self.n, 0.0),)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -283,13 +143,13 @@ class Agreement(BiasMeasures):
 
     def measures(self) -> tuple[Measure, ...]:
         own = (
-            _measure("agrees with people", self.raw, self.raw_low, self.raw_high, self.n),
-            _measure("kappa", self.kappa, self.kappa_low, self.kappa_high, self.n),
-            _measure("Krippendorff's alpha", self.alpha, self.alpha_low, self.alpha_high, self.n),
+            measure("agrees with people", self.raw, self.raw_low, self.raw_high, self.n),
+            measure("kappa", self.kappa, self.kappa_low, self.kappa_high, self.n),
+            measure("Krippendorff's alpha", self.alpha, self.alpha_low, self.alpha_high, self.n),
         )
         if (people := self.ceiling) is None:
             return own
-        return *own, _measure("two people agree", people.raw, people.low, people.high, people.n)
+        return *own, measure("two people agree", people.raw, people.low, people.high, people.n)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -335,7 +195,7 @@ class Reliability(BiasTest):
 
     def measures(self) -> tuple[Measure, ...]:
         return (
-            _measure(
+            measure(
                 "over-confidence",
                 self.over_confidence,
                 self.low,
@@ -363,7 +223,7 @@ class Contradictions(BiasMeasures):
     high: float | None
 
     def measures(self) -> tuple[Measure, ...]:
-        return (_measure("against own scores", self.share, self.low, self.high, self.n, 0.0),)
+        return (measure("against own scores", self.share, self.low, self.high, self.n, 0.0),)
 
 
 DIAGNOSES: tuple[type[BiasMeasures], ...] = (
@@ -384,6 +244,7 @@ class Diagnoses:
 
     rows: int
     position: PositionBias | None
+    length: LengthBias | None = None
     verbosity: VerbosityBias | None
     family: FamilyBias | None
     family_scores: FamilyScores | None
@@ -391,7 +252,6 @@ class Diagnoses:
     reliability: Reliability | None
     contradictions: Contradictions | None
     not_measured: Mapping[str, str]
-    length: LengthBias | None = None
 
     def parts(self) -> list[BiasMeasures]:
         """What was measured."""

@@ -55,6 +55,7 @@ def test_what_is_missing_is_named_with_its_reason() -> None:
     assert report.position is None
     assert set(report.not_measured) == {
         "position",
+        "length",
         "verbosity",
         "family",
         "agreement",

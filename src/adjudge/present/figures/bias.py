@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from adjudge.results.bias import BiasReport, JudgeBias, Measure, Reliability
+    from adjudge.results.bias import BiasReport, JudgeBias, Reliability
+    from adjudge.results.measures import Measure
 
     JudgeMeasures = Sequence[tuple[JudgeBias, list[tuple[str, Measure]]]]
 

@@ -27,7 +27,7 @@ from adjudge.present.figures.scores import (
     sizes_figure,
     width_figure,
 )
-from adjudge.present.views._bias import MANY_ROWS, describe
+from adjudge.present.views._bias_sentences import MANY_ROWS, describe
 from adjudge.results.diagnosis import HumanAgreement, ScoreDiagnosis, ScoreSetGroup
 
 
