@@ -162,7 +162,7 @@ def _covered_per_criterion(trials: int, *, documents: int, method: str, alpha: f
 
 
 @pytest.mark.parametrize(
-    "trials", [120, pytest.param(2000, marks=pytest.mark.montecarlo)], ids=["short", "full"]
+    "trials", [120, pytest.param(1500, marks=pytest.mark.montecarlo)], ids=["short", "full"]
 )
 def test_learned_sets_cover_each_criterion_of_documents_with_like_rows(trials: int) -> None:
     for hits in _covered_per_criterion(trials, documents=30, method="learned", alpha=0.15):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
+from numpy.typing import ArrayLike
 
 from adjudge._text import percent
-from adjudge._validation import FloatArray
 from adjudge.io.tables import as_text
 from adjudge.results.bias import SameAnswer
 
@@ -25,7 +26,7 @@ def describe_same_answer(one: SameAnswer) -> str:
     )
 
 
-def same_answers(frame: pl.DataFrame, wins: FloatArray) -> tuple[SameAnswer, ...]:
+def same_answers(frame: pl.DataFrame, wins: ArrayLike) -> tuple[SameAnswer, ...]:
     """Models that win more than half with one answer to (nearly) every prompt.
 
     `wins` is who won each row: 1 for model_a, 0 for model_b, a half for a tie, NaN for nobody.
@@ -33,10 +34,10 @@ def same_answers(frame: pl.DataFrame, wins: FloatArray) -> tuple[SameAnswer, ...
 
     >>> rows = pl.DataFrame({"model_a": ["null"] * 20, "model_b": ["other"] * 20,
     ...     "response_a": ["pick me"] * 20, "response_b": [str(k) for k in range(20)]})
-    >>> [one.model for one in same_answers(rows, np.ones(20))]
+    >>> [one.model for one in same_answers(rows, [1] * 20)]
     ['null']
     """
-    sides = ("a", "b")
+    for_a = np.asarray(wins, dtype=np.float64)
     column = next(
         (c for c in _KNOWN_BY if {f"{c}_a", f"{c}_b", "model_a", "model_b"} <= set(frame.columns)),
         None,
@@ -51,10 +52,10 @@ def same_answers(frame: pl.DataFrame, wins: FloatArray) -> tuple[SameAnswer, ...
                 "model": as_text(frame[f"model_{side}"]),
                 "answer": as_text(frame[f"{column}_{side}"]),
                 "prompt": as_text(prompt),
-                "won": wins if side == "a" else 1 - wins,
+                "won": for_a if side == "a" else 1 - for_a,
             }
         )
-        for side in sides
+        for side in ("a", "b")
     ).drop_nulls(["model", "answer"])
     by_model = answers.group_by("model", maintain_order=True).agg(
         pl.col("prompt").n_unique().alias("prompts"),

@@ -8,8 +8,17 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import kinds_of, open_battles, read_judgments, read_pairs, refuse_values, sniff
+from adjudge.io import (
+    kinds_of,
+    open_battles,
+    open_judgments,
+    read_judgments,
+    read_pairs,
+    refuse_values,
+    sniff,
+)
 from adjudge.io.columns import Column, check_columns
+from adjudge.io.formats import NATIVE
 from adjudge.io.judgments import LAYOUT
 from adjudge.io.tables import Table, TableLike, as_text, parse_table
 from adjudge.rows.clusters import cluster_column, code_clusters
@@ -107,7 +116,11 @@ def prepare_verdicts(
 
 def _read(source: TableLike, columns: Mapping[str, str]) -> Table:
     """The rows as they are; of battles people's winner as label, the judge's as verdict."""
-    if kinds_of(sniff(source)) != {"battles"}:
+    format = sniff(source)
+    kinds = kinds_of(format)
+    if format not in NATIVE and "judgments" in kinds:
+        return open_judgments(source)
+    if kinds != {"battles"}:
         return parse_table(source)
     battles = open_battles(source)
     frame = battles.frame

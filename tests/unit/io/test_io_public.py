@@ -207,6 +207,9 @@ def test_alpaca_eval() -> None:
     battles = open_battles(FILES["alpaca-eval"])
     assert battles.frame["winner"].to_list() == ["model_a", "model_b", "tie", "tie", "model_a"]
     assert battles.dropped == {"no preference": 1}
+    known = {"length_a", "length_b", "answer_hash_a", "answer_hash_b"}
+    assert known <= set(judged.columns) & set(battles.frame.columns)
+    assert "output_1" not in battles.frame.columns
     pairs = list(open_pairs(FILES["alpaca-eval"]))
     assert [pair.label for pair in pairs] == [None] * 6  # a model's preference is no label
     assert pairs[0].prompt_id == pairs[1].prompt_id != pairs[5].prompt_id
@@ -285,6 +288,7 @@ def test_softelo_zero_means_that_a_won() -> None:
     assert full["judge_winner"].to_list() == ["model_a", None]
     assert full["score_a"].to_list() == [8.75, None]  # an unparsed reply has no score
     assert full["prompt_id"].to_list() == ["aa11", "aa11"]
+    assert full.select("length_a", "length_b").row(0) == (10, 12)
 
 
 def test_trust_or_escalate() -> None:
