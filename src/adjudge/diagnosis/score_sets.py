@@ -126,7 +126,7 @@ class ScoreSets:
         }
         if self.method == "auto":
             fewest = min((len(np.unique(codes[own.row])) for own in parts.values()), default=0)
-            self.rule = default_rule(fewest, self.alpha)
+            self.rule = default_rule(fewest, self.alpha, weigh=self.weigh)
         given, random = given_by_judge(judge, self._used(), self.scale), generator(self.seed)
         self._rules = {
             kind: RULES[self._used()](

@@ -105,7 +105,8 @@ def diagnose_scores(
     if documents < 2:
         raise DataError(given.name, "has one labelled document", remedy="label at least two")
     main = _MAIN if _MAIN in levels else levels[0]
-    used = default_rule(_fewest_units(frame, weigh), main) if sets == "auto" else sets
+    fewest = _fewest_documents(frame)
+    used = default_rule(fewest, main, weigh=weigh) if sets == "auto" else sets
     judges = split_by_judge(frame, scale=limits, target=target, by=by, sets=used)
     if used == "adaptive" and not any("adaptive" in rows.plans for rows in judges):
         raise DataError(given.name, "is not there", column="score_probs", remedy=_OTHER_SETS)
@@ -142,26 +143,26 @@ def diagnose_scores(
         dropped=labelled.dropped,
         assumptions=(
             *_assumptions(used, weigh, target),
-            *_reason(sets, used, frame, weigh, main),
+            *_reason(sets, used, fewest, weigh, main),
             *_without_adaptive(frame),
         ),
     )
 
 
-def _fewest_units(frame: pl.DataFrame, weigh: str) -> int:
-    """The fewest labelled documents (or rows) that a judge has for a criterion."""
-    units = pl.col("doc_id").n_unique() if weigh == "documents" else pl.len()
-    return int(frame.group_by("judge", "criterion").agg(units.alias("n"))["n"].min() or 0)  # type: ignore[arg-type]
+def _fewest_documents(frame: pl.DataFrame) -> int:
+    """The fewest labelled documents that a judge has for a criterion."""
+    counts = frame.group_by("judge", "criterion").agg(pl.col("doc_id").n_unique())["doc_id"]
+    return min(counts.to_list(), default=0)
 
 
-def _reason(asked: str, used: str, frame: pl.DataFrame, weigh: str, level: Fraction) -> list[str]:
+def _reason(asked: str, used: str, fewest: int, weigh: str, level: Fraction) -> list[str]:
     """Why sets that learn the judge's scale were not the default."""
-    if asked != "auto" or used == "learned":
+    if asked != "auto" or used == "learned" or weigh == "rows":
         return []
     needed = 4 * fewest_documents(level)
     return [
-        f"sets that learn the judge's scale take {needed} labelled {weigh} for each judge and "
-        f"criterion at alpha {float(level):g}; the fewest here is {_fewest_units(frame, weigh)}"
+        f"sets that learn the judge's scale take {needed} labelled documents for each judge and "
+        f"criterion at alpha {float(level):g}; the fewest here is {fewest}"
     ]
 
 
@@ -335,7 +336,7 @@ def score_set_rows(
     spoken = frame.filter(pl.col("judge_score").is_not_null(), pl.col(column).is_not_null())
     if sets == "auto":
         labelled = spoken.filter(pl.col("human_scores").is_not_null())
-        sets = default_rule(_fewest_units(labelled, weigh), exact_level(alpha))
+        sets = default_rule(_fewest_documents(labelled), exact_level(alpha), weigh=weigh)
     parts = []
     for part in spoken.partition_by("judge", maintain_order=True):
         known = part["human_scores"].is_not_null().to_numpy()

@@ -184,6 +184,8 @@ def test_documents_alone_decide_whether_the_scale_is_learned() -> None:
     groups = ["often"] * 40 + ["rare"] * 20
     sets = ScoreSets(alpha=0.1).calibrate([3] * 60, [3] * 60, documents=range(60), groups=groups)
     assert sets.rule == "residual"
+    # Row by row it is the paper's way, and its sets.
+    assert ScoreSets(alpha=0.1, weigh="rows").calibrate([3] * 60, [3] * 60).rule == "residual"
 
 
 def test_a_document_never_calibrates_what_it_taught() -> None:
