@@ -104,8 +104,10 @@ from adjudge.results.ranking_reproduction import SoftEloReproduction as SoftEloR
 from adjudge.results.reporting import ReportingReproduction as ReportingReproduction
 from adjudge.results.selection import BatchSelection as BatchSelection
 from adjudge.results.selection import Policy as Policy
+from adjudge.results.selection import PolicyCheck as PolicyCheck
 from adjudge.results.selection import Selection as Selection
 from adjudge.results.selection import Threshold as Threshold
+from adjudge.results.store import StoreCheck as StoreCheck
 from adjudge.rows import join_labels as join_labels
 from adjudge.rows import prepare_battles as prepare_battles
 from adjudge.rows import prepare_grades as prepare_grades
@@ -121,6 +123,8 @@ from adjudge.selection import read_policy as read_policy
 from adjudge.selection import register_guarantee as register_guarantee
 from adjudge.selection import scope_threshold as scope_threshold
 from adjudge.selection import select as select
+from adjudge.selection import verify_policy as verify_policy
+from adjudge.store import check_store as check_store
 from adjudge.store import open_store as open_store
 from adjudge.uncertainty import confidence as confidence
 from adjudge.uncertainty import mean_preference as mean_preference
@@ -165,6 +169,7 @@ __all__ = [
     "ModelList",
     "Pair",
     "Policy",
+    "PolicyCheck",
     "PolicyMismatchError",
     "PositionBias",
     "RankAgreement",
@@ -181,6 +186,7 @@ __all__ = [
     "SelectionPlan",
     "SelectionRun",
     "SoftEloReproduction",
+    "StoreCheck",
     "StoreError",
     "Temperature",
     "Threshold",
@@ -190,6 +196,7 @@ __all__ = [
     "allocate",
     "bradley_terry",
     "calibrate",
+    "check_store",
     "confidence",
     "contradictions",
     "corrected_interval",
@@ -253,6 +260,7 @@ __all__ = [
     "select",
     "verbosity_bias",
     "verdicts",
+    "verify_policy",
     "write_report",
     "write_rows",
 ]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from adjudge.results.base import Result, frozen, plain
+from adjudge.results.checks import Count, Level, NotNegative, Proportion
 from adjudge.results.length import LengthBias, VerbosityBias
 from adjudge.results.measures import BiasMeasures, BiasTest, Measure, measure
 
@@ -21,11 +22,11 @@ class PositionGroup:
     """Position bias within one group of rows."""
 
     group: str
-    n: int
-    first_share: float
+    n: Count
+    first_share: Proportion
     low: float | None
     high: float | None
-    flip_share: float
+    flip_share: Proportion
 
 
 @frozen
@@ -38,14 +39,14 @@ class PositionBias(BiasTest):
     """
 
     kind: ClassVar[str] = "position_bias"
-    clusters: int
-    first_share: float
-    flip_share: float
+    clusters: Count
+    first_share: Proportion
+    flip_share: Proportion
     flip_low: float | None
     flip_high: float | None
-    flips_to_first: int
-    flips_to_second: int
-    first_probability: float
+    flips_to_first: Count
+    flips_to_second: Count
+    first_probability: Proportion
     by_group: tuple[PositionGroup, ...]
     first_advantage: float | None = None
     advantage_low: float | None = None
@@ -71,9 +72,9 @@ class FamilyBias(BiasTest):
     kind: ClassVar[str] = "family_bias"
     family: str | None
     reference: str
-    clusters: int
-    judge_share: float | None
-    reference_share: float | None
+    clusters: Count
+    judge_share: Proportion | None
+    reference_share: Proportion | None
     excess: float | None
 
     def measures(self) -> tuple[Measure, ...]:
@@ -93,8 +94,8 @@ class FamilyScores(BiasTest):
     judge: str | None
     family: str | None
     reference: str
-    own_models: int
-    other_models: int
+    own_models: Count
+    other_models: Count
     own_deviation: float | None
     other_deviation: float | None
     excess: float | None
@@ -110,8 +111,8 @@ class Ceiling:
     `gap` is how much more often one person agrees with another than with the judge, there.
     """
 
-    n: int
-    raw: float
+    n: Count
+    raw: Proportion
     low: float | None
     high: float | None
     kappa: float | None
@@ -127,8 +128,8 @@ class Agreement(BiasMeasures):
 
     kind: ClassVar[str] = "agreement"
     level: str
-    clusters: int
-    raw: float
+    clusters: Count
+    raw: Proportion
     raw_low: float | None
     raw_high: float | None
     kappa: float | None
@@ -138,7 +139,7 @@ class Agreement(BiasMeasures):
     alpha_low: float | None
     alpha_high: float | None
     ceiling: Ceiling | None
-    judge_values: Mapping[str, int]
+    judge_values: Mapping[str, Count]
     human_values: Mapping[str, float]
 
     def measures(self) -> tuple[Measure, ...]:
@@ -158,9 +159,9 @@ class ReliabilityBin:
 
     low: float
     high: float
-    n: int
-    confidence: float
-    accuracy: float
+    n: Count
+    confidence: Proportion
+    accuracy: Proportion
     accuracy_low: float | None
     accuracy_high: float | None
 
@@ -174,17 +175,17 @@ class Reliability(BiasTest):
     """
 
     kind: ClassVar[str] = "reliability"
-    clusters: int
-    accuracy: float
+    clusters: Count
+    accuracy: Proportion
     accuracy_low: float | None
     accuracy_high: float | None
-    mean_confidence: float
-    ece_uniform: float
-    ece_equal_mass: float
+    mean_confidence: Proportion
+    ece_uniform: Proportion
+    ece_equal_mass: Proportion
     ece_low: float | None
     ece_high: float | None
-    ece_if_calibrated: float | None
-    p_value: float | None
+    ece_if_calibrated: Proportion | None
+    p_value: Proportion | None
     over_confidence: float
     curve: tuple[ReliabilityBin, ...] = field(repr=False)
 
@@ -217,8 +218,8 @@ class Contradictions(BiasMeasures):
     """How often the verdict names the side that the judge itself scored lower."""
 
     kind: ClassVar[str] = "contradictions"
-    clusters: int
-    share: float | None
+    clusters: Count
+    share: Proportion | None
     low: float | None
     high: float | None
 
@@ -242,7 +243,7 @@ DIAGNOSES: tuple[type[BiasMeasures], ...] = (
 class Diagnoses:
     """All that could be measured of some rows; `not_measured` says what could not, and why."""
 
-    rows: int
+    rows: Count
     position: PositionBias | None
     length: LengthBias | None = None
     verbosity: VerbosityBias | None
@@ -275,9 +276,9 @@ class SameAnswer:
 
     model: str
     known_by: str
-    same: int
-    prompts: int
-    win_share: float
+    same: Count
+    prompts: Count
+    win_share: Proportion
 
 
 @frozen
@@ -288,14 +289,14 @@ class BiasReport(Result, Diagnoses):
     """
 
     kind: ClassVar[str] = "bias_report"
-    clusters: int
+    clusters: Count
     clustered_by: str
     judges: tuple[JudgeBias, ...]
-    dropped: Mapping[str, int]
-    confidence_level: float
-    seed: int | None
+    dropped: Mapping[str, Count]
+    confidence_level: Level
+    seed: Count | None
     assumptions: tuple[str, ...]
-    floor: float = 0.0
+    floor: NotNegative = 0.0
     same_answers: tuple[SameAnswer, ...] = ()
 
     def _parts(self) -> Sequence[Any]:

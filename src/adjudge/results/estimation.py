@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from adjudge.results.base import Result, frozen, plain
+from adjudge.results.checks import Count, Level, NotNegative, Proportion
 
 
 @frozen
@@ -15,10 +16,10 @@ class LabelShift(Result):
 
     kind: ClassVar[str] = "label_shift"
 
-    judge_rate_calibration: float
-    judge_rate_test: float
+    judge_rate_calibration: Proportion
+    judge_rate_test: Proportion
     difference: float
-    p_value: float | None
+    p_value: Proportion | None
     rules_out: tuple[str, ...]
     explanation: str
 
@@ -51,21 +52,21 @@ class Estimate(Result):
     estimate: float | None
     low: float | None
     high: float | None
-    confidence_level: float
-    standard_error: float | None = None
+    confidence_level: Level
+    standard_error: NotNegative | None = None
     reason: str | None = None
     naive: float | None
     naive_low: float | None
     naive_high: float | None
-    sensitivity: float | None
+    sensitivity: Proportion | None
     sensitivity_low: float | None
     sensitivity_high: float | None
-    specificity: float | None
+    specificity: Proportion | None
     specificity_low: float | None
     specificity_high: float | None
-    n_test: int
-    n_calibration_positive: int
-    n_calibration_negative: int
+    n_test: Count
+    n_calibration_positive: Count
+    n_calibration_negative: Count
     judge_scale: str
     group: str | None = None
     why: str
@@ -73,8 +74,8 @@ class Estimate(Result):
     label_shift: LabelShift | None = None
     alternatives: tuple[Alternative, ...] = ()
     warnings: tuple[str, ...] = ()
-    dropped: Mapping[str, int] = field(default_factory=dict)
-    seed: int | None = None
+    dropped: Mapping[str, Count] = field(default_factory=dict)
+    seed: Count | None = None
 
     @property
     def estimated(self) -> bool:
@@ -101,8 +102,8 @@ class ClassRate:
     low: float | None
     high: float | None
     naive: float
-    n_calibration: int
-    recall: float | None
+    n_calibration: Count
+    recall: Proportion | None
 
 
 @frozen
@@ -113,18 +114,18 @@ class ClassEstimate(Result):
 
     method: str
     interval: str
-    confidence_level: float
+    confidence_level: Level
     classes: tuple[ClassRate, ...]
     confusion: tuple[tuple[float, ...], ...] | None
     condition_number: float | None
     reason: str | None = None
-    n_test: int
-    n_calibration: int
+    n_test: Count
+    n_calibration: Count
     group: str | None = None
     assumptions: tuple[str, ...]
     why: str
     warnings: tuple[str, ...] = ()
-    dropped: Mapping[str, int] = field(default_factory=dict)
+    dropped: Mapping[str, Count] = field(default_factory=dict)
 
     @property
     def estimated(self) -> bool:
@@ -143,14 +144,14 @@ class GroupedEstimate(Result):
 
     method: str
     interval: str
-    confidence_level: float
+    confidence_level: Level
     by: str
     pooled: bool
     groups: tuple[Estimate | ClassEstimate, ...]
-    judge_differs_p_value: float | None = None
+    judge_differs_p_value: Proportion | None = None
     warnings: tuple[str, ...] = ()
-    dropped: Mapping[str, int] = field(default_factory=dict)
-    seed: int | None = None
+    dropped: Mapping[str, Count] = field(default_factory=dict)
+    seed: Count | None = None
 
     @property
     def refused(self) -> tuple[str, ...]:
@@ -183,19 +184,19 @@ class RateDifference(Result):
     estimate: float | None
     low: float | None
     high: float | None
-    confidence_level: float
-    standard_error: float | None
-    unpaired_standard_error: float | None
+    confidence_level: Level
+    standard_error: NotNegative | None
+    unpaired_standard_error: NotNegative | None
     reason: str | None = None
     naive: float | None
     pooled: bool
-    shared_clusters: int
-    clusters: int
+    shared_clusters: Count
+    clusters: Count
     estimate_a: Estimate
     estimate_b: Estimate
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...] = ()
-    dropped: Mapping[str, int] = field(default_factory=dict)
+    dropped: Mapping[str, Count] = field(default_factory=dict)
 
     @property
     def excludes_zero(self) -> bool | None:
@@ -209,11 +210,11 @@ class RateDifference(Result):
 class NextLabels:
     """What more labels would buy: the expected width after adding them in one of several ways."""
 
-    extra: int
+    extra: Count
     how: str
-    m0: int
-    m1: int
-    expected_width: float
+    m0: Count
+    m1: Count
+    expected_width: NotNegative
 
 
 @frozen
@@ -222,31 +223,31 @@ class RatePlan(Result):
 
     kind: ClassVar[str] = "plan_rate"
 
-    m0: int | None = None
-    m1: int | None = None
-    expected_width: float | None = None
-    human_only_width: float | None = None
+    m0: Count | None = None
+    m1: Count | None = None
+    expected_width: NotNegative | None = None
+    human_only_width: NotNegative | None = None
     recommendation: str
-    target_width: float | None = None
-    confidence_level: float
-    rate: float | None = None
-    judge_rate: float
-    sensitivity: float
-    specificity: float
-    n_test: int
-    labels: int | None = None
-    optimal_m0: int | None = None
-    optimal_m1: int | None = None
-    optimal_width: float | None = None
-    expected_draws: int | None = None
-    random_m: int | None = None
-    random_width: float | None = None
-    ppi_width: float | None = None
-    human_only_labels: int | None = None
-    ppi_labels: int | None = None
-    verdict_m0: int | None = None
-    verdict_m1: int | None = None
-    verdict_width: float | None = None
+    target_width: NotNegative | None = None
+    confidence_level: Level
+    rate: Proportion | None = None
+    judge_rate: Proportion
+    sensitivity: Proportion
+    specificity: Proportion
+    n_test: Count
+    labels: Count | None = None
+    optimal_m0: Count | None = None
+    optimal_m1: Count | None = None
+    optimal_width: NotNegative | None = None
+    expected_draws: Count | None = None
+    random_m: Count | None = None
+    random_width: NotNegative | None = None
+    ppi_width: NotNegative | None = None
+    human_only_labels: Count | None = None
+    ppi_labels: Count | None = None
+    verdict_m0: Count | None = None
+    verdict_m1: Count | None = None
+    verdict_width: NotNegative | None = None
     judge_helps: bool
     variance_ratio: float | None = None
     proposition_61: tuple[float, float] | None = None

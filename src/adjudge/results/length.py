@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from adjudge.results.base import frozen
+from adjudge.results.checks import Count, NotNegative, Proportion
 from adjudge.results.measures import BiasTest, Measure, measure
 
 
@@ -14,13 +15,13 @@ class VerbosityBias(BiasTest):
     """How often the longer answer wins where the judge itself is near-tied."""
 
     kind: ClassVar[str] = "verbosity_bias"
-    clusters: int
+    clusters: Count
     near_tie: float
-    longer_share: float | None
-    overall_share: float | None
-    overall_n: int
-    human_share: float | None
-    human_n: int
+    longer_share: Proportion | None
+    overall_share: Proportion | None
+    overall_n: Count
+    human_share: Proportion | None
+    human_n: Count
     excess: float | None
     excess_low: float | None
     excess_high: float | None
@@ -43,9 +44,9 @@ class LengthWinner:
     """A model that wins more than half of its `n` pairs, and would not at equal lengths."""
 
     model: str
-    n: int
-    win_share: float
-    by_strength: float
+    n: Count
+    win_share: Proportion
+    by_strength: Proportion
 
 
 @frozen
@@ -59,15 +60,15 @@ class LengthBias(BiasTest):
     """
 
     kind: ClassVar[str] = "length_bias"
-    clusters: int
-    models: int
+    clusters: Count
+    models: Count
     effect: float | None
     effect_low: float | None
     effect_high: float | None
-    odds_doubling: float | None
-    odds_low: float | None
-    odds_high: float | None
-    human_n: int
+    odds_doubling: NotNegative | None
+    odds_low: NotNegative | None
+    odds_high: NotNegative | None
+    human_n: Count
     human_effect: float | None
     excess: float | None
     winners: tuple[LengthWinner, ...] = ()

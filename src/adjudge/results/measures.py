@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adjudge.results.base import Result, frozen
+from adjudge.results.checks import Count, Level, NotNegative
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Measure:
     low: float | None
     high: float | None
     unbiased: float | None
-    n: int
+    n: Count
     departs: bool
 
 
@@ -45,9 +46,9 @@ def measure(
 class BiasMeasures(Result):
     """Base of the diagnoses of one judge: each is a few measures on `n` rows."""
 
-    n: int
-    dropped: Mapping[str, int]
-    confidence_level: float
+    n: Count
+    dropped: Mapping[str, Count]
+    confidence_level: Level
 
     def measures(self) -> tuple[Measure, ...]:
         """Every number with the interval that belongs to it, the most important first."""
@@ -67,7 +68,7 @@ class BiasTest(BiasMeasures):
     low: float | None
     high: float | None
     biased: bool
-    floor: float = 0.0
+    floor: NotNegative = 0.0
 
     @property
     def negligible(self) -> bool:

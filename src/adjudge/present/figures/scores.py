@@ -98,7 +98,7 @@ def width_figure(result: ScoreDiagnosis, methods: Sequence[str] | None = None) -
             axes.set_xlabel("scores in the set")
         panels[0].set_ylabel("mean |judge − human|")
         panels[0].set_ylim(bottom=0)
-        values = ", ".join(f"{method} {signed(within[method], 2)}" for method in compared)
+        values = ", ".join(f"{method} {signed(within.get(method), 2)}" for method in compared)
         set_suptitle(figure, f"Width against error within a criterion (Spearman): {values}")
         dots = {"label": "small dots: one judge", "marker": "o", "ms": 3, "linestyle": ""}
         _legend(figure, compared, extra=dots)
