@@ -88,7 +88,9 @@ def length_bias(
     with np.errstate(invalid="ignore"):
         doublings = np.log2((1 + a) / (1 + b)).clip(-_MOST_DOUBLINGS, _MOST_DOUBLINGS)
     pairs = _Pairs(doublings, first, second, codes_of(clusters, n), max(1, len(names)))
-    people = np.array([LABEL_VALUES.get(v, np.nan) for v in labels or [None] * n])
+    people = np.array(
+        [LABEL_VALUES.get(v, np.nan) for v in ([None] * n if labels is None else labels)]
+    )
     voted = kept & ~np.isnan(people)
     own, unequal = pairs.only(kept), kept & (doublings != 0)
     fit = _Fit.of(own, won[kept])

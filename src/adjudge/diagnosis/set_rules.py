@@ -162,6 +162,8 @@ def calibrate_cross_fitted(
 
     Coverage is at least about 1 - 2 alpha - sqrt(2/D), usually near 1 - alpha.
     """
+    if len(entries.row) == 0:
+        return calibrate_learned(given, entries, documents, alphas, scale=scale, random=random)
     drawn = _one_entry_per_document(entries, documents, random)
     ordered = random.permutation(drawn)
     names = documents[entries.row]

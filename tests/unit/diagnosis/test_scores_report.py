@@ -90,6 +90,16 @@ def test_sets_are_chosen_by_the_documents_or_by_name() -> None:
         diagnose_scores(rows, sets="adaptive")
 
 
+@pytest.mark.parametrize("sets", ["learned", "cross-fitted"])
+def test_a_criterion_of_one_document_gets_the_whole_scale(sets: str) -> None:
+    # In every split one half knows nothing of it.
+    rare = (pl.col("criterion") == "fluency") & (pl.col("doc_id") != "doc-3")
+    rows = DRAWN.drop("score_probs").filter(~rare)
+    report = diagnose_scores(rows, alphas=[0.1], sets=sets, splits=12)
+    own = [g for g in report.groups if (g.method, g.criterion) == (sets, "fluency")]
+    assert [(g.mean_size, g.whole_scale, g.documents) for g in own] == [(5.0, True, 1)] * 2
+
+
 def test_learned_sets_follow_a_judge_that_is_a_point_too_generous() -> None:
     drawn = simulate_scores(documents=100, models=6, judges={"kind": 0.4}, shift=1.2, seed=4).frame
     report = diagnose_scores(drawn.drop("score_probs"), alphas=[0.1], splits=10)
