@@ -14,6 +14,7 @@ from adjudge.io import (
     open_judgments,
     read_judgments,
     read_pairs,
+    read_public,
     refuse_values,
     sniff,
 )
@@ -91,7 +92,8 @@ def prepare_verdicts(
         table, columns = replace(table, frame=rows, fields=None), None
     frame = judge_names(read_judgments(table, columns=columns))
     if pairs is not None:
-        known = read_pairs(pairs)
+        published = sniff(pairs) not in NATIVE and "pairs" in kinds_of(sniff(pairs))
+        known = read_public(pairs, kind="pairs").frame if published else read_pairs(pairs)
         new = [c for c in _FROM_PAIRS if c in known.columns and c not in frame.columns]
         frame = frame.join(known.select("id", *new), on="id", how="left", maintain_order="left")
     dropped = table.dropped

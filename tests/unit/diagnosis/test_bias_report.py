@@ -254,6 +254,10 @@ def test_annotations_of_alpaca_eval_are_judgments_with_lengths() -> None:
     assert report.length is not None
     assert (report.length.n, report.length.models) == (59, 3)
     assert [one.model for one in report.same_answers] == ["null"]
+    # The texts of a published file are pairs, by the ids that its judgments have.
+    texts = diagnose_bias(rows, pairs=rows)
+    assert texts.verbosity == report.verbosity
+    assert texts.length == report.length
 
 
 def test_points_for_the_own_family_are_held_against_the_other_judges() -> None:
