@@ -88,9 +88,8 @@ def length_bias(
     with np.errstate(invalid="ignore"):
         doublings = np.log2((1 + a) / (1 + b)).clip(-_MOST_DOUBLINGS, _MOST_DOUBLINGS)
     pairs = _Pairs(doublings, first, second, codes_of(clusters, n), max(1, len(names)))
-    people = np.array(
-        [LABEL_VALUES.get(v, np.nan) for v in ([None] * n if labels is None else labels)]
-    )
+    said: Sequence[Any] = [None] * n if labels is None else labels
+    people = np.array([LABEL_VALUES.get(label, np.nan) for label in said])
     voted = kept & ~np.isnan(people)
     own, unequal = pairs.only(kept), kept & (doublings != 0)
     fit = _Fit.of(own, won[kept])
