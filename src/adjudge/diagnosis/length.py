@@ -30,6 +30,7 @@ from adjudge._validation import (
     same_length,
 )
 from adjudge.diagnosis._intervals import FLOOR, Interval, codes_of, recode, shows
+from adjudge.diagnosis.position import optional_probabilities
 from adjudge.results.length import LengthBias, LengthWinner
 from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.verdicts import LABEL_VALUES
@@ -77,13 +78,14 @@ def length_bias(
     """
     non_negative(floor, "floor")
     open_unit(confidence_level, "confidence_level")
-    won = optional_numbers(wins, "wins")
+    won = optional_probabilities(wins, "wins")
     a, b = optional_numbers(length_a, "length_a"), optional_numbers(length_b, "length_b")
     n = same_length(
         wins=won, length_a=a, length_b=b, models_a=models_a, models_b=models_b, labels=labels
     )
     names, first, second = _code_models(models_a, models_b, n)
-    answered, measured, named = ~np.isnan(won), (a >= 0) & (b >= 0), (first >= 0) & (second >= 0)
+    answered, named = ~np.isnan(won), (first >= 0) & (second >= 0)
+    measured = np.isfinite(a + b) & (a >= 0) & (b >= 0)
     kept = answered & measured & named
     with np.errstate(invalid="ignore"):
         doublings = np.log2((1 + a) / (1 + b)).clip(-_MOST_DOUBLINGS, _MOST_DOUBLINGS)

@@ -140,6 +140,10 @@ def test_what_says_nothing_is_counted() -> None:
     assert (bias.n, bias.low) == (1, None)
     nothing = length_bias([1, 0], [4, 4], [4, 4])
     assert (nothing.n, nothing.effect, nothing.biased) == (0, None, False)
+    endless = length_bias([1, 0], [4, np.inf], [5, np.inf])
+    assert endless.dropped == {"no length": 1}
+    with pytest.raises(ArgumentError, match=r"wins\[0\]"):
+        length_bias([2], [4], [5])
     with pytest.raises(ArgumentError, match="floor"):
         length_bias([1], [4], [4], floor=-1)
     with pytest.raises(ArgumentError, match="one length"):
