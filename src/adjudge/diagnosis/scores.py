@@ -26,6 +26,7 @@ from adjudge.diagnosis.score_sets import SETS, WEIGHS, ScoreSets, checked_scale
 from adjudge.diagnosis.set_rules import default_rule, random_half
 from adjudge.diagnosis.targets import TARGETS
 from adjudge.errors import ArgumentError, DataError
+from adjudge.io.columns import make_room
 from adjudge.io.tables import TableLike
 from adjudge.results.bias import FamilyScores
 from adjudge.results.diagnosis import HumanAgreement, PooledWidth, ScoreDiagnosis, WidthAgreement
@@ -46,6 +47,8 @@ _ABOUT = {
     "adaptive": "adaptive sets are as wide as the judge's own probabilities are spread, calibrated "
     "on people's scores",
 }
+#: What `score_set_rows` adds to a row.
+_SET_COLUMNS = ("set_low", "set_high", "set_size", "advice", "calibrated", "sets")
 
 
 def diagnose_scores(
@@ -329,7 +332,7 @@ def score_set_rows(
     one_of(sets, SETS, "sets")
     one_of(weigh, WEIGHS, "weigh")
     given = prepare_scores(source, raters=raters, columns=columns)
-    name, frame = given.name, given.frame.with_row_index("_row")
+    name, frame = given.name, make_room(given.frame, _SET_COLUMNS).with_row_index("__row")
     if sets == "adaptive" and "score_probs" not in frame.columns:
         raise DataError(name, "is not there", column="score_probs", remedy=_OTHER_SETS)
     column = "score_probs" if sets == "adaptive" else "judge_score"
@@ -355,7 +358,7 @@ def score_set_rows(
         )
         predicted = learned.predict(judge, groups=groups)
         parts.append(
-            part.select("_row").with_columns(
+            part.select("__row").with_columns(
                 pl.Series("set_low", predicted.low),
                 pl.Series("set_high", predicted.high),
                 pl.Series("set_size", predicted.sizes),
@@ -369,4 +372,4 @@ def score_set_rows(
     # An empty set has no ends.
     ends = pl.when(pl.col("set_size") > 0).then(pl.col("set_low", "set_high"))
     sets_of = pl.concat(parts).with_columns(ends)
-    return frame.join(sets_of, on="_row", how="left", maintain_order="left").drop("_row")
+    return frame.join(sets_of, on="__row", how="left", maintain_order="left").drop("__row")

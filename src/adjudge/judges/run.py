@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import signal
 import threading
 from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
+import polars as pl
+
 from adjudge.errors import ArgumentError, StoreMissingError
-from adjudge.io.writing import Row, row_writer
+from adjudge.io import read_table
+from adjudge.io.writing import Row, Schema, row_writer, rows_frame
 from adjudge.judges.calls import CHARACTERS_PER_TOKEN, CallList, prepare_calls
-from adjudge.judges.flow import Stop
+from adjudge.judges.flow import GRACE_S, Stop
 from adjudge.judges.interface import Judge
 from adjudge.judges.options import JudgingOptions
 from adjudge.judges.progress import Tally
-from adjudge.judges.rows import SCHEMA, RowCounts, make_rows
+from adjudge.judges.rows import RowCounts, make_rows, schema_of
 from adjudge.judges.runner import RunContext, Runner
 from adjudge.judges.subjects import Subjects, SubjectSource, Survey
 from adjudge.records import STATUSES
@@ -28,9 +34,34 @@ from adjudge.store.thread import StoreThread
 T = TypeVar("T")
 
 
-async def run_judging(
-    pairs: SubjectSource, options: JudgingOptions
-) -> tuple[Judging, tuple[Row, ...] | None]:
+@dataclass(frozen=True, repr=False)
+class JudgingRun:
+    """A finished run: its summary, and its rows as a frame."""
+
+    summary: Judging
+    _rows: tuple[Row, ...] | None
+    _schema: Schema
+
+    @cached_property
+    def judgments(self) -> pl.DataFrame:
+        """The rows, in input order; read from the output file if they were written to one."""
+        if self._rows is None and self.summary.output is not None:
+            return read_table(self.summary.output)
+        return rows_frame(list(self._rows or ()), schema=self._schema)
+
+    def __str__(self) -> str:
+        return str(self.summary)
+
+    def __repr__(self) -> str:
+        summary = self.summary
+        statuses = ", ".join(f"{n:,} {name}" for name, n in summary.statuses.items()) or "no rows"
+        return f"JudgingRun({summary.judge!r}, {summary.protocol!r}: {statuses})"
+
+    def _repr_html_(self) -> str:
+        return self.summary._repr_html_()
+
+
+async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingRun:
     """Ask, keep, make the rows; they come back too unless they were written to a file."""
     judge = options.make_judge()
     price = options.price_of(judge)
@@ -38,8 +69,11 @@ async def run_judging(
         raise ArgumentError(
             "max_cost", options.max_cost, f"no price for {judge.backend.name}; give --prices"
         )
-    tally = Tally(price)
-    with closing(options.subjects(pairs, judge)) as subjects:
+    tally, stop = Tally(price), options.stop
+    with (
+        _signals(stop, options.handle_signals),
+        closing(options.subjects(pairs, judge)) as subjects,
+    ):
         survey = await asyncio.to_thread(subjects.survey)
         with closing(CallList(judge, subjects=survey.subjects)) as calls:
             thread = StoreThread(options.store)
@@ -53,13 +87,16 @@ async def run_judging(
                     calls=calls,
                     tally=tally,
                 )
-                with _signals(options.stop, options.handle_signals):
-                    await _ask(context, subjects)
+                await stop.see_through(_ask(context, subjects), grace_s=GRACE_S)
                 elapsed = tally.elapsed_s
-                counts, rows = await _collect(context, subjects)
+                # Rows that are complete are written whatever stopped the run: only who interrupts
+                # a second time goes without them.
+                collected = await stop.see_through(_collect(context, subjects), grace_s=math.inf)
             finally:
                 await thread.close()
-    return _summary(context, survey, counts, elapsed), rows
+    counts, rows = collected or (None, ())
+    summary = _summary(context, survey, counts, elapsed)
+    return JudgingRun(summary, rows, schema_of(judge.protocol.record))
 
 
 def _begin(store: Store, judge: Judge) -> int:
@@ -94,10 +131,9 @@ async def _collect(
     context: RunContext, subjects: Subjects
 ) -> tuple[RowCounts, tuple[Row, ...] | None]:
     """The rows of what was asked: counted, and written or returned."""
-    counts = RowCounts()
+    counts = RowCounts(verdicts=context.judge.protocol.subjects == "pairs")
     stop, output = context.options.stop, context.options.output
-    if stop.reason == "interrupted":
-        return counts, ()
+    schema = schema_of(context.judge.protocol.record)
     batches = make_rows(
         context.judge,
         subjects,
@@ -107,7 +143,7 @@ async def _collect(
         complete=not stop.requested,
     )
     kept: list[Row] = []
-    with nullcontext() if output is None else row_writer(output, schema=SCHEMA) as writer:
+    with nullcontext() if output is None else row_writer(output, schema=schema) as writer:
         async for rows, incomplete in batches:
             counts.add(rows, incomplete=incomplete)
             if writer is None:
@@ -117,10 +153,12 @@ async def _collect(
     return counts, tuple(kept) if output is None else None
 
 
-def _summary(context: RunContext, survey: Survey, counts: RowCounts, elapsed: float) -> Judging:
+def _summary(
+    context: RunContext, survey: Survey, collected: RowCounts | None, elapsed: float
+) -> Judging:
     judge, tally, options = context.judge, context.tally, context.options
-    price, stop, output = tally.price, options.stop, options.output
-    interrupted = stop.reason == "interrupted"
+    price, output = tally.price, options.output
+    counts = collected or RowCounts()
     return Judging(
         judge=judge.backend.name,
         protocol=judge.protocol.name,
@@ -132,7 +170,7 @@ def _summary(context: RunContext, survey: Survey, counts: RowCounts, elapsed: fl
         rows=counts.rows,
         statuses=counts.by_status(),
         measured=counts.measured,
-        not_asked=None if interrupted else counts.incomplete,
+        not_asked=None if collected is None else counts.incomplete,
         calls={name: tally.made[name] for name in STATUSES if tally.made[name]},
         reused=tally.reused.total(),
         first_slot_share=counts.first_slot / counts.orders if counts.orders else None,
@@ -143,13 +181,13 @@ def _summary(context: RunContext, survey: Survey, counts: RowCounts, elapsed: fl
         prompt_tokens=tally.prompt_tokens,
         completion_tokens=tally.completion_tokens,
         calls_without_tokens=tally.without_tokens,
-        cost=counts.cost if price is not None and not interrupted else None,
+        cost=counts.cost if price is not None and collected is not None else None,
         cost_this_run=tally.cost if price is not None else None,
         price_source=None if price is None else price.source,
         elapsed_s=round(elapsed, 3),
         calls_per_second=round(tally.calls_made / elapsed, 3) if elapsed > 0 else 0.0,
-        stopped=stop.reason,
-        output=None if output is None or interrupted else str(output),
+        stopped=options.stop.reason,
+        output=None if output is None or collected is None else str(output),
         store=store_name(options.store),
     )
 
@@ -196,7 +234,7 @@ def make_plan(pairs: SubjectSource, options: JudgingOptions) -> JudgingPlan:
 
 @contextmanager
 def _signals(stop: Stop, wanted: bool) -> Iterator[None]:
-    """SIGINT and SIGTERM ask the run to stop: once politely, twice at once."""
+    """SIGINT and SIGTERM ask the run to stop: once politely, twice at once, more do no harm."""
     if not wanted or threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -13,12 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from adjudge.errors import UnusableRepliesError
 from adjudge.judges.calls import CallList, Work
 from adjudge.judges.flow import NotSentError, Pace
 from adjudge.judges.interface import Judge
 from adjudge.judges.options import JudgingOptions
 from adjudge.judges.progress import Tally
-from adjudge.judges.redact import EnvironmentSecrets
+from adjudge.judges.redact import Redactor, environment_secrets
+from adjudge.judges.replies import check_reply, without_raw
 from adjudge.records import Reply, Subject
 from adjudge.store.interface import Call
 from adjudge.store.thread import StoreThread
@@ -40,9 +42,12 @@ class RunContext:
     since: int
     calls: CallList
     tally: Tally
-    _secrets: EnvironmentSecrets = field(default_factory=EnvironmentSecrets)
+    _redactor: Redactor = field(init=False)
     _claimed: set[str] = field(default_factory=set)
     _shown: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._redactor = Redactor([*environment_secrets(), *self.judge.backend.secrets()])
 
     async def claim(self, work: list[Work]) -> tuple[list[Work], list[Work]]:
         """Claim calls: those that are ours to make, and those that others are making.
@@ -67,14 +72,15 @@ class RunContext:
         return ours, busy
 
     async def keep(self, key: str, description: Mapping[str, Any], reply: Reply) -> None:
-        """Keep and count a call, its reply without any secret of the environment.
+        """Keep and count a call, its reply checked and without any secret.
 
         Done once it is committed.
         """
-        clean = self._secrets.clean(reply)
-        await self.store.save(Call(call_key=key, reply=clean, **description))
+        clean = self._redactor.clean(check_reply(reply))
+        kept = clean if self.options.keep_raw else without_raw(clean)
+        await self.store.save(Call(call_key=key, reply=kept, **description))
         self._claimed.discard(key)
-        self.tally.add(reply)
+        self.tally.add(clean)
 
     async def release(self) -> None:
         """Give back what was claimed and never asked: a store that stays open would keep it."""
@@ -88,6 +94,39 @@ class RunContext:
         if progress is not None and (force or now - self._shown >= _SHOW_EVERY_S):
             self._shown = now
             progress(self.tally.snapshot(total=self.calls.total))
+
+
+class FirstReplies:
+    """Watches the first replies of a run: if none is usable, for one reason, the rest will not be.
+
+    A server that leaves log probabilities out, or a judge that thinks first, would otherwise cost
+    the whole run.
+    """
+
+    REASONS = frozenset({"no_logprobs", "off_answer", "unparsed"})
+    ENOUGH = 10
+
+    def __init__(self, judge: Judge, *, keep_going: bool) -> None:
+        self._judge = judge
+        self._open = not keep_going
+        self._seen: list[tuple[str, str | None]] = []
+
+    def add(self, reply: Reply) -> None:
+        """Look at one reply. Raises UnusableRepliesError when it was one too many."""
+        if not self._open:
+            return
+        status, detail = self._judge.protocol.status_of(reply)
+        self._seen.append((status, detail))
+        if status not in self.REASONS or status != self._seen[0][0]:
+            self._open = False
+        elif len(self._seen) == self.ENOUGH:
+            self._open = False
+            words = self._seen[0][1]
+            raise UnusableRepliesError(
+                f"{self._judge.backend.name}: the first {self.ENOUGH} replies have no usable "
+                f"number, all {status}" + (f": {words}" if words else "") + "; or ask on all the "
+                "same with --keep-going"
+            )
 
 
 class Runner:
@@ -106,6 +145,7 @@ class Runner:
             # One call may take several requests: who sends them takes the turns.
             self._pace = None
         self._reserved = 0.0
+        self._first = FirstReplies(context.judge, keep_going=context.options.keep_going)
         # Small claims for slow judges, so that a second process finds work; large for fast ones.
         self._batch = min(max(4 * self._concurrency, 8), 512)
         self._queue: asyncio.Queue[Work | None] = asyncio.Queue(self._batch)
@@ -116,14 +156,11 @@ class Runner:
         workers = [asyncio.create_task(self._work()) for _ in range(self._concurrency)]
         feeder = asyncio.create_task(self._feed(iter(subjects)))
         tasks = [feeder, *workers]
-        self._stop.on_abort(lambda: _cancel(tasks))
         try:
             await asyncio.gather(*tasks)
-        except asyncio.CancelledError:
-            if not self._stop.at_once:
-                raise
         finally:
-            _cancel(tasks)
+            for task in tasks:
+                task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await self._context.release()
         self._context.show(force=True)
@@ -182,6 +219,7 @@ class Runner:
             try:
                 reply = await self._backend.ask_about(work.subject, work.question)
                 await context.keep(work.key, work.describe(context.judge), reply)
+                self._first.add(reply)
             finally:
                 self._tally.in_flight -= 1
         except NotSentError:
@@ -206,8 +244,3 @@ class Runner:
         """Remember the first failure and let what is in flight come home."""
         self._failure = self._failure or error
         self._stop.request("failed")
-
-
-def _cancel(tasks: Iterable[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()

@@ -23,7 +23,7 @@ class AnthropicBackend(ChatServerBackend):
     """Asks for text alone: give protocols that want letters `--samples K`."""
 
     example = "anthropic:claude-haiku-4-5"
-    options = ("base_url", "api_key_env", "concurrency", "timeout")
+    options = ("base_url", "api_key_env", "concurrency", "timeout", "max_reply")
     maker_url = "https://api.anthropic.com/v1"
     key_variable = "ANTHROPIC_API_KEY"
     path = "/messages"
@@ -79,4 +79,4 @@ def read_reply(exchange: Exchange) -> Reply:
     measured = measure(exchange, text, usage, "input_tokens", "output_tokens")
     if stop == "refusal":
         return Reply(status="refused", error="the model declined to answer", **measured)
-    return Reply(status="ok", **measured)
+    return Reply(status="ok", cut_off=stop == "max_tokens", **measured)
