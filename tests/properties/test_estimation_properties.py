@@ -23,8 +23,10 @@ def honest(result: Estimate) -> None:
     result.to_json()  # raises on NaN and infinity
     if result.estimate is None:
         assert result.reason
+        assert result.low is None or (result.low, result.high) != (0, 1)
     else:
         assert result.reason is None
+        assert (result.low, result.high) != (0, 1)
         assert 0 <= result.estimate <= 1
         assert 0 <= result.low <= result.high <= 1
         assert result.standard_error >= 0
@@ -86,8 +88,8 @@ def test_any_classes(given_rows) -> None:
     result = estimate(judge=list(judge), human=list(human))
     assert isinstance(result, ClassEstimate)
     result.to_json()
+    assert result.estimated == (result.reason is None)
     for one in result.classes:
-        assert (one.estimate is None) == (result.reason is not None)
         assert one.estimate is None or 0 <= one.low <= one.high <= 1
 
 

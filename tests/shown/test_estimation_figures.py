@@ -64,13 +64,15 @@ def test_the_picture_of_an_estimate() -> None:
     assert y_ticks(axes) == [
         "judge alone (naive)",
         "ppi++",
+        "conditional",
         "human-only",
         "misclassification (this result)",
     ]
     assert lines_of(axes) == [
         *bar(0.487, 0.528, 0.566, 0, WARM, "o"),
         *bar(0.342, 0.437, 0.541, 1, MUTED, "o"),
-        *bar(0.311, 0.412, 0.523, 3, ACCENT, "s"),
+        *bar(0.353, 0.423, 0.498, 2, MUTED, "o"),
+        *bar(0.311, 0.412, 0.523, 4, ACCENT, "s"),
     ]
     assert texts(axes) == ["ruled out", "no estimate"]
 
@@ -84,8 +86,8 @@ def test_the_picture_of_other_estimates() -> None:
     assert texts(panel(RULED_OUT)) == ["ruled out"]
     alone = panel(NAIVE)
     assert title(alone) == "The judge alone says 0.527, its errors included"
-    assert y_ticks(alone) == ["ppi++", "human-only", "naive (this result)"]
-    assert lines_of(alone)[-2:] == bar(0.486, 0.527, 0.565, 2, ACCENT, "s")
+    assert y_ticks(alone) == ["ppi++", "conditional", "human-only", "naive (this result)"]
+    assert lines_of(alone)[-2:] == bar(0.486, 0.527, 0.565, 3, ACCENT, "s")
 
 
 def test_the_picture_of_groups() -> None:

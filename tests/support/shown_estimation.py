@@ -68,6 +68,10 @@ ESTIMATE = Estimate(
             ruled_out=True,
         ),
         Alternative(
+            method="conditional", estimate=0.423, low=0.353, high=0.498,
+            assumption="random within a verdict",
+        ),
+        Alternative(
             method="human-only", estimate=None, low=None, high=None, assumption="unused",
             reason="labels were picked by plan",
         ),
@@ -100,7 +104,22 @@ NAIVE = replace(
     low=0.486,
     high=0.565,
     label_shift=None,
-    alternatives=ESTIMATE.alternatives[:2],
+    alternatives=ESTIMATE.alternatives[:3],
+    warnings=(),
+)
+PEOPLE = Alternative(
+    method="human-only", estimate=0.405, low=0.336, high=0.478, assumption="a random sample"
+)
+DECLARED = replace(
+    ESTIMATE,
+    method="conditional",
+    why="conditional, because the labels are declared a random sample of the test rows",
+    labels_drawn="declared",
+    estimate=0.424,
+    low=0.351,
+    high=0.503,
+    label_shift=None,
+    alternatives=(PEOPLE,),
     warnings=(),
 )
 
@@ -110,9 +129,8 @@ def group(name: str, **numbers: Any) -> Estimate:
         ESTIMATE,
         group=name,
         label_shift=None,
-        alternatives=(),
         dropped={},
-        **{"warnings": (), **numbers},
+        **{"warnings": (), "alternatives": (), **numbers},
     )
 
 
@@ -131,6 +149,12 @@ LARGE = group(
     n_calibration_negative=64,
     n_test=1357,
     warnings=("few labels in one class",),
+    alternatives=(
+        replace(PEOPLE, estimate=0.588, low=0.507, high=0.664),
+        Alternative(
+            method="conditional", estimate=0.611, low=0.542, high=0.677, assumption="random"
+        ),
+    ),
 )
 BARE = group(
     "<bare>",
@@ -164,7 +188,7 @@ CLASSES = ClassEstimate(
     classes=(
         ClassRate(
             label="A", estimate=0.451, low=0.352, high=0.549, naive=0.483, n_calibration=71,
-            recall=0.817,
+            recall=0.817, human_only=0.549, human_only_low=0.461, human_only_high=0.639,
         ),
         ClassRate(
             label="tie", estimate=0.548, low=0.447, high=0.649, naive=0.417, n_calibration=58,
@@ -199,6 +223,9 @@ DIFFERENCE = RateDifference(
     standard_error=0.0759,
     unpaired_standard_error=0.0812,
     naive=0.059,
+    human_only=0.197,
+    human_only_low=0.038,
+    human_only_high=0.349,
     pooled=False,
     shared_clusters=317,
     clusters=402,
@@ -357,6 +384,7 @@ RESULTS: dict[str, Result] = {
     "estimate_refused": REFUSED,
     "estimate_ruled_out": RULED_OUT,
     "estimate_naive": NAIVE,
+    "estimate_declared": DECLARED,
     "grouped_estimate": GROUPED,
     "grouped_estimate_overlapping": OVERLAPPING,
     "grouped_estimate_classes": CLASS_GROUPS,

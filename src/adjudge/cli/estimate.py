@@ -38,7 +38,8 @@ def estimate(
         str,
         typer.Option(
             help="auto, misclassification, ppi++, conditional, difference, human-only or naive. "
-            "auto: misclassification, or ppi++ with --labels-are-random; it never tests."
+            "auto: misclassification; where labels are random conditional, for probabilities "
+            "ppi++. It never tests."
         ),
     ] = "auto",
     interval: Annotated[
@@ -48,7 +49,8 @@ def estimate(
         bool,
         typer.Option(
             "--labels-are-random",
-            help="Declare the labelled rows a random sample of the test rows.",
+            help="Declare the labelled rows a random sample of the test rows; not needed where "
+            "sampled_by says random.",
         ),
     ] = False,
     by: Annotated[

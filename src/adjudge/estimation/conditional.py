@@ -47,7 +47,8 @@ def conditional(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
         if share > 0 and not rows.any():
             return refusal(
                 f"the judge says {verdict} on {percent(share, 0)} of the test rows, but no row of "
-                f"that verdict has a human label; label some rows of verdict {verdict}"
+                f"that verdict has a human label; label some rows of verdict {verdict}, drawn at "
+                "random"
             )
         parts.append(_verdict_rate(sample, weights, rows))
     (r1, part1, size1), (r0, part0, size0) = parts

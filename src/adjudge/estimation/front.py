@@ -8,7 +8,7 @@ from adjudge._validation import Seed, open_unit
 from adjudge.errors import ArgumentError
 from adjudge.estimation.classes import check_classes, estimate_classes
 from adjudge.estimation.groups import estimate_difference, estimate_groups
-from adjudge.estimation.methods import Request, check_combination, choose, describe
+from adjudge.estimation.methods import Request, check_combination, choose, describe, how_drawn
 from adjudge.estimation.sample import sample_of
 from adjudge.io.tables import TableLike
 from adjudge.results.estimation import (
@@ -65,8 +65,9 @@ def estimate(
         sampling_probability: Array, where labels were picked with unequal probabilities.
         method: auto, misclassification, ppi++, conditional, difference, human-only or naive.
         interval: wald (Eq. 6) or profile (for weak judges and few labels).
-        labels_are_random: Declare the labels a random sample of the test rows; auto then takes
-            ppi++. Nothing is ever tested to decide this.
+        labels_are_random: Declare the labels a random sample of the test rows; labels whose
+            `sampled_by` says random are one without it. auto then takes conditional for 0/1
+            verdicts and ppi++ for probabilities. Nothing is ever tested to decide this.
         confidence_level: Of all intervals.
         judge_column: The verdicts' column.
         human_column: The labels' column.
@@ -104,11 +105,22 @@ def estimate(
     if rows.scale == "classes":
         check_classes(rows, method, interval, compare)
     sample = sample_of(rows)
-    planned = sample is not None and sample.planned
-    chosen, why = choose(method, labels_are_random=labels_are_random, planned=planned)
+    labels_drawn = how_drawn(
+        planned=sample is not None and sample.planned,
+        declared=labels_are_random,
+        recorded=rows.drawn_at_random,
+    )
+    matrix = "--interval profile" if interval == "profile" else "--pool" if pool else None
+    chosen, why = choose(
+        method,
+        labels_drawn=labels_drawn,
+        scale=rows.scale if sample is None else sample.scale,
+        matrix="--strata" if rows.strata is not None else matrix,
+    )
     request = Request(
         method=chosen,
         why=why,
+        labels_drawn=labels_drawn,
         interval=interval,
         confidence_level=level,
         by=rows.by,

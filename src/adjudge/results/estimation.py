@@ -9,6 +9,17 @@ from typing import Any, ClassVar
 from adjudge.results.base import Result, frozen, plain
 
 
+def method_if_random(judge_scale: str) -> str:
+    """The method for labels that are a random sample of the test rows."""
+    return "conditional" if judge_scale == "binary" else "ppi++"
+
+
+def _width(one: Alternative | Estimate) -> float | None:
+    if one.estimate is None or one.low is None or one.high is None:
+        return None
+    return one.high - one.low
+
+
 @frozen
 class LabelShift(Result):
     """Do the labelled rows look like the test rows, as far as the judge's verdicts can tell?"""
@@ -34,6 +45,11 @@ class Alternative:
     assumption: str
     reason: str | None = None
     ruled_out: bool = False
+
+    @property
+    def width(self) -> float | None:
+        """How wide the interval is; None without an estimate."""
+        return _width(self)
 
 
 @frozen
@@ -69,6 +85,7 @@ class Estimate(Result):
     judge_scale: str
     group: str | None = None
     why: str
+    labels_drawn: str = "unknown"
     assumptions: tuple[str, ...]
     label_shift: LabelShift | None = None
     alternatives: tuple[Alternative, ...] = ()
@@ -87,6 +104,30 @@ class Estimate(Result):
         return self.label_shift is not None and self.method in self.label_shift.rules_out
 
     @property
+    def people_alone(self) -> Alternative | None:
+        """What the labels give without the judge; None where that is this result itself."""
+        return next((one for one in self.alternatives if one.method == "human-only"), None)
+
+    @property
+    def if_random(self) -> Alternative | None:
+        """What labels declared a random sample would give, where nothing says whether they are."""
+        if self.labels_drawn != "unknown" or self.method != "misclassification":
+            return None
+        best = method_if_random(self.judge_scale)
+        return next((one for one in self.alternatives if one.method == best), None)
+
+    @property
+    def width(self) -> float | None:
+        """How wide the interval is; None without an estimate."""
+        return _width(self)
+
+    @property
+    def people_are_narrower(self) -> bool:
+        """Whether people alone would give a narrower interval."""
+        alone = None if self.people_alone is None else self.people_alone.width
+        return alone is not None and self.width is not None and alone < self.width
+
+    @property
     def n_calibration(self) -> int:
         """All labelled rows that calibrate."""
         return self.n_calibration_positive + self.n_calibration_negative
@@ -103,6 +144,9 @@ class ClassRate:
     naive: float
     n_calibration: int
     recall: float | None
+    human_only: float | None = None
+    human_only_low: float | None = None
+    human_only_high: float | None = None
 
 
 @frozen
@@ -188,6 +232,9 @@ class RateDifference(Result):
     unpaired_standard_error: float | None
     reason: str | None = None
     naive: float | None
+    human_only: float | None = None
+    human_only_low: float | None = None
+    human_only_high: float | None = None
     pooled: bool
     shared_clusters: int
     clusters: int

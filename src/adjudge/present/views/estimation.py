@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import combinations
 
-from adjudge._text import DASH, count, interval, left_out, level, number, signed
+from adjudge._text import DASH, count, interval, left_out, level, number, signed, span
 from adjudge.present.blocks import (
     Block,
     Fact,
@@ -31,6 +31,7 @@ from adjudge.present.views import View
 from adjudge.present.views._rate_plan import view_plan
 from adjudge.results.base import Result
 from adjudge.results.estimation import (
+    Alternative,
     ClassEstimate,
     ClassRate,
     Estimate,
@@ -41,6 +42,7 @@ from adjudge.results.estimation import (
 )
 
 TITLE = "The rate to report"
+_DECLARED = "declared a random sample of the test rows (--labels-are-random), the labels would give"
 #: So many rates fit into a sentence; more are counted, and are in the table.
 _IN_A_SENTENCE = 4
 
@@ -52,7 +54,14 @@ def view_estimate(one: Estimate) -> list[Block]:
         _estimate_headline(one),
         *warnings_of(one.warnings),
         _estimate_facts(one),
-        Note([*_method(one.why, one.assumptions), *shift, *left_out(one.dropped)]),
+        Note(
+            [
+                *_method(one.why, one.assumptions),
+                *_offer([one], one.confidence_level),
+                *shift,
+                *left_out(one.dropped),
+            ]
+        ),
         *_alternatives(one),
         Figure(
             "rates",
@@ -77,7 +86,45 @@ def _estimate_headline(one: Estimate) -> Headline:
     action = "Report it with its interval"
     if one.method != "human-only" and one.naive is not None:
         action += f"; the naive judge rate, {number(one.naive)}, includes the judge's errors"
+    alone = one.people_alone
+    if alone is not None and one.people_are_narrower:
+        ends = interval(alone.low, alone.high)
+        action += f". People alone give a narrower interval{_if_random(one)}: {ends}"
     return Headline(text, f"{action}.")
+
+
+def _if_random(one: Estimate) -> str:
+    """The condition on what people alone give, where nothing says that it holds."""
+    return ", if the labels are a random sample" if one.labels_drawn == "unknown" else ""
+
+
+def _offer(rates: Sequence[Estimate], confidence_level: float) -> list[str]:
+    """What declaring the labels a random sample would give, where nobody said what they are."""
+    offers = [(one, one.if_random) for one in rates]
+    offered = [(one, other) for one, other in offers if other is not None and not other.ruled_out]
+    if not offered:
+        return []
+    method = offered[0][1].method
+    if len(rates) == 1:
+        [(one, other)] = offered
+        if other.estimate is None:
+            return [f"declared a random sample, the labels would give no number: {other.reason}"]
+        ends = f"{level(confidence_level)} interval {interval(other.low, other.high)}"
+        given = f"{number(other.estimate)}, {ends}"
+        return [f"{_DECLARED} {given} by {method}, {_widths([other.width], [one.width])}"]
+    widths = _widths([other.width for _, other in offered], [one.width for one, _ in offered])
+    return [f"{_DECLARED} intervals by {method}, {widths}"]
+
+
+def _widths(theirs: Sequence[float | None], ours: Sequence[float | None]) -> str:
+    """How wide intervals would be, and how wide they are."""
+
+    def spread(widths: Sequence[float | None]) -> str:
+        known = [width for width in widths if width is not None]
+        return span(number(min(known)), number(max(known))) if known else ""
+
+    instead = f", not {spread(ours)}" if spread(ours) else ""
+    return f"{spread(theirs) or DASH} wide{instead}"
 
 
 def _name(method: str) -> str:
@@ -109,6 +156,8 @@ def _estimate_facts(one: Estimate) -> Facts:
         ends = interval(one.naive_low, one.naive_high)
         note = f"naive {_said(one)} interval {ends}: it ignores the judge's errors"
         facts.append(Fact(_name("naive"), number(one.naive), "" if one.naive is None else note))
+    if one.people_alone is not None:
+        facts.append(_people_fact(one, one.people_alone))
     for name, value, low, high in (
         ("sensitivity", one.sensitivity, one.sensitivity_low, one.sensitivity_high),
         ("specificity", one.specificity, one.specificity_low, one.specificity_high),
@@ -118,6 +167,15 @@ def _estimate_facts(one: Estimate) -> Facts:
     classes = f"{one.n_calibration_positive:,} positive, {one.n_calibration_negative:,} negative"
     facts.append(Fact("human labels", number(one.n_calibration), classes))
     return Facts([*facts, Fact("test rows", number(one.n_test))])
+
+
+def _people_fact(one: Estimate, alone: Alternative) -> Fact:
+    if alone.estimate is None:
+        return Fact("people alone", DASH, alone.reason or "")
+    note = f"{level(one.confidence_level)} interval {interval(alone.low, alone.high)}"
+    if one.people_are_narrower:
+        note += f", narrower than with the judge{_if_random(one)}"
+    return Fact("people alone", number(alone.estimate), note)
 
 
 def _alternatives(one: Estimate) -> list[Block]:
@@ -158,7 +216,14 @@ def view_groups(result: GroupedEstimate) -> list[Block]:
             f"label shift in {', '.join(shifted)}: human-only, difference, conditional and ppi++ "
             "are ruled out there"
         )
-    blocks.append(Note([*notes, *_method(first.why, first.assumptions), *left_out(result.dropped)]))
+    narrower = [one for one in rates if one.people_are_narrower]
+    if narrower:
+        names = ", ".join(str(one.group) for one in narrower)
+        text = f"people alone give a narrower interval for {names}{_if_random(narrower[0])}"
+        notes.append(text)
+    method = _method(first.why, first.assumptions)
+    offer = _offer(rates, result.confidence_level)
+    blocks.append(Note([*notes, *method, *offer, *left_out(result.dropped)]))
     if rates:
         caption = (
             f"The {_name(result.method)} and the judge alone by {result.by}, with "
@@ -199,19 +264,23 @@ def _overlap(a: Estimate, b: Estimate) -> bool:
 def _rate_table(rates: Sequence[Estimate], by: str, *, pooled: bool) -> Table:
     """A line for each estimate; a narrow terminal keeps names, rates and their intervals."""
     said = level(rates[0].confidence_level)
-    naive_ends = f"naive {said} interval"
+    naive_ends, people = f"naive {said} interval", f"people alone, {said}"
     columns: dict[str, Callable[[Estimate], str]] = {
         "group": lambda one: str(one.group),
         "rate": lambda one: number(one.estimate),
         f"{said} interval": lambda one: interval(one.low, one.high) + " !" * bool(one.warnings),
         "naive rate": lambda one: number(one.naive),
         naive_ends: lambda one: interval(one.naive_low, one.naive_high),
+        people: lambda one: _ends(one.people_alone),
         "sensitivity": lambda one: number(one.sensitivity),
         "specificity": lambda one: number(one.specificity),
         "labels +/-": lambda o: f"{o.n_calibration_positive:,}/{o.n_calibration_negative:,}",
         "test rows": lambda one: number(one.n_test),
     }
-    optional = [naive_ends, "test rows", "labels +/-", "naive rate"]
+    optional = [naive_ends, "test rows", people, "labels +/-", "naive rate"]
+    if all(one.people_alone is None for one in rates):
+        del columns[people]
+        optional.remove(people)
     if all(one.sensitivity is None and one.specificity is None for one in rates):
         del columns["sensitivity"], columns["specificity"]
     else:
@@ -222,6 +291,10 @@ def _rate_table(rates: Sequence[Estimate], by: str, *, pooled: bool) -> Table:
     table = table_of(rates, columns, caption=caption, optional=optional)
     # `by` comes from data: as a key it could be the name of another column.
     return replace(table, columns=(by, *table.columns[1:]))
+
+
+def _ends(alone: Alternative | None) -> str:
+    return DASH if alone is None else interval(alone.low, alone.high)
 
 
 def view_classes(one: ClassEstimate) -> list[Block]:
@@ -257,6 +330,7 @@ def _class_table(one: ClassEstimate) -> Table:
         "share": lambda c: number(c.estimate),
         f"{level(one.confidence_level)} interval": lambda c: interval(c.low, c.high),
         "naive share": lambda c: number(c.naive),
+        "people alone": lambda c: interval(c.human_only_low, c.human_only_high),
         "recall": lambda c: number(c.recall),
         "labels": lambda c: number(c.n_calibration),
     }
@@ -270,6 +344,10 @@ def view_difference(result: RateDifference) -> list[Block]:
     """The difference and whether its interval excludes zero, then the two rates."""
     errors = "" if result.naive is None else "it includes the judge's errors"
     facts = [Fact("naive difference", signed(result.naive), errors)]
+    if result.human_only is not None:
+        ends = interval(result.human_only_low, result.human_only_high)
+        note = f"{level(result.confidence_level)} interval {ends}"
+        facts.append(Fact("people alone", signed(result.human_only), note))
     if result.standard_error is not None and result.unpaired_standard_error is not None:
         paired = (
             f"{number(result.unpaired_standard_error, 4)} if the pairing were ignored "
