@@ -169,7 +169,7 @@ def test_the_picture_of_a_plan() -> None:
     assert legend(axes) == [
         "by class, Algorithm 1 (misclassification)",
         "at random (misclassification)",
-        "at random (ppi++)",
+        "at random (conditional)",
         "by verdict (conditional)",
         "people alone",
     ]
@@ -183,7 +183,7 @@ def test_the_picture_of_a_plan() -> None:
     expected = (
         first.expected_width,
         first.random_width,
-        first.ppi_width,
+        first.conditional_width,
         first.verdict_width,
         first.human_only_width,
     )

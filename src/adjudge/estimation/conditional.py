@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from adjudge._stats import normal_quantile
 from adjudge._text import percent
@@ -56,14 +57,7 @@ def conditional(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     influence = np.where(sample.test, (r1 - r0) * (x - p) / sample.n, 0.0)
     influence = influence + p * part1 + (1 - p) * part0
     z = normal_quantile(confidence_level)
-    n_ = sample.n + z**2
-    p_ = (sample.n * p + z**2 / 2) / n_
-    a1, a0 = (size1 * r1 + 1) / (size1 + 2), (size0 * r0 + 1) / (size0 + 2)
-    se = math.sqrt(
-        (a1 - a0) ** 2 * p_ * (1 - p_) / n_
-        + p**2 * a1 * (1 - a1) / (size1 + 2)
-        + (1 - p) ** 2 * a0 * (1 - a0) / (size0 + 2)
-    )
+    centre, se = adjust(p, r1, r0, sample.n, size1, size0, z)
     warnings: tuple[str, ...] = ()
     if min(size for size, share in ((size1, p), (size0, 1 - p)) if share > 0) < 10:
         warnings = (
@@ -76,9 +70,30 @@ def conditional(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
         influence,
         confidence_level,
         se=math.sqrt(float(influence @ influence)),
-        around=(p * a1 + (1 - p) * a0, se),
+        around=(float(centre), float(se)),
         warnings=warnings,
     )
+
+
+def adjust(
+    p: ArrayLike,
+    r1: ArrayLike,
+    r0: ArrayLike,
+    n: float,
+    size1: ArrayLike,
+    size0: ArrayLike,
+    z: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Centre and standard error of the interval before clipping; elementwise on arrays."""
+    p, r1, r0, size1, size0 = (
+        np.asarray(value, dtype=np.float64) for value in (p, r1, r0, size1, size0)
+    )
+    n_ = n + z**2
+    p_ = (n * p + z**2 / 2) / n_
+    a1, a0 = (size1 * r1 + 1) / (size1 + 2), (size0 * r0 + 1) / (size0 + 2)
+    variance = (a1 - a0) ** 2 * p_ * (1 - p_) / n_
+    variance += p**2 * a1 * (1 - a1) / (size1 + 2) + (1 - p) ** 2 * a0 * (1 - a0) / (size0 + 2)
+    return p * a1 + (1 - p) * a0, np.sqrt(variance)
 
 
 def _weights(sample: Sample) -> FloatArray | None:

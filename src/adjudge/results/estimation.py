@@ -290,7 +290,9 @@ class RatePlan(Result):
     random_width: float | None = None
     ppi_width: float | None = None
     human_only_labels: int | None = None
-    ppi_labels: int | None = None
+    conditional_labels: int | None = None
+    conditional_width: float | None = None
+    simulated_coverage: float | None = None
     verdict_m0: int | None = None
     verdict_m1: int | None = None
     verdict_width: float | None = None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from estimation_rows import HUMAN, JUDGE, paper
 
 from adjudge._text import interval, number
 from adjudge.estimation import estimate
 from adjudge.results.estimation import GroupedEstimate
-from estimation_rows import HUMAN, JUDGE, paper
 
 
 def test_auto_follows_what_is_recorded_and_what_the_judge_says() -> None:

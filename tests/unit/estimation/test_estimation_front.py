@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from estimation_rows import HUMAN, JUDGE, paper
 
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation import estimate
 from adjudge.estimation.methods import METHODS
 from adjudge.results.estimation import ClassEstimate, GroupedEstimate
 from adjudge.simulate.binary import BinaryModel, binary_rows
-from estimation_rows import HUMAN, JUDGE, paper
 
 
 def test_the_papers_case_through_the_front_door() -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _WAYS = (
     ("by class, Algorithm 1 (misclassification)", "expected_width", ACCENT, "-"),
     ("at random (misclassification)", "random_width", SERIES[4], "--"),
-    ("at random (ppi++)", "ppi_width", SERIES[2], "-"),
+    ("at random (conditional)", "conditional_width", SERIES[2], "-"),
     ("by verdict (conditional)", "verdict_width", GOOD, "--"),
     ("people alone", "human_only_width", WARM, ":"),
 )
