@@ -42,7 +42,7 @@ _ROOMS: dict[str, str] = {
     "adjudge.results.diagnosis": "CycleCount ScoreDiagnosis Transitivity",
     "adjudge.results.diagnosis_reproduction": "DiagnosisReproduction",
     "adjudge.results.estimation": (
-        "ClassEstimate Estimate GroupedEstimate LabelShift RateDifference RatePlan"
+        "ClassEstimate Estimate GroupedEstimate LabelShift PanelEstimate RateDifference RatePlan"
     ),
     "adjudge.results.evaluation": "Evaluation ScopeReproduction SelectionPlan",
     "adjudge.results.judging": "Judging JudgingPlan ModelList",

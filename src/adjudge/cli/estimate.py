@@ -33,6 +33,20 @@ def estimate(
     ],
     judge_column: JudgeColumnOption = "judge",
     human_column: HumanColumnOption = "human",
+    judge: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Two or more judges for one rate (repeat it): columns of verdicts, or names in "
+            "judge_name with a row per id and judge. Needs random labels.",
+            show_default=False,
+        ),
+    ] = None,
+    share: Annotated[
+        bool,
+        typer.Option(
+            "--share", help="With --judge: a second interval that borrows from the other groups."
+        ),
+    ] = False,
     labels: LabelsOption = None,
     method: Annotated[
         str,
@@ -96,6 +110,8 @@ def estimate(
 
     result = compute(
         table,
+        judges=judge or (),
+        share=share,
         labels=labels,
         by=by,
         pool=pool,
@@ -125,8 +141,10 @@ def estimate(
 
 def _lower_ends(result: AnyEstimate) -> list[float | None]:
     """The lower end of every interval asked for; None where there is no estimate."""
-    from adjudge.results.estimation import ClassEstimate, GroupedEstimate
+    from adjudge.results.estimation import ClassEstimate, GroupedEstimate, PanelEstimate
 
+    if isinstance(result, PanelEstimate):
+        return [None if one.estimate is None else one.low for one in result.groups]
     if isinstance(result, GroupedEstimate):
         return [low for one in result.groups for low in _lower_ends(one)]
     if isinstance(result, ClassEstimate):

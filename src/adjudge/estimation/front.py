@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from numpy.typing import ArrayLike
 
 from adjudge._validation import Seed, open_unit
@@ -9,17 +11,20 @@ from adjudge.errors import ArgumentError
 from adjudge.estimation.classes import check_classes, estimate_classes
 from adjudge.estimation.groups import estimate_difference, estimate_groups
 from adjudge.estimation.methods import Request, check_combination, choose, describe, how_drawn
+from adjudge.estimation.panel import estimate_panel
 from adjudge.estimation.sample import sample_of
 from adjudge.io.tables import TableLike
 from adjudge.results.estimation import (
     ClassEstimate,
     Estimate,
     GroupedEstimate,
+    PanelEstimate,
     RateDifference,
 )
 from adjudge.rows.grades import Grades, prepare_grades
+from adjudge.rows.panel import prepare_panel
 
-AnyEstimate = Estimate | GroupedEstimate | ClassEstimate | RateDifference
+AnyEstimate = Estimate | GroupedEstimate | ClassEstimate | RateDifference | PanelEstimate
 
 
 def estimate(
@@ -27,6 +32,8 @@ def estimate(
     *,
     judge: ArrayLike | None = None,
     human: ArrayLike | None = None,
+    judges: Sequence[str] = (),
+    share: bool = False,
     labels: TableLike | None = None,
     by: str | ArrayLike | None = None,
     pool: bool = False,
@@ -55,6 +62,10 @@ def estimate(
             `sampling_probability` are used where present.
         judge: Verdicts or probabilities, when there is no table.
         human: Labels, when there is no table.
+        judges: Names of two or more judges whose verdicts together predict the human label: columns
+            of the table, or names in its column `judge_name` (`judge`) with a row per id and judge.
+            Needs labels that are a random sample, 50 a group; approximate.
+        share: With `judges`: a second interval for each group that borrows from the others.
         labels: A second table with labels by id; they replace those in `data`.
         by: Column (or array) of groups: one estimate each, with its own confusion matrix.
         pool: With `by`: one confusion matrix for all groups. Almost always a mistake.
@@ -77,7 +88,8 @@ def estimate(
 
     Returns:
         Estimate; GroupedEstimate with `by`; RateDifference with `compare`; ClassEstimate for
-        classes. Where no honest number exists the result says why instead.
+        classes; PanelEstimate with `judges`. Where no honest number exists the result says why
+        instead.
 
     >>> result = estimate(judge=[1] * 60 + [0] * 40 + [1, 1, 1, 0] * 9 + [0, 0, 0, 1] * 9,
     ...                   human=[None] * 100 + [1] * 36 + [0] * 36)
@@ -85,6 +97,40 @@ def estimate(
     (0.7, 0.6)
     """
     level = open_unit(confidence_level, "confidence_level")
+    if share and not judges:
+        raise ArgumentError("share", share, "is for several judges: --judge A --judge B (judges=)")
+    if judges:
+        one_judge_only = {
+            "method": method != "auto",
+            "interval": interval != "wald",
+            "pool": pool,
+            "compare": compare is not None,
+            "strata": strata is not None,
+            "sampling_probability": sampling_probability is not None,
+            "judge, human": judge is not None or human is not None,
+        }
+        for option, given in one_judge_only.items():
+            if given:
+                raise ArgumentError(option, "given", "is for one judge: leave it or judges out")
+        if isinstance(data, Grades):
+            raise ArgumentError("data", "prepared grades", "give the table: judges are in it")
+        panel = prepare_panel(
+            data,
+            judges,
+            labels=labels,
+            by=by,
+            cluster=cluster,
+            judge_column=judge_column,
+            human_column=human_column,
+            positive=positive,
+        )
+        return estimate_panel(
+            panel,
+            labels_are_random=labels_are_random,
+            share=share,
+            confidence_level=level,
+            seed=seed,
+        )
     rows = prepare_grades(
         data,
         judge=judge,

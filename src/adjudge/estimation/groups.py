@@ -15,7 +15,7 @@ import numpy as np
 from adjudge._validation import FloatArray, IntArray, generator
 from adjudge.errors import ArgumentError
 from adjudge.estimation.clusters import TOO_FEW, active_clusters, variance
-from adjudge.estimation.methods import Request, describe, run
+from adjudge.estimation.methods import Request, describe, known_seed, run
 from adjudge.estimation.outcome import Outcome, clip
 from adjudge.estimation.sample import Sample
 from adjudge.results.estimation import GroupedEstimate, RateDifference
@@ -51,7 +51,7 @@ def estimate_groups(rows: Grades, sample: Sample, request: Request) -> GroupedEs
         judge_differs_p_value=p_value,
         warnings=warnings,
         dropped=rows.dropped,
-        seed=request.known_seed,
+        seed=known_seed(request.seed),
     )
 
 

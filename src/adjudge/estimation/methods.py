@@ -79,10 +79,10 @@ class Request:
     pool: bool = False
     seed: Seed = 0
 
-    @property
-    def known_seed(self) -> int | None:
-        """The seed as a result keeps it: None for a Generator, whose state nobody knows."""
-        return self.seed if isinstance(self.seed, int) else None
+
+def known_seed(seed: Seed) -> int | None:
+    """The seed as a result keeps it: None for a Generator, whose state nobody knows."""
+    return seed if isinstance(seed, int) else None
 
 
 def how_drawn(*, planned: bool, declared: bool, recorded: bool) -> str:
@@ -274,7 +274,7 @@ def describe(
         alternatives=_alternatives(sample, method, ruled_out, level) if alternatives else (),
         warnings=warnings,
         dropped=dropped or {},
-        seed=request.known_seed,
+        seed=known_seed(request.seed),
     )
     return result, outcome
 

@@ -204,11 +204,7 @@ class GroupedEstimate(Result):
     @property
     def all_warnings(self) -> tuple[str, ...]:
         """Warnings of the whole, then those of single groups, each once with the groups named."""
-        named: dict[str, list[str]] = {}
-        for one in self.groups:
-            for text in one.warnings:
-                named.setdefault(text, []).append(str(one.group))
-        return (*self.warnings, *(f"{', '.join(groups)}: {text}" for text, groups in named.items()))
+        return (*self.warnings, *_by_group(self.groups))
 
     def _parts(self) -> Sequence[Any]:
         return [part for one in self.groups for part in one._parts()]
@@ -250,6 +246,88 @@ class RateDifference(Result):
         if self.low is None or self.high is None:
             return None
         return self.low > 0 or self.high < 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PanelRate:
+    """One group's rate from several judges, next to what less would give.
+
+    `shared_low` and `shared_high` are the interval that borrows from the other groups; `ppi_...`
+    is ppi++ with the first judge alone, `human_only...` people alone. `weight` is lambda.
+    """
+
+    group: str | None
+    method: str
+    estimate: float | None
+    low: float | None
+    high: float | None
+    standard_error: float | None
+    weight: float | None
+    reason: str | None = None
+    shared_low: float | None = None
+    shared_high: float | None = None
+    prior_mean: float | None = None
+    prior_sd: float | None = None
+    ppi: float | None
+    ppi_low: float | None
+    ppi_high: float | None
+    human_only: float | None
+    human_only_low: float | None
+    human_only_high: float | None
+    naive: tuple[float, ...]
+    n_test: int
+    n_labels: int
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def narrowing(self) -> float | None:
+        """Width as a share of that of ppi++ with the first judge."""
+        if self.low is None or self.high is None or self.ppi_low is None or self.ppi_high is None:
+            return None
+        return (self.high - self.low) / max(self.ppi_high - self.ppi_low, 1e-12)
+
+
+@frozen
+class PanelEstimate(Result):
+    """Rates from several judges at once, one per group; approximate, and called so."""
+
+    kind: ClassVar[str] = "panel_estimate"
+
+    judges: tuple[str, ...]
+    by: str | None
+    question: str | None
+    confidence_level: float
+    groups: tuple[PanelRate, ...]
+    shared: bool
+    fewest_labels: int
+    labels_drawn: str
+    promise: str
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    seed: int | None = None
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """Groups without a number."""
+        return tuple(str(one.group) for one in self.groups if one.estimate is None)
+
+    @property
+    def all_warnings(self) -> tuple[str, ...]:
+        """Warnings of the whole, then those of single groups, each once with the groups named."""
+        return (*self.warnings, *_by_group(self.groups))
+
+    def _parts(self) -> Sequence[Any]:
+        return self.groups
+
+
+def _by_group(groups: Sequence[Estimate | ClassEstimate | PanelRate]) -> tuple[str, ...]:
+    """Warnings of single groups, each once with the groups named."""
+    named: dict[str, list[str]] = {}
+    for one in groups:
+        for text in one.warnings:
+            named.setdefault(text, []).append(str(one.group))
+    return tuple(f"{', '.join(names)}: {text}" for text, names in named.items())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,6 +28,7 @@ from adjudge.present.figures.estimation import (
     group_figure,
 )
 from adjudge.present.views import View
+from adjudge.present.views._panel import view_panel
 from adjudge.present.views._rate_plan import view_plan
 from adjudge.results.base import Result
 from adjudge.results.estimation import (
@@ -37,6 +38,7 @@ from adjudge.results.estimation import (
     Estimate,
     GroupedEstimate,
     LabelShift,
+    PanelEstimate,
     RateDifference,
     RatePlan,
 )
@@ -401,5 +403,6 @@ VIEWS: Mapping[type[Result], View] = {
     ClassEstimate: view_classes,
     RateDifference: view_difference,
     RatePlan: view_plan,
+    PanelEstimate: view_panel,
     LabelShift: view_shift,
 }
