@@ -17,7 +17,9 @@ from shown_estimation import (
     NO_CLASSES,
     NO_DIFFERENCE,
     NO_PLAN,
+    ONE_PANEL,
     OVERLAPPING,
+    PANEL,
     PAPER,
     PLAN,
     PROTOCOL,
@@ -116,6 +118,21 @@ def test_the_picture_of_groups() -> None:
     assert title(bare) == "These labels allow no estimate for any group"
     with pytest.raises(ArgumentError, match="this result has no picture"):
         CLASS_GROUPS.plot()
+
+
+def test_the_picture_of_several_judges() -> None:
+    figure = PANEL.plot()
+    axes = figure.axes[0]
+    assert title(axes) == "Several judges give a narrower interval than one for 1 of 2"
+    assert y_ticks(axes) == ["y", "x"]
+    assert lines_of(axes) == [
+        *bar(0.332, 0.441, 0.551, 0.13, WARM, "o"),
+        *bar(0.319, 0.433, 0.547, -0.13, ACCENT, "s"),
+        *bar(0.518, 0.607, 0.696, 1.13, WARM, "o"),
+        *bar(0.541, 0.612, 0.683, 0.87, ACCENT, "s"),
+    ]
+    assert legend(figure) == ["ppi++, gpt alone", "2 judges"]
+    assert texts(panel(ONE_PANEL)) == ["no estimate"]
 
 
 def test_the_picture_of_a_difference() -> None:

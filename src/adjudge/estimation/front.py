@@ -112,14 +112,17 @@ def estimate(
         for option, given in one_judge_only.items():
             if given:
                 raise ArgumentError(option, "given", "is for one judge: leave it or judges out")
+        for option, column in (("by", by), ("cluster", cluster)):
+            if column is not None and not isinstance(column, str):
+                raise ArgumentError(option, "an array", "name a column of the table")
         if isinstance(data, Grades):
             raise ArgumentError("data", "prepared grades", "give the table: judges are in it")
         panel = prepare_panel(
             data,
             judges,
             labels=labels,
-            by=by,
-            cluster=cluster,
+            by=by if isinstance(by, str) else None,
+            cluster=cluster if isinstance(cluster, str) else None,
             judge_column=judge_column,
             human_column=human_column,
             positive=positive,

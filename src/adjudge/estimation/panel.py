@@ -1,7 +1,8 @@
 """Several judges in one rate: ppi++ with a prediction from all of them in place of one verdict.
 
 Per group theta = lambda mean_unlabelled(f) + mean_labelled(y - lambda f), with f the cross-fitted
-prediction of `combine.py`; the standard error is taken by question, the quantile is Student's.
+prediction of `combine.py`; the standard error is taken by question, the quantile is Student's, and
+the interval is that of `ppi_adjusted`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import t as student
 
 from adjudge._validation import BoolArray, FloatArray, IntArray, Seed, generator
 from adjudge.errors import ArgumentError
@@ -19,7 +21,7 @@ from adjudge.estimation.combine import FOLDS, cross_fit, make_columns
 from adjudge.estimation.label_shift import LEVEL, label_shift
 from adjudge.estimation.methods import how_drawn, independence, known_seed, run
 from adjudge.estimation.outcome import Outcome, clip, refuse_everything, refuse_outside
-from adjudge.estimation.ppi import ppi, tuned_weight
+from adjudge.estimation.ppi import ppi, ppi_adjusted, tuned_weight
 from adjudge.estimation.sample import Sample, sample_of
 from adjudge.estimation.share import FEWEST_OTHERS, Prior, prior_from, shared_interval
 from adjudge.results.estimation import PanelEstimate, PanelRate, method_if_random
@@ -38,7 +40,7 @@ SHARED = (
     "they are alike"
 )
 _ASSUMES = (
-    "within each group the labelled rows are a random sample of the same rows as the test rows",
+    "within each group the labelled rows are a random sample of the same rows as the test rows"
 )
 
 
@@ -111,11 +113,10 @@ def estimate_panel(
         question=panel.question,
         confidence_level=confidence_level,
         groups=rates,
-        shared=share,
-        fewest_labels=FEWEST_LABELS,
         labels_drawn=labels_drawn,
         promise=PROMISE,
-        assumptions=(*_ASSUMES, independence(rows.clusters is not None), *((SHARED,) * share)),
+        share_promise=SHARED if share else None,
+        assumptions=(_ASSUMES, independence(rows.clusters is not None)),
         warnings=warnings,
         dropped=rows.dropped,
         seed=known_seed(seed),
@@ -141,11 +142,14 @@ def _rate(
 ) -> PanelRate:
     mine = np.asarray(data.groups == code)
     first = data.sample.restrict(mine)
-    combined = replace(first, judge=predicted)
+    # Every row a question of its own where none is named: the quantile is Student's either way.
+    questions = np.arange(len(mine)) if first.clusters is None else first.clusters
+    combined = replace(first, judge=predicted, clusters=questions)
     warnings: list[str] = []
     method = METHOD if first.m >= FEWEST_LABELS else method_if_random(first.scale)
     if method == METHOD:
-        outcome = refuse_everything(refuse_outside(ppi(combined, confidence_level=level)))
+        outcome = ppi_adjusted(combined, confidence_level=level)
+        outcome = refuse_everything(refuse_outside(outcome))
     else:
         outcome, _, _ = run(first, method, confidence_level=level)
         warnings.append(
@@ -156,7 +160,8 @@ def _rate(
     shift = label_shift(first, level=LEVEL / max(len(panel.grades.group_names), 1))
     if shift is not None and shift.rules_out:
         warnings.append(f"label shift: {shift.explanation}")
-    prior, ends = None, (None, None)
+    prior: Prior | None = None
+    ends: tuple[float, float] | tuple[None, None] = (None, None)
     if share and method == METHOD and outcome.estimate is not None:
         prior = _prior(data, code, len(panel.grades.group_names), level)
         ends = (None, None) if prior is None else _share(combined, outcome, prior, level)
@@ -215,11 +220,10 @@ def _prior(data: _Data, code: int, groups: int, level: float) -> Prior | None:
 def _share(
     sample: Sample, outcome: Outcome, prior: Prior, level: float
 ) -> tuple[float, float] | tuple[None, None]:
-    active = active_clusters(sample)
-    if outcome.estimate is None or not outcome.standard_error:
+    """The shared interval around the plain one's centre, with its standard error."""
+    if outcome.centre is None or not outcome.half:
         return None, None
-    freedom = (sample.m if active is None else active) - 1
-    low, high = shared_interval(
-        outcome.estimate, outcome.standard_error, freedom, prior, confidence_level=level
-    )
+    freedom = (active_clusters(sample) or 2) - 1
+    error = outcome.half / float(student.isf((1 - level) / 2, freedom))
+    low, high = shared_interval(outcome.centre, error, freedom, prior, confidence_level=level)
     return clip(low), clip(high)

@@ -73,7 +73,8 @@ def profile_interval(
     def keep(rates: list[float]) -> list[bool]:
         streams = [np.random.default_rng([root, round(theta * 2**52)]) for theta in rates]
         same = data.repeat(len(rates))
-        return _keep(np.array(rates), same, 1 - level, replicates, streams).tolist()
+        kept = _keep(np.array(rates), same, 1 - level, replicates, streams)
+        return [bool(one) for one in kept]
 
     best = float(np.clip((counts.p + counts.q0 - 1) / (counts.q0 + counts.q1 - 1), 0, 1))
     grid = np.arange(_GRID) / (_GRID - 1)
@@ -195,7 +196,7 @@ class _Tests(NamedTuple):
         far = loses(theta, drawn.select(rows), enough[rows])
         at = np.ravel_multi_index((rows[0][far], rows[1][far]), shape[:2])
         as_far = np.bincount(at, minlength=shape[0] * shape[1]).reshape(shape[:2])
-        return np.asarray((1 + as_far) / (replicates + 1)).max(axis=0)
+        return np.max((1 + as_far) / (replicates + 1), axis=0)
 
     def _draw(self, replicates: int, streams: Sequence[np.random.Generator]) -> Tallies:
         """Data sets from both fits of each test, by its own stream."""

@@ -9,15 +9,16 @@ come from the same labels.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from scipy.optimize import brentq
-from scipy.special import ndtri
-from scipy.stats import t as student
+from scipy.special import ndtri, stdtrit
 
 #: Other groups with an estimate that a prior needs.
 FEWEST_OTHERS = 3
+#: As one-sided as a test gets.
+_EDGE = 1e-12
 
 
 class Prior(NamedTuple):
@@ -66,27 +67,27 @@ def shared_interval(
     """
     alpha = 1 - confidence_level
 
-    def tilt(theta: float) -> float:
-        wanted = 2 * error * (theta - prior.mean) / prior.sd**2
-        edge = 1e-12
-        bound = _bias(edge, alpha)
-        if abs(wanted) >= -bound:
-            return edge if wanted < 0 else 1 - edge
-        return float(brentq(lambda s: _bias(s, alpha) - wanted, edge, 1 - edge, xtol=1e-14))
+    def upper(s: float) -> float:
+        return estimate - error * float(stdtrit(freedom, alpha * s))
 
-    def above(theta: float) -> float:
-        return (theta - estimate) / error - float(student.isf(alpha * tilt(theta), freedom))
+    def lower(s: float) -> float:
+        return estimate + error * float(stdtrit(freedom, alpha * (1 - s)))
 
-    def below(theta: float) -> float:
-        return (theta - estimate) / error + float(student.isf(alpha * (1 - tilt(theta)), freedom))
+    def tilted(s: float) -> float:
+        bias = float(ndtri(alpha * s) - ndtri(alpha * (1 - s)))
+        return prior.mean + prior.sd**2 / (2 * error) * bias
 
-    # Both are increasing. One-sided is the narrowest an end can be; the other end can reach as far
-    # as the prior is away.
-    reach = error * float(student.isf(alpha * 1e-12, freedom)) + abs(estimate - prior.mean) + 1
-    low = brentq(below, estimate - reach, estimate, xtol=1e-9)
-    high = brentq(above, estimate, estimate + reach, xtol=1e-9)
-    return float(low), float(high)
+    return lower(_crossing(lower, tilted)), upper(_crossing(upper, tilted))
 
 
-def _bias(s: float, alpha: float) -> float:
-    return float(ndtri(alpha * s) - ndtri(alpha * (1 - s)))
+def _crossing(end: Callable[[float], float], tilted: Callable[[float], float]) -> float:
+    """The s at which a rate is both the end of its test and the rate that has this s.
+
+    `tilted` rises from below `end` to above it, unless the prior is so sharp that the test is
+    one-sided.
+    """
+    if tilted(1 - _EDGE) <= end(1 - _EDGE):
+        return 1 - _EDGE
+    if tilted(_EDGE) >= end(_EDGE):
+        return _EDGE
+    return float(brentq(lambda s: tilted(s) - end(s), _EDGE, 1 - _EDGE, xtol=1e-15))

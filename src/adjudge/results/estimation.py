@@ -298,19 +298,13 @@ class PanelEstimate(Result):
     question: str | None
     confidence_level: float
     groups: tuple[PanelRate, ...]
-    shared: bool
-    fewest_labels: int
     labels_drawn: str
     promise: str
+    share_promise: str | None = None
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
     seed: int | None = None
-
-    @property
-    def refused(self) -> tuple[str, ...]:
-        """Groups without a number."""
-        return tuple(str(one.group) for one in self.groups if one.estimate is None)
 
     @property
     def all_warnings(self) -> tuple[str, ...]:
@@ -326,7 +320,7 @@ def _by_group(groups: Sequence[Estimate | ClassEstimate | PanelRate]) -> tuple[s
     named: dict[str, list[str]] = {}
     for one in groups:
         for text in one.warnings:
-            named.setdefault(text, []).append(str(one.group))
+            named.setdefault(text, []).append(one.group or "all rows")
     return tuple(f"{', '.join(names)}: {text}" for text, names in named.items())
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike
 
 from adjudge._validation import FloatArray
 from adjudge.errors import ArgumentError, DataError
@@ -43,8 +42,8 @@ def prepare_panel(
     judges: Sequence[str],
     *,
     labels: TableLike | None = None,
-    by: str | ArrayLike | None = None,
-    cluster: str | ArrayLike | None = None,
+    by: str | None = None,
+    cluster: str | None = None,
     judge_column: str = "judge",
     human_column: str = "human",
     positive: str | None = None,
@@ -66,9 +65,6 @@ def prepare_panel(
         raise ArgumentError("judge", names, "name two or more different judges")
     if data is None:
         raise ArgumentError("judge", names, "give a table with their verdicts")
-    for option, value in (("by", by), ("cluster", cluster)):
-        if value is not None and not isinstance(value, str):
-            raise ArgumentError(option, "an array", "name a column of the table")
     name = source_name(data)
     frame = read_table(data, text=("id",))
     if not set(names) <= set(frame.columns):

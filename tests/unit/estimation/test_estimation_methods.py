@@ -205,7 +205,7 @@ def test_the_quick_search_for_the_profile_interval_gives_the_slow_ones_numbers()
         Counts(k=7, n=60, c0=8, m0=10, c1=8, m1=10),
         Counts(k=990, n=1000, c0=20, m0=20, c1=95, m1=100),
     ]
-    while len(cases) < 9:
+    while len(cases) < 6:
         n, m0, m1 = rng.integers((20, 5, 5), (3000, 150, 150)).tolist()
         q0, q1, theta = rng.uniform((0.55, 0.55, 0), (1, 1, 1)).tolist()
         k = int(rng.binomial(n, theta * q1 + (1 - theta) * (1 - q0)))

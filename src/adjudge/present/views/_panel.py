@@ -23,6 +23,7 @@ def view_panel(result: PanelEstimate) -> list[Block]:
             [
                 *reasons,
                 f"promise: {result.promise}",
+                *([] if result.share_promise is None else [f"promise: {result.share_promise}"]),
                 *(f"assumes: {text}" for text in result.assumptions),
                 *left_out(result.dropped),
             ]
@@ -47,8 +48,9 @@ def _headline(result: PanelEstimate) -> Headline:
     if shares:
         widths = span(percent(shares[0], 0), percent(shares[-1], 0))
         what += f": {widths} of the width of ppi++ with {result.judges[0]} alone"
-    if result.refused:
-        names = ", ".join(result.refused)
+    refused = [_name(one) for one in result.groups if one.estimate is None]
+    if refused:
+        names = ", ".join(refused)
         return Headline(what, f"No estimate for {names}: the reasons are below.", tone="bad")
     return Headline(what, "Report them as approximate, with their intervals.")
 
@@ -72,7 +74,7 @@ def _table(result: PanelEstimate) -> Table:
         "labels": lambda one: number(one.n_labels),
         "test rows": lambda one: number(one.n_test),
     }
-    if not result.shared:
+    if result.share_promise is None:
         del columns[shared]
     marks = " (!: read the warning)" if any(one.warnings for one in result.groups) else ""
     table = table_of(
