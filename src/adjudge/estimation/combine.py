@@ -96,7 +96,7 @@ def ridge_logit(columns: FloatArray, labels: FloatArray) -> FloatArray:
         curve = (columns * (p * (1 - p))[:, None]).T @ columns + np.diag(penalty)
         step = np.linalg.solve(curve, slope)
         # Far from the solution a whole step can overshoot; a log odds moves by 4 at most.
-        weights = weights + step * min(1.0, 4.0 / max(float(np.abs(columns @ step).max()), 1e-12))
+        weights = weights + step * min(1.0, 4.0 / float(np.abs(columns @ step).max(initial=1e-12)))
         if float(np.abs(step).max()) < 1e-8:
             break
     return weights

@@ -71,7 +71,7 @@ class Guess:
     def fewest_random(self) -> int:
         """Random labels that put enough behind each verdict that occurs."""
         share = min((s for s in (self.p, 1 - self.p) if s > 0), default=1.0)
-        return min(math.ceil(BEHIND_EACH / share), MOST_LABELS)
+        return math.ceil(min(BEHIND_EACH / share, MOST_LABELS))
 
     def ppi_width(self, m: int) -> float | None:
         """Width of ppi++, the labels drawn out of the test rows; None where a normal one fails."""

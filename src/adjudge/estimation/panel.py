@@ -96,7 +96,7 @@ def estimate_panel(
         groups=groups,
         folds=_fold(rows.clusters, len(groups), generator(seed)),
     )
-    predicted = data.predict() if sample.labelled.any() else np.full(len(groups), 0.5)
+    predicted = data.predict()
     rates = tuple(
         _rate(panel, data, predicted, code, name, confidence_level, share=share)
         for code, name in enumerate(names)

@@ -196,7 +196,7 @@ class _Tests(NamedTuple):
         far = loses(theta, drawn.select(rows), enough[rows])
         at = np.ravel_multi_index((rows[0][far], rows[1][far]), shape[:2])
         as_far = np.bincount(at, minlength=shape[0] * shape[1]).reshape(shape[:2])
-        return np.max((1 + as_far) / (replicates + 1), axis=0)
+        return np.asarray(np.max((1 + as_far) / (replicates + 1), axis=0))
 
     def _draw(self, replicates: int, streams: Sequence[np.random.Generator]) -> Tallies:
         """Data sets from both fits of each test, by its own stream."""
