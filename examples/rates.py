@@ -1,6 +1,6 @@
 """The measured tables of docs/estimation.md: how wide the methods' intervals are, what they cover.
 
-Run it: python examples/rates.py [repeats]; several judges are slower and get a tenth of them.
+Run it: python examples/rates.py [repeats]; several judges are slower and get a quarter of them.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def penalties(repeats: int) -> None:
 
 
 if __name__ == "__main__":
-    wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 1500
+    wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 1600
     one_judge(wanted)
-    several_judges(wanted // 10)
-    penalties(wanted // 20)
+    several_judges(wanted // 4)
+    penalties(wanted // 15)

@@ -83,6 +83,7 @@ from adjudge.results.estimation import ClassEstimate as ClassEstimate
 from adjudge.results.estimation import Estimate as Estimate
 from adjudge.results.estimation import GroupedEstimate as GroupedEstimate
 from adjudge.results.estimation import LabelShift as LabelShift
+from adjudge.results.estimation import PanelEstimate as PanelEstimate
 from adjudge.results.estimation import RateDifference as RateDifference
 from adjudge.results.estimation import RatePlan as RatePlan
 from adjudge.results.evaluation import Evaluation as Evaluation
@@ -161,6 +162,7 @@ __all__ = [
     "LeastReversals",
     "ModelList",
     "Pair",
+    "PanelEstimate",
     "Policy",
     "PolicyMismatchError",
     "PositionBias",
