@@ -28,7 +28,7 @@ from adjudge.results.estimation import PanelEstimate, PanelRate, method_if_rando
 from adjudge.rows.panel import Panel
 
 METHOD = "several judges"
-#: Below so many labels a group the measured coverage falls short (0.93 with 25).
+#: With fewer labels a group several judges were no narrower than one, and covered less.
 FEWEST_LABELS = 50
 PROMISE = (
     "approximate: the level of these intervals is measured (examples/rates.py), not proven; it "

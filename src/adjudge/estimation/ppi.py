@@ -86,9 +86,9 @@ def ppi_adjusted(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
 
     The interval adds two labels of 1 and two of 0 with the mean prediction to the labelled rows, as
     Agresti and Coull add them to a share: its centre moves a little, its standard error cannot
-    vanish. Measured coverage at 95 %, a prediction cross-fitted from three judges: 0.948 or more
-    with 50 labels at rates from 0.35 to 0.95, where the normal interval has 0.89 to 0.95; 4 %
-    wider (examples/rates.py).
+    vanish. A prediction cross-fitted from three judges covers 95 % with 50 labels at rates from
+    0.35 to 0.95 (held by tests/montecarlo), where the normal interval has 0.89 to 0.95 and is 4 %
+    narrower.
 
     >>> from adjudge.estimation.sample import make_sample
     >>> rows = make_sample([0.9, 0.2, 0.8, 0.3] * 20, ([1, 0, 1, 0] + [None] * 4) * 10)
