@@ -42,23 +42,25 @@ _ROOMS: dict[str, str] = {
     "adjudge.results.diagnosis": "CycleCount ScoreDiagnosis Transitivity",
     "adjudge.results.diagnosis_reproduction": "DiagnosisReproduction",
     "adjudge.results.estimation": (
-        "ClassEstimate Estimate GroupedEstimate LabelShift PanelEstimate RateDifference RatePlan"
+        "ClassEstimate Estimate GroupedEstimate LabelShift RateDifference RatePlan"
     ),
     "adjudge.results.evaluation": "Evaluation ScopeReproduction SelectionPlan",
     "adjudge.results.judging": "Judging JudgingPlan ModelList",
     "adjudge.results.labelling": "LabellingSummary",
+    "adjudge.results.panel": "PanelEstimate",
     "adjudge.results.ranking": (
         "Anchors BattlePlan Leaderboard LeastReversals RankAgreement Temperature"
     ),
     "adjudge.results.ranking_reproduction": "SoftEloReproduction",
     "adjudge.results.reporting": "ReportingReproduction",
-    "adjudge.results.selection": "BatchSelection Policy Selection Threshold",
+    "adjudge.results.selection": "BatchSelection Policy PolicyCheck Selection Threshold",
     "adjudge.rows": "join_labels prepare_battles prepare_grades prepare_judgments prepare_scores",
     "adjudge.selection": (
         "SelectionRun calibrate evaluate fdr_select pac_threshold plan_selection read_policy "
-        "register_guarantee scope_threshold select"
+        "register_guarantee scope_threshold select verify_policy"
     ),
-    "adjudge.store": "open_store",
+    "adjudge.results.store": "StoreCheck",
+    "adjudge.store": "check_store open_store",
     "adjudge.uncertainty": "confidence mean_preference preference_entropy verdicts",
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names.split()}

@@ -83,7 +83,6 @@ from adjudge.results.estimation import ClassEstimate as ClassEstimate
 from adjudge.results.estimation import Estimate as Estimate
 from adjudge.results.estimation import GroupedEstimate as GroupedEstimate
 from adjudge.results.estimation import LabelShift as LabelShift
-from adjudge.results.estimation import PanelEstimate as PanelEstimate
 from adjudge.results.estimation import RateDifference as RateDifference
 from adjudge.results.estimation import RatePlan as RatePlan
 from adjudge.results.evaluation import Evaluation as Evaluation
@@ -93,6 +92,7 @@ from adjudge.results.judging import Judging as Judging
 from adjudge.results.judging import JudgingPlan as JudgingPlan
 from adjudge.results.judging import ModelList as ModelList
 from adjudge.results.labelling import LabellingSummary as LabellingSummary
+from adjudge.results.panel import PanelEstimate as PanelEstimate
 from adjudge.results.ranking import Anchors as Anchors
 from adjudge.results.ranking import BattlePlan as BattlePlan
 from adjudge.results.ranking import Leaderboard as Leaderboard
@@ -103,8 +103,10 @@ from adjudge.results.ranking_reproduction import SoftEloReproduction as SoftEloR
 from adjudge.results.reporting import ReportingReproduction as ReportingReproduction
 from adjudge.results.selection import BatchSelection as BatchSelection
 from adjudge.results.selection import Policy as Policy
+from adjudge.results.selection import PolicyCheck as PolicyCheck
 from adjudge.results.selection import Selection as Selection
 from adjudge.results.selection import Threshold as Threshold
+from adjudge.results.store import StoreCheck as StoreCheck
 from adjudge.rows import join_labels as join_labels
 from adjudge.rows import prepare_battles as prepare_battles
 from adjudge.rows import prepare_grades as prepare_grades
@@ -120,6 +122,8 @@ from adjudge.selection import read_policy as read_policy
 from adjudge.selection import register_guarantee as register_guarantee
 from adjudge.selection import scope_threshold as scope_threshold
 from adjudge.selection import select as select
+from adjudge.selection import verify_policy as verify_policy
+from adjudge.store import check_store as check_store
 from adjudge.store import open_store as open_store
 from adjudge.uncertainty import confidence as confidence
 from adjudge.uncertainty import mean_preference as mean_preference
@@ -164,6 +168,7 @@ __all__ = [
     "Pair",
     "PanelEstimate",
     "Policy",
+    "PolicyCheck",
     "PolicyMismatchError",
     "PositionBias",
     "RankAgreement",
@@ -180,6 +185,7 @@ __all__ = [
     "SelectionPlan",
     "SelectionRun",
     "SoftEloReproduction",
+    "StoreCheck",
     "StoreError",
     "Temperature",
     "Threshold",
@@ -189,6 +195,7 @@ __all__ = [
     "allocate",
     "bradley_terry",
     "calibrate",
+    "check_store",
     "confidence",
     "contradictions",
     "corrected_interval",
@@ -251,6 +258,7 @@ __all__ = [
     "select",
     "verbosity_bias",
     "verdicts",
+    "verify_policy",
     "write_report",
     "write_rows",
 ]

@@ -6,6 +6,7 @@
     ├── InputError (ValueError)        what the user gave; the text says where and the remedy
     │   ├── ArgumentError              an argument of a call or an option of a command
     │   ├── DataError                  a file: path, row and column
+    │   │   └── NotAResultError        JSON, but of no kind that this adjudge knows
     │   └── PolicyMismatchError        a policy or anchors made for another judge or prompt
     ├── JudgeError                     a judge that cannot be asked
     │   ├── BackendMissingError        an extra or weights are not installed
@@ -99,6 +100,10 @@ class DataError(InputError):
         if column is not None:
             place += f", column {column}"
         super().__init__(f"{place}: {problem}" + (f"; {remedy}" if remedy else ""))
+
+
+class NotAResultError(DataError):
+    """A file holds JSON, but no result of this adjudge."""
 
 
 class PolicyMismatchError(InputError):

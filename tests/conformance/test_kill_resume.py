@@ -6,64 +6,12 @@ The judge is an HTTP server in a process of its own; every run is the command li
 from __future__ import annotations
 
 import json
-import os
 import signal
-import sqlite3
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from adjudge.simulate.pairs import simulate_pairs
-
-CONCURRENCY = 24
-
-
-def write_pairs(path: Path, count: int) -> Path:
-    with path.open("w") as out:
-        for pair in simulate_pairs(count, seed=5):
-            # The id is in the prompt too: no two pairs share their content by chance.
-            row = {"id": pair.id, "prompt": f"{pair.id}: {pair.prompt}", "label": pair.label,
-                   "response_a": pair.response_a, "response_b": pair.response_b}  # fmt: skip
-            out.write(json.dumps(row) + "\n")
-    return path
-
-
-def start(server: Any, pairs: Path, store: Path, output: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "adjudge", "judge", str(pairs), "--judge", "openai:judge-1"]
-    command += ["--base-url", server.base_url, "--concurrency", str(CONCURRENCY)]
-    command += ["--store", str(store), "-o", str(output), "--json"]
-    environment = {**os.environ, "OPENAI_API_KEY": "sk-test-not-a-real-key"}
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    )
-
-
-def finish(run: subprocess.Popen[str]) -> dict[str, Any]:
-    told, remarks = run.communicate(timeout=120)
-    assert run.returncode == 0, remarks
-    return dict(json.loads(told))
-
-
-def kept(store: Path) -> int:
-    """Rows committed so far, read by another connection while the run goes on."""
-    if not store.exists():
-        return 0
-    db = sqlite3.connect(f"file:{store}?mode=ro", uri=True, timeout=10)
-    try:
-        return int(db.execute("SELECT COUNT(*) FROM calls").fetchone()[0])
-    except sqlite3.OperationalError:
-        return 0  # The tables are not there yet.
-    finally:
-        db.close()
-
-
-def wait_for(condition: Any, seconds: float = 30) -> None:
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until, "it never came to that"
-        time.sleep(0.005)
+from judge_runs import CONCURRENCY, finish, kept, start, wait_for, write_pairs
 
 
 def test_kill_9_in_the_middle_costs_no_more_than_what_was_in_flight(
@@ -71,14 +19,16 @@ def test_kill_9_in_the_middle_costs_no_more_than_what_was_in_flight(
 ) -> None:
     pairs = write_pairs(tmp_path / "pairs.jsonl", 2000)
     judge_server.script("ok", keep_log=False)
-    whole = finish(start(judge_server, pairs, tmp_path / "whole.db", tmp_path / "whole.jsonl"))
+    whole = finish(
+        start(judge_server.base_url, pairs, tmp_path / "whole.db", tmp_path / "whole.jsonl")
+    )
     assert whole["statuses"] == {"ok": 2000}
     assert judge_server.counts()["requests"] == 4000
 
     judge_server.reset()
     judge_server.script("ok", keep_log=False)
     store, output = tmp_path / "killed.db", tmp_path / "killed.jsonl"
-    run = start(judge_server, pairs, store, output)
+    run = start(judge_server.base_url, pairs, store, output)
     wait_for(lambda: kept(store) > 1000)
     # Looking at the store has put us right behind a commit; kill at a moment of no such luck.
     time.sleep(0.13)
@@ -88,7 +38,7 @@ def test_kill_9_in_the_middle_costs_no_more_than_what_was_in_flight(
     assert 1000 < survived < 4000
     assert not output.exists()
 
-    resumed = finish(start(judge_server, pairs, store, output))
+    resumed = finish(start(judge_server.base_url, pairs, store, output))
     assert resumed["reused"] == survived
     assert resumed["calls"] == {"ok": 4000 - survived}
     counts = judge_server.counts()
@@ -106,7 +56,7 @@ def test_a_signal_finishes_what_is_in_flight_and_says_how_to_go_on(
     judge_server.script("ok", latency_s=0.05, keep_log=False)
     store, output = tmp_path / "s.db", tmp_path / "o.jsonl"
     for name, after in ((signal.SIGINT, 40), (signal.SIGTERM, 120)):
-        run = start(judge_server, pairs, store, output)
+        run = start(judge_server.base_url, pairs, store, output)
         wait_for(lambda least=after: kept(store) > least)
         run.send_signal(name)
         told, remarks = run.communicate(timeout=30)
@@ -116,7 +66,7 @@ def test_a_signal_finishes_what_is_in_flight_and_says_how_to_go_on(
         assert not output.exists()
         # Nothing was lost: what the server answered is what the store holds.
         assert judge_server.counts()["requests"] == kept(store) < 300
-    finish(start(judge_server, pairs, store, output))
+    finish(start(judge_server.base_url, pairs, store, output))
     counts = judge_server.counts()
     assert (counts["requests"], counts["most_per_content"]) == (300, 1)
 
@@ -126,7 +76,7 @@ def test_two_processes_on_one_store_share_the_work(judge_server: Any, tmp_path: 
     # Slow enough for the process that starts later to find something left.
     judge_server.script("ok", latency_s=0.1, keep_log=False)
     store = tmp_path / "shared.db"
-    runs = [start(judge_server, pairs, store, tmp_path / f"{n}.jsonl") for n in range(2)]
+    runs = [start(judge_server.base_url, pairs, store, tmp_path / f"{n}.jsonl") for n in range(2)]
     told = [finish(run) for run in runs]
     counts = judge_server.counts()
     assert (counts["requests"], counts["most_per_content"]) == (800, 1)
@@ -144,8 +94,8 @@ def test_one_of_two_processes_is_killed_and_the_other_ends_the_work(
     pairs = write_pairs(tmp_path / "pairs.jsonl", 200)
     judge_server.script("ok", latency_s=0.02, keep_log=False)
     store = tmp_path / "shared.db"
-    doomed = start(judge_server, pairs, store, tmp_path / "never.jsonl")
-    other = start(judge_server, pairs, store, tmp_path / "o.jsonl")
+    doomed = start(judge_server.base_url, pairs, store, tmp_path / "never.jsonl")
+    other = start(judge_server.base_url, pairs, store, tmp_path / "o.jsonl")
     wait_for(lambda: kept(store) > 100)
     began = time.monotonic()
     doomed.kill()

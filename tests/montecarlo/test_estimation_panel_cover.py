@@ -16,7 +16,7 @@ from scipy.stats import binom
 from adjudge.estimation.methods import choose, run
 from adjudge.estimation.panel import METHOD, estimate_panel
 from adjudge.estimation.sample import Sample
-from adjudge.results.estimation import PanelEstimate
+from adjudge.results.panel import PanelEstimate
 from adjudge.rows.panel import Panel, prepare_panel
 from adjudge.simulate.panels import panel_rows
 

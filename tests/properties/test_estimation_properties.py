@@ -18,7 +18,8 @@ from adjudge.estimation import (
     profile_interval,
 )
 from adjudge.estimation.methods import METHODS
-from adjudge.results.estimation import ClassEstimate, Estimate, PanelEstimate, RateDifference
+from adjudge.results.estimation import ClassEstimate, Estimate, RateDifference
+from adjudge.results.panel import PanelEstimate
 
 verdict = st.sampled_from([0, 1])
 label = st.sampled_from([0, 1, None])

@@ -112,6 +112,7 @@ def report(*judges: JudgeBias) -> BiasReport:
     )  # fmt: skip
 
 
+REPORT = report(GPT)
 COLUMNS = "measure | value | 95 % interval | unbiased | rows"
 POSITION_ROWS = [
     "first slot | 0.613 | [0.552, 0.671] | 0.5 | 210",
@@ -268,7 +269,7 @@ def test_contradictions() -> None:
 
 def test_a_report_of_one_judge() -> None:
     assert_shown(
-        report(GPT),
+        REPORT,
         [
             "bad: gpt-x shows a bias in 5 of 5 tests: position, length, own family, own family in "
             "points, confidence",
@@ -522,7 +523,7 @@ def test_confidence_is_called_calibrated_only_on_evidence(
 
 
 def test_the_picture_of_one_judge() -> None:
-    figure = report(GPT).plot()
+    figure = REPORT.plot()
     left, right = (drawn(axes) for axes in figure.axes)
     assert left == {
         "title": "gpt-x shows a bias: first slot, longer answer, own family",

@@ -20,17 +20,19 @@ def way(protocol: str, right: int, pairs: int, low: float, high: float, **orders
     )
 
 
+CHECK = JudgeCheck(
+    judge="llamacpp:small",
+    confidence_level=0.95,
+    ways=(
+        way("preference", 12, 24, 0.291, 0.709, first_won=47, orders=48),
+        way("likelihood", 138, 163, 0.782, 0.898),
+    ),
+)
+
+
 def test_a_judge_against_known_answers() -> None:
-    check = JudgeCheck(
-        judge="llamacpp:small",
-        confidence_level=0.95,
-        ways=(
-            way("preference", 12, 24, 0.291, 0.709, first_won=47, orders=48),
-            way("likelihood", 138, 163, 0.782, 0.898),
-        ),
-    )
     assert_shown(
-        check,
+        CHECK,
         [
             "llamacpp:small asked by likelihood is right on 138 of 163, 85 % [78, 90]",
             "asked by | pairs | right | 95 % interval | first answer won",
@@ -38,19 +40,19 @@ def test_a_judge_against_known_answers() -> None:
             "likelihood | 163 | 85 % | 78 to 90 % | no order",
         ],
     )
-    assert check.to_frame()["right"].to_list() == [12, 138]
+    assert CHECK.to_frame()["right"].to_list() == [12, 138]
+
+
+CHAPTERS = (
+    DemoChapter(name="one", title="First?", findings=("It is so.",), files=("a.json",)),
+    DemoChapter(name="two", title="Second?", findings=("This.", "That."), files=()),
+)
+DEMO = Demo(judge="simulated:", pairs=163, seed=4, folder="out", elapsed_s=1.5, chapters=CHAPTERS)
 
 
 def test_the_whole_demo() -> None:
-    chapters = (
-        DemoChapter(name="one", title="First?", findings=("It is so.",), files=("a.json",)),
-        DemoChapter(name="two", title="Second?", findings=("This.", "That."), files=()),
-    )
-    demo = Demo(
-        judge="simulated:", pairs=163, seed=4, folder="out", elapsed_s=1.5, chapters=chapters
-    )
     assert_shown(
-        demo,
+        DEMO,
         [
             "simulated: on 163 pairs, 2 chapters",
             "1. First?",

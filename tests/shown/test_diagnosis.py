@@ -155,18 +155,20 @@ def test_the_picture_of_cycles() -> None:
         replace(CYCLES, groups=(EMPTY,), worst=()).plot()
 
 
+COUNT = CycleCount(models=6, cycles=3, triples=20, complete=True)
+
+
 def test_the_cycles_of_one_tournament() -> None:
-    whole = CycleCount(models=6, cycles=3, triples=20, complete=True)
-    assert_shown(whole, ["15 % of the decisive triples of 6 models are cycles (3 of 20)"])
+    assert_shown(COUNT, ["15 % of the decisive triples of 6 models are cycles (3 of 20)"])
     assert_shown(
-        replace(whole, triples=1900, cycles=1200, complete=False),
+        replace(COUNT, triples=1900, cycles=1200, complete=False),
         [
             "63.2 % of the decisive triples of 6 models are cycles (1,200 of 1,900)",
             "ties and missing comparisons are in no triple",
         ],
     )
     assert_shown(
-        replace(whole, triples=0, cycles=0, models=1),
+        replace(COUNT, triples=0, cycles=0, models=1),
         ["No cycle could be counted: no decisive triple among 1 model"],
     )
 

@@ -74,22 +74,24 @@ def test_a_clean_run_claims_no_loss_and_a_stopped_one_says_how_to_resume() -> No
     assert "no price for this model: give --prices FILE" in str(unknown)
 
 
+PLAN = JudgingPlan(
+    judge="openai:gpt-x",
+    protocol="preference",
+    judge_fingerprint="f",
+    subjects=50,
+    calls=100,
+    kept=40,
+    to_ask=60,
+    prompt_tokens_estimate=30_000,
+    completion_tokens_most=70,
+    cost_estimate=0.0123,
+    price_source="prices of 2025-06",
+)
+
+
 def test_a_plan() -> None:
-    plan = JudgingPlan(
-        judge="openai:gpt-x",
-        protocol="preference",
-        judge_fingerprint="f",
-        subjects=50,
-        calls=100,
-        kept=40,
-        to_ask=60,
-        prompt_tokens_estimate=30_000,
-        completion_tokens_most=70,
-        cost_estimate=0.0123,
-        price_source="prices of 2025-06",
-    )
     assert_shown(
-        plan,
+        PLAN,
         [
             "openai:gpt-x asked by preference, 50 subjects: 60 calls to make",
             "calls | 100 | 40 of them in the store already",
@@ -98,20 +100,22 @@ def test_a_plan() -> None:
             "cost, about | $0.0123 | prices of 2025-06",
         ],
     )
-    assert terminal_lines(replace(plan, cost_estimate=0.0))[-1] == "cost | none"
-    assert terminal_lines(replace(plan, cost_estimate=None))[-1] == (
+    assert terminal_lines(replace(PLAN, cost_estimate=0.0))[-1] == "cost | none"
+    assert terminal_lines(replace(PLAN, cost_estimate=None))[-1] == (
         "cost | unknown | no price for this model: give --prices FILE"
     )
 
 
+HERE = KnownModel(
+    name="small", judge="llamacpp:small", description="Small 1B", licence="MIT",
+    size=98_700_000, sha256="0" * 64, cached=True, path="/cache/small.gguf",
+)  # fmt: skip
+LISTED = ModelList(folder="/cache", models=(HERE, replace(HERE, name="other", cached=False)))
+
+
 def test_the_list_of_weights() -> None:
-    here = KnownModel(
-        name="small", judge="llamacpp:small", description="Small 1B", licence="MIT",
-        size=98_700_000, sha256="0" * 64, cached=True, path="/cache/small.gguf",
-    )  # fmt: skip
-    listed = ModelList(folder="/cache", models=(here, replace(here, name="other", cached=False)))
     assert_shown(
-        listed,
+        LISTED,
         [
             "2 models, 1 on this machine",
             "Ask one with --judge llamacpp:small; weights are kept in /cache.",
@@ -120,33 +124,35 @@ def test_the_list_of_weights() -> None:
             "other | Small 1B | MIT | 99 MB | adjudge models pull other",
         ],
     )
-    assert listed.to_frame()["name"].to_list() == ["small", "other"]
+    assert LISTED.to_frame()["name"].to_list() == ["small", "other"]
+
+
+LABELLING = LabellingSummary(
+    pairs=60,
+    pairs_labelled=40,
+    n_labels=75,
+    sampled_by={"random": 55, "doubt": 20},
+    raters=(
+        RaterSummary(
+            rater="ann", labels=40, skipped=3, ties=5,
+            left_share=0.46, left_low=0.31, left_high=0.62,
+        ),
+        RaterSummary(
+            rater="bob", labels=35, skipped=0, ties=35,
+            left_share=None, left_low=None, left_high=None,
+        ),
+    ),
+    agreement=(
+        RaterAgreement(
+            rater_1="ann", rater_2="bob", pairs=33, raw=0.81, kappa=0.625, alpha=None
+        ),
+    ),
+)  # fmt: skip
 
 
 def test_a_labelling_round() -> None:
-    summary = LabellingSummary(
-        pairs=60,
-        pairs_labelled=40,
-        n_labels=75,
-        sampled_by={"random": 55, "doubt": 20},
-        raters=(
-            RaterSummary(
-                rater="ann", labels=40, skipped=3, ties=5,
-                left_share=0.46, left_low=0.31, left_high=0.62,
-            ),
-            RaterSummary(
-                rater="bob", labels=35, skipped=0, ties=35,
-                left_share=None, left_low=None, left_high=None,
-            ),
-        ),
-        agreement=(
-            RaterAgreement(
-                rater_1="ann", rater_2="bob", pairs=33, raw=0.81, kappa=0.625, alpha=None
-            ),
-        ),
-    )  # fmt: skip
     assert_shown(
-        summary,
+        LABELLING,
         [
             "75 labels on 40 of 60 pairs",
             "drawn: 55 by random, 20 by doubt",
@@ -159,4 +165,4 @@ def test_a_labelling_round() -> None:
             "ann | bob | 33 | 81 % | 0.62 | –",
         ],
     )
-    assert summary.to_frame()["rater"].to_list() == ["ann", "bob"]
+    assert LABELLING.to_frame()["rater"].to_list() == ["ann", "bob"]

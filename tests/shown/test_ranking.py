@@ -280,19 +280,19 @@ def test_anchors() -> None:
     assert ANCHORS.to_frame()["model"].to_list() == ["birch", "ash", "cedar"]
 
 
+BEST = LeastReversals(order=(2, 0, 1), cost=12.5, bound=11.0, gap=0.0213, proven=False, seconds=0.4)
+
+
 def test_the_order_with_the_least_reversals() -> None:
-    best = LeastReversals(
-        order=(2, 0, 1), cost=12.5, bound=11.0, gap=0.0213, proven=False, seconds=0.4
-    )
     assert_shown(
-        best,
+        BEST,
         [
             "The order contradicts 12.5 wins; not proven the fewest: no order contradicts fewer "
             "than 11, gap 2.13 % of all wins",
             "rows of the table of wins, best first: 2, 0, 1",
         ],
     )
-    proven = replace(best, proven=True, gap=0.0, bound=12.5)
+    proven = replace(BEST, proven=True, gap=0.0, bound=12.5)
     assert_shown(
         proven,
         [
@@ -303,21 +303,23 @@ def test_the_order_with_the_least_reversals() -> None:
     assert proven.to_frame().rows() == [(1, 2), (2, 0), (3, 1)]
 
 
+PLAN = BattlePlan(
+    rule="coverage",
+    budget=50,
+    chosen=41,
+    rows=(7, 3, 9),
+    appearances={"ash": 31, "birch": 28, "cedar": 23},
+    least=23,
+    most=31,
+    seed=0,
+    dropped={"judged already": 6},
+    warnings=("the pool holds only 41 battles",),
+)
+
+
 def test_a_plan_of_battles() -> None:
-    plan = BattlePlan(
-        rule="coverage",
-        budget=50,
-        chosen=41,
-        rows=(7, 3, 9),
-        appearances={"ash": 31, "birch": 28, "cedar": 23},
-        least=23,
-        most=31,
-        seed=0,
-        dropped={"judged already": 6},
-        warnings=("the pool holds only 41 battles",),
-    )
     assert_shown(
-        plan,
+        PLAN,
         [
             "41 battles chosen by coverage; models will have 23 to 31 battles each",
             "model | battles after",
@@ -328,8 +330,8 @@ def test_a_plan_of_battles() -> None:
             "left out 6 battles: judged already",
         ],
     )
-    assert plan.to_frame()["row"].to_list() == [7, 3, 9]
-    many = replace(plan, appearances={f"m{k:02}": 30 + k for k in range(14)})
+    assert PLAN.to_frame()["row"].to_list() == [7, 3, 9]
+    many = replace(PLAN, appearances={f"m{k:02}": 30 + k for k in range(14)})
     lines = html_lines(many)
     assert lines[2:15] == [
         *(f"m{k:02} | {30 + k}" for k in range(6)),

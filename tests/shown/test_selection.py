@@ -11,6 +11,7 @@ import pytest
 from shown_selection import (
     BATCH,
     BY_GROUP,
+    CHECK,
     ENTROPY,
     EVALUATION,
     FDR,
@@ -124,6 +125,49 @@ def test_what_a_policy_says_to_do() -> None:
     ]
     old = replace(POLICY, alternatives=(replace(FDR, guarantee="scope"),))
     assert html_lines(old)[0].startswith("scope at alpha 0.1 accepts 47.3 % of")
+
+
+NOT_ATTACKERS = (
+    "The digest is against mistakes, not attackers: whoever changes a policy on purpose can write "
+    "a new digest into it too."
+)
+
+
+def test_a_check_of_a_policy() -> None:
+    assert_shown(
+        CHECK,
+        [
+            "bad: policy.json was changed: its digest differs, and 2 fields contradict the rest",
+            "Do not use it: calibrate again, or take an earlier copy.",
+            "field | in the file | should be",
+            "groups.0.threshold | 0.99 | 0.49",
+            "coverage | -1.0 | 0.4733",
+            NOT_ATTACKERS,
+        ],
+    )
+    assert CHECK.to_frame()["field"].to_list() == ["groups.0.threshold", "coverage"]
+    intact = replace(CHECK, digest="matches", contradictions=())
+    assert html_lines(intact) == [
+        "policy.json is as calibrate wrote it: its digest matches, and its numbers agree with its "
+        "calibration scores",
+        NOT_ATTACKERS,
+    ]
+    old = html_lines(replace(intact, digest="none", recomputed=False))
+    assert old[0] == (
+        "policy.json shows no change: it is of a schema without a digest, and its numbers agree "
+        "with its calibration scores"
+    )
+    assert old[2] == (
+        "Thresholds were compared with the counts in the file and not computed again: the policy "
+        "is of an older version of its guarantee, or keeps only some of its scores."
+    )
+    broken = replace(intact, recomputed=False, unreadable="field alpha: THE REASON")
+    assert html_lines(broken) == [
+        "bad: policy.json was changed: its digest matches, and it cannot be read: field alpha: THE "
+        "REASON",
+        "Do not use it: calibrate again, or take an earlier copy.",
+        NOT_ATTACKERS,
+    ]
 
 
 # --- what select did -------------------------------------------------------------------------

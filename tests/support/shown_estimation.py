@@ -17,11 +17,10 @@ from adjudge.results.estimation import (
     GroupedEstimate,
     LabelShift,
     NextLabels,
-    PanelEstimate,
-    PanelRate,
     RateDifference,
     RatePlan,
 )
+from adjudge.results.panel import PanelEstimate, PanelRate
 from adjudge.results.reporting import (
     Claim,
     LengthCurve,

@@ -20,10 +20,12 @@ from adjudge.results.evaluation import (
 from adjudge.results.selection import (
     Alternative,
     BatchSelection,
+    Contradiction,
     Drift,
     GroupCount,
     JuryReport,
     Policy,
+    PolicyCheck,
     PolicyGroup,
     Selection,
     Threshold,
@@ -140,6 +142,15 @@ JURY = replace(
         n_training=30,
         coverage=0.81,
         coverage_alone={"a": 0.72, "b": 0.63},
+    ),
+)
+CHECK = PolicyCheck(
+    path="policy.json",
+    digest="differs",
+    recomputed=True,
+    contradictions=(
+        Contradiction(field="groups.0.threshold", stated="0.99", expected="0.49"),
+        Contradiction(field="coverage", stated="-1.0", expected="0.4733"),
     ),
 )
 SELECTION = Selection(

@@ -16,6 +16,7 @@ from adjudge.errors import (
     ArgumentError,
     DataError,
     JudgeRefusedError,
+    NotAResultError,
     PolicyMismatchError,
 )
 
@@ -31,12 +32,14 @@ def travelled(error: AdjudgeError, protocol: int | None = None) -> Any:
 ERRORS = [
     ArgumentError("alpha", 1.2, "give a number strictly between 0 and 1"),
     DataError("labels.csv", "label 'C' is not known", row=3, column="label", remedy="use A, B"),
+    NotAResultError("notes.json", "has no kind"),
     PolicyMismatchError("made for another judge", differs=("model", "prompt_sha256")),
     JudgeRefusedError("HTTP 402: no credit", http_status=402),
     *(
         kind("in words")
         for kind in kinds(AdjudgeError)
-        if kind.__init__ is Exception.__init__ or "__init__" not in vars(kind)
+        if not issubclass(kind, DataError)
+        and (kind.__init__ is Exception.__init__ or "__init__" not in vars(kind))
     ),
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Mapping
@@ -23,6 +24,10 @@ VERBS: Mapping[str, str | tuple[str, Mapping[str, str]]] = {
     "judge": "judge:judge",
     "calibrate": "calibrate:calibrate",
     "select": "select:select",
+    "policy": (
+        "What a policy says, and whether its file is as calibrate wrote it.",
+        {"show": "policy:show_policy", "verify": "policy:verify"},
+    ),
     "evaluate": "evaluate:evaluate",
     "estimate": "estimate:estimate",
     "plan": (
@@ -54,6 +59,7 @@ VERBS: Mapping[str, str | tuple[str, Mapping[str, str]]] = {
             "soft-elo": "reproduce_soft_elo:soft_elo",
         },
     ),
+    "store": ("The file that keeps every reply and label.", {"check": "store:check"}),
     "models": (
         "Weights of the embedded judge.",
         {"list": "models:list_models", "pull": "models:pull_model"},
@@ -61,7 +67,16 @@ VERBS: Mapping[str, str | tuple[str, Mapping[str, str]]] = {
 }
 
 #: The options whose file a verb writes anew; every other path of a verb is read or added to.
-_WRITTEN = ("output", "plot", "summary", "write_ids", "write_rows", "write_sets", "save_anchors")
+_WRITTEN = (
+    "output",
+    "plot",
+    "summary",
+    "write_ids",
+    "write_rows",
+    "write_sets",
+    "save_anchors",
+    "rescue",
+)
 
 #: typer carries its own click and exports only this leaf of the exception tree.
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
@@ -190,7 +205,7 @@ def run(arguments: list[str]) -> int:
         return EXIT_FAILED
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        remark(f"adjudge: {place}{error.strerror or error}; check the path and its permissions")
+        remark(f"adjudge: {place}{error.strerror or error}; {_remedy(error)}")
         return EXIT_FAILED
     except (KeyboardInterrupt, typer.Abort):
         remark("adjudge: stopped")
@@ -199,6 +214,12 @@ def run(arguments: list[str]) -> int:
         remark("adjudge: stopped")
         return EXIT_FAILED
     return code if isinstance(code, int) else 0
+
+
+def _remedy(error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return "make room on the disk and run the same command again"
+    return "check the path and its permissions"
 
 
 def _read_no_further() -> None:

@@ -141,7 +141,8 @@ def estimate(
 
 def _lower_ends(result: AnyEstimate) -> list[float | None]:
     """The lower end of every interval asked for; None where there is no estimate."""
-    from adjudge.results.estimation import ClassEstimate, GroupedEstimate, PanelEstimate
+    from adjudge.results.estimation import ClassEstimate, GroupedEstimate
+    from adjudge.results.panel import PanelEstimate
 
     if isinstance(result, PanelEstimate):
         return [None if one.estimate is None else one.low for one in result.groups]

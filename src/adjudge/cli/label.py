@@ -95,8 +95,10 @@ def label(
             def ready(address: str) -> None:
                 place = store_name(store)
                 remark(f"labelling page: {address}  (Ctrl-C when done; labels are in {place})")
+                if token is not None:
+                    remark("the page asks for the token in ADJUDGE_TOKEN")
                 if browser:
-                    webbrowser.open(address + (f"#token={token}" if token else ""))
+                    webbrowser.open(address)
 
             serve(
                 lambda taken: label_app(round_, host=host, port=taken, token=token),

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from adjudge.cli._common import remark
+from adjudge.cli._common import bad_finding, remark
 from adjudge.cli._options import OutputOption
 
 
@@ -20,7 +20,10 @@ def report(
     title: Annotated[str | None, typer.Option(help="The report's title.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
-    """Make one report of everything in a folder: numbers first, then pictures, then settings."""
+    """Make one report of everything in a folder: numbers first, then pictures, then settings.
+
+    A damaged file is named in it and leaves exit code 2; the others are shown.
+    """
     from adjudge._validation import one_of
     from adjudge.present.report import FORMATS, read_folder, render_report, write_report
 
@@ -28,9 +31,13 @@ def report(
     held = read_folder(folder)
     for name, reason in held.skipped.items():
         remark(f"not in the report: {name} ({reason})")
+    for name, reason in held.damaged.items():
+        remark(f"damaged, not in the report: {name} ({reason})")
     if output is None and chosen == "html":
         output = folder / "report.html"
     if output is None:
         typer.echo(render_report(held, format=chosen, title=title), nl=False)
-        return
-    remark(f"wrote {write_report(held, output, format=chosen, title=title)}")
+    else:
+        remark(f"wrote {write_report(held, output, format=chosen, title=title)}")
+    if held.damaged:
+        bad_finding()

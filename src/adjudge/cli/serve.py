@@ -24,6 +24,10 @@ def serve(
     timeout: Annotated[
         float, typer.Option(min=0.1, help="Seconds after which a request is given up.")
     ] = 120.0,
+    grace: Annotated[
+        float,
+        typer.Option(min=0, help="Seconds for requests under way to finish after a stop signal."),
+    ] = 1.0,
     host: Annotated[
         str, typer.Option(help="Another address than loopback needs ADJUDGE_TOKEN.")
     ] = "127.0.0.1",
@@ -34,27 +38,27 @@ def serve(
     from adjudge.judges.fingerprint import make_judge
     from adjudge.judges.prompting import read_prompt
     from adjudge.judges.spec import parse_judge, parse_protocol
-    from adjudge.selection import read_policy
     from adjudge.server.judge_app import judge_app
     from adjudge.server.run import serve as run
     from adjudge.server.safety import Limits
-    from adjudge.server.service import JudgeService
+    from adjudge.server.service import JudgeService, PolicyFile
 
     chosen = read_prompt(prompt) if prompt is not None else None
     made = make_judge(
         parse_judge(judge, base_url=base_url, concurrency=concurrency),
         parse_protocol(protocol, prompt=chosen, samples=samples),
     )
-    service = JudgeService(made, read_policy(policy), concurrency=concurrency)
+    source = PolicyFile(policy)
+    service = JudgeService(made, source.policy, concurrency=concurrency)
     token = os.environ.get("ADJUDGE_TOKEN") or None
-    limits = Limits(body_bytes=4_000_000, answer_seconds=timeout)
+    limits = Limits(body_bytes=4_000_000, answer_seconds=timeout, stop_seconds=grace)
 
     def ready(address: str) -> None:
         remark(f"serving {made.backend.name} under {policy}: {address}v1/judge")
         remark(f"policy {service.policy_id}: {service.policy.promise}")
 
     run(
-        lambda taken: judge_app(service, host=host, port=taken, token=token, limits=limits),
+        lambda taken: judge_app(service, source, host=host, port=taken, token=token, limits=limits),
         host=host,
         port=port,
         token=token,

@@ -18,9 +18,9 @@ from adjudge.results.estimation import (
     ClassEstimate,
     Estimate,
     GroupedEstimate,
-    PanelEstimate,
     RateDifference,
 )
+from adjudge.results.panel import PanelEstimate
 from adjudge.rows.grades import Grades, prepare_grades
 from adjudge.rows.panel import prepare_panel
 

@@ -24,7 +24,8 @@ from adjudge.estimation.outcome import Outcome, clip, refuse_everything, refuse_
 from adjudge.estimation.ppi import ppi, ppi_adjusted, tuned_weight
 from adjudge.estimation.sample import Sample, sample_of
 from adjudge.estimation.share import FEWEST_OTHERS, Prior, prior_from, shared_interval
-from adjudge.results.estimation import PanelEstimate, PanelRate, method_if_random
+from adjudge.results.estimation import method_if_random
+from adjudge.results.panel import PanelEstimate, PanelRate
 from adjudge.rows.panel import Panel
 
 METHOD = "several judges"

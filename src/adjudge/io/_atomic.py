@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from adjudge.errors import DataError
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+#: How Rust's errors, which polars hands on, write the same numbers.
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")
 
 
 @contextmanager
@@ -21,7 +27,11 @@ def replacing(path: str | Path) -> Iterator[Path]:
     if path.is_dir():
         raise DataError(path, "is a folder", remedy="name a file in it")
     if path.exists() and not path.is_file():
-        yield path
+        try:
+            yield path
+        except Exception as error:
+            _explain_full_disk(error, path)
+            raise
         return
     target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -33,6 +43,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
         partial.replace(target)
     except BaseException as error:
         partial.unlink(missing_ok=True)
+        _explain_full_disk(error, path)
         # The user knows the file that was asked for, not the temporary one next to it.
         if isinstance(error, OSError) and partial.name in str(error.filename):
             error.filename = str(path)
@@ -42,3 +53,16 @@ def replacing(path: str | Path) -> Iterator[Path]:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _explain_full_disk(error: BaseException, path: Path) -> None:
+    """Raise what a full disk means to the user: which file, and what to do."""
+    number = error.errno if isinstance(error, OSError) else None
+    if number is None and (written := _OS_ERROR.search(str(error))):
+        number = int(written[1])
+    if number in _FULL:
+        raise DataError(
+            path,
+            f"not written: {os.strerror(number)}",
+            remedy="make room on the disk, or choose another one, and run the same command again",
+        ) from None

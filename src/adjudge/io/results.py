@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
+from adjudge._text import clip
 from adjudge.errors import DataError
 from adjudge.io._atomic import replacing
 from adjudge.results.base import Result
@@ -32,10 +33,27 @@ def read_result(path: str | Path, made: type[Result] = Result) -> Result:
 
 
 def read_json(path: str | Path, *, remedy: str | None = None) -> Any:
-    """What a JSON file holds; `remedy` says what to give instead of a file that is none."""
+    """What a JSON file holds; `remedy` says what to give instead of a file that is none.
+
+    A field that is there twice is refused: readers would differ on which of the two counts.
+    """
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        text = Path(path).read_text(encoding="utf-8")
+        return json.loads(text, object_pairs_hook=_fields_once)
     except FileNotFoundError:
         raise DataError(path, "no such file", remedy="check the path") from None
+    except OSError as error:
+        raise DataError(
+            path, f"cannot be read ({error.strerror})", remedy="check its permissions"
+        ) from None
     except (ValueError, RecursionError) as error:
         raise DataError(path, f"not a JSON file ({error})", remedy=remedy) from None
+
+
+def _fields_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"field {clip(twice)} is there twice")
+    return fields

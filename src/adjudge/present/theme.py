@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -120,6 +121,9 @@ def save_figure(figure: Figure, path: str | Path) -> Path:
     path = check_picture(path)
     suffix = path.suffix.lower()
     metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
-    with replacing(path) as partial, themed():
-        figure.savefig(partial, format=suffix[1:], metadata=metadata)
+    picture = BytesIO()  # drawn whole first: on a full disk the PDF writer hides the reason
+    with themed():
+        figure.savefig(picture, format=suffix[1:], metadata=metadata)
+    with replacing(path) as partial:
+        partial.write_bytes(picture.getvalue())
     return path

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform
 
 import numpy as np
 
+from adjudge.results.checks import Check
+
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
@@ -39,6 +41,8 @@ class Result:
     """
 
     kind: ClassVar[str]
+    #: Rules between its fields that `results.load` holds a file to; parts can have some too.
+    checks: ClassVar[tuple[Check, ...]] = ()
     #: How `results.load` reads files, in pydantic's words; parts of a result follow it.
     __pydantic_config__: ClassVar[Mapping[str, Any]] = {
         "extra": "forbid",

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from adjudge.results.base import Result, frozen, plain
+from adjudge.results.checks import Count, Level, Proportion
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Measure:
     low: float | None
     high: float | None
     unbiased: float | None
-    n: int
+    n: Count
     departs: bool
 
 
@@ -46,9 +47,9 @@ def _measure(
 class BiasMeasures(Result):
     """Base of the diagnoses of one judge: each is a few measures on `n` rows."""
 
-    n: int
-    dropped: Mapping[str, int]
-    confidence_level: float
+    n: Count
+    dropped: Mapping[str, Count]
+    confidence_level: Level
 
     def measures(self) -> tuple[Measure, ...]:
         """Every number with the interval that belongs to it, the most important first."""
@@ -72,11 +73,11 @@ class PositionGroup:
     """Position bias within one group of rows."""
 
     group: str
-    n: int
-    first_share: float
+    n: Count
+    first_share: Proportion
     low: float | None
     high: float | None
-    flip_share: float
+    flip_share: Proportion
 
 
 @frozen
@@ -89,14 +90,14 @@ class PositionBias(BiasTest):
     """
 
     kind: ClassVar[str] = "position_bias"
-    clusters: int
-    first_share: float
-    flip_share: float
+    clusters: Count
+    first_share: Proportion
+    flip_share: Proportion
     flip_low: float | None
     flip_high: float | None
-    flips_to_first: int
-    flips_to_second: int
-    first_probability: float
+    flips_to_first: Count
+    flips_to_second: Count
+    first_probability: Proportion
     by_group: tuple[PositionGroup, ...]
     first_advantage: float | None = None
     advantage_low: float | None = None
@@ -117,13 +118,13 @@ class VerbosityBias(BiasTest):
     """How often the longer answer wins where the judge itself is near-tied."""
 
     kind: ClassVar[str] = "verbosity_bias"
-    clusters: int
+    clusters: Count
     near_tie: float
-    longer_share: float | None
-    overall_share: float | None
-    overall_n: int
-    human_share: float | None
-    human_n: int
+    longer_share: Proportion | None
+    overall_share: Proportion | None
+    overall_n: Count
+    human_share: Proportion | None
+    human_n: Count
     excess: float | None
     excess_low: float | None
     excess_high: float | None
@@ -143,9 +144,9 @@ class FamilyBias(BiasTest):
     kind: ClassVar[str] = "family_bias"
     family: str | None
     reference: str
-    clusters: int
-    judge_share: float | None
-    reference_share: float | None
+    clusters: Count
+    judge_share: Proportion | None
+    reference_share: Proportion | None
     excess: float | None
 
     def measures(self) -> tuple[Measure, ...]:
@@ -164,8 +165,8 @@ class FamilyScores(BiasTest):
     judge: str | None
     family: str | None
     reference: str
-    own_models: int
-    other_models: int
+    own_models: Count
+    other_models: Count
     own_deviation: float | None
     other_deviation: float | None
     excess: float | None
@@ -181,8 +182,8 @@ class Ceiling:
     `gap` is how much more often one person agrees with another than with the judge, there.
     """
 
-    n: int
-    raw: float
+    n: Count
+    raw: Proportion
     low: float | None
     high: float | None
     kappa: float | None
@@ -198,8 +199,8 @@ class Agreement(BiasMeasures):
 
     kind: ClassVar[str] = "agreement"
     level: str
-    clusters: int
-    raw: float
+    clusters: Count
+    raw: Proportion
     raw_low: float | None
     raw_high: float | None
     kappa: float | None
@@ -209,7 +210,7 @@ class Agreement(BiasMeasures):
     alpha_low: float | None
     alpha_high: float | None
     ceiling: Ceiling | None
-    judge_values: Mapping[str, int]
+    judge_values: Mapping[str, Count]
     human_values: Mapping[str, float]
 
     def measures(self) -> tuple[Measure, ...]:
@@ -229,9 +230,9 @@ class ReliabilityBin:
 
     low: float
     high: float
-    n: int
-    confidence: float
-    accuracy: float
+    n: Count
+    confidence: Proportion
+    accuracy: Proportion
     accuracy_low: float | None
     accuracy_high: float | None
 
@@ -245,17 +246,17 @@ class Reliability(BiasTest):
     """
 
     kind: ClassVar[str] = "reliability"
-    clusters: int
-    accuracy: float
+    clusters: Count
+    accuracy: Proportion
     accuracy_low: float | None
     accuracy_high: float | None
-    mean_confidence: float
-    ece_uniform: float
-    ece_equal_mass: float
+    mean_confidence: Proportion
+    ece_uniform: Proportion
+    ece_equal_mass: Proportion
     ece_low: float | None
     ece_high: float | None
-    ece_if_calibrated: float | None
-    p_value: float | None
+    ece_if_calibrated: Proportion | None
+    p_value: Proportion | None
     over_confidence: float
     curve: tuple[ReliabilityBin, ...] = field(repr=False)
 
@@ -280,8 +281,8 @@ class Contradictions(BiasMeasures):
     """How often the verdict names the side that the judge itself scored lower."""
 
     kind: ClassVar[str] = "contradictions"
-    clusters: int
-    share: float | None
+    clusters: Count
+    share: Proportion | None
     low: float | None
     high: float | None
 
@@ -304,7 +305,7 @@ DIAGNOSES: tuple[type[BiasMeasures], ...] = (
 class Diagnoses:
     """All that could be measured of some rows; `not_measured` says what could not, and why."""
 
-    rows: int
+    rows: Count
     position: PositionBias | None
     verbosity: VerbosityBias | None
     family: FamilyBias | None
@@ -332,12 +333,12 @@ class BiasReport(Result, Diagnoses):
     """The biases over all rows at the top level, and of each judge in `judges`."""
 
     kind: ClassVar[str] = "bias_report"
-    clusters: int
+    clusters: Count
     clustered_by: str
     judges: tuple[JudgeBias, ...]
-    dropped: Mapping[str, int]
-    confidence_level: float
-    seed: int | None
+    dropped: Mapping[str, Count]
+    confidence_level: Level
+    seed: Count | None
     assumptions: tuple[str, ...]
 
     def _parts(self) -> Sequence[Any]:

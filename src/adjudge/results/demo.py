@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from adjudge.results.base import Result, frozen, plain
+from adjudge.results.checks import Check, Count, Level, NotNegative, Proportion, not_empty
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,9 +15,9 @@ class Share:
     """So many of so many, with the exact (Clopper-Pearson) interval of the share."""
 
     name: str
-    right: int
-    pairs: int
-    share: float | None
+    right: Count
+    pairs: Count
+    share: Proportion | None
     low: float
     high: float
 
@@ -31,9 +32,9 @@ class Way:
 
     protocol: str
     right: Share
-    unmeasured: int
-    first_won: int | None
-    orders: int | None
+    unmeasured: Count
+    first_won: Count | None
+    orders: Count | None
     bands: tuple[Share, ...]
     groups: tuple[Share, ...]
 
@@ -43,9 +44,10 @@ class JudgeCheck(Result):
     """A judge against known answers, asked in one or more ways."""
 
     kind: ClassVar[str] = "judge_check"
+    checks: ClassVar[tuple[Check, ...]] = (not_empty("ways"),)
 
     judge: str
-    confidence_level: float
+    confidence_level: Level
     ways: tuple[Way, ...]
 
     def _parts(self) -> Sequence[Any]:
@@ -69,10 +71,10 @@ class Demo(Result):
     kind: ClassVar[str] = "demo"
 
     judge: str
-    pairs: int
-    seed: int
+    pairs: Count
+    seed: Count
     folder: str
-    elapsed_s: float
+    elapsed_s: NotNegative
     chapters: tuple[DemoChapter, ...]
 
     def _parts(self) -> Sequence[Any]:

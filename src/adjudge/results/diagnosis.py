@@ -8,6 +8,15 @@ from typing import Any, ClassVar
 
 from adjudge.results.base import Result, frozen
 from adjudge.results.bias import Agreement, FamilyScores
+from adjudge.results.checks import (
+    Check,
+    Correlation,
+    Count,
+    Level,
+    NotNegative,
+    Proportion,
+    not_empty,
+)
 
 # --- transitivity ----------------------------------------------------------------------------
 
@@ -17,9 +26,9 @@ class CycleCount(Result):
     """Directed 3-cycles among the decisive triples of one tournament."""
 
     kind: ClassVar[str] = "cycle_count"
-    models: int
-    cycles: int
-    triples: int
+    models: Count
+    cycles: Count
+    triples: Count
     complete: bool
 
     @property
@@ -40,36 +49,36 @@ class TransitivityGroup:
 
     judge: str | None
     criterion: str | None
-    documents: int
-    documents_with_triples: int
-    complete: int
-    cycles: int
-    triples: int
-    mean_rate: float | None
+    documents: Count
+    documents_with_triples: Count
+    complete: Count
+    cycles: Count
+    triples: Count
+    mean_rate: Proportion | None
     mean_low: float | None
     mean_high: float | None
-    median_rate: float | None
-    max_rate: float | None
-    share_with_cycle: float | None
+    median_rate: Proportion | None
+    max_rate: Proportion | None
+    share_with_cycle: Proportion | None
     share_low: float | None
     share_high: float | None
-    expected_rate: float | None
+    expected_rate: Proportion | None
     expected_rate_low: float | None
     expected_rate_high: float | None
-    expected_share: float | None
+    expected_share: Proportion | None
     expected_share_low: float | None
     expected_share_high: float | None
-    p_value: float | None
-    same_rate_share: float | None
+    p_value: Proportion | None
+    same_rate_share: Proportion | None
     same_rate_low: float | None
     same_rate_high: float | None
-    models: int
-    decisive_edges: int
-    tied_edges: int
-    missing_edges: int
-    repeated_edges: int
-    win_rate_confidence: float | None
-    rates: tuple[float, ...] = field(repr=False)
+    models: Count
+    decisive_edges: Count
+    tied_edges: Count
+    missing_edges: Count
+    repeated_edges: Count
+    win_rate_confidence: Proportion | None
+    rates: tuple[Proportion, ...] = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,11 +94,11 @@ class WorstDocument:
     """A document to look at first, and the cycles in it, the surest verdicts first."""
 
     doc_id: str
-    rate: float
+    rate: Proportion
     judge: str | None
     criterion: str | None
-    cycles: int
-    triples: int
+    cycles: Count
+    triples: Count
     examples: tuple[Triple, ...]
 
 
@@ -101,11 +110,11 @@ class Transitivity(Result):
     groups: tuple[TransitivityGroup, ...]
     worst: tuple[WorstDocument, ...]
     combine: str
-    rows: int
-    dropped: Mapping[str, int]
-    replicates: int
-    confidence_level: float
-    seed: int | None
+    rows: Count
+    dropped: Mapping[str, Count]
+    replicates: Count
+    confidence_level: Level
+    seed: Count | None
     assumptions: tuple[str, ...]
 
     def _parts(self) -> Sequence[Any]:
@@ -119,8 +128,8 @@ class Transitivity(Result):
 class WidthBin:
     """Rows whose set has this many scores, and how far the judge was off there."""
 
-    width: int
-    n: int
+    width: Count
+    n: Count
     mean_error: float
     low: float | None
     high: float | None
@@ -137,19 +146,19 @@ class ScoreSetGroup:
     judge: str | None
     criterion: str | None
     method: str
-    alpha: float
-    n: int
-    documents: int
-    coverage: float
-    coverage_sd: float
-    mean_size: float
-    spearman: float | None
+    alpha: Level
+    n: Count
+    documents: Count
+    coverage: Proportion
+    coverage_sd: NotNegative
+    mean_size: NotNegative
+    spearman: Correlation | None
     quantile: float | None
     whole_scale: bool
-    distinct_widths: int
-    trust: float
-    look: float
-    human: float
+    distinct_widths: Count
+    trust: Proportion
+    look: Proportion
+    human: Proportion
     by_width: tuple[WidthBin, ...] = field(repr=False)
 
 
@@ -161,9 +170,9 @@ class WidthAgreement:
     judge_b: str
     criterion: str | None
     method: str
-    alpha: float
-    n: int
-    spearman: float | None
+    alpha: Level
+    n: Count
+    spearman: Correlation | None
     low: float | None
     high: float | None
 
@@ -182,8 +191,8 @@ class PooledWidth:
     """Width against error over all criteria at once, and the mean within one criterion."""
 
     method: str
-    alpha: float
-    n: int
+    alpha: Level
+    n: Count
     pooled: float | None
     within: float | None
 
@@ -196,19 +205,20 @@ class ScoreDiagnosis(Result):
     """
 
     kind: ClassVar[str] = "score_diagnosis"
+    checks: ClassVar[tuple[Check, ...]] = (not_empty("groups"),)
     groups: tuple[ScoreSetGroup, ...]
     agreement: tuple[WidthAgreement, ...]
     pooled: tuple[PooledWidth, ...]
     human_agreement: tuple[HumanAgreement, ...]
     family: tuple[FamilyScores, ...]
-    documents: int
+    documents: Count
     scale: tuple[int, int]
     target: str
     weigh: str
-    splits: int
-    confidence_level: float
-    seed: int | None
-    dropped: Mapping[str, int]
+    splits: Count
+    confidence_level: Level
+    seed: Count | None
+    dropped: Mapping[str, Count]
     assumptions: tuple[str, ...]
 
     @property

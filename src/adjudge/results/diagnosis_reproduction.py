@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from adjudge.results.base import Result, frozen
+from adjudge.results.checks import Correlation, Count, Level, NotNegative, Proportion
 from adjudge.results.diagnosis import ScoreDiagnosis, Transitivity
 
 
@@ -21,13 +22,13 @@ class ReproducedCycles:
 
     judge: str
     criterion: str
-    published_rate: float
-    published_share: float
-    published_max: float | None
-    published_median: float | None
-    chance_share: float
-    rate: float
-    share: float
+    published_rate: Proportion
+    published_share: Proportion
+    published_max: Proportion | None
+    published_median: Proportion | None
+    chance_share: Proportion
+    rate: Proportion
+    share: Proportion
     max: float
     median: float
 
@@ -41,10 +42,10 @@ class ReproducedSets:
     criterion: str
     method: str
     weigh: str
-    alpha: float
-    coverage: float
-    mean_size: float
-    spearman: float | None
+    alpha: Level
+    coverage: Proportion
+    mean_size: NotNegative
+    spearman: Correlation | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,9 +54,9 @@ class PublishedSets:
 
     judge: str
     criterion: str
-    alpha: float
-    coverage: float
-    mean_size: float
+    alpha: Level
+    coverage: Proportion
+    mean_size: NotNegative
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +65,7 @@ class ReproducedWidth:
 
     data: str
     method: str
-    n: int
+    n: Count
     pooled: float | None
     within: float | None
 
@@ -97,7 +98,7 @@ class DiagnosisReproduction(Result):
     published_signals: tuple[WidthSignal, ...]
     published_pooled_width: float
     notes: tuple[str, ...]
-    seed: int
+    seed: Count
 
     def _parts(self) -> Sequence[Any]:
         return self.sets

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from adjudge.results.base import Result, frozen, plain
+from adjudge.results.checks import Count, Level, NotNegative, Proportion
 
 
 def method_if_random(judge_scale: str) -> str:
@@ -26,10 +27,10 @@ class LabelShift(Result):
 
     kind: ClassVar[str] = "label_shift"
 
-    judge_rate_calibration: float
-    judge_rate_test: float
+    judge_rate_calibration: Proportion
+    judge_rate_test: Proportion
     difference: float
-    p_value: float | None
+    p_value: Proportion | None
     rules_out: tuple[str, ...]
     explanation: str
 
@@ -67,21 +68,21 @@ class Estimate(Result):
     estimate: float | None
     low: float | None
     high: float | None
-    confidence_level: float
-    standard_error: float | None = None
+    confidence_level: Level
+    standard_error: NotNegative | None = None
     reason: str | None = None
     naive: float | None
     naive_low: float | None
     naive_high: float | None
-    sensitivity: float | None
+    sensitivity: Proportion | None
     sensitivity_low: float | None
     sensitivity_high: float | None
-    specificity: float | None
+    specificity: Proportion | None
     specificity_low: float | None
     specificity_high: float | None
-    n_test: int
-    n_calibration_positive: int
-    n_calibration_negative: int
+    n_test: Count
+    n_calibration_positive: Count
+    n_calibration_negative: Count
     judge_scale: str
     group: str | None = None
     why: str
@@ -90,8 +91,8 @@ class Estimate(Result):
     label_shift: LabelShift | None = None
     alternatives: tuple[Alternative, ...] = ()
     warnings: tuple[str, ...] = ()
-    dropped: Mapping[str, int] = field(default_factory=dict)
-    seed: int | None = None
+    dropped: Mapping[str, Count] = field(default_factory=dict)
+    seed: Count | None = None
 
     @property
     def estimated(self) -> bool:
@@ -142,9 +143,9 @@ class ClassRate:
     low: float | None
     high: float | None
     naive: float
-    n_calibration: int
-    recall: float | None
-    human_only: float | None = None
+    n_calibration: Count
+    recall: Proportion | None
+    human_only: Proportion | None = None
     human_only_low: float | None = None
     human_only_high: float | None = None
 
@@ -157,18 +158,18 @@ class ClassEstimate(Result):
 
     method: str
     interval: str
-    confidence_level: float
+    confidence_level: Level
     classes: tuple[ClassRate, ...]
     confusion: tuple[tuple[float, ...], ...] | None
     condition_number: float | None
     reason: str | None = None
-    n_test: int
-    n_calibration: int
+    n_test: Count
+    n_calibration: Count
     group: str | None = None
     assumptions: tuple[str, ...]
     why: str
     warnings: tuple[str, ...] = ()
-    dropped: Mapping[str, int] = field(default_factory=dict)
+    dropped: Mapping[str, Count] = field(default_factory=dict)
 
     @property
     def estimated(self) -> bool:
@@ -187,14 +188,14 @@ class GroupedEstimate(Result):
 
     method: str
     interval: str
-    confidence_level: float
+    confidence_level: Level
     by: str
     pooled: bool
     groups: tuple[Estimate | ClassEstimate, ...]
-    judge_differs_p_value: float | None = None
+    judge_differs_p_value: Proportion | None = None
     warnings: tuple[str, ...] = ()
-    dropped: Mapping[str, int] = field(default_factory=dict)
-    seed: int | None = None
+    dropped: Mapping[str, Count] = field(default_factory=dict)
+    seed: Count | None = None
 
     @property
     def refused(self) -> tuple[str, ...]:
@@ -204,7 +205,7 @@ class GroupedEstimate(Result):
     @property
     def all_warnings(self) -> tuple[str, ...]:
         """Warnings of the whole, then those of single groups, each once with the groups named."""
-        return (*self.warnings, *_by_group(self.groups))
+        return (*self.warnings, *warnings_by_group(self.groups))
 
     def _parts(self) -> Sequence[Any]:
         return [part for one in self.groups for part in one._parts()]
@@ -223,22 +224,22 @@ class RateDifference(Result):
     estimate: float | None
     low: float | None
     high: float | None
-    confidence_level: float
-    standard_error: float | None
-    unpaired_standard_error: float | None
+    confidence_level: Level
+    standard_error: NotNegative | None
+    unpaired_standard_error: NotNegative | None
     reason: str | None = None
     naive: float | None
     human_only: float | None = None
     human_only_low: float | None = None
     human_only_high: float | None = None
     pooled: bool
-    shared_clusters: int
-    clusters: int
+    shared_clusters: Count
+    clusters: Count
     estimate_a: Estimate
     estimate_b: Estimate
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...] = ()
-    dropped: Mapping[str, int] = field(default_factory=dict)
+    dropped: Mapping[str, Count] = field(default_factory=dict)
 
     @property
     def excludes_zero(self) -> bool | None:
@@ -248,74 +249,16 @@ class RateDifference(Result):
         return self.low > 0 or self.high < 0
 
 
-@dataclass(frozen=True, kw_only=True)
-class PanelRate:
-    """One group's rate from several judges, next to what less would give.
-
-    `shared_low` and `shared_high` are the interval that borrows from the other groups; `ppi_...`
-    is ppi++ with the first judge alone, `human_only...` people alone. `weight` is lambda.
-    """
-
-    group: str | None
-    method: str
-    estimate: float | None
-    low: float | None
-    high: float | None
-    standard_error: float | None
-    weight: float | None
-    reason: str | None = None
-    shared_low: float | None = None
-    shared_high: float | None = None
-    prior_mean: float | None = None
-    prior_sd: float | None = None
-    ppi: float | None
-    ppi_low: float | None
-    ppi_high: float | None
-    human_only: float | None
-    human_only_low: float | None
-    human_only_high: float | None
-    naive: tuple[float, ...]
-    n_test: int
-    n_labels: int
-    warnings: tuple[str, ...] = ()
+class HasWarnings(Protocol):
+    """A part of a result that is about one group."""
 
     @property
-    def narrowing(self) -> float | None:
-        """Width as a share of that of ppi++ with the first judge."""
-        if self.low is None or self.high is None or self.ppi_low is None or self.ppi_high is None:
-            return None
-        return (self.high - self.low) / max(self.ppi_high - self.ppi_low, 1e-12)
-
-
-@frozen
-class PanelEstimate(Result):
-    """Rates from several judges at once, one per group; approximate, and called so."""
-
-    kind: ClassVar[str] = "panel_estimate"
-
-    judges: tuple[str, ...]
-    by: str | None
-    question: str | None
-    confidence_level: float
-    groups: tuple[PanelRate, ...]
-    labels_drawn: str
-    promise: str
-    share_promise: str | None = None
-    assumptions: tuple[str, ...]
-    warnings: tuple[str, ...] = ()
-    dropped: Mapping[str, int] = field(default_factory=dict)
-    seed: int | None = None
-
+    def group(self) -> str | None: ...
     @property
-    def all_warnings(self) -> tuple[str, ...]:
-        """Warnings of the whole, then those of single groups, each once with the groups named."""
-        return (*self.warnings, *_by_group(self.groups))
-
-    def _parts(self) -> Sequence[Any]:
-        return self.groups
+    def warnings(self) -> tuple[str, ...]: ...
 
 
-def _by_group(groups: Sequence[Estimate | ClassEstimate | PanelRate]) -> tuple[str, ...]:
+def warnings_by_group(groups: Iterable[HasWarnings]) -> tuple[str, ...]:
     """Warnings of single groups, each once with the groups named."""
     named: dict[str, list[str]] = {}
     for one in groups:
@@ -328,11 +271,11 @@ def _by_group(groups: Sequence[Estimate | ClassEstimate | PanelRate]) -> tuple[s
 class NextLabels:
     """What more labels would buy: the expected width after adding them in one of several ways."""
 
-    extra: int
+    extra: Count
     how: str
-    m0: int
-    m1: int
-    expected_width: float
+    m0: Count
+    m1: Count
+    expected_width: NotNegative
 
 
 @frozen
@@ -341,33 +284,33 @@ class RatePlan(Result):
 
     kind: ClassVar[str] = "plan_rate"
 
-    m0: int | None = None
-    m1: int | None = None
-    expected_width: float | None = None
-    human_only_width: float | None = None
+    m0: Count | None = None
+    m1: Count | None = None
+    expected_width: NotNegative | None = None
+    human_only_width: NotNegative | None = None
     recommendation: str
-    target_width: float | None = None
-    confidence_level: float
-    rate: float | None = None
-    judge_rate: float
-    sensitivity: float
-    specificity: float
-    n_test: int
-    labels: int | None = None
-    optimal_m0: int | None = None
-    optimal_m1: int | None = None
-    optimal_width: float | None = None
-    expected_draws: int | None = None
-    random_m: int | None = None
-    random_width: float | None = None
-    ppi_width: float | None = None
-    human_only_labels: int | None = None
-    conditional_labels: int | None = None
-    conditional_width: float | None = None
-    simulated_coverage: float | None = None
-    verdict_m0: int | None = None
-    verdict_m1: int | None = None
-    verdict_width: float | None = None
+    target_width: NotNegative | None = None
+    confidence_level: Level
+    rate: Proportion | None = None
+    judge_rate: Proportion
+    sensitivity: Proportion
+    specificity: Proportion
+    n_test: Count
+    labels: Count | None = None
+    optimal_m0: Count | None = None
+    optimal_m1: Count | None = None
+    optimal_width: NotNegative | None = None
+    expected_draws: Count | None = None
+    random_m: Count | None = None
+    random_width: NotNegative | None = None
+    ppi_width: NotNegative | None = None
+    human_only_labels: Count | None = None
+    conditional_labels: Count | None = None
+    conditional_width: NotNegative | None = None
+    simulated_coverage: Proportion | None = None
+    verdict_m0: Count | None = None
+    verdict_m1: Count | None = None
+    verdict_width: NotNegative | None = None
     judge_helps: bool
     variance_ratio: float | None = None
     proposition_61: tuple[float, float] | None = None

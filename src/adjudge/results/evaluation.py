@@ -8,6 +8,16 @@ from typing import Any, ClassVar
 
 from adjudge._text import group_name
 from adjudge.results.base import Result, frozen, plain
+from adjudge.results.checks import (
+    Check,
+    Count,
+    Level,
+    NotNegative,
+    Proportion,
+    Repeats,
+    not_empty,
+    same_length,
+)
 
 #: A judge and the protocol it was asked by.
 JudgeKey = tuple[str, str | None]
@@ -20,12 +30,12 @@ class SignalQuality:
     signal: str
     judge: str
     protocol: str | None
-    n: int
-    n_no_verdict: int
-    accuracy: float
-    ece: float
-    auroc: float | None
-    auprc: float | None
+    n: Count
+    n_no_verdict: Count
+    accuracy: Proportion
+    ece: Proportion
+    auroc: Proportion | None
+    auprc: Proportion | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,13 +47,13 @@ class MethodRisk:
     protocol: str | None
     method: str
     baseline: bool
-    alpha: float
-    coverage: float
-    coverage_sd: float
-    risk: float
-    risk_sd: float
+    alpha: Level
+    coverage: Proportion
+    coverage_sd: NotNegative
+    risk: Proportion
+    risk_sd: NotNegative
     ratio: float | None
-    share_above: float
+    share_above: Proportion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,11 +63,31 @@ class Curve:
     signal: str
     judge: str
     protocol: str | None
-    bin_confidence: tuple[float, ...]
-    bin_accuracy: tuple[float, ...]
-    bin_count: tuple[int, ...]
-    coverage: tuple[float, ...]
-    risk: tuple[float, ...]
+    bin_confidence: tuple[Proportion, ...]
+    bin_accuracy: tuple[Proportion, ...]
+    bin_count: tuple[Count, ...]
+    coverage: tuple[Proportion, ...]
+    risk: tuple[Proportion, ...]
+
+    checks: ClassVar[tuple[Check, ...]] = (
+        same_length("bin_confidence", "bin_accuracy", "bin_count"),
+        same_length("coverage", "risk"),
+        not_empty("bin_count", "coverage"),
+    )
+
+
+def _every_method_for_every_judge(evaluation: Evaluation) -> str | None:
+    """Tables and pictures have a line for each judge and method, on a signal that was measured."""
+    known = {(one.judge, one.protocol, one.signal) for one in evaluation.signals}
+    parts: list[MethodRisk | Curve] = [*evaluation.methods, *evaluation.curves]
+    for part in parts:
+        if (part.judge, part.protocol, part.signal) not in known:
+            return f"signal {part.signal} of {part.judge} is not among the signals"
+    methods = {one.method for one in evaluation.methods}
+    for key in evaluation.judges:
+        if missing := methods - {one.method for one in evaluation.paper_rows(key)}:
+            return f"method {min(missing)} is missing for {key[0]}"
+    return None
 
 
 @frozen
@@ -65,19 +95,23 @@ class Evaluation(Result):
     """Uncertainty quality and selection over random splits, for every signal and method."""
 
     kind: ClassVar[str] = "evaluation"
+    checks: ClassVar[tuple[Check, ...]] = (
+        not_empty("signals", "methods", "curves"),
+        _every_method_for_every_judge,
+    )
 
-    splits: int
-    seed: int | None
+    splits: Repeats
+    seed: Count | None
     ties: str
-    delta: float
-    alphas: tuple[float, ...]
+    delta: Level
+    alphas: tuple[Level, ...]
     cluster: str | None
     signals: tuple[SignalQuality, ...]
     methods: tuple[MethodRisk, ...]
     curves: tuple[Curve, ...]
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...] = ()
-    dropped: Mapping[str, int]
+    dropped: Mapping[str, Count]
 
     @property
     def judges(self) -> list[JudgeKey]:
@@ -115,13 +149,20 @@ class Evaluation(Result):
 class PlanPoint:
     """What to expect from `n` calibration labels."""
 
-    n: int
-    coverage: float
-    coverage_sd: float
-    risk: float
-    share_above: float
-    share_feasible: float
+    n: Count
+    coverage: Proportion
+    coverage_sd: NotNegative
+    risk: Proportion
+    share_above: Proportion
+    share_feasible: Proportion
     extrapolated: bool
+
+
+def _recommended_point(plan: SelectionPlan) -> str | None:
+    if plan.recommended is None:
+        return None if len(plan.points) > 1 else "nothing is recommended, and there is no doubling"
+    known = plan.recommended in [point.n for point in plan.points]
+    return None if known else f"recommended {plan.recommended} is not among the points"
 
 
 @frozen
@@ -129,19 +170,20 @@ class SelectionPlan(Result):
     """Expected coverage against the number of calibration labels."""
 
     kind: ClassVar[str] = "plan_selection"
+    checks: ClassVar[tuple[Check, ...]] = (_recommended_point,)
 
     guarantee: str
-    alpha: float
-    delta: float | None
+    alpha: Level
+    delta: Level | None
     judge: str
     gain: float
-    n_labelled: int
-    repeats: int
-    seed: int | None
-    recommended: int | None
+    n_labelled: Count
+    repeats: Repeats
+    seed: Count | None
+    recommended: Count | None
     points: tuple[PlanPoint, ...]
     assumptions: tuple[str, ...]
-    dropped: Mapping[str, int]
+    dropped: Mapping[str, Count]
 
     def _parts(self) -> Sequence[PlanPoint]:
         return self.points
@@ -154,9 +196,9 @@ class PublishedRisk:
     dataset: str
     judge: str
     method: str
-    alpha: float
-    coverage: float | None
-    risk: float | None
+    alpha: Level
+    coverage: Proportion | None
+    risk: Proportion | None
 
     def is_of(self, dataset: str, judge: str) -> bool:
         """Whether these names contain its data set, and its judge's model and size."""
@@ -170,8 +212,8 @@ class ReproducedSet:
     """The paper's protocol on one data set: what was there, what was sampled, what came out."""
 
     dataset: str
-    n_available: int
-    n_sampled: int
+    n_available: Count
+    n_sampled: Count
     evaluation: Evaluation
 
 
@@ -181,9 +223,9 @@ class ScopeReproduction(Result):
 
     kind: ClassVar[str] = "reproduction_scope"
 
-    n_wanted: int
-    splits: int
-    seed: int
+    n_wanted: Count
+    splits: Repeats
+    seed: Count
     datasets: tuple[ReproducedSet, ...]
     published: tuple[PublishedRisk, ...]
     notes: tuple[str, ...]

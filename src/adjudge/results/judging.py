@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from adjudge.results.base import Result, frozen
+from adjudge.results.checks import Check, Count, NotNegative, Proportion, not_empty
 
 
 @frozen
@@ -30,28 +31,28 @@ class Judging(Result):
     protocol: str
     judge_fingerprint: str
     fingerprint_parts: Mapping[str, Any] = field(default_factory=dict)
-    subjects: int
-    dropped: Mapping[str, int] = field(default_factory=dict)
+    subjects: Count
+    dropped: Mapping[str, Count] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    rows: int
-    statuses: Mapping[str, int]
-    measured: int
-    not_asked: int | None
-    calls: Mapping[str, int]
-    reused: int
-    first_slot_share: float | None
-    first_slot_orders: int
+    rows: Count
+    statuses: Mapping[str, Count]
+    measured: Count
+    not_asked: Count | None
+    calls: Mapping[str, Count]
+    reused: Count
+    first_slot_share: Proportion | None
+    first_slot_orders: Count
     agreement: float | None
-    agreement_rows: int
-    undecided: int = 0
-    prompt_tokens: int
-    completion_tokens: int
-    calls_without_tokens: int
-    cost: float | None
-    cost_this_run: float | None
+    agreement_rows: Count
+    undecided: Count = 0
+    prompt_tokens: Count
+    completion_tokens: Count
+    calls_without_tokens: Count
+    cost: NotNegative | None
+    cost_this_run: NotNegative | None
     price_source: str | None
-    elapsed_s: float
-    calls_per_second: float
+    elapsed_s: NotNegative
+    calls_per_second: NotNegative
     stopped: str | None
     output: str | None
     store: str | None
@@ -75,13 +76,13 @@ class JudgingPlan(Result):
     protocol: str
     judge_fingerprint: str
     fingerprint_parts: Mapping[str, Any] = field(default_factory=dict)
-    subjects: int
-    calls: int
-    kept: int
-    to_ask: int
-    prompt_tokens_estimate: int
-    completion_tokens_most: int
-    cost_estimate: float | None
+    subjects: Count
+    calls: Count
+    kept: Count
+    to_ask: Count
+    prompt_tokens_estimate: Count
+    completion_tokens_most: Count
+    cost_estimate: NotNegative | None
     price_source: str | None
 
 
@@ -93,7 +94,7 @@ class KnownModel:
     judge: str
     description: str
     licence: str
-    size: int
+    size: Count
     sha256: str
     cached: bool
     path: str
@@ -104,6 +105,7 @@ class ModelList(Result):
     """All known weights."""
 
     kind: ClassVar[str] = "models"
+    checks: ClassVar[tuple[Check, ...]] = (not_empty("models"),)
 
     folder: str
     models: tuple[KnownModel, ...]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from adjudge.results.base import Result, frozen
+from adjudge.results.checks import Count, Proportion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,10 +15,10 @@ class RaterSummary:
     """One person's labels; `left_share` is how often the left side won where a side won."""
 
     rater: str
-    labels: int
-    skipped: int
-    ties: int
-    left_share: float | None
+    labels: Count
+    skipped: Count
+    ties: Count
+    left_share: Proportion | None
     left_low: float | None
     left_high: float | None
 
@@ -28,8 +29,8 @@ class RaterAgreement:
 
     rater_1: str
     rater_2: str
-    pairs: int
-    raw: float
+    pairs: Count
+    raw: Proportion
     kappa: float | None
     alpha: float | None
 
@@ -40,10 +41,10 @@ class LabellingSummary(Result):
 
     kind: ClassVar[str] = "labelling"
 
-    pairs: int
-    pairs_labelled: int
-    n_labels: int
-    sampled_by: Mapping[str, int] = field(default_factory=dict)
+    pairs: Count
+    pairs_labelled: Count
+    n_labels: Count
+    sampled_by: Mapping[str, Count] = field(default_factory=dict)
     raters: tuple[RaterSummary, ...] = ()
     agreement: tuple[RaterAgreement, ...] = ()
 

@@ -13,15 +13,22 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from adjudge import results
-from adjudge.errors import DataError
+from adjudge._text import clip
+from adjudge.errors import DataError, NotAResultError
 from adjudge.results.base import Result
+from adjudge.results.checks import problem_in_parts, problem_in_tree
+from adjudge.results.digest import ResultWithDigest, check_digest
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 R = TypeVar("R", bound=Result)
 
 _WRITTEN = "give a file that adjudge wrote with -o"
+_AGAIN = "write it again: files of results are not for editing"
 _NEWER = "update adjudge, or write it again with this one"
 
 
@@ -31,15 +38,27 @@ def from_dict(loaded: object, made: type[R], *, source: str | Path) -> R:
     `Result` itself takes every kind. `source` names the file in what is refused.
     """
     kind = loaded.get("kind") if isinstance(loaded, Mapping) else None
-    if not isinstance(loaded, Mapping) or kind is None:
-        raise DataError(source, "has no kind", remedy=_WRITTEN)
-    known = _kinds().get(str(kind))
+    if not isinstance(loaded, Mapping) or not isinstance(kind, str):
+        raise NotAResultError(source, "has no kind", remedy=_WRITTEN)
+    known = _kinds().get(kind)
     if known is None:
-        raise DataError(source, f"kind {kind!r} is not known", remedy=_NEWER)
+        raise NotAResultError(source, f"kind {clip(kind)!r} is not known", remedy=_NEWER)
     if not issubclass(known, made):
         raise DataError(source, f"is of kind {kind!r}", remedy=f"give a file of kind {made.kind!r}")
     _check_schema(loaded, known, source)
-    return _validate(known, {k: v for k, v in loaded.items() if k != "kind"}, source)
+    if (problem := problem_in_tree(loaded)) is not None:
+        raise DataError(source, problem, remedy=_AGAIN)
+    fields = {name: value for name, value in loaded.items() if name != "kind"}
+    if issubclass(known, ResultWithDigest):
+        fields = {"schema_version": 1, **fields}  # the first files did not say
+        fields.pop("digest", None)
+    result = _validate(known, fields, source)
+    if (problem := problem_in_parts(result)) is not None:
+        raise DataError(source, f"kind {known.kind!r}, {problem}", remedy=_AGAIN)
+    if issubclass(known, ResultWithDigest):
+        # Last, so that what is wrong with a field is said where it shows.
+        check_digest(loaded, known, source)
+    return result
 
 
 def _check_schema(loaded: Mapping[str, Any], known: type[Result], source: str | Path) -> None:
@@ -50,18 +69,15 @@ def _check_schema(loaded: Mapping[str, Any], known: type[Result], source: str | 
 
 
 def _validate(known: type[R], fields: Mapping[str, Any], source: str | Path) -> R:
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ValidationError
 
+    # As JSON, where a list may stand for a tuple but a text never for a number.
+    text = json.dumps(fields, allow_nan=False)
     try:
-        # As JSON, where a list may stand for a tuple but a text never for a number.
-        text = json.dumps(fields, allow_nan=False)
-    except ValueError:
-        raise DataError(source, "holds NaN or infinity", remedy=_WRITTEN) from None
-    try:
-        checked: R = TypeAdapter(known).validate_json(text)
+        checked: R = _adapter(known.kind).validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
+        place = clip(".".join(str(part) for part in first["loc"]), 80)
         if first["type"] == "unexpected_keyword_argument":
             raise DataError(
                 source, f"field {place} is not known in kind {known.kind!r}", remedy=_NEWER
@@ -69,9 +85,16 @@ def _validate(known: type[R], fields: Mapping[str, Any], source: str | Path) -> 
         raise DataError(
             source,
             f"field {place} of kind {known.kind!r}: {first['msg']}",
-            remedy="write it again: files of results are not for editing",
+            remedy=_AGAIN,
         ) from None
     return checked
+
+
+@cache
+def _adapter(kind: str) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(_kinds()[kind])
 
 
 @cache

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from adjudge.results.base import Result, frozen
+from adjudge.results.checks import Correlation, Count, Level, NotNegative, Proportion
+from adjudge.results.digest import ResultWithDigest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,20 +17,20 @@ class AgreementBin:
 
     low: float
     high: float
-    n: int
+    n: Count
     agreement: float
     agreement_low: float
     agreement_high: float
-    predicted: float
+    predicted: Proportion
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReliabilityBin:
     """One bin of the reliability diagram of sigma(beta |s|)."""
 
-    predicted: float
-    observed: float
-    n: int
+    predicted: Proportion
+    observed: Proportion
+    n: Count
 
 
 @frozen
@@ -43,13 +45,13 @@ class Temperature(Result):
     kind: ClassVar[str] = "temperature"
 
     beta: float | None
-    beta_se: float | None
-    n_battles: int
+    beta_se: NotNegative | None
+    n_battles: Count
     signal: float | None = None
-    correlation: float | None = None
+    correlation: Correlation | None = None
     slope: float | None = None
-    slope_se: float | None = None
-    ece: float | None = None
+    slope_se: NotNegative | None = None
+    ece: Proportion | None = None
     agreement: tuple[AgreementBin, ...] = ()
     reliability: tuple[ReliabilityBin, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -72,13 +74,13 @@ class ModelRow:
     elo: float | None
     low: float | None
     high: float | None
-    se: float | None
-    n_battles: int
-    rank: int
-    rank_low: int | None = None
-    rank_high: int | None = None
+    se: NotNegative | None
+    n_battles: Count
+    rank: Count
+    rank_low: Count | None = None
+    rank_high: Count | None = None
     score: float | None = None
-    component: int = 0
+    component: Count = 0
     unbounded: bool = False
     origin: str = "battles"
 
@@ -91,16 +93,16 @@ class LooRow:
     """
 
     method: str
-    n_models: int
-    mae: float | None
-    spearman: float | None
-    kendall: float | None
+    n_models: Count
+    mae: NotNegative | None
+    spearman: Correlation | None
+    kendall: Correlation | None
     mean_beta: float | None = None
     mean_smoothing: float | None = None
     mae_low: float | None = None
     mae_high: float | None = None
     residual_by_quarter: tuple[float, ...] = ()
-    left_out: dict[str, int] = field(default_factory=dict)
+    left_out: dict[str, Count] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,20 +114,20 @@ class ConformalRow:
     """
 
     method: str
-    alpha: float
-    coverage: float | None
-    median_width: float | None
+    alpha: Level
+    coverage: Proportion | None
+    median_width: NotNegative | None
     quantile: float | None
-    median_se: float | None = None
+    median_se: NotNegative | None = None
     width_low: float | None = None
     width_high: float | None = None
     coverage_low: float | None = None
     coverage_high: float | None = None
-    splits: int = 0
-    n_calibration: int = 0
-    n_test: int = 0
+    splits: Count = 0
+    n_calibration: Count = 0
+    n_test: Count = 0
     unbounded: bool = False
-    models_needed: int | None = None
+    models_needed: Count | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +142,7 @@ class HeldOutRow:
     human_elo: float
     elo: float
     residual: float
-    se: float | None
+    se: NotNegative | None
     low: float | None
     high: float | None
     unbounded: bool
@@ -152,11 +154,11 @@ class BudgetRow:
     """Held-out error when only `battles` judged battles (`per_model` x models) are used."""
 
     method: str
-    battles: int
-    per_model: float
-    mae: float
-    mae_sd: float | None
-    draws: int
+    battles: Count
+    per_model: NotNegative
+    mae: NotNegative
+    mae_sd: NotNegative | None
+    draws: Count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,9 +166,9 @@ class GroupRow:
     """A group's own temperature."""
 
     group: str
-    n_votes: int
+    n_votes: Count
     beta: float | None
-    beta_se: float | None
+    beta_se: NotNegative | None
 
 
 @frozen
@@ -175,16 +177,16 @@ class RankAgreement(Result):
 
     kind: ClassVar[str] = "rank_agreement"
 
-    n_models: int
-    kendall: float | None
+    n_models: Count
+    kendall: Correlation | None
     kendall_low: float | None
     kendall_high: float | None
-    spearman: float | None
+    spearman: Correlation | None
     spearman_low: float | None
     spearman_high: float | None
-    confidence_level: float
-    replicates: int
-    failed: int = 0
+    confidence_level: Level
+    replicates: Count
+    failed: Count = 0
 
 
 @frozen
@@ -200,21 +202,21 @@ class Leaderboard(Result):
 
     method: str
     beta: float | None
-    beta_se: float | None
-    l2: float | None
+    beta_se: NotNegative | None
+    l2: NotNegative | None
     models: tuple[ModelRow, ...]
     components: tuple[tuple[str, ...], ...]
     warnings: tuple[str, ...]
-    dropped: Mapping[str, int]
-    n_battles: int
+    dropped: Mapping[str, Count]
+    n_battles: Count
     outcome: str
     interval: str
-    confidence_level: float | None
+    confidence_level: Level | None
     covers_judge_error: bool = False
     reason: str | None = None
-    replicates: int | None = None
-    clusters: int | None = None
-    seed: int | None = None
+    replicates: Count | None = None
+    clusters: Count | None = None
+    seed: Count | None = None
     smoothing: float | None = None
     temperature: Temperature | None = None
     kappa: float | None = None
@@ -247,12 +249,12 @@ class AnchorRow:
     theta: float
     human_elo: float | None
     residual: float | None
-    se: float | None
-    n_battles: int
+    se: NotNegative | None
+    n_battles: Count
 
 
 @frozen
-class Anchors(Result):
+class Anchors(ResultWithDigest):
     """What `rank --save-anchors` keeps: all it takes to put a new model on people's scale.
 
     `method` says how targets are made (soft-elo with `beta`, hard-elo, smoothed with `smoothing`).
@@ -260,22 +262,23 @@ class Anchors(Result):
     """
 
     kind: ClassVar[str] = "anchors"
+    digest_since: ClassVar[int] = 2
 
-    schema_version: int = 1
+    schema_version: Count = 2
     method: str
     beta: float | None
-    beta_se: float | None
+    beta_se: NotNegative | None
     smoothing: float | None
-    l2: float
-    replicates: int
+    l2: NotNegative
+    replicates: Count
     models: tuple[AnchorRow, ...]
     judge: str | None
     judge_fingerprint: str | None
     score_source: str
     score_quantiles: tuple[float, ...]
-    n_battles: int
+    n_battles: Count
     warnings: tuple[str, ...]
-    dropped: Mapping[str, int]
+    dropped: Mapping[str, Count]
     adjudge_version: str
 
     def _parts(self) -> Sequence[Any]:
@@ -292,12 +295,12 @@ class LeastReversals(Result):
 
     kind: ClassVar[str] = "least_reversals"
 
-    order: tuple[int, ...]
-    cost: float
-    bound: float
+    order: tuple[Count, ...]
+    cost: NotNegative
+    bound: NotNegative
     gap: float
     proven: bool
-    seconds: float
+    seconds: NotNegative
 
     def _parts(self) -> Sequence[Any]:
         return [{"rank": rank, "row": row} for rank, row in enumerate(self.order, 1)]
@@ -310,14 +313,14 @@ class BattlePlan(Result):
     kind: ClassVar[str] = "plan_battles"
 
     rule: str
-    budget: int
-    chosen: int
-    rows: tuple[int, ...]
-    appearances: Mapping[str, int]
-    least: int
-    most: int
-    seed: int | None
-    dropped: Mapping[str, int]
+    budget: Count
+    chosen: Count
+    rows: tuple[Count, ...]
+    appearances: Mapping[str, Count]
+    least: Count
+    most: Count
+    seed: Count | None
+    dropped: Mapping[str, Count]
     warnings: tuple[str, ...] = ()
 
     def _parts(self) -> Sequence[Any]:

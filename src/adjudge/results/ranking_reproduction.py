@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from adjudge.results.base import Result, frozen
+from adjudge.results.checks import Correlation, Count, Level, NotNegative, Proportion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,8 +18,8 @@ class FamilyResiduals:
     """
 
     family: str
-    own_models: int
-    other_models: int
+    own_models: Count
+    other_models: Count
     excess: float
     low: float | None
     high: float | None
@@ -34,20 +35,20 @@ class SoftEloRow:
 
     corpus: str
     judge: str
-    battles: int
-    models: int
+    battles: Count
+    models: Count
     mean_score: float | None
     kappa: float | None
     beta: float | None
-    ece: float | None
-    hard_mae: float | None
-    soft_mae: float | None
-    hard_spearman: float | None
-    soft_spearman: float | None
-    hard_width: float | None
-    soft_width: float | None
-    hard_coverage: float | None
-    soft_coverage: float | None
+    ece: Proportion | None
+    hard_mae: NotNegative | None
+    soft_mae: NotNegative | None
+    hard_spearman: Correlation | None
+    soft_spearman: Correlation | None
+    hard_width: NotNegative | None
+    soft_width: NotNegative | None
+    hard_coverage: Proportion | None
+    soft_coverage: Proportion | None
     smoothed: Mapping[str, float | None] = field(default_factory=dict)
     chosen_smoothing_mae: float | None = None
     hard_quarters: tuple[float, ...] = ()
@@ -61,12 +62,12 @@ class SoftEloRow:
     published_ece: float | None = None
     published_hard_mae: float | None = None
     published_soft_mae: float | None = None
-    published_hard_spearman: float | None = None
-    published_soft_spearman: float | None = None
+    published_hard_spearman: Correlation | None = None
+    published_soft_spearman: Correlation | None = None
     published_hard_width: float | None = None
     published_soft_width: float | None = None
-    published_hard_coverage: float | None = None
-    published_soft_coverage: float | None = None
+    published_hard_coverage: Proportion | None = None
+    published_soft_coverage: Proportion | None = None
     published_smoothed: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -76,16 +77,16 @@ class LanguageRow:
 
     corpus: str
     language: str
-    battles: int
-    judges: int
-    hard_mae: float
-    soft_mae: float
-    hard_spearman: float | None
-    soft_spearman: float | None
+    battles: Count
+    judges: Count
+    hard_mae: NotNegative
+    soft_mae: NotNegative
+    hard_spearman: Correlation | None
+    soft_spearman: Correlation | None
     published_hard_mae: float | None = None
     published_soft_mae: float | None = None
-    published_hard_spearman: float | None = None
-    published_soft_spearman: float | None = None
+    published_hard_spearman: Correlation | None = None
+    published_soft_spearman: Correlation | None = None
 
 
 @frozen
@@ -99,11 +100,11 @@ class SoftEloReproduction(Result):
 
     rows: tuple[SoftEloRow, ...]
     languages: tuple[LanguageRow, ...]
-    l2: float
-    alpha: float
-    splits: int
-    replicates: int
-    seed: int
+    l2: NotNegative
+    alpha: Level
+    splits: Count
+    replicates: Count
+    seed: Count
     notes: tuple[str, ...]
     published_quarters: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from adjudge.results.base import Result, frozen
+from adjudge.results.checks import Check, Count, Level, NotNegative, Proportion, same_length
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,37 +15,56 @@ class Simulation:
     """One setting of the paper's simulation: a list entry per true rate."""
 
     figure: str
-    n: int
-    m: int
-    specificity: float
-    sensitivity: float
-    rates: tuple[float, ...]
+    n: Count
+    m: Count
+    specificity: Proportion
+    sensitivity: Proportion
+    rates: tuple[Proportion, ...]
     naive: tuple[float, ...]
     corrected: tuple[float, ...]
-    coverage_naive: tuple[float, ...]
-    coverage: tuple[float, ...]
-    coverage_adaptive: tuple[float, ...]
-    length_equal: tuple[float, ...]
-    length_adaptive: tuple[float, ...]
+    coverage_naive: tuple[Proportion, ...]
+    coverage: tuple[Proportion, ...]
+    coverage_adaptive: tuple[Proportion, ...]
+    length_equal: tuple[NotNegative, ...]
+    length_adaptive: tuple[NotNegative, ...]
+
+    checks: ClassVar[tuple[Check, ...]] = (
+        same_length(
+            *("rates", "naive", "corrected", "coverage_naive", "coverage", "coverage_adaptive"),
+            *("length_equal", "length_adaptive"),
+        ),
+    )
+
+
+def _bias_per_rate(shift: ShiftBias) -> str | None:
+    if len(shift.bias) < 2:
+        return "bias has fewer than two estimators to compare"
+    wanted = len(shift.calibration_rates)
+    other = [name for name, values in shift.bias.items() if len(values) != wanted]
+    return f"bias of {other[0]} has not {wanted} entries, one per rate" if other else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShiftBias:
     """Figure 5: bias of each estimator when the labelled rows have another rate."""
 
-    calibration_rates: tuple[float, ...]
-    test_rate: float
+    calibration_rates: tuple[Proportion, ...]
+    test_rate: Level
     bias: Mapping[str, tuple[float, ...]]
+
+    checks: ClassVar[tuple[Check, ...]] = (_bias_per_rate,)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LengthCurve:
     """Figure 3: interval length against the number of labels, for one judge rate."""
 
-    judge_rate: float
-    labels: tuple[int, ...]
+    judge_rate: Proportion
+    labels: tuple[Count, ...]
     equal: tuple[float, ...]
     adaptive: tuple[float, ...]
+
+    checks: ClassVar[tuple[Check, ...]] = (same_length("labels", "equal", "adaptive"),)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +77,10 @@ class SingleRun:
     corrected: tuple[float, ...]
     low: tuple[float, ...]
     high: tuple[float, ...]
+
+    checks: ClassVar[tuple[Check, ...]] = (
+        same_length("naive", "naive_low", "naive_high", "corrected", "low", "high"),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,15 +99,22 @@ class ProtocolRow:
     """One model under the protocol of section 8.2."""
 
     model: str
-    rows: int
-    rate: float
+    rows: Count
+    rate: Proportion
     bias_naive: float
     bias_corrected: float | None
-    coverage: float | None
-    length: float | None
-    refused: int
-    paper_coverage: float | None = None
+    coverage: Proportion | None
+    length: NotNegative | None
+    refused: Count
+    paper_coverage: Proportion | None = None
     paper_length: float | None = None
+
+
+def _run_over_the_rates(result: ReportingReproduction) -> str | None:
+    if result.single_run is None or not result.settings:
+        return None
+    entries, rates = len(result.single_run.naive), {len(one.rates) for one in result.settings}
+    return None if rates == {entries} else f"single_run has {entries} entries, not one per rate"
 
 
 @frozen
@@ -91,19 +122,20 @@ class ReportingReproduction(Result):
     """The reporting paper's simulation or, with user data, its Chatbot Arena protocol."""
 
     kind: ClassVar[str] = "reproduction_reporting"
+    checks: ClassVar[tuple[Check, ...]] = (_run_over_the_rates,)
 
-    repeats: int
-    confidence_level: float
-    seed: int
+    repeats: Count
+    confidence_level: Level
+    seed: Count
     settings: tuple[Simulation, ...]
     shift: ShiftBias | None
     lengths: tuple[LengthCurve, ...] = ()
     single_run: SingleRun | None = None
     claims: tuple[Claim, ...]
     protocol: tuple[ProtocolRow, ...] = ()
-    splits: int | None = None
+    splits: Count | None = None
     notes: tuple[str, ...] = ()
-    dropped: Mapping[str, int] = field(default_factory=dict)
+    dropped: Mapping[str, Count] = field(default_factory=dict)
 
     def _parts(self) -> Sequence[Any]:
         return self.protocol or self.claims

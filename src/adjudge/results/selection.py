@@ -12,9 +12,25 @@ from numpy.typing import ArrayLike
 from adjudge._validation import BoolArray, FloatArray, IntArray, finite
 from adjudge.errors import ArgumentError
 from adjudge.results.base import Result, frozen
+from adjudge.results.checks import (
+    Check,
+    Count,
+    Level,
+    NotNegative,
+    Positive,
+    Proportion,
+    ZeroOne,
+    at_most,
+    not_empty,
+    same_length,
+)
+from adjudge.results.digest import DigestState, ResultWithDigest
 
 Accepts = Literal["all", "none", "below", "batch", "groups"]
-POLICY_SCHEMA = 1
+POLICY_SCHEMA = 2
+#: Calibration scores that a rule with a threshold keeps: plenty for the drift test, which calls
+#: no gap below 0.05 drift, and the file stays small.
+KEPT_SCORES = 20_000
 
 
 def share(part: int, whole: int) -> float:
@@ -32,8 +48,8 @@ class Rule:
     accepts: Accepts
     threshold: float | None = None
     scores: Sequence[float] | FloatArray = field(default=(), repr=False)
-    errors: Sequence[int] | IntArray = field(default=(), repr=False)
-    weights: Sequence[float] | FloatArray | None = field(default=None, repr=False)
+    errors: Sequence[Count] | IntArray = field(default=(), repr=False)
+    weights: Sequence[NotNegative] | FloatArray | None = field(default=None, repr=False)
 
     def accept(self, scores: ArrayLike) -> BoolArray:
         """Which scores are at most the threshold. No other line of adjudge compares the two.
@@ -59,19 +75,24 @@ class Threshold(Result):
     """
 
     kind: ClassVar[str] = "threshold"
+    checks: ClassVar[tuple[Check, ...]] = (
+        at_most("n_errors", "n_calibration"),
+        at_most("n_accepted", "n_calibration"),
+        at_most("n_accepted_errors", "n_accepted"),
+    )
 
     method: str
-    alpha: float
-    delta: float | None = None
+    alpha: Level
+    delta: Level | None = None
     accepts: Accepts
     threshold: float | None
     feasible: bool
-    n_calibration: int
-    n_errors: int
-    n_accepted: int
-    n_accepted_errors: int
-    empirical_risk: float
-    coverage: float
+    n_calibration: Count
+    n_errors: Count
+    n_accepted: Count
+    n_accepted_errors: Count
+    empirical_risk: Proportion
+    coverage: Proportion
 
     def accept(self, scores: ArrayLike) -> BoolArray:
         """Which of the new `scores` the rule accepts."""
@@ -90,12 +111,12 @@ class BatchSelection(Result):
     kind: ClassVar[str] = "batch_selection"
 
     method: str
-    alpha: float
-    n_calibration: int
-    n_errors: int
-    n: int
-    n_accepted: int
-    effective_size: float | None = None
+    alpha: Level
+    n_calibration: Count
+    n_errors: Count
+    n: Count
+    n_accepted: Count
+    effective_size: NotNegative | None = None
     p_values: FloatArray
     accepted: BoolArray
 
@@ -123,19 +144,27 @@ class PolicyGroup:
     accepts: Accepts
     threshold: float | None
     feasible: bool
-    n_calibration: int
-    n_errors: int
-    n_accepted: int
-    n_accepted_errors: int
-    empirical_risk: float
-    coverage: float
+    n_calibration: Count
+    n_errors: Count
+    n_accepted: Count
+    n_accepted_errors: Count
+    empirical_risk: Proportion
+    coverage: Proportion
     note: str | None = None
-    effective_size: float | None = None
+    effective_size: NotNegative | None = None
     fingerprint_parts: Mapping[str, Any] | None = None
     members: tuple[str, ...] = ()
     scores: tuple[float, ...] = field(repr=False)
-    errors: tuple[int, ...] = field(repr=False)
-    weights: tuple[float, ...] | None = field(default=None, repr=False)
+    errors: tuple[ZeroOne, ...] = field(repr=False)
+    weights: tuple[Positive, ...] | None = field(default=None, repr=False)
+
+    checks: ClassVar[tuple[Check, ...]] = (
+        same_length("scores", "errors", "weights"),
+        not_empty("scores"),
+        at_most("n_errors", "n_calibration"),
+        at_most("n_accepted", "n_calibration"),
+        at_most("n_accepted_errors", "n_accepted"),
+    )
 
     @property
     def name(self) -> str:
@@ -170,9 +199,9 @@ class Alternative:
     summary: str = ""
     accepts: Accepts
     threshold: float | None
-    n_accepted: int
-    coverage: float
-    empirical_risk: float
+    n_accepted: Count
+    coverage: Proportion
+    empirical_risk: Proportion
     indicative: bool
     promise: str
     not_promised: str
@@ -184,33 +213,42 @@ class JuryReport:
 
     method: str
     judges: tuple[str, ...]
-    weights: tuple[float, ...]
-    n_training: int
-    coverage: float
-    coverage_alone: Mapping[str, float]
+    weights: tuple[NotNegative, ...]
+    n_training: Count
+    coverage: Proportion
+    coverage_alone: Mapping[str, Proportion]
+
+    checks: ClassVar[tuple[Check, ...]] = (same_length("judges", "weights"),)
 
 
 @frozen
-class Policy(Result):
-    """What calibration leaves behind: all that `select` needs, and what it promises in words."""
+class Policy(ResultWithDigest):
+    """What calibration leaves behind: all that `select` needs, and what it promises in words.
+
+    `guarantee_version` is that of the guarantee's rule; files of schema 1 have none and are of the
+    first. They have no `digest` either.
+    """
 
     kind: ClassVar[str] = "policy"
+    checks: ClassVar[tuple[Check, ...]] = (not_empty("groups", "judges"),)
+    digest_since: ClassVar[int] = 2
 
-    schema_version: int = POLICY_SCHEMA
+    schema_version: Count = POLICY_SCHEMA
     guarantee: str
-    alpha: float
-    delta: float | None
+    guarantee_version: Count = 1
+    alpha: Level
+    delta: Level | None
     ties: str
     accepts: Accepts
     threshold: float | None
     feasible: bool
     indicative: bool
-    n_calibration: int
-    n_errors: int
-    n_accepted: int
-    n_accepted_errors: int
-    empirical_risk: float
-    coverage: float
+    n_calibration: Count
+    n_errors: Count
+    n_accepted: Count
+    n_accepted_errors: Count
+    empirical_risk: Proportion
+    coverage: Proportion
     judges: tuple[str, ...]
     judge_fingerprints: tuple[str, ...]
     by: str | None = None
@@ -218,12 +256,12 @@ class Policy(Result):
     cluster: str | None = None
     weights_column: str | None = None
     jury: JuryReport | None = None
-    seed: int | None = None
+    seed: Count | None = None
     promise: str
     not_promised: str
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...] = ()
-    dropped: Mapping[str, int]
+    dropped: Mapping[str, Count]
     groups: tuple[PolicyGroup, ...]
     alternatives: tuple[Alternative, ...] = ()
     adjudge_version: str
@@ -233,15 +271,51 @@ class Policy(Result):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Contradiction:
+    """A field of a policy, what the file says there, and what the rest of the file implies."""
+
+    field: str
+    stated: str
+    expected: str
+
+
+@frozen
+class PolicyCheck(Result):
+    """Whether a policy file is as `calibrate` wrote it.
+
+    `recomputed`: every threshold was computed again from the scores in the file. That needs this
+    adjudge's version of the guarantee and all of the scores. `unreadable` says which field stopped
+    the reading; nothing else was then compared.
+    """
+
+    kind: ClassVar[str] = "policy_check"
+
+    path: str
+    digest: DigestState
+    recomputed: bool
+    contradictions: tuple[Contradiction, ...] = ()
+    unreadable: str | None = None
+
+    @property
+    def intact(self) -> bool:
+        """Whether `select` and `serve` take it."""
+        read = self.unreadable is None and not self.contradictions
+        return read and self.digest in ("matches", "none")
+
+    def _parts(self) -> Sequence[Contradiction]:
+        return self.contradictions
+
+
+@dataclass(frozen=True, kw_only=True)
 class Drift:
     """New scores against calibration scores: the largest gap between their distributions."""
 
     tested: bool
     flagged: bool
-    statistic: float | None
-    p_value: float | None
-    n_new: int
-    n_calibration: int
+    statistic: Proportion | None
+    p_value: Proportion | None
+    n_new: Count
+    n_calibration: Count
     where: str | None = None
     note: str | None = None
 
@@ -252,9 +326,9 @@ class GroupCount:
 
     judge: str
     group: str | None
-    n: int
-    n_accepted: int
-    accepted_share: float
+    n: Count
+    n_accepted: Count
+    accepted_share: Proportion
 
 
 @frozen
@@ -262,20 +336,21 @@ class Selection(Result):
     """What a policy did to a file of new rows; the rows themselves go with it."""
 
     kind: ClassVar[str] = "selection"
+    checks: ClassVar[tuple[Check, ...]] = (at_most("n_accepted", "n"),)
 
     guarantee: str
-    alpha: float
-    delta: float | None
-    n: int
-    n_accepted: int
-    accepted_share: float
+    alpha: Level
+    delta: Level | None
+    n: Count
+    n_accepted: Count
+    accepted_share: Proportion
     drift: Drift
     groups: tuple[GroupCount, ...] = ()
     promise: str
     not_promised: str
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...] = ()
-    dropped: Mapping[str, int]
+    dropped: Mapping[str, Count]
 
     def _parts(self) -> Sequence[GroupCount]:
         return self.groups

@@ -24,6 +24,7 @@ from adjudge.selection.policy import read_policy
 from adjudge.selection.selecting import SelectionRun, select
 from adjudge.selection.split_counts import Levels
 from adjudge.selection.splits import SplitRisk, split_risks
+from adjudge.selection.verifying import verify_policy
 
 __all__ = [
     "Guarantee",
@@ -53,5 +54,6 @@ __all__ = [
     "split_risks",
     "unregister_guarantee",
     "vanilla_threshold",
+    "verify_policy",
     "weighted_fdr_select",
 ]

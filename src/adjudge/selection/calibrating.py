@@ -14,6 +14,7 @@ from adjudge._validation import count, exact_level
 from adjudge.errors import ArgumentError
 from adjudge.io.tables import TableLike
 from adjudge.results.selection import (
+    KEPT_SCORES,
     Accepts,
     Alternative,
     JuryReport,
@@ -33,10 +34,6 @@ from adjudge.selection.guarantees.fdr import effective_size
 from adjudge.selection.jury import JuryRows, form_jury
 from adjudge.selection.split_counts import Levels
 from adjudge.store import StorePlace, read_judge_parts
-
-#: Calibration scores that a policy with a threshold keeps: plenty for the drift test, which calls
-#: no gap below 0.05 drift, and the file stays small.
-_KEPT = 20_000
 
 
 def calibrate(
@@ -114,6 +111,7 @@ def calibrate(
     groups = candidates[chosen.name].groups(read_judge_parts(prints, store))
     return Policy(
         guarantee=chosen.name,
+        guarantee_version=chosen.version,
         alpha=float(levels.alpha),
         delta=float(levels.delta) if chosen.uses_delta else None,
         ties=ties,
@@ -242,8 +240,8 @@ class _Candidate:
         fingerprint = entry.fingerprints[0] if len(entry.fingerprints) == 1 else None
         known = None if fingerprint is None else parts.get(fingerprint)
         order = np.lexsort((entry.labels.errors, entry.labels.scores))
-        if not self.guarantee.per_batch and len(order) > _KEPT:
-            order = order[(2 * np.arange(_KEPT) + 1) * len(order) // (2 * _KEPT)]
+        if not self.guarantee.per_batch and len(order) > KEPT_SCORES:
+            order = order[(2 * np.arange(KEPT_SCORES) + 1) * len(order) // (2 * KEPT_SCORES)]
         kept, weights = entry.labels.take(order), entry.labels.weights
         return PolicyGroup(
             judge=entry.judge,

@@ -6,36 +6,28 @@ from pathlib import Path
 
 import polars as pl
 
-from adjudge._validation import exact_level
-from adjudge.errors import DataError
 from adjudge.io import read_result
 from adjudge.results.selection import Policy, PolicyGroup
 from adjudge.rows.identity import Identity, identities, match_judge
-from adjudge.selection.guarantees import find_guarantee
-from adjudge.selection.split_counts import Levels
+from adjudge.selection.verifying import NO_DIGEST, check_policy
 from adjudge.store import StorePlace
 
 
 def read_policy(path: str | Path) -> Policy:
     """The policy in a file that `calibrate -o` wrote; what is wrong with another is said in a line.
 
+    One that was edited is refused: by its digest, and by the rule that its own scores give.
+
     >>> read_policy("missing.json")
     Traceback (most recent call last):
     adjudge.errors.DataError: missing.json: no such file; check the path
     """
-    policy = read_result(path, Policy)
-    find_guarantee(policy.guarantee)  # an unknown one is refused here, with those that are known
-    for group in policy.groups:
-        _check_group(group, str(path))
-    return policy
+    return check_policy(read_result(path, Policy), source=path)
 
 
-def levels_of(policy: Policy) -> Levels:
-    """The levels that the policy was made for."""
-    alpha = exact_level(policy.alpha)
-    if policy.delta is None:
-        return Levels(alpha)
-    return Levels(alpha, exact_level(policy.delta, "delta"))
+def policy_remarks(policy: Policy) -> list[str]:
+    """What whoever uses the policy should know about its file."""
+    return [NO_DIGEST] if policy.digest is None else []
 
 
 def reason_to_abstain(
@@ -80,21 +72,3 @@ def check_judge(policy: Policy, frame: pl.DataFrame, *, store: StorePlace = None
             members = [Identity(fingerprint=name) for name in policy.judge_fingerprints]
             match_judge(members, Identity(fingerprint=given.fingerprint), made="the jury")
     return list(dict.fromkeys(remark for remark in remarks if remark is not None))
-
-
-def _check_group(group: PolicyGroup, name: str) -> None:
-    sorted_scores = all(a <= b for a, b in zip(group.scores, group.scores[1:], strict=False))
-    same = len(group.scores) == len(group.errors)
-    weighted = group.weights is None or len(group.weights) == len(group.scores)
-    if not (sorted_scores and same and weighted and set(group.errors) <= {0, 1}):
-        raise DataError(
-            name,
-            f"the calibration scores of {group.name} are not in order or do not match their errors",
-            remedy="write it again with adjudge calibrate -o",
-        )
-    if (group.accepts == "below") != (group.threshold is not None):
-        raise DataError(
-            name,
-            f"{group.name} accepts {group.accepts} with threshold {group.threshold}",
-            remedy="write it again with adjudge calibrate -o",
-        )

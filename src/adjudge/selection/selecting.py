@@ -20,7 +20,8 @@ from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.judgments import Judgments, read_new
 from adjudge.selection.guarantees import find_guarantee
 from adjudge.selection.jury import INCOMPLETE, Jury, jury_judgments
-from adjudge.selection.policy import check_judge, levels_of, read_policy, reason_to_abstain
+from adjudge.selection.policy import check_judge, policy_remarks, read_policy, reason_to_abstain
+from adjudge.selection.verifying import levels_of
 from adjudge.store import StorePlace
 
 _COLUMNS = ["id", "judge", "verdict", "p_a", "uncertainty", "accepted"]
@@ -75,7 +76,7 @@ def select(
     rules = policy if isinstance(policy, Policy) else read_policy(policy)
     table = read_new(judgments, judge=judge, protocol=protocol)
     everything, usable, unmeasured = table.everything, table.measured, table.unmeasured
-    warnings = check_judge(rules, everything, store=store)
+    warnings = policy_remarks(rules) + check_judge(rules, everything, store=store)
     if rules.jury is not None:
         jury = Jury(rules.jury.method, np.asarray(rules.jury.weights))
         usable = jury_judgments(usable, jury, rules.jury.judges)
@@ -205,6 +206,8 @@ def _drift(policy: Policy, rows: pl.DataFrame, placed: IntArray, seed: int) -> D
     for number, group in enumerate(policy.groups):
         here = np.flatnonzero(placed == number)
         if policy.cluster is not None and policy.cluster in rows.columns and len(here):
+            # As in calibration the draw goes by id: the order of the file does not decide it.
+            here = here[rows[here].select(pl.arg_sort_by("judge", "protocol", "id"))["judge"]]
             names = rows.get_column(policy.cluster)[here.tolist()].to_list()
             here = here[one_row_per_cluster(names, seed=seed)]
         parts.append((group.name, np.asarray(group.scores), scores[here]))

@@ -10,6 +10,8 @@ from fastapi.responses import JSONResponse
 from starlette.requests import Request
 from starlette.responses import Response
 
+from adjudge._text import clip
+
 _log = logging.getLogger("adjudge.server")
 
 
@@ -23,6 +25,8 @@ async def _invalid(request: Request, error: Exception) -> Response:
     problems = error.errors() if isinstance(error, RequestValidationError) else []
     where = ".".join(str(part) for part in problems[0]["loc"]) if problems else "request"
     said = problems[0]["msg"] if problems else "not understood"
+    # The place can hold a field's name, which is the client's: as long and as odd as it likes.
+    where = clip(where.encode("utf-8", "replace").decode(), 200)
     return JSONResponse({"detail": f"{where}: {said}"}, status_code=422)
 
 

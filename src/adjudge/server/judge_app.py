@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI, HTTPException, Response
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
@@ -17,7 +17,7 @@ from adjudge.errors import ArgumentError, JudgeError
 from adjudge.records import Pair, Verdict
 from adjudge.server.answers import explain_in_one_line
 from adjudge.server.safety import Guard, Limits
-from adjudge.server.service import JudgeService, Ruling
+from adjudge.server.service import FileState, JudgeService, PolicyFile, Ruling
 
 _log = logging.getLogger("adjudge.server")
 
@@ -81,10 +81,19 @@ class Problem(BaseModel):
     detail: str
 
 
+class HealthOut(BaseModel):
+    """That the service is up, and the policy it follows."""
+
+    status: Literal["ok"] = "ok"
+    policy_id: str
+    policy_file: FileState
+
+
 class PolicyOut(BaseModel):
     """The policy in force and what it promises."""
 
     policy_id: str
+    policy_file: FileState
     guarantee: str
     alpha: float
     delta: float | None
@@ -99,12 +108,14 @@ class PolicyOut(BaseModel):
 
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem} for status in (400, 401, 403, 408, 413, 415, 421, 422, 500, 502, 504)
+    status: {"model": Problem}
+    for status in (400, 401, 403, 408, 413, 415, 421, 422, 500, 502, 503, 504)
 }
 
 
 def judge_app(
     service: JudgeService,
+    source: PolicyFile,
     *,
     host: str,
     port: int,
@@ -125,6 +136,7 @@ def judge_app(
         summary="An LLM judge that abstains when its verdict cannot be trusted.",
         version="1",
         lifespan=lifespan,
+        redirect_slashes=False,  # a redirect would repeat whatever host name the client sent
         docs_url=None,  # the interactive page would load scripts from the network
         redoc_url=None,
         responses=_PROBLEMS,
@@ -166,12 +178,12 @@ def judge_app(
     @app.get("/v1/policy")
     async def policy() -> PolicyOut:
         """The policy in force."""
-        return _policy(service)
+        return _policy(service, source)
 
     @app.get("/healthz")
-    async def health() -> dict[str, str]:
-        """Whether the service is up."""
-        return {"status": "ok"}
+    async def health() -> HealthOut:
+        """Whether the service is up, and under which policy."""
+        return HealthOut(policy_id=service.policy_id, policy_file=source.state())
 
     @app.get("/metrics", response_class=Response)
     async def metrics_page() -> Response:
@@ -218,10 +230,11 @@ def _out(ruling: Ruling, service: JudgeService) -> RulingOut:
     )
 
 
-def _policy(service: JudgeService) -> PolicyOut:
+def _policy(service: JudgeService, source: PolicyFile) -> PolicyOut:
     policy = service.policy
     return PolicyOut(
         policy_id=service.policy_id,
+        policy_file=source.state(),
         guarantee=policy.guarantee,
         alpha=policy.alpha,
         delta=policy.delta,

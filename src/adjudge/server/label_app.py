@@ -24,8 +24,10 @@ _STATIC = {
 #: The page itself may be fetched without the token; it sends the token with every call.
 _OPEN_PATHS = frozenset({*_STATIC, "/code.css", "/favicon.ico", "/healthz"})
 
-Rater = Annotated[str, Field(min_length=1, max_length=80, pattern=r"\S")]
-Nonce = Annotated[str, Field(min_length=8, max_length=80)]
+# Control codes have no place in a name, and PostgreSQL cannot keep a zero.
+_PLAIN = r"[^\x00-\x1f\x7f-\x9f]*"
+Rater = Annotated[str, Field(max_length=80, pattern=rf"^{_PLAIN}[^\s\x00-\x1f\x7f-\x9f]{_PLAIN}$")]
+Nonce = Annotated[str, Field(min_length=8, max_length=80, pattern=r"^[\x21-\x7e]+$")]
 
 
 class Click(BaseModel):
@@ -49,7 +51,10 @@ class Undo(BaseModel):
 
 def label_app(round_: LabellingRound, *, host: str, port: int, token: str | None = None) -> Guard:
     """The ASGI application of one labelling round, behind its guard."""
-    app = FastAPI(title="adjudge label", docs_url=None, redoc_url=None, openapi_url=None)
+    app = FastAPI(
+        title="adjudge label", docs_url=None, redoc_url=None, openapi_url=None,
+        redirect_slashes=False,
+    )  # fmt: skip
     static = {path: _read(name) for path, (name, _) in _STATIC.items()}
     code_css = highlight_styles()
 

@@ -69,14 +69,10 @@ class LabellingRound:
 
     def next(self, rater: str) -> LabelTask | None:
         """The first pair of the queue that this rater has not answered yet."""
-        answered = {click.id: click for click in self._answered(rater)}
-        for draw in self.queue.draws:
-            click = answered.get(draw.id)
-            if click is None:
-                return self._shown(rater, draw)
-            if draw.sampled_by == "random" and click.sampled_by == "doubt":
-                self.book.recount(click=click, sampled_by="random")
-        return None
+        answered = {click.id for click in self._answered(rater)}
+        return next(
+            (self._shown(rater, draw) for draw in self.queue.draws if draw.id not in answered), None
+        )
 
     def record(
         self, *, rater: str, subject_id: str, side: Side, shown_order: Order, nonce: str
@@ -89,14 +85,30 @@ class LabellingRound:
         draw = next((draw for draw in self.queue.draws if draw.id == subject_id), None)
         if draw is None:
             raise ArgumentError("id", subject_id, "this pair is not in the queue")
+        label = _label(side, shown_order)
         self.book.add(
             nonce=nonce,
             rater=rater,
             subject_id=subject_id,
-            label=_label(side, shown_order),
+            label=label,
             shown_order=shown_order,
             sampled_by=draw.sampled_by,
         )
+        now = next((one for one in self.book.answers(rater) if one.id == subject_id), None)
+        if now is None or now.label != label:
+            # The nonce was another click's: this one was not kept, and must not look as if it was.
+            raise ArgumentError("nonce", nonce, "reload the page: that click was counted before")
+        self._recount(rater)
+
+    def _recount(self, rater: str) -> None:
+        """Labels for doubt that the random stream has reached too count as random from now on."""
+        answered = {click.id: click for click in self._answered(rater)}
+        for draw in self.queue.draws:
+            click = answered.get(draw.id)
+            if click is None:
+                return
+            if draw.sampled_by == "random" and click.sampled_by == "doubt":
+                self.book.recount(click=click, sampled_by="random")
 
     def undo(self, *, rater: str, nonce: str) -> str | None:
         """Take back the rater's last click; the pair's id, which then comes up again."""

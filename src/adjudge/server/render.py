@@ -1,8 +1,9 @@
 """Markdown of strangers to HTML that can do nothing.
 
-Raw HTML in the text is shown, not obeyed; links keep only http, https and mailto and open nothing
-by themselves; images become their description, so that no text can make the page call home. The
-page's Content-Security-Policy stands behind all of this as a second wall.
+Raw HTML in the text is shown, not obeyed, and so are codes that turn the direction of writing.
+Links keep only http, https and mailto and open nothing by themselves; images become their
+description, so that no text can make the page call home. The page's Content-Security-Policy stands
+behind all of this as a second wall.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
+from adjudge._text import safe
 from adjudge.server.formulas import keep_formulas
 
 _SCHEMES = frozenset({"http", "https", "mailto"})
@@ -30,12 +32,13 @@ _FORMATTER = HtmlFormatter(nowrap=True, classprefix="hl-")
 
 
 def render_markdown(text: str) -> str:
-    """The text as safe HTML.
+    """The text as safe HTML, control and direction codes shown instead of obeyed.
 
     >>> render_markdown("**yes** <script>no</script>")
     '<p><strong>yes</strong> &lt;script&gt;no&lt;/script&gt;</p>\\n'
     """
-    return str(_renderer().render(text))
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    return str(_renderer().render(safe(lines)))
 
 
 def highlight_styles() -> str:

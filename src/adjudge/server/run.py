@@ -1,29 +1,35 @@
-"""Running an ASGI application on an address that is known before the first request."""
+"""Running a guarded application on an address that is known before the first request."""
 
 from __future__ import annotations
 
+import asyncio
 import gc
-import signal
+import math
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
+from types import FrameType
 
 import uvicorn
-from starlette.types import ASGIApp
 
 from adjudge.errors import ArgumentError
-from adjudge.server.safety import require_token_beyond_loopback
+from adjudge.server.connections import HEAD_BYTES, limited_connection
+from adjudge.server.safety import Guard, require_token_beyond_loopback
 
 
 def serve(
-    make_app: Callable[[int], ASGIApp],
+    make_app: Callable[[int], Guard],
     *,
     host: str,
     port: int,
     token: str | None,
     ready: Callable[[str], None],
 ) -> None:
-    """Serve until SIGINT or SIGTERM. Port 0 takes a free one; `ready` gets the address."""
+    """Serve until SIGINT or SIGTERM. Port 0 takes a free one; `ready` gets the address.
+
+    Requests under way then get the guard's `stop_seconds` to finish, the rest 503; a second signal
+    ends that time at once.
+    """
     require_token_beyond_loopback(host, token)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -34,53 +40,47 @@ def serve(
         ) from None
     with closing(bound):
         taken = bound.getsockname()[1]
+        guard = make_app(taken)
         config = uvicorn.Config(
-            make_app(taken),
+            guard,
+            http=limited_connection(guard.limits),
             log_level="warning",
             access_log=False,  # addresses may carry ids of pairs; nothing of them is logged
             server_header=False,
             date_header=False,
             timeout_keep_alive=30,
-            timeout_graceful_shutdown=5,
-            h11_max_incomplete_event_size=64 * 1024,
+            # The guard has answered everybody by then; this is for what even it cannot end.
+            timeout_graceful_shutdown=math.ceil(guard.limits.stop_seconds) + 1,
+            h11_max_incomplete_event_size=HEAD_BYTES,
             ws="none",
         )
         shown = f"[{host}]" if ":" in host else host
         # What is loaded by now stays: collections during requests need not walk through it.
         gc.collect()
         gc.freeze()
-        server = _Server(config, ready=lambda: ready(f"http://{shown}:{taken}/"))
-        with _stopping(server):
-            server.run(sockets=[bound])
+        server = _Server(config, guard, ready=lambda: ready(f"http://{shown}:{taken}/"))
+        server.run(sockets=[bound])
 
 
 class _Server(uvicorn.Server):
-    """Tells that it is ready once it answers requests and signals, and no sooner."""
+    """Says that it is ready once it answers requests and signals; stops by its guard's clock."""
 
-    def __init__(self, config: uvicorn.Config, *, ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, guard: Guard, *, ready: Callable[[], None]) -> None:
         super().__init__(config)
+        self._guard = guard
         self._ready = ready
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
         if self.started:
             self._ready()
 
-
-@contextmanager
-def _stopping(server: uvicorn.Server) -> Iterator[None]:
-    """Let SIGINT and SIGTERM stop the server, and the caller go on after it.
-
-    uvicorn shuts down on a signal and then raises it once more for whoever stood there before; with
-    nobody there it would end the process before the labels are written.
-    """
-
-    def stop(*_: object) -> None:
-        server.should_exit = True
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        # uvicorn's own would raise the signal again after shutdown, and so end the process before
+        # the labels are written.
+        seconds = 0.0 if self.should_exit else self._guard.limits.stop_seconds
+        self.should_exit = True
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._guard.stop, seconds)

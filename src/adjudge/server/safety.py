@@ -2,7 +2,8 @@
 
 A page on loopback is reachable by any site the user visits: DNS rebinding sends its own Host, a
 forged request its own Origin. Both are refused here, before any handler runs, together with
-bodies that are too large or too slow and callers without the token.
+callers without the token, bodies that are too large or too slow, and more work at once than the
+memory set aside for it.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import asyncio
 import hmac
 import ipaddress
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from adjudge.errors import ArgumentError
+from adjudge.errors import ArgumentError, InputError
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -32,19 +35,28 @@ _HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
 )
-#: A body up to so many times the limit is read and thrown away before it is refused: a client that
-#: is still sending would otherwise see a broken connection instead of the reason.
-_DRAINED = 4
+#: Bodies up to this size are never refused for want of memory: their number is limited instead.
+_SMALL_BODY = 65_536
+#: So long a refused body is still read and thrown away: a client that is sending would otherwise
+#: see a broken connection instead of the reason.
+_LINGER_SECONDS = 5.0
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one request may cost."""
+    """What one request may cost, and all of them together."""
 
+    head_seconds: float = 10.0
     body_bytes: int = 1_000_000
     body_seconds: float = 10.0
     answer_seconds: float = 120.0
+    #: How long requests under way get to finish once the server is asked to stop.
+    stop_seconds: float = 1.0
+    connections: int = 500
+    requests: int = 256
+    #: Bodies larger than 64 kB that are held at once; a body takes several times its size as text.
+    bodies_bytes: int = 32_000_000
 
 
 def is_loopback(host: str) -> bool:
@@ -58,10 +70,13 @@ def is_loopback(host: str) -> bool:
 
 
 def require_token_beyond_loopback(host: str, token: str | None) -> None:
-    """Refuse to listen to the network without a token of some length."""
-    if is_loopback(host):
-        return
-    if not token or len(token) < 16:
+    """Refuse to listen to the network without a token of some length, or with one nobody can send.
+
+    Errors name the variable and never the token.
+    """
+    if token is not None and not (token.isascii() and token.isprintable() and " " not in token):
+        raise InputError("ADJUDGE_TOKEN: use printable ASCII characters without spaces")
+    if not is_loopback(host) and (token is None or len(token) < 16):
         raise ArgumentError(
             "host", host, "another address than loopback needs a token of 16 or more characters in "
             "the environment variable ADJUDGE_TOKEN"
@@ -85,12 +100,16 @@ class Guard:
         self.token = token
         self.limits = limits or Limits()
         self.open_paths = open_paths
-        names = set(_LOOPBACK_NAMES) if is_loopback(host) else {host.lower()}
+        names = {host.lower()} | (_LOOPBACK_NAMES if is_loopback(host) else set())
         # Bound to every address, the machine has names we cannot know; the token guards instead.
         self.any_host = host in {"0.0.0.0", "::"}  # noqa: S104
         shown = {f"[{name}]" if ":" in name else name for name in names}
         self.hosts = {f"{name}:{port}" for name in shown} | (shown if port == 80 else set())
         self.origins = {f"http://{name}" for name in self.hosts}
+        self._requests = 0
+        self._held_bytes = 0
+        self._waits: set[asyncio.Timeout] = set()
+        self._stops_at: float | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -100,40 +119,90 @@ class Guard:
             return  # no websocket is served
         refusal = self._refusal(scope)
         if refusal is not None:
-            await _answer(send, *refusal)
+            await self._refuse(scope, receive, send, refusal)
             return
         await self._serve(scope, receive, send)
 
-    def _refusal(self, scope: Scope) -> tuple[int, str] | None:
+    def stop(self, seconds: float) -> None:
+        """Let requests under way finish within so many seconds; the others get 503 then."""
+        self._stops_at = asyncio.get_running_loop().time() + seconds
+        for wait in self._waits:
+            if not wait.expired():
+                wait.reschedule(min(wait.when() or self._stops_at, self._stops_at))
+
+    def _refusal(self, scope: Scope) -> Refusal | None:
         headers = Headers(scope=scope)
         host = headers.get("host", "").lower()
         if not self.any_host and host not in self.hosts:
-            return 421, "this server does not answer for that host name"
-        origin = headers.get("origin")
-        if origin is not None and not self._known_origin(origin.lower(), host):
-            return 403, "requests from other sites are refused"
+            return Refusal(421, "this server does not answer for that host name")
+        if not all(self._known_origin(one.lower(), host) for one in headers.getlist("origin")):
+            return Refusal(403, "requests from other sites are refused")
         # Following a link to the page is harmless: no site can frame it or read it.
-        followed = scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate"
+        followed = (
+            scope["method"] == "GET"
+            and headers.get("sec-fetch-mode") == "navigate"
+            and scope["path"] in self.open_paths
+        )
         own_site = headers.get("sec-fetch-site", "same-origin") in {"same-origin", "none"}
         if not own_site and not followed:
-            return 403, "requests from other sites are refused"
-        length = headers.get("content-length")
-        if length is not None:
-            # Unicode digits pass isdigit() and int() alike; ASCII alone is HTTP.
-            if not (length.isascii() and length.isdigit()):
-                return 400, "content-length is not a number"
-            if len(length) > 12 or int(length) > _DRAINED * self.limits.body_bytes:
-                return 413, self._too_large
+            return Refusal(403, "requests from other sites are refused")
         if self.token is not None and scope["path"] not in self.open_paths:
             given = headers.get("authorization", "")
             if not hmac.compare_digest(given.encode(), f"Bearer {self.token}".encode()):
-                return 401, "send the token as: Authorization: Bearer TOKEN"
+                return Refusal(401, "send the token as: Authorization: Bearer TOKEN")
+        length = headers.get("content-length", "0")
+        # Unicode digits pass isdigit() and int() alike; ASCII alone is HTTP.
+        if not (length.isascii() and length.isdigit()):
+            return Refusal(400, "content-length is not a number")
+        if len(length) > 12 or int(length) > self.limits.body_bytes:
+            return self._too_large
         return None
 
     def _known_origin(self, origin: str, host: str) -> bool:
         return origin in self.origins or (self.any_host and origin == f"http://{host}")
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        chunks: list[bytes] = []
+        announced = int(Headers(scope=scope).get("content-length", "0"))
+        large = 0  # what this body takes of the memory set aside for large ones
+        try:
+            try:
+                async with self._within(self.limits.body_seconds):
+                    size = 0
+                    async for chunk in _chunks(receive):
+                        size += len(chunk)
+                        if size > self.limits.body_bytes:
+                            raise _RefusedError(self._too_large)
+                        if size > max(large, _SMALL_BODY):
+                            # The whole of it at once: many that grow together would else all fail.
+                            needed = max(size, announced)
+                            self._held_bytes += needed - large
+                            large = needed
+                            if self._held_bytes > self.limits.bodies_bytes:
+                                raise _RefusedError(self._busy)
+                        chunks.append(chunk)
+            except _RefusedError as error:
+                chunks.clear()
+                await self._refuse(scope, receive, send, error.refusal)
+            except TimeoutError:
+                late = Refusal(408, "the body came too slowly")
+                await _answer(send, self._stopped or late, closing=True)
+            except _GoneError:
+                pass
+            else:
+                if self._requests >= self.limits.requests:
+                    await _answer(send, self._busy)
+                    return
+                self._requests += 1
+                try:
+                    await self._hand_on(scope, b"".join(chunks), receive, send)
+                finally:
+                    self._requests -= 1
+        finally:
+            self._held_bytes -= large
+
+    async def _hand_on(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
+        """Let the application answer, in time, and only while there is somebody to answer."""
         begun = False
 
         async def guarded_send(message: Message) -> None:
@@ -145,76 +214,124 @@ class Guard:
                 message["headers"] = [*given, *(own for own in _HEADERS if own[0] not in named)]
             await send(message)
 
+        async def give_up_when_gone(wait: asyncio.Timeout) -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            if not begun and not wait.expired():
+                wait.reschedule(0)
+
         try:
-            async with asyncio.timeout(self.limits.body_seconds):
-                body = await self._body(receive)
-        except _TooLargeError:
-            await _answer(send, 413, self._too_large)
-            return
-        except TimeoutError:
-            await _answer(send, 408, "the body came too slowly")
-            return
-        except _GoneError:
-            return
-        try:
-            async with asyncio.timeout(self.limits.answer_seconds):
-                await self.app(scope, _replay(body, receive), guarded_send)
+            async with self._within(self.limits.answer_seconds) as wait:
+                watch = asyncio.create_task(give_up_when_gone(wait))
+                try:
+                    await self.app(scope, _replay(body), guarded_send)
+                finally:
+                    watch.cancel()
         except TimeoutError:
             if not begun:
-                await _answer(send, 504, "no answer within the time limit")
+                late = Refusal(504, "no answer within the time limit")
+                await _answer(send, self._stopped or late)
+
+    @asynccontextmanager
+    async def _within(self, seconds: float) -> AsyncIterator[asyncio.Timeout]:
+        """A time limit that a stop of the server shortens."""
+        end = asyncio.get_running_loop().time() + seconds
+        end = end if self._stops_at is None else min(end, self._stops_at)
+        async with asyncio.timeout_at(end) as wait:
+            self._waits.add(wait)
+            try:
+                yield wait
+            finally:
+                self._waits.discard(wait)
+
+    async def _refuse(self, scope: Scope, receive: Receive, send: Send, refusal: Refusal) -> None:
+        headers = Headers(scope=scope)
+        if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
+            await _answer(send, refusal)
+            return
+        await _answer(send, refusal, closing=True, more=True)
+        try:
+            async with self._within(_LINGER_SECONDS):
+                async for _ in _chunks(receive):
+                    pass
+        except (TimeoutError, _GoneError):
+            pass
+        await send({"type": "http.response.body", "body": b""})
 
     @property
-    def _too_large(self) -> str:
-        return f"the body may have at most {self.limits.body_bytes:,} bytes"
+    def _too_large(self) -> Refusal:
+        return Refusal(413, f"the body may have at most {self.limits.body_bytes:,} bytes")
 
-    async def _body(self, receive: Receive) -> bytes:
-        """The whole body, read before any handler: none is served that is too large or too slow."""
-        chunks: list[bytes] = []
-        size = 0
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise _GoneError
-            chunk = message.get("body", b"")
-            size += len(chunk)
-            if size <= self.limits.body_bytes:
-                chunks.append(chunk)
-            elif size > _DRAINED * self.limits.body_bytes or not message.get("more_body", False):
-                raise _TooLargeError
-            if not message.get("more_body", False):
-                return b"".join(chunks)
+    @property
+    def _busy(self) -> Refusal:
+        return Refusal(503, "too many requests are under way; try again")
+
+    @property
+    def _stopped(self) -> Refusal | None:
+        return None if self._stops_at is None else Refusal(503, "the server is stopping")
 
 
-class _TooLargeError(Exception):
-    pass
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a request is not served."""
+
+    status: int
+    detail: str
+
+    def headers(self, *, closing: bool) -> list[tuple[bytes, bytes]]:
+        """The headers of the answer: those of every answer, and what this status asks for."""
+        return [
+            *_HEADERS,
+            (b"content-type", b"application/json"),
+            (b"content-length", str(len(self.body)).encode()),
+            *([(b"connection", b"close")] if closing else []),
+            *([(b"retry-after", b"1")] if self.status == 503 else []),
+            *([(b"www-authenticate", b"Bearer")] if self.status == 401 else []),
+        ]
+
+    @property
+    def body(self) -> bytes:
+        """One line for the client."""
+        return json.dumps({"detail": self.detail}).encode()
+
+
+class _RefusedError(Exception):
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.detail)
+        self.refusal = refusal
 
 
 class _GoneError(Exception):
     pass
 
 
-def _replay(body: bytes, receive: Receive) -> Receive:
-    """A receive channel that hands out the body already read, then listens on."""
+async def _chunks(receive: Receive) -> AsyncIterator[bytes]:
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise _GoneError
+        yield message.get("body", b"")
+        if not message.get("more_body", False):
+            return
+
+
+def _replay(body: bytes) -> Receive:
+    """A receive channel that hands out the body already read, and nothing after it."""
     handed = False
 
     async def again() -> Message:
         nonlocal handed
-        if not handed:
-            handed = True
-            return {"type": "http.request", "body": body, "more_body": False}
-        return await receive()
+        if handed:
+            await asyncio.Event().wait()
+        handed = True
+        return {"type": "http.request", "body": body, "more_body": False}
 
     return again
 
 
-async def _answer(send: Send, status: int, detail: str) -> None:
-    body: bytes = json.dumps({"detail": detail}).encode()
-    headers = [
-        *_HEADERS,
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(body)).encode()),
-    ]
-    if status in {408, 413}:
-        headers.append((b"connection", b"close"))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+async def _answer(
+    send: Send, refusal: Refusal, *, closing: bool = False, more: bool = False
+) -> None:
+    headers = refusal.headers(closing=closing)
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "http.response.body", "body": refusal.body, "more_body": more})

@@ -6,6 +6,8 @@ import asyncio
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -15,7 +17,40 @@ from adjudge.records import MEASURED, Judgment, Pair, Reply
 from adjudge.results.selection import Policy, PolicyGroup
 from adjudge.rows.identity import Identity
 from adjudge.selection.guarantees import all_guarantees, find_guarantee
-from adjudge.selection.policy import levels_of, matching_groups, reason_to_abstain
+from adjudge.selection.policy import matching_groups, read_policy, reason_to_abstain
+from adjudge.selection.verifying import levels_of
+
+#: What became of the file that the policy was read from.
+FileState = Literal["unchanged", "changed", "missing"]
+
+
+class PolicyFile:
+    """The policy as it was read once. The service never reads it again, but says if it changed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        # Before the policy is read, which says what is wrong with it: a change in between shows.
+        self._digest = self._read()
+        self.policy = read_policy(path)
+        self._seen: tuple[int, int, int] | None = None
+        self._same = True
+
+    def state(self) -> FileState:
+        """Whether the file still holds what is in use; read again only where it was written to."""
+        try:
+            at = self.path.stat()
+        except OSError:
+            return "missing"
+        version = (at.st_ino, at.st_size, at.st_mtime_ns)
+        if self._seen != version:
+            self._seen, self._same = version, self._read() == self._digest
+        return "unchanged" if self._same else "changed"
+
+    def _read(self) -> str | None:
+        try:
+            return hashlib.sha256(self.path.read_bytes()).hexdigest()
+        except OSError:
+            return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from typing import Any
 
 from adjudge.errors import ArgumentError, StoreMissingError
 from adjudge.plugins import Builtin, Registry
+from adjudge.store.checking import check_store
 from adjudge.store.interface import Call, Claim, LabelEvent, Store, StorePlace
 from adjudge.store.keys import call_key, content_hash
 from adjudge.store.sqlite import SQLiteStore
@@ -30,6 +31,7 @@ __all__ = [
     "StorePlace",
     "call_key",
     "check_not_store",
+    "check_store",
     "content_hash",
     "open_store",
     "read_judge_parts",

@@ -7,7 +7,7 @@ each click once (`nonce`), and a click that arrives again is the same click.
 
 from __future__ import annotations
 
-import time
+import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import get_args
@@ -106,7 +106,7 @@ class LabelBook:
                 same += 1
                 continue
             self.add(
-                nonce=f"import-{time.time_ns()}-{added}",
+                nonce=f"import-{uuid.uuid4().hex}",
                 rater=rater,
                 subject_id=label.id,
                 label=label.label,

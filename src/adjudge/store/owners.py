@@ -7,12 +7,15 @@ import socket
 import uuid
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Literal
 
 import psutil
 
 #: Two readings of one process' start differ by as much as the clock was set in between.
 _CLOCK_S = 5.0
+#: The owners in this process that have not ended.
+_HERE: set[str] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,13 @@ class Owner:
     def here(cls) -> Owner:
         """A new owner in this process."""
         pid = os.getpid()
-        return cls(uuid.uuid4().hex, this_host(), pid, repr(psutil.Process(pid).create_time()))
+        owner = cls(uuid.uuid4().hex, this_host(), pid, _start_of(pid))
+        _HERE.add(owner.owner)
+        return owner
+
+    def end(self) -> None:
+        """Make no more calls. Its claims are free even where the store could not note that."""
+        _HERE.discard(self.owner)
 
 
 @cache
@@ -53,9 +62,39 @@ def state_of(owner: Owner) -> Literal["alive", "dead", "unknown"]:
         process = psutil.Process(owner.pid)
         if process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
             return "dead"  # A zombie makes no more calls.
-        apart = abs(process.create_time() - float(owner.started))
+        same = _same_start(owner.started, owner.pid)
     except psutil.NoSuchProcess:
         return "dead"
     except (psutil.AccessDenied, ValueError):
         return "unknown"
-    return "alive" if apart <= _CLOCK_S else "dead"
+    if same and owner.pid == os.getpid():
+        return "alive" if owner.owner in _HERE else "dead"
+    return "alive" if same else "dead"
+
+
+def _start_of(pid: int) -> str:
+    """When a process began: on Linux as ticks since this boot, which no clock can change."""
+    boot = _boot_id()
+    if boot is None:
+        return repr(psutil.Process(pid).create_time())
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        raise psutil.NoSuchProcess(pid) from None
+    # The name, second and in brackets, may hold blanks and brackets; the start is field 22.
+    return f"{boot}:{stat.rpartition(')')[2].split()[19]}"
+
+
+def _same_start(started: str, pid: int) -> bool:
+    now = _start_of(pid)
+    if ":" in now and ":" in started:
+        return now == started
+    return abs(psutil.Process(pid).create_time() - float(started)) <= _CLOCK_S
+
+
+@cache
+def _boot_id() -> str | None:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return None

@@ -14,11 +14,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from adjudge.records import Reply, Status
+from adjudge.errors import StoreError
+from adjudge.records import STATUSES, Reply, Status
 from adjudge.store.interface import SILENCE_S, Call, Claim, LabelEvent
 from adjudge.store.keys import canonical_json
 from adjudge.store.owners import Owner, state_of
-from adjudge.store.sqlite_file import SQLiteFile, now
+from adjudge.store.sqlite_file import DAMAGED, SQLiteFile, now
 
 T = TypeVar("T")
 
@@ -28,6 +29,7 @@ _WRITTEN = (
     "completion_tokens, latency_s, error, created_at, raw"
 )
 _READ = "call_id, " + _WRITTEN.removesuffix(", raw")
+READ_COLUMNS = tuple(_READ.split(", "))
 #: The fields of a call and of its reply, in the order of these columns.
 _CALL_FIELDS = (
     *("call_key", "judge_fingerprint", "subject_id", "content_hash", "order", "repeat", "slot"),
@@ -38,6 +40,7 @@ _REPLY_FIELDS = (
 )
 _ROW = "(" + ", ".join("?" * (_WRITTEN.count(",") + 1)) + ")"
 _EVENT = "nonce, rater, subject_id, action, label, shown_order, sampled_by, undoes, created_at"
+EVENT_COLUMNS = ("event", *_EVENT.split(", "))
 #: Rows per statement. Few sizes, so that prepared statements are used again; many rows in one
 #: statement, because every step gives up and regains the interpreter lock.
 _CHUNKS = (128, 32, 8, 1)
@@ -52,6 +55,7 @@ class SQLiteStore(SQLiteFile):
     def __init__(self, place: str | Path, *, readonly: bool = False) -> None:
         super().__init__(place, readonly=readonly)
         self.owner = Owner.here()
+        self._signs: dict[str, tuple[float, float]] = {}
         if not readonly:
             try:
                 self.heartbeat()
@@ -121,14 +125,14 @@ class SQLiteStore(SQLiteFile):
             ):
                 earlier = latest.get(row[1])
                 if earlier is None or (earlier.call_id or 0) < row[0]:
-                    latest[row[1]] = _call_of(row, None)
+                    latest[row[1]] = self._decode(row, None)
         return latest
 
     def history(self, key: str) -> list[Call]:
         rows = self._all(
             f"SELECT {_READ}, raw FROM calls WHERE call_key = ? ORDER BY call_id", (key,)
         )
-        return [_call_of(row, row[-1]) for row in rows]
+        return [self._decode(row, row[-1]) for row in rows]
 
     def add_label_event(self, event: LabelEvent) -> None:
         """Keep one click; a label that was confirmed on the screen survives a power cut."""
@@ -146,8 +150,7 @@ class SQLiteStore(SQLiteFile):
             " ORDER BY event",
             (rater,),
         )
-        names = ("event", *_EVENT.split(", "))
-        return [LabelEvent(**dict(zip(names, row, strict=True))) for row in rows]
+        return [LabelEvent(**dict(zip(EVENT_COLUMNS, row, strict=True))) for row in rows]
 
     def heartbeat(self) -> None:
         """Say that this owner lives; the first time, introduce it."""
@@ -161,10 +164,14 @@ class SQLiteStore(SQLiteFile):
 
     def close(self) -> None:
         """Give all claims back and close the file."""
+        self.owner.end()
         try:
             if not self._readonly:
                 with self.transaction():
                     self._forget(self.owner.owner)
+        except StoreError:
+            # A full disk: the claims stay as after a kill, free because their owner has ended.
+            return
         finally:
             self._db.close()
 
@@ -201,13 +208,37 @@ class SQLiteStore(SQLiteFile):
         for name, host, pid, started, heartbeat in (
             self._all("SELECT owner, host, pid, started, heartbeat FROM owners") if owners else ()
         ):
+            if name not in gone:
+                continue
             state = state_of(Owner(name, host, pid, started))
-            heard = time.time() - heartbeat <= SILENCE_S
-            if state == "alive" or (state == "unknown" and heard):
+            if state == "alive" or (state == "unknown" and self._heard(name, heartbeat)):
                 gone.discard(name)
         for name in gone:
             self._forget(name)
         return gone
+
+    def _heard(self, owner: str, heartbeat: float) -> bool:
+        """Whether an owner that cannot be examined gave a sign of life in the last minute.
+
+        A sign from the future means that the clock was set back. Then it counts from the moment it
+        was first seen here, by a clock that nobody sets: else a dead owner would keep its claims
+        until the clock has caught up.
+        """
+        silence = time.time() - heartbeat
+        if silence >= 0:
+            return silence <= SILENCE_S
+        sign, since = self._signs.get(owner, (None, 0.0))
+        if sign != heartbeat:
+            self._signs[owner] = heartbeat, (since := time.monotonic())
+        return time.monotonic() - since <= SILENCE_S
+
+    def _decode(self, row: Sequence[Any], raw: str | None) -> Call:
+        try:
+            return call_of(row, raw)
+        except (ValueError, TypeError) as error:
+            raise StoreError(
+                f"{self.name}: call {row[0]} is damaged ({error}); {DAMAGED.format(self.name)}"
+            ) from None
 
     def _forget(self, owner: str) -> None:
         self._db.execute("DELETE FROM claims WHERE owner = ?", (owner,))
@@ -250,11 +281,13 @@ def _row_of(call: Call, now: str) -> list[Any]:
     return [*map(_stored, values), call.created_at or now, _text(call.reply.raw)]
 
 
-def _call_of(row: Sequence[Any], raw: str | None) -> Call:
-    """The call in a row of `_READ`."""
+def call_of(row: Sequence[Any], raw: str | None) -> Call:
+    """The call in a row of READ_COLUMNS. ValueError where the row is damaged."""
     call = dict(zip(_CALL_FIELDS, row[1:8], strict=True))
     reply = dict(zip(_REPLY_FIELDS, row[8:19], strict=True))
+    if reply["status"] not in STATUSES:
+        raise ValueError(f"status is {reply['status']!r}")
     for name in ("logprobs", "counts"):
-        reply[name] = None if reply[name] is None else json.loads(reply[name])
+        reply[name] = None if reply[name] is None else dict(json.loads(reply[name]))
     reply["censored"] = frozenset(json.loads(reply["censored"]) if reply["censored"] else ())
     return Call(call_id=row[0], created_at=row[19], reply=Reply(**reply, raw=raw), **call)

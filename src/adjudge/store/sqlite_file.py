@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from adjudge.errors import ArgumentError, StoreError, StoreMissingError
-from adjudge.store.migrations import LEDGER, pending
+from adjudge.store.migrations import LEDGER, Migration, pending
 
 _BUSY_S = 60.0
 _MEMORY = ":memory:"
+#: The remedy for a damaged file, given its name.
+DAMAGED = "`adjudge store check {}` says what can be read and rescued"
 
 
 class SQLiteFile:
@@ -30,7 +32,7 @@ class SQLiteFile:
     def __init__(self, place: str | Path, *, readonly: bool = False) -> None:
         self.name = str(place)
         self.store_id: str | None = None
-        self._path = _file_of(self.name)
+        self._path = file_of(self.name)
         self._readonly = readonly
         self._unshared = False
         self._in_transaction = False
@@ -101,19 +103,10 @@ class SQLiteFile:
                 self._db.execute("PRAGMA synchronous = NORMAL")
 
     def _open_to_read(self) -> sqlite3.Connection:
-        """A connection that cannot write.
-
-        Reading a file with write-ahead logging makes two files next to it, unless it is declared
-        immutable: which is true as long as there is no log, that is, nobody is writing.
-        """
         if self._path is None or not self._path.is_file():
             raise self._missing()
-        self._unshared = not self._is_written()
-        unshared = "&immutable=1" if self._unshared else ""
-        return _connect(f"{self._path.absolute().as_uri()}?mode=ro{unshared}", uri=True)
-
-    def _is_written(self) -> bool:
-        return self._path is not None and self._path.with_name(self._path.name + "-wal").exists()
+        self._unshared = not _is_written(self._path)
+        return connect_to_read(self._path)
 
     def _prepare(self) -> None:
         """Settings of the connection. Turning WAL on does not wait for the lock by itself."""
@@ -136,22 +129,9 @@ class SQLiteFile:
     def _migrate(self) -> list[str]:
         with self.transaction():
             applied = self._applied()
-            self._db.execute(
-                f"CREATE TABLE IF NOT EXISTS {LEDGER} ("
-                "position INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL)"
-            )
             for step in pending(applied, self.name):
-                for statement in step.statements:
-                    self._db.execute(
-                        statement.replace("{serial}", "INTEGER PRIMARY KEY").replace(
-                            "{store_id}", uuid.uuid4().hex
-                        )
-                    )
                 applied.append(step.name)
-                self._db.execute(
-                    f"INSERT INTO {LEDGER} (position, name, applied_at) VALUES (?, ?, ?)",
-                    (len(applied), step.name, now()),
-                )
+                take_step(self._db, step, len(applied))
         return applied
 
     def _applied(self) -> list[str]:
@@ -166,7 +146,7 @@ class SQLiteFile:
     def _all(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         try:
             with self._lock:
-                if self._unshared and self._is_written():
+                if self._unshared and self._path is not None and _is_written(self._path):
                     self._db.close()
                     self._db = self._open_to_read()
                 return self._db.execute(query, values).fetchall()
@@ -177,18 +157,50 @@ class SQLiteFile:
         return StoreMissingError(f"{self.name}: there is no store; check --store")
 
     def _failed(self, error: sqlite3.Error) -> StoreError:
-        text = str(error)
-        if self._readonly and "readonly" in text:
-            remedy = "it was opened to be read; open it without readonly"
-        elif "locked" in text or "busy" in text:
-            remedy = "another program holds it; close that and run the same command again"
-        elif "not a database" in text or "malformed" in text:
-            remedy = "it is not an adjudge store; choose another --store"
-        elif "full" in text or "disk" in text:
-            remedy = "make room on the disk and run the same command again"
-        else:
-            remedy = "check that the file and its folder can be written"
-        return StoreError(f"{self.name}: {text}; {remedy}")
+        if self._readonly and "readonly" in str(error):
+            return StoreError(
+                f"{self.name}: {error}; it was opened to be read; open it without readonly"
+            )
+        return explain(error, self.name)
+
+
+def explain(error: sqlite3.Error, name: str) -> StoreError:
+    """What SQLite says, with the remedy."""
+    text = reason_of(error)
+    if "locked" in text or "busy" in text:
+        remedy = "another program holds it; close that and run the same command again"
+    elif "not a database" in text:
+        remedy = "it is not an adjudge store, or its beginning is damaged; choose another --store"
+    elif any(word in text for word in ("malformed", "not decode to UTF-8", "no such")):
+        remedy = DAMAGED.format(name)
+    elif "full" in text or "disk" in text:
+        remedy = "make room on the disk and run the same command again"
+    else:
+        remedy = "check that the file and its folder can be written"
+    return StoreError(f"{name}: {text}; {remedy}")
+
+
+def reason_of(error: Exception) -> str:
+    """What SQLite says, without the text of a row: it may be a reply."""
+    return str(error).partition(" with text ")[0]
+
+
+def take_step(db: sqlite3.Connection, step: Migration, position: int) -> None:
+    """One migration, and its line in the ledger."""
+    db.execute(
+        f"CREATE TABLE IF NOT EXISTS {LEDGER} ("
+        "position INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL)"
+    )
+    for statement in step.statements:
+        db.execute(
+            statement.replace("{serial}", "INTEGER PRIMARY KEY").replace(
+                "{store_id}", uuid.uuid4().hex
+            )
+        )
+    db.execute(
+        f"INSERT INTO {LEDGER} (position, name, applied_at) VALUES (?, ?, ?)",
+        (position, step.name, now()),
+    )
 
 
 def now() -> str:
@@ -196,10 +208,10 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def _file_of(place: str) -> Path | None:
+def file_of(place: str) -> Path | None:
     """The file that a path or sqlite:///FILE names; None for a store in memory.
 
-    >>> _file_of("sqlite:////tmp/s.db"), _file_of("sqlite:///s.db"), _file_of(":memory:")
+    >>> file_of("sqlite:////tmp/s.db"), file_of("sqlite:///s.db"), file_of(":memory:")
     (PosixPath('/tmp/s.db'), PosixPath('s.db'), None)
     """
     if place.startswith("sqlite://"):
@@ -208,6 +220,20 @@ def _file_of(place: str) -> Path | None:
             raise ArgumentError("store", place, "write sqlite:///FILE")
         place = file
     return None if place == _MEMORY else Path(place).expanduser()
+
+
+def connect_to_read(path: Path) -> sqlite3.Connection:
+    """A connection that cannot write.
+
+    Reading a file with write-ahead logging makes two files next to it, unless it is declared
+    immutable: which is true as long as there is no log, that is, nobody is writing.
+    """
+    unshared = "" if _is_written(path) else "&immutable=1"
+    return _connect(f"{path.absolute().as_uri()}?mode=ro{unshared}", uri=True)
+
+
+def _is_written(path: Path) -> bool:
+    return path.with_name(path.name + "-wal").exists()
 
 
 def _connect(place: str, *, uri: bool = False) -> sqlite3.Connection:

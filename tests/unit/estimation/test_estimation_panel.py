@@ -17,7 +17,7 @@ from adjudge.estimation.combine import FOLDS, PENALTY, cross_fit, make_columns, 
 from adjudge.estimation.ppi import ppi, ppi_adjusted, tuned_weight
 from adjudge.estimation.sample import make_sample
 from adjudge.estimation.share import Prior, prior_from, shared_interval
-from adjudge.results.estimation import PanelEstimate
+from adjudge.results.panel import PanelEstimate
 from adjudge.simulate.panels import panel_rows
 
 JUDGES = {"gpt": 1.0, "claude": 0.9, "small": 0.8}

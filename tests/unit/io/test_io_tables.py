@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import os
@@ -252,7 +253,24 @@ def test_a_pipe_is_written_to_and_a_link_stays_a_link(tmp_path: Path) -> None:
 
 
 def test_an_error_while_writing_names_the_file_that_was_asked_for(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="disk") as caught, replacing(tmp_path / "x.csv") as partial:
-        raise OSError(28, "disk full", str(partial))
+    with pytest.raises(OSError, match="broken") as caught, replacing(tmp_path / "x.csv") as partial:
+        raise OSError(errno.EIO, "broken", str(partial))
     assert caught.value.filename == str(tmp_path / "x.csv")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        OSError("No space left on device (os error 28)"),  # as polars raises it
+        pl.exceptions.ComputeError("parquet: No space left on device (os error 28)"),
+    ],
+)
+def test_a_full_disk_is_said_with_the_file_and_the_remedy(error: Exception, tmp_path: Path) -> None:
+    target = tmp_path / "x.csv"
+    refused = pytest.raises(DataError, match=r"x.csv: not written: No space .*; make room")
+    with refused, replacing(target):
+        raise error
+    with pytest.raises(pl.exceptions.ComputeError, match="another"), replacing(target):
+        raise pl.exceptions.ComputeError("another reason")

@@ -99,7 +99,7 @@ def test_html_text() -> None:
         '<details><summary>Details</summary><ul class="plain"><li>small print</li></ul></details>',
         "<figcaption>what to read off it</figcaption>",
         "<p>No picture: plot = &#x27;x&#x27;: nothing to draw</p>",
-        "<b>p1</b> p(A) = 0.5",
+        "<b><bdi>p1</bdi></b> p(A) = 0.5",
     ):
         assert part in html
     assert html.count("<svg") == 1

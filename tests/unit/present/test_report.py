@@ -61,7 +61,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_room_has_its_section_and_strangers_are_named(folder: Path) -> None:
     document = build_document(folder)
     keys = [section.key for section in document.sections]
-    assert keys == ["judging", "selection", "estimation", "diagnosis", "ranking", "appendix"]
+    rooms = ["judging", "selection", "estimation", "diagnosis", "ranking"]
+    assert keys == ["damaged", *rooms, "appendix"]
     html = render_report(folder)
     assert "shopping list" in html
     assert "broken.json" in html
@@ -94,10 +95,16 @@ def test_markdown_has_the_findings_and_no_live_markup(folder: Path) -> None:
     assert "<b>" not in text
 
 
+def test_the_minute_it_was_made_can_be_fixed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    assert build_document(folder).subtitle.endswith("made 2023-11-14 22:13 UTC")
+
+
 def test_json_is_the_results_themselves(folder: Path) -> None:
     report = json.loads(render_report(folder, format="json"))
     assert report["results"]["policy.json"]["kind"] == "policy"
-    assert set(report["skipped"]) == {"notes.json", "broken.json"}
+    assert set(report["skipped"]) == {"notes.json"}
+    assert set(report["damaged"]) == {"broken.json"}
 
 
 def test_what_cannot_be_reported_is_refused(tmp_path: Path, folder: Path) -> None:
@@ -110,12 +117,13 @@ def test_what_cannot_be_reported_is_refused(tmp_path: Path, folder: Path) -> Non
 
 
 def test_the_verb_writes_the_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["report", str(folder), "-o", "out.html"]) == 0
+    assert run(["report", str(folder), "-o", "out.html"]) == 2
     assert Path("out.html").stat().st_size > 10_000
     remarks = capsys.readouterr().err
     assert "not in the report: notes.json (" in remarks
     assert "kind 'shopping list' is not known" in remarks
-    assert run(["report", str(folder), "--json"]) == 0
+    assert "damaged, not in the report: broken.json (" in remarks
+    assert run(["report", str(folder), "--json"]) == 2
     assert json.loads(capsys.readouterr().out)["kind"] == "report"
     assert run(["report", "nowhere"]) == 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -76,6 +77,7 @@ def test_row_order_changes_nothing():
         first = calibrate(frame, alpha=0.2, guarantee=guarantee)
         again = calibrate(frame[::-1], alpha=0.2, guarantee=guarantee)
         assert again == first
+        assert select(frame[::-1], first).summary == select(frame, first).summary
 
 
 def test_swapping_a_and_b_changes_nothing():
@@ -359,9 +361,9 @@ def test_a_broken_policy_is_one_line(tmp_path, change, message):
 
 
 def test_a_policy_with_shuffled_scores_is_refused(tmp_path):
-    policy = calibrate(rows(50), alpha=0.3).to_dict()
-    policy["groups"][0]["scores"].reverse()
-    (tmp_path / "p.json").write_text(json.dumps(policy))
+    policy = calibrate(rows(50), alpha=0.3)
+    group = replace(policy.groups[0], scores=policy.groups[0].scores[::-1])
+    write_result(replace(policy, groups=(group,)), tmp_path / "p.json")
     with pytest.raises(DataError, match="not in order"):
         read_policy(tmp_path / "p.json")
 

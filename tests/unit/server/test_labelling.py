@@ -14,7 +14,7 @@ from adjudge.errors import ArgumentError
 from adjudge.records import Label, Pair
 from adjudge.server.label_summary import labels_frame, records
 from adjudge.server.labelling import LabellingRound
-from adjudge.server.queue import doubt_queue, random_queue
+from adjudge.server.queue import doubt_queue, planned_queue, random_queue
 from adjudge.store import use_store
 from adjudge.store.labels import LabelBook
 
@@ -138,6 +138,15 @@ def test_a_doubt_label_met_by_the_random_stream_becomes_random(book: LabelBook) 
     # The whole random stream has passed, so every pair was drawn at random too.
     assert {label.sampled_by for label in labels_of(book)} == {"random"}
     assert round_.progress("ann").doubt == 0
+
+
+def test_asking_for_the_next_pair_writes_nothing(book: LabelBook) -> None:
+    click(LabellingRound(PAIRS, planned_queue([(IDS[0], "doubt")], known=IDS), book), "ann", "left")
+    before = labels_of(book)
+    assert before[0].sampled_by == "doubt"
+    later = LabellingRound(PAIRS, random_queue(IDS[:1], seed=0), book)
+    assert later.next("ann") is None
+    assert labels_of(book) == before
 
 
 def test_before_the_random_stream_meets_it_doubt_stays_doubt(book: LabelBook) -> None:

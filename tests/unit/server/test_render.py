@@ -132,5 +132,13 @@ def test_openings_that_never_close_are_read_in_time() -> None:
     assert time.perf_counter() - began < 20
 
 
+def test_codes_that_turn_or_hide_text_are_shown() -> None:
+    html = render_markdown("a\r\nb\rc \x1b[2J \u202etxt\u202c `\u2066x\u2069`")
+    assert html.startswith("<p>a\nb\nc ")
+    assert not set(html) & set("\r\x1b\u202e\u202c\u2066\u2069")
+    for shown in ("\\x1b[2J", "\\u202etxt\\u202c", "\\u2066x\\u2069"):
+        assert shown in html
+
+
 def test_code_has_colours_for_light_and_dark() -> None:
     assert "prefers-color-scheme: dark" in highlight_styles()

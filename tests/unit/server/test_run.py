@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 
 import pytest
+from web_attacks import read_answer, request, talk
 
 STOPPED_AT_ONCE = """
 import os, signal, sys
 from adjudge.server.run import serve
+from adjudge.server.safety import Guard
 
 async def app(scope, receive, send):
     if scope["type"] == "lifespan":
@@ -24,7 +29,10 @@ def ready(address):
     print("ready", flush=True)
     os.kill(os.getpid(), getattr(signal, sys.argv[1]))
 
-serve(lambda port: app, host="127.0.0.1", port=0, token=None, ready=ready)
+serve(
+    lambda port: Guard(app, host="127.0.0.1", port=port),
+    host="127.0.0.1", port=0, token=None, ready=ready,
+)
 print("the caller goes on")
 """
 
@@ -42,3 +50,68 @@ def test_a_signal_as_soon_as_the_address_is_told_stops_the_server(number: str) -
         "lifespan.shutdown",
         "the caller goes on",
     ]
+
+
+TIGHT = """
+from adjudge.server.run import serve
+from adjudge.server.safety import Guard, Limits
+
+async def app(scope, receive, send):
+    if scope["type"] == "http":
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body"})
+
+limits = Limits(head_seconds=0.5, body_seconds=0.5, connections=4)
+serve(
+    lambda port: Guard(app, host="127.0.0.1", port=port, limits=limits),
+    host="127.0.0.1", port=0, token=None, ready=lambda address: print(address, flush=True),
+)
+"""
+
+
+@pytest.fixture(scope="module")
+def tight_port() -> Iterator[int]:
+    """A server with limits that a test has the time to reach."""
+    process = subprocess.Popen([sys.executable, "-c", TIGHT], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    yield int(process.stdout.readline().strip().rstrip("/").rpartition(":")[2])
+    process.kill()
+    process.communicate()
+
+
+@pytest.mark.parametrize("first", [b"", b"GET /"], ids=["silent", "half a head"])
+def test_a_client_that_does_not_ask_is_cut_off(tight_port: int, first: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", tight_port), timeout=20) as raw:
+        raw.sendall(first)
+        answer = read_answer(raw, time.monotonic())
+    assert (None if answer is None else answer.status) == (408 if first else None)
+
+
+def test_so_is_one_that_asked_before_and_then_drips(tight_port: int) -> None:
+    with socket.create_connection(("127.0.0.1", tight_port), timeout=20) as raw:
+        raw.sendall(request(tight_port))
+        first = read_answer(raw, time.monotonic())
+        raw.sendall(b"GET / HTTP/1.1\r\n")
+        second = read_answer(raw, time.monotonic())
+    assert first is not None
+    assert second is not None
+    assert (first.status, second.status) == (204, 408)
+    assert second.missing_headers() == []
+
+
+def test_a_body_that_drips_is_cut_off(tight_port: int) -> None:
+    answer = talk(tight_port, request(tight_port, "POST", "/", Content_Length="9"))
+    assert answer is not None
+    assert (answer.status, answer.detail) == (408, "the body came too slowly")
+
+
+def test_one_connection_too_many_hears_why(tight_port: int) -> None:
+    others = [socket.create_connection(("127.0.0.1", tight_port)) for _ in range(4)]
+    try:
+        answer = talk(tight_port, request(tight_port))
+    finally:
+        for one in others:
+            one.close()
+    assert answer is not None
+    assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+    assert answer.missing_headers() == []

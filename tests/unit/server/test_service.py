@@ -129,7 +129,7 @@ def test_metrics_count_what_was_ruled(port: int) -> None:
     before = total()
     ask(port, "/v1/judge", PAIR)
     assert total() == before + 1
-    assert ask(port, "/healthz") == (200, {"status": "ok"})
+    assert ask(port, "/healthz")[1]["status"] == "ok"
 
 
 @pytest.mark.parametrize(

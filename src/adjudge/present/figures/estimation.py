@@ -15,11 +15,10 @@ from adjudge.results.estimation import (
     ClassRate,
     Estimate,
     GroupedEstimate,
-    PanelEstimate,
-    PanelRate,
     RateDifference,
     RatePlan,
 )
+from adjudge.results.panel import PanelEstimate, PanelRate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

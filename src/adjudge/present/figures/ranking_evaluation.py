@@ -71,7 +71,7 @@ def draw_held_out(axes: Axes, board: Leaderboard) -> None:
     y_ends = _ends([row.elo for rows in shown.values() for row in rows.values()])
     diagonal = [min(x_ends[0], y_ends[0]), max(x_ends[1], y_ends[1])]
     axes.plot(diagonal, diagonal, color=INK, lw=1, ls="--", zorder=1)
-    for name in hard.keys() & soft.keys():
+    for name in [name for name in hard if name in soft]:
         x = hard[name].human_elo
         _arrow(axes, (x, hard[name].elo), (x, soft[name].elo), alpha=0.6, lw=1.0, shrink=3)
     for method, rows in shown.items():

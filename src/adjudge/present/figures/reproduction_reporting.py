@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -94,7 +95,7 @@ def shift_figure(shift: ShiftBias) -> Figure:
         figure = new_figure()
         axes = figure.subplots()
         axes.axhline(0, color=INK, linewidth=1)
-        for (name, bias), colour in zip(shift.bias.items(), colours, strict=True):
+        for (name, bias), colour in zip(shift.bias.items(), cycle(colours), strict=False):
             wide = 3.0 if name.startswith("(v)") else 1.8
             line = "--" if name == "ppi++" else "-"
             axes.plot(ratio, bias, line, color=colour, linewidth=wide, label=name)

@@ -92,7 +92,9 @@ def width_figure(result: ScoreDiagnosis) -> Figure:
             axes.set_xlabel("scores in the set")
         panels[0].set_ylabel("mean |judge − human|")
         panels[0].set_ylim(bottom=0)
-        values = ", ".join(f"{method} {signed(within[method], 2)}" for method in _compared(result))
+        values = ", ".join(
+            f"{method} {signed(within.get(method), 2)}" for method in _compared(result)
+        )
         set_suptitle(figure, f"Width against error within a criterion (Spearman): {values}")
         dots = {"label": "small dots: one judge", "marker": "o", "ms": 3, "linestyle": ""}
         _legend(figure, _compared(result), extra=dots)

@@ -24,7 +24,10 @@ from adjudge.present.blocks import (
 from adjudge.present.render.svg import inline_svg
 
 #: The file needs nothing but itself; this makes the browser hold it to that.
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'"
+POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+    "form-action 'none'"
+)
 _SENTENCE = 40
 _CELL_STYLE = (
     ".adjudge .finding { font-weight: 600; } .adjudge .bad { color: #b43e0d; } "
@@ -182,7 +185,8 @@ def _sides(block: Sides) -> str:
         for title, body in ((block.left_title, block.left), (block.right_title, block.right))
     )
     return (
-        f'<article class="pair"><p class="caption"><b>{_text(block.id)}</b> {_text(block.note)}</p>'
+        f'<article class="pair"><p class="caption"><b><bdi>{_text(block.id)}</bdi></b> '
+        f"{_text(block.note)}</p>"
         f'<blockquote class="text" dir="auto" tabindex="0">{_text(block.prompt)}</blockquote>'
         f'<div class="sides">{sides}</div></article>'
     )

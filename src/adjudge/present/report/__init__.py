@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from adjudge._text import count
 from adjudge._validation import one_of
 from adjudge.io._atomic import replacing
-from adjudge.present.blocks import Document, Part, Section
+from adjudge.present.blocks import Block, Document, Headline, Part, Section, Table
 from adjudge.present.render.html import render_html
 from adjudge.present.render.markdown import render_markdown
 from adjudge.present.report.appendix import appendix_section
@@ -26,7 +27,7 @@ __all__ = ["FORMATS", "build_document", "read_folder", "render_report", "write_r
 def build_document(folder: str | Path | Folder, *, title: str | None = None) -> Document:
     """The report of a folder, before it has a format: a section for each room with results."""
     held = _read(folder)
-    sections = []
+    sections = [_damaged_section(held)] if held.damaged else []
     shown: set[Path] = set()
     for key, room in rooms().items():
         order = list(room.VIEWS)
@@ -82,8 +83,27 @@ def _part(file: ResultFile) -> Part:
     return Part(name=file.path.name, blocks=blocks_of(file.result))
 
 
+def _damaged_section(held: Folder) -> Section:
+    """First of all: what a reader would otherwise not miss."""
+    names = ", ".join(held.damaged)
+    blocks: list[Block] = [
+        Headline(
+            f"{count(len(held.damaged), 'damaged file is', 'damaged files are')} not in this "
+            f"report: {names}",
+            "Write them again; nothing of them is shown below.",
+            tone="bad",
+        ),
+        Table(("file", "reason"), list(held.damaged.items()), text_columns=2),
+    ]
+    part = Part(name="Damaged files", blocks=blocks)
+    return Section(key="damaged", title="Damaged files", parts=[part])
+
+
 def _subtitle(held: Folder) -> str:
-    made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    # SOURCE_DATE_EPOCH is the usual way to ask for the same bytes again.
+    fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
+    at = datetime.fromtimestamp(int(fixed), UTC) if fixed.isdigit() else datetime.now(UTC)
+    made = at.strftime("%Y-%m-%d %H:%M UTC")
     return f"{held.path.resolve().name}, {count(len(held.files), 'result')}, made {made}"
 
 
@@ -91,6 +111,7 @@ def _as_json(held: Folder) -> str:
     whole: dict[str, Any] = {
         "kind": "report",
         "results": {file.path.name: file.result.to_dict() for file in held.files},
+        "damaged": held.damaged,
         "skipped": held.skipped,
     }
     return json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import polars as pl
 
-from adjudge.errors import AdjudgeError, DataError
+from adjudge.errors import AdjudgeError, ArgumentError, DataError, NotAResultError
 from adjudge.io import read_judgments, read_pairs, read_result, read_table
 from adjudge.results.base import Result
+from adjudge.results.selection import Policy
+from adjudge.selection.verifying import check_policy
 
 _TABLES = (".jsonl", ".csv", ".parquet", ".gz", ".ndjson", ".tsv")
 #: A report shows ten pairs; a larger file is not read for them.
@@ -28,34 +30,44 @@ class ResultFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Folder:
-    """The results of a folder, the texts of its pairs, its judgments, and the files skipped."""
+    """The results of a folder, the texts of its pairs, its judgments, and the files left out.
+
+    `damaged` are files of results that cannot be shown as they are; `skipped` those of others.
+    """
 
     path: Path
     files: tuple[ResultFile, ...]
     pairs: pl.DataFrame | None = None
     judgments: tuple[pl.DataFrame, ...] = ()
+    damaged: Mapping[str, str] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_folder(path: str | Path) -> Folder:
-    """Read a folder. A file that is not ours is skipped with its reason, not an error."""
+    """Read a folder. A file that is damaged or not ours is left out with its reason."""
     path = Path(path)
     if not path.is_dir():
         raise DataError(path, "is not a folder", remedy="give the folder adjudge wrote into")
     files: list[ResultFile] = []
+    damaged: dict[str, str] = {}
     skipped: dict[str, str] = {}
     tables: list[Path] = []
     for entry in sorted(path.iterdir()):
         if entry.suffix == ".json":
             try:
-                files.append(ResultFile(path=entry, result=read_result(entry)))
-            except AdjudgeError as error:
+                files.append(ResultFile(path=entry, result=_read_checked(entry)))
+            except (NotAResultError, ArgumentError) as error:
                 skipped[entry.name] = str(error)
+            except AdjudgeError as error:
+                damaged[entry.name] = str(error)
         elif entry.suffix in _TABLES:
             tables.append(entry)
     if not files:
+        first = next((f" that can be read ({reason})" for reason in damaged.values()), "")
         raise DataError(
-            path, "holds no result of adjudge", remedy="write results there with -o FILE.json"
+            path,
+            f"holds no result of adjudge{first}",
+            remedy="write results there with -o FILE.json",
         )
     pairs, judgments, unread = _read_tables(tables)
     return Folder(
@@ -63,8 +75,15 @@ def read_folder(path: str | Path) -> Folder:
         files=tuple(files),
         pairs=pairs,
         judgments=judgments,
+        damaged=damaged,
         skipped={**skipped, **unread},
     )
+
+
+def _read_checked(path: Path) -> Result:
+    """The result in a file; a policy must agree with its own scores too, as for select."""
+    result = read_result(path)
+    return check_policy(result, source=path) if isinstance(result, Policy) else result
 
 
 def _read_tables(

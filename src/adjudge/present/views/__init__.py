@@ -29,6 +29,7 @@ ROOMS = (
     "diagnosis",
     "ranking",
     "labelling",
+    "store",
     "reproduction",
     "demo",
 )

@@ -9,7 +9,7 @@ from functools import partial
 from adjudge._text import DASH, count, interval, left_out, level, number, percent, span
 from adjudge.present.blocks import Block, Figure, Headline, Note, Table, table_of, warnings_of
 from adjudge.present.figures.estimation import panel_figure
-from adjudge.results.estimation import PanelEstimate, PanelRate
+from adjudge.results.panel import PanelEstimate, PanelRate
 
 
 def view_panel(result: PanelEstimate) -> list[Block]:

@@ -22,31 +22,35 @@ from adjudge.present.blocks import (
     warnings_of,
 )
 from adjudge.present.figures.estimation import (
-    class_figure,
     difference_figure,
     estimate_figure,
     group_figure,
 )
 from adjudge.present.views import View
+from adjudge.present.views._classes import (
+    IN_A_SENTENCE,
+    class_table,
+    method_lines,
+    rate_text,
+    sentence,
+    view_classes,
+)
 from adjudge.present.views._panel import view_panel
 from adjudge.present.views._rate_plan import view_plan
 from adjudge.results.base import Result
 from adjudge.results.estimation import (
     Alternative,
     ClassEstimate,
-    ClassRate,
     Estimate,
     GroupedEstimate,
     LabelShift,
-    PanelEstimate,
     RateDifference,
     RatePlan,
 )
+from adjudge.results.panel import PanelEstimate
 
 TITLE = "The rate to report"
 _DECLARED = "declared a random sample of the test rows (--labels-are-random), the labels would give"
-#: So many rates fit into a sentence; more are counted, and are in the table.
-_IN_A_SENTENCE = 4
 
 
 def view_estimate(one: Estimate) -> list[Block]:
@@ -58,7 +62,7 @@ def view_estimate(one: Estimate) -> list[Block]:
         _estimate_facts(one),
         Note(
             [
-                *_method(one.why, one.assumptions),
+                *method_lines(one.why, one.assumptions),
                 *_offer([one], one.confidence_level),
                 *shift,
                 *left_out(one.dropped),
@@ -78,9 +82,9 @@ def _estimate_headline(one: Estimate) -> Headline:
     if one.estimate is None:
         known = "" if one.low is None else f"; {_range(one)}"
         text = f"no {one.method} estimate: {one.reason}{known}"
-        return Headline(_sentence(one.group, text), tone="bad")
+        return Headline(sentence(one.group, text), tone="bad")
     rate = f"{_name(one.method)} {number(one.estimate)}, {_range(one)}"
-    text = _sentence(one.group, f"{rate} ({one.method}, {one.interval})")
+    text = sentence(one.group, f"{rate} ({one.method}, {one.interval})")
     if one.ruled_out:
         return Headline(text, "Do not report it: read the warning about label shift.", tone="bad")
     if one.method == "naive":
@@ -133,10 +137,6 @@ def _name(method: str) -> str:
     return {"naive": "naive judge rate", "human-only": "human rate"}.get(method, "corrected rate")
 
 
-def _sentence(group: str | None, text: str) -> str:
-    return text[:1].upper() + text[1:] if group is None else f"{group}: {text}"
-
-
 def _range(one: Estimate | RateDifference) -> str:
     return f"{_said(one)} interval {interval(one.low, one.high)}"
 
@@ -144,10 +144,6 @@ def _range(one: Estimate | RateDifference) -> str:
 def _said(one: Estimate | GroupedEstimate | RateDifference) -> str:
     """The level of its intervals, by name where they are the judge's own."""
     return ("naive " if one.method == "naive" else "") + level(one.confidence_level)
-
-
-def _number(value: float | None, low: float | None, high: float | None) -> str:
-    return f"{number(value)} {interval(low, high)}"
 
 
 def _estimate_facts(one: Estimate) -> Facts:
@@ -197,10 +193,6 @@ def _alternatives(one: Estimate) -> list[Block]:
     return [table]
 
 
-def _method(why: str, assumptions: Sequence[str]) -> list[str]:
-    return [f"method: {why}", *(f"assumes: {text}" for text in assumptions)]
-
-
 def view_groups(result: GroupedEstimate) -> list[Block]:
     """A row for each group, or a table of classes for each."""
     rates = [one for one in result.groups if isinstance(one, Estimate)]
@@ -209,7 +201,7 @@ def view_groups(result: GroupedEstimate) -> list[Block]:
     if rates:
         blocks.append(_rate_table(rates, result.by, pooled=result.pooled))
     for one in classes:
-        blocks += [Heading(str(one.group)), _class_table(one)]
+        blocks += [Heading(str(one.group)), class_table(one)]
     first = result.groups[0]
     shifted = [str(one.group) for one in rates if one.label_shift and one.label_shift.rules_out]
     notes = [f"{one.group}: {one.reason}" for one in result.groups if one.reason is not None]
@@ -223,7 +215,7 @@ def view_groups(result: GroupedEstimate) -> list[Block]:
         names = ", ".join(str(one.group) for one in narrower)
         text = f"people alone give a narrower interval for {names}{_if_random(narrower[0])}"
         notes.append(text)
-    method = _method(first.why, first.assumptions)
+    method = method_lines(first.why, first.assumptions)
     offer = _offer(rates, result.confidence_level)
     blocks.append(Note([*notes, *method, *offer, *left_out(result.dropped)]))
     if rates:
@@ -239,12 +231,12 @@ def _group_headline(result: GroupedEstimate, rates: Sequence[Estimate]) -> Headl
     what = f"{_name(result.method)}s" if rates else "class shares"
     estimated = [one for one in rates if one.estimated]
     given = len(result.groups) - len(result.refused)
-    if estimated and len(estimated) == given <= _IN_A_SENTENCE:
-        shown = (f"{one.group} {_number(one.estimate, one.low, one.high)}" for one in estimated)
+    if estimated and len(estimated) == given <= IN_A_SENTENCE:
+        shown = (f"{one.group} {rate_text(one.estimate, one.low, one.high)}" for one in estimated)
         text = f"{what} by {result.by}, {_said(result)} intervals: {', '.join(shown)}"
     else:
         text = f"{what} for {given} of {count(len(result.groups), 'value')} of {result.by}"
-    text = _sentence(None, text)
+    text = sentence(None, text)
     if result.refused:
         without = ", ".join(result.refused)
         return Headline(text, f"No estimate for {without}: the reasons are below.", tone="bad")
@@ -299,49 +291,6 @@ def _ends(alone: Alternative | None) -> str:
     return DASH if alone is None else interval(alone.low, alone.high)
 
 
-def view_classes(one: ClassEstimate) -> list[Block]:
-    """A row for each class."""
-    return [
-        _class_headline(one),
-        *warnings_of(one.warnings),
-        _class_table(one),
-        Note([*_method(one.why, one.assumptions), *left_out(one.dropped)]),
-        Figure(
-            "shares",
-            partial(class_figure, one),
-            f"Corrected and naive share of each class, with {level(one.confidence_level)} "
-            "intervals of the corrected ones.",
-        ),
-    ]
-
-
-def _class_headline(one: ClassEstimate) -> Headline:
-    if one.reason is not None:
-        text = f"no {one.method} estimate: {one.reason}"
-        return Headline(_sentence(one.group, text), tone="bad")
-    text = f"class shares by {one.method}, {level(one.confidence_level)} intervals"
-    if len(one.classes) <= _IN_A_SENTENCE:
-        shown = (f"{c.label} {_number(c.estimate, c.low, c.high)}" for c in one.classes)
-        text += f": {', '.join(shown)}"
-    return Headline(_sentence(one.group, text))
-
-
-def _class_table(one: ClassEstimate) -> Table:
-    columns: dict[str, Callable[[ClassRate], str]] = {
-        "class": lambda c: c.label,
-        "share": lambda c: number(c.estimate),
-        f"{level(one.confidence_level)} interval": lambda c: interval(c.low, c.high),
-        "naive share": lambda c: number(c.naive),
-        "people alone": lambda c: interval(c.human_only_low, c.human_only_high),
-        "recall": lambda c: number(c.recall),
-        "labels": lambda c: number(c.n_calibration),
-    }
-    caption = f"{count(one.n_calibration, 'human label')}, {count(one.n_test, 'test row')}"
-    if one.condition_number is not None:
-        caption += f"; condition number of the confusion matrix {number(one.condition_number, 2)}"
-    return table_of(one.classes, columns, caption=caption)
-
-
 def view_difference(result: RateDifference) -> list[Block]:
     """The difference and whether its interval excludes zero, then the two rates."""
     errors = "" if result.naive is None else "it includes the judge's errors"
@@ -384,7 +333,7 @@ def _difference_headline(result: RateDifference) -> Headline:
 def view_shift(shift: LabelShift) -> list[Block]:
     """The judge's mean verdict on labelled and on test rows, and what their difference excludes."""
     return [
-        Headline(_sentence(None, shift.explanation), tone="bad" if shift.rules_out else "plain"),
+        Headline(sentence(None, shift.explanation), tone="bad" if shift.rules_out else "plain"),
         Facts(
             [
                 Fact("judge's mean, labelled rows", number(shift.judge_rate_calibration)),

@@ -27,6 +27,7 @@ from adjudge.results.selection import (
     BatchSelection,
     JuryReport,
     Policy,
+    PolicyCheck,
     PolicyGroup,
     Selection,
     Threshold,
@@ -188,6 +189,52 @@ def _policy_notes(policy: Policy) -> list[str]:
     return lines + left_out(policy.dropped)
 
 
+_DIGESTS = {
+    "matches": "its digest matches",
+    "differs": "its digest differs",
+    "missing": "its digest is missing",
+    "none": "it is of a schema without a digest",
+}
+
+
+def view_check(check: PolicyCheck) -> list[Block]:
+    """Whether a policy file is as calibrate wrote it, and every field that is not."""
+    wrong = check.contradictions
+    numbers = "its numbers agree with its calibration scores"
+    if wrong:
+        numbers = (
+            f"{count(len(wrong), 'field')} contradict{'s' if len(wrong) == 1 else ''} the rest"
+        )
+    if check.unreadable is not None:
+        numbers = f"it cannot be read: {check.unreadable}"
+    state = "shows no change" if check.digest == "none" else "is as calibrate wrote it"
+    blocks: list[Block] = [
+        Headline(
+            f"{check.path} {state if check.intact else 'was changed'}: {_DIGESTS[check.digest]}, "
+            f"and {numbers}",
+            "" if check.intact else "Do not use it: calibrate again, or take an earlier copy.",
+            tone="plain" if check.intact else "bad",
+        )
+    ]
+    if wrong:
+        columns = {
+            "field": lambda one: one.field,
+            "in the file": lambda one: one.stated,
+            "should be": lambda one: one.expected,
+        }
+        blocks.append(table_of(wrong, columns, text_columns=3))
+    notes = [
+        "The digest is against mistakes, not attackers: whoever changes a policy on purpose can "
+        "write a new digest into it too."
+    ]
+    if check.unreadable is None and not check.recomputed:
+        notes.append(
+            "Thresholds were compared with the counts in the file and not computed again: the "
+            "policy is of an older version of its guarantee, or keeps only some of its scores."
+        )
+    return [*blocks, Note(notes)]
+
+
 # --- what select did -------------------------------------------------------------------------
 
 
@@ -295,6 +342,7 @@ def view_batch(batch: BatchSelection) -> list[Block]:
 
 VIEWS: Mapping[type[Result], View] = {
     Policy: view_policy,
+    PolicyCheck: view_check,
     Selection: view_selection,
     Evaluation: view_evaluation,
     SelectionPlan: view_plan,

@@ -51,6 +51,9 @@ class Guarantee(Method):
 
     #: The promise in a few words, for tables.
     summary: ClassVar[str]
+    #: Raised whenever `decide` or the words of `promise` change: a policy keeps its version, and
+    #: only one of the same version is held against what the guarantee decides and promises now.
+    version: ClassVar[int] = 1
     #: What must be true of the labelled rows, one sentence.
     assumption: ClassVar[str] = (
         "labelled and new pairs are exchangeable: drawn at random from the same pool, judged by "

@@ -10,7 +10,8 @@ const MEANING = {
   doubt: "Shown because the judge was in doubt: this label helps to learn, but calibration refuses it.",
 };
 
-let token = null;
+// Kept for this tab, and never in an address: those end up in histories and process lists.
+let token = sessionStorage.getItem("adjudge-token") || "";
 let rater = localStorage.getItem("adjudge-rater") || "";
 let item = null;
 let nonce = null;
@@ -38,6 +39,7 @@ async function call(path, body) {
   const told = await answer.json().catch(() => ({}));
   if (!answer.ok) {
     const error = new Error(told.detail || `the server answered ${answer.status}`);
+    error.status = answer.status;
     error.final = answer.status >= 400 && answer.status < 500 && answer.status !== 408;
     throw error;
   }
@@ -60,7 +62,7 @@ async function insist(path, body) {
 }
 
 function show(view) {
-  for (const id of ["stage", "bar", "done", "name-form"]) $(id).hidden = true;
+  for (const id of ["stage", "bar", "done", "name-form", "token-form"]) $(id).hidden = true;
   for (const id of view) $(id).hidden = false;
 }
 
@@ -68,6 +70,13 @@ function askName() {
   show(["name-form"]);
   $("name").value = rater;
   $("name").focus();
+}
+
+function askToken() {
+  show(["token-form"]);
+  $("token").value = "";
+  $("token").focus();
+  return token ? "That is not the server's token." : "";
 }
 
 async function advance() {
@@ -113,7 +122,7 @@ async function guarded(work) {
   try {
     await work();
   } catch (error) {
-    say(error.message);
+    say(error.status === 401 ? askToken() : error.message);
   } finally {
     busy = false;
   }
@@ -140,7 +149,7 @@ function undo() {
 }
 
 document.addEventListener("keydown", (event) => {
-  if (event.target instanceof HTMLInputElement || !$("name-form").hidden) return;
+  if (event.target instanceof HTMLInputElement || $("bar").hidden && $("done").hidden) return;
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
   const key = event.key.toLowerCase();
   if (key === "u") undo();
@@ -150,8 +159,6 @@ document.addEventListener("keydown", (event) => {
 });
 
 document.addEventListener("DOMContentLoaded", () => {
-  // A token travels in the fragment, which is never sent to any server nor kept in its logs.
-  token = new URLSearchParams(location.hash.slice(1)).get("token");
   for (const button of document.querySelectorAll("[data-side]")) {
     button.addEventListener("click", () => choose(button.dataset.side));
   }
@@ -162,6 +169,12 @@ document.addEventListener("DOMContentLoaded", () => {
     rater = $("name").value.trim();
     if (!rater) return;
     localStorage.setItem("adjudge-rater", rater);
+    guarded(advance);
+  });
+  $("token-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    token = $("token").value.trim();
+    sessionStorage.setItem("adjudge-token", token);
     guarded(advance);
   });
   if (rater) guarded(advance);

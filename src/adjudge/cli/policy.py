@@ -1,0 +1,40 @@
+"""`adjudge policy show` and `adjudge policy verify`: a policy's file, in words and checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adjudge.cli._common import bad_finding, deliver, remark
+from adjudge.cli._options import JsonFlag, OutputOption, PlotOption
+
+PolicyArgument = Annotated[
+    Path, typer.Argument(help="The policy that calibrate wrote.", show_default=False)
+]
+
+
+def show_policy(policy: PolicyArgument, plot: PlotOption = None, as_json: JsonFlag = False) -> None:
+    """What a policy accepts, promises and assumes; refuses one that was edited."""
+    from adjudge.selection import read_policy
+    from adjudge.selection.policy import policy_remarks
+
+    result = read_policy(policy)
+    deliver(result, as_json=as_json, output=None, plot=plot)
+    for line in policy_remarks(result):
+        remark(line)
+
+
+def verify(policy: PolicyArgument, output: OutputOption = None, as_json: JsonFlag = False) -> None:
+    """Whether a policy is as calibrate wrote it, and which fields are not; exit 2 if edited.
+
+    Compares the digest with the content, and every count and threshold with the calibration
+    scores in the file. Against mistakes, not attackers.
+    """
+    from adjudge.selection import verify_policy
+
+    check = verify_policy(policy)
+    deliver(check, as_json=as_json, output=output)
+    if not check.intact:
+        bad_finding()

@@ -1,0 +1,105 @@
+"""One client's connection: how long it may take to ask, and how many there can be.
+
+uvicorn waits for the head of a request for as long as a client likes, and accepts connections until
+no file can be opened any more; a few clients that send a letter a minute would be enough.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Any, cast
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from adjudge.server.safety import Limits, Refusal
+
+#: The most bytes that the head of a request can take.
+HEAD_BYTES = 32 * 1024
+_LINGER_SECONDS = 0.5
+
+
+def limited_connection(limits: Limits) -> type[asyncio.Protocol]:
+    """What uvicorn makes for each client: a connection within these limits."""
+    made: Callable[..., asyncio.Protocol] = partial(_Connection, limits=limits)
+    return cast(type[asyncio.Protocol], made)  # uvicorn only ever calls it
+
+
+class _Connection(H11Protocol):
+    def __init__(self, *args: Any, limits: Limits, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._limits = limits
+        self._head_wait: asyncio.TimerHandle | None = None
+        self._heard = False
+        self._too_many = False
+        self._hung_up = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        many = len(self.connections)
+        self._too_many = many > self._limits.connections
+        if many > 1.25 * self._limits.connections:
+            transport.abort()  # beyond that not even a reason is given
+        else:
+            self._await_head()
+
+    def data_received(self, data: bytes) -> None:
+        self._heard = True
+        if self._hung_up:
+            return  # read and thrown away, so that what we said is not lost with the connection
+        if self._too_many:
+            # Only now: an answer sent before the question was read is lost when we close.
+            self._hang_up(Refusal(503, "too many connections are open; try again"))
+            return
+        if self._head_wait is None and not self._asked:
+            self._await_head()  # the next request of a connection that was kept alive
+        super().data_received(data)
+        if self._asked:
+            self._end_wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end_wait()
+        super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        self._hang_up(Refusal(400, "this is not an HTTP request"))
+
+    @property
+    def _asked(self) -> bool:
+        """Whether a request's head has come and its answer is not complete."""
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _await_head(self) -> None:
+        self._head_wait = self.loop.call_later(self._limits.head_seconds, self._give_up)
+
+    def _end_wait(self) -> None:
+        if self._head_wait is not None:
+            self._head_wait.cancel()
+            self._head_wait = None
+
+    def _give_up(self) -> None:
+        if self._heard:
+            self._hang_up(Refusal(408, "the request came too slowly"))
+        else:
+            self.transport.close()  # a browser that connected ahead of time expects no answer
+
+    def _hang_up(self, refusal: Refusal) -> None:
+        """Say why, where no answer has begun, and close once the client has heard it."""
+        self._end_wait()
+        if self.transport.is_closing():
+            return
+        self._hung_up = True
+        if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
+            reason = {400: b"Bad Request", 408: b"Request Timeout", 503: b"Service Unavailable"}
+            head = h11.Response(
+                status_code=refusal.status,
+                headers=refusal.headers(closing=True),
+                reason=reason[refusal.status],
+            )
+            for event in (head, h11.Data(data=refusal.body), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+            self._head_wait = self.loop.call_later(_LINGER_SECONDS, self.transport.close)
+        else:
+            self.transport.close()

@@ -1,0 +1,293 @@
+"""Checking a store file, and copying what can be read of a damaged one.
+
+The file is only read. SQLite keeps no checksums: damage to its structure is seen, and damage to a
+row where the row no longer decodes or its key is not that of its question; a byte changed inside
+the text of a reply is not.
+"""
+
+# ruff: noqa: S608  (the names put into statements are tables and columns of our own migrations)
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+from adjudge.errors import ArgumentError, StoreError, StoreMissingError
+from adjudge.io._atomic import replacing
+from adjudge.records import LabelValue, Order, SampledBy
+from adjudge.results.store import StoreCheck, StoredCalls, StoredTable
+from adjudge.store.interface import LabelEvent
+from adjudge.store.keys import call_key
+from adjudge.store.labels import current_answers
+from adjudge.store.migrations import LEDGER, MIGRATIONS, Migration, pending
+from adjudge.store.owners import Owner, state_of
+from adjudge.store.sqlite import EVENT_COLUMNS, READ_COLUMNS, SQLiteStore, call_of
+from adjudge.store.sqlite_file import connect_to_read, explain, file_of, reason_of, take_step
+
+Row = dict[str, Any]
+#: Hears the number of a row that cannot be used, and why.
+Lost = Callable[[int, str], None]
+_MOST_PROBLEMS = 10
+_ROWS_AT_ONCE = 2000
+#: No row of ours is shorter: how many there can be, where their number cannot be read.
+_FEWEST_BYTES = 100
+#: Of running processes; nothing in them is worth a rescue.
+_OF_PROCESSES = ("owners", "claims")
+#: What a column may hold, where that is a list.
+_ALLOWED = {
+    "action": ("label", "skip", "undo", "recount"),
+    "label": (None, *get_args(LabelValue)),
+    "shown_order": (None, *get_args(Order)),
+    "sampled_by": (None, *get_args(SampledBy)),
+}
+
+
+def check_store(place: str | Path, *, rescue: str | Path | None = None) -> StoreCheck:
+    """Read everything a store file holds, and say what is there and what is damaged.
+
+    With `rescue`, what can be read is copied into a new store at that path; the file itself is
+    never written. A file that is not an adjudge store, or is of a newer adjudge, is refused.
+    """
+    scheme = str(place).partition("://")[0] if "://" in str(place) else "sqlite"
+    if scheme != "sqlite":
+        raise ArgumentError(
+            "store", f"{scheme}://...", "give an SQLite file: only these are checked"
+        )
+    path = file_of(str(place))
+    if path is None or not path.is_file() or not path.stat().st_size:
+        raise StoreMissingError(f"{place}: there is no store; check the path")
+    if rescue is not None and Path(rescue).exists():
+        raise ArgumentError("rescue", str(rescue), "this file exists; name a new one")
+    try:
+        with closing(connect_to_read(path)) as db:
+            # Lets a file that was cut short be read as far as it goes; this connection only.
+            db.execute("PRAGMA writable_schema = ON")
+            reading = _Reading(db, path)
+            check = reading.check(str(place))
+            return check if rescue is None else reading.rescue(check, Path(rescue))
+    except sqlite3.Error as error:
+        if "malformed" in str(error):
+            raise StoreError(
+                f"{place}: nothing in it can be read ({error}); restore it from a backup"
+            ) from None
+        raise explain(error, str(place)) from None
+
+
+class _Reading:
+    """One pass over a file, row by row where a page cannot be read."""
+
+    def __init__(self, db: sqlite3.Connection, path: Path) -> None:
+        self._db = db
+        self._path = path
+        self._tables = {
+            name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        }
+        if LEDGER not in self._tables:
+            raise StoreError(f"{path}: is a database of another kind; choose another store")
+        # Without a legible list of migrations the tables are taken for today's.
+        self._columns = _columns(MIGRATIONS)
+        names = [row["name"] for _, row in self._rows(LEDGER, _ignore)]
+        self._ledger_damaged = not names or None in names
+        self._missing = () if self._ledger_damaged else pending(names, path)
+        self._steps = MIGRATIONS[: len(MIGRATIONS) - len(self._missing)]
+        self._columns = _columns(self._steps)
+
+    def check(self, place: str) -> StoreCheck:
+        judges: dict[str, tuple[str, str]] = {}
+        calls: Counter[tuple[str, str, str]] = Counter()
+        events: list[LabelEvent] = []
+
+        def count(table: str, row: Row) -> None:
+            if table == "judges":
+                judges[row["judge_fingerprint"]] = row["judge"], row["protocol"]
+            elif table == "calls":
+                judge = judges.get(row["judge_fingerprint"], (row["judge_fingerprint"], ""))
+                calls[*judge, row["status"]] += 1
+            elif table == "label_events":
+                events.append(LabelEvent(**{name: row[name] for name in EVENT_COLUMNS}))
+
+        problems = self._problems()
+        tables = [self._table(name, count) for name in self._kept_tables()]
+        answers = [answer for answer in current_answers(events) if answer.label is not None]
+        claims = self._claims()
+        return StoreCheck(
+            store=place,
+            schema=self._steps[-1].name if self._steps else "",
+            up_to_date=not self._missing,
+            problems=problems,
+            tables=tuple(tables),
+            calls=tuple(
+                StoredCalls(judge=judge, protocol=protocol, status=status, calls=n)
+                for (judge, protocol, status), n in sorted(calls.items())
+            ),
+            labels=len(answers),
+            raters=len({answer.rater for answer in answers}),
+            claims_alive=claims["alive"],
+            claims_dead=claims["dead"],
+            claims_unknown=claims["unknown"],
+        )
+
+    def rescue(self, check: StoreCheck, path: Path) -> StoreCheck:
+        """Copy every row that decodes, under its own number, into a store of the same schema."""
+        with replacing(path) as partial:
+            with closing(sqlite3.connect(partial, isolation_level=None)) as new:
+                new.execute("BEGIN")
+                for position, step in enumerate(self._steps, 1):
+                    take_step(new, step, position)
+                rows = sum(self._copy(table, new) for table in self._kept_tables())
+                new.execute("COMMIT")
+            SQLiteStore(partial).close()  # brings it up to date
+        return replace(check, rescued=str(path), rescued_rows=rows)
+
+    def _copy(self, table: str, new: sqlite3.Connection) -> int:
+        """The number of rows copied: all that are sound, unless two claim to be the same one."""
+        copied = 0
+        for row in self._sound_rows(table, _ignore):
+            if not copied:
+                new.execute(f"DELETE FROM {table}")  # a new store has an identity of its own
+            columns, marks = ", ".join(row), ", ".join("?" * len(row))
+            copied += new.execute(
+                f"INSERT OR IGNORE INTO {table} ({columns}) VALUES ({marks})", list(row.values())
+            ).rowcount
+        return copied
+
+    def _kept_tables(self) -> list[str]:
+        """Tables with rows to keep, judges before calls."""
+        return [name for name in self._columns if name not in (*_OF_PROCESSES, LEDGER)]
+
+    def _problems(self) -> tuple[str, ...]:
+        try:
+            said = self._db.execute(f"PRAGMA integrity_check({_MOST_PROBLEMS})").fetchall()
+        except sqlite3.DatabaseError as error:
+            return (reason_of(error),)
+        lines = [line for (text,) in said for line in str(text).splitlines()]
+        problems = [line for line in lines if line != "ok" and not line.startswith("***")]
+        if self._ledger_damaged:
+            problems.append("the list of migrations cannot be read")
+        return tuple(problems)
+
+    def _table(self, table: str, count: Callable[[str, Row], None]) -> StoredTable:
+        rows = damaged = 0
+        example = None
+
+        def lost(rowid: int, reason: str) -> None:
+            nonlocal damaged, example
+            damaged += 1
+            example = example or f"row {rowid}: {reason}"
+
+        for row in self._sound_rows(table, lost):
+            rows += 1
+            count(table, row)
+        unknown = self._last_row(table) is None
+        return StoredTable(
+            table=table, rows=rows, damaged=None if unknown else damaged, example=example
+        )
+
+    def _sound_rows(self, table: str, lost: Lost) -> Iterator[Row]:
+        """The rows that can be read and decoded, each number once."""
+        filled = [name for name, required in self._columns[table].items() if required]
+        latest = -1
+        for rowid, row in self._rows(table, lost):
+            empty = next((name for name in filled if row[name] is None), None)
+            if rowid <= latest:
+                lost(rowid, "its number is out of order")
+            elif empty is not None:
+                lost(rowid, f"{empty} is empty")
+            elif (fault := _fault(table, row)) is not None:
+                lost(rowid, fault)
+            else:
+                latest = rowid
+                yield row
+
+    def _rows(self, table: str, lost: Lost) -> Iterator[tuple[int, Row]]:
+        """The rows that can be read; of the others `lost` hears the number and the reason."""
+        if table not in self._tables:
+            lost(0, "the table is missing")
+            return
+        last = self._last_row(table)
+        if last is None:
+            last = self._path.stat().st_size // _FEWEST_BYTES
+        for first in range(0, last + 1, _ROWS_AT_ONCE):
+            yield from self._between(table, first, min(first + _ROWS_AT_ONCE - 1, last), lost)
+
+    def _between(self, table: str, first: int, last: int, lost: Lost) -> Iterator[tuple[int, Row]]:
+        # By position: the names of columns are text in the file, and may be damaged too.
+        query = f"SELECT rowid, * FROM {table} WHERE rowid BETWEEN ? AND ? ORDER BY rowid"
+        names = list(self._columns[table])
+        try:
+            rows = self._db.execute(query, (first, last)).fetchall()
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            if first == last:
+                lost(first, reason_of(error))
+                return
+            middle = (first + last) // 2
+            yield from self._between(table, first, middle, lost)
+            yield from self._between(table, middle + 1, last, lost)
+            return
+        for rowid, *values in rows:
+            if len(values) == len(names):
+                yield rowid, dict(zip(names, values, strict=True))
+            else:
+                lost(rowid, f"it has {len(values)} columns instead of {len(names)}")
+
+    def _last_row(self, table: str) -> int | None:
+        try:
+            (last,) = self._db.execute(f"SELECT MAX(rowid) FROM {table}").fetchone()
+        except sqlite3.DatabaseError:
+            return None
+        return int(last or 0)
+
+    def _claims(self) -> Counter[str]:
+        """Claims by what can be seen of the process that made them."""
+        if not self._columns.keys() >= set(_OF_PROCESSES):
+            return Counter()
+        states = {
+            row["owner"]: state_of(Owner(row["owner"], row["host"], row["pid"], row["started"]))
+            for row in self._sound_rows("owners", _ignore)
+        }
+        claims = self._sound_rows("claims", _ignore)
+        return Counter(states.get(row["owner"], "dead") for row in claims)
+
+
+def _columns(steps: Sequence[Migration]) -> dict[str, dict[str, bool]]:
+    """The tables that these migrations make, judges before calls: column -> must be filled."""
+    with closing(sqlite3.connect(":memory:")) as db:
+        for position, step in enumerate(steps, 1):
+            take_step(db, step, position)
+        tables = db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        return {
+            table: {
+                name: bool(required or key)
+                for _, name, _, required, _, key in db.execute(f"PRAGMA table_info({table})")
+            }
+            for (table,) in tables
+        }
+
+
+def _ignore(rowid: int, reason: str) -> None:
+    """The check has counted it already."""
+
+
+def _fault(table: str, row: Mapping[str, Any]) -> str | None:
+    """What is wrong with a row, or None: columns hold what they can, JSON is JSON, keys fit."""
+    try:
+        if table == "judges":
+            json.loads(row["parts"])
+        elif table == "calls":
+            call = call_of([row[name] for name in READ_COLUMNS], row["raw"])
+            key = call_key(
+                call.judge_fingerprint, call.content_hash, call.order, call.repeat, call.slot
+            )
+            return None if key == call.call_key else "its key is not that of its question"
+        elif table == "label_events":
+            for column, allowed in _ALLOWED.items():
+                if row[column] not in allowed:
+                    return f"{column} is {row[column]!r}"
+    except (ValueError, TypeError) as error:
+        return str(error)
+    return None

@@ -1,0 +1,66 @@
+"""Damaged results and edited policies: a report that names them, a refusal in one line.
+
+The long run over the same damages is tests/conformance/test_tampering.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from example_results import example_results
+from tampering import damages
+from tampering_checks import check_policy_file, check_report
+
+from adjudge.io import read_result
+from adjudge.present.views import figures_of
+from adjudge.results.digest import digest_of
+from adjudge.results.load import _kinds
+from adjudge.selection import read_policy
+
+POLICIES = Path(__file__).parents[1] / "unit" / "selection" / "policies"
+NEW = POLICIES / "new.csv"
+EXAMPLES = example_results()
+
+
+def test_every_kind_that_is_written_has_an_example() -> None:
+    ours = {kind for kind, made in _kinds().items() if made.__module__.startswith("adjudge.")}
+    assert set(EXAMPLES) == ours - {"batch_selection"}
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_a_report_names_or_shows_every_damaged_file(tmp_path: Path, kind: str) -> None:
+    values = EXAMPLES[kind][0].to_dict()
+    digest = digest_of if "digest" in values else None
+    check_report(tmp_path, damages(values, times=9, seed=1, digest=digest), format="md")
+
+
+@pytest.mark.parametrize("kind", ["policy", "temperature", "plan_selection", "leaderboard"])
+def test_what_is_still_valid_can_be_drawn(tmp_path: Path, kind: str) -> None:
+    changed = damages(EXAMPLES[kind][0].to_dict(), times=8, seed=2)
+    check_report(tmp_path, changed, format="html")
+
+
+@pytest.mark.parametrize("path", sorted(POLICIES.glob("[!a]*.json")), ids=lambda path: path.stem)
+def test_an_edited_policy_is_not_obeyed(tmp_path: Path, path: Path) -> None:
+    old = read_policy(path)
+    policy = replace(old, schema_version=2)
+    target = tmp_path / "policy.json"
+    for number, (made, digest) in enumerate([(old, None), (policy, None), (policy, digest_of)]):
+        obeyed = [
+            check_policy_file(target, one, made, NEW)
+            for one in damages(made.to_dict(), times=8, seed=number, digest=digest)
+        ]
+        assert not all(obeyed)
+
+
+def test_figures_of_an_example_of_every_kind_can_be_listed() -> None:
+    assert sum(len(figures_of(results[0])) for results in EXAMPLES.values()) > 20
+
+
+def test_an_example_comes_back_from_its_file(tmp_path: Path) -> None:
+    for results in EXAMPLES.values():
+        for result in results:
+            (tmp_path / "x.json").write_text(result.to_json())
+            assert read_result(tmp_path / "x.json") == result

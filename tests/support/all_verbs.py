@@ -1,0 +1,83 @@
+"""Every verb once, in one process, on small files: for comparing the bytes that they write.
+
+    python tests/support/all_verbs.py FOLDER [ORDER]
+
+The files are the same in every run; with ORDER their rows are shuffled with that seed. What is
+written goes into FOLDER/out. The summary of `adjudge judge` is not among it: it holds seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import polars as pl
+
+from adjudge.cli import run
+from adjudge.io import write_rows
+from adjudge.simulate.battles import simulate_battles
+from adjudge.simulate.binary import BinaryModel, binary_rows
+from adjudge.simulate.pairs import simulate_pairs
+from adjudge.simulate.scores import simulate_scores
+from adjudge.simulate.tournaments import simulate_tournaments
+
+JUDGE = "simulated:accuracy=0.85,position_bias=0.1,noise=0.3"
+VERBS = """
+judge pairs.jsonl --judge {judge} -o out/judgments.jsonl --store a.db
+judge pairs.jsonl --judge {judge} -o out/judgments.csv --store a.db
+evaluate out/judgments.jsonl --splits 50 -o out/evaluation.json --plot out/evaluation.svg
+calibrate out/judgments.jsonl --alpha 0.1 -o out/policy.json
+calibrate out/judgments.jsonl --alpha 0.2 --guarantee fdr --by topic --cluster prompt_id -o out/fdr.json
+calibrate out/judgments.jsonl --alpha 0.2 --guarantee pac -o out/pac.json
+select out/judgments.jsonl --policy out/policy.json -o out/selected.csv --summary out/selection.json
+plan selection out/judgments.jsonl --alpha 0.1 -o out/plan_selection.json
+estimate answers.csv --by model -o out/estimate.json
+plan rate answers.csv --labels 100 --write-ids out/ids.csv -o out/plan_rate.json
+plan battles battles.csv --budget 200 --write-rows out/battles.csv -o out/plan_battles.json
+diagnose bias out/judgments.jsonl -o out/bias.json
+diagnose transitivity tournaments.csv -o out/cycles.json
+diagnose scores scores.jsonl -o out/scores.json
+rank battles.csv --replicates 50 -o out/leaderboard.json
+rank battles.csv --evaluate --replicates 20 -o out/ranking.json
+report out -o out/report.html
+"""  # noqa: E501  (one command per line)
+
+
+def write_files(order: int | None) -> None:
+    pairs = [
+        {
+            "id": pair.id, "prompt": pair.prompt, "response_a": pair.response_a,
+            "response_b": pair.response_b, "label": pair.label, "prompt_id": f"q{n % 90}",
+            "topic": ("code", "prose")[n % 2],
+        }
+        for n, pair in enumerate(simulate_pairs(180, seed=1))
+    ]  # fmt: skip
+    models = {
+        "small": BinaryModel(rate=0.55, specificity=0.7, sensitivity=0.9),
+        "large": BinaryModel(rate=0.75, specificity=0.65, sensitivity=0.95),
+    }
+    files = {
+        "pairs.jsonl": pl.DataFrame(pairs),
+        "answers.csv": binary_rows(models, prompts=120, labels=80, seed=1).drop("truth"),
+        "tournaments.csv": simulate_tournaments(documents=12, models=6, seed=1).frame,
+        "scores.jsonl": simulate_scores(documents=14, models=5, seed=1).frame,
+        "battles.csv": simulate_battles(models=8, battles=900, seed=1).frame,
+    }
+    for name, frame in files.items():
+        write_rows(
+            frame if order is None else frame.sample(fraction=1, shuffle=True, seed=order), name
+        )
+
+
+def main(folder: str, order: str | None = None) -> None:
+    os.chdir(folder)
+    Path("out").mkdir()
+    write_files(None if order is None else int(order))
+    for line in VERBS.strip().splitlines():
+        code = run(line.format(judge=JUDGE).split())
+        assert code in (0, 2), f"adjudge {line}: exit code {code}"
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

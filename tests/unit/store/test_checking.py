@@ -1,0 +1,176 @@
+"""Checking a store: what it holds, what is damaged, what a rescue brings back; never a write."""
+
+# ruff: noqa: S608  (the only names put into statements are tables of ours)
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from stores import CALLS, fill_store, keyed_call, rows_of
+
+from adjudge.errors import ArgumentError, StoreError, StoreMissingError, StoreVersionError
+from adjudge.store import SQLiteStore, check_store, open_store, use_store
+from adjudge.store.labels import LabelBook
+from adjudge.store.migrations import LEDGER, MIGRATIONS
+from adjudge.store.owners import Owner
+from adjudge.store.sqlite_file import take_step
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    return fill_store(tmp_path_factory.mktemp("store") / "s.db").read_bytes()
+
+
+def change(place: Path, statements: str) -> None:
+    db = sqlite3.connect(place)
+    db.executescript(statements)
+    db.close()
+
+
+def test_a_sound_store(tmp_path: Path) -> None:
+    place = fill_store(tmp_path / "s.db")
+    before = place.read_bytes()
+    check = check_store(place)
+    assert not check.damaged
+    assert [(part.judge, part.status, part.calls) for part in check.calls] == [
+        ("openai:m", "error", 1),
+        ("openai:m", "ok", CALLS),
+    ]
+    assert {table.table: table.rows for table in check.tables} == {
+        "judges": 1, "calls": CALLS + 1, "label_events": 4, "store_identity": 1,
+    }  # fmt: skip
+    assert (check.schema, check.up_to_date) == (MIGRATIONS[-1].name, True)
+    assert (check.labels, check.raters) == (2, 1)
+    assert place.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["s.db"]
+
+
+def test_claims_by_who_made_them(tmp_path: Path) -> None:
+    place = tmp_path / "s.db"
+    with use_store(place) as store:
+        store.claim(["mine"], retry=(), since=0)
+        db = sqlite3.connect(place)
+        here = Owner.here()
+        here.end()
+        for owner, host in ((here.owner, here.host), ("o", "elsewhere")):
+            values = (owner, host, here.pid, here.started)
+            db.execute("INSERT INTO owners VALUES (?, ?, ?, ?, 0)", values)
+            db.execute("INSERT INTO claims VALUES (?, ?)", (f"of {host}", owner))
+        db.execute("INSERT INTO claims VALUES ('of nobody', 'forgotten')")
+        db.commit()
+        db.close()
+        check = check_store(place)
+    assert (check.claims_alive, check.claims_dead, check.claims_unknown) == (1, 2, 1)
+
+
+def test_half_a_file_gives_its_half(whole: bytes, tmp_path: Path) -> None:
+    place = tmp_path / "cut.db"
+    place.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(StoreError, match="malformed; `adjudge store check .*cut.db`"):
+        open_store(place)
+    check = check_store(place, rescue=tmp_path / "new.db")
+    calls = next(table for table in check.tables if table.table == "calls")
+    assert check.damaged
+    assert CALLS / 4 < calls.rows < CALLS * 3 / 4
+    with use_store(tmp_path / "new.db") as store:
+        keys = [keyed_call(n).call_key for n in range(CALLS)]
+        claim = store.claim(keys, retry=(), since=0)
+        assert len(claim.done) == calls.rows
+        assert len(claim.ours) == CALLS - calls.rows
+
+
+@pytest.mark.parametrize(
+    ("statement", "fault"),
+    [
+        ("UPDATE calls SET status = 'oj' WHERE call_id = 7", "status is 'oj'"),
+        ("UPDATE calls SET logprobs = '{\"A\":' WHERE call_id = 7", "Expecting value"),
+        ("UPDATE calls SET repeat_index = 1 WHERE call_id = 7", "its key is not"),
+        ("UPDATE calls SET reply_text = CAST(x'41ff' AS TEXT) WHERE call_id = 7", "UTF-8"),
+    ],
+)
+def test_a_damaged_row_is_counted_left_out_and_stops_whoever_needs_it(
+    statement: str, fault: str, tmp_path: Path
+) -> None:
+    place = fill_store(tmp_path / "s.db")
+    change(place, statement)
+    check = check_store(place, rescue=tmp_path / "new.db")
+    calls = next(table for table in check.tables if table.table == "calls")
+    assert check.damaged
+    assert (calls.rows, calls.damaged) == (CALLS, 1)
+    assert calls.example is not None
+    assert calls.example.startswith("row 7: ")
+    assert fault in calls.example
+    assert 7 not in [row[0] for row in rows_of(tmp_path / "new.db", "calls")]
+    if "key" not in fault:  # the key itself is what a lookup trusts
+        with use_store(place) as store, pytest.raises(StoreError, match="adjudge store check"):
+            store.lookup([keyed_call(6).call_key])
+
+
+def test_a_rescue_keeps_identity_numbers_and_labels_that_were_taken_back(tmp_path: Path) -> None:
+    place = fill_store(tmp_path / "s.db")
+    check_store(place, rescue=tmp_path / "new.db")
+    for table in ("judges", "calls", "label_events", "store_identity"):
+        assert rows_of(tmp_path / "new.db", table) == rows_of(place, table)
+    with pytest.raises(ArgumentError, match="this file exists"):
+        check_store(place, rescue=tmp_path / "new.db")
+
+
+@pytest.mark.parametrize("steps", range(1, len(MIGRATIONS)))
+def test_every_older_schema_is_checked_rescued_and_opened(steps: int, tmp_path: Path) -> None:
+    place = tmp_path / "old.db"
+    db = sqlite3.connect(place)
+    for position, step in enumerate(MIGRATIONS[:steps], 1):
+        take_step(db, step, position)
+    call = keyed_call(1)
+    db.execute(
+        "INSERT INTO calls (call_key, judge_fingerprint, subject_id, content_hash, shown_order,"
+        " repeat_index, slot, status, created_at) VALUES (?, 'f', 's', ?, 'ab', 0, '', 'ok', 't')",
+        (call.call_key, call.content_hash),
+    )
+    db.commit()
+    db.close()
+    check = check_store(place, rescue=tmp_path / "new.db")
+    assert (check.damaged, check.up_to_date) == (False, False)
+    assert check.schema == MIGRATIONS[steps - 1].name
+    for opened in (place, tmp_path / "new.db"):
+        with use_store(opened) as store:
+            assert set(store.claim([call.call_key], retry=(), since=0).done) == {call.call_key}
+        assert check_store(opened).up_to_date
+
+
+def test_a_store_of_the_first_release_is_read_by_every_later_adjudge(tmp_path: Path) -> None:
+    """A dump of a real store: 3 pairs judged in both orders, two labels, one taken back, a skip."""
+    place = tmp_path / "old.db"
+    change(place, (Path(__file__).parent / "fixtures" / "store_0004.sql").read_text())
+    check = check_store(place)
+    assert (check.damaged, check.schema) == (False, "0004_store_identity")
+    assert [(part.status, part.calls) for part in check.calls] == [("ok", 6)]
+    with use_store(place) as store:
+        keys = [row[1] for row in rows_of(place, "calls")]
+        assert set(store.claim(keys, retry=("error",), since=0).done) == set(keys)
+        assert {len(call.reply.logprobs or ()) for call in store.lookup(keys).values()} == {2}
+        answers = LabelBook(store).answers()
+    assert [(a.rater, a.id, a.label) for a in answers] == [
+        ("ann", "pair-1", "A"),
+        ("bob", "pair-2", None),
+    ]
+
+
+def test_what_is_no_store_of_ours_is_refused_untouched(tmp_path: Path) -> None:
+    (tmp_path / "words.db").write_text("id,prompt\n" * 1000)
+    (tmp_path / "empty.db").touch()
+    change(tmp_path / "photos.db", "CREATE TABLE photos (name TEXT)")
+    SQLiteStore(tmp_path / "newer.db").close()
+    change(tmp_path / "newer.db", f"INSERT INTO {LEDGER} VALUES (99, '9999_later', 'then')")
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    for name, error, words in (
+        ("none.db", StoreMissingError, "no store"),
+        ("empty.db", StoreMissingError, "no store"),
+        ("words.db", StoreError, "not an adjudge store"),
+        ("photos.db", StoreError, "another kind"),
+        ("newer.db", StoreVersionError, "upgrade adjudge"),
+    ):
+        with pytest.raises(error, match=words):
+            check_store(tmp_path / name, rescue=tmp_path / "new.db")
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
