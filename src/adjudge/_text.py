@@ -9,7 +9,10 @@ import re
 from collections.abc import Mapping
 
 DASH = "–"
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+#: What a terminal obeys, marks that turn the direction of text, odd line ends, half characters.
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
 def safe(text: object) -> str:

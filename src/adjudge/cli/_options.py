@@ -93,7 +93,7 @@ PANELS: Mapping[str, tuple[str, ...]] = {
     "Judge": (
         *("judge_spec", "judge", "protocol", "prompt", "criteria", "demonstrations", "samples"),
         *("max_tokens", "base_url", "api_key_env", "extra_body", "concurrency", "rpm", "timeout"),
-        *("batch", "batch_folder", "retry", "store"),
+        *("max_reply", "batch", "batch_folder", "retry", "store", "no_raw"),
     ),
     "Cost": ("dry_run", "max_cost", "prices"),
     "Server": ("host", "port", "browser"),

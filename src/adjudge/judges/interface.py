@@ -124,6 +124,10 @@ class Backend(ABC):
         Complete before `start`: a dry run names the judge without loading it.
         """
 
+    def secrets(self) -> Sequence[str]:
+        """What must be struck out of every reply before it is kept: the key it uses."""
+        return ()
+
     async def start(self) -> None:  # noqa: B027  (nothing to load is a fine start)
         """Load weights, open connections. Called once in the event loop before the first ask."""
 

@@ -48,7 +48,7 @@ class OpenAIBackend(ChatServerBackend):
     """`openai:MODEL`, at OpenAI or any server that speaks its language."""
 
     example = "openai:gpt-4.1-mini"
-    options = ("base_url", "api_key_env", "extra_body", "concurrency", "timeout")
+    options = ("base_url", "api_key_env", "extra_body", "concurrency", "timeout", "max_reply")
     batches = True
     batch_price = 0.5
     maker_url = "https://api.openai.com/v1"
@@ -136,17 +136,14 @@ class OpenAIBackend(ChatServerBackend):
             return True
         return False
 
-    def read_rejection(self, exchange: Exchange, question: Question) -> Reply:
-        words = self.server.words(exchange.payload, exchange.raw)
-        status = exchange.http_status
-        asked = isinstance(question.want, Choice) and "logprob" in words
-        if asked and (status in PER_QUESTION or status == 403):
-            raise JudgeRefusedError(
+    def refusal(self, status: int, words: str, question: Question) -> JudgeRefusedError:
+        if isinstance(question.want, Choice) and "logprob" in words and status in (400, 403, 422):
+            return JudgeRefusedError(
                 f"{self.name} gives no log probabilities (HTTP {status}: {words}); "
                 "sample its verdicts instead: --samples 10",
                 http_status=status,
             )
-        return super().read_rejection(exchange, question)
+        return super().refusal(status, words, question)
 
 
 def read_reply(exchange: Exchange, question: Question) -> Reply:
@@ -175,9 +172,12 @@ def _read_choice(
 ) -> Reply:
     try:
         top = choice["logprobs"]["content"][0]["top_logprobs"]
-        pairs = [(str(entry["token"]), float(entry["logprob"])) for entry in top]
-    except (IndexError, KeyError, TypeError, ValueError):
-        pairs = []
+    except (IndexError, KeyError, TypeError):
+        top = None
+    pairs = _token_pairs(top)
+    if pairs is None:
+        error = "the server's top_logprobs are not texts of tokens with a number each"
+        return Reply(status="error", error=error, **measured)
     if not pairs:
         empty = not measured["text"]
         what = "the reply is empty" if empty else "the server returned no log probabilities"
@@ -199,6 +199,22 @@ def _read_choice(
     return Reply(
         status="censored" if censored else "ok", logprobs=logprobs, censored=censored, **measured
     )
+
+
+def _token_pairs(top: Any) -> list[tuple[str, float]] | None:
+    """Tokens with their log probabilities; none where there are none, None where they are odd."""
+    if not top:
+        return []
+    try:
+        pairs = [(entry["token"], entry["logprob"]) for entry in top]
+    except (KeyError, TypeError):
+        return None
+    try:
+        if all(isinstance(token, str) and type(value) in (int, float) for token, value in pairs):
+            return [(token, float(value)) for token, value in pairs]
+    except OverflowError:  # a whole number beyond all floats
+        pass
+    return None
 
 
 def _unmeasured(error: str, measured: dict[str, Any]) -> Reply:
