@@ -54,7 +54,10 @@ class Guess:
         return split(m, p=self.p, q0=soft0, q1=soft1, pilot=min(PILOT, m // 2))
 
     def try_random(self, m: int) -> Trial:
-        """The conditional estimator with labels drawn at random out of the test rows, tried."""
+        """The conditional estimator with labels drawn at random out of the test rows, tried.
+
+        With no row left to the judge no draw has a number.
+        """
         left = self.n + sum(self.have) - m
         if left < 1:
             return Trial(1.0, 0.0, 1.0)

@@ -122,11 +122,15 @@ def _plan(
     people_need = random_need = None
     trial = guess.try_random(m)
     if width is None:
+        judged = (
+            "leave no row to the judge and give"
+            if trial.refused == 1
+            else f"give a width of {trial.width:.3f} with conditional (estimate "
+            f"--labels-are-random; mean of {REPEATS:,} simulated draws),"
+        )
         advice = (
-            f"{m} labels drawn at random give a width of {trial.width:.3f} with conditional "
-            f"(estimate --labels-are-random; mean of {REPEATS:,} simulated draws), "
-            f"{human_width:.3f} people alone; split by class and corrected (misclassification), "
-            f"{plan_width:.3f}"
+            f"{m} labels drawn at random {judged} {human_width:.3f} people alone; split by class "
+            f"and corrected (misclassification), {plan_width:.3f}"
         )
     else:
         people_need = _fewest(lambda size: _human_width(theta, size, level), width)
@@ -175,8 +179,8 @@ def _plan(
         ppi_width=known(ppi_width),
         human_only_labels=people_need,
         conditional_labels=random_need,
-        conditional_width=trial.width,
-        simulated_coverage=trial.coverage,
+        conditional_width=None if trial.refused == 1 else trial.width,
+        simulated_coverage=None if trial.refused == 1 else trial.coverage,
         verdict_m0=known(verdicts.m0),
         verdict_m1=known(verdicts.m1),
         verdict_width=known(guess.verdict_width(verdicts)),

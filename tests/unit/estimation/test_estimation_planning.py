@@ -131,6 +131,13 @@ def test_a_trial_holds_the_rate_and_counts_draws_without_a_number() -> None:
     assert rare.conditional_width > 0.6
 
 
+def test_more_labels_than_rows_leave_nothing_to_the_judge() -> None:
+    plan = plan_rate(**(PAPER | {"n_test": 150}), labels=200)
+    assert plan.conditional_width is plan.simulated_coverage is None
+    assert "200 labels drawn at random leave no row to the judge" in plan.recommendation
+    plan_rate(**(PAPER | {"n_test": 150}), labels=200).plot()
+
+
 def test_a_pilot_picked_by_plan_is_weighted() -> None:
     rng = np.random.default_rng(3)
     truth = rng.random(20_000) < 0.5
