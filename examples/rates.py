@@ -73,7 +73,8 @@ def draw_sample(
     right = rng.random(len(truth)) < np.where(truth, q1, q0)
     known = np.arange(len(truth)) < labels
     judge = np.where(right, truth, ~truth).astype(np.float64)
-    return Sample(judge, np.where(known, truth, -1).astype(np.int64), ~known, known)
+    human = np.where(known, truth, -1).astype(np.int64)
+    return Sample(judge, human, ~known, known, random=True)
 
 
 def several_judges(repeats: int) -> None:

@@ -110,6 +110,7 @@ def test_conditional_is_what_random_labels_get_and_covers(
         right = rng.random(len(known)) < np.where(truth, 0.85, 0.75)
         judge = np.where(right, truth, ~truth).astype(np.float64)
         human = np.where(known, truth, -1).astype(np.int64)
-        got, _, _ = run(Sample(judge, human, ~known, known), method, confidence_level=0.95)
+        sample = Sample(judge, human, ~known, known, random=True)
+        got, _, _ = run(sample, method, confidence_level=0.95)
         covered += got.low <= theta <= got.high
     assert covered / runs >= floor(runs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from numpy.typing import ArrayLike
 
@@ -10,7 +11,14 @@ from adjudge._validation import Seed, open_unit
 from adjudge.errors import ArgumentError
 from adjudge.estimation.classes import check_classes, estimate_classes
 from adjudge.estimation.groups import estimate_difference, estimate_groups
-from adjudge.estimation.methods import Request, check_combination, choose, describe, how_drawn
+from adjudge.estimation.methods import (
+    RANDOM,
+    Request,
+    check_combination,
+    choose,
+    describe,
+    how_drawn,
+)
 from adjudge.estimation.panel import estimate_panel
 from adjudge.estimation.sample import sample_of
 from adjudge.io.tables import TableLike
@@ -178,6 +186,7 @@ def estimate(
     )
     if sample is None:
         return estimate_classes(rows, request)
+    sample = replace(sample, random=labels_drawn in RANDOM)
     check_combination(sample, chosen, interval)
     if compare is not None:
         return estimate_difference(rows, sample, request, compare)

@@ -23,6 +23,8 @@ from adjudge.results.estimation import Alternative, Estimate, method_if_random
 METHODS = ("misclassification", "ppi++", "conditional", "difference", "human-only", "naive")
 CHOICES = ("auto", *METHODS)
 INTERVALS = ("wald", "profile")
+#: What is known about labels that are a random sample.
+RANDOM = ("declared", "recorded")
 #: The methods that cannot use labels picked by plan.
 _NEED_PLAIN_LABELS = ("human-only", "difference", "ppi++")
 #: The estimators; misclassification has versions for probabilities, plans and strata.
@@ -45,6 +47,8 @@ ASSUMPTIONS = {
     "as they do when the labelled rows are a random sample of them",
     "conditional": "within each verdict the labelled rows are a random sample of the test rows "
     "(labels can be picked by verdict)",
+    "conditional-random": "the labelled rows are a random sample of the same rows as the test rows "
+    "(the judge's rate is taken on both)",
     "ppi++": "the labelled rows are a random sample of the same rows as the test rows",
     "misclassification": "the judge errs alike on labelled and on test rows of one human class "
     "(same sensitivity and specificity); the shares of the classes may differ",
@@ -194,6 +198,8 @@ def run(
     outcome = refuse_outside(_ESTIMATORS[name](sample, confidence_level=confidence_level))
     if shape == "profile":
         outcome = _profile(sample, outcome, confidence_level, seed)
+    if name == "conditional" and sample.random:
+        name = "conditional-random"
     return refuse_everything(outcome), shape, ASSUMPTIONS[name]
 
 
@@ -309,7 +315,7 @@ def _alternatives(
 ) -> tuple[Alternative, ...]:
     """The other estimators on the same rows, for comparison and never for choosing."""
     alternatives = []
-    flat = replace(sample, strata=None)
+    flat = replace(sample, strata=None, random=not sample.planned)
     for method in METHODS:
         if method == chosen or (method == "conditional" and sample.scale == "probability"):
             continue

@@ -85,6 +85,7 @@ def estimate_panel(
             "several judges in one rate need labels that are a random sample of each group's rows: "
             "declare it with --labels-are-random (labels_are_random=True)",
         )
+    sample = replace(sample, random=True)
     names = rows.group_names or (None,)
     groups = np.zeros(len(rows.judge), dtype=np.int64) if rows.groups is None else rows.groups
     if share and len(names) <= FEWEST_OTHERS:

@@ -50,11 +50,12 @@ def try_random_labels(
     rng = generator(seed)
     cells = [theta * q1, theta * (1 - q1), (1 - theta) * (1 - q0), (1 - theta) * q0]
     hit, miss, alarm, rejection = rng.multinomial(labels, cells, REPEATS).T.astype(np.float64)
-    p = rng.binomial(test_rows, cells[0] + cells[2], REPEATS) / test_rows
     size1, size0 = hit + alarm, miss + rejection
+    n = test_rows + labels
+    p = (rng.binomial(test_rows, cells[0] + cells[2], REPEATS) + size1) / n
     r1, r0 = hit / np.maximum(size1, 1), miss / np.maximum(size0, 1)
     z = normal_quantile(confidence_level)
-    centre, se = adjust(p, r1, r0, test_rows, size1, size0, z)
+    centre, se = adjust(p, r1, r0, n, size1, size0, z)
     low, high = np.clip(centre - z * se, 0, 1), np.clip(centre + z * se, 0, 1)
     given = ((size1 > 0) | (p == 0)) & ((size0 > 0) | (p == 1))
     held = given & (low <= theta) & (theta <= high)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from estimation_rows import HUMAN, JUDGE, paper
 
@@ -66,6 +67,22 @@ def test_what_declaring_and_people_alone_would_give_is_said() -> None:
     assert not declared.people_are_narrower
     assert "narrower" not in str(declared)
     assert people.people_alone is None
+
+
+def test_the_verdicts_on_random_labels_count_for_the_judges_rate_too() -> None:
+    declared, asked = paper(labels_are_random=True), paper(method="conditional")
+    p = (550 + 120) / 1200
+    assert declared.estimate == pytest.approx(p * 90 / 120 + (1 - p) * 10 / 80)
+    assert asked.estimate == pytest.approx(0.55 * 90 / 120 + 0.45 * 10 / 80)
+    assert declared.width < asked.width
+    # Else labels that leave few test rows would make it wider than people alone.
+    rng = np.random.default_rng(0)
+    truth = rng.random(600) < 0.5
+    judge = np.where(rng.random(600) < 0.85, truth, ~truth).astype(int)
+    human = [*truth[:560].astype(int).tolist(), *[None] * 40]
+    most = estimate(judge=judge, human=human, labels_are_random=True)
+    assert not most.people_are_narrower
+    assert estimate(judge=judge, human=human, method="conditional").people_are_narrower
 
 
 def test_no_label_under_one_verdict_says_which_rows_to_label() -> None:

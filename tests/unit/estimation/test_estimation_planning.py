@@ -87,7 +87,12 @@ def test_the_widths_come_out_when_labels_are_drawn_from_the_judged_rows() -> Non
 
     def mean_width(method: str, labels: int) -> float:
         estimates = (
-            estimate(judge=x, human=[*z[:labels], *[None] * (n - labels)], method=method)
+            estimate(
+                judge=x,
+                human=[*z[:labels], *[None] * (n - labels)],
+                method=method,
+                labels_are_random=True,
+            )
             for x, z in zip(judge.astype(int).tolist(), truth.astype(int).tolist(), strict=True)
         )
         return float(np.mean([one.high - one.low for one in estimates]))
