@@ -24,6 +24,15 @@ def safe(text: object) -> str:
     return _CONTROL.sub(lambda code: code.group().encode("unicode_escape").decode(), str(text))
 
 
+def safe_json(text: str) -> str:
+    r"""JSON whose control and direction codes are escapes: the same values, harmless to print.
+
+    >>> safe_json('{"name": "\u202eevil"}')
+    '{"name": "\\u202eevil"}'
+    """
+    return _CONTROL.sub(lambda code: f"\\u{ord(code.group()):04x}", text)
+
+
 def clip(text: object, most: int = 28) -> str:
     """A name as an axis shows it: harmless, and not too long.
 

@@ -41,6 +41,14 @@ def open_unit(value: float, name: str) -> float:
     return float(exact_level(value, name))
 
 
+def unit(value: float, name: str) -> float:
+    """A number from 0 to 1, both included."""
+    number = _number(value, name)
+    if not 0 <= number <= 1:
+        raise ArgumentError(name, value, "give a number from 0 to 1")
+    return number
+
+
 def non_negative(value: float, name: str) -> float:
     """A finite number >= 0."""
     number = _number(value, name)

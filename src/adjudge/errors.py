@@ -130,6 +130,10 @@ class JudgeRefusedError(JudgeError):
         super().__init__(message)
 
 
+class UnusableRepliesError(JudgeError):
+    """The first replies of a run have no usable number, all for one reason."""
+
+
 class StoreError(AdjudgeError):
     """The store cannot be opened, read or written."""
 

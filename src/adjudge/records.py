@@ -11,12 +11,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Order = Literal["ab", "ba"]
-Verdict = Literal["A", "B"]
+Verdict = Literal["A", "B", "tie"]
 LabelValue = Literal["A", "B", "tie"]
-SampledBy = Literal["random", "plan", "doubt"]
-Status = Literal["ok", "censored", "unparsed", "refused", "no_logprobs", "error"]
+SampledBy = Literal["random", "plan", "doubt", "surest", "audit"]
+LabelledBy = Literal["person", "model"]
+Status = Literal["ok", "censored", "off_answer", "unparsed", "refused", "no_logprobs", "error"]
 
-STATUSES: tuple[Status, ...] = ("ok", "censored", "unparsed", "refused", "no_logprobs", "error")
+STATUSES: tuple[Status, ...] = (
+    *("ok", "censored", "off_answer", "unparsed", "refused", "no_logprobs", "error"),
+)
 #: The only statuses whose rows carry a number.
 MEASURED: frozenset[Status] = frozenset({"ok", "censored"})
 
@@ -58,7 +61,11 @@ class Reply:
 
     `logprobs` maps options to log probabilities not yet normalised over the options. An option in
     `censored` was not among those the server returned; its entry is an upper bound. `counts` holds
-    how often each option was drawn by a judge without log probabilities.
+    how often each option was drawn by a judge without log probabilities. `answer_mass` is the
+    probability of all spellings of all options together: of those among the server's likeliest
+    tokens, so a lower bound, unless `exact_mass`. `cut_off`: the text ends where the tokens allowed
+    did. `server` is the program that answered and its
+    version, where it says so.
     """
 
     status: Status
@@ -66,12 +73,16 @@ class Reply:
     logprobs: Mapping[str, float] | None = None
     censored: frozenset[str] = frozenset()
     counts: Mapping[str, int] | None = None
+    answer_mass: float | None = None
+    exact_mass: bool = False
+    cut_off: bool = False
     mean_logprob: float | None = None
     scored_tokens: int | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     latency_s: float | None = None
     error: str | None = None
+    server: str | None = None
     raw: str | None = None
 
 
@@ -79,7 +90,9 @@ class Reply:
 class Judgment:
     """What one judge, asked by one protocol, said of one pair.
 
-    A number stands here only when `status` is ok or censored; there is no default verdict.
+    A number stands here only when `status` is ok or censored; there is no default verdict. Where a
+    prompt allows ties, `p_tie` is their probability, half of which is in `p_a`. `answer_mass` is
+    the smaller of the two orders'.
     """
 
     id: str
@@ -89,9 +102,12 @@ class Judgment:
     p_fwd: float | None = None
     p_rev: float | None = None
     p_a: float | None = None
+    p_tie: float | None = None
     uncertainty: float | None = None
     verdict: Verdict | None = None
+    answer_mass: float | None = None
     judge_fingerprint: str | None = None
+    server: str | None = None
     tokens: int | None = None
     cost: float | None = None
     detail: str | None = None
@@ -112,7 +128,34 @@ class Score:
     status: Status
     judge_score: float | None = None
     score_probs: tuple[float, ...] | None = None
+    answer_mass: float | None = None
     judge_fingerprint: str | None = None
+    server: str | None = None
+    tokens: int | None = None
+    cost: float | None = None
+    detail: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grade:
+    """Whether one judge, asked by one protocol, passed one item.
+
+    In a table of grades the column `judge` is the verdict, 0 or 1; so the judge's name is in
+    `judge_name`.
+    """
+
+    id: str
+    judge_name: str
+    protocol: str
+    status: Status
+    p_pass: float | None = None
+    judge: Literal[0, 1] | None = None
+    uncertainty: float | None = None
+    human: float | None = None
+    answer_mass: float | None = None
+    judge_fingerprint: str | None = None
+    server: str | None = None
     tokens: int | None = None
     cost: float | None = None
     detail: str | None = None
@@ -126,5 +169,6 @@ class Label:
     id: str
     label: LabelValue
     rater: str | None = None
+    labelled_by: LabelledBy | None = None
     sampled_by: SampledBy | None = None
     shown_order: Order | None = None

@@ -92,6 +92,7 @@ PANELS: Mapping[str, tuple[str, ...]] = {
     ),
     "Judge": (
         *("judge_spec", "judge", "protocol", "prompt", "criteria", "demonstrations", "samples"),
+        *("reason", "min_answer_mass", "keep_going"),
         *("max_tokens", "base_url", "api_key_env", "extra_body", "concurrency", "rpm", "timeout"),
         *("max_reply", "batch", "batch_folder", "retry", "store", "no_raw"),
     ),

@@ -23,8 +23,8 @@ from adjudge.errors import ArgumentError, JudgeError, StoreError
 
 if TYPE_CHECKING:
     from adjudge.cli._progress import Watch
-    from adjudge.judges.judging import JudgingRun
     from adjudge.judges.options import JudgingOptions
+    from adjudge.judges.run import JudgingRun
     from adjudge.records import Status
     from adjudge.results.judging import Judging
 
@@ -70,6 +70,13 @@ def judge(
     timeout: Annotated[
         float | None, typer.Option(help="Seconds to wait for one answer of a server.")
     ] = None,
+    reason: Annotated[
+        bool,
+        typer.Option(
+            "--reason",
+            help="Let the judge write its reasons before its verdict (preference, criterion).",
+        ),
+    ] = False,
     max_reply: Annotated[
         str | None,
         typer.Option(
@@ -84,7 +91,16 @@ def judge(
     ] = None,
     max_tokens: Annotated[
         int | None,
-        typer.Option(min=1, help="Longest written answer; raise it for judges that think first."),
+        typer.Option(min=1, help="Longest written answer; raise it for judges that reason."),
+    ] = None,
+    min_answer_mass: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            help="Least probability of the letters asked for; below it a row is off_answer.",
+            show_default="0.1",
+        ),
     ] = None,
     prompt: Annotated[Path | None, typer.Option(help="Your own prompt file.")] = None,
     criteria: Annotated[
@@ -122,6 +138,12 @@ def judge(
         list[str] | None,
         typer.Option(help="Ask rows of this status again (errors always are); repeatable."),
     ] = None,
+    keep_going: Annotated[
+        bool,
+        typer.Option(
+            "--keep-going", help="Ask on even if the first ten replies have no usable number."
+        ),
+    ] = False,
     no_raw: Annotated[
         bool, typer.Option("--no-raw", help="Leave the server's raw answers out of the store.")
     ] = False,
@@ -163,8 +185,11 @@ def judge(
         output=output,
         limit=limit,
         format=format or from_,
+        reason=reason or None,
         samples=samples,
         max_tokens=max_tokens,
+        min_answer_mass=min_answer_mass,
+        keep_going=keep_going,
         prompt=prompt,
         criteria=criteria,
         demonstrations=demonstrations,

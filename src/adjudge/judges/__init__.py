@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from adjudge.judges.fingerprint import make_judge
     from adjudge.judges.interface import Backend, JudgeProtocol
-    from adjudge.judges.judging import JudgingRun, judge_pairs, judge_pairs_async, plan_judging
+    from adjudge.judges.judging import judge_pairs, judge_pairs_async, plan_judging
     from adjudge.judges.options import JudgingOptions
+    from adjudge.judges.run import JudgingRun
     from adjudge.judges.spec import BACKENDS, PROTOCOLS, parse_judge, parse_protocol
 
 __all__ = [
@@ -34,8 +35,9 @@ __all__ = [
 _FILES = {
     "fingerprint": ("make_judge",),
     "interface": ("Backend", "JudgeProtocol"),
-    "judging": ("JudgingRun", "judge_pairs", "judge_pairs_async", "plan_judging"),
+    "judging": ("judge_pairs", "judge_pairs_async", "plan_judging"),
     "options": ("JudgingOptions",),
+    "run": ("JudgingRun",),
     "spec": ("BACKENDS", "PROTOCOLS", "parse_judge", "parse_protocol"),
 }
 _HOME = {name: file for file, names in _FILES.items() for name in names}

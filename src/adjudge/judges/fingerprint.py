@@ -18,6 +18,7 @@ from adjudge.judges.interface import (
     JudgeProtocol,
     Likelihood,
     Question,
+    Reasoned,
     Text,
 )
 from adjudge.records import Item, Pair
@@ -25,7 +26,12 @@ from adjudge.results.base import plain
 from adjudge.store.keys import content_hash, sha256_json
 
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]*@")
-_WANT_NAMES = {"Choice": "letter probabilities", "Text": "text", "Likelihood": "likelihoods"}
+_WANT_NAMES = {
+    "Choice": "letter probabilities",
+    "Reasoned": "letter probabilities after reasoning",
+    "Text": "text",
+    "Likelihood": "likelihoods",
+}
 
 
 def differing_parts(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]:
@@ -47,7 +53,7 @@ def make_judge(backend: Backend, protocol: JudgeProtocol) -> Judge:
     lacking = protocol.wants - backend.wants
     if lacking:
         wanted = _named(lacking)
-        drawn = lacking <= {Choice} and Text in backend.wants
+        drawn = lacking <= {Choice, Reasoned} and Text in backend.wants
         remedy = "draw answers with --samples 5, or choose" if drawn else "choose"
         raise ArgumentError(
             "protocol",
@@ -74,6 +80,9 @@ def question_hash(question: Question, subject: Pair | Item | None = None) -> str
     want = question.want
     if isinstance(want, Choice):
         texts += ["choice", *want.options]
+    elif isinstance(want, Reasoned):
+        texts += ["reasoned", want.format, *want.options]
+        texts += [str(want.max_tokens), repr(want.temperature)]
     elif isinstance(want, Likelihood):
         texts += ["likelihood", want.continuation.text]
     else:

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Literal, Protocol, Self
 
 from adjudge.errors import ArgumentError
 from adjudge.judges.flow import Pace
-from adjudge.records import Item, Judgment, Order, Pair, Reply, Score, Subject
+from adjudge.records import Grade, Item, Judgment, Order, Pair, Reply, Score, Status, Subject
 
 Role = Literal["system", "user", "assistant"]
 
@@ -52,6 +52,20 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class Reasoned:
+    """Wanted: reasoning in words that ends in an option, and each option's probability there.
+
+    `format` says how the option is written (see `parsing.locate_option`). A reply in which it
+    cannot be located has its text alone.
+    """
+
+    options: tuple[str, ...]
+    format: str
+    max_tokens: int
+    temperature: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Text:
     """Wanted: written text. `json_schema` is offered to servers that can enforce it."""
 
@@ -67,7 +81,9 @@ class Likelihood:
     continuation: Data
 
 
-Want = Choice | Text | Likelihood
+Want = Choice | Reasoned | Text | Likelihood
+#: What a protocol makes of replies: a row about a pair, a score, a grade.
+Record = Judgment | Score | Grade
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,11 +218,15 @@ class Batches(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """A prompt file: its name, its text with {placeholders}, and the SHA-256 of the text."""
+    """A prompt file: its name, its text with {placeholders}, and the SHA-256 of the text.
+
+    `answer` is what its section ``--- answer ---`` declares of the reply: `format`, `tie`.
+    """
 
     name: str
     text: str
     sha256: str
+    answer: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 class JudgeProtocol(ABC):
@@ -219,6 +239,10 @@ class JudgeProtocol(ABC):
     #: A protocol about pairs that can be given single responses too: all models answering one
     #: document then meet each other.
     tournaments: ClassVar[bool] = False
+    #: The kind of row it gives.
+    record: ClassVar[type[Record]] = Judgment
+    #: What it puts into `extra` of its rows; a column of the input of such a name is renamed.
+    columns: ClassVar[tuple[str, ...]] = ()
 
     name: str
     #: What it needs of a backend; that of an object, where its options decide.
@@ -233,7 +257,9 @@ class JudgeProtocol(ABC):
         """Everything to ask about one pair or item."""
 
     @abstractmethod
-    def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Judgment | Score]:
+    def judge(
+        self, subject: Subject, replies: Sequence[Reply]
+    ) -> Sequence[Judgment | Score | Grade]:
         """The rows that the replies, in the order of `questions`, give for this subject.
 
         The replies come from the store, where `raw` stays: what a row needs is in the others.
@@ -242,6 +268,11 @@ class JudgeProtocol(ABC):
         only when every reply it needs is; otherwise it has the worst status and no number. The
         runner fills in judge, fingerprint, tokens and cost.
         """
+
+    def status_of(self, reply: Reply) -> tuple[Status, str | None]:
+        """What one reply is worth on its own, and why: a run whose first replies are all
+        worthless for one reason is stopped."""
+        return reply.status, reply.error
 
     def pair(self, subject: Subject) -> Pair:
         """The subject, which must be a pair."""

@@ -3,52 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
-from adjudge.io import read_table
-from adjudge.io.writing import Row, rows_frame
 from adjudge.judges.flow import Stop
 from adjudge.judges.interface import Backend, JudgeProtocol
 from adjudge.judges.options import JudgingOptions
 from adjudge.judges.prices import Price
 from adjudge.judges.progress import ProgressCallback
-from adjudge.judges.rows import SCHEMA
-from adjudge.judges.run import make_plan, run_judging, run_to_end
+from adjudge.judges.run import JudgingRun, make_plan, run_judging, run_to_end
 from adjudge.judges.subjects import SubjectSource
 from adjudge.records import Status
-from adjudge.results.judging import Judging, JudgingPlan
+from adjudge.results.judging import JudgingPlan
 from adjudge.store.interface import DEFAULT_STORE, StorePlace
-
-
-@dataclass(frozen=True, repr=False)
-class JudgingRun:
-    """A finished run: its summary, and its rows as a frame."""
-
-    summary: Judging
-    _rows: tuple[Row, ...] | None = None
-
-    @cached_property
-    def judgments(self) -> pl.DataFrame:
-        """The rows, in input order; read from the output file if they were written to one."""
-        if self._rows is None and self.summary.output is not None:
-            return read_table(self.summary.output)
-        return rows_frame(list(self._rows or ()), schema=SCHEMA)
-
-    def __str__(self) -> str:
-        return str(self.summary)
-
-    def __repr__(self) -> str:
-        summary = self.summary
-        statuses = ", ".join(f"{n:,} {name}" for name, n in summary.statuses.items()) or "no rows"
-        return f"JudgingRun({summary.judge!r}, {summary.protocol!r}: {statuses})"
-
-    def _repr_html_(self) -> str:
-        return self.summary._repr_html_()
 
 
 def judge_pairs(
@@ -60,8 +27,10 @@ def judge_pairs(
     output: str | Path | None = None,
     limit: int | None = None,
     format: str | None = None,
+    reason: bool | None = None,
     samples: int | None = None,
     max_tokens: int | None = None,
+    min_answer_mass: float | None = None,
     prompt: str | Path | None = None,
     criteria: str | Path | None = None,
     demonstrations: SubjectSource | None = None,
@@ -76,6 +45,7 @@ def judge_pairs(
     max_cost: float | None = None,
     prices: str | Path | Mapping[str, Price] | None = None,
     retry: Collection[Status] = (),
+    keep_going: bool = False,
     keep_raw: bool = True,
     batch: bool = False,
     batch_folder: str | Path | None = None,
@@ -98,8 +68,12 @@ def judge_pairs(
             by atomic rename; without it they are in `JudgingRun.judgments`.
         limit: only the first so many pairs.
         format: the name of a public data set's format, where content does not tell it.
+        reason: let the judge write its reasons before its verdict; its probability is read where
+            the verdict is written.
         samples: draw so many answers per order, for judges without log probabilities.
         max_tokens: the longest written answer.
+        min_answer_mass: a reply in which the options asked for hold less of the probability
+            is `off_answer` and has no number (default 0.1).
         prompt: a prompt file of your own.
         criteria: a file of criteria of your own.
         demonstrations: labelled pairs of your own, for annotators.
@@ -117,6 +91,7 @@ def judge_pairs(
             complete are written, the others counted as not asked.
         prices: your own prices, a file or a mapping.
         retry: statuses to ask again; errors always are.
+        keep_going: ask on where the first ten replies have no usable number for one reason.
         keep_raw: False leaves the server's raw answers out of the store, and what the judge wrote
             unless rows are read from it; statuses and numbers are kept, and a run resumes as ever.
         batch: send the calls as a batch (half the price, within a day); the same call goes on with
@@ -147,8 +122,10 @@ async def judge_pairs_async(
     output: str | Path | None = None,
     limit: int | None = None,
     format: str | None = None,
+    reason: bool | None = None,
     samples: int | None = None,
     max_tokens: int | None = None,
+    min_answer_mass: float | None = None,
     prompt: str | Path | None = None,
     criteria: str | Path | None = None,
     demonstrations: SubjectSource | None = None,
@@ -163,6 +140,7 @@ async def judge_pairs_async(
     max_cost: float | None = None,
     prices: str | Path | Mapping[str, Price] | None = None,
     retry: Collection[Status] = (),
+    keep_going: bool = False,
     keep_raw: bool = True,
     batch: bool = False,
     batch_folder: str | Path | None = None,
@@ -172,7 +150,7 @@ async def judge_pairs_async(
     handle_signals: bool = False,
 ) -> JudgingRun:
     """`judge_pairs` for programs with an event loop of their own; the arguments are the same."""
-    return JudgingRun(*await run_judging(pairs, _options(locals())))
+    return await run_judging(pairs, _options(locals()))
 
 
 def plan_judging(
@@ -183,8 +161,10 @@ def plan_judging(
     store: StorePlace = DEFAULT_STORE,
     limit: int | None = None,
     format: str | None = None,
+    reason: bool | None = None,
     samples: int | None = None,
     max_tokens: int | None = None,
+    min_answer_mass: float | None = None,
     prompt: str | Path | None = None,
     criteria: str | Path | None = None,
     demonstrations: SubjectSource | None = None,
@@ -208,7 +188,7 @@ def plan_judging(
 
 def run_options(pairs: SubjectSource, options: JudgingOptions) -> JudgingRun:
     """A run by options that are made already, to its end."""
-    return JudgingRun(*run_to_end(run_judging(pairs, options), options.stop))
+    return run_to_end(run_judging(pairs, options), options.stop)
 
 
 def _options(arguments: Mapping[str, Any]) -> JudgingOptions:

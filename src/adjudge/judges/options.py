@@ -24,7 +24,10 @@ from adjudge.store import check_not_store
 from adjudge.store.interface import DEFAULT_STORE, StorePlace
 
 _OF_BACKENDS = ("base_url", "api_key_env", "extra_body", "timeout", "concurrency", "max_reply")
-_OF_PROTOCOLS = ("samples", "max_tokens", "seed", "prompt", "criteria", "demonstrations")
+_OF_PROTOCOLS = (
+    *("reason", "samples", "max_tokens", "min_answer_mass", "seed", "prompt", "criteria"),
+    "demonstrations",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +40,11 @@ class JudgingOptions:
     output: str | Path | None = None
     limit: int | None = None
     format: str | None = None
+    reason: bool | None = None
     samples: int | None = None
     max_tokens: int | None = None
+    min_answer_mass: float | None = None
+    keep_going: bool = False
     prompt: str | Path | None = None
     criteria: str | Path | None = None
     demonstrations: SubjectSource | None = None

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeGuard
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeGuard
 
 from adjudge.records import Status
 
@@ -24,19 +25,29 @@ _LEAD = (
     r"(?:answer|verdict|choice|response|option|winner|preference)"
     r"(?:\s+is)?(?:\s+(?:answer|response|option))?"
 )
-_ALONE = re.compile(_AROUND + r"([ABab])" + _AROUND)
-# After other words only the capital counts: "The answer is a" may be cut off before "tie".
-_NAMED = re.compile(rf"[\s*_\"'`#]*(?i:{_LEAD})[\s*_\"'`:=([{{<-]+([AB])" + _AROUND)
-_BETTER = re.compile(
-    r"[\s*_\"'`#]*(?i:(?:answer|response|option|assistant)\s+)?[*_\"'`(\[]*([AB])[*_\"'`)\]]*"
-    r"(?i:\s+is\s+(?:the\s+)?(?:better|best|preferred|stronger)"
-    r"(?:\s+(?:answer|response|option|one))?)" + _AROUND
-)
-_BOXED = re.compile(r"[\s$]*\\boxed\{(?:\\text\{)?\s*([AB])\s*\}?\}[\s$.]*")
+
+
+@lru_cache(maxsize=64)
+def _spellings(options: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
+    """Ways to write one of the options and nothing else; each option is a letter or a word."""
+    one = "(" + "|".join(map(re.escape, options)) + ")"
+    return (
+        re.compile(_AROUND + f"(?i:{one})" + _AROUND),
+        # After other words only the capital counts: "The answer is a" may be cut off before "tie".
+        re.compile(rf"[\s*_\"'`#]*(?i:{_LEAD})[\s*_\"'`:=([{{<-]+{one}" + _AROUND),
+        re.compile(
+            rf"[\s*_\"'`#]*(?i:(?:answer|response|option|assistant)\s+)?[*_\"'`(\[]*{one}[*_\"'`)\]]*"
+            r"(?i:\s+is\s+(?:the\s+)?(?:better|best|preferred|stronger)"
+            r"(?:\s+(?:answer|response|option|one))?)" + _AROUND
+        ),
+        re.compile(rf"[\s$]*\\boxed\{{(?:\\text\{{)?\s*{one}\s*\}}?\}}[\s$.]*"),
+    )
+
+
 _THINKING = re.compile(
     r"\A\s*<(think|thinking|thought|reasoning)>.*?</\1>\s*", re.DOTALL | re.IGNORECASE
 )
-_UNCLOSED = re.compile(r"\s*<(?:think|thought|reasoning)", re.IGNORECASE)
+UNCLOSED = re.compile(r"\s*<(?:think|thought|reasoning)", re.IGNORECASE)
 
 
 def without_thinking(text: str) -> str:
@@ -56,8 +67,8 @@ def without_thinking(text: str) -> str:
     return rest
 
 
-def parse_letter(text: str | None) -> Literal["A", "B"] | None:
-    """A or B when the whole reply says just that, otherwise None.
+def parse_letter(text: str | None, options: tuple[str, ...] = ("A", "B")) -> str | None:
+    """The option when the whole reply says just that, otherwise None.
 
     The letter may be alone (in either case, quoted, emphasised, in brackets), after a naming
     phrase ("Answer: A", "The better response is B"), before one ("B is better") or boxed. A
@@ -70,13 +81,21 @@ def parse_letter(text: str | None) -> Literal["A", "B"] | None:
     """
     if not text or len(text) > _LONGEST:
         return None
-    answer = without_thinking(text)
-    if len(answer) > 200:
+    match = match_option(without_thinking(text), options)
+    return named_option(match[1], options) if match else None
+
+
+def match_option(text: str, options: tuple[str, ...]) -> re.Match[str] | None:
+    if len(text) > 200:
         return None
-    for pattern in (_ALONE, _NAMED, _BETTER, _BOXED):
-        if match := pattern.fullmatch(answer):
-            return "A" if match[1] in "Aa" else "B"
-    return None
+    matches = (pattern.fullmatch(text) for pattern in _spellings(options))
+    return next((match for match in matches if match), None)
+
+
+def named_option(written: str, options: tuple[str, ...]) -> str:
+    if written in options:
+        return written
+    return next(option for option in options if option.lower() == written.lower())
 
 
 # --- the first complete JSON object, and nothing repaired ----------------------------------------
@@ -101,7 +120,7 @@ def _constant(name: str) -> Any:
     raise _NotStrictError(name)
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)
+DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)
 
 
 def first_json_object(text: str | None) -> dict[str, Any] | None:
@@ -119,14 +138,14 @@ def first_json_object(text: str | None) -> dict[str, Any] | None:
     if not text or len(text) > _LONGEST_JSON:
         return None
     answer = without_thinking(text)
-    if _UNCLOSED.match(answer):
+    if UNCLOSED.match(answer):
         return None
     start = answer.find("{")
     for _ in range(_MOST_STARTS):
         if start < 0:
             return None
         try:
-            value, _ = _DECODER.raw_decode(answer, start)
+            value, _ = DECODER.raw_decode(answer, start)
         except _NotStrictError:
             return None
         except (ValueError, RecursionError):
@@ -226,7 +245,7 @@ _TERSE = re.compile(rf"{_CLAIM_MARKS}([AB])[\s*_\"'`]*[\s,;:|(/]\s*({_NUMBER})[\
 class Claim(NamedTuple):
     """What the judge wrote: its letter, and its confidence between 0 and 1."""
 
-    letter: Literal["A", "B"]
+    letter: str
     confidence: float
 
 
@@ -245,7 +264,7 @@ def parse_claim(text: str | None) -> Claim | None:
     if not text or len(text) > _LONGEST:
         return None
     answer = without_thinking(text)
-    if _UNCLOSED.match(answer):
+    if UNCLOSED.match(answer):
         return None
     terse = _TERSE.fullmatch(answer.strip()) if len(answer) < 200 else None
     if terse:
@@ -261,7 +280,7 @@ def parse_claim(text: str | None) -> Claim | None:
     return _claim_from_json(answer)
 
 
-def _claim(letter: Literal["A", "B"] | None, confidence: float) -> Claim | None:
+def _claim(letter: str | None, confidence: float) -> Claim | None:
     return Claim(letter, float(confidence)) if letter and 0 <= confidence <= 1 else None
 
 

@@ -1,8 +1,12 @@
 """Prompt files, and how they are filled.
 
 A prompt file is plain text. A line ``--- system ---``, ``--- user ---`` or ``--- assistant ---``
-starts a message; a file without such lines is one user message. ``{name}`` is a placeholder,
-``{{name}}`` the same written out; every other brace is text, so that a prompt can hold JSON.
+starts a message; a file without such lines is one user message. A last section ``--- answer ---``
+says how the reply is written, in lines ``key: value``: `format` (see `verdicts`), `tie` (the letter
+for a tie), `confidence` (the scale of a stated confidence); it is not sent.
+
+``{name}`` is a placeholder, ``{{name}}`` the same written out; every other brace is text, so that a
+prompt can hold JSON.
 
 Filling is one pass over the template: what is put in is never looked at again. A response that
 contains ``{response_b}``, a role line or a chat-template token stays text inside its own part.
@@ -21,12 +25,16 @@ from pathlib import Path
 from typing import cast
 
 from adjudge.errors import DataError
+from adjudge.io.files import open_regular
 from adjudge.judges.interface import Data, Message, Prompt, Role
 
 Part = str | Data
 Value = Part | Sequence[Part]
 
 _ROLE_LINE = re.compile(r"^--- *(system|user|assistant) *---[ \t]*$", re.MULTILINE)
+_ANSWER_LINE = re.compile(r"^--- *answer *---[ \t]*$", re.MULTILINE)
+#: What a prompt may declare of its reply.
+ANSWER_KEYS = ("format", "tie", "confidence")
 _PLACEHOLDER = re.compile(r"\{\{([a-z][a-z0-9_]*)\}\}|\{([a-z][a-z0-9_]*)\}")
 _MAX_PROMPT_BYTES = 1_000_000
 
@@ -53,7 +61,31 @@ def make_prompt(name: str, text: str) -> Prompt:
     True
     """
     unified = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    return Prompt(name=name, text=unified, sha256=hashlib.sha256(unified.encode()).hexdigest())
+    sent, *declared = _ANSWER_LINE.split(unified, maxsplit=1)
+    return Prompt(
+        name=name,
+        text=sent,
+        sha256=hashlib.sha256(unified.encode()).hexdigest(),
+        answer=_declarations(name, declared[0]) if declared else {},
+    )
+
+
+def _declarations(name: str, section: str) -> dict[str, str]:
+    declared: dict[str, str] = {}
+    for line in filter(None, map(str.strip, section.split("\n"))):
+        key, colon, value = (part.strip() for part in line.partition(":"))
+        if not colon or not value or key not in ANSWER_KEYS or key in declared:
+            raise DataError(
+                name,
+                f"the answer section holds {line[:60]!r}",
+                remedy=f"write lines 'key: value', each of {', '.join(ANSWER_KEYS)} once at most",
+            )
+        declared[key] = value
+    tie = declared.get("tie")
+    if tie is not None and (not tie.isalnum() or tie in ("A", "B") or len(tie) > 12):
+        remedy = "give a letter or word other than A and B, such as C"
+        raise DataError(name, f"tie: {tie[:40]!r} cannot be the answer for a tie", remedy=remedy)
+    return declared
 
 
 @lru_cache(maxsize=64)
@@ -67,14 +99,11 @@ def read_prompt(path: str | Path) -> Prompt:
     """A user's own prompt file."""
     source = Path(path)
     try:
-        with source.open("rb") as handle:
+        with open_regular(source) as handle:
             content = handle.read(_MAX_PROMPT_BYTES + 1)
         if len(content) > _MAX_PROMPT_BYTES:
             raise DataError(path, "is larger than 1 MB", remedy="give a prompt file")
         text = content.decode()
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise DataError(path, f"cannot be read: {reason}", remedy="check --prompt") from None
     except UnicodeDecodeError as error:
         raise DataError(
             path, f"is not UTF-8 at byte {error.start}", remedy="save it as UTF-8"

@@ -12,33 +12,47 @@ from operator import methodcaller
 import polars as pl
 
 from adjudge.errors import StoreError
+from adjudge.io.columns import input_name
 from adjudge.io.writing import Row, Schema
 from adjudge.judges.calls import CallList
-from adjudge.judges.interface import Judge
+from adjudge.judges.interface import Judge, Record
 from adjudge.judges.prices import Price
 from adjudge.judges.subjects import Subjects
-from adjudge.records import MEASURED, STATUSES, Judgment, Pair, Score, Subject
+from adjudge.records import MEASURED, STATUSES, Grade, Judgment, Pair, Score, Subject
 from adjudge.store.interface import Call
 from adjudge.store.thread import StoreThread
 
 _BATCH = 128
 _COLUMNS: dict[type, tuple[str, ...]] = {
     kind: tuple(entry.name for entry in fields(kind) if entry.name != "extra")
-    for kind in (Judgment, Score)
+    for kind in (Judgment, Score, Grade)
 }
-_NUMBERS = ("p_fwd", "p_rev", "p_a", "uncertainty", "cost", "judge_score")
-#: Types of our own columns, which must not be guessed from rows that happen to be empty.
-SCHEMA: Schema = {
-    **{name: pl.String for names in _COLUMNS.values() for name in names if name != "score_probs"},
-    **dict.fromkeys(_NUMBERS, pl.Float64),
-    "tokens": pl.Int64,
-}
+_NUMBERS = (
+    *("p_fwd", "p_rev", "p_a", "p_tie", "p_pass", "uncertainty", "answer_mass", "cost"),
+    *("judge_score", "human"),
+)
+
+
+def schema_of(record: type[Record]) -> Schema:
+    """Types of our own columns, which must not be guessed from rows that happen to be empty."""
+    types = {
+        **dict.fromkeys(_NUMBERS, pl.Float64),
+        "tokens": pl.Int64,
+        "score_probs": pl.List(pl.Float64),
+        **({"judge": pl.Int64} if record is Grade else {}),
+    }
+    return {name: types.get(name, pl.String) for name in _COLUMNS[record]}
 
 
 @dataclass(slots=True)
 class RowCounts:
-    """Running counts over the rows of a run; `incomplete` subjects have no row."""
+    """Running counts over the rows of a run; `incomplete` subjects have no row.
 
+    `verdicts`: the rows are about pairs. A scored item may have columns of these names too, and
+    they are the user's.
+    """
+
+    verdicts: bool = True
     rows: int = 0
     incomplete: int = 0
     statuses: Counter[str] = field(default_factory=Counter)
@@ -59,15 +73,17 @@ class RowCounts:
         self.rows += 1
         self.statuses[row["status"]] += 1
         self.cost += row["cost"] or 0.0
+        if not self.verdicts:
+            return
         for column, sign in (("p_fwd", 1.0), ("p_rev", -1.0)):
-            p = row.get(column)
+            p = row[column]
             if p is not None:
                 # p is about response_a, which is shown first in p_fwd and second in p_rev.
                 lean = sign * (p - 0.5)
                 self.first_slot += 1.0 if lean > 0 else 0.5 if lean == 0 else 0.0
                 self.orders += 1
-        self.undecided += row.get("p_a") is not None and row["verdict"] is None
-        if row.get("verdict") is not None and row.get("label") in ("A", "B"):
+        self.undecided += row["p_a"] is not None and row["verdict"] is None
+        if row["verdict"] is not None and row["label"] in ("A", "B"):
             self.labelled += 1
             self.agreed += row["verdict"] == row["label"]
 
@@ -121,6 +137,7 @@ def _subject_rows(
     records = judge.protocol.judge(subject, [call.reply for call in calls])
     for position, record in enumerate(records):
         row = _row(judge, subject, record)
+        row["server"] = row["server"] or _servers(calls)
         if row["tokens"] is None:
             own = [call for call in calls if call.slot and call.slot == row.get("criterion")]
             # Rows that share their calls: the calls are counted once, on the first.
@@ -128,6 +145,12 @@ def _subject_rows(
             row["tokens"], row["cost"] = _spent(own, price)
         rows.append(row)
     return rows
+
+
+def _servers(calls: Sequence[Call]) -> str | None:
+    """The programs that answered, as they name themselves."""
+    named = sorted({call.reply.server for call in calls if call.reply.server})
+    return ", ".join(named) or None
 
 
 def _spent(calls: Sequence[Call], price: Price | None) -> tuple[int | None, float | None]:
@@ -140,20 +163,23 @@ def _spent(calls: Sequence[Call], price: Price | None) -> tuple[int | None, floa
     return sum(prompt) + sum(written), cost
 
 
-def _row(judge: Judge, subject: Subject, record: Judgment | Score) -> Row:
+def _row(judge: Judge, subject: Subject, record: Record) -> Row:
     columns = _COLUMNS[type(record)]
     row: Row = {name: getattr(record, name) for name in columns}
-    row["judge"] = record.judge or judge.backend.name
+    name_column = "judge_name" if isinstance(record, Grade) else "judge"
+    row[name_column] = row[name_column] or judge.backend.name
     row["judge_fingerprint"] = record.judge_fingerprint or judge.fingerprint
     if isinstance(subject, Pair) and isinstance(record, Judgment) and record.label is None:
         row["label"] = subject.label
     if isinstance(record, Score) and record.score_probs is not None:
         row["score_probs"] = list(record.score_probs)
-    for name, value in {**_input_columns(subject), **record.extra}.items():
+    ours = {*columns, *judge.protocol.columns}
+    given = _input_columns(subject)
+    for name, value in given.items():
         # A column of the input that is called like one of ours keeps its value under a name
         # that says whose it is.
-        row[f"input_{name}" if name in columns else name] = value
-    return row
+        row[input_name(name, {*given, *ours}) if name in ours else name] = value
+    return row | dict(record.extra)
 
 
 def _input_columns(subject: Subject) -> dict[str, object]:

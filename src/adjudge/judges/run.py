@@ -9,16 +9,21 @@ import threading
 from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
+import polars as pl
+
 from adjudge.errors import ArgumentError, StoreMissingError
-from adjudge.io.writing import Row, row_writer
+from adjudge.io import read_table
+from adjudge.io.writing import Row, Schema, row_writer, rows_frame
 from adjudge.judges.calls import CHARACTERS_PER_TOKEN, CallList, prepare_calls
 from adjudge.judges.flow import GRACE_S, Stop
 from adjudge.judges.interface import Judge
 from adjudge.judges.options import JudgingOptions
 from adjudge.judges.progress import Tally
-from adjudge.judges.rows import SCHEMA, RowCounts, make_rows
+from adjudge.judges.rows import RowCounts, make_rows, schema_of
 from adjudge.judges.runner import RunContext, Runner
 from adjudge.judges.subjects import Subjects, SubjectSource, Survey
 from adjudge.records import STATUSES
@@ -29,9 +34,34 @@ from adjudge.store.thread import StoreThread
 T = TypeVar("T")
 
 
-async def run_judging(
-    pairs: SubjectSource, options: JudgingOptions
-) -> tuple[Judging, tuple[Row, ...] | None]:
+@dataclass(frozen=True, repr=False)
+class JudgingRun:
+    """A finished run: its summary, and its rows as a frame."""
+
+    summary: Judging
+    _rows: tuple[Row, ...] | None
+    _schema: Schema
+
+    @cached_property
+    def judgments(self) -> pl.DataFrame:
+        """The rows, in input order; read from the output file if they were written to one."""
+        if self._rows is None and self.summary.output is not None:
+            return read_table(self.summary.output)
+        return rows_frame(list(self._rows or ()), schema=self._schema)
+
+    def __str__(self) -> str:
+        return str(self.summary)
+
+    def __repr__(self) -> str:
+        summary = self.summary
+        statuses = ", ".join(f"{n:,} {name}" for name, n in summary.statuses.items()) or "no rows"
+        return f"JudgingRun({summary.judge!r}, {summary.protocol!r}: {statuses})"
+
+    def _repr_html_(self) -> str:
+        return self.summary._repr_html_()
+
+
+async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingRun:
     """Ask, keep, make the rows; they come back too unless they were written to a file."""
     judge = options.make_judge()
     price = options.price_of(judge)
@@ -65,7 +95,8 @@ async def run_judging(
             finally:
                 await thread.close()
     counts, rows = collected or (None, ())
-    return _summary(context, survey, counts, elapsed), rows
+    summary = _summary(context, survey, counts, elapsed)
+    return JudgingRun(summary, rows, schema_of(judge.protocol.record))
 
 
 def _begin(store: Store, judge: Judge) -> int:
@@ -100,8 +131,9 @@ async def _collect(
     context: RunContext, subjects: Subjects
 ) -> tuple[RowCounts, tuple[Row, ...] | None]:
     """The rows of what was asked: counted, and written or returned."""
-    counts = RowCounts()
+    counts = RowCounts(verdicts=context.judge.protocol.subjects == "pairs")
     stop, output = context.options.stop, context.options.output
+    schema = schema_of(context.judge.protocol.record)
     batches = make_rows(
         context.judge,
         subjects,
@@ -111,7 +143,7 @@ async def _collect(
         complete=not stop.requested,
     )
     kept: list[Row] = []
-    with nullcontext() if output is None else row_writer(output, schema=SCHEMA) as writer:
+    with nullcontext() if output is None else row_writer(output, schema=schema) as writer:
         async for rows, incomplete in batches:
             counts.add(rows, incomplete=incomplete)
             if writer is None:

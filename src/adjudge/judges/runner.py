@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from adjudge.errors import UnusableRepliesError
 from adjudge.judges.calls import CallList, Work
 from adjudge.judges.flow import NotSentError, Pace
 from adjudge.judges.interface import Judge
@@ -95,6 +96,39 @@ class RunContext:
             progress(self.tally.snapshot(total=self.calls.total))
 
 
+class FirstReplies:
+    """Watches the first replies of a run: if none is usable, for one reason, the rest will not be.
+
+    A server that leaves log probabilities out, or a judge that thinks first, would otherwise cost
+    the whole run.
+    """
+
+    REASONS = frozenset({"no_logprobs", "off_answer", "unparsed"})
+    ENOUGH = 10
+
+    def __init__(self, judge: Judge, *, keep_going: bool) -> None:
+        self._judge = judge
+        self._open = not keep_going
+        self._seen: list[tuple[str, str | None]] = []
+
+    def add(self, reply: Reply) -> None:
+        """Look at one reply. Raises UnusableRepliesError when it was one too many."""
+        if not self._open:
+            return
+        status, detail = self._judge.protocol.status_of(reply)
+        self._seen.append((status, detail))
+        if status not in self.REASONS or status != self._seen[0][0]:
+            self._open = False
+        elif len(self._seen) == self.ENOUGH:
+            self._open = False
+            words = self._seen[0][1]
+            raise UnusableRepliesError(
+                f"{self._judge.backend.name}: the first {self.ENOUGH} replies have no usable "
+                f"number, all {status}" + (f": {words}" if words else "") + "; or ask on all the "
+                "same with --keep-going"
+            )
+
+
 class Runner:
     """One pass of asking. Make one per run."""
 
@@ -111,6 +145,7 @@ class Runner:
             # One call may take several requests: who sends them takes the turns.
             self._pace = None
         self._reserved = 0.0
+        self._first = FirstReplies(context.judge, keep_going=context.options.keep_going)
         # Small claims for slow judges, so that a second process finds work; large for fast ones.
         self._batch = min(max(4 * self._concurrency, 8), 512)
         self._queue: asyncio.Queue[Work | None] = asyncio.Queue(self._batch)
@@ -184,6 +219,7 @@ class Runner:
             try:
                 reply = await self._backend.ask_about(work.subject, work.question)
                 await context.keep(work.key, work.describe(context.judge), reply)
+                self._first.add(reply)
             finally:
                 self._tally.in_flight -= 1
         except NotSentError:

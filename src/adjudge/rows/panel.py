@@ -10,6 +10,7 @@ import polars as pl
 
 from adjudge._validation import FloatArray
 from adjudge.errors import ArgumentError, DataError
+from adjudge.io.columns import refuse_working
 from adjudge.io.refusals import refuse_duplicates, refuse_values
 from adjudge.io.tables import Table, TableLike, read_table, source_name
 from adjudge.rows.clusters import DEFAULT_CLUSTER
@@ -63,15 +64,18 @@ def prepare_panel(
     names = tuple(judges)
     if len(names) < 2 or len(set(names)) < len(names):
         raise ArgumentError("judge", names, "name two or more different judges")
+    for other in (human_column, by, cluster):
+        if other in names:
+            raise ArgumentError("judge", other, "is named for something else: name verdicts")
     if data is None:
         raise ArgumentError("judge", names, "give a table with their verdicts")
     name = source_name(data)
-    frame = read_table(data, text=("id",))
+    frame = refuse_working(read_table(data, text=("id",)), name)
     if not set(names) <= set(frame.columns):
         frame = _one_row_each(frame, names, name, judge_column, human_column)
     lost: dict[str, int] = {}
     if labels is not None:
-        joined = join_values(frame, labels, column=human_column)
+        joined = join_values(frame, labels, column=human_column, source=name)
         frame, lost = joined.frame, joined.dropped
     columns = {judge: _verdicts(frame, judge, name, human_column, positive) for judge in names[1:]}
     first = tidy(frame[names[0]], name, names[0])
@@ -80,10 +84,15 @@ def prepare_panel(
         lost[f"no verdict of {judge}"] = int((column.is_null() & ~missing).sum())
         missing = missing | column.is_null()
     if missing.all():
-        raise DataError(name, "no row has a verdict of every judge", column=names[0])
-    frame = frame.with_columns(pl.select(pl.when(~missing).then(first)).to_series().alias(names[0]))
+        raise DataError(
+            name,
+            "no row has a verdict of every judge",
+            column=names[0],
+            remedy="name judges that judged the same rows",
+        )
+    first = pl.select(pl.when(~missing).then(first)).to_series().alias(names[0])
+    frame = frame.with_columns(first, *columns.values())
     cluster = DEFAULT_CLUSTER if cluster is None and DEFAULT_CLUSTER in frame.columns else cluster
-    frame = frame.with_columns(column.alias(f"__{judge}") for judge, column in columns.items())
     grades = prepare_grades(
         Table(frame=frame, name=name),
         by=by,
@@ -100,7 +109,7 @@ def prepare_panel(
     lost[f"no verdict of {names[0]}"] = dropped.pop("no judge verdict", 0) - sum(
         lost[f"no verdict of {judge}"] for judge in columns
     )
-    others = [as_numbers(grades.frame[f"__{judge}"]) for judge in columns]
+    others = [as_numbers(grades.frame[judge]) for judge in columns]
     return Panel(
         grades=replace(grades, dropped=merge_dropped(lost, dropped)),
         judges=names,

@@ -109,7 +109,8 @@ class _Reading:
                 judge = judges.get(row["judge_fingerprint"], (row["judge_fingerprint"], ""))
                 calls[*judge, row["status"]] += 1
             elif table == "label_events":
-                events.append(LabelEvent(**{name: row[name] for name in EVENT_COLUMNS}))
+                known = {name: row[name] for name in EVENT_COLUMNS if name in row}
+                events.append(LabelEvent(**known))
 
         problems = self._problems()
         tables = [self._table(name, count) for name in self._kept_tables()]
@@ -279,7 +280,7 @@ def _fault(table: str, row: Mapping[str, Any]) -> str | None:
         if table == "judges":
             json.loads(row["parts"])
         elif table == "calls":
-            call = call_of([row[name] for name in READ_COLUMNS], row["raw"])
+            call = call_of([row.get(name) for name in READ_COLUMNS], row["raw"])
             key = call_key(
                 call.judge_fingerprint, call.content_hash, call.order, call.repeat, call.slot
             )

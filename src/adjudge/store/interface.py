@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from adjudge.records import LabelValue, Order, Reply, SampledBy, Status
+from adjudge.records import Order, Reply, SampledBy, Status
 
 #: Where replies are kept unless the user names another place.
 DEFAULT_STORE = "adjudge.db"
@@ -61,9 +61,10 @@ class LabelEvent:
     rater: str
     subject_id: str
     action: Literal["label", "skip", "undo", "recount"]
-    label: LabelValue | None = None
+    label: str | None = None
     shown_order: Order | None = None
     sampled_by: SampledBy | None = None
+    comment: str | None = None
     undoes: int | None = None
     event: int = 0
     created_at: float = 0.0

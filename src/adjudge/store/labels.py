@@ -24,7 +24,7 @@ class Answer:
     event: int
     rater: str
     id: str
-    label: LabelValue | None
+    label: str | None
     shown_order: Order | None
     sampled_by: SampledBy | None
     created_at: float
@@ -42,7 +42,7 @@ class LabelBook:
         nonce: str,
         rater: str,
         subject_id: str,
-        label: LabelValue | None,
+        label: str | None,
         shown_order: Order | None,
         sampled_by: SampledBy | None,
     ) -> None:

@@ -104,6 +104,38 @@ MIGRATIONS: tuple[Migration, ...] = (
             "INSERT INTO store_identity (store_id) VALUES ('{store_id}')",
         ),
     ),
+    Migration(
+        "0005_answer_mass_and_other_labels",
+        (
+            "ALTER TABLE calls ADD COLUMN answer_mass DOUBLE PRECISION",
+            "ALTER TABLE calls ADD COLUMN exact_mass INTEGER NOT NULL DEFAULT 0",
+            "ALTER TABLE calls ADD COLUMN cut_off INTEGER NOT NULL DEFAULT 0",
+            "ALTER TABLE calls ADD COLUMN server TEXT",
+            # Grades and scores are labels too, and there are more ways to draw rows: what a value
+            # may be is checked where labels are added.
+            "ALTER TABLE label_events RENAME TO old_label_events",
+            "DROP INDEX label_events_by_rater",
+            """CREATE TABLE label_events (
+                event {serial},
+                nonce TEXT NOT NULL UNIQUE,
+                rater TEXT NOT NULL,
+                subject_id TEXT NOT NULL,
+                action TEXT NOT NULL CHECK (action IN ('label', 'skip', 'undo', 'recount')),
+                label TEXT,
+                shown_order TEXT CHECK (shown_order IN ('ab', 'ba')),
+                sampled_by TEXT,
+                comment TEXT,
+                undoes INTEGER,
+                created_at DOUBLE PRECISION NOT NULL
+            )""",
+            """INSERT INTO label_events (event, nonce, rater, subject_id, action, label,
+                shown_order, sampled_by, undoes, created_at)
+                SELECT event, nonce, rater, subject_id, action, label, shown_order, sampled_by,
+                undoes, created_at FROM old_label_events ORDER BY event""",
+            "DROP TABLE old_label_events",
+            "CREATE INDEX label_events_by_rater ON label_events (rater, event)",
+        ),
+    ),
 )
 
 
@@ -111,7 +143,8 @@ def pending(applied: Sequence[str], place: str | Path) -> tuple[Migration, ...]:
     """The steps still to take, given those a store has taken.
 
     >>> [step.name for step in pending(["0001_judges_and_calls"], "old.db")]
-    ['0002_owners_and_claims', '0003_label_events', '0004_store_identity']
+    ['0002_owners_and_claims', '0003_label_events', '0004_store_identity',
+    '0005_answer_mass_and_other_labels']
     """
     names = [step.name for step in MIGRATIONS]
     unknown = [name for name in applied if name not in names]

@@ -26,7 +26,8 @@ T = TypeVar("T")
 _WRITTEN = (
     "call_key, judge_fingerprint, subject_id, content_hash, shown_order, repeat_index, slot, "
     "status, reply_text, logprobs, censored, counts, mean_logprob, scored_tokens, prompt_tokens, "
-    "completion_tokens, latency_s, error, created_at, raw"
+    "completion_tokens, latency_s, error, answer_mass, exact_mass, cut_off, server, "
+    "created_at, raw"
 )
 _READ = "call_id, " + _WRITTEN.removesuffix(", raw")
 READ_COLUMNS = tuple(_READ.split(", "))
@@ -37,9 +38,12 @@ _CALL_FIELDS = (
 _REPLY_FIELDS = (
     *("status", "text", "logprobs", "censored", "counts", "mean_logprob", "scored_tokens"),
     *("prompt_tokens", "completion_tokens", "latency_s", "error"),
+    *("answer_mass", "exact_mass", "cut_off", "server"),
 )
 _ROW = "(" + ", ".join("?" * (_WRITTEN.count(",") + 1)) + ")"
-_EVENT = "nonce, rater, subject_id, action, label, shown_order, sampled_by, undoes, created_at"
+_EVENT = (
+    "nonce, rater, subject_id, action, label, shown_order, sampled_by, comment, undoes, created_at"
+)
 EVENT_COLUMNS = ("event", *_EVENT.split(", "))
 #: Rows per statement. Few sizes, so that prepared statements are used again; many rows in one
 #: statement, because every step gives up and regains the interpreter lock.
@@ -283,11 +287,15 @@ def _row_of(call: Call, now: str) -> list[Any]:
 
 def call_of(row: Sequence[Any], raw: str | None) -> Call:
     """The call in a row of READ_COLUMNS. ValueError where the row is damaged."""
-    call = dict(zip(_CALL_FIELDS, row[1:8], strict=True))
-    reply = dict(zip(_REPLY_FIELDS, row[8:19], strict=True))
+    replied = 1 + len(_CALL_FIELDS)
+    made = replied + len(_REPLY_FIELDS)
+    call = dict(zip(_CALL_FIELDS, row[1:replied], strict=True))
+    reply = dict(zip(_REPLY_FIELDS, row[replied:made], strict=True))
     if reply["status"] not in STATUSES:
         raise ValueError(f"status is {reply['status']!r}")
     for name in ("logprobs", "counts"):
         reply[name] = None if reply[name] is None else dict(json.loads(reply[name]))
     reply["censored"] = frozenset(json.loads(reply["censored"]) if reply["censored"] else ())
-    return Call(call_id=row[0], created_at=row[19], reply=Reply(**reply, raw=raw), **call)
+    for name in ("exact_mass", "cut_off"):
+        reply[name] = bool(reply[name])
+    return Call(call_id=row[0], created_at=row[made], reply=Reply(**reply, raw=raw), **call)

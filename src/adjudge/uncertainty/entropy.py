@@ -55,6 +55,12 @@ def verdicts(p_a: ArrayLike) -> NDArray[np.object_]:
     return named
 
 
-def verdict(p_a: float) -> Literal["A", "B"] | None:
-    """The verdict of one probability."""
+def verdict(p_a: float, p_tie: float | None = None) -> Literal["A", "B", "tie"] | None:
+    """The verdict of one probability; a tie where that is the likeliest (half of it is in p_a).
+
+    >>> verdict(0.9), verdict(0.5), verdict(0.6, 0.5), verdict(0.7, 0.2)
+    ('A', None, 'tie', 'A')
+    """
+    if p_tie is not None and p_tie > max(p_a, 1 - p_a) - p_tie / 2:
+        return "tie"
     return "A" if p_a > 0.5 else "B" if p_a < 0.5 else None

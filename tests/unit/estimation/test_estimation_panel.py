@@ -87,6 +87,8 @@ def test_rows_that_a_judge_did_not_judge_are_counted(rows: pl.DataFrame) -> None
         gpt=pl.when(number >= 5).then("gpt"), small=pl.when(number != 7).then("small")
     )
     assert panel(gaps).dropped == {"no verdict of small": 1, "no verdict of gpt": 5}
+    with pytest.raises(DataError, match="no row has a verdict of every judge"):
+        panel(rows.with_columns(small=pl.lit(None, pl.Int64)))
     with pytest.raises(DataError, match=r"row 3, column small: '7' is not a verdict"):
         panel(rows.with_columns(small=pl.when(number == 2).then(7).otherwise("small")))
 
@@ -148,6 +150,8 @@ def test_a_shift_of_the_labels_is_warned_of(rows: pl.DataFrame) -> None:
     [
         ({"judges": ["gpt"]}, "two or more different judges"),
         ({"judges": ["gpt", "gpt"]}, "two or more different judges"),
+        ({"judges": ["gpt", "human"]}, "is named for something else"),
+        ({"judges": ["gpt", "model"]}, "is named for something else"),
         ({"method": "ppi++"}, "is for one judge"),
         ({"interval": "profile"}, "is for one judge"),
         ({"pool": True}, "is for one judge"),

@@ -32,11 +32,15 @@ def test_likert_gives_a_probability_to_each_digit(backend: LlamaCppBackend) -> N
     ]
     prompt = make_prompt("short", "{prompt}\n{response}\nRate its {criterion} from 1 to 5:")
     done = judge_pairs(
-        items, judge=backend, protocol=Likert(criteria=[CLARITY], prompt=prompt), store=None
+        items,
+        judge=backend,
+        protocol=Likert(criteria=[CLARITY], prompt=prompt, min_answer_mass=0),
+        store=None,
     )
     rows = done.judgments.to_dicts()
     assert [row["status"] for row in rows] == ["ok", "ok"]
     for row in rows:
+        assert 0 < row["answer_mass"] < 1
         probs = row["score_probs"]
         assert sum(probs) == pytest.approx(1)
         assert min(probs) > 0

@@ -94,9 +94,9 @@ def test_a_prompt_that_cannot_work_is_refused_in_one_line(
 
 
 def test_files_that_are_no_prompts(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="cannot be read: No such file"):
+    with pytest.raises(DataError, match="none.txt: no such file"):
         read_prompt(tmp_path / "none.txt")
-    with pytest.raises(DataError, match="cannot be read: Is a directory"):
+    with pytest.raises(DataError, match="is a folder"):
         read_prompt(tmp_path)
     (tmp_path / "latin.txt").write_bytes(b"caf\xe9 {prompt}")
     with pytest.raises(DataError, match="is not UTF-8 at byte 3"):

@@ -137,7 +137,9 @@ def test_a_persona_without_a_vote_leaves_no_number() -> None:
     replies = [said("A"), said("B"), said("hm"), said("A"), said("A")]
     row = protocol.judge(PAIR, replies)[0]
     assert (row.status, row.p_a) == ("unparsed", None)
-    assert row.detail == "1 of 5 personas have no vote"
+    assert row.detail == (
+        "1 of 5 personas have no vote: the reply is not A or B alone; it begins 'hm'"
+    )
     even = [letters(-1, -1), *[letters(-1, -2)] * 4]
     assert Annotators(demonstrations=pool()).judge(PAIR, even)[0].status == "unparsed"
 

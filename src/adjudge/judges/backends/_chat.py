@@ -18,6 +18,7 @@ from itertools import pairwise
 from typing import Any
 
 from adjudge.errors import JudgeRefusedError
+from adjudge.judges.backends._spellings import bare
 from adjudge.judges.interface import Data, Message, Question
 
 #: Takes [{"role": ..., "content": ...}, ...] and gives the text up to the assistant's first token.
@@ -175,6 +176,7 @@ class HubTokens(ChatTokens):
             )
         super().__init__(model)
         self._tokenizer = tokenizer
+        self._spellings: dict[tuple[str, ...], dict[str, list[int]]] = {}
 
     def data(self, text: str) -> list[int]:
         tokens = self.encode(text, special=False)
@@ -192,11 +194,27 @@ class HubTokens(ChatTokens):
         """What the model wrote, without special tokens."""
         return str(self._tokenizer.decode(tokens, skip_special_tokens=True))
 
+    def spellings(self, options: tuple[str, ...]) -> dict[str, list[int]]:
+        """Every token of the vocabulary that names an option."""
+        if options not in self._spellings:
+            named: dict[str, list[int]] = {option: [] for option in options}
+            for token, number in self._tokenizer.get_vocab().items():
+                if bare(token) in named:
+                    named[bare(token)].append(number)
+            self._spellings[options] = named
+        return self._spellings[options]
+
     @property
     def pad(self) -> int | None:
         """The token that fills up short rows, if the tokenizer names one."""
         token = self._tokenizer.pad_token_id
         return None if token is None else int(token)
+
+    @cached_property
+    def ends(self) -> frozenset[int]:
+        """Tokens that end what a model writes."""
+        token = self._tokenizer.eos_token_id
+        return frozenset() if token is None else frozenset({int(token)})
 
     @cached_property
     def framing(self) -> frozenset[int]:

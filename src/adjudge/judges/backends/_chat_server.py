@@ -15,7 +15,7 @@ from adjudge.errors import JudgeError, JudgeRefusedError
 from adjudge.judges.backends._body import too_large_words
 from adjudge.judges.backends._http import Exchange, Server, key_from, shorten
 from adjudge.judges.flow import Pace
-from adjudge.judges.interface import Backend, Message, Question, Text, Want
+from adjudge.judges.interface import Backend, Message, Question, Reasoned, Text, Want
 from adjudge.records import Reply, Status
 
 #: Answers that are about one question, unless nothing was ever answered.
@@ -96,7 +96,7 @@ class ChatServerBackend(Backend):
         A verdict needs kilobytes. A token that comes with its 20 likeliest alternatives takes about
         1.8 KB, so that what was asked for fits however many tokens that is.
         """
-        tokens = want.max_tokens if isinstance(want, Text) else 1
+        tokens = want.max_tokens if isinstance(want, Text | Reasoned) else 1
         return self._max_reply or _LEAST_ROOM + tokens * _TOKEN_ROOM
 
     async def start(self) -> None:

@@ -79,4 +79,4 @@ def read_reply(exchange: Exchange) -> Reply:
     measured = measure(exchange, text, usage, "input_tokens", "output_tokens")
     if stop == "refusal":
         return Reply(status="refused", error="the model declined to answer", **measured)
-    return Reply(status="ok", **measured)
+    return Reply(status="ok", cut_off=stop == "max_tokens", **measured)

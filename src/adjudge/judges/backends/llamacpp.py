@@ -19,12 +19,17 @@ from typing import Any, Self, TypeVar
 from adjudge.errors import ArgumentError
 from adjudge.judges.backends._chat import CannotAnswerError, score_reply
 from adjudge.judges.backends._llama_server import LlamaServer, llama_package
-from adjudge.judges.interface import Backend, Choice, Likelihood, Question, Text
+from adjudge.judges.backends._spellings import option_mass
+from adjudge.judges.interface import Backend, Choice, Likelihood, Question, Reasoned, Text
+from adjudge.judges.verdicts import locate_option
 from adjudge.judges.weights import resolve, weights_sha256
 from adjudge.records import Reply
 
 Answer = TypeVar("Answer")
 
+#: So many of the likeliest tokens are asked for: the options and their spellings are among them,
+#: or the model was about to write something else.
+_LIKELIEST = 256
 #: Added to every option's logit alike, which leaves their odds as they are and lifts them above
 #: the rest of the vocabulary. The smaller one is tried first: it costs fewer bits of float32.
 _BIASES = (40.0, 100.0)
@@ -36,8 +41,10 @@ _DEFAULT_CONTEXT = 8192
 class LlamaCppBackend(Backend):
     """A GGUF model: exact option probabilities, likelihoods and greedy or sampled text.
 
-    *Choice.* Every option's logit gets the same bias, temperature is 1 and no other sampler runs,
-    so the probabilities after sampling are the softmax over the options alone.
+    *Choice.* The log probabilities of the likeliest tokens, before any sampling. Where an option is
+    not among them every option's logit gets the same bias, temperature is 1 and no other sampler
+    runs, so the probabilities after sampling are the softmax over the options alone.
+    *Reasoned.* The text is written, then the options are asked for in the place of the verdict.
     *Likelihood.* The response's own tokens are written one after another, each forced by a bias;
     the log probability reported for it is that of the softmax before the bias. (A grammar of the
     token ids would do the same in one request, but llama.cpp's grammars refuse tokens that hold
@@ -47,7 +54,7 @@ class LlamaCppBackend(Backend):
 
     example = "llamacpp:smollm2"
     free = True
-    wants: frozenset[type] = frozenset({Choice, Likelihood, Text})
+    wants: frozenset[type] = frozenset({Choice, Likelihood, Reasoned, Text})
     concurrency = 1
 
     def __init__(
@@ -127,18 +134,49 @@ class LlamaCppBackend(Backend):
         try:
             prompt = self.prompt_tokens(question)
             if isinstance(want, Choice):
-                reply = self._choose(prompt, want)
+                reply = self._choose(prompt, want.options)
             elif isinstance(want, Likelihood):
                 reply = self._score(prompt, want)
+            elif isinstance(want, Reasoned):
+                reply = self._reason(prompt, want, seed=question.repeat)
             else:
                 reply = self._write(prompt, want, seed=question.repeat)
         except CannotAnswerError as error:
             reply = {"status": "error", "error": str(error)}
         return Reply(**{"latency_s": time.perf_counter() - started, **reply})
 
-    def _choose(self, prompt: list[int], want: Choice) -> dict[str, Any]:
-        ids = self._server.options(want.options)
+    def _choose(
+        self, prompt: list[int], options: tuple[str, ...], *, fresh: bool = True
+    ) -> dict[str, Any]:
+        """The options' log probabilities; `fresh`: this prompt was not read just before."""
+        ids = self._server.options(options)
         self._server.must_fit(len(prompt) + 1)
+        done = self._server.complete(
+            prompt,
+            n_predict=1,
+            n_probs=_LIKELIEST,
+            cache_prompt=not fresh or self._reuse_prefix,
+        )
+        shown = done["choices"][0]["logprobs"]
+        top = shown["content"][0]["top_logprobs"] if shown else []
+        likeliest = [(str(entry["token"]), float(entry["logprob"])) for entry in top]
+        seen = {entry["id"]: float(entry["logprob"]) for entry in top}
+        first = max(likeliest, key=lambda pair: pair[1], default=("", 0.0))[0]
+        reply = {
+            "status": "ok",
+            "text": first,
+            "answer_mass": option_mass(likeliest, options),
+            **_usage(done),
+        }
+        if all(token in seen for token in ids):
+            named = {option: seen[token] for option, token in zip(options, ids, strict=True)}
+            return {**reply, "logprobs": named, "raw": json.dumps({"logprobs": named})}
+        return {**reply, **self._lifted(prompt, options, ids)}
+
+    def _lifted(
+        self, prompt: list[int], options: tuple[str, ...], ids: tuple[int, ...]
+    ) -> dict[str, Any]:
+        """The options' odds where they are too unlikely to be listed."""
         for bias in _BIASES:
             done = self._server.complete(
                 prompt,
@@ -154,18 +192,28 @@ class LlamaCppBackend(Backend):
             if set(seen) == set(ids):
                 shares = [seen[token] for token in ids]
                 # 0 is below float32's smallest number: all that is known is a bound.
-                hidden = [name for name, p in zip(want.options, shares, strict=True) if p == 0]
+                hidden = [name for name, p in zip(options, shares, strict=True) if p == 0]
                 return {
                     "status": "censored" if hidden else "ok",
                     "censored": frozenset(hidden),
-                    "logprobs": dict(zip(want.options, _log_shares(shares), strict=True)),
+                    "logprobs": dict(zip(options, _log_shares(shares), strict=True)),
                     "raw": json.dumps({"option_ids": ids, "bias": bias, "probs": shares}),
-                    **_usage(done),
                 }
         raise CannotAnswerError(
-            f"options {', '.join(want.options)} are more than {_BIASES[-1]:g} nats below the "
+            f"options {', '.join(options)} are more than {_BIASES[-1]:g} nats below the "
             "model's favourite token; ask in another way"
         )
+
+    def _reason(self, prompt: list[int], want: Reasoned, *, seed: int) -> dict[str, Any]:
+        """The written text, and the options' log probabilities where its verdict is written."""
+        written = self._write(prompt, want, seed=seed)
+        place = locate_option(written["text"], want.options, want.format)
+        if place is None:
+            return written
+        before = self._server.data(written["text"][: place.start])
+        options = self._choose(prompt + before, want.options)
+        kept = ("status", "censored", "logprobs", "answer_mass")
+        return {**written, **{name: options[name] for name in kept if name in options}}
 
     def _score(self, prompt: list[int], want: Likelihood) -> dict[str, Any]:
         ids = self._server.response(want.continuation.text)
@@ -227,10 +275,10 @@ class LlamaCppBackend(Backend):
             return None
         return anchor + math.log(seen[token] / seen[letter]) + _BIASES[0]
 
-    def _write(self, prompt: list[int], want: Text, *, seed: int) -> dict[str, Any]:
+    def _write(self, prompt: list[int], want: Text | Reasoned, *, seed: int) -> dict[str, Any]:
         self._server.must_fit(len(prompt) + want.max_tokens)
         options: dict[str, Any] = {"temperature": want.temperature, "n_predict": want.max_tokens}
-        if want.json_schema is not None:
+        if isinstance(want, Text) and want.json_schema is not None:
             options["json_schema"] = dict(want.json_schema)
         # Repeats differ by their seed, and the same repeat is the same text on every machine run.
         done = self._server.complete(prompt, seed=seed, **options)
@@ -238,6 +286,7 @@ class LlamaCppBackend(Backend):
         return {
             "status": "ok",
             "text": choice["text"],
+            "cut_off": choice["finish_reason"] == "length",
             "raw": json.dumps({"text": choice["text"], "finish_reason": choice["finish_reason"]}),
             **_usage(done),
         }

@@ -1,9 +1,8 @@
 """Any OpenAI-compatible chat server: OpenAI, vLLM, SGLang, llama.cpp, Ollama, OpenRouter.
 
-A Choice is one token with its 20 most likely alternatives. A token counts for an option when it
-is that option after the blanks, quotes, brackets, emphasis and stops around it are taken off:
-"A", " A", "(A", "A." and "**A" all count for A, and their probabilities are added. Case matters:
-"a" is an English word, and a token that begins one says nothing about answer A.
+A Choice is one token with its 20 most likely alternatives, counted for the options as
+`_spellings` says; Reasoned is written text with the same alternatives at each token, read where
+the verdict is written.
 
 An option that none of the returned tokens names is at most as likely as the least likely of them:
 its entry is that bound and the status `censored`. No option at all: `no_logprobs`.
@@ -22,7 +21,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +33,12 @@ from adjudge.judges.backends._chat_server import (
     shapeless_reply,
 )
 from adjudge.judges.backends._http import Exchange
-from adjudge.judges.interface import Batches, Choice, Question, Text
+from adjudge.judges.backends._spellings import NEVER, option_logprobs, option_mass
+from adjudge.judges.interface import Batches, Choice, Question, Reasoned, Text
+from adjudge.judges.verdicts import locate_option
 from adjudge.records import Reply
 
 TOP_LOGPROBS = 20
-_STRIPPED = " \t\r\n\u00a0\u0120\u2581\u010a*_\"'`“”‘’()[]{}<>.:,;"
-#: Some servers write -9999 or minus infinity for what they did not compute.
-_NEVER = -1000.0
 
 
 class OpenAIBackend(ChatServerBackend):
@@ -54,7 +51,7 @@ class OpenAIBackend(ChatServerBackend):
     maker_url = "https://api.openai.com/v1"
     key_variable = "OPENAI_API_KEY"
     path = "/chat/completions"
-    wants: frozenset[type] = frozenset({Choice, Text})
+    wants: frozenset[type] = frozenset({Choice, Reasoned, Text})
     concurrency = 32
 
     # What the server turned out to want; learnt from its own words, once.
@@ -92,11 +89,14 @@ class OpenAIBackend(ChatServerBackend):
             body["temperature"] = 0
             body["logprobs"] = True
             body["top_logprobs"] = self._top_logprobs
-        elif isinstance(want, Text):
+        elif isinstance(want, Text | Reasoned):
             body[self._length_field] = want.max_tokens
             if self._takes_temperature:
                 body["temperature"] = want.temperature
-            if want.json_schema is not None and self._takes_schema:
+            if isinstance(want, Reasoned):
+                body["logprobs"] = True
+                body["top_logprobs"] = self._top_logprobs
+            elif want.json_schema is not None and self._takes_schema:
                 body["response_format"] = {
                     "type": "json_schema",
                     "json_schema": {
@@ -137,7 +137,8 @@ class OpenAIBackend(ChatServerBackend):
         return False
 
     def refusal(self, status: int, words: str, question: Question) -> JudgeRefusedError:
-        if isinstance(question.want, Choice) and "logprob" in words and status in (400, 403, 422):
+        asked = isinstance(question.want, Choice | Reasoned) and "logprob" in words
+        if asked and status in (400, 403, 422):
             return JudgeRefusedError(
                 f"{self.name} gives no log probabilities (HTTP {status}: {words}); "
                 "sample its verdicts instead: --samples 10",
@@ -162,19 +163,72 @@ def read_reply(exchange: Exchange, question: Question) -> Reply:
     if refusal or finish == "content_filter":
         words = refusal if isinstance(refusal, str) else "stopped by the server's content filter"
         return Reply(status="refused", error=" ".join(words.split())[:300], **measured)
-    if isinstance(question.want, Choice):
-        return _read_choice(choice, question.want.options, measured)
+    want = question.want
+    if isinstance(want, Choice):
+        return _read_choice(_alternatives(choice, 0), want.options, measured)
+    measured["cut_off"] = finish == "length"
+    if isinstance(want, Reasoned):
+        return _read_reasoned(choice, want, measured)
     return Reply(status="ok", **measured)
 
 
-def _read_choice(
-    choice: Mapping[str, Any], options: tuple[str, ...], measured: dict[str, Any]
-) -> Reply:
+def _read_reasoned(choice: Mapping[str, Any], want: Reasoned, measured: dict[str, Any]) -> Reply:
+    """The written reply, with the options' log probabilities where its verdict is written."""
+    text = measured["text"]
+    place = locate_option(text, want.options, want.format) if isinstance(text, str) else None
+    if place is None:
+        return Reply(status="ok", **measured)
+    pairs = _alternatives(choice, _token_at(choice, text, place.start))
+    if not pairs:
+        return Reply(status="ok", **measured)
+    return _read_choice(pairs, want.options, measured)
+
+
+def _token_at(choice: Mapping[str, Any], text: str, start: int) -> int:
+    """The index of the token that holds the text's character `start`; -1 where none does.
+
+    Tokens are joined as bytes, because one may end inside a character. What the server counts but
+    does not show in the text (thoughts, an end mark) is before or behind it.
+    """
     try:
-        top = choice["logprobs"]["content"][0]["top_logprobs"]
+        pieces = [_token_bytes(entry) for entry in choice["logprobs"]["content"]]
+    except (KeyError, TypeError, ValueError):
+        return -1
+    written = text.encode("utf-8", "surrogatepass")
+    begin = b"".join(pieces).rfind(written)
+    if begin < 0:
+        return -1
+    wanted = begin + len(text[:start].encode("utf-8", "surrogatepass"))
+    passed = 0
+    for index, piece in enumerate(pieces):
+        passed += len(piece)
+        if passed > wanted:
+            return index
+    return -1
+
+
+def _token_bytes(entry: Mapping[str, Any]) -> bytes:
+    given = entry.get("bytes")
+    return bytes(given) if given else str(entry["token"]).encode("utf-8", "surrogatepass")
+
+
+def _alternatives(choice: Mapping[str, Any], index: int) -> list[tuple[str, float]] | None:
+    """The likeliest tokens at one place of the reply; none where the server gives none.
+
+    None where they are not tokens with numbers.
+    """
+    if index < 0:
+        return []
+    try:
+        top = choice["logprobs"]["content"][index]["top_logprobs"]
     except (IndexError, KeyError, TypeError):
-        top = None
-    pairs = _token_pairs(top)
+        return []
+    return _token_pairs(top)
+
+
+def _read_choice(
+    pairs: Sequence[tuple[str, float]] | None, options: tuple[str, ...], measured: dict[str, Any]
+) -> Reply:
     if pairs is None:
         error = "the server's top_logprobs are not texts of tokens with a number each"
         return Reply(status="error", error=error, **measured)
@@ -187,7 +241,7 @@ def _read_choice(
     if not mass <= 1.01:
         error = "the server's log probabilities are not those of tokens"
         return Reply(status="error", error=error, **measured)
-    if len([value for value in values if value > _NEVER]) < 2:
+    if len([value for value in values if value > NEVER]) < 2:
         # One token at 1 and the rest at 0 is the outcome of greedy sampling, not a measurement.
         error = "the server gives the drawn token alone a probability"
         return _unmeasured(f"{error}; --samples K asks for verdicts alone", measured)
@@ -195,9 +249,14 @@ def _read_choice(
     if len(censored) == len(options):
         first = max(pairs, key=lambda pair: pair[1])[0]
         error = f"none of {', '.join(options)} is among the {len(pairs)} likeliest first tokens"
-        return _unmeasured(f"{error} (likeliest: {first[:40]!r})", measured)
+        advice = "ask with --reason, or --samples 10"
+        return _unmeasured(f"{error} (likeliest: {first[:40]!r}); {advice}", measured)
     return Reply(
-        status="censored" if censored else "ok", logprobs=logprobs, censored=censored, **measured
+        status="censored" if censored else "ok",
+        logprobs=logprobs,
+        censored=censored,
+        answer_mass=option_mass(pairs, options),
+        **measured,
     )
 
 
@@ -219,38 +278,3 @@ def _token_pairs(top: Any) -> list[tuple[str, float]] | None:
 
 def _unmeasured(error: str, measured: dict[str, Any]) -> Reply:
     return Reply(status="no_logprobs", error=error, **measured)
-
-
-def option_logprobs(
-    pairs: Sequence[tuple[str, float]], options: tuple[str, ...]
-) -> tuple[dict[str, float], frozenset[str]]:
-    """Each option's log probability, summed over its spellings, and those that are only bounded.
-
-    >>> option_logprobs([("A", -0.5), (" A", -2.0), ("x", -4.0)], ("A", "B"))
-    ({'A': -0.29..., 'B': -4.0}, frozenset({'B'}))
-    """
-    spellings: dict[str, list[float]] = {}
-    bound = math.inf
-    for token, value in pairs:
-        if value > _NEVER:
-            bound = min(bound, value)
-            stripped = _bare(token)
-            if stripped in options:
-                spellings.setdefault(stripped, []).append(value)
-    logprobs = {
-        option: _log_sum_exp(spellings[option]) if option in spellings else bound
-        for option in options
-    }
-    return logprobs, frozenset(option for option in options if option not in spellings)
-
-
-@lru_cache(maxsize=8192)
-def _bare(token: str) -> str:
-    return token.strip(_STRIPPED)
-
-
-def _log_sum_exp(values: list[float]) -> float:
-    if len(values) == 1:
-        return values[0]
-    top = max(values)
-    return top + math.log(math.fsum(math.exp(value - top) for value in values))

@@ -16,7 +16,7 @@ from typing import Any
 
 from adjudge.errors import DataError, JudgeRefusedError
 from adjudge.io import iter_rows
-from adjudge.judges.interface import Backend, Choice, Likelihood, Question, Text
+from adjudge.judges.interface import Backend, Choice, Likelihood, Question, Reasoned, Text
 from adjudge.judges.weights import file_sha256
 from adjudge.records import MEASURED, STATUSES, Reply, Subject
 
@@ -31,7 +31,7 @@ class ReplayBackend(Backend):
     example = "replay:FILE"
     free = True
     knows_subject = True
-    wants: frozenset[type] = frozenset({Choice, Text, Likelihood})
+    wants: frozenset[type] = frozenset({Choice, Reasoned, Text, Likelihood})
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)

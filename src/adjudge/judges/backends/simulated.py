@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any, Self
 
 from adjudge.errors import ArgumentError
-from adjudge.judges.interface import Backend, Choice, Data, Likelihood, Question, Text
+from adjudge.judges.interface import Backend, Choice, Data, Likelihood, Question, Reasoned, Text
 from adjudge.records import Pair, Reply, Subject
 from adjudge.simulate.pairs import SimulatedJudge
 
@@ -26,7 +27,7 @@ class SimulatedBackend(Backend):
     needs_model = False
     free = True
     knows_subject = True
-    wants: frozenset[type] = frozenset({Choice, Text, Likelihood})
+    wants: frozenset[type] = frozenset({Choice, Reasoned, Text, Likelihood})
 
     def __init__(
         self,
@@ -89,7 +90,7 @@ class SimulatedBackend(Backend):
         label = subject.label if isinstance(subject, Pair) else None
         want = question.want
         # Calls that differ in their slot (persona, criterion) are different calls of one judge.
-        drawn = f"{name}\x1f{question.slot}" if isinstance(want, (Choice, Text)) else name
+        drawn = f"{name}\x1f{question.slot}" if not isinstance(want, Likelihood) else name
         tokens: dict[str, Any] = {
             "prompt_tokens": sum(len(message.text) for message in question.messages) // 4 + 1,
             "completion_tokens": 1,
@@ -102,11 +103,15 @@ class SimulatedBackend(Backend):
                 status="ok", mean_logprob=-2.0 + side * margin, scored_tokens=scored, **tokens
             )
         p_a = self._preference(name, drawn, label, question)
-        if isinstance(want, Choice):
+        if isinstance(want, Choice | Reasoned):
             weights = self._weights(want.options, drawn, p_a, question)
+            likeliest = max(weights, key=weights.__getitem__)
             return Reply(
                 status="ok",
+                text=likeliest if isinstance(want, Choice) else write_option(want, likeliest),
                 logprobs={option: math.log(weight) for option, weight in weights.items()},
+                answer_mass=1.0,
+                exact_mass=True,
                 **tokens,
             )
         text = self._write(want, drawn, p_a, question)
@@ -154,6 +159,12 @@ class SimulatedBackend(Backend):
         if question.order is None:
             return str(1 + round(4 * self._quality(drawn, question)))
         return letter
+
+
+def write_option(want: Reasoned, option: str) -> str:
+    """A reason, then the option in the format asked for."""
+    written = want.format.removeprefix("last line: ")
+    return "A simulated reason.\n" + re.sub(r"A(?=\]\]|\"\}|$)", option, written)
 
 
 def _fitting(schema: Mapping[str, Any], letter: str, confidence: float, share: float) -> Any:

@@ -21,7 +21,8 @@ from typing import Any
 
 from adjudge.errors import BackendMissingError
 from adjudge.judges.backends._chat import CannotAnswerError, HubTokens, score_reply
-from adjudge.judges.interface import Backend, Choice, Likelihood, Question, Text
+from adjudge.judges.interface import Backend, Choice, Likelihood, Question, Reasoned, Text
+from adjudge.judges.verdicts import locate_option
 from adjudge.records import Reply
 
 #: Tokens in one batch, padding counted. A 7B model is busy at 8,192; more only adds padding.
@@ -59,7 +60,7 @@ class TransformersBackend(Backend):
 
     example = "transformers:Qwen/Qwen2.5-7B-Instruct"
     free = True
-    wants: frozenset[type] = frozenset({Choice, Likelihood, Text})
+    wants: frozenset[type] = frozenset({Choice, Likelihood, Reasoned, Text})
     concurrency = 512  # questions waiting, so that there is something to sort
 
     def __init__(
@@ -224,10 +225,11 @@ class TransformersBackend(Backend):
         for job in jobs:
             want = job.question.want
             alike: Any = want.options if isinstance(want, Choice) else type(want)
-            if isinstance(want, Text):
+            if isinstance(want, Text | Reasoned):
                 # Drawn text depends on the generator's state, so each draw is made alone.
                 alone = id(job) if want.temperature > 0 else 0
-                alike = (Text, want.max_tokens, want.temperature, alone)
+                form = getattr(want, "format", None)
+                alike = (type(want), form, want.max_tokens, want.temperature, alone)
             groups.setdefault(alike, []).append(job)
         made = []
         for group in groups.values():
@@ -260,15 +262,21 @@ class TransformersBackend(Backend):
     def _run(self, batch: Sequence[_Job]) -> list[dict[str, Any]]:
         prompts = [job.prompt for job in batch]
         want = batch[0].question.want
-        if isinstance(want, Text):
+        if isinstance(want, Text | Reasoned):
             seed = batch[0].question.repeat
             texts = self._model.write(
                 prompts, max_tokens=want.max_tokens, temperature=want.temperature, seed=seed
             )
-            return [self._written(tokens) for tokens in texts]
+            written = [self._written(tokens, want.max_tokens) for tokens in texts]
+            if isinstance(want, Text):
+                return written
+            return [
+                self._decided(prompt, part, want)
+                for prompt, part in zip(prompts, written, strict=True)
+            ]
         if isinstance(want, Choice):
-            ids = [self._tokens.options(want.options)] * len(batch)
-            logs = self._model.options(prompts, ids)
+            own, spelled = self._option_ids(want.options)
+            logs = self._model.options(prompts, [own + spelled] * len(batch))
             parts = [_chosen(want.options, row) for row in logs]
         else:
             logs = self._model.continuations(prompts, [job.tail for job in batch])
@@ -279,17 +287,49 @@ class TransformersBackend(Backend):
             for part, row in zip(parts, logs, strict=True)
         ]
 
-    def _written(self, tokens: list[int]) -> dict[str, Any]:
+    def _option_ids(self, options: tuple[str, ...]) -> tuple[list[int], list[int]]:
+        """The one token of each option, and all tokens that spell any of them."""
+        spelled = self._tokens.spellings(options)
+        return list(self._tokens.options(options)), [t for ids in spelled.values() for t in ids]
+
+    def _decided(self, prompt: list[int], part: dict[str, Any], want: Reasoned) -> dict[str, Any]:
+        """The written reply, with the options' log probabilities where its verdict is written."""
+        place = locate_option(part["text"], want.options, want.format)
+        if place is None:
+            return part
+        before = self._tokens.data(part["text"][: place.start])
+        own, spelled = self._option_ids(want.options)
+        (logs,) = self._model.options([prompt + before], [own + spelled])
+        chosen = _chosen(want.options, logs)
+        kept = ("logprobs", "answer_mass", "exact_mass")
+        return {**part, **{name: chosen[name] for name in kept}}
+
+    def _written(self, tokens: list[int], most: int) -> dict[str, Any]:
         text = self._tokens.text(tokens)
         count = len(tokens)
         while count and tokens[count - 1] == self._tokens.pad:
             count -= 1
-        return {"status": "ok", "text": text, "raw": text, "completion_tokens": count}
+        return {
+            "status": "ok",
+            "text": text,
+            "raw": text,
+            "completion_tokens": count,
+            "cut_off": count == most and tokens[-1] not in self._tokens.ends,
+        }
 
 
 def _chosen(options: tuple[str, ...], logs: list[float]) -> dict[str, Any]:
-    named = dict(zip(options, logs, strict=True))
-    return {"status": "ok", "logprobs": named, "raw": json.dumps(named), "completion_tokens": 1}
+    """A reply from the log probabilities of each option's token, then of all their spellings."""
+    named = dict(zip(options, logs, strict=False))
+    mass = math.fsum(map(math.exp, logs[len(options) :]))
+    return {
+        "status": "ok",
+        "logprobs": named,
+        "answer_mass": min(mass, 1.0),
+        "exact_mass": True,
+        "raw": json.dumps(named),
+        "completion_tokens": 1,
+    }
 
 
 def _libraries() -> tuple[Any, Any]:

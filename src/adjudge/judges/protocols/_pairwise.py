@@ -1,58 +1,25 @@
 """Two answers, two letters, both orders: what the protocols about pairs share.
 
-With log probabilities one question per order is enough:
-
-    p = exp(l_A) / (exp(l_A) + exp(l_B)),
-
-the softmax over the two letters alone (SCOPE paper, B.3.2). Without them each order is asked k
-times and p is the smoothed share (r + 1/2) / (k + 1) of the readable answers, r of which were for
-response_a; the row says so, and unreadable answers are counted with it, never guessed.
+Each order gives P(response_a preferred) as `answers` reads it; a prompt that declares a letter for
+ties gives half of their probability to each response.
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adjudge._validation import count, non_negative
-from adjudge.errors import ArgumentError
-from adjudge.judges.interface import Choice, Data, Prompt, Question, Text
-from adjudge.judges.parsing import parse_letter, unread
+from adjudge.judges.answers import Asking, worst
+from adjudge.judges.interface import Data, Prompt, Question
 from adjudge.judges.prompting import Value, fill
-from adjudge.records import MEASURED, Judgment, Order, Pair, Reply, Status
+from adjudge.records import MEASURED, STATUSES, Judgment, Order, Pair, Reply, Status
 from adjudge.uncertainty.entropy import preference_entropy, verdict
 
 PLACEHOLDERS = ("prompt", "response_a", "response_b")
-LETTERS = Choice(("A", "B"))
+LETTERS = ("A", "B")
 BOTH_ORDERS: tuple[Order, ...] = ("ab", "ba")
-#: Enough for a letter with a few words around it, too few for an essay.
-LETTER_TOKENS = 16
-_SEVERITY: Mapping[Status, int] = {
-    "ok": 0,
-    "censored": 1,
-    "unparsed": 2,
-    "no_logprobs": 3,
-    "refused": 4,
-    "error": 5,
-}
-
-
-def worst(statuses: Iterable[Status]) -> Status:
-    """The status that decides a row: the one furthest from ok.
-
-    >>> worst(["ok", "unparsed", "censored"])
-    'unparsed'
-    """
-    return max(statuses, key=_SEVERITY.__getitem__)
-
-
-def reason(replies: Iterable[Reply], status: Status) -> str | None:
-    """What the first reply with this status says of itself."""
-    return next((r.error for r in replies if r.status == status and r.error), None)
 
 
 def seeded_order(pair_id: str, seed: int) -> Order:
@@ -73,37 +40,10 @@ def pair_values(pair: Pair, order: Order) -> dict[str, Value]:
     return {"prompt": Data(pair.prompt), "response_a": Data(first), "response_b": Data(second)}
 
 
-def wanted(
-    choice: Choice,
-    samples: int | None,
-    max_tokens: int | None,
-    usual_tokens: int,
-    temperature: float,
-) -> Choice | Text:
-    """What is wanted: the choice's probabilities or, where samples are drawn, a written answer.
-
-    Judges that think in the open need more than the usual tokens.
-    """
-    drawn = 1 if samples is None else count(samples, "samples", least=1)
-    if non_negative(temperature, "temperature") == 0 and drawn > 1:
-        raise ArgumentError(
-            "temperature", 0, "samples at temperature 0 are all alike; give one above 0"
-        )
-    if samples is not None:
-        tokens = usual_tokens if max_tokens is None else count(max_tokens, "max_tokens", least=1)
-        return Text(tokens, temperature)
-    if max_tokens is not None:
-        raise ArgumentError(
-            "max_tokens", max_tokens, "only written answers have a length: give samples"
-        )
-    return choice
-
-
-def sample_settings(samples: int | None, want: Choice | Text) -> dict[str, Any]:
-    """How answers are drawn, if they are."""
-    if not isinstance(want, Text):
-        return {}
-    return {"samples": samples, "temperature": want.temperature, "max_tokens": want.max_tokens}
+def letters_of(prompt: Prompt) -> tuple[str, ...]:
+    """The letters a prompt asks for: A, B, and the one it declares for a tie."""
+    tie = prompt.answer.get("tie")
+    return LETTERS if tie is None else (*LETTERS, tie)
 
 
 def judgment(pair: Pair, protocol: str, status: Status, **fields: Any) -> Judgment:
@@ -115,30 +55,33 @@ def judgment(pair: Pair, protocol: str, status: Status, **fields: Any) -> Judgme
 
 @dataclass(frozen=True, slots=True)
 class OrderReading:
-    """P(response_a preferred) in one order, or why there is none."""
+    """P(response_a preferred) and P(tie) in one order, or why there is none.
+
+    Half of a tie is in `p`; `p_tie` is None where the prompt allows none.
+    """
 
     status: Status
     p: float | None = None
+    p_tie: float | None = None
+    answer_mass: float | None = None
     detail: str | None = None
     drawn: Mapping[str, int] | None = None
 
 
 class LetterQuestions:
-    """How a pairwise letter is asked for: by log probabilities, or `samples` times per order."""
+    """How a pairwise letter is asked for in both orders, and how the replies are read."""
 
-    def __init__(
-        self, prompt: Prompt, *, samples: int | None, max_tokens: int | None, temperature: float
-    ) -> None:
+    def __init__(self, prompt: Prompt, **how: Any) -> None:
         self.prompt = prompt
-        self.samples = samples
-        self.want = wanted(LETTERS, samples, max_tokens, LETTER_TOKENS, temperature)
-        self.per_order = samples or 1
+        self.asking = Asking(letters_of(prompt), prompt=prompt, **how)
+        self.want = self.asking.want
+        self.per_order = self.asking.repeats
 
     def settings(self) -> dict[str, Any]:
         return {
             "prompt_sha256": self.prompt.sha256,
             "orders": list(BOTH_ORDERS),
-            **sample_settings(self.samples, self.want),
+            **self.asking.settings(),
         }
 
     def questions(
@@ -156,79 +99,22 @@ class LetterQuestions:
 
     def read(self, replies: Sequence[Reply]) -> tuple[OrderReading, OrderReading]:
         """The replies to `questions`: response_a shown first, response_a shown second."""
-        read_one = _from_logprobs if self.samples is None else _from_samples
-        return read_one(replies[: self.per_order], "ab"), read_one(replies[self.per_order :], "ba")
+        return (
+            self._read_order(replies[: self.per_order], "ab"),
+            self._read_order(replies[self.per_order :], "ba"),
+        )
 
-
-def softmax_of_two(chosen: float, other: float) -> float:
-    """exp(chosen) / (exp(chosen) + exp(other)), without overflow.
-
-    >>> softmax_of_two(-0.1, -0.1), softmax_of_two(0.0, -9999.0)
-    (0.5, 1.0)
-    """
-    gap = other - chosen
-    if gap > 0:
-        small = math.exp(-gap)
-        return small / (1 + small)
-    return 1 / (1 + math.exp(gap))
-
-
-def smoothed_share(wins: int, drawn: int) -> float:
-    """(r + 1/2) / (k + 1): never 0 or 1, because k answers cannot show certainty.
-
-    >>> smoothed_share(5, 5), smoothed_share(0, 5)
-    (0.9166666666666666, 0.08333333333333333)
-    """
-    return (wins + 0.5) / (drawn + 1)
-
-
-def _letter_of_a(order: Order) -> tuple[str, str]:
-    return ("A", "B") if order == "ab" else ("B", "A")
-
-
-def _from_logprobs(replies: Sequence[Reply], order: Order) -> OrderReading:
-    reply = replies[0]
-    if reply.status not in MEASURED:
-        return OrderReading(reply.status, detail=reply.error)
-    own, other = _letter_of_a(order)
-    if reply.counts is not None:
-        drawn = {letter: int(reply.counts.get(letter, 0)) for letter in ("A", "B")}
-        return _share(drawn, own)
-    logprobs = reply.logprobs
-    if logprobs is None or own not in logprobs or other not in logprobs:
-        return OrderReading("no_logprobs", detail="the reply holds no log probability of A and B")
-    p = softmax_of_two(logprobs[own], logprobs[other])
-    if not math.isfinite(p):
-        return OrderReading("error", detail="the log probabilities of A and B are not numbers")
-    # A bound on either letter makes p a bound too, whatever status the backend gave.
-    status: Status = "censored" if reply.censored else reply.status
-    return OrderReading(status, p)
-
-
-def _from_samples(replies: Sequence[Reply], order: Order) -> OrderReading:
-    if any(reply.status == "error" for reply in replies):
-        # An answer that never came can still be asked for; a share without it would differ later.
-        return OrderReading("error", detail=reason(replies, "error"))
-    tally: Counter[str] = Counter()
-    for reply in replies:
-        if reply.status in MEASURED:
-            tally[parse_letter(reply.text) or unread(reply.text)] += 1
-        else:
-            tally[reply.status] += 1
-    drawn = dict(sorted(tally.items()))
-    if tally["A"] + tally["B"] == 0:
-        status = worst(unread(r.text) if r.status in MEASURED else r.status for r in replies)
-        detail = reason(replies, status) or "no sample is A or B"
-        return OrderReading(status, detail=detail, drawn=drawn)
-    own, _ = _letter_of_a(order)
-    return _share(drawn, own)
-
-
-def _share(drawn: Mapping[str, int], own: str) -> OrderReading:
-    readable = drawn.get("A", 0) + drawn.get("B", 0)
-    if readable == 0:
-        return OrderReading("unparsed", detail="no sample is A or B", drawn=drawn)
-    return OrderReading("ok", smoothed_share(drawn.get(own, 0), readable), drawn=drawn)
+    def _read_order(self, replies: Sequence[Reply], order: Order) -> OrderReading:
+        answer = self.asking.read(replies)
+        shares = answer.shares
+        p = p_tie = None
+        if shares is not None:
+            tie = self.asking.options[2:]
+            p_tie = shares[tie[0]] if tie else None
+            p = shares["A" if order == "ab" else "B"] + (p_tie or 0.0) / 2
+        return OrderReading(
+            answer.status, p, p_tie, answer.answer_mass, answer.detail, answer.drawn
+        )
 
 
 def judgment_of(
@@ -243,10 +129,15 @@ def judgment_of(
     if forward.drawn is not None or reverse.drawn is not None:
         kept["samples"] = {"ab": dict(forward.drawn or {}), "ba": dict(reverse.drawn or {})}
     status = worst([forward.status, reverse.status])
+    masses = [one.answer_mass for one in (forward, reverse) if one.answer_mass is not None]
+    mass = min(masses, default=None)
     if status not in MEASURED or forward.p is None or reverse.p is None:
         detail = next((o.detail for o in (forward, reverse) if o.status == status), None)
-        return judgment(pair, protocol, status, detail=detail, extra=kept)
+        return judgment(pair, protocol, status, answer_mass=mass, detail=detail, extra=kept)
     p_a = (forward.p + reverse.p) / 2
+    p_tie = None
+    if forward.p_tie is not None and reverse.p_tie is not None:
+        p_tie = (forward.p_tie + reverse.p_tie) / 2
     return judgment(
         pair,
         protocol,
@@ -254,8 +145,10 @@ def judgment_of(
         p_fwd=forward.p,
         p_rev=reverse.p,
         p_a=p_a,
+        p_tie=p_tie,
         uncertainty=float(preference_entropy([p_a])[0]),
-        verdict=verdict(p_a),
+        verdict=verdict(p_a, p_tie),
+        answer_mass=mass,
         detail=_detail(forward, reverse),
         extra=kept,
     )
@@ -268,6 +161,6 @@ def _detail(forward: OrderReading, reverse: OrderReading) -> str | None:
     parts = []
     for order, result in (("ab", forward), ("ba", reverse)):
         drawn = dict(result.drawn or {})
-        readable = drawn.get("A", 0) + drawn.get("B", 0)
-        parts.append(f"{order} {readable} of {sum(drawn.values())} readable")
+        unread = sum(drawn.get(status, 0) for status in STATUSES)
+        parts.append(f"{order} {sum(drawn.values()) - unread} of {sum(drawn.values())} readable")
     return "sampled: " + ", ".join(parts)

@@ -11,19 +11,15 @@ import numpy as np
 
 from adjudge._validation import count, generator
 from adjudge.errors import ArgumentError, DataError
+from adjudge.judges.answers import Answer, Asking, worst
 from adjudge.judges.interface import JudgeProtocol, Message, Prompt, Question, Text
-from adjudge.judges.parsing import parse_letter, unread
 from adjudge.judges.prompting import builtin_prompt, check_prompt, fill
 from adjudge.judges.protocols._pairwise import (
-    LETTER_TOKENS,
     LETTERS,
     PLACEHOLDERS,
     judgment,
     pair_values,
-    reason,
     seeded_order,
-    wanted,
-    worst,
 )
 from adjudge.records import MEASURED, Judgment, Order, Pair, Reply, Status, Subject
 from adjudge.uncertainty.entropy import verdict
@@ -45,7 +41,8 @@ class Annotators(JudgeProtocol):
     """
 
     name = "annotators"
-    options = ("demonstrations", "prompt", "samples", "max_tokens", "seed")
+    options = ("demonstrations", "prompt", "samples", "max_tokens", "min_answer_mass", "seed")
+    columns = ("order", "votes")
 
     def __init__(
         self,
@@ -57,13 +54,22 @@ class Annotators(JudgeProtocol):
         seed: int = 0,
         samples: int | None = None,
         max_tokens: int | None = None,
+        min_answer_mass: float | None = None,
         prompt: Prompt | None = None,
     ) -> None:
         self.prompt = check_prompt(prompt or builtin_prompt("annotators"), required=PLACEHOLDERS)
         self.seed = count(seed, "seed")
         if samples not in (None, 1):
             raise ArgumentError("samples", samples, "every persona votes once: give 1, or none")
-        self._want = wanted(LETTERS, samples, max_tokens, LETTER_TOKENS, temperature=0.0)
+        self._asking = Asking(
+            LETTERS,
+            prompt=self.prompt,
+            samples=samples,
+            max_tokens=max_tokens,
+            temperature=0.0,
+            min_answer_mass=min_answer_mass,
+        )
+        self._want = self._asking.want
         self.wants = frozenset({type(self._want)})
         labelled = [pair for pair in demonstrations if pair.label in ("A", "B")]
         k, n = count(per_persona, "per_persona", least=1), count(personas, "personas", least=1)
@@ -119,15 +125,21 @@ class Annotators(JudgeProtocol):
     def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Judgment]:
         pair = self.pair(subject)
         order = seeded_order(pair.id, self.seed)
-        votes = [self._vote(reply) for reply in replies]
+        answers = [self._asking.read([reply]) for reply in replies]
+        votes = [_vote(answer) for answer in answers]
         own = "A" if order == "ab" else "B"
-        tally = Counter("A" if v == own else "B" for v in votes if v in ("A", "B"))
+        tally = Counter("A" if vote == own else "B" for vote in votes if vote is not None)
         extra = {"order": order, "votes": {"A": tally["A"], "B": tally["B"]}}
-        bad: list[Status] = [vote for vote in votes if vote != "A" and vote != "B"]
+        bad: list[Status] = [
+            "unparsed" if answer.status in MEASURED else answer.status
+            for answer, vote in zip(answers, votes, strict=True)
+            if vote is None
+        ]
         if bad:
             status = worst(bad)
             silent = f"{len(bad)} of {len(votes)} personas have no vote"
-            detail = reason(replies, status) or silent
+            words = next((a.detail for a in answers if a.status == status and a.detail), None)
+            detail = f"{silent}: {words}" if words else silent
             return [judgment(pair, self.name, status, detail=detail, extra=extra)]
         p_a = tally["A"] / len(votes)
         row = judgment(
@@ -141,19 +153,8 @@ class Annotators(JudgeProtocol):
         )
         return [row]
 
-    def _vote(self, reply: Reply) -> Any:
-        """The letter, or the status of a reply without one."""
-        if reply.status not in MEASURED:
-            return reply.status
-        if isinstance(self._want, Text):
-            return parse_letter(reply.text) or unread(reply.text)
-        logprobs = reply.logprobs or {}
-        if "A" not in logprobs or "B" not in logprobs:
-            return "no_logprobs"
-        # A bound on the missing letter lies below the other one: the vote is certain all the same.
-        if logprobs["A"] == logprobs["B"]:
-            return "unparsed"
-        return "A" if logprobs["A"] > logprobs["B"] else "B"
+    def status_of(self, reply: Reply) -> tuple[Status, str | None]:
+        return self._asking.status_of(reply)
 
     def _opening(self, persona: Sequence[Demonstration]) -> tuple[Message, ...]:
         """The system message and the persona's comparisons, in the form of the one to come."""
@@ -174,6 +175,17 @@ class Annotators(JudgeProtocol):
                 f"pair {pair.id!r} is judged and a demonstration too (same {same})",
                 remedy="take demonstrations from pairs that are neither calibration nor test",
             )
+
+
+def _vote(answer: Answer) -> str | None:
+    """The likelier letter, if there is one.
+
+    A bound on the missing letter lies below the other one: the vote is certain all the same.
+    """
+    shares = answer.shares
+    if shares is None or shares["A"] == shares["B"]:
+        return None
+    return max(shares, key=shares.__getitem__)
 
 
 def _content(pair: Pair) -> frozenset[str]:

@@ -9,7 +9,7 @@ from adjudge.judges.criteria import SUMMARY, Criterion, check_criteria
 from adjudge.judges.interface import JudgeProtocol, Prompt, Question
 from adjudge.judges.prompting import builtin_prompt, check_prompt
 from adjudge.judges.protocols._pairwise import PLACEHOLDERS, LetterQuestions, judgment_of
-from adjudge.records import Judgment, Reply, Subject
+from adjudge.records import Judgment, Reply, Status, Subject
 
 
 class ByCriterion(JudgeProtocol):
@@ -27,34 +27,42 @@ class ByCriterion(JudgeProtocol):
     """
 
     name = "criterion"
-    options = ("criteria", "prompt", "samples", "max_tokens")
+    options = ("criteria", "prompt", "reason", "samples", "max_tokens", "min_answer_mass")
+    columns = ("criterion", "samples")
     tournaments = True
 
     def __init__(
         self,
         *,
         criteria: Sequence[Criterion] = SUMMARY,
+        reason: bool = False,
         samples: int | None = None,
-        temperature: float = 1.0,
+        temperature: float | None = None,
         max_tokens: int | None = None,
+        min_answer_mass: float | None = None,
         prompt: Prompt | None = None,
     ) -> None:
         self.criteria = check_criteria(criteria)
         self.letters = LetterQuestions(
             check_prompt(
-                prompt or builtin_prompt("criterion"),
+                prompt or builtin_prompt("criterion_reason" if reason else "criterion"),
                 required=(*PLACEHOLDERS, "criterion"),
                 optional=("definition",),
             ),
+            reason=reason,
             samples=samples,
             temperature=temperature,
             max_tokens=max_tokens,
+            min_answer_mass=min_answer_mass,
         )
         self.wants = frozenset({type(self.letters.want)})
 
     def settings(self) -> Mapping[str, Any]:
         criteria = {criterion.name: criterion.settings() for criterion in self.criteria}
         return {**self.letters.settings(), "criteria": criteria}
+
+    def status_of(self, reply: Reply) -> tuple[Status, str | None]:
+        return self.letters.asking.status_of(reply)
 
     def questions(self, subject: Subject) -> Sequence[Question]:
         pair = self.pair(subject)

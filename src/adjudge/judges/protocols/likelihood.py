@@ -10,8 +10,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from adjudge.judges.answers import worst
 from adjudge.judges.interface import Data, JudgeProtocol, Likelihood, Message, Question
-from adjudge.judges.protocols._pairwise import judgment, worst
+from adjudge.judges.protocols._pairwise import judgment
 from adjudge.records import MEASURED, Judgment, Reply, Subject
 from adjudge.uncertainty import preference_entropy, verdict
 

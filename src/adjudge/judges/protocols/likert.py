@@ -6,15 +6,15 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from adjudge.judges.answers import Asking, reason, worst
 from adjudge.judges.criteria import SUMMARY, Criterion, check_criteria
-from adjudge.judges.interface import Choice, Data, JudgeProtocol, Prompt, Question
+from adjudge.judges.interface import Data, JudgeProtocol, Prompt, Question
 from adjudge.judges.parsing import parse_score, unread
 from adjudge.judges.prompting import builtin_prompt, check_prompt, fill
-from adjudge.judges.protocols._pairwise import reason, sample_settings, wanted, worst
 from adjudge.records import MEASURED, Reply, Score, Status, Subject
 
 LOW, HIGH = 1, 5
-DIGITS = Choice(tuple(str(score) for score in range(LOW, HIGH + 1)))
+DIGITS = tuple(str(score) for score in range(LOW, HIGH + 1))
 WORDS = {1: "very poor", 2: "poor", 3: "fair", 4: "good", 5: "excellent"}
 _SCORE_TOKENS = 12
 
@@ -38,8 +38,10 @@ class Likert(JudgeProtocol):
     """
 
     name = "likert"
-    options = ("criteria", "prompt", "samples", "max_tokens")
+    options = ("criteria", "prompt", "samples", "max_tokens", "min_answer_mass")
+    columns = ("repeats",)
     subjects = "items"
+    record = Score
 
     def __init__(
         self,
@@ -48,26 +50,36 @@ class Likert(JudgeProtocol):
         samples: int | None = None,
         temperature: float | None = None,
         max_tokens: int | None = None,
+        min_answer_mass: float | None = None,
         prompt: Prompt | None = None,
     ) -> None:
         self.criteria = check_criteria(criteria)
         self.samples = samples
         if temperature is None:
             temperature = 0.0 if samples == 1 else 1.0
-        self._want = wanted(DIGITS, samples, max_tokens, _SCORE_TOKENS, temperature)
-        self.wants = frozenset({type(self._want)})
         self.prompt = check_prompt(
             prompt or builtin_prompt("likert"),
             required=("prompt", "response", "criterion"),
             optional=("definition",),
         )
+        self._asking = Asking(
+            DIGITS,
+            prompt=self.prompt,
+            samples=samples,
+            max_tokens=max_tokens,
+            temperature=temperature,
+            usual_tokens=_SCORE_TOKENS,
+            min_answer_mass=min_answer_mass,
+        )
+        self._want = self._asking.want
+        self.wants = frozenset({type(self._want)})
 
     def settings(self) -> Mapping[str, Any]:
         return {
             "prompt_sha256": self.prompt.sha256,
             "criteria": {criterion.name: criterion.settings() for criterion in self.criteria},
             "scale": [LOW, HIGH],
-            **sample_settings(self.samples, self._want),
+            **self._asking.settings(),
         }
 
     def questions(self, subject: Subject) -> Sequence[Question]:
@@ -94,7 +106,7 @@ class Likert(JudgeProtocol):
         rows = []
         for number, criterion in enumerate(self.criteria):
             own = replies[number * k : (number + 1) * k]
-            read = self._from_samples(own, criterion) if self.samples else _from_digits(own[0])
+            read = self._from_samples(own, criterion) if self.samples else self._from_digits(own)
             rows.append(
                 Score(
                     id=item.id,
@@ -107,6 +119,30 @@ class Likert(JudgeProtocol):
                 )
             )
         return rows
+
+    def status_of(self, reply: Reply) -> tuple[Status, str | None]:
+        if self.samples is None:
+            return self._asking.status_of(reply)
+        read = self._from_samples([reply], self.criteria[0])
+        return read["status"], read["detail"]
+
+    def _from_digits(self, replies: Sequence[Reply]) -> dict[str, Any]:
+        answer = self._asking.read(replies)
+        shares = answer.shares
+        read: dict[str, Any] = {"status": answer.status, "answer_mass": answer.answer_mass}
+        if shares is None:
+            return {**read, "detail": answer.detail}
+        top = max(shares.values())
+        likeliest = [digit for digit in DIGITS if shares[digit] == top]
+        if len(likeliest) > 1:
+            return {**read, "status": "unparsed", "detail": "two scores are equally likely"}
+        bounded = ", ".join(sorted(replies[0].censored))
+        return {
+            **read,
+            "judge_score": float(likeliest[0]),
+            "score_probs": tuple(shares[digit] for digit in DIGITS),
+            "detail": f"bounded by the k-th log probability: {bounded}" if bounded else None,
+        }
 
     def _from_samples(self, replies: Sequence[Reply], criterion: Criterion) -> dict[str, Any]:
         if any(reply.status == "error" for reply in replies):
@@ -126,27 +162,3 @@ class Likert(JudgeProtocol):
         detail = f"mean of {len(readable)} of {len(scores)} samples" if len(scores) > 1 else None
         mean = math.fsum(readable) / len(readable)
         return {"status": "ok", "judge_score": mean, "detail": detail, "extra": extra}
-
-
-def _from_digits(reply: Reply) -> dict[str, Any]:
-    if reply.status not in MEASURED:
-        return {"status": reply.status, "detail": reply.error}
-    logprobs = reply.logprobs or {}
-    if any(digit not in logprobs for digit in DIGITS.options):
-        return {"status": "no_logprobs", "detail": "the reply holds no log probability of 1 to 5"}
-    values = [logprobs[digit] for digit in DIGITS.options]
-    top = max(values)
-    weights = [math.exp(value - top) for value in values]
-    total = math.fsum(weights)
-    if not math.isfinite(total):
-        return {"status": "error", "detail": "the log probabilities of 1 to 5 are not numbers"}
-    if values.count(top) > 1:
-        return {"status": "unparsed", "detail": "two scores are equally likely"}
-    status: Status = "censored" if reply.censored else reply.status
-    bounded = ", ".join(sorted(reply.censored))
-    return {
-        "status": status,
-        "judge_score": float(LOW + values.index(top)),
-        "score_probs": tuple(weight / total for weight in weights),
-        "detail": f"bounded by the k-th log probability: {bounded}" if bounded else None,
-    }

@@ -8,7 +8,7 @@ from typing import Any
 from adjudge.judges.interface import JudgeProtocol, Prompt, Question
 from adjudge.judges.prompting import builtin_prompt, check_prompt
 from adjudge.judges.protocols._pairwise import PLACEHOLDERS, LetterQuestions, judgment_of
-from adjudge.records import Judgment, Reply, Subject
+from adjudge.records import Judgment, Reply, Status, Subject
 
 
 class Preference(JudgeProtocol):
@@ -18,7 +18,8 @@ class Preference(JudgeProtocol):
     p_a = (p_fwd + p_rev) / 2, and doubt is its entropy. At exactly p_a = 0.5, which a judge that
     only looks at the position reaches, there is no verdict. With `samples` the letters are drawn
     that often per order instead, for judges that give no log probabilities: p is then
-    (r + 1/2) / (k + 1), and the row's `extra` holds what was drawn.
+    (r + 1/2) / (k + 1), and the row's `extra` holds what was drawn. With `reason` the judge writes
+    its reasons first, and the letters' probabilities are those where it writes its verdict.
 
     >>> from adjudge.records import Pair, Reply
     >>> pair = Pair(id="1", prompt="2+2?", response_a="4", response_b="5")
@@ -30,27 +31,35 @@ class Preference(JudgeProtocol):
     """
 
     name = "preference"
-    options = ("prompt", "samples", "max_tokens")
+    options = ("prompt", "reason", "samples", "max_tokens", "min_answer_mass")
+    columns = ("samples",)
 
     def __init__(
         self,
         *,
         prompt: Prompt | None = None,
+        reason: bool = False,
         samples: int | None = None,
-        temperature: float = 1.0,
+        temperature: float | None = None,
         max_tokens: int | None = None,
+        min_answer_mass: float | None = None,
     ) -> None:
-        chosen = prompt or builtin_prompt("preference")
+        chosen = prompt or builtin_prompt("preference_reason" if reason else "preference")
         self.letters = LetterQuestions(
             check_prompt(chosen, required=PLACEHOLDERS),
+            reason=reason,
             samples=samples,
             temperature=temperature,
             max_tokens=max_tokens,
+            min_answer_mass=min_answer_mass,
         )
         self.wants = frozenset({type(self.letters.want)})
 
     def settings(self) -> Mapping[str, Any]:
         return self.letters.settings()
+
+    def status_of(self, reply: Reply) -> tuple[Status, str | None]:
+        return self.letters.asking.status_of(reply)
 
     def questions(self, subject: Subject) -> Sequence[Question]:
         return self.letters.questions(self.pair(subject))

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adjudge._validation import count
+from adjudge.judges.answers import reason, worst
 from adjudge.judges.criteria import RUBRIC, Criterion, check_criteria
 from adjudge.judges.interface import JudgeProtocol, Prompt, Question, Text
 from adjudge.judges.parsing import Scores, parse_rubric, unread
@@ -16,8 +17,6 @@ from adjudge.judges.protocols._pairwise import (
     PLACEHOLDERS,
     judgment,
     pair_values,
-    reason,
-    worst,
 )
 from adjudge.records import MEASURED, Judgment, Pair, Reply, Status, Subject
 from adjudge.uncertainty.entropy import verdict
@@ -40,6 +39,10 @@ class Rubric(JudgeProtocol):
 
     name = "rubric"
     options = ("criteria", "prompt", "max_tokens")
+    columns = (
+        *("judge_winner", "score_diff", "score_diff_ab", "score_diff_ba"),
+        *("score_a", "score_b", "scores_a", "scores_b"),
+    )
     wants: frozenset[type] = frozenset({Text})
 
     def __init__(

@@ -1,0 +1,265 @@
+"""One choice among a few options, however the judge is asked for it.
+
+- *By log probabilities*: the softmax over the options alone, of the first token or, where the judge
+  reasons first, of the token in which it writes its verdict.
+- *By samples*: k written answers; each option's share is (r + 1/m) / (k + 1) with m options, never
+  0 or 1, because k answers cannot show certainty. Unreadable answers are counted, never guessed.
+
+A judge that was about to write something else has no opinion among the options. Where the
+probability of all their spellings (`answer_mass`) is known and below `min_answer_mass`, the answer
+is `off_answer` and has no number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from adjudge._text import percent, safe
+from adjudge._validation import count, non_negative, unit
+from adjudge.errors import ArgumentError
+from adjudge.judges.interface import Choice, Prompt, Reasoned, Text
+from adjudge.judges.parsing import unread
+from adjudge.judges.verdicts import WHOLE, check_format, locate_option
+from adjudge.records import MEASURED, Reply, Status
+
+#: Below this the letters asked for are not what the judge was about to write.
+MIN_ANSWER_MASS = 0.1
+#: Enough for a letter with a few words around it, too few for an essay.
+LETTER_TOKENS = 16
+#: Enough to reason about two answers.
+REASON_TOKENS = 1024
+
+
+def worst(statuses: Iterable[Status]) -> Status:
+    """The status that decides a row: the one furthest from ok.
+
+    >>> worst(["ok", "unparsed", "censored"])
+    'unparsed'
+    """
+    return max(statuses, key=_SEVERITY.__getitem__)
+
+
+_SEVERITY: Mapping[Status, int] = {
+    "ok": 0,
+    "censored": 1,
+    "off_answer": 2,
+    "unparsed": 3,
+    "no_logprobs": 4,
+    "refused": 5,
+    "error": 6,
+}
+
+
+def reason(replies: Iterable[Reply], status: Status) -> str | None:
+    """What the first reply with this status says of itself."""
+    return next((r.error for r in replies if r.status == status and r.error), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Each option's share, or why there is none; `drawn` counts written answers."""
+
+    status: Status
+    shares: Mapping[str, float] | None = None
+    answer_mass: float | None = None
+    detail: str | None = None
+    drawn: Mapping[str, int] | None = None
+
+
+class Asking:
+    """How a choice is asked for, and how its replies are read.
+
+    `options` are what the judge writes. `samples`: so many written answers, for judges without log
+    probabilities. `reason`: the judge writes its reasons before the option, in the `format` that
+    the prompt declares.
+    """
+
+    def __init__(
+        self,
+        options: tuple[str, ...],
+        *,
+        prompt: Prompt,
+        reason: bool = False,
+        samples: int | None = None,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        usual_tokens: int = LETTER_TOKENS,
+        min_answer_mass: float | None = None,
+    ) -> None:
+        self.options = options
+        self.samples = samples
+        self.repeats = 1 if samples is None else count(samples, "samples", least=1)
+        limit = MIN_ANSWER_MASS if min_answer_mass is None else min_answer_mass
+        self.min_answer_mass = unit(limit, "min_answer_mass")
+        self.format = _format(prompt, reason)
+        reasons = self.format != WHOLE
+        if temperature is None:
+            temperature = 1.0 if samples is not None else 0.0
+        if non_negative(temperature, "temperature") == 0 and self.repeats > 1:
+            remedy = "samples at temperature 0 are all alike; give one above 0"
+            raise ArgumentError("temperature", 0, remedy)
+        usual = REASON_TOKENS if reasons else usual_tokens
+        tokens = usual if max_tokens is None else count(max_tokens, "max_tokens", least=1)
+        self.want: Choice | Reasoned | Text
+        if samples is not None:
+            self.want = Text(tokens, temperature)
+        elif reasons:
+            self.want = Reasoned(options, self.format, tokens, temperature)
+        elif max_tokens is not None:
+            remedy = "only written answers have a length: add reason or samples"
+            raise ArgumentError("max_tokens", max_tokens, remedy)
+        else:
+            self.want = Choice(options)
+
+    def settings(self) -> dict[str, Any]:
+        """What changes the replies, for the fingerprint; the usual way of asking adds nothing."""
+        if isinstance(self.want, Choice):
+            return {}
+        return {
+            **({"samples": self.samples} if self.samples is not None else {}),
+            **({"answer_format": self.format} if self.format != WHOLE else {}),
+            "temperature": self.want.temperature,
+            "max_tokens": self.want.max_tokens,
+        }
+
+    def read(self, replies: Sequence[Reply]) -> Answer:
+        """What the replies to one choice say together."""
+        if isinstance(self.want, Text):
+            return self._from_texts(replies)
+        return self._from_logprobs(replies[0])
+
+    def status_of(self, reply: Reply) -> tuple[Status, str | None]:
+        """What one reply is worth on its own."""
+        answer = self.read([reply])
+        return answer.status, answer.detail
+
+    def _from_logprobs(self, reply: Reply) -> Answer:
+        if reply.status not in MEASURED:
+            return Answer(reply.status, detail=reply.error)
+        if reply.counts is not None:
+            return self._shares({name: int(reply.counts.get(name, 0)) for name in self.options})
+        logprobs = reply.logprobs
+        # A backend gives a reasoned reply log probabilities only where it located the verdict.
+        if isinstance(self.want, Reasoned) and logprobs is None:
+            place = locate_option(reply.text, self.options, self.format)
+            if place is None:
+                return Answer(unread(reply.text), detail=self._unlocated(reply))
+        if logprobs is None or any(option not in logprobs for option in self.options):
+            return Answer("no_logprobs", detail=self._without_logprobs(reply))
+        mass = reply.answer_mass
+        if mass is not None and mass < self.min_answer_mass:
+            return Answer("off_answer", answer_mass=mass, detail=self._off_answer(reply, mass))
+        shares = softmax({option: logprobs[option] for option in self.options})
+        if shares is None:
+            detail = f"the log probabilities of {self._named} are not numbers"
+            return Answer("error", detail=detail)
+        # A bound on any option makes the shares bounds too, whatever status the backend gave.
+        status: Status = "censored" if reply.censored else reply.status
+        return Answer(status, shares, answer_mass=mass)
+
+    def _from_texts(self, replies: Sequence[Reply]) -> Answer:
+        if any(reply.status == "error" for reply in replies):
+            # An answer that never came can still be asked for; a share without it would differ.
+            return Answer("error", detail=reason(replies, "error"))
+        tally: Counter[str] = Counter()
+        unlocated: str | None = None
+        for reply in replies:
+            if reply.status not in MEASURED:
+                tally[reply.status] += 1
+                continue
+            place = locate_option(reply.text, self.options, self.format)
+            if place is None:
+                unlocated = unlocated or self._unlocated(reply)
+            tally[place.option if place else unread(reply.text)] += 1
+        drawn = dict(sorted(tally.items()))
+        if not any(tally[option] for option in self.options):
+            status = worst(unread(r.text) if r.status in MEASURED else r.status for r in replies)
+            words = unlocated if len(replies) == 1 else None
+            detail = reason(replies, status) or words or f"no sample is {self._named}"
+            return Answer(status, detail=detail, drawn=drawn)
+        return self._shares(drawn)
+
+    def _shares(self, drawn: Mapping[str, int]) -> Answer:
+        readable = sum(drawn.get(option, 0) for option in self.options)
+        if readable == 0:
+            return Answer("unparsed", detail=f"no sample is {self._named}", drawn=drawn)
+        shares = {
+            option: smoothed_share(drawn.get(option, 0), readable, len(self.options))
+            for option in self.options
+        }
+        return Answer("ok", shares, drawn=drawn)
+
+    @property
+    def _named(self) -> str:
+        *most, last = self.options
+        return f"{', '.join(most)} or {last}"
+
+    def _unlocated(self, reply: Reply) -> str:
+        if reply.cut_off:
+            return "cut off by max_tokens before its verdict; give more: --max-tokens"
+        if self.format == WHOLE:
+            return f"the reply is not {self._named} alone; it begins {_begins(reply.text)}"
+        return f"no single verdict written as {self.format}; the reply ends {_ends(reply.text)}"
+
+    def _without_logprobs(self, reply: Reply) -> str:
+        if isinstance(self.want, Reasoned):
+            return "no log probabilities where the verdict is written; add --samples 10"
+        return reply.error or f"the reply holds no log probability of {self._named}"
+
+    def _off_answer(self, reply: Reply, mass: float) -> str:
+        least = "" if reply.exact_mass else "at least "
+        begins = f"; the reply begins {_begins(reply.text)}" if reply.text else ""
+        return (
+            f"{' and '.join(self.options)} hold {least}{percent(mass)} of the probability, below "
+            f"{percent(self.min_answer_mass)}{begins}; ask with --reason, or --samples 10"
+        )
+
+
+def softmax(logprobs: Mapping[str, float]) -> dict[str, float] | None:
+    """exp(l) / sum exp(l), without overflow; None where a value is not a number.
+
+    >>> softmax({"A": 0.0, "B": -9999.0}), softmax({"A": -0.1, "B": -0.1})
+    ({'A': 1.0, 'B': 0.0}, {'A': 0.5, 'B': 0.5})
+    """
+    top = max(logprobs.values())
+    weights = {name: math.exp(value - top) for name, value in logprobs.items()}
+    total = math.fsum(weights.values())
+    if not math.isfinite(total):
+        return None
+    return {name: weight / total for name, weight in weights.items()}
+
+
+def smoothed_share(wins: int, drawn: int, options: int = 2) -> float:
+    """(r + 1/m) / (k + 1): for two options (r + 1/2) / (k + 1).
+
+    >>> smoothed_share(5, 5), smoothed_share(0, 5)
+    (0.9166666666666666, 0.08333333333333333)
+    """
+    return (wins + 1 / options) / (drawn + 1)
+
+
+def _format(prompt: Prompt, reason: bool) -> str:
+    """How the option is written: as the prompt declares, alone where it declares nothing."""
+    declared = prompt.answer.get("format")
+    if declared is not None:
+        return check_format(declared)
+    if reason:
+        raise ArgumentError(
+            "reason",
+            prompt.name,
+            "say in the prompt how the verdict is written: end the file with the lines "
+            "'--- answer ---' and 'format: [[A]]'",
+        )
+    return WHOLE
+
+
+def _begins(text: str | None) -> str:
+    return repr(safe(" ".join((text or "").split())[:40]))
+
+
+def _ends(text: str | None) -> str:
+    return repr(safe(" ".join((text or "").split())[-40:]))
