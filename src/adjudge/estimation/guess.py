@@ -60,7 +60,7 @@ class Guess:
         """
         left = self.n + sum(self.have) - m
         if left < 1:
-            return Trial(1.0, 0.0, 1.0)
+            return Trial(math.inf, 0.0, 1.0)
         return try_random_labels(
             theta=self.theta,
             q0=self.q0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -124,7 +125,7 @@ def _plan(
     if width is None:
         judged = (
             "leave no row to the judge and give"
-            if trial.refused == 1
+            if math.isinf(trial.width)
             else f"give a width of {trial.width:.3f} with conditional (estimate "
             f"--labels-are-random; mean of {REPEATS:,} simulated draws),"
         )
@@ -179,8 +180,8 @@ def _plan(
         ppi_width=known(ppi_width),
         human_only_labels=people_need,
         conditional_labels=random_need,
-        conditional_width=None if trial.refused == 1 else trial.width,
-        simulated_coverage=None if trial.refused == 1 else trial.coverage,
+        conditional_width=None if math.isinf(trial.width) else trial.width,
+        simulated_coverage=None if math.isinf(trial.width) else trial.coverage,
         verdict_m0=known(verdicts.m0),
         verdict_m1=known(verdicts.m1),
         verdict_width=known(guess.verdict_width(verdicts)),
