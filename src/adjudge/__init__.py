@@ -47,6 +47,7 @@ _ROOMS: dict[str, str] = {
     "adjudge.results.judging": "Judging JudgingPlan ModelList",
     "adjudge.results.labelling": "LabellingSummary",
     "adjudge.results.length": "LengthBias VerbosityBias",
+    "adjudge.results.panel": "PanelEstimate",
     "adjudge.results.ranking": (
         "Anchors BattlePlan Leaderboard LeastReversals RankAgreement Temperature"
     ),

@@ -94,6 +94,7 @@ from adjudge.results.judging import ModelList as ModelList
 from adjudge.results.labelling import LabellingSummary as LabellingSummary
 from adjudge.results.length import LengthBias as LengthBias
 from adjudge.results.length import VerbosityBias as VerbosityBias
+from adjudge.results.panel import PanelEstimate as PanelEstimate
 from adjudge.results.ranking import Anchors as Anchors
 from adjudge.results.ranking import BattlePlan as BattlePlan
 from adjudge.results.ranking import Leaderboard as Leaderboard
@@ -169,6 +170,7 @@ __all__ = [
     "LengthBias",
     "ModelList",
     "Pair",
+    "PanelEstimate",
     "Policy",
     "PolicyCheck",
     "PolicyMismatchError",
