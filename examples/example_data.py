@@ -17,6 +17,7 @@ from adjudge.simulate.battles import simulate_battles
 from adjudge.simulate.binary import BinaryModel, binary_rows
 from adjudge.simulate.items import simulate_items
 from adjudge.simulate.pairs import simulate_pairs
+from adjudge.simulate.panels import panel_rows
 from adjudge.simulate.scores import simulate_scores
 from adjudge.simulate.tournaments import simulate_tournaments
 
@@ -46,11 +47,19 @@ def write_examples(folder: Path) -> list[str]:
         {"id": item.id, "prompt": item.prompt, "response": item.response, **item.extra}
         for item in simulate_items(300, seed=1, labels=150)
     ]
+    panel = panel_rows(
+        {"small": 0.5, "medium": 0.58, "large": 0.64, "huge": 0.7},
+        {"gpt": 0.9, "claude": 0.8, "gemini": 0.8},
+        questions=300,
+        labels=60,
+        seed=1,
+    )
     files = {
         "pairs.jsonl": pl.DataFrame(pairs[:500]),
         "new_pairs.jsonl": pl.DataFrame(pairs[500:]).drop("label"),
         "items.jsonl": pl.DataFrame(items, infer_schema_length=None),
         "answers.csv": answers.drop("truth"),
+        "panel.csv": panel.drop("truth"),
         "tournaments.csv": simulate_tournaments(documents=40, models=7, seed=1).frame,
         "scores.jsonl": simulate_scores(documents=40, models=8, seed=1).frame,
         "battles.csv": simulate_battles(models=24, battles=6000, seed=1).frame,

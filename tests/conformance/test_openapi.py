@@ -12,9 +12,10 @@ from serving import served, write_policy
 
 
 @pytest.mark.parametrize(
-    ("about", "phases"), [("pairs", "examples,coverage,fuzzing"), ("grades", "fuzzing")]
+    ("about", "phases", "examples"),
+    [("pairs", "examples,coverage,fuzzing", "20"), ("grades", "fuzzing", "4")],
 )
-def test_schemathesis_finds_nothing(tmp_path: Path, about: str, phases: str) -> None:
+def test_schemathesis_finds_nothing(tmp_path: Path, about: str, phases: str, examples: str) -> None:
     program = shutil.which("schemathesis", path=str(Path(sys.executable).parent))
     if program is None:
         pytest.skip("schemathesis is not installed: pip install 'adjudge[dev]'")
@@ -23,7 +24,7 @@ def test_schemathesis_finds_nothing(tmp_path: Path, about: str, phases: str) -> 
     (tmp_path / "schemathesis.toml").write_text(f"[checks]\n{refused}\n")
     with served(write_policy(tmp_path, about=about)) as port:
         done = subprocess.run(
-            [program, "run", f"http://127.0.0.1:{port}/openapi.json", "--max-examples", "20",
+            [program, "run", f"http://127.0.0.1:{port}/openapi.json", "--max-examples", examples,
              "--seed", "1", "--no-color", "--phases", phases],
             capture_output=True, text=True, timeout=240, cwd=tmp_path,
         )  # fmt: skip

@@ -24,7 +24,7 @@ from adjudge.errors import ArgumentError
 
 #: A miss rate is one minus coverage: what goes wrong is what a threshold bounds from above.
 MEASURES = ("mean_size", "miss_rate")
-FIGURES = ("sizes", "width", "agreement", "coverage")
+FIGURES = ("sizes", "coverage", "width", "agreement")
 
 
 def scores(
@@ -47,6 +47,14 @@ def scores(
         Path | None,
         typer.Option(help="People's scores by id, as `adjudge label --scale` writes them."),
     ] = None,
+    sets: Annotated[
+        str,
+        typer.Option(
+            help="learned (how people score where the judge gives a score), cross-fitted (smaller, "
+            "a weaker promise), residual (|judge - human|) or adaptive (score_probs).",
+            show_default="learned if there are enough documents, else residual",
+        ),
+    ] = "auto",
     raters: Annotated[
         str | None, typer.Option(help="The raters' columns, separated by commas.")
     ] = None,
@@ -65,11 +73,8 @@ def scores(
         Path | None,
         typer.Option(help="Write every row with its set and advice (first alpha) to this file."),
     ] = None,
-    method: Annotated[
-        str, typer.Option(help="For --write-sets: per-criterion, constant or adaptive.")
-    ] = "per-criterion",
     figure: Annotated[
-        str, typer.Option(help="For --plot: sizes, width, agreement or coverage.")
+        str, typer.Option(help="For --plot: sizes, coverage, width or agreement.")
     ] = "sizes",
     doc_column: DocColumnOption = None,
     model_column: Annotated[str | None, typer.Option(help="Your name of the column model.")] = None,
@@ -83,8 +88,7 @@ def scores(
 ) -> None:
     """Sets that contain the human score at a rate you name, and what their width says.
 
-    --fail-above takes mean_size (the default) or miss_rate, of per-criterion sets at the first
-    alpha.
+    --fail-above takes mean_size (the default) or miss_rate, of these sets at the first alpha.
     """
     from adjudge.diagnosis import diagnose_scores, score_set_rows
     from adjudge.diagnosis.scores import ALPHAS
@@ -100,6 +104,7 @@ def scores(
     result = diagnose_scores(
         prepared,
         alphas=alphas,
+        sets=sets,
         scale=_scale(scale),
         target=target,
         by=by,
@@ -114,12 +119,14 @@ def scores(
         rows = score_set_rows(
             prepared,
             alpha=alphas[0],
-            method=method,
+            sets=sets,
             scale=_scale(scale),
             target=target,
             weigh=weigh,
+            seed=seed,
         )
-        remark(f"wrote {write_rows(rows, write_sets)}: {rows.height:,} rows")
+        used = ", ".join(rows["sets"].drop_nulls().unique())
+        remark(f"wrote {write_rows(rows, write_sets)}: {rows.height:,} rows, {used} sets")
     deliver(result, as_json=as_json, output=output, plot=plot, figure=figure)
     enforce(
         limits,
