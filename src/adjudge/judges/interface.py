@@ -252,6 +252,9 @@ class JudgeProtocol(ABC):
     def settings(self) -> Mapping[str, Any]:
         """All that changes what is asked: prompt hash, samples, seed, scale."""
 
+    def check(self, subject: Subject) -> None:  # noqa: B027  (most take every subject)
+        """Refuse a subject that cannot be asked about, before any is paid for."""
+
     @abstractmethod
     def questions(self, subject: Subject) -> Sequence[Question]:
         """Everything to ask about one pair or item."""

@@ -98,6 +98,7 @@ class Subjects:
         seed: int = 0,
     ) -> None:
         self._limit = limit
+        self._protocol = protocol
         self._stream: Stream[Pair] | Stream[Item] | None = None
         self._records: Iterable[Any] = ()
         self._kept: Spool[Subject] | list[Subject] | None = None
@@ -131,6 +132,8 @@ class Subjects:
         self._kept = kept
         for subject in self.read():
             count += 1
+            if self._protocol is not None:
+                self._protocol.check(subject)
             kept.append(subject)
             if self._stream is None:  # a file's reader looks at ids itself, and knows the row
                 hashes.append(hash(subject.id))

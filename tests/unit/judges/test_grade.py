@@ -97,9 +97,12 @@ def test_what_people_said_is_kept(value: object, human: float | None) -> None:
 
 
 def test_a_label_that_says_nothing_is_refused_before_it_is_paid_for() -> None:
-    item = Item(id="x7", prompt="Q", response="R", extra={"human": "perhaps"})
+    items = [*simulate_items(50, seed=1)]
+    items.append(Item(id="x7", prompt="Q", response="R", extra={"human": "perhaps"}))
+    asked: list[object] = []
     with pytest.raises(DataError, match="item 'x7', column human: 'perhaps' is neither pass nor"):
-        GradeProtocol().questions(item)
+        judge_pairs(items, judge="simulated:", protocol="grade", store=None, progress=asked.append)
+    assert asked == []
 
 
 def test_prompts_of_ones_own() -> None:

@@ -88,9 +88,13 @@ class GradeProtocol(JudgeProtocol):
     def status_of(self, reply: Reply) -> tuple[Status, str | None]:
         return self._asking.status_of(reply)
 
+    def check(self, subject: Subject) -> None:
+        item = self.item(subject)
+        _human(item)
+        self._values(item)
+
     def questions(self, subject: Subject) -> Sequence[Question]:
         item = self.item(subject)
-        _human(item)  # refused before it is paid for
         messages = fill(self.prompt, self._values(item))
         return [
             Question(messages, self._asking.want, repeat=repeat)
