@@ -22,7 +22,7 @@ _ROOMS: dict[str, str] = {
         "plan_from_table plan_rate profile_interval rows_to_label"
     ),
     "adjudge.io": (
-        "open_battles open_judgments open_pairs open_scores read_battles read_binary "
+        "open_battles open_judgments open_pairs open_scores read_battles read_binary read_grades "
         "read_items read_judgments read_labels read_pairs read_public read_scores read_table "
         "read_tournaments write_rows"
     ),
@@ -32,7 +32,7 @@ _ROOMS: dict[str, str] = {
         "bradley_terry count_wins fit_temperature least_reversals make_anchors place "
         "plan_battles prediction_powered rank"
     ),
-    "adjudge.records": "Item Judgment Label Pair Score",
+    "adjudge.records": "Grade Item Judgment Label Pair Score",
     "adjudge.results.base": "Result",
     "adjudge.results.bias": (
         "Agreement BiasReport Contradictions FamilyBias FamilyScores PositionBias Reliability"

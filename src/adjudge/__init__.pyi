@@ -36,6 +36,7 @@ from adjudge.io import open_pairs as open_pairs
 from adjudge.io import open_scores as open_scores
 from adjudge.io import read_battles as read_battles
 from adjudge.io import read_binary as read_binary
+from adjudge.io import read_grades as read_grades
 from adjudge.io import read_items as read_items
 from adjudge.io import read_judgments as read_judgments
 from adjudge.io import read_labels as read_labels
@@ -60,6 +61,7 @@ from adjudge.ranking import place as place
 from adjudge.ranking import plan_battles as plan_battles
 from adjudge.ranking import prediction_powered as prediction_powered
 from adjudge.ranking import rank as rank
+from adjudge.records import Grade as Grade
 from adjudge.records import Item as Item
 from adjudge.records import Judgment as Judgment
 from adjudge.records import Label as Label
@@ -153,6 +155,7 @@ __all__ = [
     "Evaluation",
     "FamilyBias",
     "FamilyScores",
+    "Grade",
     "GroupedEstimate",
     "Item",
     "JudgeCheck",
@@ -247,6 +250,7 @@ __all__ = [
     "rank",
     "read_battles",
     "read_binary",
+    "read_grades",
     "read_items",
     "read_judgments",
     "read_labels",

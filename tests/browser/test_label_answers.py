@@ -50,16 +50,12 @@ def done(page: Page) -> int:
     return int((page.text_content("#count") or "").split("/")[0])
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_answers_pass_and_fail_by_key_and_by_click(
-    tmp_path: Path, context: BrowserContext, width: int
-) -> None:
+def test_answers_pass_and_fail_by_key_and_by_click(tmp_path: Path, context: BrowserContext) -> None:
     write_items(tmp_path)
     (tmp_path / "told.md").write_text(f"# How to grade\n\nBe strict. {HOSTILE}")
     words = ("items.jsonl", "--no-browser", "-o", "labels.csv", "--instructions", "told.md")
     with running("label", *words, cwd=tmp_path) as service:
         page = context.new_page()
-        page.set_viewport_size({"width": width, "height": 800})
         complaints = enter(page, service.port)
         assert "How to grade" in (page.text_content("#instructions-text") or "")
         assert page.is_visible("#instructions-text")
@@ -68,6 +64,7 @@ def test_answers_pass_and_fail_by_key_and_by_click(
         assert page.is_hidden(".sides")
         shown: dict[str, str] = {}
         for turn, act in enumerate(("1", "f", "click", "s")):
+            page.set_viewport_size({"width": 390 if turn % 2 else 1280, "height": 800})
             name = (page.text_content("#prompt") or "").split()[-1]
             assert (page.text_content("#response") or "").startswith(f"Answer {name}")
             assert page.is_visible("#reference") == bool(int(name) % 2)

@@ -14,8 +14,8 @@ from serving import ask, running
 
 from adjudge.simulate.items import simulate_items
 
-N, LABELS, RATE = 300, 150, 0.7
-JUDGE = "simulated:accuracy=0.85,seed=4"
+N, LABELS, RATE = 300, 100, 0.7
+JUDGE = "simulated:accuracy=0.9,seed=4"
 
 
 def adjudge(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
