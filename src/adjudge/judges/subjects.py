@@ -98,6 +98,7 @@ class Subjects:
         seed: int = 0,
     ) -> None:
         self._limit = limit
+        self._columns = None if protocol is None else protocol.columns
         self._stream: Stream[Pair] | Stream[Item] | None = None
         self._records: Iterable[Any] = ()
         self._kept: Spool[Subject] | list[Subject] | None = None
@@ -116,9 +117,12 @@ class Subjects:
             self.name = self._stream.name
 
     def read(self) -> Iterator[Subject]:
-        """Every subject, read from the source."""
+        """Every subject, read from the source, with all the columns that the prompt names."""
         stream = self._stream if self._stream is not None else _checked(self._records)
-        return islice(stream, self._limit)
+        for row, subject in enumerate(islice(stream, self._limit), start=1):
+            if self._columns is not None:
+                self._columns.check(subject, source=self.name, row=row)
+            yield subject
 
     def survey(self) -> Survey:
         """Read everything once; bad rows and ids that come twice are refused here."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adjudge.judges.answers import Asking, worst
+from adjudge.judges.columns import PromptColumns
 from adjudge.judges.interface import Data, Prompt, Question
 from adjudge.judges.prompting import Value, fill
 from adjudge.records import MEASURED, STATUSES, Judgment, Order, Pair, Reply, Status
@@ -32,12 +33,23 @@ def seeded_order(pair_id: str, seed: int) -> Order:
     return "ab" if drawn[0] & 1 else "ba"
 
 
-def pair_values(pair: Pair, order: Order) -> dict[str, Value]:
-    """The pair's text as the judge sees it: under "ba" response_b is where A is written."""
+def pair_values(
+    pair: Pair, order: Order, columns: PromptColumns | None = None
+) -> dict[str, Value]:
+    """The pair's text as the judge sees it: under "ba" response_b is where A is written.
+
+    `columns` adds those that the prompt names.
+    """
     first, second = pair.response_a, pair.response_b
     if order == "ba":
         first, second = second, first
-    return {"prompt": Data(pair.prompt), "response_a": Data(first), "response_b": Data(second)}
+    named = {} if columns is None else columns.values(pair, order)
+    return {
+        **named,
+        "prompt": Data(pair.prompt),
+        "response_a": Data(first),
+        "response_b": Data(second),
+    }
 
 
 def letters_of(prompt: Prompt) -> tuple[str, ...]:
