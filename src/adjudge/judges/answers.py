@@ -142,11 +142,12 @@ class Asking:
             return Answer(reply.status, detail=reply.error)
         if reply.counts is not None:
             return self._shares({name: int(reply.counts.get(name, 0)) for name in self.options})
-        if isinstance(self.want, Reasoned):
+        logprobs = reply.logprobs
+        # A backend gives a reasoned reply log probabilities only where it located the verdict.
+        if isinstance(self.want, Reasoned) and logprobs is None:
             place = locate_option(reply.text, self.options, self.format)
             if place is None:
                 return Answer(unread(reply.text), detail=self._unlocated(reply))
-        logprobs = reply.logprobs
         if logprobs is None or any(option not in logprobs for option in self.options):
             return Answer("no_logprobs", detail=self._without_logprobs(reply))
         mass = reply.answer_mass

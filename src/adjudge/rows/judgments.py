@@ -19,6 +19,8 @@ from adjudge.rows.labels import join_labels
 from adjudge.rows.sampling import without_doubt
 
 TIES = ("drop", "error")
+#: The column of errors in labelled rows.
+ERROR = "__error"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +34,7 @@ class Judgments:
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """Measured rows with a human label and their `error`; `cluster` is the column to be used."""
+    """Measured rows with a human label, errors in `ERROR`; `cluster` is the column to be used."""
 
     frame: pl.DataFrame
     cluster: str | None
@@ -77,7 +79,7 @@ def prepare_judgments(
             raise ArgumentError(column, value, "the judgments have " + ", ".join(known))
         frame = frame.filter(pl.col(column) == value)
     if labels is not None:
-        joined = join_labels(frame, labels)
+        joined = join_labels(frame, labels, source=source_name(judgments))
         frame, dropped = joined.frame, merge_dropped(dropped, joined.dropped)
     return Judgments(frame=frame, name=source_name(judgments), dropped=dropped)
 
@@ -101,7 +103,7 @@ def read_labelled(
 
     >>> rows = {"id": [1, 2, 3], "p_a": [0.9, 0.2, 0.7], "label": ["A", "A", "tie"]}
     >>> done = read_labelled(rows)
-    >>> done.frame["error"].to_list(), done.dropped
+    >>> done.frame[ERROR].to_list(), done.dropped
     ([0, 1], {'human tie': 1})
     """
     one_of(ties, TIES, "ties")
@@ -133,7 +135,8 @@ def read_labelled(
             raise ArgumentError("by", by, "it is empty in every labelled row")
     right = pl.col("verdict").eq_missing(pl.col("label"))
     # Sorted, so that everything random depends on the seed and not on the order of the file.
-    frame = rows.frame.with_columns(error=(~right).cast(pl.Int64)).sort("judge", "protocol", "id")
+    frame = rows.frame.with_columns((~right).cast(pl.Int64).alias(ERROR))
+    frame = frame.sort("judge", "protocol", "id")
     if weights is not None:
         frame = _with_weights(frame, weights)
     column = cluster_column(frame, cluster, within=["judge", "protocol"])
