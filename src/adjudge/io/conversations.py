@@ -3,8 +3,10 @@ r"""Conversations as text: a list of chat messages, each under the name of who s
     [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
 
 becomes "[user]\nHi\n\n[assistant]\nHello". One message alone is its text. `content` is text, a list
-of text parts, or empty where the message calls tools; a call is written as "[calls NAME] ARGUMENTS".
+of text parts, or empty where the message calls tools: a call is written "[calls NAME] ARGUMENTS".
 An image, a sound or a file is refused: a judge that is not shown it would judge something else.
+
+CSV, and a column that mixes texts and lists, hold messages as JSON text; `from_text` knows it.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import Any
 
 from adjudge._text import safe
 
+_ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _TEXT_PARTS = ("text", "input_text", "output_text")
 
 
@@ -52,6 +55,22 @@ def render_conversation(messages: list[Mapping[str, Any]]) -> str:
     if len(spoken) == 1:
         return spoken[0][1]
     return "\n\n".join(f"[{_name(role)}]\n{said}" for role, said in spoken)
+
+
+def from_text(text: str) -> str:
+    """A conversation that a table of text holds as JSON, written out; any other text as it is.
+
+    >>> from_text('[{"role": "user", "content": "Hi"}]'), from_text('[{"a": 1}]')
+    ('Hi', '[{"a": 1}]')
+    """
+    if not text.startswith("[{"):
+        return text
+    try:
+        messages = json.loads(text)
+        known = is_conversation(messages) and all(one["role"] in _ROLES for one in messages)
+        return render_conversation(messages) if known else text
+    except (NotTextError, ValueError, RecursionError):
+        return text
 
 
 def _name(role: str) -> str:

@@ -251,7 +251,7 @@ class JudgeProtocol(ABC):
     #: What it needs of a backend; that of an object, where its options decide.
     wants: frozenset[type]
     #: The columns that its prompt names; every row is checked for them before anything is asked.
-    columns: PromptColumns | None = None
+    prompt_columns: PromptColumns | None = None
 
     @abstractmethod
     def settings(self) -> Mapping[str, Any]:

@@ -35,6 +35,13 @@ _ROLE_LINE = re.compile(r"^--- *(system|user|assistant) *---[ \t]*$", re.MULTILI
 _ANSWER_LINE = re.compile(r"^--- *answer *---[ \t]*$", re.MULTILINE)
 #: What a prompt may declare of its reply.
 ANSWER_KEYS = ("format", "tie", "confidence")
+#: Scales of a stated confidence: what a guess is called, and what certainty is.
+CONFIDENCE_SCALES = {
+    "0.5 to 1": (0.5, 1.0),
+    "0 to 1": (0.0, 1.0),
+    "50 to 100": (50.0, 100.0),
+    "0 to 100": (0.0, 100.0),
+}
 # A single capital in braces is a letter of the answer (\boxed{A}), not a column.
 _NAME = r"[a-z]|[A-Za-z_][A-Za-z0-9_]+"
 _PLACEHOLDER = re.compile(rf"\{{\{{({_NAME})\}}\}}|\{{({_NAME})\}}")
@@ -89,6 +96,10 @@ def _declarations(name: str, section: str) -> dict[str, str]:
     if tie is not None and (not tie.isalnum() or tie in ("A", "B") or len(tie) > 12):
         remedy = "give a letter or word other than A and B, such as C"
         raise DataError(name, f"tie: {tie[:40]!r} cannot be the answer for a tie", remedy=remedy)
+    scale = declared.get("confidence")
+    if scale is not None and scale not in CONFIDENCE_SCALES:
+        remedy = f"give one of: {', '.join(CONFIDENCE_SCALES)}; the first number is a guess"
+        raise DataError(name, f"confidence: {scale[:40]!r} is not a known scale", remedy=remedy)
     return declared
 
 

@@ -98,7 +98,7 @@ class Subjects:
         seed: int = 0,
     ) -> None:
         self._limit = limit
-        self._columns = None if protocol is None else protocol.columns
+        self._columns = None if protocol is None else protocol.prompt_columns
         self._stream: Stream[Pair] | Stream[Item] | None = None
         self._records: Iterable[Any] = ()
         self._kept: Spool[Subject] | list[Subject] | None = None
