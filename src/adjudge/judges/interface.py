@@ -296,9 +296,14 @@ class JudgeProtocol(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
-    """A backend asked by a protocol: one row of the judgments file per subject."""
+    """A backend asked by a protocol: one row of the judgments file per subject and repeat.
+
+    `repeats`: how often everything is asked. It changes no answer, so it is no part of the
+    fingerprint.
+    """
 
     backend: Backend
     protocol: JudgeProtocol
     fingerprint: str
     fingerprint_parts: Mapping[str, Any] = field(default_factory=dict)
+    repeats: int = 1

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from adjudge._text import count, left_out, number, percent
 from adjudge.present.blocks import Block, Fact, Facts, Headline, notes_of, table_of
 from adjudge.present.views import View
 from adjudge.results.base import Result
-from adjudge.results.judging import Judging, JudgingPlan, ModelList
+from adjudge.results.judging import Judging, JudgingPanel, JudgingPlan, JudgingPlans, ModelList
 
 TITLE = "What was judged"
 _NO_PRICE = Fact("cost", "unknown", "no price for this model: give --prices FILE")
@@ -77,6 +78,80 @@ def _list(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{n:,} {name}" for name, n in counts.items() if n) or "none"
 
 
+def view_panel(panel: JudgingPanel) -> list[Block]:
+    """Rows of all judges together, then a line for each."""
+    runs = panel.judges
+    statuses: Counter[str] = Counter()
+    for run in runs:
+        statuses.update(run.statuses)
+    asked = f"{count(len(runs), 'judge')} asked by {runs[0].protocol}"
+    rows = sum(run.rows for run in runs)
+    bad = rows > sum(run.measured for run in runs)
+    meaning = "Rows without a score take part in nothing else." if bad else ""
+    notes = [
+        f"{run.judge}: {run.not_asked:,} of {count(run.subjects, 'subject')} not asked yet"
+        for run in runs
+        if run.not_asked
+    ]
+    notes += left_out(runs[0].dropped, "input row")
+    if panel.output is not None:
+        notes.append(f"rows of all judges written to {panel.output}")
+    notes += [f"note: {note}" for note in runs[0].notes]
+    return [
+        Headline(
+            f"{asked}: {count(rows, 'row')}, {_list(statuses)}",
+            meaning,
+            tone="bad" if bad else "plain",
+        ),
+        table_of(
+            runs,
+            {
+                "judge": lambda run: run.judge,
+                "rows": lambda run: number(run.rows),
+                "with a score": lambda run: number(run.measured),
+                "first preferred": lambda run: percent(run.first_slot_share),
+                "matches label": lambda run: percent(run.agreement),
+                "calls": lambda run: number(run.calls_made),
+                "reused": lambda run: number(run.reused),
+                "cost this run": lambda run: _dollars(run.cost_this_run),
+            },
+            caption="Judges",
+        ),
+        *notes_of(notes),
+    ]
+
+
+def _dollars(cost: float | None) -> str:
+    return "unknown" if cost is None else f"${cost:,.4f}" if cost else "none"
+
+
+def view_plans(planned: JudgingPlans) -> list[Block]:
+    """Calls, tokens and cost of each judge, and of all."""
+    plans = planned.plans
+    calls = sum(plan.to_ask for plan in plans)
+    cost = planned.cost_estimate
+    spent = {None: "; no price for some of them: give --prices FILE", 0: ""}
+    return [
+        Headline(
+            f"{count(len(plans), 'judge')} asked by {plans[0].protocol}, "
+            f"{count(plans[0].subjects, 'subject')}: {count(calls, 'call')} to make"
+            + spent.get(cost, f", about {_dollars(cost)}")
+        ),
+        table_of(
+            plans,
+            {
+                "judge": lambda plan: plan.judge,
+                "calls": lambda plan: number(plan.calls),
+                "in the store": lambda plan: number(plan.kept),
+                "to read, about": lambda plan: number(plan.prompt_tokens_estimate),
+                "to write, at most": lambda plan: number(plan.completion_tokens_most),
+                "cost, about": lambda plan: _dollars(plan.cost_estimate),
+            },
+            caption="Calls and tokens by judge",
+        ),
+    ]
+
+
 def view_plan(plan: JudgingPlan) -> list[Block]:
     """Calls, tokens and cost of a run that has not been made."""
     if plan.cost_estimate is None:
@@ -127,6 +202,8 @@ def view_models(listed: ModelList) -> list[Block]:
 
 VIEWS: Mapping[type[Result], View] = {
     Judging: view_judging,
+    JudgingPanel: view_panel,
     JudgingPlan: view_plan,
+    JudgingPlans: view_plans,
     ModelList: view_models,
 }
