@@ -1,4 +1,4 @@
-"""`adjudge diagnose bias`: position, verbosity, family, agreement, reliability, contradictions."""
+"""`adjudge diagnose bias`: position, verbosity, family, agreement, reliability and more."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ MEASURES = {
     "ece": ("reliability", -1),
     "over_confidence": ("reliability", 0),
     "contradictions": ("contradictions", 0),
+    "retest": ("retest", 0),
 }
 
 
@@ -79,8 +80,8 @@ def bias(
     """What moves the judge besides the answers: slot, length, family; and how far to trust it.
 
     --fail-above takes position (the default; distance of the first slot's share from one half),
-    flip_share, verbosity (distance from one half), family, ece, over_confidence, contradictions.
-    A measure counts where the rows exclude an unbiased judge.
+    flip_share, verbosity (distance from one half), family, ece, over_confidence, contradictions,
+    retest. A measure counts where the rows exclude an unbiased judge.
     """
     from adjudge.diagnosis import diagnose_bias
 

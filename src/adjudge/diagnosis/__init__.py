@@ -6,6 +6,7 @@ from adjudge.diagnosis.cycles import count_cycles, cyclic_triples
 from adjudge.diagnosis.family import family_bias, family_of, family_scores
 from adjudge.diagnosis.position import position_bias
 from adjudge.diagnosis.reliability import contradictions, reliability
+from adjudge.diagnosis.repeats import retest
 from adjudge.diagnosis.score_sets import PredictedSets, ScoreSets, advise, ordinal_nonconformity
 from adjudge.diagnosis.scores import diagnose_scores, score_set_rows
 from adjudge.diagnosis.transitivity import diagnose_transitivity
@@ -28,6 +29,7 @@ __all__ = [
     "ordinal_nonconformity",
     "position_bias",
     "reliability",
+    "retest",
     "score_set_rows",
     "verbosity_bias",
 ]

@@ -123,10 +123,10 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
             collected = await stop.see_through(_collect(contexts, subjects), grace_s=math.inf)
         finally:
             await thread.close()
-    counts, rows = collected or ([None] * len(contexts), ())
+    counts, rows = collected or (None, ())
     summaries = tuple(
-        _summary(context, survey, count, seconds)
-        for context, count, seconds in zip(contexts, counts, elapsed, strict=True)
+        _summary(context, survey, None if counts is None else counts[at], elapsed[at])
+        for at, context in enumerate(contexts)
     )
     return JudgingRun(summaries, rows, schema_of(judges[0]))
 

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 
 from adjudge._validation import BoolArray, FloatArray, IntArray
-from adjudge.errors import ArgumentError
 from adjudge.io.columns import UNNAMED
+from adjudge.rows.confidence import stated_confidence
 from adjudge.uncertainty import (
     confidence,
     preference_entropy,
@@ -58,7 +58,7 @@ def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
         doubt = preference_entropy(p) if scores is None else scores
         return Signal(name, judge, shown, confidence(p), p != 0.5, doubt, (~right).astype(np.int64))
 
-    stated = _stated_confidence(rows, p_a, given)
+    stated = stated_confidence(rows)
     if stated is not None:
         wrong = (rows.get_column("verdict") != rows.get_column("label")).fill_null(True)
         has_verdict = rows.get_column("verdict").is_not_null().to_numpy()
@@ -78,17 +78,3 @@ def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
     yield made("swap_vote", swap_vote_preference(forward, reverse))
     if not is_entropy:
         yield made("uncertainty", p_a, given)
-
-
-def _stated_confidence(rows: pl.DataFrame, p_a: FloatArray, doubt: FloatArray) -> FloatArray | None:
-    """1 - uncertainty, where that is a confidence the judge stated: None where it is not."""
-    sure = 1 - doubt
-    if np.isnan(p_a).any():
-        if not ((sure >= 0) & (sure <= 1)).all():
-            remedy = "rows without p_a need 1 - confidence as uncertainty"
-            raise ArgumentError("uncertainty", float(doubt.max()), remedy)
-        return sure
-    if "confidence" not in rows.columns or not rows["confidence"].dtype.is_numeric():
-        return None
-    own = rows["confidence"].cast(pl.Float64).fill_null(np.nan).to_numpy()
-    return sure if bool((np.abs(own - sure) <= _ROUNDING).all()) else None

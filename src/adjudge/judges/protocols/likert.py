@@ -64,7 +64,7 @@ class Likert(JudgeProtocol):
             required=("prompt", "response", "criterion"),
             optional=("definition",),
         )
-        self.prompt_columns = PromptColumns(self.prompt, _FILLED)
+        self.prompt_columns: PromptColumns = PromptColumns(self.prompt, _FILLED)
         self._asking = Asking(
             DIGITS,
             prompt=self.prompt,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from adjudge._text import count, left_out, number, percent
 from adjudge.present.blocks import Block, Fact, Facts, Headline, notes_of, table_of
@@ -38,19 +38,22 @@ def view_judging(run: Judging) -> list[Block]:
     if run.output is not None:
         notes.append(f"rows written to {run.output}")
     notes += [f"note: {note}" for note in run.notes]
-    return [_headline(run), Facts(facts), *notes_of(notes)]
+    headline = _headline(f"{run.judge} asked by {run.protocol}", [run])
+    return [headline, Facts(facts), *notes_of(notes)]
 
 
-def _headline(run: Judging) -> Headline:
-    asked = f"{run.judge} asked by {run.protocol}"
-    if run.stopped == "interrupted":
-        rows = "no rows" if run.not_asked is None else count(run.rows, "complete row")
+def _headline(asked: str, runs: Sequence[Judging]) -> Headline:
+    written = sum(run.rows for run in runs)
+    if runs[0].stopped == "interrupted":
+        rows = "no rows" if runs[0].not_asked is None else count(written, "complete row")
         return Headline(
             f"{asked}: interrupted, {rows} written", "Run the same command again to resume."
         )
-    unscored = run.rows - run.measured
-    text = f"{asked}: {count(run.rows, 'row')}, {_list(run.statuses)}"
-    if not unscored:
+    statuses: Counter[str] = Counter()
+    for run in runs:
+        statuses.update(run.statuses)
+    text = f"{asked}: {count(written, 'row')}, {_list(statuses)}"
+    if written == sum(run.measured for run in runs):
         return Headline(text)
     return Headline(text, "Rows without a score take part in nothing else.", tone="bad")
 
@@ -81,13 +84,6 @@ def _list(counts: Mapping[str, int]) -> str:
 def view_panel(panel: JudgingPanel) -> list[Block]:
     """Rows of all judges together, then a line for each."""
     runs = panel.judges
-    statuses: Counter[str] = Counter()
-    for run in runs:
-        statuses.update(run.statuses)
-    asked = f"{count(len(runs), 'judge')} asked by {runs[0].protocol}"
-    rows = sum(run.rows for run in runs)
-    bad = rows > sum(run.measured for run in runs)
-    meaning = "Rows without a score take part in nothing else." if bad else ""
     notes = [
         f"{run.judge}: {run.not_asked:,} of {count(run.subjects, 'subject')} not asked yet"
         for run in runs
@@ -98,11 +94,7 @@ def view_panel(panel: JudgingPanel) -> list[Block]:
         notes.append(f"rows of all judges written to {panel.output}")
     notes += [f"note: {note}" for note in runs[0].notes]
     return [
-        Headline(
-            f"{asked}: {count(rows, 'row')}, {_list(statuses)}",
-            meaning,
-            tone="bad" if bad else "plain",
-        ),
+        _headline(f"{count(len(runs), 'judge')} asked by {runs[0].protocol}", runs),
         table_of(
             runs,
             {
@@ -115,7 +107,6 @@ def view_panel(panel: JudgingPanel) -> list[Block]:
                 "reused": lambda run: number(run.reused),
                 "cost this run": lambda run: _dollars(run.cost_this_run),
             },
-            caption="Judges",
         ),
         *notes_of(notes),
     ]
@@ -130,12 +121,13 @@ def view_plans(planned: JudgingPlans) -> list[Block]:
     plans = planned.plans
     calls = sum(plan.to_ask for plan in plans)
     cost = planned.cost_estimate
-    spent = {None: "; no price for some of them: give --prices FILE", 0: ""}
+    price = f", about {_dollars(cost)}" if cost else ""
+    if cost is None:
+        price = "; no price for some of them: give --prices FILE"
     return [
         Headline(
             f"{count(len(plans), 'judge')} asked by {plans[0].protocol}, "
-            f"{count(plans[0].subjects, 'subject')}: {count(calls, 'call')} to make"
-            + spent.get(cost, f", about {_dollars(cost)}")
+            f"{count(plans[0].subjects, 'subject')}: {count(calls, 'call')} to make" + price
         ),
         table_of(
             plans,
@@ -147,7 +139,6 @@ def view_plans(planned: JudgingPlans) -> list[Block]:
                 "to write, at most": lambda plan: number(plan.completion_tokens_most),
                 "cost, about": lambda plan: _dollars(plan.cost_estimate),
             },
-            caption="Calls and tokens by judge",
         ),
     ]
 
