@@ -11,6 +11,7 @@ from adjudge.diagnosis import family_bias as family_bias
 from adjudge.diagnosis import family_scores as family_scores
 from adjudge.diagnosis import position_bias as position_bias
 from adjudge.diagnosis import reliability as reliability
+from adjudge.diagnosis import retest as retest
 from adjudge.diagnosis import score_set_rows as score_set_rows
 from adjudge.diagnosis import verbosity_bias as verbosity_bias
 from adjudge.errors import AdjudgeError as AdjudgeError
@@ -72,6 +73,7 @@ from adjudge.results.bias import FamilyBias as FamilyBias
 from adjudge.results.bias import FamilyScores as FamilyScores
 from adjudge.results.bias import PositionBias as PositionBias
 from adjudge.results.bias import Reliability as Reliability
+from adjudge.results.bias import Retest as Retest
 from adjudge.results.bias import VerbosityBias as VerbosityBias
 from adjudge.results.demo import Demo as Demo
 from adjudge.results.demo import JudgeCheck as JudgeCheck
@@ -89,7 +91,9 @@ from adjudge.results.evaluation import Evaluation as Evaluation
 from adjudge.results.evaluation import ScopeReproduction as ScopeReproduction
 from adjudge.results.evaluation import SelectionPlan as SelectionPlan
 from adjudge.results.judging import Judging as Judging
+from adjudge.results.judging import JudgingPanel as JudgingPanel
 from adjudge.results.judging import JudgingPlan as JudgingPlan
+from adjudge.results.judging import JudgingPlans as JudgingPlans
 from adjudge.results.judging import ModelList as ModelList
 from adjudge.results.labelling import LabellingSummary as LabellingSummary
 from adjudge.results.ranking import Anchors as Anchors
@@ -155,7 +159,9 @@ __all__ = [
     "JudgeError",
     "Judging",
     "JudgingOptions",
+    "JudgingPanel",
     "JudgingPlan",
+    "JudgingPlans",
     "JudgingRun",
     "Judgment",
     "Label",
@@ -175,6 +181,7 @@ __all__ = [
     "Reliability",
     "ReportingReproduction",
     "Result",
+    "Retest",
     "ScopeReproduction",
     "Score",
     "ScoreDiagnosis",
@@ -250,6 +257,7 @@ __all__ = [
     "read_tournaments",
     "register_guarantee",
     "reliability",
+    "retest",
     "rows_to_label",
     "scope_threshold",
     "score_set_rows",

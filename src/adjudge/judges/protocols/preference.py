@@ -1,4 +1,4 @@
-"""Pairwise preference, in both orders unless told otherwise (SCOPE paper, section 2.2 and B.3)."""
+"""Pairwise preference, in both orders by default (SCOPE paper, section 2.2 and B.3)."""
 
 from __future__ import annotations
 
