@@ -91,11 +91,14 @@ class Redactor:
                 latency_s=reply.latency_s,
                 raw=MARK,
             )
-        text, raw = (None if kept is None else self.exact(kept) for kept in (reply.text, reply.raw))
+        text, raw, server = (
+            None if kept is None else self.exact(kept)
+            for kept in (reply.text, reply.raw, reply.server)
+        )
         error = None if reply.error is None else self(reply.error)
-        if (text, error, raw) == (reply.text, reply.error, reply.raw):
+        if (text, error, raw, server) == (reply.text, reply.error, reply.raw, reply.server):
             return reply
-        return replace(reply, text=text, error=error, raw=raw)
+        return replace(reply, text=text, error=error, raw=raw, server=server)
 
     def _in(self, text: str) -> list[str]:
         """The spellings of secrets in the text, once its escapes are read."""

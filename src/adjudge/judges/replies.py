@@ -6,7 +6,7 @@ take, is an error of that one reply, in words that name the field: it never stop
 
 from __future__ import annotations
 
-import sys
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -18,6 +18,7 @@ from adjudge.records import STATUSES, Reply
 _MOST_TOKENS = 1 << 48
 _TOKENS = ("prompt_tokens", "completion_tokens", "scored_tokens")
 _NUMBERS = ("mean_logprob", "latency_s")
+_FLAGS = ("exact_mass", "cut_off")
 
 
 def check_reply(reply: Reply) -> Reply:
@@ -44,10 +45,13 @@ def without_raw(reply: Reply) -> Reply:
 def _trouble(reply: Reply) -> str | None:
     if reply.status not in STATUSES:
         return f"the reply has the status {_shown(reply.status)}, which is none"
-    if reply.text is not None:
-        trouble = _text_trouble(reply.text)
+    for name in ("text", "server"):
+        trouble = _text_trouble(getattr(reply, name))
         if trouble is not None:
-            return f"the reply's text {trouble}"
+            return f"the reply's {name} {trouble}"
+    for name in _FLAGS:
+        if not isinstance(getattr(reply, name), bool):
+            return f"the reply's {name} is {_shown(getattr(reply, name))}, not true or false"
     for name in _TOKENS:
         value = getattr(reply, name)
         if value is not None and not _is_count(value):
@@ -56,6 +60,9 @@ def _trouble(reply: Reply) -> str | None:
         value = getattr(reply, name)
         if value is not None and not _is_number(value):
             return f"the reply's {name} is {_shown(value)}, not a finite number"
+    mass = reply.answer_mass
+    if mass is not None and not (_is_number(mass) and 0 <= mass <= 1):
+        return f"the reply's answer_mass is {_shown(mass)}, not a probability"
     for name, fits in (("logprobs", _is_number), ("counts", _is_count)):
         numbers = getattr(reply, name)
         if numbers is None:
@@ -69,6 +76,8 @@ def _trouble(reply: Reply) -> str | None:
 
 
 def _text_trouble(text: object) -> str | None:
+    if text is None:
+        return None
     if not isinstance(text, str):
         return f"is {_shown(text)}, not text"
     if "\0" in text:
@@ -94,8 +103,11 @@ def _is_count(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    a_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return a_number and abs(value) <= sys.float_info.max
+    if isinstance(value, bool):
+        return False
+    if isinstance(value, int):
+        return value.bit_length() < 64
+    return isinstance(value, float) and math.isfinite(value)
 
 
 def _shown(value: object) -> str:

@@ -269,7 +269,7 @@ def test_a_packages_format_is_recognised_and_read(install: Callable[..., None]) 
         assert battles.frame["winner"].to_list() == ["model_a"]
         assert battles.dropped == {"nobody voted": 1, "a vote nobody can read": 1}
         assert (battles.format, battles.notes) == ("my-votes", ("made up",))
-    with pytest.raises(DataError, match="looks like my votes, not a pairs file; read it with --f"):
+    with pytest.raises(DataError, match="not a pairs file; it holds battles: such a file goes"):
         read_pairs(ROWS)
     with pytest.raises(ArgumentError, match="choose one of battles, .*my-votes"):
         open_battles(ROWS, "excel")

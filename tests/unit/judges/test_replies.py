@@ -85,7 +85,8 @@ anything = st.recursive(
         {},
         optional=dict.fromkeys(
             ("text", "logprobs", "counts", "mean_logprob", "scored_tokens", "prompt_tokens",
-             "completion_tokens", "latency_s", "error", "raw"),
+             "completion_tokens", "latency_s", "answer_mass", "exact_mass", "cut_off", "server",
+             "error", "raw"),
             anything,
         ),
     )
