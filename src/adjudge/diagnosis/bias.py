@@ -399,7 +399,8 @@ def _reliability(rows: _Rows) -> Reliability | str:
 
 
 def _contradictions(rows: _Rows) -> Contradictions | str:
-    if rows.has(*_BOTH_SCORES) and any(rows.has(name) for name in _BOTH_PREFERENCES):
+    stated = set(_BOTH_PREFERENCES) <= set(rows.frame.columns)
+    if stated and rows.has(*_BOTH_SCORES) and any(rows.has(name) for name in _BOTH_PREFERENCES):
         return contradictions(
             [said for name in _BOTH_PREFERENCES for said in rows.frame[name].to_list()],
             np.concatenate([_numbers(rows.frame, name) for name in _BOTH_SCORES]),
