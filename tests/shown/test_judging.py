@@ -131,12 +131,13 @@ def test_a_run_of_several_judges() -> None:
         [
             "bad: 2 judges asked by preference: 250 rows, 241 ok, 6 censored, 3 error",
             "Rows without a score take part in nothing else.",
-            "judge | rows | with a score | first preferred | matches label | calls | reused | "
-            "cost this run",
-            "openai:gpt-x | 120 | 117 | 61.3 % | 73.2 % | 235 | 12 | $0.7500",
-            "anthropic:c | 130 | 130 | 50 % | – | 260 | 0 | unknown",
+            "judge | rows | scored | first slot | label | calls | cost",
+            "openai:gpt-x | 120 | 117 | 61.3 % | 73.2 % | 235 | $0.7500",
+            "anthropic:c | 130 | 130 | 50 % | – | 260 | unknown",
             "openai:gpt-x: 10 of 130 subjects not asked yet",
             "left out 4 input rows: no second answer",
+            "first slot: the answer shown first preferred; label: verdict matches label; calls and "
+            "cost of this run",
             "rows of all judges written to out.jsonl",
             "note: votes on turn 1 only",
         ],

@@ -90,6 +90,10 @@ def view_panel(panel: JudgingPanel) -> list[Block]:
         if run.not_asked
     ]
     notes += left_out(runs[0].dropped, "input row")
+    notes.append(
+        "first slot: the answer shown first preferred; label: verdict matches label; calls and "
+        "cost of this run"
+    )
     if panel.output is not None:
         notes.append(f"rows of all judges written to {panel.output}")
     notes += [f"note: {note}" for note in runs[0].notes]
@@ -100,12 +104,11 @@ def view_panel(panel: JudgingPanel) -> list[Block]:
             {
                 "judge": lambda run: run.judge,
                 "rows": lambda run: number(run.rows),
-                "with a score": lambda run: number(run.measured),
-                "first preferred": lambda run: percent(run.first_slot_share),
-                "matches label": lambda run: percent(run.agreement),
+                "scored": lambda run: number(run.measured),
+                "first slot": lambda run: percent(run.first_slot_share),
+                "label": lambda run: percent(run.agreement),
                 "calls": lambda run: number(run.calls_made),
-                "reused": lambda run: number(run.reused),
-                "cost this run": lambda run: _dollars(run.cost_this_run),
+                "cost": lambda run: _dollars(run.cost_this_run),
             },
         ),
         *notes_of(notes),
