@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hostile_texts import HOSTILE_TEXTS, LONE_SURROGATE
@@ -243,3 +244,35 @@ def test_every_protocol_with_a_prompt_takes_columns(tmp_path: Path, protocol: st
     )
     assert seen
     assert all("mine!" in text for text in seen)
+
+
+def test_a_tournament_shows_what_its_items_share(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text(WORDS + " {criterion} {article}")
+    items = tmp_path / "items.jsonl"
+    row = {"doc_id": "d", "prompt": "q", "response": "r", "article": "the article"}
+    rows = [{**row, "id": model, "model": model} for model in "xyz"]
+    items.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    options: dict[str, Any] = {"protocol": "criterion", "prompt": tmp_path / "mine.txt"}
+    run = judge_pairs(items, judge="simulated:", store=None, **options)
+    assert set(run.judgments["article"]) == {"the article"}
+    rows[2]["article"] = "another"
+    items.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(DataError, match="row 2, column article: is missing"):
+        judge_pairs(items, judge="simulated:", store=None, **options)
+
+
+def test_demonstrations_need_the_columns_too(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text(WORDS + " {reference}")
+    shown = [
+        Pair(id=f"d{i}", prompt=f"q{i}", response_a="a", response_b="b", label="A")
+        for i in range(5)
+    ]
+    with pytest.raises(DataError, match="demonstrations, row 1, column reference: is missing"):
+        judge_pairs(
+            [with_columns(reference="r")],
+            judge="simulated:",
+            protocol="annotators",
+            prompt=tmp_path / "mine.txt",
+            demonstrations=shown,
+            store=None,
+        )

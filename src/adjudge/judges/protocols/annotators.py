@@ -59,7 +59,7 @@ class Annotators(JudgeProtocol):
         prompt: Prompt | None = None,
     ) -> None:
         self.prompt = check_prompt(prompt or builtin_prompt("annotators"), required=PLACEHOLDERS)
-        self.prompt_columns = PromptColumns(self.prompt, PLACEHOLDERS)
+        self.prompt_columns: PromptColumns = PromptColumns(self.prompt, PLACEHOLDERS)
         self.seed = count(seed, "seed")
         if samples not in (None, 1):
             raise ArgumentError("samples", samples, "every persona votes once: give 1, or none")
@@ -82,6 +82,8 @@ class Annotators(JudgeProtocol):
                 f"annotators need labelled pairs of yours, at least {k} with label A or B: "
                 "--demonstrations FILE",
             )
+        for row, pair in enumerate(labelled, start=1):
+            self.prompt_columns.check(pair, source="demonstrations", row=row)
         rng = generator(self.seed)
         drawn = rng.permutation(len(labelled))[: count(pool_size, "pool_size", least=k)]
         self._pool = [labelled[i] for i in np.sort(drawn)]
