@@ -21,7 +21,7 @@ COMMANDS = (
     "calibrate {judgments} -o {out}.json --plot {out}.svg",
     "select {judgments} --policy {policy} -o {out}.csv --summary {out}.json",
     "policy verify {policy} -o {out}.json",
-    "store check {store} -o {out}.json",
+    "store check {store} -o {out}.json --rescue {out}.db",
     "evaluate {judgments} --splits 2 -o {out}.json --plot {out}.svg",
     "estimate {answers} -o {out}.json --plot {out}.svg --fail-below 1",
     "plan rate {answers} --width 0.45 -o {out}.json --plot {out}.svg --write-ids {out}.csv",
