@@ -137,7 +137,9 @@ def write_pairs() -> str:
     return "pairs.jsonl"
 
 
-def test_on_the_command_line_none_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+def test_on_the_command_line_none_is_left_out(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     pairs, both = write_pairs(), ["--judge", GOOD, "--judge", NOISY]
     assert run_command(["judge", pairs, *both, "--dry-run"]) == 0
     assert "2 judges asked by preference, 40 subjects: 160 calls" in capsys.readouterr().out
@@ -146,8 +148,12 @@ def test_on_the_command_line_none_is_left_out(capsys: pytest.CaptureFixture[str]
     assert (said["kind"], [one["rows"] for one in said["judges"]]) == ("judging_panel", [40, 40])
     assert read_judgments("out.jsonl").height == 80
     # The first judge was complete when the second could not start: its replies are counted.
-    lost = ["--judge", "simulated:seed=9", "--judge", "replay:none.jsonl"]
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    lost = ["--judge", "simulated:seed=9", "--judge", "openai:m"]
     assert run_command(["judge", pairs, *lost, "-o", "lost.jsonl"]) == 1
+    kept, problem = capsys.readouterr().err.splitlines()
+    assert kept.startswith("80 replies of this run are kept in adjudge.db")
+    assert "OPENAI_API_KEY is not set" in problem
     assert not Path("lost.jsonl").exists()
 
 
