@@ -12,7 +12,7 @@ _ROOMS: dict[str, str] = {
     "adjudge.diagnosis": (
         "ScoreSets agreement contradictions count_cycles diagnose_bias diagnose_scores "
         "diagnose_transitivity family_bias family_scores length_bias position_bias reliability "
-        "score_set_rows verbosity_bias"
+        "retest score_set_rows verbosity_bias"
     ),
     "adjudge.errors": (
         "AdjudgeError ArgumentError DataError JudgeError PolicyMismatchError StoreError"
@@ -35,7 +35,8 @@ _ROOMS: dict[str, str] = {
     "adjudge.records": "Grade Item Judgment Label Pair Score",
     "adjudge.results.base": "Result",
     "adjudge.results.bias": (
-        "Agreement BiasReport Contradictions FamilyBias FamilyScores PositionBias Reliability"
+        "Agreement BiasReport Contradictions FamilyBias FamilyScores PositionBias Reliability "
+        "Retest"
     ),
     "adjudge.results.demo": "Demo JudgeCheck",
     "adjudge.results.diagnosis": "CycleCount ScoreDiagnosis Transitivity",
@@ -44,7 +45,7 @@ _ROOMS: dict[str, str] = {
         "ClassEstimate Estimate GroupedEstimate LabelShift RateDifference RatePlan"
     ),
     "adjudge.results.evaluation": "Evaluation ScopeReproduction SelectionPlan",
-    "adjudge.results.judging": "Judging JudgingPlan ModelList",
+    "adjudge.results.judging": "Judging JudgingPanel JudgingPlan JudgingPlans ModelList",
     "adjudge.results.labelling": "LabellingSummary",
     "adjudge.results.length": "LengthBias VerbosityBias",
     "adjudge.results.panel": "PanelEstimate",

@@ -12,6 +12,7 @@ from adjudge.diagnosis import family_scores as family_scores
 from adjudge.diagnosis import length_bias as length_bias
 from adjudge.diagnosis import position_bias as position_bias
 from adjudge.diagnosis import reliability as reliability
+from adjudge.diagnosis import retest as retest
 from adjudge.diagnosis import score_set_rows as score_set_rows
 from adjudge.diagnosis import verbosity_bias as verbosity_bias
 from adjudge.errors import AdjudgeError as AdjudgeError
@@ -75,6 +76,7 @@ from adjudge.results.bias import FamilyBias as FamilyBias
 from adjudge.results.bias import FamilyScores as FamilyScores
 from adjudge.results.bias import PositionBias as PositionBias
 from adjudge.results.bias import Reliability as Reliability
+from adjudge.results.bias import Retest as Retest
 from adjudge.results.demo import Demo as Demo
 from adjudge.results.demo import JudgeCheck as JudgeCheck
 from adjudge.results.diagnosis import CycleCount as CycleCount
@@ -91,7 +93,9 @@ from adjudge.results.evaluation import Evaluation as Evaluation
 from adjudge.results.evaluation import ScopeReproduction as ScopeReproduction
 from adjudge.results.evaluation import SelectionPlan as SelectionPlan
 from adjudge.results.judging import Judging as Judging
+from adjudge.results.judging import JudgingPanel as JudgingPanel
 from adjudge.results.judging import JudgingPlan as JudgingPlan
+from adjudge.results.judging import JudgingPlans as JudgingPlans
 from adjudge.results.judging import ModelList as ModelList
 from adjudge.results.labelling import LabellingSummary as LabellingSummary
 from adjudge.results.length import LengthBias as LengthBias
@@ -162,7 +166,9 @@ __all__ = [
     "JudgeError",
     "Judging",
     "JudgingOptions",
+    "JudgingPanel",
     "JudgingPlan",
+    "JudgingPlans",
     "JudgingRun",
     "Judgment",
     "Label",
@@ -184,6 +190,7 @@ __all__ = [
     "Reliability",
     "ReportingReproduction",
     "Result",
+    "Retest",
     "ScopeReproduction",
     "Score",
     "ScoreDiagnosis",
@@ -262,6 +269,7 @@ __all__ = [
     "read_tournaments",
     "register_guarantee",
     "reliability",
+    "retest",
     "rows_to_label",
     "scope_threshold",
     "score_set_rows",

@@ -18,6 +18,7 @@ from adjudge.results.bias import (
     PositionGroup,
     Reliability,
     ReliabilityBin,
+    Retest,
     SameAnswer,
 )
 from adjudge.results.length import LengthBias, LengthWinner, VerbosityBias
@@ -81,6 +82,11 @@ RELIABILITY = Reliability(
 )  # fmt: skip
 CONTRADICTIONS = Contradictions(
     n=142, clusters=58, share=0.127, low=0.077, high=0.193, dropped={"equal scores": 68},
+    confidence_level=0.95,
+)  # fmt: skip
+RETEST = Retest(
+    n=200, clusters=58, most_repeats=3, flip_share=0.042, low=0.021, high=0.074,
+    changed_share=0.06, changed_low=0.03, changed_high=0.105, dropped={"answered once": 7},
     confidence_level=0.95,
 )  # fmt: skip
 GPT = JudgeBias(
@@ -388,6 +394,30 @@ def test_contradictions() -> None:
             CONTRADICTIONS_ROW,
             "left out 68 rows: equal scores",
         ],
+    )
+
+
+def test_a_reply_that_prefers_what_it_scored_lower() -> None:
+    assert str(replace(CONTRADICTIONS, unit="reply")).splitlines()[0] == (
+        "Names the answer it scored lower in 12.7 % of 142 decisive replies [7.7, 19.3]"
+    )
+
+
+def test_answers_to_the_same_question() -> None:
+    assert_shown(
+        RETEST,
+        [
+            "Gives another answer when asked again in 4.2 % of repeats [2.1, 7.4]: of 200 "
+            "questions asked up to 3 times, 6 % [3.0, 10.5] got answers that differ",
+            COLUMNS,
+            "asked again, differs | 0.042 | [0.021, 0.074] | 0 | 200",
+            "not always the same | 0.060 | [0.030, 0.105] | 0 | 200",
+            "left out 7 rows: answered once",
+        ],
+    )
+    assert str(replace(RETEST, low=None, high=None)).splitlines()[0] == (
+        "Gives another answer when asked again in 4.2 % of repeats; no interval: all rows are in "
+        "one cluster"
     )
 
 

@@ -1,4 +1,4 @@
-"""`adjudge diagnose bias`: position, verbosity, family, agreement, reliability, contradictions."""
+"""`adjudge diagnose bias`: position, verbosity, family, agreement, reliability and more."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ MEASURES = {
     "ece": ("reliability", -1),
     "over_confidence": ("reliability", 0),
     "contradictions": ("contradictions", 0),
+    "retest": ("retest", 0),
 }
 
 
@@ -86,8 +87,8 @@ def bias(
 
     --fail-above takes position (the default; distance of the first slot's share from one half),
     flip_share, length (points that length adds, minus people's where there are labels), verbosity
-    (near-tied pairs; distance from one half), family, ece, over_confidence, contradictions. A
-    measure counts where the rows exclude an unbiased judge and it is not below --floor.
+    (near-tied pairs; distance from one half), family, ece, over_confidence, contradictions, retest.
+    A measure counts where the rows exclude an unbiased judge and it is not below --floor.
     """
     from adjudge.diagnosis import diagnose_bias
 

@@ -8,6 +8,7 @@ from adjudge.diagnosis.length import length_bias
 from adjudge.diagnosis.nonconformity import ordinal_nonconformity
 from adjudge.diagnosis.position import position_bias
 from adjudge.diagnosis.reliability import contradictions, reliability
+from adjudge.diagnosis.repeats import retest
 from adjudge.diagnosis.score_sets import PredictedSets, ScoreSets, advise
 from adjudge.diagnosis.scores import diagnose_scores, score_set_rows
 from adjudge.diagnosis.transitivity import diagnose_transitivity
@@ -31,6 +32,7 @@ __all__ = [
     "ordinal_nonconformity",
     "position_bias",
     "reliability",
+    "retest",
     "score_set_rows",
     "verbosity_bias",
 ]

@@ -17,6 +17,7 @@ from adjudge.diagnosis.family import family_bias, family_of, family_scores, of_f
 from adjudge.diagnosis.length import length_bias
 from adjudge.diagnosis.position import picks, position_bias
 from adjudge.diagnosis.reliability import contradictions, reliability
+from adjudge.diagnosis.repeats import retest
 from adjudge.diagnosis.verbosity import verbosity_bias
 from adjudge.io.tables import TableLike, as_text
 from adjudge.results.bias import (
@@ -29,10 +30,12 @@ from adjudge.results.bias import (
     JudgeBias,
     PositionBias,
     Reliability,
+    Retest,
 )
 from adjudge.results.length import LengthBias, VerbosityBias
 from adjudge.rows.answers import same_answers
 from adjudge.rows.columns import text_column
+from adjudge.rows.confidence import confidences
 from adjudge.rows.dropped import Rows, merge_dropped
 from adjudge.rows.labels import LABELS
 from adjudge.rows.verdicts import CLUSTER, LABEL_VALUES, prepare_verdicts
@@ -42,6 +45,8 @@ _ASSUMPTIONS = (
 )
 #: Score differences, response_a minus response_b, with response_a shown first and second.
 _BOTH_SCORES = ("score_diff_ab", "score_diff_ba")
+#: What the judge stated beside its scores, in the same two orders.
+_BOTH_PREFERENCES = ("preference_ab", "preference_ba")
 _NO_LENGTH = "no response text or length: give --pairs, or length_a and length_b"
 
 
@@ -49,13 +54,14 @@ _NO_LENGTH = "no response text or length: give --pairs, or length_a and length_b
 class _Rows:
     """Rows of one judge, or of all where `judge` is None, and how to diagnose them.
 
-    `everyone` has all judges' rows. A diagnosis of the rows is a result, or the reason why there is
-    none.
+    `everyone` has all judges' rows, `repeats` every answer to the same rows. A diagnosis of the
+    rows is a result, or the reason why there is none.
     """
 
     frame: pl.DataFrame
     judge: str | None
     everyone: pl.DataFrame
+    repeats: pl.DataFrame
     graded: bool
     by_score: bool
     near_tie: float | None
@@ -88,7 +94,7 @@ def diagnose_bias(
     confidence_level: float = 0.95,
     seed: Seed = 0,
 ) -> BiasReport:
-    """Position, length, family, agreement, reliability and contradictions, per judge.
+    """Position, length, family, agreement, reliability, contradictions and retest, per judge.
 
     `source` is a frame or a path of judgments: id, judge, p_fwd and p_rev or p_a (all about
     response_a), or verdicts in both orders as verdict_fwd and verdict_rev; or of battles, as `rank`
@@ -96,8 +102,10 @@ def diagnose_bias(
     label (agreement, reliability), response_a and response_b or length_a and length_b (near-tied
     pairs; with models or labels, the effect of length), model_a and model_b (family), score_a and
     score_b (contradictions; with several judges, family in points), score_diff_ab and score_diff_ba
-    (position, in points too). `pairs` and `labels` add such columns by id, `judge` names the judge
-    of a file that does not. What could not be measured is named in `not_measured`, with the reason.
+    (position, in points too), preference_ab and preference_ba (contradictions of each reply),
+    repeat (retest; all else is about repeat 0). `pairs` and `labels` add such columns by id,
+    `judge` names the judge of a file that does not. What could not be measured is named in
+    `not_measured`, with the reason.
 
     `cluster` names the column whose rows are alike (default prompt_id where it repeats, else
     each pair by itself; a row without a cluster is one of its own). `by` groups the position bias.
@@ -130,6 +138,7 @@ def diagnose_bias(
         frame=frame,
         judge=None,
         everyone=frame,
+        repeats=rows.repeats,
         graded=rows.graded,
         by_score=rows.by_score,
         near_tie=near_tie,
@@ -140,7 +149,14 @@ def diagnose_bias(
         seed=seed,
     )
     judges = [
-        _diagnose(replace(whole, frame=part, judge=str(name)))
+        _diagnose(
+            replace(
+                whole,
+                frame=part,
+                judge=str(name),
+                repeats=rows.repeats.filter(pl.col("judge") == name),
+            )
+        )
         for (name,), part in sorted(frame.partition_by("judge", as_dict=True).items())
     ]
     everything = judges[0] if len(judges) == 1 else _diagnose(whole)
@@ -169,6 +185,7 @@ def _diagnose(rows: _Rows) -> JudgeBias:
         "agreement": _agreement(rows),
         "reliability": _reliability(rows),
         "contradictions": _contradictions(rows),
+        "retest": _retest(rows),
     }
     missing = {name: made for name, made in diagnoses.items() if isinstance(made, str)}
     return JudgeBias(
@@ -370,9 +387,8 @@ def _reliability(rows: _Rows) -> Reliability | str:
     kept = known.frame
     if kept.is_empty():
         return "no row has a verdict and a label that is not a tie"
-    p_a = _numbers(kept, "p_a")
     result = reliability(
-        np.maximum(p_a, 1 - p_a),
+        confidences(kept),
         (kept["verdict"] == kept["label"]).to_numpy().astype(np.int64),
         clusters=_clusters(kept),
         floor=rows.floor,
@@ -383,6 +399,16 @@ def _reliability(rows: _Rows) -> Reliability | str:
 
 
 def _contradictions(rows: _Rows) -> Contradictions | str:
+    stated = set(_BOTH_PREFERENCES) <= set(rows.frame.columns)
+    if stated and rows.has(*_BOTH_SCORES) and any(rows.has(name) for name in _BOTH_PREFERENCES):
+        return contradictions(
+            [said for name in _BOTH_PREFERENCES for said in rows.frame[name].to_list()],
+            np.concatenate([_numbers(rows.frame, name) for name in _BOTH_SCORES]),
+            np.zeros(2 * rows.frame.height),
+            clusters=np.tile(_clusters(rows.frame), 2),
+            confidence_level=rows.confidence_level,
+            unit="reply",
+        )
     if rows.by_score or rows.has(*_BOTH_SCORES):
         return "the verdicts are made from the scores, and cannot contradict them"
     if not rows.has("score_a", "score_b", "verdict"):
@@ -392,5 +418,19 @@ def _contradictions(rows: _Rows) -> Contradictions | str:
         _numbers(rows.frame, "score_a"),
         _numbers(rows.frame, "score_b"),
         clusters=_clusters(rows.frame),
+        confidence_level=rows.confidence_level,
+    )
+
+
+def _retest(rows: _Rows) -> Retest | None:
+    """None where nothing was asked again: most files are not about that."""
+    asked = rows.repeats
+    key = pl.concat_str("judge", "id", separator="\x1f")
+    if "repeat" not in asked.columns or asked.select(key.is_duplicated().any()).item() is not True:
+        return None
+    return retest(
+        asked.select(key).to_series().to_list(),
+        asked["verdict"].to_list(),
+        clusters=_clusters(asked),
         confidence_level=rows.confidence_level,
     )

@@ -6,7 +6,7 @@ Both in the Soft-Elo paper, appendix G.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -214,8 +214,9 @@ def contradictions(
     *,
     clusters: ArrayLike | Sequence[Any] | None = None,
     confidence_level: float = 0.95,
+    unit: Literal["pair", "reply"] = "pair",
 ) -> Contradictions:
-    """Share of decisive pairs whose verdict and scores point in opposite directions.
+    """Share of decisive pairs (or replies) whose verdict and scores point in opposite directions.
 
     Decisive: a verdict "A" or "B" and two different scores; the others are counted by reason. A
     judge that follows its own scores has 0.
@@ -235,6 +236,7 @@ def contradictions(
     opposite = (np.equal(named, "A") != (a > b)).astype(np.float64)[kept]
     low, high = share_interval(opposite, codes[kept], confidence_level)
     return Contradictions(
+        unit=unit,
         n=len(opposite),
         clusters=len(np.unique(codes[kept])),
         share=mean_or_none(opposite),

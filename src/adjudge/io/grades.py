@@ -21,6 +21,7 @@ LAYOUT = Layout(
     Column(name="id", required=True, filled=True),
     Column(name="judge_name"),
     Column(name="protocol"),
+    Column(name="repeat", type="whole", low=0),
     Column(name="status", choices=STATUSES),
     Column(name="p_pass", type="number", low=0, high=1),
     Column(name="uncertainty", type="number"),
@@ -97,8 +98,10 @@ def read_grades(source: TableLike) -> pl.DataFrame:
     if "judge_fingerprint" not in frame.columns:
         frame = frame.with_columns(judge_fingerprint=pl.lit(None, pl.String))
     key, remedy = ["id", "judge", "protocol"], "keep one row per id, judge and protocol"
-    refuse_duplicates(frame, key, source=name, remedy=remedy)
     first = [*key, "status", *values]
+    if "repeat" in frame.columns:
+        key, remedy = [*key, "repeat"], f"{remedy}, or number them in repeat"
+    refuse_duplicates(frame, key, source=name, remedy=remedy)
     return frame.select(*first, pl.exclude(first))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from adjudge.results.base import Result, frozen, plain
 from adjudge.results.checks import Count, Level, NotNegative, Proportion
@@ -215,9 +215,14 @@ class Reliability(BiasTest):
 
 @frozen
 class Contradictions(BiasMeasures):
-    """How often the verdict names the side that the judge itself scored lower."""
+    """How often the judge prefers the side that it scored lower itself.
+
+    `unit` is what `n` counts: a pair, whose verdict is compared with its scores, or a reply that
+    states a preference beside its scores.
+    """
 
     kind: ClassVar[str] = "contradictions"
+    unit: Literal["pair", "reply"] = "pair"
     clusters: Count
     share: Proportion | None
     low: float | None
@@ -225,6 +230,33 @@ class Contradictions(BiasMeasures):
 
     def measures(self) -> tuple[Measure, ...]:
         return (measure("against own scores", self.share, self.low, self.high, self.n, 0.0),)
+
+
+@frozen
+class Retest(BiasMeasures):
+    """How often the judge answers the same question differently when it is asked again.
+
+    `n` questions were answered twice or more. `flip_share` is the share of pairs of answers to one
+    question that differ, averaged over questions: it does not depend on how often each was asked.
+    `changed_share` is the share of questions whose answers are not all the same.
+    """
+
+    kind: ClassVar[str] = "retest"
+    clusters: Count
+    most_repeats: Count
+    flip_share: Proportion
+    low: float | None
+    high: float | None
+    changed_share: Proportion
+    changed_low: float | None
+    changed_high: float | None
+
+    def measures(self) -> tuple[Measure, ...]:
+        changed = self.changed_share, self.changed_low, self.changed_high
+        return (
+            measure("asked again, differs", self.flip_share, self.low, self.high, self.n, 0.0),
+            measure("not always the same", *changed, self.n, 0.0),
+        )
 
 
 DIAGNOSES: tuple[type[BiasMeasures], ...] = (
@@ -236,6 +268,7 @@ DIAGNOSES: tuple[type[BiasMeasures], ...] = (
     Agreement,
     Reliability,
     Contradictions,
+    Retest,
 )
 
 
@@ -252,6 +285,7 @@ class Diagnoses:
     agreement: Agreement | None
     reliability: Reliability | None
     contradictions: Contradictions | None
+    retest: Retest | None = None
     not_measured: Mapping[str, str]
 
     def parts(self) -> list[BiasMeasures]:

@@ -15,7 +15,7 @@ from adjudge.io.tables import TableLike
 from adjudge.rows.answers import describe_same_answer, same_answers
 from adjudge.rows.clusters import cluster_column, code_clusters
 from adjudge.rows.columns import refuse_options, text_column
-from adjudge.rows.dropped import merge_dropped
+from adjudge.rows.dropped import Rows, first_repeats, merge_dropped
 from adjudge.rows.identity import Identity, identities
 from adjudge.rows.outcomes import code_names, code_sorted, judge_scores, outcome_targets
 
@@ -103,15 +103,16 @@ def prepare_battles(
         refuse_options(prepare_battles, locals())
         return battles
     table = open_battles(battles, format, baseline=baseline, votes_required=False)
+    rows = first_repeats(Rows(table.frame, table.dropped))
     return code_battles(
-        table.frame,
+        rows.frame,
         human=human,
         verdict=verdict,
         score=score,
         cluster=cluster,
         by=by,
         against=against,
-        unread=table.dropped,
+        unread=rows.dropped,
     )
 
 

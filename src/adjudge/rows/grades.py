@@ -16,7 +16,7 @@ from adjudge.io.tables import TableLike, read_table, source_name
 from adjudge.records import MEASURED, STATUSES
 from adjudge.rows.clusters import code_clusters
 from adjudge.rows.columns import code_column, refuse_options, tidy
-from adjudge.rows.dropped import Rows, merge_dropped
+from adjudge.rows.dropped import Rows, first_repeats, merge_dropped
 from adjudge.rows.labels import join_values
 from adjudge.rows.sampling import sampling_of
 from adjudge.rows.scales import Classes, Scale, against_the_rest, as_classes, as_numbers, scale_of
@@ -86,12 +86,14 @@ def prepare_grades(
     frame, name = _table(data, judge, human, judge_column, human_column)
     if judge_column == "judge" and "judge" not in frame.columns and "p_pass" in frame.columns:
         judge_column = "p_pass"
+    first = first_repeats(Rows(frame))
+    frame = first.frame
     if not needs_labels and human_column not in frame.columns:
         frame = frame.with_columns(pl.lit(None, pl.String).alias(human_column))
-    lost: Mapping[str, int] = {}
+    lost = first.dropped
     if labels is not None:
         joined = join_values(frame, labels, column=human_column, source=name)
-        frame, lost = joined.frame, joined.dropped
+        frame, lost = joined.frame, merge_dropped(lost, joined.dropped)
     own = frame.columns
     frame, columns = _with_arrays(
         frame, by=by, cluster=cluster, strata=strata, sampling_probability=sampling_probability

@@ -20,7 +20,7 @@ from adjudge.io.tables import TableLike, source_name
 from adjudge.records import MEASURED, About
 from adjudge.rows.clusters import cluster_column
 from adjudge.rows.columns import refuse_options, text_column
-from adjudge.rows.dropped import Rows, merge_dropped
+from adjudge.rows.dropped import Rows, first_repeats, merge_dropped
 from adjudge.rows.labels import join_labels
 from adjudge.rows.sampling import without_doubt
 
@@ -71,7 +71,8 @@ def prepare_judgments(
 ) -> Judgments:
     """Read judgments or grades once, native or as published, of one judge or protocol where asked.
 
-    `labels` join by id. Judgments that are prepared already come back as they are.
+    `labels` join by id. Of repeats the first counts, the others are left out. Judgments that are
+    prepared already come back as they are.
 
     >>> rows = prepare_judgments({"id": [1], "p_a": [0.9]}, labels={"id": [1], "label": ["A"]})
     >>> rows.frame.select("id", "judge", "verdict", "label").row(0)
@@ -81,7 +82,8 @@ def prepare_judgments(
         refuse_options(prepare_judgments, locals())
         return judgments
     opened, about = open_verdicts(judgments)
-    frame, dropped = opened.frame, opened.dropped
+    rows = first_repeats(Rows(opened.frame, opened.dropped))
+    frame, dropped = rows.frame, rows.dropped
     if about == "grades":
         orders = (pl.lit(None, pl.Float64).alias(column) for column in ("p_fwd", "p_rev"))
         frame = frame.rename({"p_pass": "p_a"}).with_columns(orders)

@@ -22,9 +22,10 @@ from adjudge.io.columns import Column, check_columns
 from adjudge.io.formats import NATIVE
 from adjudge.io.judgments import LAYOUT
 from adjudge.io.tables import Table, TableLike, as_text, parse_table
+from adjudge.records import MEASURED
 from adjudge.rows.clusters import cluster_column, code_clusters
 from adjudge.rows.columns import refuse_options
-from adjudge.rows.dropped import merge_dropped
+from adjudge.rows.dropped import Rows, first_repeats, merge_dropped
 from adjudge.rows.identity import judge_names
 from adjudge.rows.labels import join_labels
 from adjudge.rows.outcomes import VERDICTS
@@ -44,10 +45,12 @@ CLUSTER = "__cluster"
 class Verdicts:
     """Judgments of pairs; `graded`: with probabilities, `by_score`: scores are all there is.
 
-    `cluster` is the column whose rows are alike, and the frame has its codes in `CLUSTER`.
+    `cluster` is the column whose rows are alike, and the frame has its codes in `CLUSTER`. The
+    frame has the first repeat of each row, `repeats` every measured one.
     """
 
     frame: pl.DataFrame
+    repeats: pl.DataFrame
     name: str
     graded: bool
     by_score: bool
@@ -106,13 +109,16 @@ def prepare_verdicts(
             frame = frame.with_columns(length.alias(f"length_{side}"))
     column = cluster_column(frame, cluster) or "id"
     codes = code_clusters(frame[column], frame["id"])
+    frame = frame.with_columns(pl.Series(CLUSTER, codes))
+    first = first_repeats(Rows(frame, dropped))
     return Verdicts(
-        frame=frame.with_columns(pl.Series(CLUSTER, codes)),
+        frame=first.frame,
+        repeats=frame.filter(pl.col("status").is_in(list(MEASURED))),
         name=table.name,
         graded=graded,
         by_score=not graded and "verdict" not in here and not _BOTH_ORDERS.issubset(here),
         cluster=column,
-        dropped=dropped,
+        dropped=first.dropped,
     )
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from adjudge.errors import ArgumentError, InputError
+from adjudge.errors import ArgumentError, DataError, InputError
 from adjudge.io.grades import FAIL, PASS
 from adjudge.judges.interface import Judge, Question
 from adjudge.records import MEASURED, Grade, Judgment, Reply, Subject
@@ -70,12 +70,27 @@ class Ruling:
     group: str | None
 
 
+def _refuse_columns(judge: Judge) -> None:
+    """A request has no columns that a prompt could name."""
+    named = judge.protocol.prompt_columns
+    has = "prompt, response_a and response_b"
+    unknown = () if named is None else named.names
+    if judge.protocol.subjects == "items":
+        has = "prompt, response, reference and context"
+        unknown = tuple(name for name in unknown if name not in ("reference", "context"))
+    if named is not None and unknown:
+        listed = ", ".join(f"{{{name}}}" for name in unknown)
+        remedy = f"serve a prompt without columns: a request has {has}"
+        raise DataError(named.prompt.name, f"names {listed}", remedy=remedy)
+
+
 class JudgeService:
     """A started backend, its protocol and the policy its verdicts are held to."""
 
     def __init__(self, judge: Judge, policy: Policy, *, concurrency: int | None = None) -> None:
         check_servable(policy)
         check_about(policy, "grades" if judge.protocol.record is Grade else "pairs")
+        _refuse_columns(judge)
         self._guarantee = find_guarantee(policy.guarantee)
         self._levels = levels_of(policy)
         self.judge = judge

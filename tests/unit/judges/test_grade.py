@@ -111,7 +111,7 @@ def test_prompts_of_ones_own() -> None:
     asks = GradeProtocol(prompt=own, criteria=rubric)
     item = Item(id="x", prompt="Q", response="R", extra={"reference": "T"})
     assert asks.questions(item)[0].messages[0].text == "short|At most ten words.|Q|R|T"
-    with pytest.raises(DataError, match=r"item 'x', column reference: is empty; .*own\.txt"):
+    with pytest.raises(DataError, match=r"column reference: is missing, and the prompt own\.txt"):
         asks.questions(ITEM)
     with pytest.raises(DataError, match="declares a tie"):
         GradeProtocol(prompt=make_prompt("t.txt", "{response}\n--- answer ---\ntie: C"))

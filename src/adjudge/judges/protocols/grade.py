@@ -8,9 +8,10 @@ from typing import Any
 from adjudge.errors import DataError
 from adjudge.io.grades import human_share
 from adjudge.judges.answers import Answer, Asking
+from adjudge.judges.columns import PromptColumns, write_value
 from adjudge.judges.criteria import CORRECT, Criterion, check_criteria
 from adjudge.judges.interface import Data, JudgeProtocol, Prompt, Question
-from adjudge.judges.prompting import Value, builtin_prompt, check_prompt, fill, placeholders
+from adjudge.judges.prompting import Value, builtin_prompt, check_prompt, fill
 from adjudge.records import STATUSES, Grade, Item, Reply, Status, Subject
 from adjudge.uncertainty.entropy import preference_entropy
 
@@ -19,6 +20,7 @@ from adjudge.uncertainty.entropy import preference_entropy
 PASS, FAIL = "P", "F"
 #: Columns of an item that a judge is shown where they are filled, as our prompts name them.
 MATERIAL = {"context": "Context", "reference": "Reference answer"}
+_FILLED = ("prompt", "response", "criterion", "definition", "material")
 
 
 class GradeProtocol(JudgeProtocol):
@@ -58,12 +60,12 @@ class GradeProtocol(JudgeProtocol):
         self.prompt = check_prompt(
             prompt or builtin_prompt("grade_reason" if reason else "grade"),
             required=("response",),
-            optional=("prompt", "criterion", "definition", "material", *MATERIAL),
+            optional=_FILLED,
         )
         if "tie" in self.prompt.answer:
             remedy = "take the line out: an answer passes or fails"
             raise DataError(self.prompt.name, "declares a tie", remedy=remedy)
-        self._needs = placeholders(self.prompt) & MATERIAL.keys()
+        self.prompt_columns: PromptColumns = PromptColumns(self.prompt, _FILLED)
         self._asking = Asking(
             (PASS, FAIL),
             prompt=self.prompt,
@@ -89,9 +91,7 @@ class GradeProtocol(JudgeProtocol):
         return self._asking.status_of(reply)
 
     def check(self, subject: Subject) -> None:
-        item = self.item(subject)
-        _human(item)
-        self._values(item)
+        _human(self.item(subject))
 
     def questions(self, subject: Subject) -> Sequence[Question]:
         item = self.item(subject)
@@ -121,22 +121,17 @@ class GradeProtocol(JudgeProtocol):
         ]
 
     def _values(self, item: Item) -> dict[str, Value]:
-        shown = {name: _text(item, name) for name in MATERIAL}
-        for name in sorted(self._needs):
-            if shown[name] is None:
-                remedy = f"fill it in every row, or take {{{name}}} out of {self.prompt.name}"
-                raise DataError(f"item {item.id!r}", "is empty", column=name, remedy=remedy)
         material: list[str | Data] = []
         for name, title in MATERIAL.items():
-            if (text := shown[name]) is not None:
+            if (text := _text(item, name)) is not None:
                 material += [f"\n[{title} begins]\n", Data(text), f"\n[{title} ends]\n"]
         return {
+            **self.prompt_columns.values(item),
             "prompt": Data(item.prompt),
             "response": Data(item.response),
             "material": material,
             "criterion": " and ".join(criterion.name for criterion in self.criteria),
             "definition": self._definition,
-            **{name: Data(text) for name, text in shown.items() if text is not None},
         }
 
     @property
@@ -148,7 +143,7 @@ class GradeProtocol(JudgeProtocol):
 
 def _text(item: Item, column: str) -> str | None:
     value = item.extra.get(column)
-    return None if value is None or not str(value).strip() else str(value)
+    return None if value is None or not str(value).strip() else write_value(value)
 
 
 def _human(item: Item) -> float | None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from adjudge.errors import ArgumentError
 from adjudge.judges.answers import Asking, reason, worst
+from adjudge.judges.columns import PromptColumns
 from adjudge.judges.criteria import SUMMARY, Criterion, check_criteria, check_scale, write_scale
 from adjudge.judges.interface import Data, JudgeProtocol, Prompt, Question
 from adjudge.judges.parsing import parse_score, unread
@@ -21,6 +22,7 @@ from adjudge.records import MEASURED, Reply, Score, Status, Subject
 USUAL = (1, 5)
 WORDS = {1: "very poor", 2: "poor", 3: "fair", 4: "good", 5: "excellent"}
 _SCORE_TOKENS = 12
+_FILLED = ("prompt", "response", "criterion", "definition", "low", "high")
 
 
 class Likert(JudgeProtocol):
@@ -74,6 +76,7 @@ class Likert(JudgeProtocol):
             required=("prompt", "response", "criterion"),
             optional=("definition", "low", "high"),
         )
+        self.prompt_columns: PromptColumns = PromptColumns(self.prompt, _FILLED)
         self._asking = Asking(
             self._scores,
             prompt=self.prompt,
@@ -104,6 +107,7 @@ class Likert(JudgeProtocol):
             messages = fill(
                 self.prompt,
                 {
+                    **self.prompt_columns.values(item),
                     "prompt": Data(item.prompt),
                     "response": Data(item.response),
                     "criterion": criterion.name,

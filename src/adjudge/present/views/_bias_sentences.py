@@ -13,6 +13,7 @@ from adjudge.results.bias import (
     FamilyScores,
     PositionBias,
     Reliability,
+    Retest,
 )
 from adjudge.results.length import LengthBias, VerbosityBias
 from adjudge.results.measures import BiasMeasures, BiasTest
@@ -214,5 +215,15 @@ def _(c: Contradictions) -> str:
     if c.share is None:
         return "no pair has both a verdict and two different scores: no contradiction is measurable"
     text = f"names the answer it scored lower in {percent(c.share)} of "
-    text += count(c.n, "decisive pair")
+    text += count(c.n, f"decisive {c.unit}", "decisive replies" if c.unit == "reply" else None)
     return text + (_NO_INTERVAL if c.low is None else f" {percent_interval(c.low, c.high)}")
+
+
+@describe.register
+def _(r: Retest) -> str:
+    text = f"gives another answer when asked again in {percent(r.flip_share)} of repeats"
+    if r.low is None:
+        return text + _NO_INTERVAL
+    text += f" {percent_interval(r.low, r.high)}: of {count(r.n, 'question')} asked up to "
+    text += f"{count(r.most_repeats, 'time')}, {percent(r.changed_share)} "
+    return text + f"{percent_interval(r.changed_low, r.changed_high)} got answers that differ"
