@@ -52,8 +52,6 @@ def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
     judge, protocol = str(rows["judge"][0]), str(rows["protocol"][0])
     shown = None if protocol == UNNAMED else protocol
     label = rows.get_column("label").to_numpy()
-    if rows.get_column("p_a").null_count():
-        raise ArgumentError("judgments", judge, "without probabilities there is nothing to compare")
     first, second = zip(*WORDS.values(), strict=True)
     p_a = rows.get_column("p_a").to_numpy().astype(np.float64)
     given = rows.get_column("uncertainty").to_numpy().astype(np.float64)
@@ -70,6 +68,8 @@ def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
         errors = wrong.to_numpy().astype(np.int64)
         yield Signal(shown or "uncertainty", judge, shown, stated, has_verdict, given, errors)
         return
+    if rows.get_column("p_a").null_count():
+        raise ArgumentError("judgments", judge, "without probabilities there is nothing to compare")
 
     both = rows.get_column("p_fwd").null_count() == 0 == rows.get_column("p_rev").null_count()
     is_entropy = bool((np.abs(given - preference_entropy(p_a)) <= _ROUNDING).all())

@@ -151,7 +151,8 @@ def test_on_the_command_line_none_is_left_out(
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     lost = ["--judge", "simulated:seed=9", "--judge", "openai:m"]
     assert run_command(["judge", pairs, *lost, "-o", "lost.jsonl"]) == 1
-    kept, problem = capsys.readouterr().err.splitlines()
+    calls, kept, problem = capsys.readouterr().err.splitlines()
+    assert calls == "40 pairs x 2 questions x 2 judges = 160 calls"
     assert kept.startswith("80 replies of this run are kept in adjudge.db")
     assert "OPENAI_API_KEY is not set" in problem
     assert not Path("lost.jsonl").exists()
