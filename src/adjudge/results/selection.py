@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
@@ -27,7 +28,11 @@ from adjudge.results.checks import (
 from adjudge.results.digest import DigestState, ResultWithDigest
 
 Accepts = Literal["all", "none", "below", "batch", "groups"]
+#: What lengths are made of: the columns length_a and length_b, or the characters of the texts.
+Lengths = Literal["length", "response"]
 POLICY_SCHEMA = 2
+#: Where the juries of files that do not say it cut log odds.
+EARLIER_ODDS = math.log(1e6)
 #: Calibration scores that a rule with a threshold keeps: plenty for the drift test, which calls
 #: no gap below 0.05 drift, and the file stays small.
 KEPT_SCORES = 20_000
@@ -209,16 +214,47 @@ class Alternative:
 
 @dataclass(frozen=True, kw_only=True)
 class JuryReport:
-    """How several judges were combined, and what each would have accepted alone."""
+    """How several judges were combined, and what each would have accepted alone.
+
+    `most_odds` is where log odds are cut. A `learned` jury has the weights of the mean here; what
+    it learned is in the policy's `doubt`.
+    """
 
     method: str
     judges: tuple[str, ...]
     weights: tuple[NotNegative, ...]
+    most_odds: Positive = EARLIER_ODDS
     n_training: Count
     coverage: Proportion
     coverage_alone: Mapping[str, Proportion]
 
     checks: ClassVar[tuple[Check, ...]] = (same_length("judges", "weights"),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoubtReport:
+    """A doubt that was learned from a share of the labels: all that `select` needs to compute it.
+
+    The margin is the sum of column / scale * weight, `penalty` the one that the learning share
+    chose. `n_overturned` counts the calibration rows whose verdict is not the judge's,
+    `coverage_without` is what the judge's own doubt accepts of the same rows.
+    """
+
+    columns: tuple[str, ...]
+    scales: tuple[Positive, ...]
+    weights: tuple[float, ...]
+    penalty: Positive
+    lengths: Lengths | None
+    category: str | None
+    categories: tuple[str, ...]
+    n_learning: Count
+    n_overturned: Count
+    coverage_without: Proportion
+
+    checks: ClassVar[tuple[Check, ...]] = (
+        same_length("columns", "scales", "weights"),
+        not_empty("columns"),
+    )
 
 
 @frozen
@@ -256,6 +292,7 @@ class Policy(ResultWithDigest):
     cluster: str | None = None
     weights_column: str | None = None
     jury: JuryReport | None = None
+    doubt: DoubtReport | None = None
     seed: Count | None = None
     promise: str
     not_promised: str
@@ -333,7 +370,11 @@ class GroupCount:
 
 @frozen
 class Selection(Result):
-    """What a policy did to a file of new rows; the rows themselves go with it."""
+    """What a policy did to a file of new rows; the rows themselves go with it.
+
+    `n_overturned`: accepted rows whose learned verdict is not the judge's; None where the policy
+    learned no doubt.
+    """
 
     kind: ClassVar[str] = "selection"
     checks: ClassVar[tuple[Check, ...]] = (at_most("n_accepted", "n"),)
@@ -344,6 +385,7 @@ class Selection(Result):
     n: Count
     n_accepted: Count
     accepted_share: Proportion
+    n_overturned: Count | None = None
     drift: Drift
     groups: tuple[GroupCount, ...] = ()
     promise: str

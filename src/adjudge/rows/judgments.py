@@ -10,7 +10,7 @@ import polars as pl
 from adjudge._validation import one_of
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import open_judgments
-from adjudge.io.tables import TableLike, source_name
+from adjudge.io.tables import TableLike, as_text, read_table, source_name
 from adjudge.records import MEASURED
 from adjudge.rows.clusters import cluster_column
 from adjudge.rows.columns import refuse_options, text_column
@@ -141,6 +141,34 @@ def read_labelled(
         frame = _with_weights(frame, weights)
     column = cluster_column(frame, cluster, within=["judge", "protocol"])
     return LabelledRows(frame, column, rows.dropped)
+
+
+def without_ids(
+    frame: pl.DataFrame, ids: TableLike, *, cluster: str | None
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """The rows that are not among `ids`, nor in a cluster with one that is; how many were.
+
+    >>> rows = pl.DataFrame({"id": ["x", "y", "z"], "prompt_id": ["p", "p", "q"]})
+    >>> kept, dropped = without_ids(rows, {"id": ["x"]}, cluster="prompt_id")
+    >>> kept["id"].to_list(), dropped
+    (['z'], {'same prompt_id as a row left out': 1, 'left out by id': 1})
+    """
+    rows, named = Rows(frame), pl.col("id").is_in(read_ids(ids).implode())
+    if cluster is not None:
+        alike = named.any().over(cluster) & pl.col(cluster).is_not_null() & ~named
+        rows = rows.without(alike, f"same {cluster} as a row left out")
+    rows = rows.without(named, "left out by id")
+    if rows.frame.height == 0:
+        raise ArgumentError("leave_out", source_name(ids), "leaves no labelled row")
+    return rows.frame, dict(rows.dropped)
+
+
+def read_ids(ids: TableLike) -> pl.Series:
+    """The ids of a table that has a column of them."""
+    table = read_table(ids, text=("id",))
+    if "id" not in table.columns:
+        raise DataError(source_name(ids), "is missing", column="id", remedy="give a column of ids")
+    return as_text(table.get_column("id")).unique()
 
 
 def read_new(

@@ -18,7 +18,7 @@ from adjudge.selection.guarantees.fdr import (
 )
 from adjudge.selection.guarantees.pac import pac_threshold
 from adjudge.selection.guarantees.scope import scope_threshold
-from adjudge.selection.jury import Jury, calibrate_jury, mean_jury
+from adjudge.selection.jury import Jury, mean_jury
 from adjudge.selection.planning import ids_to_label, plan_selection
 from adjudge.selection.policy import read_policy
 from adjudge.selection.selecting import SelectionRun, select
@@ -35,7 +35,6 @@ __all__ = [
     "SplitRisk",
     "all_guarantees",
     "calibrate",
-    "calibrate_jury",
     "effective_size",
     "evaluate",
     "fdr_select",

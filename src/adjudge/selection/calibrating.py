@@ -9,14 +9,16 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+import polars as pl
 
-from adjudge._validation import count, exact_level
+from adjudge._validation import count, exact_level, one_of
 from adjudge.errors import ArgumentError
 from adjudge.io.tables import TableLike
 from adjudge.results.selection import (
     KEPT_SCORES,
     Accepts,
     Alternative,
+    DoubtReport,
     JuryReport,
     Policy,
     PolicyGroup,
@@ -24,14 +26,21 @@ from adjudge.results.selection import (
     share,
 )
 from adjudge.rows.dropped import merge_dropped
-from adjudge.rows.judgments import Judgments, read_labelled
+from adjudge.rows.judgments import Judgments, read_labelled, without_ids
 from adjudge.selection.acceptance import Acceptance, accept_labels, accept_labels_pooled
 from adjudge.selection.conditions import assumptions, cautions
 from adjudge.selection.groups import Entry, make_entries, pool_small
 from adjudge.selection.guarantees import DEFAULT, all_guarantees, find_guarantee
 from adjudge.selection.guarantees.base import Guarantee
 from adjudge.selection.guarantees.fdr import effective_size
-from adjudge.selection.jury import JuryRows, form_jury
+from adjudge.selection.jury import INCOMPLETE, JuryRows, form_jury
+from adjudge.selection.learning import (
+    DOUBTS,
+    LearnedRows,
+    judge_evidence,
+    learn_doubt,
+    report_doubt,
+)
 from adjudge.selection.split_counts import Levels
 from adjudge.store import StorePlace, read_judge_parts
 
@@ -52,7 +61,10 @@ def calibrate(
     cluster: str | None = "auto",
     weights: str | None = None,
     jury: str | None = None,
-    jury_share: float = 0.3,
+    doubt: str | None = None,
+    learning_share: float = 0.3,
+    category: str | None = None,
+    leave_out: TableLike | None = None,
     seed: int = 0,
     store: StorePlace = None,
 ) -> Policy:
@@ -60,11 +72,17 @@ def calibrate(
 
     `judgments` is a file or a frame (polars, pandas); labels are in its `label` column or come in
     `labels` by id. Of several judges (and protocols) each gets its own rule, unless `judge`
-    picks one or `jury` ("mean", "logistic") makes one of them; of several groups (`by`) each gets
+    picks one or `jury` ("mean", "learned") makes one of them; of several groups (`by`) each gets
     its own, and a guarantee with a delta (pac) shares it among them. `pooled` (fdr) promises over
     all groups together. `cluster` names rows that are not independent: one random row of each
     calibrates ("auto": prompt_id where it repeats; None: no). `weights` names a column of
-    importance weights for a shift in the kind of pairs (fdr). `store` is where `judge` kept
+    importance weights for a shift in the kind of pairs (fdr).
+
+    `doubt="learned"` (one judge) and `jury="learned"` (several) learn verdict and doubt from a
+    random `learning_share` of the labels and calibrate on the rest; `category` names a column that
+    they may learn from, and lengths are used where the rows have length_a and length_b or the
+    texts. `leave_out` is a table of ids (those that something was chosen on): they do not
+    calibrate, nor do rows of the same cluster. `store` is where `judge` kept
     its replies: the policy then remembers the parts of each judge's fingerprint.
 
     The policy has what every guarantee would accept in `alternatives`, so that choosing one is a
@@ -81,6 +99,7 @@ def calibrate(
     levels = Levels(exact_level(alpha), exact_level(delta, "delta"))
     count(seed, "seed")
     _refuse_combinations(chosen, weights=weights, pooled=pooled, by=by, jury=jury)
+    _refuse_learning(jury=jury, doubt=doubt, category=category)
     table = read_labelled(
         judgments,
         labels,
@@ -91,14 +110,31 @@ def calibrate(
         by=by,
         weights=weights,
     )
-    frame, column = table.frame, table.cluster
-    members: JuryRows | None = None
-    if jury is not None:
-        members = form_jury(frame, jury, jury_share, cluster=column, seed=seed)
+    frame, column, chosen_on = table.frame, table.cluster, {}
+    if leave_out is not None:
+        frame, chosen_on = without_ids(frame, leave_out, cluster=column)
+    members, learned = None if jury is None else form_jury(frame, jury), None
+    if members is not None:
         frame = members.rows
+    if "learned" in (jury, doubt):
+        learned = learn_doubt(
+            frame,
+            judge_evidence(frame) if members is None else members.evidence,
+            share=learning_share,
+            category=category,
+            cluster=column,
+            seed=seed,
+        )
+        frame = learned.rows
     entries = make_entries(frame, by=by, cluster=column, weights=weights, seed=seed)
     repeated = {f"same {column} as a row kept": frame.height - sum(map(len, entries))}
-    dropped = merge_dropped(table.dropped, members.dropped if members else {}, repeated)
+    dropped = merge_dropped(
+        table.dropped,
+        chosen_on,
+        {INCOMPLETE: members.incomplete} if members else {},
+        learned.dropped if learned else {},
+        repeated,
+    )
     least = chosen.fewest_labels(chosen.levels_per_rule(levels, len(entries)))
     entries = pool_small(entries, least, small_groups=small_groups)
     terms = _Terms(levels, len(entries), seed)
@@ -107,6 +143,7 @@ def calibrate(
     }
     alternatives = {name: candidate.alternative() for name, candidate in candidates.items()}
     own = alternatives[chosen.name]
+    others = _Comparison(chosen, terms, column, frame.get_column("id"))
     prints = sorted({name for entry in entries for name in entry.fingerprints})
     groups = candidates[chosen.name].groups(read_judge_parts(prints, store))
     return Policy(
@@ -131,7 +168,8 @@ def calibrate(
         pooled=pooled,
         cluster=column,
         weights_column=weights,
-        jury=None if members is None else _jury_report(members, own, chosen, column, terms),
+        jury=None if members is None else others.jury(members, own, learned),
+        doubt=None if learned is None else others.doubt(learned, category),
         seed=seed,
         promise=own.promise,
         not_promised=own.not_promised,
@@ -143,6 +181,7 @@ def calibrate(
             pooled=pooled,
             weights=weights,
             jury=jury,
+            learned=learned is not None,
         ),
         warnings=cautions(
             entries,
@@ -151,6 +190,7 @@ def calibrate(
             frame=frame,
             cluster=column,
             jury=jury is not None,
+            learned=learned is not None,
         ),
         dropped=dropped,
         groups=groups,
@@ -282,23 +322,40 @@ class _Candidate:
         )
 
 
-def _jury_report(
-    members: JuryRows, own: Alternative, chosen: Guarantee, cluster: str | None, terms: _Terms
-) -> JuryReport:
-    """The jury next to what each of its judges would have had accepted alone."""
-    alone = {}
-    for name, rows in members.alone.items():
-        entries = make_entries(rows, by=None, cluster=cluster, weights=None, seed=terms.seed)
-        candidate = _Candidate.build(chosen, entries, terms, pooled=False)
-        alone[name] = candidate.alternative().coverage
-    return JuryReport(
-        method=members.jury.method,
-        judges=members.judges,
-        weights=tuple(members.jury.weights.tolist()),
-        n_training=members.n_training,
-        coverage=own.coverage,
-        coverage_alone=alone,
-    )
+@dataclass(frozen=True)
+class _Comparison:
+    """What other doubts would have had accepted of the same rows, for comparison alone."""
+
+    guarantee: Guarantee
+    terms: _Terms
+    cluster: str | None
+    ids: pl.Series
+
+    def coverage(self, rows: pl.DataFrame) -> float:
+        """Of the rows' own verdicts and uncertainty, without groups or weights."""
+        rows = rows.filter(pl.col("id").is_in(self.ids.implode()))
+        entries = make_entries(
+            rows, by=None, cluster=self.cluster, weights=None, seed=self.terms.seed
+        )
+        candidate = _Candidate.build(self.guarantee, entries, self.terms, pooled=False)
+        return candidate.alternative().coverage
+
+    def doubt(self, learned: LearnedRows, category: str | None) -> DoubtReport:
+        """What was learned, and the judge's own doubt."""
+        without = self.coverage(learned.judged)
+        return report_doubt(learned, category=category, coverage_without=without)
+
+    def jury(self, members: JuryRows, own: Alternative, learned: LearnedRows | None) -> JuryReport:
+        """The jury, and each of its judges alone."""
+        return JuryReport(
+            method=members.jury.method,
+            judges=members.judges,
+            weights=tuple(members.jury.weights.tolist()),
+            most_odds=members.jury.most_odds,
+            n_training=0 if learned is None else learned.n_learning,
+            coverage=own.coverage,
+            coverage_alone={name: self.coverage(rows) for name, rows in members.alone.items()},
+        )
 
 
 def _refuse_combinations(
@@ -318,3 +375,12 @@ def _refuse_combinations(
         raise ArgumentError("by", by, "leave it out: each judge and protocol has its own rule")
     if jury is not None and weights is not None:
         raise ArgumentError("jury", jury, "leave out --weights: a jury has no weighted form here")
+
+
+def _refuse_learning(*, jury: str | None, doubt: str | None, category: str | None) -> None:
+    if doubt is not None:
+        one_of(doubt, DOUBTS, "doubt")
+        if jury is not None:
+            raise ArgumentError("doubt", doubt, "leave it out: --jury learned learns it too")
+    if category is not None and "learned" not in (jury, doubt):
+        raise ArgumentError("category", category, "needs --doubt learned or --jury learned")

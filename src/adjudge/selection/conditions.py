@@ -20,6 +20,7 @@ def assumptions(
     pooled: bool = False,
     weights: str | None = None,
     jury: str | None = None,
+    learned: bool = False,
 ) -> tuple[str, ...]:
     """The conditions under which the promise holds, one sentence each."""
     lines = [guarantee.assumption]
@@ -42,8 +43,13 @@ def assumptions(
         lines.append(f"the promise is about all groups of {by} together, not within each")
     elif by is not None:
         lines.append(f"the promise holds within each group of {by}")
-    if jury is not None:
+    if jury is not None and not learned:
         lines.append(f"the jury's weights ({jury}) were not learned from the calibration labels")
+    if learned:
+        lines.append(
+            "verdict and doubt were learned from labels that do not calibrate; the promise is "
+            "about the learned verdict, which is not always the judge's"
+        )
     return tuple(lines)
 
 
@@ -55,6 +61,7 @@ def cautions(
     frame: pl.DataFrame,
     cluster: str | None,
     jury: bool,
+    learned: bool,
 ) -> tuple[str, ...]:
     """What a reader of the policy should know besides the promise, one sentence each."""
     lines = []
@@ -77,7 +84,8 @@ def cautions(
         )
     mute = sum(int((~entry.has_verdict).sum()) for entry in entries)
     if mute:
-        lines.append(f"{mute} labelled rows have no verdict (p_a = 0.5): errors, never accepted")
+        why = "margin 0" if learned else "p_a = 0.5"
+        lines.append(f"{mute} labelled rows have no verdict ({why}): errors, never accepted")
     if any(len(entry.fingerprints) > 1 for entry in entries):
         lines.append("one judge has rows with several fingerprints: select cannot check them")
     if not jury and not any(entry.fingerprints for entry in entries):

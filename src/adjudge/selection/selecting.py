@@ -20,12 +20,15 @@ from adjudge.rows.drift import drift_of
 from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.judgments import Judgments, read_new
 from adjudge.selection.guarantees import find_guarantee
-from adjudge.selection.jury import INCOMPLETE, Jury, jury_judgments
+from adjudge.selection.jury import INCOMPLETE, jury_judgments
+from adjudge.selection.learning import count_overturned, doubt_again, judge_evidence
 from adjudge.selection.policy import check_judge, policy_remarks, read_policy, reason_to_abstain
 from adjudge.selection.verifying import levels_of
 from adjudge.store import StorePlace
 
 _COLUMNS = ["id", "judge", "verdict", "p_a", "uncertainty", "accepted"]
+#: Columns of what was learned, and what they are called while a policy decides on them.
+_LEARNED = {"learned_verdict": "verdict", "learned_doubt": "uncertainty"}
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,8 @@ class SelectionRun:
 
     `rows` has id, judge, verdict, p_a, uncertainty, accepted and, where it was not accepted,
     `reason`; the columns of the input follow, one called accepted or reason as input_accepted or
-    input_reason.
+    input_reason. Where the policy learned its doubt, `accepted` is about `learned_verdict`, at
+    `learned_doubt`; verdict, p_a and uncertainty stay the judge's.
     """
 
     summary: Selection
@@ -79,9 +83,9 @@ def select(
     table = read_new(judgments, judge=judge, protocol=protocol)
     everything, usable, unmeasured = table.everything, table.measured, table.unmeasured
     warnings = policy_remarks(rules) + check_judge(rules, everything, store=store)
-    if rules.jury is not None:
-        jury = Jury(rules.jury.method, np.asarray(rules.jury.weights))
-        usable = jury_judgments(usable, jury, rules.jury.judges)
+    members = None if rules.jury is None else jury_judgments(usable, rules.jury)
+    if members is not None:
+        usable = members.rows
         everything = _with_incomplete(everything, usable)
         unmeasured = {INCOMPLETE: everything.height - usable.height}
     for column, option in ((rules.by, "by"), (rules.weights_column, "weights")):
@@ -90,13 +94,20 @@ def select(
     if rules.by is not None:
         usable = usable.with_columns(text_column(usable, rules.by, "by"))
         everything = everything.with_columns(text_column(everything, rules.by, "by"))
+    own = usable.get_column("verdict")
+    if rules.doubt is not None:
+        evidence = judge_evidence(usable) if members is None else members.evidence
+        usable = doubt_again(rules.doubt, usable, evidence)
     placed = _place(rules, usable)
     accepted = _accept(rules, usable, placed)
     reasons = _reasons(rules, usable, placed, accepted)
-    decided = usable.select("id", "judge", "protocol").with_columns(
+    learned = {} if rules.doubt is None else _LEARNED
+    decided = usable.select(
+        "id", "judge", "protocol", *(pl.col(theirs).alias(ours) for ours, theirs in learned.items())
+    ).with_columns(
         accepted=pl.Series(accepted, dtype=pl.Boolean), reason=pl.Series(reasons, dtype=pl.String)
     )
-    rows = make_room(everything, ["accepted", "reason"]).join(
+    rows = make_room(everything, ["accepted", "reason", *learned]).join(
         decided, on=["id", "judge", "protocol"], how="left", maintain_order="left"
     )
     why = pl.format("status {}", "status") if rules.jury is None else pl.lit(INCOMPLETE)
@@ -113,6 +124,11 @@ def select(
         n=n,
         n_accepted=kept,
         accepted_share=share(kept, n),
+        n_overturned=(
+            None
+            if rules.doubt is None
+            else count_overturned(own, usable["verdict"], among=accepted)
+        ),
         drift=_drift(rules, usable, placed, seed),
         groups=_group_counts(rules, placed, accepted),
         promise=rules.promise,
@@ -121,8 +137,9 @@ def select(
         warnings=tuple(warnings),
         dropped=merge_dropped(table.dropped, unmeasured, abstained),
     )
-    others = [name for name in rows.columns if name not in (*_COLUMNS, "reason")]
-    return SelectionRun(summary=summary, rows=rows.select([*_COLUMNS, "reason", *others]))
+    first = [*_COLUMNS[:2], *learned, *_COLUMNS[2:], "reason"]
+    others = [name for name in rows.columns if name not in first]
+    return SelectionRun(summary=summary, rows=rows.select([*first, *others]))
 
 
 def _with_incomplete(everything: pl.DataFrame, usable: pl.DataFrame) -> pl.DataFrame:

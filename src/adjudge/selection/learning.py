@@ -1,0 +1,224 @@
+"""Learned doubt over frames: a share of the labels is learned from, the rest calibrates.
+
+What is learned is a fixed function of a row by the time the rest is looked at, so that every
+guarantee holds for it as for any other score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from adjudge._stats import cluster_codes
+from adjudge._validation import BoolArray, FloatArray, open_unit
+from adjudge.errors import ArgumentError
+from adjudge.io.tables import as_text
+from adjudge.results.selection import DoubtReport, Lengths
+from adjudge.rows.columns import text_column
+from adjudge.rows.judgments import ERROR
+from adjudge.selection.jury import order_gap
+from adjudge.uncertainty.learned import ORDER_GAP, Evidence, LearnedDoubt
+
+DOUBTS = ("learned",)
+LEARNED_FROM = "label used to learn the doubt"
+_FEWEST_LEARNING = 10
+
+
+@dataclass(frozen=True)
+class LearnedRows:
+    """What was learned, and the labelled rows that are left to calibrate.
+
+    In `rows` the verdict, its error and the uncertainty are the learned ones; `judged` has the same
+    rows as the judge left them.
+    """
+
+    doubt: LearnedDoubt
+    lengths: Lengths | None
+    n_learning: int
+    n_overturned: int
+    rows: pl.DataFrame
+    judged: pl.DataFrame
+    dropped: Mapping[str, int]
+
+
+def judge_evidence(frame: pl.DataFrame) -> Evidence:
+    """What one judge said; several judges of a pair need a jury."""
+    names = frame.select("judge", "protocol").unique()
+    if names.height > 1:
+        raise ArgumentError(
+            "doubt", "learned", f"{names.height} judges or protocols: pick one with --judge or "
+            "--protocol, or use --jury learned"
+        )  # fmt: skip
+    p = frame.get_column("p_a").to_numpy().astype(np.float64)
+    return Evidence(judges=tuple(names["judge"]), p=p[:, None], order_gap=order_gap(frame))
+
+
+def with_context(
+    evidence: Evidence, frame: pl.DataFrame, *, lengths: Lengths | None, category: str | None
+) -> Evidence:
+    """The evidence with lengths and categories from the same rows."""
+    if lengths is not None:
+        a, b = (_length(frame, f"{lengths}_{side}") for side in ("a", "b"))
+        evidence = replace(evidence, length_a=a, length_b=b)
+    if category is not None:
+        names = text_column(frame, category, "category").to_list()
+        evidence = replace(evidence, category=names)
+    return evidence
+
+
+def lengths_in(frame: pl.DataFrame) -> Lengths | None:
+    """Where lengths come from: length_a and length_b, else the texts; None where rows have none."""
+    kinds: tuple[Lengths, ...] = ("length", "response")
+    for kind in kinds:
+        here = [name for name in (f"{kind}_a", f"{kind}_b") if name in frame.columns]
+        if len(here) == 2:
+            return kind
+        if here:
+            [missing] = {f"{kind}_a", f"{kind}_b"} - set(here)
+            raise ArgumentError("doubt", "learned", f"{here[0]} is there: {missing} is missing")
+    return None
+
+
+def learn_doubt(
+    frame: pl.DataFrame,
+    evidence: Evidence,
+    *,
+    share: float,
+    category: str | None,
+    cluster: str | None,
+    seed: int,
+) -> LearnedRows:
+    """Learn from a random `share` of the labelled pairs (of the clusters, where there are any).
+
+    Which columns there are is decided by what the rows have. Human ties are not learned from.
+    """
+    lengths = lengths_in(frame)
+    evidence = with_context(evidence, frame, lengths=lengths, category=category)
+    keys = frame.get_column("id" if cluster is None else cluster).to_list()
+    part = _random_part(keys, open_unit(share, "learning_share"), seed)
+    label = frame.get_column("label").to_numpy()
+    used = part & (label != "tie")
+    n = int(used.sum())
+    if n < _FEWEST_LEARNING or part.all():
+        raise ArgumentError(
+            "learning_share",
+            share,
+            f"leaves {n} labels to learn from and {int((~part).sum())} to calibrate; "
+            f"{_FEWEST_LEARNING} or more are needed to learn",
+        )
+    own = [key for key, here in zip(keys, used, strict=True) if here]
+    doubt = LearnedDoubt.fit(_take(evidence, used), label[used] == "A", clusters=own, seed=seed)
+    judged = frame.filter(pl.Series(~part))
+    rows = with_learned(judged, *doubt.predict(_take(evidence, ~part)))
+    right = pl.col("verdict").eq_missing(pl.col("label"))
+    return LearnedRows(
+        doubt=doubt,
+        lengths=lengths,
+        n_learning=n,
+        n_overturned=count_overturned(judged["verdict"], rows["verdict"]),
+        rows=rows.with_columns((~right).cast(pl.Int64).alias(ERROR)),
+        judged=judged,
+        dropped={LEARNED_FROM: int(part.sum())},
+    )
+
+
+def doubt_again(report: DoubtReport, frame: pl.DataFrame, evidence: Evidence) -> pl.DataFrame:
+    """New rows with the verdict and the uncertainty of a doubt that was learned before."""
+    needed = {} if report.lengths is None else dict.fromkeys(
+        (f"{report.lengths}_a", f"{report.lengths}_b"), "lengths"
+    )  # fmt: skip
+    if report.category is not None:
+        needed[report.category] = "category"
+    for column, use in needed.items():
+        if column not in frame.columns:
+            raise ArgumentError("judgments", column, f"the learned doubt needs this column ({use})")
+    if ORDER_GAP in report.columns and evidence.order_gap is None:
+        raise ArgumentError("judgments", "p_fwd, p_rev", "the learned doubt needs both orders")
+    evidence = with_context(evidence, frame, lengths=report.lengths, category=report.category)
+    return with_learned(frame, *load_doubt(report).predict(evidence))
+
+
+def load_doubt(report: DoubtReport) -> LearnedDoubt:
+    """The doubt of a policy."""
+    return LearnedDoubt(
+        columns=report.columns,
+        categories=report.categories,
+        scales=np.asarray(report.scales),
+        weights=np.asarray(report.weights),
+        penalty=report.penalty,
+    )
+
+
+def with_learned(frame: pl.DataFrame, margins: FloatArray, doubts: FloatArray) -> pl.DataFrame:
+    """The rows with the learned verdict and doubt in place of the judge's."""
+    margin = pl.Series("margin", margins)
+    verdict = pl.when(margin > 0).then(pl.lit("A")).when(margin < 0).then(pl.lit("B"))
+    return frame.with_columns(verdict=verdict, uncertainty=pl.Series(doubts))
+
+
+def count_overturned(
+    judged: pl.Series, learned: pl.Series, *, among: BoolArray | None = None
+) -> int:
+    """Verdicts of the judge that what was learned turned into the other one."""
+    other = (judged != learned).fill_null(False).to_numpy()
+    return int((other if among is None else other & among).sum())
+
+
+def report_doubt(
+    learned: LearnedRows, *, category: str | None, coverage_without: float
+) -> DoubtReport:
+    """What the policy keeps."""
+    doubt = learned.doubt
+    return DoubtReport(
+        columns=doubt.columns,
+        scales=tuple(doubt.scales.tolist()),
+        weights=tuple(doubt.weights.tolist()),
+        penalty=doubt.penalty,
+        lengths=learned.lengths,
+        category=category,
+        categories=doubt.categories,
+        n_learning=learned.n_learning,
+        n_overturned=learned.n_overturned,
+        coverage_without=coverage_without,
+    )
+
+
+def _length(frame: pl.DataFrame, column: str) -> FloatArray:
+    values = frame.get_column(column)
+    if column.startswith("response"):
+        values = as_text(values).str.len_chars()
+    numbers = as_text(values).cast(pl.Float64, strict=False)
+    bad = (~(numbers.is_finite() & (numbers >= 0))).fill_null(True)
+    if bad.any():
+        at = int(bad.arg_true()[0])
+        raise ArgumentError(
+            f"{column} of id {frame['id'][at]!r}", values[at], "the learned doubt needs a length "
+            "in every row: fill it, or drop both columns before calibrating"
+        )  # fmt: skip
+    return numbers.to_numpy()
+
+
+def _take(evidence: Evidence, rows: BoolArray) -> Evidence:
+    def some(values: FloatArray | None) -> FloatArray | None:
+        return None if values is None else values[rows]
+
+    names = evidence.category
+    return replace(
+        evidence,
+        p=evidence.p[rows],
+        order_gap=some(evidence.order_gap),
+        length_a=some(evidence.length_a),
+        length_b=some(evidence.length_b),
+        category=None if names is None else [n for n, r in zip(names, rows, strict=True) if r],
+    )
+
+
+def _random_part(keys: list[object], part: float, seed: int) -> BoolArray:
+    """Marks all rows of a random share of the distinct keys."""
+    codes, groups = cluster_codes(keys)
+    marked = np.zeros(groups, dtype=np.bool_)
+    marked[np.random.default_rng(seed).permutation(groups)[: round(part * groups)]] = True
+    return np.asarray(marked[codes])
