@@ -75,6 +75,23 @@ ClusterOption = Annotated[
         "none: all rows are independent."
     ),
 ]
+JuryOption = Annotated[
+    str | None,
+    typer.Option(
+        help="All judges of the file as one: mean (of log odds), or learned from a share of the "
+        "labels."
+    ),
+]
+DoubtOption = Annotated[
+    str | None,
+    typer.Option(help="learned: verdict and doubt of one judge, from a share of the labels."),
+]
+LearningShareOption = Annotated[
+    float, typer.Option(help="Share of the labels that a learned doubt or jury learns from.")
+]
+CategoryOption = Annotated[
+    str | None, typer.Option(help="Column of categories that a learned doubt can learn from.")
+]
 ConfidenceOption = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
 JudgeColumnOption = Annotated[str, typer.Option(help="Column of the judge's verdicts.")]
 HumanColumnOption = Annotated[str, typer.Option(help="Column of the human labels.")]
@@ -87,7 +104,18 @@ PANELS: Mapping[str, tuple[str, ...]] = {
     "Rows": (
         *("labels", "format", "baseline", "column", "judge_column", "human_column", "doc_column"),
         *("model_column", "raters", "positive", "human", "verdict", "score", "pairs", "limit"),
-        *("families", "cluster", "strata", "weights", "by", "scale", "target", "import_labels"),
+        *(
+            "families",
+            "cluster",
+            "strata",
+            "weights",
+            "by",
+            "choose_on",
+            "leave_out",
+            "scale",
+            "target",
+            "import_labels",
+        ),
         *("abstentions", "plan", "sample", "scores"),
     ),
     "Judge": (

@@ -10,14 +10,18 @@ import typer
 from adjudge.cli._common import bad_finding, deliver, remark
 from adjudge.cli._options import (
     AlphaOption,
+    CategoryOption,
     ClusterOption,
     DeltaOption,
+    DoubtOption,
     GuaranteeOption,
     JsonFlag,
     JudgeRowsOption,
     JudgmentsArgument,
+    JuryOption,
     KnownStoreOption,
     LabelsOption,
+    LearningShareOption,
     PlotOption,
     ProtocolRowsOption,
     SeedOption,
@@ -45,13 +49,14 @@ def calibrate(
     ] = None,
     judge: JudgeRowsOption = None,
     protocol: ProtocolRowsOption = None,
-    jury: Annotated[
-        str | None,
-        typer.Option(help="All judges of the file as one: mean or logistic weights of log odds."),
+    jury: JuryOption = None,
+    doubt: DoubtOption = None,
+    learning_share: LearningShareOption = 0.3,
+    category: CategoryOption = None,
+    leave_out: Annotated[
+        Path | None,
+        typer.Option(help="Ids that something was chosen on: they do not calibrate."),
     ] = None,
-    jury_share: Annotated[
-        float, typer.Option(help="Share of the labels a logistic jury learns from.")
-    ] = 0.3,
     store: KnownStoreOption = "adjudge.db",
     seed: SeedOption = 0,
     output: Annotated[
@@ -78,7 +83,10 @@ def calibrate(
         cluster=cluster,
         weights=weights,
         jury=jury,
-        jury_share=jury_share,
+        doubt=doubt,
+        learning_share=learning_share,
+        category=category,
+        leave_out=leave_out,
         seed=seed,
         store=store,
     )

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from adjudge.cli._common import bad_finding, deliver, remark
 from adjudge.cli._options import (
+    CategoryOption,
     ClusterOption,
     DeltaOption,
+    DoubtOption,
     JsonFlag,
     JudgeRowsOption,
     JudgmentsArgument,
+    JuryOption,
     LabelsOption,
+    LearningShareOption,
     OutputOption,
     PlotOption,
     ProtocolRowsOption,
@@ -35,6 +40,14 @@ def evaluate(
     cluster: ClusterOption = "auto",
     judge: JudgeRowsOption = None,
     protocol: ProtocolRowsOption = None,
+    jury: JuryOption = None,
+    doubt: DoubtOption = None,
+    learning_share: LearningShareOption = 0.3,
+    category: CategoryOption = None,
+    choose_on: Annotated[
+        Path | None,
+        typer.Option(help="Evaluate these ids alone; calibrate --leave-out takes the same file."),
+    ] = None,
     fail_above: Annotated[
         float | None,
         typer.Option(help="Exit 2 if the main signal's ECE is above this for any judge."),
@@ -64,6 +77,11 @@ def evaluate(
         alphas=alpha or ALPHAS,
         delta=delta,
         splits=splits,
+        jury=jury,
+        doubt=doubt,
+        learning_share=learning_share,
+        category=category,
+        choose_on=choose_on,
         cluster=cluster,
         seed=seed,
     )

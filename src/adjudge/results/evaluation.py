@@ -76,6 +76,23 @@ class Curve:
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """One doubt under one guarantee at one alpha: a judge's own, a jury's, or what was learned.
+
+    All of them over the same splits; a learned one spends a share of each split's labels.
+    """
+
+    candidate: str
+    learned: bool
+    method: str
+    alpha: Level
+    coverage: Proportion
+    coverage_sd: NotNegative
+    risk: Proportion
+    share_above: Proportion
+
+
 def _every_method_for_every_judge(evaluation: Evaluation) -> str | None:
     """Tables and pictures have a line for each judge and method, on a signal that was measured."""
     known = {(one.judge, one.protocol, one.signal) for one in evaluation.signals}
@@ -92,7 +109,10 @@ def _every_method_for_every_judge(evaluation: Evaluation) -> str | None:
 
 @frozen
 class Evaluation(Result):
-    """Uncertainty quality and selection over random splits, for every signal and method."""
+    """Uncertainty quality and selection over random splits, for every signal and method.
+
+    `comparisons` of doubts and juries where they were asked for, over `comparison_splits`.
+    """
 
     kind: ClassVar[str] = "evaluation"
     checks: ClassVar[tuple[Check, ...]] = (
@@ -109,6 +129,8 @@ class Evaluation(Result):
     signals: tuple[SignalQuality, ...]
     methods: tuple[MethodRisk, ...]
     curves: tuple[Curve, ...]
+    comparisons: tuple[Comparison, ...] = ()
+    comparison_splits: Count = 0
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     dropped: Mapping[str, Count]

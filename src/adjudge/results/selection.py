@@ -236,7 +236,7 @@ class DoubtReport:
     """A doubt that was learned from a share of the labels: all that `select` needs to compute it.
 
     The margin is the sum of column / scale * weight, `penalty` the one that the learning share
-    chose. `n_overturned` counts the calibration rows whose verdict is not the judge's,
+    chose; at the largest one it `stays_home`, close to the judge's own order. `n_overturned` counts the calibration rows whose verdict is not the judge's,
     `coverage_without` is what the judge's own doubt accepts of the same rows.
     """
 
@@ -244,6 +244,7 @@ class DoubtReport:
     scales: tuple[Positive, ...]
     weights: tuple[float, ...]
     penalty: Positive
+    stays_home: bool
     lengths: Lengths | None
     category: str | None
     categories: tuple[str, ...]

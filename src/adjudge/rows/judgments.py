@@ -163,6 +163,16 @@ def without_ids(
     return rows.frame, dict(rows.dropped)
 
 
+def only_ids(rows: LabelledRows, ids: TableLike) -> LabelledRows:
+    """The rows whose id is among `ids`; all others are left out and counted."""
+    kept = Rows(rows.frame, rows.dropped).without(
+        ~pl.col("id").is_in(read_ids(ids).implode()), "not among the ids to choose on"
+    )
+    if kept.frame.height == 0:
+        raise ArgumentError("choose_on", source_name(ids), "no labelled row has one of its ids")
+    return LabelledRows(kept.frame, rows.cluster, kept.dropped)
+
+
 def read_ids(ids: TableLike) -> pl.Series:
     """The ids of a table that has a column of them."""
     table = read_table(ids, text=("id",))

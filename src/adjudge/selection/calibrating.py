@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from adjudge._validation import count, exact_level, one_of
+from adjudge._validation import count, exact_level
 from adjudge.errors import ArgumentError
 from adjudge.io.tables import TableLike
 from adjudge.results.selection import (
@@ -35,10 +35,11 @@ from adjudge.selection.guarantees.base import Guarantee
 from adjudge.selection.guarantees.fdr import effective_size
 from adjudge.selection.jury import INCOMPLETE, JuryRows, form_jury
 from adjudge.selection.learning import (
-    DOUBTS,
     LearnedRows,
+    advise_learning,
     judge_evidence,
     learn_doubt,
+    refuse_learning,
     report_doubt,
 )
 from adjudge.selection.split_counts import Levels
@@ -99,7 +100,7 @@ def calibrate(
     levels = Levels(exact_level(alpha), exact_level(delta, "delta"))
     count(seed, "seed")
     _refuse_combinations(chosen, weights=weights, pooled=pooled, by=by, jury=jury)
-    _refuse_learning(jury=jury, doubt=doubt, category=category)
+    refuse_learning(jury=jury, doubt=doubt, category=category)
     table = read_labelled(
         judgments,
         labels,
@@ -191,7 +192,8 @@ def calibrate(
             cluster=column,
             jury=jury is not None,
             learned=learned is not None,
-        ),
+        )
+        + tuple(advise_learning(learned.n_pairs) if learned else ()),
         dropped=dropped,
         groups=groups,
         alternatives=tuple(alternatives.values()),
@@ -375,12 +377,3 @@ def _refuse_combinations(
         raise ArgumentError("by", by, "leave it out: each judge and protocol has its own rule")
     if jury is not None and weights is not None:
         raise ArgumentError("jury", jury, "leave out --weights: a jury has no weighted form here")
-
-
-def _refuse_learning(*, jury: str | None, doubt: str | None, category: str | None) -> None:
-    if doubt is not None:
-        one_of(doubt, DOUBTS, "doubt")
-        if jury is not None:
-            raise ArgumentError("doubt", doubt, "leave it out: --jury learned learns it too")
-    if category is not None and "learned" not in (jury, doubt):
-        raise ArgumentError("category", category, "needs --doubt learned or --jury learned")

@@ -13,14 +13,15 @@ import numpy as np
 import polars as pl
 
 from adjudge._stats import cluster_codes
-from adjudge._validation import BoolArray, FloatArray, open_unit
+from adjudge._validation import BoolArray, FloatArray, one_of, open_unit
 from adjudge.errors import ArgumentError
 from adjudge.io.tables import as_text
 from adjudge.results.selection import DoubtReport, Lengths
 from adjudge.rows.columns import text_column
 from adjudge.rows.judgments import ERROR
 from adjudge.selection.jury import order_gap
-from adjudge.uncertainty.learned import ORDER_GAP, Evidence, LearnedDoubt
+from adjudge.uncertainty.learned import ORDER_GAP, WORTH_LEARNING, Evidence, LearnedDoubt
+from adjudge.uncertainty.ridge import PENALTIES
 
 DOUBTS = ("learned",)
 LEARNED_FROM = "label used to learn the doubt"
@@ -37,11 +38,22 @@ class LearnedRows:
 
     doubt: LearnedDoubt
     lengths: Lengths | None
+    n_pairs: int
     n_learning: int
     n_overturned: int
     rows: pl.DataFrame
     judged: pl.DataFrame
     dropped: Mapping[str, int]
+
+
+def refuse_learning(*, jury: str | None, doubt: str | None, category: str | None) -> None:
+    """Refuse options that do not go together."""
+    if doubt is not None:
+        one_of(doubt, DOUBTS, "doubt")
+        if jury is not None:
+            raise ArgumentError("doubt", doubt, "leave it out: --jury learned learns it too")
+    if category is not None and "learned" not in (jury, doubt):
+        raise ArgumentError("category", category, "needs --doubt learned or --jury learned")
 
 
 def judge_evidence(frame: pl.DataFrame) -> Evidence:
@@ -82,6 +94,16 @@ def lengths_in(frame: pl.DataFrame) -> Lengths | None:
     return None
 
 
+def advise_learning(pairs: int) -> list[str]:
+    """That there are too few labels to learn from, where there are; clusters count as one pair."""
+    if pairs >= WORTH_LEARNING:
+        return []
+    return [
+        f"{pairs} labelled pairs: below about {WORTH_LEARNING} learning costs more labels than it "
+        "brings; stay with the doubt that learns nothing"
+    ]
+
+
 def learn_doubt(
     frame: pl.DataFrame,
     evidence: Evidence,
@@ -117,6 +139,7 @@ def learn_doubt(
     return LearnedRows(
         doubt=doubt,
         lengths=lengths,
+        n_pairs=cluster_codes(keys)[1],
         n_learning=n,
         n_overturned=count_overturned(judged["verdict"], rows["verdict"]),
         rows=rows.with_columns((~right).cast(pl.Int64).alias(ERROR)),
@@ -177,6 +200,7 @@ def report_doubt(
         scales=tuple(doubt.scales.tolist()),
         weights=tuple(doubt.weights.tolist()),
         penalty=doubt.penalty,
+        stays_home=doubt.penalty == PENALTIES[0],
         lengths=learned.lengths,
         category=category,
         categories=doubt.categories,

@@ -55,8 +55,8 @@ def fit_ridge(
 ) -> RidgeFit:
     """Fit one ridge for every sample of rows.
 
-    `signed` is (rows, columns), the mean and its sign first; `learns` (samples, rows) marks the rows
-    of each sample; rows with the same number in `units` share a fold.
+    `signed` is (rows, columns), the mean and its sign first; `learns` (samples, rows) marks the
+    rows of each sample; rows with the same number in `units` share a fold.
     """
     samples, columns = len(learns), signed.shape[1]
     folds = _random_folds(learns, units, rng)

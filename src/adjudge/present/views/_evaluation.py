@@ -26,6 +26,8 @@ def view_evaluation(evaluation: Evaluation) -> list[Block]:
     blocks: list[Block] = [_evaluation_headline(evaluation), signals_table(evaluation)]
     alpha = _SHOWN_ALPHA if _SHOWN_ALPHA in evaluation.alphas else evaluation.alphas[0]
     blocks += [_methods_table(evaluation, key, alpha) for key in evaluation.judges]
+    if evaluation.comparisons:
+        blocks += _comparison(evaluation, alpha)
     lines = [
         *_signals_used(evaluation),
         "above alpha: share of splits whose test half had a larger error share; ratio: all errors "
@@ -107,6 +109,36 @@ def _methods_table(evaluation: Evaluation, key: JudgeKey, alpha: float) -> Table
         caption=f"{evaluation.judge_name(key)}: alpha {alpha:g}, "
         f"{count(evaluation.splits, 'random half', 'random halves')}",
     )
+
+
+def _comparison(evaluation: Evaluation, alpha: float) -> list[Block]:
+    """Each doubt under each guarantee, and whether learning paid in these splits."""
+    here = [one for one in evaluation.comparisons if one.alpha == alpha]
+    table = table_of(
+        here,
+        {
+            "guarantee": lambda one: one.method,
+            "doubt of": lambda one: group_name(one.candidate, none="the judge"),
+            "coverage": lambda one: number(one.coverage),
+            "sd": lambda one: number(one.coverage_sd),
+            "error share": lambda one: number(one.risk),
+            "above alpha": lambda one: percent(one.share_above, 0),
+        },
+        caption=f"Does it pay? alpha {alpha:g}, the first {evaluation.comparison_splits:,} halves; "
+        "what is learned takes its share of each half's labels",
+        text_columns=2,
+    )
+    lines = []
+    for method in dict.fromkeys(one.method for one in here):
+        own = [one for one in here if one.method == method]
+        learned = next((one for one in own if one.learned), own[-1])
+        best = max((one for one in own if one is not learned), key=lambda one: one.coverage)
+        gain = learned.coverage - best.coverage
+        lines.append(
+            f"{method}: {learned.candidate} accepts {percent(abs(gain))} of the verdicts "
+            f"{'more' if gain > 0 else 'less'} than {group_name(best.candidate, none='the judge')}"
+        )
+    return [table, Note(lines)]
 
 
 def _signals_used(evaluation: Evaluation) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from adjudge._text import DASH, count, group_name, left_out, number, percent
+from adjudge._text import DASH, count, group_name, left_out, number, percent, signed
 from adjudge.present.blocks import (
     Block,
     Fact,
@@ -25,6 +25,7 @@ from adjudge.results.evaluation import Evaluation, SelectionPlan
 from adjudge.results.selection import (
     Alternative,
     BatchSelection,
+    DoubtReport,
     JuryReport,
     Policy,
     PolicyCheck,
@@ -62,6 +63,8 @@ def view_policy(policy: Policy) -> list[Block]:
         blocks.append(groups)
     if policy.jury is not None:
         blocks.append(_jury(policy.jury))
+    if policy.doubt is not None:
+        blocks += _doubt(policy.doubt, policy)
     blocks.append(Note(_promise(policy)))
     others = [
         f"{other.guarantee} would promise: {other.promise}; but not: {other.not_promised}"
@@ -106,7 +109,8 @@ def _policy_headline(policy: Policy) -> Headline:
 def _policy_action(policy: Policy) -> str:
     rest = "give the others to people"
     if policy.threshold is not None:
-        return f"Accept an uncertainty of at most {policy.threshold:.6g}; {rest}."
+        score = "an uncertainty" if policy.doubt is None else "a learned doubt"
+        return f"Accept {score} of at most {policy.threshold:.6g}; {rest}."
     if policy.accepts == "all":
         return "Every verdict passes; keep labelling a random sample to see that it stays so."
     if policy.accepts == "batch":
@@ -160,6 +164,32 @@ def _jury(jury: JuryReport) -> Table:
         [*rows, (f"jury ({jury.method})", "", percent(jury.coverage))],
         caption="Each judge alone and the jury, on the calibration labels",
     )
+
+
+def _doubt(doubt: DoubtReport, policy: Policy) -> list[Block]:
+    """What was learned: the weight of each column, and what it changed."""
+    rows = [
+        (name, signed(weight))
+        for name, weight in sorted(
+            zip(doubt.columns, doubt.weights, strict=True), key=lambda one: -abs(one[1])
+        )
+    ]
+    judge = "the mean of the judges" if policy.jury is not None else "the judge"
+    notes = [
+        f"learned from {count(doubt.n_learning, 'label')}, which calibrate nothing; penalty "
+        f"{doubt.penalty:g} on what was learned"
+        + (" (it stays with the doubt that learns nothing)" if doubt.stays_home else ""),
+        f"{percent(doubt.coverage_without)} of the same rows accepted by the doubt of {judge}, "
+        f"{percent(policy.coverage)} by the learned one",
+        f"{doubt.n_overturned:,} of {count(policy.n_calibration, 'verdict')} overturned: "
+        "the promise is about the learned verdict",
+    ]
+    table = Table(
+        ("column", "weight"),
+        rows,
+        caption="What the learned doubt weighs (columns scaled to a root mean square of 1)",
+    )
+    return [table, Note(notes)]
 
 
 def _promise(result: Policy | Selection) -> list[str]:
@@ -257,6 +287,11 @@ def view_selection(selection: Selection) -> list[Block]:
     blocks.append(Note([_drift(selection)], tone="bad" if selection.drift.flagged else "plain"))
     blocks.append(Note(_promise(selection)))
     lines = [f"note: {line}" for line in selection.warnings]
+    if selection.n_overturned is not None:
+        lines.append(
+            f"accepted is about learned_verdict: it is not the judge's verdict in "
+            f"{selection.n_overturned:,} of {count(selection.n_accepted, 'accepted row')}"
+        )
     lines += [
         f"not accepted, {count(rows, 'row')}: {reason}"
         for reason, rows in selection.dropped.items()
