@@ -236,8 +236,9 @@ class DoubtReport:
     """A doubt that was learned from a share of the labels: all that `select` needs to compute it.
 
     The margin is the sum of column / scale * weight, `penalty` the one that the learning share
-    chose; at the largest one it `stays_home`, close to the judge's own order. `n_overturned` counts the calibration rows whose verdict is not the judge's,
-    `coverage_without` is what the judge's own doubt accepts of the same rows.
+    chose; at the largest one it `stays_home`, close to the judge's own order. `n_overturned`
+    counts the calibration rows whose verdict is not the judge's, `coverage_without` is what the
+    judge's own doubt accepts of the same rows.
     """
 
     columns: tuple[str, ...]

@@ -111,7 +111,8 @@ def calibrate(
         by=by,
         weights=weights,
     )
-    frame, column, chosen_on = table.frame, table.cluster, {}
+    frame, column = table.frame, table.cluster
+    chosen_on: Mapping[str, int] = {}
     if leave_out is not None:
         frame, chosen_on = without_ids(frame, leave_out, cluster=column)
     members, learned = None if jury is None else form_jury(frame, jury), None

@@ -16,6 +16,7 @@ from adjudge._stats import cluster_codes
 from adjudge._validation import BoolArray, FloatArray, one_of, open_unit
 from adjudge.errors import ArgumentError
 from adjudge.io.tables import as_text
+from adjudge.records import Judgment, Pair, Verdict
 from adjudge.results.selection import DoubtReport, Lengths
 from adjudge.rows.columns import text_column
 from adjudge.rows.judgments import ERROR
@@ -162,6 +163,22 @@ def doubt_again(report: DoubtReport, frame: pl.DataFrame, evidence: Evidence) ->
         raise ArgumentError("judgments", "p_fwd, p_rev", "the learned doubt needs both orders")
     evidence = with_context(evidence, frame, lengths=report.lengths, category=report.category)
     return with_learned(frame, *load_doubt(report).predict(evidence))
+
+
+def doubt_one(
+    report: DoubtReport, judgment: Judgment, pair: Pair, category: str | None
+) -> tuple[Verdict | None, float]:
+    """The learned verdict on one measured pair and its doubt, as `doubt_again` has them."""
+    frame = pl.DataFrame(
+        {
+            **{name: [getattr(judgment, name)] for name in ("id", "judge", "protocol")},
+            **{name: [getattr(judgment, name)] for name in ("p_a", "p_fwd", "p_rev")},
+            **{name: [getattr(pair, name)] for name in ("response_a", "response_b")},
+            **({} if report.category is None else {report.category: [category]}),
+        }
+    )
+    row = doubt_again(report, frame, judge_evidence(frame))
+    return row["verdict"][0], float(row["uncertainty"][0])
 
 
 def load_doubt(report: DoubtReport) -> LearnedDoubt:

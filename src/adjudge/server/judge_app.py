@@ -43,6 +43,14 @@ class PairIn(BaseModel):
             "A value without labels is an abstention.",
         ),
     ] = None
+    category: Annotated[
+        str | None,
+        Field(
+            max_length=200,
+            description="The pair's value of the column that the policy's doubt learned from, if "
+            "any. A value that was not learned adds nothing.",
+        ),
+    ] = None
 
 
 class BatchIn(BaseModel):
@@ -57,7 +65,12 @@ class RulingOut(BaseModel):
 
     id: str
     accepted: bool
-    verdict: Verdict | None
+    verdict: Annotated[Verdict | None, Field(description="The judge's own.")]
+    learned_verdict: Annotated[
+        Verdict | None,
+        Field(description="Where the policy learned its doubt: the verdict that is accepted."),
+    ]
+    learned_doubt: float | None
     p_a: float | None
     uncertainty: float | None
     status: str
@@ -166,6 +179,7 @@ def judge_app(
                     for pair in pairs
                 ],
                 [pair.group for pair in pairs],
+                [pair.category for pair in pairs],
             )
         except ArgumentError as error:
             raise HTTPException(422, str(error)) from None
@@ -220,6 +234,8 @@ def _out(ruling: Ruling, service: JudgeService) -> RulingOut:
         id=judgment.id,
         accepted=ruling.accepted,
         verdict=judgment.verdict,
+        learned_verdict=ruling.learned_verdict,
+        learned_doubt=ruling.learned_doubt,
         p_a=judgment.p_a,
         uncertainty=judgment.uncertainty,
         status=judgment.status,

@@ -13,10 +13,11 @@ import numpy as np
 
 from adjudge.errors import ArgumentError, InputError
 from adjudge.judges.interface import Judge, Question
-from adjudge.records import MEASURED, Judgment, Pair, Reply
+from adjudge.records import MEASURED, Judgment, Pair, Reply, Verdict
 from adjudge.results.selection import Policy, PolicyGroup
 from adjudge.rows.identity import Identity
 from adjudge.selection.guarantees import all_guarantees, find_guarantee
+from adjudge.selection.learning import doubt_one
 from adjudge.selection.policy import matching_groups, read_policy, reason_to_abstain
 from adjudge.selection.verifying import levels_of
 
@@ -55,9 +56,14 @@ class PolicyFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ruling:
-    """What the service says of one pair; `group` names the rule, `reason` why it abstains."""
+    """What the service says of one pair; `group` names the rule, `reason` why it abstains.
+
+    Where the policy learned its doubt, `accepted` is about `learned_verdict`.
+    """
 
     judgment: Judgment
+    learned_verdict: Verdict | None
+    learned_doubt: float | None
     accepted: bool
     reason: str | None
     group: str | None
@@ -93,37 +99,65 @@ class JudgeService:
             raise ArgumentError("group", None, f"this policy holds by {self.policy.by}: name it")
         return self._by_group.get(group)
 
-    async def rule(self, pair: Pair, *, group: str | None = None) -> Ruling:
+    async def rule(
+        self, pair: Pair, *, group: str | None = None, category: str | None = None
+    ) -> Ruling:
         """Ask in every order the protocol needs, then accept or abstain."""
         rule = self.rule_for(group)
+        doubt = self.policy.doubt
+        if doubt is not None and doubt.category is not None and category is None:
+            raise ArgumentError(
+                "category", None, f"this policy learned from {doubt.category}: name it"
+            )
         protocol = self.judge.protocol
         questions = protocol.questions(pair)
         replies = await asyncio.gather(*(self._ask(pair, question) for question in questions))
         rows = protocol.judge(pair, replies)
         if len(rows) != 1 or not isinstance(rows[0], Judgment):
             raise ArgumentError("protocol", protocol.name, "serve one with one verdict per pair")
-        return self._decide(rows[0], rule)
+        return self._decide(rows[0], rule, pair, category)
 
-    async def rule_many(self, pairs: Sequence[Pair], groups: Sequence[str | None]) -> list[Ruling]:
+    async def rule_many(
+        self,
+        pairs: Sequence[Pair],
+        groups: Sequence[str | None],
+        categories: Sequence[str | None],
+    ) -> list[Ruling]:
         """Several pairs at once, in their order."""
+        asked = zip(pairs, groups, categories, strict=True)
         if len(pairs) == 1:  # the usual request, without a task of its own
-            return [await self.rule(pairs[0], group=groups[0])]
+            [(pair, group, category)] = asked
+            return [await self.rule(pair, group=group, category=category)]
         return await asyncio.gather(
-            *(self.rule(pair, group=group) for pair, group in zip(pairs, groups, strict=True))
+            *(self.rule(pair, group=group, category=category) for pair, group, category in asked)
         )
 
-    def _decide(self, judgment: Judgment, group: PolicyGroup | None) -> Ruling:
+    def _decide(
+        self, judgment: Judgment, group: PolicyGroup | None, pair: Pair, category: str | None
+    ) -> Ruling:
         """What the guarantee accepts; never without a measurement, a verdict or a rule."""
-        accepted, has_verdict = False, judgment.verdict is not None
-        if judgment.status not in MEASURED or judgment.uncertainty is None:
+        accepted, verdict, doubt = False, judgment.verdict, judgment.uncertainty
+        measured = judgment.status in MEASURED and doubt is not None
+        if measured and self.policy.doubt is not None:
+            verdict, doubt = doubt_one(self.policy.doubt, judgment, pair, category)
+        has_verdict = verdict is not None
+        if not measured:
             reason: str | None = f"status {judgment.status}"
         else:
             if has_verdict and group is not None:
-                score = np.array([judgment.uncertainty])
+                score = np.array([doubt])
                 accepted = bool(self._guarantee.accept(group.rule, score, self._levels)[0])
             reason = reason_to_abstain(accepted, has_verdict=has_verdict, group=group)
         name = None if group is None else group.group
-        return Ruling(judgment=judgment, accepted=accepted, reason=reason, group=name)
+        learned = measured and self.policy.doubt is not None
+        return Ruling(
+            judgment=judgment,
+            learned_verdict=verdict if learned else None,
+            learned_doubt=doubt if learned else None,
+            accepted=accepted,
+            reason=reason,
+            group=name,
+        )
 
     async def _ask(self, pair: Pair, question: Question) -> Reply:
         async with self._slots:
@@ -140,6 +174,11 @@ def check_servable(policy: Policy) -> None:
         )
     if policy.jury is not None:
         raise InputError("a jury's policy needs several judges; serve takes one")
+    if policy.doubt is not None and policy.doubt.lengths == "length":
+        raise InputError(
+            "the policy's learned doubt needs the columns length_a and length_b, and a request has "
+            "none; calibrate on rows with response_a and response_b to serve"
+        )
 
 
 def matching_rules(policy: Policy, judge: Judge) -> list[PolicyGroup]:

@@ -113,7 +113,9 @@ def _methods_table(evaluation: Evaluation, key: JudgeKey, alpha: float) -> Table
 
 def _comparison(evaluation: Evaluation, alpha: float) -> list[Block]:
     """Each doubt under each guarantee, and whether learning paid in these splits."""
+    order = list(dict.fromkeys(one.method for one in evaluation.comparisons))
     here = [one for one in evaluation.comparisons if one.alpha == alpha]
+    here.sort(key=lambda one: order.index(one.method))
     table = table_of(
         here,
         {
@@ -129,14 +131,15 @@ def _comparison(evaluation: Evaluation, alpha: float) -> list[Block]:
         text_columns=2,
     )
     lines = []
-    for method in dict.fromkeys(one.method for one in here):
+    for method in order:
         own = [one for one in here if one.method == method]
         learned = next((one for one in own if one.learned), own[-1])
         best = max((one for one in own if one is not learned), key=lambda one: one.coverage)
         gain = learned.coverage - best.coverage
+        more = f"{number(100 * abs(gain), 1)} points {'more' if gain > 0 else 'less'}"
         lines.append(
-            f"{method}: {learned.candidate} accepts {percent(abs(gain))} of the verdicts "
-            f"{'more' if gain > 0 else 'less'} than {group_name(best.candidate, none='the judge')}"
+            f"{method}: {learned.candidate} accepts {percent(learned.coverage)}, {more} than "
+            f"{group_name(best.candidate, none='the judge')}"
         )
     return [table, Note(lines)]
 

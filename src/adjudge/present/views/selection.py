@@ -154,7 +154,12 @@ def _alternatives(policy: Policy) -> Table:
 
 
 def _jury(jury: JuryReport) -> Table:
+    caption = "Each judge alone and the jury, on the calibration labels"
     weights = dict(zip(jury.judges, jury.weights, strict=True))
+    if jury.method == "learned":
+        own = [(name, percent(coverage)) for name, coverage in jury.coverage_alone.items()]
+        together = ("jury (learned)", percent(jury.coverage))
+        return Table(("judge", "coverage"), [*own, together], caption=caption)
     rows = [
         (name, number(weights[name]), percent(coverage))
         for name, coverage in jury.coverage_alone.items()
@@ -162,7 +167,7 @@ def _jury(jury: JuryReport) -> Table:
     return Table(
         ("judge", "weight of its log odds", "coverage"),
         [*rows, (f"jury ({jury.method})", "", percent(jury.coverage))],
-        caption="Each judge alone and the jury, on the calibration labels",
+        caption=caption,
     )
 
 
