@@ -75,6 +75,10 @@ ClusterOption = Annotated[
         "none: all rows are independent."
     ),
 ]
+TextsOption = Annotated[
+    Path | None,
+    typer.Option(help="The judged pairs, for a learned doubt that uses the length of the texts."),
+]
 JuryOption = Annotated[
     str | None,
     typer.Option(

@@ -25,6 +25,7 @@ from adjudge.cli._options import (
     PlotOption,
     ProtocolRowsOption,
     SeedOption,
+    TextsOption,
     TiesOption,
 )
 
@@ -33,6 +34,7 @@ def calibrate(
     judgments: JudgmentsArgument,
     alpha: AlphaOption = 0.1,
     labels: LabelsOption = None,
+    pairs: TextsOption = None,
     guarantee: GuaranteeOption = "scope",
     delta: DeltaOption = 0.1,
     ties: TiesOption = "drop",
@@ -72,6 +74,7 @@ def calibrate(
         judgments,
         alpha=alpha,
         labels=labels,
+        pairs=pairs,
         guarantee=guarantee,
         delta=delta,
         ties=ties,

@@ -23,6 +23,7 @@ from adjudge.cli._options import (
     PlotOption,
     ProtocolRowsOption,
     SeedOption,
+    TextsOption,
     TiesOption,
 )
 
@@ -30,6 +31,7 @@ from adjudge.cli._options import (
 def evaluate(
     judgments: JudgmentsArgument,
     labels: LabelsOption = None,
+    pairs: TextsOption = None,
     alpha: Annotated[
         list[float] | None,
         typer.Option(help="Error level; repeatable.", show_default="0.05 to 0.25"),
@@ -71,6 +73,7 @@ def evaluate(
     evaluation = run(
         judgments,
         labels=labels,
+        pairs=pairs,
         judge=judge,
         protocol=protocol,
         ties=ties,

@@ -9,7 +9,7 @@ import polars as pl
 
 from adjudge._validation import one_of
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import open_judgments
+from adjudge.io import open_judgments, read_pairs
 from adjudge.io.tables import TableLike, as_text, read_table, source_name
 from adjudge.records import MEASURED
 from adjudge.rows.clusters import cluster_column
@@ -55,12 +55,13 @@ def prepare_judgments(
     judgments: TableLike | Judgments,
     *,
     labels: TableLike | None = None,
+    pairs: TableLike | None = None,
     judge: str | None = None,
     protocol: str | None = None,
 ) -> Judgments:
     """Read judgments once, native or as published, of one judge or protocol where asked.
 
-    `labels` join by id. Judgments that are prepared already come back as they are.
+    `labels` join by id, and so do the responses of `pairs` (judgments have no texts). Judgments that are prepared already come back as they are.
 
     >>> rows = prepare_judgments({"id": [1], "p_a": [0.9]}, labels={"id": [1], "label": ["A"]})
     >>> rows.frame.select("id", "judge", "verdict", "label").row(0)
@@ -81,6 +82,10 @@ def prepare_judgments(
     if labels is not None:
         joined = join_labels(frame, labels, source=source_name(judgments))
         frame, dropped = joined.frame, merge_dropped(dropped, joined.dropped)
+    if pairs is not None:
+        texts = read_pairs(pairs).select("id", "response_a", "response_b")
+        new = [name for name in texts.columns if name == "id" or name not in frame.columns]
+        frame = frame.join(texts.select(new), on="id", how="left", maintain_order="left")
     return Judgments(frame=frame, name=source_name(judgments), dropped=dropped)
 
 
@@ -88,6 +93,7 @@ def read_labelled(
     judgments: TableLike | Judgments,
     labels: TableLike | None = None,
     *,
+    pairs: TableLike | None = None,
     judge: str | None = None,
     protocol: str | None = None,
     ties: str = "drop",
@@ -107,7 +113,7 @@ def read_labelled(
     ([0, 1], {'human tie': 1})
     """
     one_of(ties, TIES, "ties")
-    given = prepare_judgments(judgments, labels=labels, judge=judge, protocol=protocol)
+    given = prepare_judgments(judgments, labels=labels, pairs=pairs, judge=judge, protocol=protocol)
     frame = given.frame
     if by is not None:
         frame = frame.with_columns(text_column(frame, by, "by"))
@@ -182,10 +188,14 @@ def read_ids(ids: TableLike) -> pl.Series:
 
 
 def read_new(
-    judgments: TableLike | Judgments, *, judge: str | None = None, protocol: str | None = None
+    judgments: TableLike | Judgments,
+    *,
+    pairs: TableLike | None = None,
+    judge: str | None = None,
+    protocol: str | None = None,
 ) -> NewRows:
     """The rows that select decides on."""
-    given = prepare_judgments(judgments, judge=judge, protocol=protocol)
+    given = prepare_judgments(judgments, pairs=pairs, judge=judge, protocol=protocol)
     usable = measured(Rows(given.frame))
     return NewRows(given.frame, usable.frame, given.dropped, usable.dropped)
 

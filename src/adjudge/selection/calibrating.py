@@ -51,6 +51,7 @@ def calibrate(
     *,
     alpha: float | Fraction = 0.1,
     labels: TableLike | None = None,
+    pairs: TableLike | None = None,
     guarantee: str = DEFAULT,
     delta: float | Fraction = 0.1,
     ties: str = "drop",
@@ -82,7 +83,7 @@ def calibrate(
     `doubt="learned"` (one judge) and `jury="learned"` (several) learn verdict and doubt from a
     random `learning_share` of the labels and calibrate on the rest; `category` names a column that
     they may learn from, and lengths are used where the rows have length_a and length_b or the
-    texts. `leave_out` is a table of ids (those that something was chosen on): they do not
+    texts (`pairs` adds the texts). `leave_out` is a table of ids (those that something was chosen on): they do not
     calibrate, nor do rows of the same cluster. `store` is where `judge` kept
     its replies: the policy then remembers the parts of each judge's fingerprint.
 
@@ -104,6 +105,7 @@ def calibrate(
     table = read_labelled(
         judgments,
         labels,
+        pairs=pairs,
         judge=judge,
         protocol=protocol,
         ties=ties,

@@ -37,6 +37,7 @@ def evaluate(
     judgments: TableLike | Judgments,
     *,
     labels: TableLike | None = None,
+    pairs: TableLike | None = None,
     judge: str | None = None,
     protocol: str | None = None,
     ties: str = "drop",
@@ -76,7 +77,13 @@ def evaluate(
     baselines = {method.name for method in choose_methods() if method.baseline}
     count(splits, "splits", least=1)
     table = read_labelled(
-        judgments, labels, judge=judge, protocol=protocol, ties=ties, cluster=cluster
+        judgments,
+        labels,
+        pairs=pairs,
+        judge=judge,
+        protocol=protocol,
+        ties=ties,
+        cluster=cluster,
     )
     refuse_learning(jury=jury, doubt=doubt, category=category)
     if choose_on is not None:

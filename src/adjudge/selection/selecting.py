@@ -59,6 +59,7 @@ def select(
     judgments: TableLike | Judgments,
     policy: Policy | str | Path,
     *,
+    pairs: TableLike | None = None,
     judge: str | None = None,
     protocol: str | None = None,
     store: StorePlace = None,
@@ -67,7 +68,8 @@ def select(
     """Accept or abstain on every row of `judgments`, as the policy says.
 
     Refuses rows of another judge or prompt than the policy's; `store` helps to say which part of
-    the fingerprint differs. Never accepted: rows without a measurement or a verdict, and rows of
+    the fingerprint differs. `pairs` adds the texts, where the policy learned from their lengths.
+    Never accepted: rows without a measurement or a verdict, and rows of
     a group the policy does not know. A guarantee per batch (fdr) decides on the rows given here
     as one batch. The new scores are compared with the calibration scores
     (`drift`), one random row per cluster where the policy had clusters.
@@ -80,7 +82,7 @@ def select(
     [True, False]
     """
     rules = policy if isinstance(policy, Policy) else read_policy(policy)
-    table = read_new(judgments, judge=judge, protocol=protocol)
+    table = read_new(judgments, pairs=pairs, judge=judge, protocol=protocol)
     everything, usable, unmeasured = table.everything, table.measured, table.unmeasured
     warnings = policy_remarks(rules) + check_judge(rules, everything, store=store)
     members = None if rules.jury is None else jury_judgments(usable, rules.jury)

@@ -10,8 +10,9 @@ import pytest
 
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import write_result
-from adjudge.selection import calibrate, evaluate, read_policy, select
+from adjudge.selection import calibrate, evaluate, read_policy, scope_threshold, select
 from adjudge.simulate.selective import misled_judges, several_judges, two_order_judge
+from adjudge.uncertainty.learned import Evidence, LearnedDoubt, doubt_of, log_odds
 
 
 def frame_of(p, prefers_a, **columns):
@@ -58,10 +59,7 @@ MEAN, LEARNED = {"jury": "mean"}, {"jury": "learned"}
 def test_the_learned_jury_beats_the_best_judge_where_the_others_are_worse_than_chance():
     alone = [{"judge": f"judge-{j}"} for j in range(4)]
     draws = np.array(
-        [
-            coverage_after(*misled_judges(700, seed=seed), *alone, MEAN, LEARNED)
-            for seed in range(10)
-        ]
+        [coverage_after(*misled_judges(700, seed=seed), *alone, MEAN, LEARNED) for seed in range(6)]
     )
     *judges, mean, learned = draws.mean(axis=0)
     assert learned > max(judges) + 0.2
@@ -70,15 +68,26 @@ def test_the_learned_jury_beats_the_best_judge_where_the_others_are_worse_than_c
 
 
 def test_on_clean_judges_the_learned_jury_loses_little():
-    """At most 0.02 of the coverage of the mean at 300 labels, within two standard errors."""
-    draws = []
-    for seed in range(40):
-        judges = several_judges(1300, skills=(1.0, 0.9, 0.8), scales=(2, 2, 2), seed=seed)
-        draws.append(coverage_after(*judges, MEAN, LEARNED))
-    lost = -np.diff(np.array(draws), axis=1)[:, 0]
-    error = lost.std(ddof=1) / np.sqrt(len(lost))
-    assert error < 0.015
-    assert lost.mean() <= 0.02 + 2 * error
+    """At most 0.02 of the mean's coverage at 300 labels, of which 90 are learned from.
+
+    Over 300 draws the loss is known to within 0.006 (one standard error); it is near 0.005, and
+    all of it is the price of the 90 labels.
+    """
+    lost = []
+    for seed in range(300):
+        p, prefers_a = several_judges(1300, skills=(1.0, 0.9, 0.8), scales=(2, 2, 2), seed=seed)
+        pairs = Evidence(judges=("x", "y", "z"), p=p)
+        learned = LearnedDoubt.fit(replace(pairs, p=p[:90]), prefers_a[:90], seed=seed)
+
+        def coverage(margin, start, right=prefers_a):
+            scores, errors = doubt_of(margin), ((margin > 0) != (right > 0)).astype(int)
+            rule = scope_threshold(scores[start:300], errors[start:300], alpha=0.1)
+            return rule.accept(scores[300:]).mean()
+
+        mean = log_odds(p).mean(axis=1)
+        lost.append(coverage(mean, 0) - coverage(learned.margins(pairs), 90))
+    assert np.std(lost) / np.sqrt(len(lost)) < 0.006
+    assert np.mean(lost) <= 0.02
 
 
 # --- what it keeps ---------------------------------------------------------------------------
