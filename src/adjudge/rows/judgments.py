@@ -61,7 +61,8 @@ def prepare_judgments(
 ) -> Judgments:
     """Read judgments once, native or as published, of one judge or protocol where asked.
 
-    `labels` join by id, and so do the responses of `pairs` (judgments have no texts). Judgments that are prepared already come back as they are.
+    `labels` join by id, and so do the responses of `pairs`, for judgments without texts. Judgments
+    that are prepared already come back as they are.
 
     >>> rows = prepare_judgments({"id": [1], "p_a": [0.9]}, labels={"id": [1], "label": ["A"]})
     >>> rows.frame.select("id", "judge", "verdict", "label").row(0)

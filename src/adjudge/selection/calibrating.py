@@ -83,9 +83,9 @@ def calibrate(
     `doubt="learned"` (one judge) and `jury="learned"` (several) learn verdict and doubt from a
     random `learning_share` of the labels and calibrate on the rest; `category` names a column that
     they may learn from, and lengths are used where the rows have length_a and length_b or the
-    texts (`pairs` adds the texts). `leave_out` is a table of ids (those that something was chosen on): they do not
-    calibrate, nor do rows of the same cluster. `store` is where `judge` kept
-    its replies: the policy then remembers the parts of each judge's fingerprint.
+    texts (`pairs` adds the texts). `leave_out` is a table of ids (those that something was chosen
+    on): they do not calibrate, nor do rows of the same cluster. `store` is where `judge` kept its
+    replies: the policy then remembers the parts of each judge's fingerprint.
 
     The policy has what every guarantee would accept in `alternatives`, so that choosing one is a
     choice. Nothing accepted is a result: `feasible` is False.
