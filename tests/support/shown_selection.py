@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from adjudge.results.evaluation import (
+    Comparison,
     Curve,
     Evaluation,
     MethodRisk,
@@ -21,6 +22,7 @@ from adjudge.results.selection import (
     Alternative,
     BatchSelection,
     Contradiction,
+    DoubtReport,
     Drift,
     GroupCount,
     JuryReport,
@@ -144,6 +146,23 @@ JURY = replace(
         coverage_alone={"a": 0.72, "b": 0.63},
     ),
 )
+LEARNED = replace(
+    JURY,
+    jury=replace(JURY.jury, method="learned", weights=(0.5, 0.5), most_odds=4.9),
+    doubt=DoubtReport(
+        columns=("mean odds", "sign", "odds of a", "odds of b"),
+        scales=(1.1, 1.0, 1.2, 1.3),
+        weights=(0.31, 0.0, 1.25, -0.75),
+        penalty=10.0,
+        stays_home=False,
+        lengths=None,
+        category=None,
+        categories=(),
+        n_learning=90,
+        n_overturned=33,
+        coverage_without=0.21,
+    ),
+)
 CHECK = PolicyCheck(
     path="policy.json",
     digest="differs",
@@ -231,6 +250,28 @@ EVALUATION = Evaluation(
     assumptions=("A CAVEAT",),
     warnings=("A WARNING",),
     dropped={"no label": 5},
+)
+
+
+def compared(name: str, method: str, *numbers: float, learned: bool = False) -> Comparison:
+    alpha, coverage, sd, risk, above = numbers
+    return Comparison(
+        candidate=name, learned=learned, method=method, alpha=alpha, coverage=coverage,
+        coverage_sd=sd, risk=risk, share_above=above,
+    )  # fmt: skip
+
+
+COMPARED = replace(
+    EVALUATION,
+    comparisons=(
+        compared("x", "scope", 0.05, 0.301, 0.062, 0.043, 0.33),
+        compared("x", "scope", 0.1, 0.512, 0.063, 0.094, 0.44),
+        compared("x", "pac", 0.1, 0.343, 0.091, 0.057, 0.09),
+        compared("learned doubt", "scope", 0.05, 0.322, 0.071, 0.045, 0.35, learned=True),
+        compared("learned doubt", "scope", 0.1, 0.617, 0.074, 0.095, 0.46, learned=True),
+        compared("learned doubt", "pac", 0.1, 0.331, 0.095, 0.058, 0.07, learned=True),
+    ),
+    comparison_splits=200,
 )
 TWO = replace(
     EVALUATION,
