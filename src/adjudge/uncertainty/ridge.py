@@ -11,8 +11,9 @@ others it is the largest of `PENALTIES` whose loss over held-out folds is within
 of the best.
 
 The sign may not weigh against the mean: w_0 w_1 >= 0. Left free it is negative in half of all
-samples by chance alone, and then every verdict with small odds is overturned, with a doubt that is
-largest at the border (5 to 18 % of the verdicts of judges that are right to be believed).
+samples by chance alone, and then every verdict with small odds is overturned, most surely the one
+that was nearest to even (6 % of the verdicts of a judge with nothing to learn:
+examples/learned_doubt.py).
 
 Many samples are fitted at once, so that `evaluate` can learn anew in each of its splits.
 """
