@@ -12,7 +12,7 @@ of the best.
 
 The sign may not weigh against the mean: w_0 w_1 >= 0. Left free it is negative in half of all
 samples by chance alone, and then every verdict with small odds is overturned, most surely the one
-that was nearest to even (6 % of the verdicts of a judge with nothing to learn:
+that was nearest to even (one verdict in twenty of a judge with nothing to learn:
 examples/learned_doubt.py).
 
 Many samples are fitted at once, so that `evaluate` can learn anew in each of its splits.
