@@ -122,7 +122,7 @@ def test_a_policy_with_a_learned_doubt() -> None:
         "21 % of the same rows accepted by the doubt of the mean of the judges, 47.3 % by the "
         "learned one",
     ]
-    assert lines[20] == ("33 of 300 verdicts overturned: the promise is about the learned verdict")
+    assert lines[20] == ("33 of 303 verdicts overturned: the promise is about the learned verdict")
     home = replace(LEARNED, jury=None, doubt=replace(LEARNED.doubt, stays_home=True, penalty=1e4))
     text = str(home)
     assert "penalty 10000 on what was learned (it stays with the doubt that learns" in text

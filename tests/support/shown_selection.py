@@ -159,6 +159,7 @@ LEARNED = replace(
         category=None,
         categories=(),
         n_learning=90,
+        n_verdicts=303,
         n_overturned=33,
         coverage_without=0.21,
     ),

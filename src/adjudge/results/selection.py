@@ -236,9 +236,9 @@ class DoubtReport:
     """A doubt that was learned from a share of the labels: all that `select` needs to compute it.
 
     The margin is the sum of column / scale * weight, `penalty` the one that the learning share
-    chose; at the largest one it `stays_home`, close to the judge's own order. `n_overturned`
-    counts the calibration rows whose verdict is not the judge's, `coverage_without` is what the
-    judge's own doubt accepts of the same rows.
+    chose; at the largest one it `stays_home`, close to the judge's own order. `n_overturned` of the
+    `n_verdicts` that were not learned from are not the judge's (with clusters only some of these
+    calibrate); `coverage_without` is what the judge's own doubt accepts of the same rows.
     """
 
     columns: tuple[str, ...]
@@ -250,12 +250,14 @@ class DoubtReport:
     category: str | None
     categories: tuple[str, ...]
     n_learning: Count
+    n_verdicts: Count
     n_overturned: Count
     coverage_without: Proportion
 
     checks: ClassVar[tuple[Check, ...]] = (
         same_length("columns", "scales", "weights"),
         not_empty("columns"),
+        at_most("n_overturned", "n_verdicts"),
     )
 
 

@@ -222,6 +222,7 @@ def report_doubt(
         category=category,
         categories=doubt.categories,
         n_learning=learned.n_learning,
+        n_verdicts=learned.rows.height,
         n_overturned=learned.n_overturned,
         coverage_without=coverage_without,
     )

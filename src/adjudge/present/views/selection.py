@@ -186,7 +186,7 @@ def _doubt(doubt: DoubtReport, policy: Policy) -> list[Block]:
         + (" (it stays with the doubt that learns nothing)" if doubt.stays_home else ""),
         f"{percent(doubt.coverage_without)} of the same rows accepted by the doubt of {judge}, "
         f"{percent(policy.coverage)} by the learned one",
-        f"{doubt.n_overturned:,} of {count(policy.n_calibration, 'verdict')} overturned: "
+        f"{doubt.n_overturned:,} of {count(doubt.n_verdicts, 'verdict')} overturned: "
         "the promise is about the learned verdict",
     ]
     table = Table(
