@@ -106,23 +106,30 @@ def does_it_pay(repeats: int) -> None:
 
 
 def the_cut(repeats: int) -> None:
-    """Judges that say 0.9999 now and then: the mean of log odds with two cuts, scope."""
-    print("\n2. Mean jury, 300 labels: log odds cut at 4.9 and at ln 1e6.")
-    cells = []
-    for seed in range(repeats):
-        rng = np.random.default_rng(seed)
-        odds = rng.normal(size=(1300, 1)) + 0.8 * rng.normal(size=(1300, 4))
-        people = rng.random(1300) < 1 / (1 + np.exp(-2.5 * odds.mean(axis=1)))
-        # One judge in four is now and then sure of anything.
-        odds[:, 0] = np.where(rng.random(1300) < 0.1, rng.choice([-12, 12], 1300), odds[:, 0])
-        p = 1 / (1 + np.exp(-2 * odds))
-        row = []
-        for jury in (mean_jury(4), Jury("mean", np.full(4, 0.25), np.log(1e6))):
-            margin = log_odds(jury.predict(p), 50)
-            row.append(outcome(margin, people, slice(0, 300), scope_threshold)[0])
-        cells.append(row)
-    now, before = np.mean(cells, axis=0)
-    print(f"   accepted: {now:.2f} cut at 4.9, {before:.2f} cut at ln 1e6")
+    """Log odds that are not cut, cut, and cut with a tail that keeps their order; scope."""
+    juries = (
+        mean_jury(4),
+        Jury("mean", np.full(4, 0.25), tail=0.0),
+        Jury("mean", np.full(4, 0.25), np.log(1e6), 0.0),
+    )
+    print("\n2. Share accepted of a mean jury of four, 300 labels: log odds beyond 4.9 count")
+    print("   a hundredth   nothing   whole (to ln 1e6)   world")
+    for title, scale, sure in (
+        ("one judge is sure of anything on one pair in ten", 2, 0.1),
+        ("over-confident judges", 16, 0.0),
+    ):
+        cells = []
+        for seed in range(repeats):
+            rng = np.random.default_rng(seed)
+            odds = rng.normal(size=(1300, 1)) + 0.8 * rng.normal(size=(1300, 4))
+            people = rng.random(1300) < 1 / (1 + np.exp(-2.5 * odds.mean(axis=1)))
+            loud = rng.random(1300) < sure
+            odds[:, 0] = np.where(loud, rng.choice([-12, 12], 1300), odds[:, 0])
+            p = np.round(1 / (1 + np.exp(-scale * odds)), 6)
+            margins = [log_odds(jury.predict(p), 50) for jury in juries]
+            cells.append([outcome(m, people, slice(0, 300), scope_threshold)[0] for m in margins])
+        bent, cut, whole = np.mean(cells, axis=0)
+        print(f"   {bent:11.2f}   {cut:7.2f}   {whole:17.2f}   {title}")
 
 
 def the_sign(repeats: int) -> None:

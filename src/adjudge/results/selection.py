@@ -216,14 +216,15 @@ class Alternative:
 class JuryReport:
     """How several judges were combined, and what each would have accepted alone.
 
-    `most_odds` is where log odds are cut. A `learned` jury has the weights of the mean here; what
-    it learned is in the policy's `doubt`.
+    `most_odds` is where log odds are cut, `tail` their slope beyond it. A `learned` jury has the
+    weights of the mean here; what it learned is in the policy's `doubt`.
     """
 
     method: str
     judges: tuple[str, ...]
     weights: tuple[NotNegative, ...]
     most_odds: Positive = EARLIER_ODDS
+    tail: NotNegative = 0.0
     n_training: Count
     coverage: Proportion
     coverage_alone: Mapping[str, Proportion]

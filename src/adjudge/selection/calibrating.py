@@ -357,6 +357,7 @@ class _Comparison:
             judges=members.judges,
             weights=tuple(members.jury.weights.tolist()),
             most_odds=members.jury.most_odds,
+            tail=members.jury.tail,
             n_training=0 if learned is None else learned.n_learning,
             coverage=own.coverage,
             coverage_alone={name: self.coverage(rows) for name, rows in members.alone.items()},

@@ -14,7 +14,7 @@ from adjudge.errors import ArgumentError
 from adjudge.results.selection import JuryReport
 from adjudge.rows.judgments import ERROR
 from adjudge.uncertainty import preference_entropy
-from adjudge.uncertainty.learned import MOST_ODDS, Evidence, log_odds, sum_in_order
+from adjudge.uncertainty.learned import MOST_ODDS, TAIL, Evidence, log_odds, sum_in_order
 
 JURIES = ("mean", "learned")
 #: The name in the judge column of a jury's rows.
@@ -31,16 +31,18 @@ class Jury:
 
         p = sigma(sum_j w_j x_j),    x_j = log(p_j / (1 - p_j)), cut at +-most_odds
 
-    with equal weights that sum to 1; policies of earlier versions have learned ones (`logistic`)
-    and a wider cut. There is no intercept, so that swapping A and B turns p into 1 - p. Odds and
-    not probabilities are added up, because judges are over-confident: where p is 0.99 for most
-    pairs, a mean of p counts votes and no longer tells the surer pairs apart. They are cut,
-    because one judge that says 0.9999 would outvote all others.
+    with equal weights that sum to 1 and a slope of `tail` beyond the cut; policies of earlier
+    versions have learned weights (`logistic`), a wider cut and no tail. There is no intercept, so
+    that swapping A and B turns p into 1 - p. Odds and not probabilities are added up, because
+    judges are over-confident: where p is 0.99 for most pairs, a mean of p counts votes and no
+    longer tells the surer pairs apart. They are cut, because one judge that says 0.9999 would
+    outvote all others.
     """
 
     method: str
     weights: FloatArray
     most_odds: float = MOST_ODDS
+    tail: float = TAIL
 
     def predict(self, p: ArrayLike) -> FloatArray:
         """The jury's p about response_a; one row per pair, one column per judge."""
@@ -49,7 +51,7 @@ class Jury:
             raise ArgumentError(
                 "p", table.shape, f"give one column for each of {len(self.weights)} judges"
             )
-        return _sigmoid(log_odds(table, self.most_odds) @ self.weights)
+        return _sigmoid(log_odds(table, self.most_odds, self.tail) @ self.weights)
 
 
 def mean_jury(judges: int, *, method: str = "mean") -> Jury:
@@ -105,7 +107,7 @@ def jury_judgments(frame: pl.DataFrame, report: JuryReport) -> JuryRows:
             "judgments", ", ".join(sorted(there)), "also needs " + ", ".join(missing)
         )
     frame = frame.filter(pl.col(MEMBER).is_in(list(report.judges)))
-    jury = Jury(report.method, np.asarray(report.weights), report.most_odds)
+    jury = Jury(report.method, np.asarray(report.weights), report.most_odds, report.tail)
     return _assemble(frame, jury, report.judges)
 
 

@@ -13,23 +13,31 @@ from adjudge._validation import BoolArray, FloatArray, IntArray, Seed, generator
 from adjudge.errors import ArgumentError
 from adjudge.uncertainty.ridge import RidgeFit, fit_ridge
 
-#: Log odds beyond this are cut (p of 0.9926): a judge that says more is over-confident, not surer.
+#: Log odds are cut here (p of 0.9926): a judge that says more is over-confident, not surer.
 MOST_ODDS = 4.9
+#: What is beyond the cut counts so much: too little to outvote anyone, enough to keep the order.
+TAIL = 0.01
+#: The log odds of the largest p below 1.
+_LARGEST = 37.0
 #: With fewer labels the share that is learned from costs more than it brings.
 WORTH_LEARNING = 150
 ORDER_GAP = "sign x order gap"
 
 
-def log_odds(p: FloatArray, most: float = MOST_ODDS) -> FloatArray:
+def log_odds(p: FloatArray, most: float = MOST_ODDS, tail: float = TAIL) -> FloatArray:
     """log(p / (1 - p)), cut at +-`most`; a mirror image for p and 1 - p to the last bit.
 
-    >>> log_odds(np.array([0.5, 0.9, 1.0])).round(2).tolist()
-    [-0.0, 2.2, 4.9]
+    Beyond the cut the slope is `tail`, not 0: an over-confident judge has most of its pairs there,
+    and tied they would lose the order of its doubt.
+
+    >>> log_odds(np.array([0.5, 0.9, 0.999, 1.0])).round(2).tolist()
+    [-0.0, 2.2, 4.92, 5.22]
     """
     top = np.maximum(p, 1 - p)
     with np.errstate(divide="ignore"):
-        size = np.log(top) - np.log(1 - top)
-    return np.asarray(np.where(p > 0.5, 1.0, -1.0) * np.minimum(size, most))
+        size = np.minimum(np.log(top) - np.log(1 - top), _LARGEST)
+    kept = np.minimum(size, most) + tail * np.maximum(size - most, 0)
+    return np.asarray(np.where(p > 0.5, 1.0, -1.0) * kept)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,7 +29,7 @@ def test_an_old_policy_selects_as_it_did(name):
     for other in written["alternatives"]:
         other["summary"] = ""  # added since, as are guarantee_version and doubt
     if policy.jury is not None:
-        written["jury"]["most_odds"] = EARLIER_ODDS
+        written["jury"] |= {"most_odds": EARLIER_ODDS, "tail": 0.0}
     assert policy.to_dict() == {**written, "guarantee_version": 1, "doubt": None}
     run = select(FOLDER / "new.csv", policy, judge=None if policy.jury else "j")
     assert run.rows.filter(pl.col("accepted"))["id"].to_list() == ACCEPTED[name]

@@ -9,6 +9,7 @@ import pytest
 
 from adjudge.errors import ArgumentError
 from adjudge.simulate.selective import misled_judges
+from adjudge.uncertainty import preference_entropy
 from adjudge.uncertainty.learned import Evidence, LearnedDoubt, log_odds
 
 JUDGES = ("w", "x", "y", "z")
@@ -110,9 +111,24 @@ def test_what_was_learned_from_must_be_there():
 
 
 def test_log_odds_are_cut_and_mirrored():
-    p = np.array([0.0, 0.001, 0.3, 0.5, 0.7, 0.999, 1.0])
-    assert np.abs(log_odds(p)).max() == 4.9
-    assert (log_odds(1 - p) == -log_odds(p)).all()
+    p = np.array([0.0, 2**-30, 2**-10, 0.25, 0.5])
+    assert log_odds(p)[:4] == pytest.approx([-5.221, -5.0589, -4.9203, -1.0986], abs=1e-4)
+    assert (log_odds(1 - p)[:4] == -log_odds(p)[:4]).all()
+    assert log_odds(p, 4.9, 0.0)[:3].tolist() == [-4.9] * 3
+
+
+def test_at_home_an_over_confident_judge_keeps_its_order():
+    """Most of its pairs are beyond the cut: tied there, they would all be accepted or none."""
+    rng = np.random.default_rng(3)
+    odds = rng.normal(size=400) * 12
+    pairs = Evidence(judges=("x",), p=1 / (1 + np.exp(-odds[:, None])))
+    prefers_a = (rng.random(400) < 1 / (1 + np.exp(-odds / 6))).astype(int)
+    learned = LearnedDoubt.fit(pairs, prefers_a)
+    assert (np.abs(log_odds(pairs.p)) > 4.9).mean() > 0.6
+    doubts = learned.predict(pairs)[1]
+    order = np.argsort(preference_entropy(pairs.p[:, 0]), kind="stable")
+    assert (np.diff(doubts[order]) >= 0).all()
+    assert len(set(doubts.tolist())) > 390
 
 
 def test_a_margin_of_zero_is_the_largest_doubt():
