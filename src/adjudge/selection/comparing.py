@@ -11,12 +11,13 @@ import polars as pl
 
 from adjudge._stats import cluster_codes
 from adjudge._validation import BoolArray, FloatArray, IntArray, exact_level, open_unit
+from adjudge.errors import ArgumentError
 from adjudge.results.evaluation import Comparison
 from adjudge.rows.judgments import ERROR, LabelledRows
 from adjudge.selection.guarantees import all_guarantees
 from adjudge.selection.guarantees.base import Guarantee, Labels
 from adjudge.selection.jury import form_jury
-from adjudge.selection.learning import judge_evidence, lengths_in, with_context
+from adjudge.selection.learning import FEWEST_LEARNING, judge_evidence, lengths_in, with_context
 from adjudge.selection.split_counts import Halves, Levels, SplitCounts, SplitOutcome, SplitTable
 from adjudge.selection.splits import SplitRisk, random_halves
 from adjudge.uncertainty.learned import Evidence, doubt_of, learn
@@ -96,6 +97,14 @@ def compare_doubts(
             np.arange(rows.height) if clusters is None else cluster_codes(clusters)[0],
             open_unit(learning_share, "learning_share"),
         )
+        least = round(learner.share * ((int(learner.units.max()) + 1) // 2))
+        if least < FEWEST_LEARNING:
+            raise ArgumentError(
+                "learning_share",
+                learning_share,
+                f"leaves {least} labels to learn from in each half; {FEWEST_LEARNING} or more are "
+                "needed: evaluate without learning, or label more",
+            )
     failure = exact_level(delta, "delta")
     levels = [Levels(alpha, failure) for alpha in alphas]
     grid = [(one, level) for one in all_guarantees() for level in levels]

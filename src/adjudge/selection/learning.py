@@ -26,7 +26,8 @@ from adjudge.uncertainty.ridge import PENALTIES
 
 DOUBTS = ("learned",)
 LEARNED_FROM = "label used to learn the doubt"
-_FEWEST_LEARNING = 10
+#: Fewer labels are not learned from.
+FEWEST_LEARNING = 10
 
 
 @dataclass(frozen=True)
@@ -125,12 +126,12 @@ def learn_doubt(
     label = frame.get_column("label").to_numpy()
     used = part & (label != "tie")
     n = int(used.sum())
-    if n < _FEWEST_LEARNING or part.all():
+    if n < FEWEST_LEARNING or part.all():
         raise ArgumentError(
             "learning_share",
             share,
             f"leaves {n} labels to learn from and {int((~part).sum())} to calibrate; "
-            f"{_FEWEST_LEARNING} or more are needed to learn",
+            f"{FEWEST_LEARNING} or more are needed to learn",
         )
     own = [key for key, here in zip(keys, used, strict=True) if here]
     doubt = LearnedDoubt.fit(_take(evidence, used), label[used] == "A", clusters=own, seed=seed)

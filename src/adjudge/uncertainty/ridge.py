@@ -112,7 +112,7 @@ def _choose(signed: FloatArray, used: BoolArray, folds: IntArray) -> FloatArray:
     weights = _fit(signed[:, None, None], learns, _penalties(levels, signed.shape[-1])[:, None])
     margins = np.matmul(signed[:, None, None], weights[..., None])[..., 0]
     losses = (np.logaddexp(0, -margins) * held[:, None]).sum(axis=2) * used[:, None]
-    n = used.sum(axis=1)
+    n = np.maximum(used.sum(axis=1), 1)
     means = losses.sum(axis=2) / n[:, None]
     lowest = means.min(axis=1)
     at_best = np.take_along_axis(losses, means.argmin(axis=1)[:, None, None], axis=1)[:, 0]

@@ -282,6 +282,12 @@ def test_evaluate_learns_by_prompt_and_from_one_judge():
     assert any("100 labelled pairs: below about 150" in line for line in seen.warnings)
 
 
+def test_halves_too_small_to_learn_from_are_refused():
+    with pytest.raises(ArgumentError, match="leaves 9 labels to learn from in each half"):
+        evaluate(one_judge(60), doubt="learned")
+    assert evaluate(one_judge(60), jury=None, splits=5).comparisons == ()
+
+
 def test_what_was_chosen_on_does_not_calibrate():
     frame = misled().with_columns(prompt_id=pl.col("id").str.slice(-3, 2))
     ids = frame.filter(pl.col("id").str.ends_with("0")).select("id").unique()
