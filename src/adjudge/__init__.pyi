@@ -9,8 +9,10 @@ from adjudge.diagnosis import diagnose_scores as diagnose_scores
 from adjudge.diagnosis import diagnose_transitivity as diagnose_transitivity
 from adjudge.diagnosis import family_bias as family_bias
 from adjudge.diagnosis import family_scores as family_scores
+from adjudge.diagnosis import length_bias as length_bias
 from adjudge.diagnosis import position_bias as position_bias
 from adjudge.diagnosis import reliability as reliability
+from adjudge.diagnosis import retest as retest
 from adjudge.diagnosis import score_set_rows as score_set_rows
 from adjudge.diagnosis import verbosity_bias as verbosity_bias
 from adjudge.errors import AdjudgeError as AdjudgeError
@@ -72,7 +74,7 @@ from adjudge.results.bias import FamilyBias as FamilyBias
 from adjudge.results.bias import FamilyScores as FamilyScores
 from adjudge.results.bias import PositionBias as PositionBias
 from adjudge.results.bias import Reliability as Reliability
-from adjudge.results.bias import VerbosityBias as VerbosityBias
+from adjudge.results.bias import Retest as Retest
 from adjudge.results.demo import Demo as Demo
 from adjudge.results.demo import JudgeCheck as JudgeCheck
 from adjudge.results.diagnosis import CycleCount as CycleCount
@@ -89,9 +91,14 @@ from adjudge.results.evaluation import Evaluation as Evaluation
 from adjudge.results.evaluation import ScopeReproduction as ScopeReproduction
 from adjudge.results.evaluation import SelectionPlan as SelectionPlan
 from adjudge.results.judging import Judging as Judging
+from adjudge.results.judging import JudgingPanel as JudgingPanel
 from adjudge.results.judging import JudgingPlan as JudgingPlan
+from adjudge.results.judging import JudgingPlans as JudgingPlans
 from adjudge.results.judging import ModelList as ModelList
 from adjudge.results.labelling import LabellingSummary as LabellingSummary
+from adjudge.results.length import LengthBias as LengthBias
+from adjudge.results.length import VerbosityBias as VerbosityBias
+from adjudge.results.panel import PanelEstimate as PanelEstimate
 from adjudge.results.ranking import Anchors as Anchors
 from adjudge.results.ranking import BattlePlan as BattlePlan
 from adjudge.results.ranking import Leaderboard as Leaderboard
@@ -116,6 +123,7 @@ from adjudge.selection import calibrate as calibrate
 from adjudge.selection import evaluate as evaluate
 from adjudge.selection import fdr_select as fdr_select
 from adjudge.selection import pac_threshold as pac_threshold
+from adjudge.selection import pac_thresholds as pac_thresholds
 from adjudge.selection import plan_selection as plan_selection
 from adjudge.selection import read_policy as read_policy
 from adjudge.selection import register_guarantee as register_guarantee
@@ -155,7 +163,9 @@ __all__ = [
     "JudgeError",
     "Judging",
     "JudgingOptions",
+    "JudgingPanel",
     "JudgingPlan",
+    "JudgingPlans",
     "JudgingRun",
     "Judgment",
     "Label",
@@ -163,8 +173,10 @@ __all__ = [
     "LabellingSummary",
     "Leaderboard",
     "LeastReversals",
+    "LengthBias",
     "ModelList",
     "Pair",
+    "PanelEstimate",
     "Policy",
     "PolicyCheck",
     "PolicyMismatchError",
@@ -175,6 +187,7 @@ __all__ = [
     "Reliability",
     "ReportingReproduction",
     "Result",
+    "Retest",
     "ScopeReproduction",
     "Score",
     "ScoreDiagnosis",
@@ -214,6 +227,7 @@ __all__ = [
     "judge_pairs",
     "judge_pairs_async",
     "least_reversals",
+    "length_bias",
     "make_anchors",
     "mean_preference",
     "open_battles",
@@ -222,6 +236,7 @@ __all__ = [
     "open_scores",
     "open_store",
     "pac_threshold",
+    "pac_thresholds",
     "place",
     "plan_battles",
     "plan_from_table",
@@ -250,6 +265,7 @@ __all__ = [
     "read_tournaments",
     "register_guarantee",
     "reliability",
+    "retest",
     "rows_to_label",
     "scope_threshold",
     "score_set_rows",

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from adjudge.results.judging import Judging, JudgingPlan, KnownModel, ModelList
+from adjudge.results.judging import (
+    Judging,
+    JudgingPanel,
+    JudgingPlan,
+    JudgingPlans,
+    KnownModel,
+    ModelList,
+)
 from adjudge.results.labelling import LabellingSummary, RaterAgreement, RaterSummary
 from shown import assert_shown, html_lines, terminal_lines
 
@@ -109,6 +116,55 @@ def test_a_plan() -> None:
     assert terminal_lines(replace(PLAN, cost_estimate=None))[-1] == (
         "cost | unknown | no price for this model: give --prices FILE"
     )
+
+
+OTHER = replace(
+    RUN, judge="anthropic:c", statuses={"ok": 130}, rows=130, measured=130, not_asked=0,
+    calls={"ok": 260}, reused=0, first_slot_share=0.5, agreement=None, cost_this_run=None,
+)  # fmt: skip
+PANEL = JudgingPanel(judges=(RUN, OTHER), output="out.jsonl", store="adjudge.db")
+
+
+def test_a_run_of_several_judges() -> None:
+    assert_shown(
+        PANEL,
+        [
+            "bad: 2 judges asked by preference: 250 rows, 241 ok, 6 censored, 3 error",
+            "Rows without a score take part in nothing else.",
+            "judge | rows | scored | first slot | label | calls | cost",
+            "openai:gpt-x | 120 | 117 | 61.3 % | 73.2 % | 235 | $0.7500",
+            "anthropic:c | 130 | 130 | 50 % | – | 260 | unknown",
+            "openai:gpt-x: 10 of 130 subjects not asked yet",
+            "left out 4 input rows: no second answer",
+            "first slot: the answer shown first preferred; label: verdict matches label; calls and "
+            "cost of this run",
+            "rows of all judges written to out.jsonl",
+            "note: votes on turn 1 only",
+        ],
+    )
+    stopped = replace(PANEL, judges=tuple(replace(r, stopped="interrupted") for r in PANEL.judges))
+    assert str(stopped).splitlines()[:2] == [
+        "2 judges asked by preference: interrupted, 250 complete rows written",
+        "Run the same command again to resume.",
+    ]
+    assert PANEL.to_frame()["judge"].to_list() == ["openai:gpt-x", "anthropic:c"]
+
+
+PLANS = JudgingPlans(plans=(PLAN, replace(PLAN, judge="anthropic:c", kept=0, to_ask=100)))
+
+
+def test_a_plan_of_several_judges() -> None:
+    assert_shown(
+        PLANS,
+        [
+            "2 judges asked by preference, 50 subjects: 160 calls to make, about $0.0246",
+            "judge | calls | in the store | to read, about | to write, at most | cost, about",
+            "openai:gpt-x | 100 | 40 | 30,000 | 70 | $0.0123",
+            "anthropic:c | 100 | 0 | 30,000 | 70 | $0.0123",
+        ],
+    )
+    unknown = replace(PLANS, plans=(PLAN, replace(PLAN, cost_estimate=None)))
+    assert terminal_lines(unknown)[0].endswith("; no price for some of them: give --prices FILE")
 
 
 HERE = KnownModel(

@@ -46,25 +46,27 @@ def _span(seconds: float) -> str:
 
 
 class Watch:
-    """Shows snapshots as they come; keeps the last one."""
+    """Shows snapshots as they come; `made` has the calls made so far by each judge."""
 
     def __init__(self, title: str, bar: Progress | None) -> None:
-        self.last: Snapshot | None = None
+        self.made: dict[str, int] = {}
         self._title = title
         self._bar = bar
-        self._task: TaskID | None = None
+        self._tasks: dict[str, TaskID] = {}
         self._line_at = time.monotonic()
 
     def show(self, now: Snapshot) -> None:
         """Take one snapshot."""
-        self.last = now
+        self.made[now.judge] = now.made
+        title = f"{now.judge}, {self._title}" if now.judge else self._title
         if self._bar is not None:
-            if self._task is None:
-                self._task = self._bar.add_task(safe(self._title), total=now.total, text="")
-            self._bar.update(self._task, completed=now.done, total=now.total, text=describe(now))
+            if now.judge not in self._tasks:
+                self._tasks[now.judge] = self._bar.add_task(safe(title), total=now.total, text="")
+            task = self._tasks[now.judge]
+            self._bar.update(task, completed=now.done, total=now.total, text=describe(now))
         elif time.monotonic() - self._line_at >= _LINE_EVERY_S:
             self._line_at = time.monotonic()
-            remark(f"{self._title}: {describe(now)}")
+            remark(f"{title}: {describe(now)}")
 
     def close(self) -> None:
         """Take the bar off the screen."""

@@ -37,12 +37,13 @@ def judge(
             show_default=False,
         ),
     ],
-    judge_spec: Annotated[
-        str,
+    judges: Annotated[
+        list[str],
         typer.Option(
             "--judge",
             help="openai:MODEL, anthropic:MODEL, llamacpp:smollm2, llamacpp:FILE.gguf[?context=N], "
-            "replay:FILE, simulated:accuracy=0.8,position_bias=0.1,noise=0.5,seed=1 ...",
+            "replay:FILE, simulated:accuracy=0.8,position_bias=0.1,noise=0.5,seed=1 ...; several "
+            "are asked one after the other.",
             show_default=False,
         ),
     ],
@@ -88,6 +89,16 @@ def judge(
     samples: Annotated[
         int | None,
         typer.Option(min=1, help="Draw so many answers per order: for judges without logprobs."),
+    ] = None,
+    repeats: Annotated[
+        int, typer.Option(min=1, help="Ask everything so often; rows are numbered in repeat.")
+    ] = 1,
+    order: Annotated[
+        str | None,
+        typer.Option(
+            help="both, or one order alone: ab (response_a first), ba, random.",
+            show_default="both; verbalized: random",
+        ),
     ] = None,
     max_tokens: Annotated[
         int | None,
@@ -176,10 +187,10 @@ def judge(
     from dataclasses import replace
 
     from adjudge.judges.options import JudgingOptions
-    from adjudge.judges.run import make_plan
+    from adjudge.judges.run import make_plans
 
     options = JudgingOptions(
-        judge=judge_spec,
+        judge=judges,
         protocol=protocol,
         store=store,
         output=output,
@@ -187,6 +198,8 @@ def judge(
         format=format or from_,
         reason=reason or None,
         samples=samples,
+        repeats=repeats,
+        order=order,
         max_tokens=max_tokens,
         min_answer_mass=min_answer_mass,
         keep_going=keep_going,
@@ -210,21 +223,21 @@ def judge(
         handle_signals=True,
     )
     if dry_run:
-        deliver(make_plan(pairs, options), as_json=as_json, output=summary)
+        deliver(make_plans(pairs, options), as_json=as_json, output=summary)
         return
     if output is None and not as_json:
         raise ArgumentError("output", None, "name a file for the rows: -o judgments.jsonl")
     from adjudge.cli._progress import watch_run
     from adjudge.judges.flow import Stop
 
-    with watch_run(f"{judge_spec.partition(':')[0]}, {protocol}") as watch:
+    with watch_run(protocol) as watch:
         stop = Stop(on_interrupt=lambda: _acknowledge(watch))
         run = _run(pairs, replace(options, progress=watch.show, stop=stop), watch)
-    if run.summary.stopped == "interrupted":
+    if run.summaries[0].stopped == "interrupted":
         # It is ending: one more Ctrl-C could only spoil what it still has to say.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-    remark(f"replies are kept in {run.summary.store}")
-    _finish(run.summary, as_json=as_json, summary=summary, fail_above=fail_above)
+    remark(f"replies are kept in {run.summaries[0].store}")
+    _finish(run, as_json=as_json, summary=summary, fail_above=fail_above)
 
 
 def _acknowledge(watch: Watch) -> None:
@@ -239,7 +252,7 @@ def _run(pairs: Path, options: JudgingOptions, watch: Watch) -> JudgingRun:
     try:
         return run_options(pairs, options)
     except (JudgeError, StoreError):
-        made = watch.last.made if watch.last is not None else 0
+        made = sum(watch.made.values())
         if made:
             watch.close()
             remark(
@@ -271,27 +284,41 @@ def _bytes(size: str | None) -> int | None:
     return int(written[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[written[2].upper()]
 
 
-def _finish(run: Judging, *, as_json: bool, summary: Path | None, fail_above: float | None) -> None:
-    deliver(run, as_json=as_json, output=summary)
-    if run.stopped == "interrupted":
+def _finish(
+    run: JudgingRun, *, as_json: bool, summary: Path | None, fail_above: float | None
+) -> None:
+    deliver(run.result, as_json=as_json, output=summary)
+    judged = run.summaries
+    if judged[0].stopped == "interrupted":
         remark("stopped; run the same command again to resume")
         raise typer.Exit(EXIT_FAILED)
-    if run.stopped == "max_cost":
+    bad = False
+    if judged[0].stopped == "max_cost":
+        missing = sum(one.not_asked or 0 for one in judged)
         remark(
-            f"stopped at --max-cost with {run.not_asked:,} subjects not asked; "
+            f"stopped at --max-cost with {missing:,} subjects not asked; "
             "run the same command with a higher one to resume"
         )
+        bad = True
+    for one in judged:
+        bad |= _remark_on(one, who=f"{one.judge}: " if len(judged) > 1 else "", limit=fail_above)
+    if bad:
         bad_finding()
+
+
+def _remark_on(run: Judging, *, who: str, limit: float | None) -> bool:
+    """Say what one judge's rows lack; whether that is a bad finding."""
     failed = run.statuses.get("error", 0)
     if failed:
-        remark(f"{failed:,} rows are errors; run the same command again to ask only those")
+        remark(f"{who}{failed:,} rows are errors; run the same command again to ask only those")
     if run.measured == 0:
-        remark("not a single row has a usable score")
-        bad_finding()
+        remark(f"{who}not a single row has a usable score")
+        return True
     missing = run.rows - run.measured
-    if fail_above is not None and missing > fail_above * run.rows:
+    if limit is not None and missing > limit * run.rows:
         remark(
-            f"{missing:,} of {run.rows:,} rows ({percent(missing / run.rows)}) have no usable "
-            f"score, more than --fail-above {fail_above:g}"
+            f"{who}{missing:,} of {run.rows:,} rows ({percent(missing / run.rows)}) have no usable "
+            f"score, more than --fail-above {limit:g}"
         )
-        bad_finding()
+        return True
+    return False

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import polars as pl
 
 from adjudge.errors import DataError
+from adjudge.io.conversations import NotTextError, from_text, is_conversation, render_conversation
 from adjudge.io.formats import looks_like, other_format, refuse_public, wrong_format
 from adjudge.io.refusals import refuse_duplicates, refuse_values, shorten
 from adjudge.io.tables import Table, TableLike, as_text, read_table, source_name
@@ -42,6 +43,8 @@ class Column:
     high: float = math.inf
     #: Names under which other people publish the same thing; taken only where ours is absent.
     also: tuple[str, ...] = ()
+    #: A list of chat messages is written as a conversation.
+    spoken: bool = False
 
     @property
     def choice_remedy(self) -> str:
@@ -190,7 +193,7 @@ def _missing(frame: pl.DataFrame, column: str, source: str, remedy: str) -> Data
 
 def _check_column(values: pl.Series, column: Column, source: str) -> pl.Series:
     if column.type == "text":
-        values = _check_text(values, source)
+        values = _check_text(values, column, source)
     elif column.type == "numbers":
         values = _check_lists(values, column, source)
     else:
@@ -204,15 +207,34 @@ def _check_column(values: pl.Series, column: Column, source: str) -> pl.Series:
     return values
 
 
-def _check_text(values: pl.Series, source: str) -> pl.Series:
+def _check_text(values: pl.Series, column: Column, source: str) -> pl.Series:
     if values.dtype.is_nested():
-        problem, remedy = "holds lists or objects", "write it as text"
-        raise DataError(source, problem, row=1, column=values.name, remedy=remedy)
+        written = [
+            None if value is None else write_nested(value, row, column, source)
+            for row, value in enumerate(values.to_list(), start=1)
+        ]
+        return pl.Series(values.name, written, dtype=pl.String)
     if values.dtype.is_float():
         wrong = ~values.is_finite().fill_null(True)
         remedy = "leave it empty where it is missing"
         refuse_values(values, wrong, "{} is no text", source=source, remedy=remedy)
-    return as_text(values)
+    texts = as_text(values)
+    if column.spoken and texts.str.starts_with("[{").any():
+        return texts.map_elements(from_text, return_dtype=pl.String)
+    return texts
+
+
+def write_nested(value: Any, row: int, column: Column, source: str) -> str:
+    """A list of chat messages as a conversation, in the columns that can hold one."""
+    problem, remedy = "holds a list or an object", "write it as text"
+    if column.spoken:
+        remedy += ', or as messages: [{"role": "user", "content": "..."}]'
+        if is_conversation(value):
+            try:
+                return render_conversation(value)
+            except NotTextError as error:
+                problem, remedy = str(error), "give text: a judge is shown words alone"
+    raise DataError(source, problem, row=row, column=column.name, remedy=remedy)
 
 
 def _check_numbers(values: pl.Series, column: Column, source: str) -> pl.Series:

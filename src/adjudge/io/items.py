@@ -14,8 +14,8 @@ from adjudge.records import Item
 LAYOUT = Layout(
     "items",
     Column(name="id", required=True, filled=True),
-    Column(name="prompt", required=True, filled=True),
-    Column(name="response", required=True, filled=True),
+    Column(name="prompt", required=True, filled=True, spoken=True),
+    Column(name="response", required=True, filled=True, spoken=True),
     Column(name="doc_id"),
     Column(name="model"),
 )

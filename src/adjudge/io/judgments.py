@@ -24,6 +24,7 @@ LAYOUT = Layout(
     Column(name="id", required=True, filled=True),
     Column(name="judge"),
     Column(name="protocol"),
+    Column(name="repeat", type="whole", low=0),
     Column(name="status", choices=STATUSES),
     Column(name="p_fwd", type="number", low=0, high=1),
     Column(name="p_rev", type="number", low=0, high=1),
@@ -49,11 +50,12 @@ def read_judgments(
     protocol: str | None = None,
     columns: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
-    """Judgments as a checked frame, one row per id, judge and protocol.
+    """Judgments as a checked frame, one row per id, judge, protocol and repeat.
 
     Always there: id, judge, protocol, status, p_fwd, p_rev, p_a, uncertainty, verdict,
     judge_fingerprint. On rows whose status is ok or censored p_a and uncertainty are numbers; on
-    all others nothing is. Only what was measured is derived:
+    all others nothing is. A row that states its verdict (A or B) and its uncertainty can lack p_a:
+    a judge can name a side with less confidence than a guess. Only what was measured is derived:
 
     - p_a, where it is not given, is the mean of p_fwd and p_rev; p_a alone is enough;
     - uncertainty, where a judge and protocol gives none at all, is the entropy of p_a in nats;
@@ -81,18 +83,32 @@ def read_judgments(
     if "judge_fingerprint" not in frame.columns:
         frame = frame.with_columns(judge_fingerprint=pl.lit(None, pl.String))
     key, remedy = ["id", "judge", "protocol"], "keep one row per id, judge and protocol"
+    if "repeat" in frame.columns:
+        key, remedy = [*key, "repeat"], f"{remedy}, or number them in repeat"
     refuse_duplicates(frame, key, source=name, remedy=remedy)
     return LAYOUT.sort(frame)
 
 
 def check_status(
-    frame: pl.DataFrame, source: str, *, number: str, values: Sequence[str], remedy: str
+    frame: pl.DataFrame,
+    source: str,
+    *,
+    number: str,
+    values: Sequence[str],
+    remedy: str,
+    unless: pl.Expr | None = None,
 ) -> None:
-    """Every measured row has its `number`, every other row has none of the `values`."""
+    """Every measured row has its `number`, every other row has none of the `values`.
+
+    `unless` are rows that need no number.
+    """
     measured = pl.col("status").is_in(list(MEASURED)).fill_null(False)
     refuse = partial(refuse_where, frame, source=source, value_of="status")
     problem = "is empty though the row is {}"
-    refuse(measured & pl.col(number).is_null(), problem, column=number, remedy=remedy)
+    lacking = measured & pl.col(number).is_null()
+    if unless is not None:
+        lacking &= ~unless.fill_null(False)
+    refuse(lacking, problem, column=number, remedy=remedy)
     problem, remedy = "holds a value though the row is {}", "only ok and censored rows have one"
     for column in values:
         refuse(~measured & pl.col(column).is_not_null(), problem, column=column, remedy=remedy)
@@ -131,7 +147,10 @@ def _with_status(frame: pl.DataFrame, source: str) -> pl.DataFrame:
         empty = pl.col("status").is_null()
         refuse_where(frame, empty, "is empty", source=source, column="status", remedy=remedy)
         remedy = "give p_a, or p_fwd and p_rev, or the status that fits"
-        check_status(frame, source, number="p_a", values=values, remedy=remedy)
+        stated = None
+        if "verdict" in frame.columns:
+            stated = pl.col("verdict").is_in(["A", "B"]) & pl.col("uncertainty").is_not_null()
+        check_status(frame, source, number="p_a", values=values, remedy=remedy, unless=stated)
         return frame
     silent = pl.col("p_a").is_null()
     if frame.get_column("p_a").null_count():
@@ -160,13 +179,14 @@ def _with_uncertainty(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     p_a = frame.get_column("p_a").to_numpy()
     entropy = pl.Series("entropy", preference_entropy(np.nan_to_num(p_a, nan=0.5)))
     derived = pl.when(measured).then(pl.coalesce("uncertainty", entropy))
-    return frame.with_columns(uncertainty=derived)
+    return frame.with_columns(uncertainty=derived.otherwise(pl.col("uncertainty")))
 
 
 def _with_verdict(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     above, below = pl.col("p_a") > 0.5, pl.col("p_a") < 0.5
     derived = pl.when(above).then(pl.lit("A")).when(below).then(pl.lit("B"))
     if "verdict" in frame.columns:
+        derived = derived.when(pl.col("p_a").is_null()).then(pl.col("verdict"))
         refuse_where(
             frame,
             pl.col("verdict").is_not_null() & ~pl.col("verdict").eq_missing(derived),

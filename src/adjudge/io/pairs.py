@@ -15,9 +15,9 @@ LABELS = ("A", "B", "tie")
 LAYOUT = Layout(
     "pairs",
     Column(name="id", required=True, filled=True),
-    Column(name="prompt", required=True, filled=True),
-    Column(name="response_a", required=True, filled=True),
-    Column(name="response_b", required=True, filled=True),
+    Column(name="prompt", required=True, filled=True, spoken=True),
+    Column(name="response_a", required=True, filled=True, spoken=True),
+    Column(name="response_b", required=True, filled=True, spoken=True),
     Column(name="model_a"),
     Column(name="model_b"),
     Column(name="label", choices=LABELS),

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from adjudge.errors import DataError
-from adjudge.io.columns import Column, Layout
+from adjudge.io.columns import Column, Layout, write_nested
+from adjudge.io.conversations import from_text
 from adjudge.io.formats import other_format, refuse_public, wrong_format
 from adjudge.io.json_files import Record
 from adjudge.io.refusals import quote, shorten
@@ -64,8 +65,7 @@ def _text(value: Any, row: int, column: Column, name: str) -> str | None:
         return None
     if not isinstance(value, str):
         if isinstance(value, (dict, list)):
-            problem, remedy = "holds a list or an object", "write it as text"
-            raise DataError(name, problem, row=row, column=column.name, remedy=remedy)
+            return write_nested(value, row, column, name)
         if isinstance(value, float) and not math.isfinite(value):
             problem, remedy = f"{quote(value)} is no text", "leave it empty where it is missing"
             raise DataError(name, problem, row=row, column=column.name, remedy=remedy)
@@ -75,7 +75,7 @@ def _text(value: Any, row: int, column: Column, name: str) -> str | None:
     if column.choices is not None and value not in column.choices:
         problem, remedy = f"{quote(value)} is not known", column.choice_remedy
         raise DataError(name, problem, row=row, column=column.name, remedy=remedy)
-    return str(value)
+    return from_text(value) if column.spoken else str(value)
 
 
 class SeenIds:

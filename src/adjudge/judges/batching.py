@@ -92,7 +92,7 @@ class BatchRunner:
             return True
         under_way = self._batches.pending()
         self._committed += sum(one.expected_cost(price) for one in work if one.key not in under_way)
-        return self._committed <= max_cost
+        return self._context.spent + self._committed <= max_cost
 
     def _watch(self, now: BatchProgress) -> None:
         self._tally.in_flight = now.calls - now.answered

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from adjudge.judges.fingerprint import question_hash
@@ -53,13 +53,22 @@ class Work:
 
 
 def prepare_calls(judge: Judge, subject: Subject) -> list[Work]:
-    """The calls of one subject."""
+    """The calls of one subject, one repeat after the other.
+
+    A call's own `repeat` goes on counting from one repeat to the next, so that more repeats ask
+    only what is new.
+    """
     known = subject if judge.backend.knows_subject else None
+    asked = [(one, question_hash(one, known)) for one in judge.protocol.questions(subject)]
+    each = 1 + max((question.repeat for question, _ in asked), default=0)
     work = []
-    for question in judge.protocol.questions(subject):
-        content = question_hash(question, known)
-        key = call_key(judge.fingerprint, content, question.order, question.repeat, question.slot)
-        work.append(Work(subject, question, content, key))
+    for repeat in range(judge.repeats):
+        for first, content in asked:
+            question = replace(first, repeat=first.repeat + repeat * each) if repeat else first
+            key = call_key(
+                judge.fingerprint, content, question.order, question.repeat, question.slot
+            )
+            work.append(Work(subject, question, content, key))
     return work
 
 

@@ -45,7 +45,7 @@ def differing_parts(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[s
     return tuple(name for name in names if one.get(name, missing) != other.get(name, missing))
 
 
-def make_judge(backend: Backend, protocol: JudgeProtocol) -> Judge:
+def make_judge(backend: Backend, protocol: JudgeProtocol, *, repeats: int = 1) -> Judge:
     """A backend asked by a protocol, if the one can answer what the other asks.
 
     The parts of the fingerprint are the backend's own, then the protocol's under its prefix.
@@ -65,7 +65,11 @@ def make_judge(backend: Backend, protocol: JudgeProtocol) -> Judge:
     parts["protocol"] = protocol.name
     parts |= {f"protocol.{name}": plain(value) for name, value in protocol.settings().items()}
     return Judge(
-        backend=backend, protocol=protocol, fingerprint=sha256_json(parts), fingerprint_parts=parts
+        backend=backend,
+        protocol=protocol,
+        fingerprint=sha256_json(parts),
+        fingerprint_parts=parts,
+        repeats=repeats,
     )
 
 

@@ -15,11 +15,14 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 from adjudge.errors import ArgumentError
 from adjudge.judges.flow import Pace
 from adjudge.records import Grade, Item, Judgment, Order, Pair, Reply, Score, Status, Subject
+
+if TYPE_CHECKING:
+    from adjudge.judges.columns import PromptColumns
 
 Role = Literal["system", "user", "assistant"]
 
@@ -247,6 +250,8 @@ class JudgeProtocol(ABC):
     name: str
     #: What it needs of a backend; that of an object, where its options decide.
     wants: frozenset[type]
+    #: The columns that its prompt names; every row is checked for them before anything is asked.
+    prompt_columns: PromptColumns | None = None
 
     @abstractmethod
     def settings(self) -> Mapping[str, Any]:
@@ -291,9 +296,14 @@ class JudgeProtocol(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
-    """A backend asked by a protocol: one row of the judgments file per subject."""
+    """A backend asked by a protocol: one row of the judgments file per subject and repeat.
+
+    `repeats`: how often everything is asked. It changes no answer, so it is no part of the
+    fingerprint.
+    """
 
     backend: Backend
     protocol: JudgeProtocol
     fingerprint: str
     fingerprint_parts: Mapping[str, Any] = field(default_factory=dict)
+    repeats: int = 1

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from adjudge.judges.flow import Stop
 from adjudge.judges.interface import Backend, JudgeProtocol
-from adjudge.judges.options import JudgingOptions
+from adjudge.judges.options import JudgingOptions, OneJudge
 from adjudge.judges.prices import Price
 from adjudge.judges.progress import ProgressCallback
 from adjudge.judges.run import JudgingRun, make_plan, run_judging, run_to_end
@@ -21,7 +21,7 @@ from adjudge.store.interface import DEFAULT_STORE, StorePlace
 def judge_pairs(
     pairs: SubjectSource,
     *,
-    judge: str | Backend,
+    judge: OneJudge | Sequence[OneJudge],
     protocol: str | JudgeProtocol = "preference",
     store: StorePlace = DEFAULT_STORE,
     output: str | Path | None = None,
@@ -29,6 +29,8 @@ def judge_pairs(
     format: str | None = None,
     reason: bool | None = None,
     samples: int | None = None,
+    repeats: int = 1,
+    order: str | None = None,
     max_tokens: int | None = None,
     min_answer_mass: float | None = None,
     prompt: str | Path | None = None,
@@ -60,7 +62,8 @@ def judge_pairs(
 
     Args:
         pairs: a path, a polars or pandas frame, or an iterable of Pair (or Item).
-        judge: a spec such as "openai:gpt-4.1-mini", or a backend object.
+        judge: a spec such as "openai:gpt-4.1-mini", or a backend object; or a list of them, which
+            are asked one after the other about the same rows.
         protocol: how to ask, by name or as an object.
         store: a file or URL that any number of runs may share, an open store, or None for one
             that is forgotten. What it already holds is not asked again.
@@ -71,6 +74,9 @@ def judge_pairs(
         reason: let the judge write its reasons before its verdict; its probability is read where
             the verdict is written.
         samples: draw so many answers per order, for judges without log probabilities.
+        repeats: ask everything so often; rows are numbered in `repeat`, from 0.
+        order: "both" (the default), or one order alone: "ab" shows response_a first, "ba" second,
+            "random" draws one for each pair.
         max_tokens: the longest written answer.
         min_answer_mass: a reply in which the options asked for hold less of the probability
             is `off_answer` and has no number (default 0.1).
@@ -116,7 +122,7 @@ def judge_pairs(
 async def judge_pairs_async(
     pairs: SubjectSource,
     *,
-    judge: str | Backend,
+    judge: OneJudge | Sequence[OneJudge],
     protocol: str | JudgeProtocol = "preference",
     store: StorePlace = DEFAULT_STORE,
     output: str | Path | None = None,
@@ -124,6 +130,8 @@ async def judge_pairs_async(
     format: str | None = None,
     reason: bool | None = None,
     samples: int | None = None,
+    repeats: int = 1,
+    order: str | None = None,
     max_tokens: int | None = None,
     min_answer_mass: float | None = None,
     prompt: str | Path | None = None,
@@ -163,6 +171,8 @@ def plan_judging(
     format: str | None = None,
     reason: bool | None = None,
     samples: int | None = None,
+    repeats: int = 1,
+    order: str | None = None,
     max_tokens: int | None = None,
     min_answer_mass: float | None = None,
     prompt: str | Path | None = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,15 +26,17 @@ from adjudge.store.interface import DEFAULT_STORE, StorePlace
 _OF_BACKENDS = ("base_url", "api_key_env", "extra_body", "timeout", "concurrency", "max_reply")
 _OF_PROTOCOLS = (
     *("reason", "samples", "max_tokens", "min_answer_mass", "seed", "prompt", "criteria"),
-    "demonstrations",
+    *("demonstrations", "order"),
 )
+#: One judge, as it is written on the command line or as an object.
+OneJudge = str | Backend
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgingOptions:
     """What `judge_pairs`, `plan_judging` and `adjudge judge` take; `judge_pairs` explains each."""
 
-    judge: str | Backend
+    judge: OneJudge | Sequence[OneJudge]
     protocol: str | JudgeProtocol = "preference"
     store: StorePlace = DEFAULT_STORE
     output: str | Path | None = None
@@ -42,6 +44,8 @@ class JudgingOptions:
     format: str | None = None
     reason: bool | None = None
     samples: int | None = None
+    repeats: int = 1
+    order: str | None = None
     max_tokens: int | None = None
     min_answer_mass: float | None = None
     keep_going: bool = False
@@ -74,6 +78,7 @@ class JudgingOptions:
         for name, least in (("limit", 1), ("concurrency", 1), ("seed", 0), ("max_reply", 1024)):
             if getattr(self, name) is not None:
                 count(getattr(self, name), name, least=least)
+        count(self.repeats, "repeats", least=1)
         for name in ("rpm", "max_cost", "poll_s"):
             if getattr(self, name) is not None:
                 positive(getattr(self, name), name)
@@ -93,7 +98,27 @@ class JudgingOptions:
 
     def make_judge(self) -> Judge:
         """The judge that backend and protocol make, if the one can answer what the other asks."""
-        return make_judge(self._make_backend(), self._make_protocol())
+        first, *others = self.make_judges()
+        if others:
+            names = ", ".join(judge.backend.name for judge in (first, *others))
+            raise ArgumentError("judge", names, "give one judge at a time here")
+        return first
+
+    def make_judges(self) -> tuple[Judge, ...]:
+        """All judges that were named, asked by one protocol."""
+        named = [self.judge] if isinstance(self.judge, (str, Backend)) else self.judge
+        if not isinstance(named, Sequence) or not named:
+            remedy = "write openai:MODEL or the like, or give a Backend object, or a list of them"
+            raise ArgumentError("judge", self.judge, remedy)
+        protocol = self._make_protocol()
+        judges: dict[str, Judge] = {}
+        for one in named:
+            judge = make_judge(self._make_backend(one), protocol, repeats=self.repeats)
+            if judge.fingerprint in judges:
+                remedy = "name each judge once; to ask one several times give repeats"
+                raise ArgumentError("judge", judge.backend.name, remedy)
+            judges[judge.fingerprint] = judge
+        return tuple(judges.values())
 
     def price_of(self, judge: Judge) -> Price | None:
         """The judge's price, if anybody knows it: the user's own first."""
@@ -116,28 +141,32 @@ class JudgingOptions:
             seed=self.seed or 0,
         )
 
-    def _make_backend(self) -> Backend:
+    def _make_backend(self, judge: OneJudge) -> Backend:
         given = self._given(_OF_BACKENDS)
-        if isinstance(self.judge, str):
+        if isinstance(judge, str):
             # How many calls run at once is the runner's business; only a backend that pools
             # connections has to know.
-            name = self.judge.partition(":")[0]
+            name = judge.partition(":")[0]
             if name in BACKENDS and "concurrency" not in BACKENDS.load(name).options:
                 given.pop("concurrency", None)
-            return parse_judge(self.judge, **given)
-        if not isinstance(self.judge, Backend):
+            return parse_judge(judge, **given)
+        if not isinstance(judge, Backend):
             raise ArgumentError(
-                "judge", self.judge, "write openai:MODEL or the like, or give a Backend object"
+                "judge", judge, "write openai:MODEL or the like, or give a Backend object"
             )
-        if "concurrency" not in self.judge.options:
+        if "concurrency" not in judge.options:
             given.pop("concurrency", None)
-        self._refuse(given, self.judge.name)
-        return self.judge
+        self._refuse(given, judge.name)
+        return judge
 
     def _make_protocol(self) -> JudgeProtocol:
         given = self._given(_OF_PROTOCOLS)
-        kind = PROTOCOLS.load(self.protocol) if isinstance(self.protocol, str) else self.protocol
-        if "seed" not in getattr(kind, "options", ()):
+        draws: Container[str] = ()
+        if isinstance(self.protocol, JudgeProtocol):
+            draws = self.protocol.settings()
+        elif isinstance(self.protocol, str):
+            draws = PROTOCOLS.load(self.protocol).options
+        if "seed" not in draws:
             given.pop("seed", None)  # it still says on which side a data set's chosen response is
         if isinstance(self.protocol, JudgeProtocol):
             self._refuse(given, self.protocol.name)

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, Literal, NamedTuple, TypeGuard
 
 from adjudge.records import Status
 
@@ -237,27 +237,37 @@ _CONFIDENCE_LINE = re.compile(
     rf"{_CLAIM_MARKS}(?:confidence|certainty)(?:\s+(?:score|level))?{_CLAIM_MARKS}[:=](.*)",
     re.IGNORECASE,
 )
-# No hyphen before a number: it is a minus sign.
-_CONFIDENCE = re.compile(rf"[\s*_\"'`]*({_NUMBER})[\s*_\"'`.]*")
-_TERSE = re.compile(rf"{_CLAIM_MARKS}([AB])[\s*_\"'`]*[\s,;:|(/]\s*({_NUMBER})[\s*_\"'`.)]*")
+_PERCENT = r"(?:[0-9]{1,3}(?:\.[0-9]{0,12})?)(?=\s*%?[\s*_\"'`.)]*$)"
+
+
+@lru_cache(maxsize=2)
+def _claim_patterns(percent: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """A number alone, and a letter with a number: on the scale up to 1, or up to 100."""
+    number, sign = (_PERCENT, r"\s*%?") if percent else (_NUMBER, "")
+    # No hyphen before a number: it is a minus sign.
+    return (
+        re.compile(rf"[\s*_\"'`]*({number}){sign}[\s*_\"'`.]*"),
+        re.compile(rf"{_CLAIM_MARKS}([AB])[\s*_\"'`]*[\s,;:|(/]\s*({number}){sign}[\s*_\"'`.)]*"),
+    )
 
 
 class Claim(NamedTuple):
-    """What the judge wrote: its letter, and its confidence between 0 and 1."""
+    """What the judge wrote: its letter, and its confidence as a share of the scale's top."""
 
     letter: str
     confidence: float
 
 
-def parse_claim(text: str | None) -> Claim | None:
+def parse_claim(text: str | None, *, top: float = 1) -> Claim | None:
     """Letter and confidence of a reply, or None when either is missing, doubled or out of range.
 
     Read are the two labelled lines that were asked for, a JSON object with `verdict` and
-    `confidence`, or a letter and a number with nothing else. Percent signs, fractions ("8/10"),
-    decimal commas and numbers outside [0, 1] are not converted: they are not read.
+    `confidence`, or a letter and a number with nothing else. Fractions ("8/10"), decimal commas and
+    numbers outside [0, top] are not converted: they are not read. A percent sign is read where the
+    scale goes to 100, and only there.
 
-    >>> parse_claim("Verdict: A\\nConfidence: 0.85")
-    Claim(letter='A', confidence=0.85)
+    >>> parse_claim("Verdict: A\\nConfidence: 0.85"), parse_claim("B 85%", top=100)
+    (Claim(letter='A', confidence=0.85), Claim(letter='B', confidence=0.85))
     >>> [parse_claim(t) for t in ("Verdict: A\\nConfidence: 85%", "A", "Verdict: A or B\\n0.5")]
     [None, None, None]
     """
@@ -266,30 +276,31 @@ def parse_claim(text: str | None) -> Claim | None:
     answer = without_thinking(text)
     if UNCLOSED.match(answer):
         return None
-    terse = _TERSE.fullmatch(answer.strip()) if len(answer) < 200 else None
+    alone, with_letter = _claim_patterns(top > 1)
+    terse = with_letter.fullmatch(answer.strip()) if len(answer) < 200 else None
     if terse:
-        return _claim(parse_letter(terse[1]), float(terse[2]))
+        return _claim(parse_letter(terse[1]), float(terse[2]), top)
     lines = [line for line in answer.splitlines() if len(line) <= 1000]
     verdicts = [match[1] for line in lines if (match := _VERDICT_LINE.fullmatch(line))]
     claims = [match[1] for line in lines if (match := _CONFIDENCE_LINE.fullmatch(line))]
     if len(verdicts) == 1 and len(claims) == 1:
-        number = _CONFIDENCE.fullmatch(claims[0])
-        return _claim(parse_letter(verdicts[0]), float(number[1])) if number else None
+        number = alone.fullmatch(claims[0])
+        return _claim(parse_letter(verdicts[0]), float(number[1]), top) if number else None
     if verdicts or claims:
         return None
-    return _claim_from_json(answer)
+    return _claim_from_json(answer, top)
 
 
-def _claim(letter: str | None, confidence: float) -> Claim | None:
-    return Claim(letter, float(confidence)) if letter and 0 <= confidence <= 1 else None
+def _claim(letter: str | None, confidence: float, top: float) -> Claim | None:
+    return Claim(letter, float(confidence) / top) if letter and 0 <= confidence <= top else None
 
 
-def _claim_from_json(answer: str) -> Claim | None:
+def _claim_from_json(answer: str, top: float) -> Claim | None:
     lowered = _lowered(first_json_object(answer) or {}) or {}
     letter, confidence = lowered.get("verdict"), lowered.get("confidence")
     if not isinstance(letter, str) or not _is_number(confidence):
         return None
-    return _claim(parse_letter(letter), confidence)
+    return _claim(parse_letter(letter), confidence, top)
 
 
 # --- two sides scored on every criterion, as one JSON object -------------------------------------
@@ -329,6 +340,19 @@ def parse_rubric(
             return scores
         read.append(scores)
     return read[0], read[1]
+
+
+def parse_preference(text: str | None) -> Literal["A", "B", "tie"] | None:
+    """The overall preference beside the scores: `preference` in the same object, A, B or tie.
+
+    >>> parse_preference('{"A": {"clarity": 7}, "B": {"clarity": 4}, "preference": "A"}')
+    'A'
+    >>> parse_preference('{"preference": "A, clearly"}') is None
+    True
+    """
+    said = (_lowered(first_json_object(text) or {}) or {}).get("preference")
+    bare = said.strip().lower() if isinstance(said, str) else None
+    return "A" if bare == "a" else "B" if bare == "b" else "tie" if bare == "tie" else None
 
 
 def _side(

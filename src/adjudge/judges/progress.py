@@ -13,8 +13,9 @@ from adjudge.records import Reply
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """One moment of a run. `total` is known from the first subject and may be off by a few.
+    """One moment of a run, while it asks `judge`.
 
+    `total` is known from the first subject and may be off by a few.
     `rate` is calls a second over this run; `eta_s` is None until it is known; `cost` is None when
     the price is not known.
     """
@@ -31,6 +32,7 @@ class Progress:
     completion_tokens: int
     cost: float | None
     elapsed_s: float
+    judge: str = ""
 
 
 ProgressCallback = Callable[[Progress], None]
@@ -72,7 +74,7 @@ class Tally:
         """Seconds since the run began."""
         return time.monotonic() - self.began
 
-    def snapshot(self, *, total: int) -> Progress:
+    def snapshot(self, *, total: int, judge: str = "") -> Progress:
         """The counts as they are now, of `total` calls to come."""
         made, reused = self.made.total(), self.reused.total()
         elapsed = self.elapsed_s
@@ -91,4 +93,5 @@ class Tally:
             completion_tokens=self.completion_tokens,
             cost=self.cost if self.price is not None else None,
             elapsed_s=elapsed,
+            judge=judge,
         )

@@ -6,7 +6,7 @@ says how the reply is written, in lines ``key: value``: `format` (see `verdicts`
 for a tie), `confidence` (the scale of a stated confidence); it is not sent.
 
 ``{name}`` is a placeholder, ``{{name}}`` the same written out; every other brace is text, so that a
-prompt can hold JSON.
+prompt can hold JSON. A name that the protocol does not fill itself is a column of the row.
 
 Filling is one pass over the template: what is put in is never looked at again. A response that
 contains ``{response_b}``, a role line or a chat-template token stays text inside its own part.
@@ -35,7 +35,18 @@ _ROLE_LINE = re.compile(r"^--- *(system|user|assistant) *---[ \t]*$", re.MULTILI
 _ANSWER_LINE = re.compile(r"^--- *answer *---[ \t]*$", re.MULTILINE)
 #: What a prompt may declare of its reply.
 ANSWER_KEYS = ("format", "tie", "confidence")
-_PLACEHOLDER = re.compile(r"\{\{([a-z][a-z0-9_]*)\}\}|\{([a-z][a-z0-9_]*)\}")
+#: Scales of a stated confidence: what a guess is called, and what certainty is.
+CONFIDENCE_SCALES = {
+    "0.5 to 1": (0.5, 1.0),
+    "0 to 1": (0.0, 1.0),
+    "50 to 100": (50.0, 100.0),
+    "0 to 100": (0.0, 100.0),
+}
+# A single capital in braces is a letter of the answer (\boxed{A}), not a column.
+_NAME = r"[a-z]|[A-Za-z_][A-Za-z0-9_]+"
+_PLACEHOLDER = re.compile(rf"\{{\{{({_NAME})\}}\}}|\{{({_NAME})\}}")
+#: Columns of people's answers, which no judge is shown.
+_PEOPLE = frozenset({"label", "human", "human_score"})
 _MAX_PROMPT_BYTES = 1_000_000
 
 
@@ -85,6 +96,10 @@ def _declarations(name: str, section: str) -> dict[str, str]:
     if tie is not None and (not tie.isalnum() or tie in ("A", "B") or len(tie) > 12):
         remedy = "give a letter or word other than A and B, such as C"
         raise DataError(name, f"tie: {tie[:40]!r} cannot be the answer for a tie", remedy=remedy)
+    scale = declared.get("confidence")
+    if scale is not None and scale not in CONFIDENCE_SCALES:
+        remedy = f"give one of: {', '.join(CONFIDENCE_SCALES)}; the first number is a guess"
+        raise DataError(name, f"confidence: {scale[:40]!r} is not a known scale", remedy=remedy)
     return declared
 
 
@@ -128,21 +143,23 @@ def placeholders(prompt: Prompt) -> frozenset[str]:
 def check_prompt(
     prompt: Prompt, *, required: Iterable[str], optional: Iterable[str] = ()
 ) -> Prompt:
-    """The prompt, if it wants exactly what the protocol can give.
+    """The prompt, if it wants all that the protocol must show.
 
-    >>> check_prompt(make_prompt("mine.txt", "{prompt} {response_x}"), required=["prompt"])
+    Names beyond `required` and `optional` are columns of the rows, but never people's answers.
+
+    >>> check_prompt(make_prompt("mine.txt", "{prompt} {label}"), required=["prompt"])
     Traceback (most recent call last):
-    adjudge.errors.DataError: mine.txt: {response_x} is not a placeholder here; use {prompt}, or
-    write {{response_x}} for the words themselves
+    adjudge.errors.DataError: mine.txt: {label} would show the judge what people answered; leave it
+    out, or write {{label}} for the word itself
     """
     needed, known = frozenset(required), frozenset(required) | frozenset(optional)
     wanted = placeholders(prompt)
     usable = ", ".join(f"{{{name}}}" for name in sorted(known))
-    for name in sorted(wanted - known):
+    for name in sorted((wanted - known) & _PEOPLE):
         raise DataError(
             prompt.name,
-            f"{{{name}}} is not a placeholder here",
-            remedy=f"use {usable}, or write {{{{{name}}}}} for the words themselves",
+            f"{{{name}}} would show the judge what people answered",
+            remedy=f"leave it out, or write {{{{{name}}}}} for the word itself",
         )
     for name in sorted(needed - wanted):
         doubled = f"{{{{{name}}}}}" in prompt.text

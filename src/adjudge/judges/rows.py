@@ -33,15 +33,17 @@ _NUMBERS = (
 )
 
 
-def schema_of(record: type[Record]) -> Schema:
+def schema_of(judge: Judge) -> Schema:
     """Types of our own columns, which must not be guessed from rows that happen to be empty."""
+    record = judge.protocol.record
     types = {
         **dict.fromkeys(_NUMBERS, pl.Float64),
         "tokens": pl.Int64,
         "score_probs": pl.List(pl.Float64),
         **({"judge": pl.Int64} if record is Grade else {}),
     }
-    return {name: types.get(name, pl.String) for name in _COLUMNS[record]}
+    schema = {name: types.get(name, pl.String) for name in _COLUMNS[record]}
+    return schema if judge.repeats == 1 else {**schema, "repeat": pl.Int64}
 
 
 @dataclass(slots=True)
@@ -120,7 +122,10 @@ async def make_rows(
         for subject, own in batch:
             answered = [kept[key] for key in own if key in kept]
             if len(answered) == len(own):
-                rows += _subject_rows(judge, subject, answered, price)
+                each = len(own) // judge.repeats
+                for repeat in range(judge.repeats):
+                    asked = answered[repeat * each : (repeat + 1) * each]
+                    rows += _subject_rows(judge, subject, asked, price, repeat)
             elif complete:
                 raise StoreError(
                     f"the store has lost a reply about {subject.id!r}; run the same command again"
@@ -131,12 +136,14 @@ async def make_rows(
 
 
 def _subject_rows(
-    judge: Judge, subject: Subject, calls: Sequence[Call], price: Price | None
+    judge: Judge, subject: Subject, calls: Sequence[Call], price: Price | None, repeat: int
 ) -> list[Row]:
     rows = []
     records = judge.protocol.judge(subject, [call.reply for call in calls])
     for position, record in enumerate(records):
         row = _row(judge, subject, record)
+        if judge.repeats > 1:
+            row["repeat"] = repeat
         row["server"] = row["server"] or _servers(calls)
         if row["tokens"] is None:
             own = [call for call in calls if call.slot and call.slot == row.get("criterion")]
@@ -173,7 +180,7 @@ def _row(judge: Judge, subject: Subject, record: Record) -> Row:
         row["label"] = subject.label
     if isinstance(record, Score) and record.score_probs is not None:
         row["score_probs"] = list(record.score_probs)
-    ours = {*columns, *judge.protocol.columns}
+    ours = {*columns, *judge.protocol.columns, *(("repeat",) if judge.repeats > 1 else ())}
     given = _input_columns(subject)
     for name, value in given.items():
         # A column of the input that is called like one of ours keeps its value under a name

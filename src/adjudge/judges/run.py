@@ -6,11 +6,12 @@ import asyncio
 import math
 import signal
 import threading
-from collections.abc import Coroutine, Iterator
+import time
+from collections.abc import Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import polars as pl
@@ -22,12 +23,13 @@ from adjudge.judges.calls import CHARACTERS_PER_TOKEN, CallList, prepare_calls
 from adjudge.judges.flow import GRACE_S, Stop
 from adjudge.judges.interface import Judge
 from adjudge.judges.options import JudgingOptions
+from adjudge.judges.prices import Price
 from adjudge.judges.progress import Tally
 from adjudge.judges.rows import RowCounts, make_rows, schema_of
 from adjudge.judges.runner import RunContext, Runner
 from adjudge.judges.subjects import Subjects, SubjectSource, Survey
 from adjudge.records import STATUSES
-from adjudge.results.judging import Judging, JudgingPlan
+from adjudge.results.judging import Judging, JudgingPanel, JudgingPlan, JudgingPlans
 from adjudge.store import Store, store_name, use_store
 from adjudge.store.thread import StoreThread
 
@@ -36,67 +38,106 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, repr=False)
 class JudgingRun:
-    """A finished run: its summary, and its rows as a frame."""
+    """A finished run: a summary for each judge, and the rows of all of them as a frame."""
 
-    summary: Judging
+    summaries: tuple[Judging, ...]
     _rows: tuple[Row, ...] | None
     _schema: Schema
+
+    @property
+    def summary(self) -> Judging:
+        """The summary of the one judge; of several see `summaries`."""
+        if len(self.summaries) > 1:
+            names = ", ".join(one.judge for one in self.summaries)
+            raise ArgumentError("judge", names, "there is one summary for each: see summaries")
+        return self.summaries[0]
+
+    @property
+    def result(self) -> Judging | JudgingPanel:
+        """What the run came to as one result, with one judge or several."""
+        first = self.summaries[0]
+        if len(self.summaries) == 1:
+            return first
+        return JudgingPanel(judges=self.summaries, output=first.output, store=first.store)
 
     @cached_property
     def judgments(self) -> pl.DataFrame:
         """The rows, in input order; read from the output file if they were written to one."""
-        if self._rows is None and self.summary.output is not None:
-            return read_table(self.summary.output)
+        output = self.summaries[0].output
+        if self._rows is None and output is not None:
+            return read_table(output)
         return rows_frame(list(self._rows or ()), schema=self._schema)
 
     def __str__(self) -> str:
-        return str(self.summary)
+        return str(self.result)
 
     def __repr__(self) -> str:
-        summary = self.summary
-        statuses = ", ".join(f"{n:,} {name}" for name, n in summary.statuses.items()) or "no rows"
-        return f"JudgingRun({summary.judge!r}, {summary.protocol!r}: {statuses})"
+        parts = []
+        for one in self.summaries:
+            statuses = ", ".join(f"{n:,} {name}" for name, n in one.statuses.items()) or "no rows"
+            parts.append(f"{one.judge!r}, {one.protocol!r}: {statuses}")
+        return f"JudgingRun({'; '.join(parts)})"
 
     def _repr_html_(self) -> str:
-        return self.summary._repr_html_()
+        return self.result._repr_html_()
 
 
 async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingRun:
-    """Ask, keep, make the rows; they come back too unless they were written to a file."""
-    judge = options.make_judge()
+    """Ask, keep, make the rows; they come back too unless they were written to a file.
+
+    Several judges are asked one after the other. Where one fails, nothing is written, and the
+    replies of those before it are in the store.
+    """
+    judges = options.make_judges()
+    tallies = [Tally(_price(options, judge)) for judge in judges]
+    stop = options.stop
+    with (
+        _signals(stop, options.handle_signals),
+        closing(options.subjects(pairs, judges[0])) as subjects,
+        ExitStack() as lists,
+    ):
+        survey = await asyncio.to_thread(subjects.survey)
+        thread = StoreThread(options.store)
+        contexts: list[RunContext] = []
+        elapsed: list[float] = []
+        try:
+            await thread.open()
+            for judge, tally in zip(judges, tallies, strict=True):
+                calls = CallList(judge, subjects=survey.subjects)
+                tally.began = time.monotonic()
+                context = RunContext(
+                    judge=judge,
+                    options=options,
+                    store=thread,
+                    since=await thread.do(partial(_begin, judge=judge)),
+                    calls=lists.enter_context(closing(calls)),
+                    tally=tally,
+                    spent=sum(other.tally.cost for other in contexts),
+                )
+                contexts.append(context)
+                if not stop.requested:
+                    await stop.see_through(_ask(context, subjects), grace_s=GRACE_S)
+                elapsed.append(tally.elapsed_s)
+            # Rows that are complete are written whatever stopped the run: only who interrupts a
+            # second time goes without them.
+            collected = await stop.see_through(_collect(contexts, subjects), grace_s=math.inf)
+        finally:
+            await thread.close()
+    counts, rows = collected or (None, ())
+    summaries = tuple(
+        _summary(context, survey, None if counts is None else counts[at], elapsed[at])
+        for at, context in enumerate(contexts)
+    )
+    return JudgingRun(summaries, rows, schema_of(judges[0]))
+
+
+def _price(options: JudgingOptions, judge: Judge) -> Price | None:
     price = options.price_of(judge)
     if price is None and options.max_cost is not None:
         raise ArgumentError(
             "max_cost", options.max_cost, f"no price for {judge.backend.name}; give --prices"
         )
-    tally, stop = Tally(price), options.stop
-    with (
-        _signals(stop, options.handle_signals),
-        closing(options.subjects(pairs, judge)) as subjects,
-    ):
-        survey = await asyncio.to_thread(subjects.survey)
-        with closing(CallList(judge, subjects=survey.subjects)) as calls:
-            thread = StoreThread(options.store)
-            try:
-                await thread.open()
-                context = RunContext(
-                    judge=judge,
-                    options=options,
-                    store=thread,
-                    since=await thread.do(lambda store: _begin(store, judge)),
-                    calls=calls,
-                    tally=tally,
-                )
-                await stop.see_through(_ask(context, subjects), grace_s=GRACE_S)
-                elapsed = tally.elapsed_s
-                # Rows that are complete are written whatever stopped the run: only who interrupts
-                # a second time goes without them.
-                collected = await stop.see_through(_collect(context, subjects), grace_s=math.inf)
-            finally:
-                await thread.close()
-    counts, rows = collected or (None, ())
-    summary = _summary(context, survey, counts, elapsed)
-    return JudgingRun(summary, rows, schema_of(judge.protocol.record))
+    return price
 
 
 def _begin(store: Store, judge: Judge) -> int:
@@ -128,28 +169,30 @@ async def _ask(context: RunContext, subjects: Subjects) -> None:
 
 
 async def _collect(
-    context: RunContext, subjects: Subjects
-) -> tuple[RowCounts, tuple[Row, ...] | None]:
-    """The rows of what was asked: counted, and written or returned."""
-    counts = RowCounts(verdicts=context.judge.protocol.subjects == "pairs")
-    stop, output = context.options.stop, context.options.output
-    schema = schema_of(context.judge.protocol.record)
-    batches = make_rows(
-        context.judge,
-        subjects,
-        context.calls,
-        context.store,
-        price=context.tally.price,
-        complete=not stop.requested,
-    )
+    contexts: Sequence[RunContext], subjects: Subjects
+) -> tuple[Sequence[RowCounts], tuple[Row, ...] | None]:
+    """The rows of what was asked, judge by judge: counted, and written or returned."""
+    options = contexts[0].options
+    output, schema = options.output, schema_of(contexts[0].judge)
     kept: list[Row] = []
+    counts = []
     with nullcontext() if output is None else row_writer(output, schema=schema) as writer:
-        async for rows, incomplete in batches:
-            counts.add(rows, incomplete=incomplete)
-            if writer is None:
-                kept += rows
-            else:
-                writer.write(rows)
+        for context in contexts:
+            counts.append(RowCounts(verdicts=context.judge.protocol.subjects == "pairs"))
+            batches = make_rows(
+                context.judge,
+                subjects,
+                context.calls,
+                context.store,
+                price=context.tally.price,
+                complete=not options.stop.requested,
+            )
+            async for rows, incomplete in batches:
+                counts[-1].add(rows, incomplete=incomplete)
+                if writer is None:
+                    kept += rows
+                else:
+                    writer.write(rows)
     return counts, tuple(kept) if output is None else None
 
 
@@ -192,9 +235,18 @@ def _summary(
     )
 
 
+def make_plans(pairs: SubjectSource, options: JudgingOptions) -> JudgingPlan | JudgingPlans:
+    """What a run with one judge or several would do."""
+    plans = tuple(_plan(pairs, options, judge) for judge in options.make_judges())
+    return plans[0] if len(plans) == 1 else JudgingPlans(plans=plans)
+
+
 def make_plan(pairs: SubjectSource, options: JudgingOptions) -> JudgingPlan:
     """What a run would do, without asking anybody. It leaves no trace: no store is made."""
-    judge = options.make_judge()
+    return _plan(pairs, options, options.make_judge())
+
+
+def _plan(pairs: SubjectSource, options: JudgingOptions, judge: Judge) -> JudgingPlan:
     price = options.price_of(judge)
     subjects = options.subjects(pairs, judge)
     calls = kept = characters = written = rows = 0

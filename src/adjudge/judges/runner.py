@@ -34,7 +34,10 @@ _SHOW_EVERY_S = 0.1
 
 @dataclass(slots=True, kw_only=True)
 class RunContext:
-    """What one run works with; `since` is the call id at which its history begins."""
+    """What one run of one judge works with; `since` is the call id at which its history begins.
+
+    `spent` is what the judges before it cost: all of them share `max_cost`.
+    """
 
     judge: Judge
     options: JudgingOptions
@@ -42,6 +45,7 @@ class RunContext:
     since: int
     calls: CallList
     tally: Tally
+    spent: float = 0.0
     _redactor: Redactor = field(init=False)
     _claimed: set[str] = field(default_factory=set)
     _shown: float = 0.0
@@ -93,7 +97,8 @@ class RunContext:
         progress, now = self.options.progress, time.monotonic()
         if progress is not None and (force or now - self._shown >= _SHOW_EVERY_S):
             self._shown = now
-            progress(self.tally.snapshot(total=self.calls.total))
+            name = self.judge.backend.name
+            progress(self.tally.snapshot(total=self.calls.total, judge=name))
 
 
 class FirstReplies:
@@ -235,7 +240,7 @@ class Runner:
             return 0.0
         made = self._tally.calls_made
         expected = self._tally.cost / made if made >= 8 else work.expected_cost(price)
-        if self._tally.cost + self._reserved + expected > self._max_cost:
+        if self._context.spent + self._tally.cost + self._reserved + expected > self._max_cost:
             return None
         self._reserved += expected
         return expected

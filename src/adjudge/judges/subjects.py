@@ -98,6 +98,7 @@ class Subjects:
         seed: int = 0,
     ) -> None:
         self._limit = limit
+        self._columns = None if protocol is None else protocol.prompt_columns
         self._stream: Stream[Pair] | Stream[Item] | None = None
         self._records: Iterable[Any] = ()
         self._kept: Spool[Subject] | list[Subject] | None = None
@@ -107,7 +108,8 @@ class Subjects:
                 raise ArgumentError("format", format, "it is for files; leave it out")
             self._records = source
         elif protocol is not None and protocol.tournaments and _holds_items(source, format):
-            self._records = tournament_pairs(open_items(source, format))
+            named = () if self._columns is None else self._columns.names
+            self._records = tournament_pairs(open_items(source, format), columns=named)
         else:
             items = protocol is not None and protocol.subjects == "items"
             self._stream = (
@@ -116,9 +118,12 @@ class Subjects:
             self.name = self._stream.name
 
     def read(self) -> Iterator[Subject]:
-        """Every subject, read from the source."""
+        """Every subject, read from the source, with all the columns that the prompt names."""
         stream = self._stream if self._stream is not None else _checked(self._records)
-        return islice(stream, self._limit)
+        for row, subject in enumerate(islice(stream, self._limit), start=1):
+            if self._columns is not None:
+                self._columns.check(subject, source=self.name, row=row)
+            yield subject
 
     def survey(self) -> Survey:
         """Read everything once; bad rows and ids that come twice are refused here."""
@@ -198,8 +203,10 @@ def _checked(records: Iterable[Any]) -> Iterator[Subject]:
         yield record
 
 
-def tournament_pairs(items: Iterable[Item]) -> Iterator[Pair]:
+def tournament_pairs(items: Iterable[Item], *, columns: Iterable[str] = ()) -> Iterator[Pair]:
     """All pairs of models per document, in the order in which they come.
+
+    A pair keeps those of the `columns` in which its two items agree, such as the document's text.
 
     >>> items = [Item(id=m, prompt="p", response=m, doc_id="d", model=m) for m in "xyz"]
     >>> [pair.id for pair in tournament_pairs(items)]
@@ -229,7 +236,14 @@ def tournament_pairs(items: Iterable[Item]) -> Iterator[Pair]:
                 model_a=one.model,
                 model_b=other.model,
                 prompt_id=doc_id,
-                extra={"doc_id": doc_id},
+                extra={
+                    "doc_id": doc_id,
+                    **{
+                        name: one.extra[name]
+                        for name in columns
+                        if name in one.extra and one.extra[name] == other.extra.get(name)
+                    },
+                },
             )
 
 

@@ -64,6 +64,21 @@ class Judging(Result):
 
 
 @frozen
+class JudgingPanel(Result):
+    """One run of several judges on the same rows: the counts of each, and one file of all rows."""
+
+    kind: ClassVar[str] = "judging_panel"
+    checks: ClassVar[tuple[Check, ...]] = (not_empty("judges"),)
+
+    judges: tuple[Judging, ...]
+    output: str | None
+    store: str | None
+
+    def _parts(self) -> Sequence[Any]:
+        return self.judges
+
+
+@frozen
 class JudgingPlan(Result):
     """What a run would do, found without asking anybody: calls, tokens and cost.
 
@@ -84,6 +99,25 @@ class JudgingPlan(Result):
     completion_tokens_most: Count
     cost_estimate: NotNegative | None
     price_source: str | None
+
+
+@frozen
+class JudgingPlans(Result):
+    """What a run of several judges would do."""
+
+    kind: ClassVar[str] = "plan_judging_panel"
+    checks: ClassVar[tuple[Check, ...]] = (not_empty("plans"),)
+
+    plans: tuple[JudgingPlan, ...]
+
+    @property
+    def cost_estimate(self) -> float | None:
+        """Of all judges together; None where the price of one is not known."""
+        costs = [plan.cost_estimate for plan in self.plans if plan.cost_estimate is not None]
+        return sum(costs) if len(costs) == len(self.plans) else None
+
+    def _parts(self) -> Sequence[Any]:
+        return self.plans
 
 
 @dataclass(frozen=True, kw_only=True)

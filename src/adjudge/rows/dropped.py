@@ -28,6 +28,21 @@ class Rows:
         return Rows(frame, merge_dropped(self.dropped, {reason: lost}))
 
 
+def first_repeats(rows: Rows) -> Rows:
+    """Rows of the first repeat: an analysis of one answer per question uses no other.
+
+    Only rows that a judge was asked for again; a column `repeat` of another origin says nothing.
+
+    >>> asked = {"id": ["x", "x"], "repeat": [0, 1], "judge_fingerprint": ["f", "f"]}
+    >>> first_repeats(Rows(pl.DataFrame(asked))).dropped
+    {'repeat of another row': 1}
+    """
+    if not {"repeat", "judge_fingerprint"} <= set(rows.frame.columns):
+        return rows
+    again = pl.col("repeat").cast(pl.Int64, strict=False) > 0
+    return rows.without(again, "repeat of another row")
+
+
 def merge_dropped(*parts: Mapping[str, int]) -> dict[str, int]:
     """Counts of several steps added up, in the order of the steps; a reason without rows is none.
 

@@ -14,7 +14,7 @@ from adjudge.io.tables import TableLike, as_text, read_table, source_name
 from adjudge.records import MEASURED
 from adjudge.rows.clusters import cluster_column
 from adjudge.rows.columns import refuse_options, text_column
-from adjudge.rows.dropped import Rows, merge_dropped
+from adjudge.rows.dropped import Rows, first_repeats, merge_dropped
 from adjudge.rows.labels import join_labels
 from adjudge.rows.sampling import without_doubt
 
@@ -61,8 +61,9 @@ def prepare_judgments(
 ) -> Judgments:
     """Read judgments once, native or as published, of one judge or protocol where asked.
 
-    `labels` join by id, and so do the responses of `pairs`, for judgments without texts. Judgments
-    that are prepared already come back as they are.
+    `labels` join by id, and so do the responses of `pairs`, for judgments without texts. Of repeats
+    the first counts, the others are left out. Judgments that are prepared already come back as they
+    are.
 
     >>> rows = prepare_judgments({"id": [1], "p_a": [0.9]}, labels={"id": [1], "label": ["A"]})
     >>> rows.frame.select("id", "judge", "verdict", "label").row(0)
@@ -72,7 +73,8 @@ def prepare_judgments(
         refuse_options(prepare_judgments, locals())
         return judgments
     opened = open_judgments(judgments)
-    frame, dropped = opened.frame, opened.dropped
+    rows = first_repeats(Rows(opened.frame, opened.dropped))
+    frame, dropped = rows.frame, rows.dropped
     for column, value in (("judge", judge), ("protocol", protocol)):
         if value is None:
             continue

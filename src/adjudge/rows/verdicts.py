@@ -8,13 +8,24 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import kinds_of, open_battles, read_judgments, read_pairs, refuse_values, sniff
+from adjudge.io import (
+    kinds_of,
+    open_battles,
+    open_judgments,
+    read_judgments,
+    read_pairs,
+    read_public,
+    refuse_values,
+    sniff,
+)
 from adjudge.io.columns import Column, check_columns
+from adjudge.io.formats import NATIVE
 from adjudge.io.judgments import LAYOUT
 from adjudge.io.tables import Table, TableLike, as_text, parse_table
+from adjudge.records import MEASURED
 from adjudge.rows.clusters import cluster_column, code_clusters
 from adjudge.rows.columns import refuse_options
-from adjudge.rows.dropped import merge_dropped
+from adjudge.rows.dropped import Rows, first_repeats, merge_dropped
 from adjudge.rows.identity import judge_names
 from adjudge.rows.labels import join_labels
 from adjudge.rows.outcomes import VERDICTS
@@ -34,10 +45,12 @@ CLUSTER = "__cluster"
 class Verdicts:
     """Judgments of pairs; `graded`: with probabilities, `by_score`: scores are all there is.
 
-    `cluster` is the column whose rows are alike, and the frame has its codes in `CLUSTER`.
+    `cluster` is the column whose rows are alike, and the frame has its codes in `CLUSTER`. The
+    frame has the first repeat of each row, `repeats` every measured one.
     """
 
     frame: pl.DataFrame
+    repeats: pl.DataFrame
     name: str
     graded: bool
     by_score: bool
@@ -82,7 +95,8 @@ def prepare_verdicts(
         table, columns = replace(table, frame=rows, fields=None), None
     frame = judge_names(read_judgments(table, columns=columns))
     if pairs is not None:
-        known = read_pairs(pairs)
+        published = sniff(pairs) not in NATIVE and "pairs" in kinds_of(sniff(pairs))
+        known = read_public(pairs, kind="pairs").frame if published else read_pairs(pairs)
         new = [c for c in _FROM_PAIRS if c in known.columns and c not in frame.columns]
         frame = frame.join(known.select("id", *new), on="id", how="left", maintain_order="left")
     dropped = table.dropped
@@ -95,19 +109,26 @@ def prepare_verdicts(
             frame = frame.with_columns(length.alias(f"length_{side}"))
     column = cluster_column(frame, cluster) or "id"
     codes = code_clusters(frame[column], frame["id"])
+    frame = frame.with_columns(pl.Series(CLUSTER, codes))
+    first = first_repeats(Rows(frame, dropped))
     return Verdicts(
-        frame=frame.with_columns(pl.Series(CLUSTER, codes)),
+        frame=first.frame,
+        repeats=frame.filter(pl.col("status").is_in(list(MEASURED))),
         name=table.name,
         graded=graded,
         by_score=not graded and "verdict" not in here and not _BOTH_ORDERS.issubset(here),
         cluster=column,
-        dropped=dropped,
+        dropped=first.dropped,
     )
 
 
 def _read(source: TableLike, columns: Mapping[str, str]) -> Table:
     """The rows as they are; of battles people's winner as label, the judge's as verdict."""
-    if kinds_of(sniff(source)) != {"battles"}:
+    format = sniff(source)
+    kinds = kinds_of(format)
+    if format not in NATIVE and "judgments" in kinds:
+        return open_judgments(source)
+    if kinds != {"battles"}:
         return parse_table(source)
     battles = open_battles(source)
     frame = battles.frame

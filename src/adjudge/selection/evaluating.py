@@ -56,11 +56,11 @@ def evaluate(
     """The tables of the SCOPE paper for your own judgments.
 
     For every judge, protocol and signal: accuracy, ECE (10 bins of equal width), AUROC and AUPRC
-    of the confidence max(p_a, 1 - p_a), with right verdicts as positives; then coverage and error
-    share of each method over `splits` random 50/50 splits by item, the same splits for all
-    signals of a judge. `methods` are the baselines vanilla, heuristic and naive and every
-    guarantee, unless named. As in the paper, baselines belong on the signal single_order and
-    guarantees on preference_entropy; the table has every combination.
+    of the confidence (max(p_a, 1 - p_a), or what the judge stated), with right verdicts as
+    positives; then coverage and error share of each method over `splits` random 50/50 splits by
+    item, the same splits for all signals of a judge. `methods` are the baselines vanilla, heuristic
+    and naive and every guarantee, unless named. As in the paper, baselines belong on the signal
+    single_order and guarantees on preference_entropy; the table has every combination.
 
     `jury` ("mean", "learned") and `doubt` ("learned") also show, over up to 200 of the splits, what
     they would accept after learning in each split anew (`comparisons`), next to each judge's own

@@ -10,6 +10,7 @@ import polars as pl
 
 from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.io.columns import UNNAMED
+from adjudge.rows.confidence import stated_confidence
 from adjudge.uncertainty import (
     confidence,
     preference_entropy,
@@ -24,24 +25,15 @@ _ROUNDING = 1e-4
 
 @dataclass(frozen=True)
 class Signal:
-    """One way to doubt: `scores` rise with doubt, `p_a` gives verdict and confidence."""
+    """One way to doubt: `scores` rise with doubt, `confidence` is the judge's own in [0, 1]."""
 
     name: str
     judge: str
     protocol: str | None
-    p_a: FloatArray
+    confidence: FloatArray
+    has_verdict: BoolArray
     scores: FloatArray
     errors: IntArray
-
-    @property
-    def confidence(self) -> FloatArray:
-        """max(p_a, 1 - p_a)."""
-        return confidence(self.p_a)
-
-    @property
-    def has_verdict(self) -> BoolArray:
-        """Where p_a is not exactly one half."""
-        return np.asarray(self.p_a != 0.5)
 
 
 def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
@@ -51,6 +43,9 @@ def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
     one random order alone, and the vote of both. Other protocols (verbalized, annotators,
     likelihood) give the one they wrote. An uncertainty column that is not the entropy of p_a
     is one more.
+
+    Confidence is max(p_a, 1 - p_a); where the judge stated one (uncertainty = 1 - confidence) it is
+    that, since p_a can be empty then.
     """
     judge, protocol = str(rows["judge"][0]), str(rows["protocol"][0])
     shown = None if protocol == UNNAMED else protocol
@@ -61,7 +56,15 @@ def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
     def made(name: str, p: FloatArray, scores: FloatArray | None = None) -> Signal:
         right = ((p > 0.5) & (label == "A")) | ((p < 0.5) & (label == "B"))
         doubt = preference_entropy(p) if scores is None else scores
-        return Signal(name, judge, shown, p, doubt, (~right).astype(np.int64))
+        return Signal(name, judge, shown, confidence(p), p != 0.5, doubt, (~right).astype(np.int64))
+
+    stated = stated_confidence(rows)
+    if stated is not None:
+        wrong = (rows.get_column("verdict") != rows.get_column("label")).fill_null(True)
+        has_verdict = rows.get_column("verdict").is_not_null().to_numpy()
+        errors = wrong.to_numpy().astype(np.int64)
+        yield Signal(shown or "uncertainty", judge, shown, stated, has_verdict, given, errors)
+        return
 
     both = rows.get_column("p_fwd").null_count() == 0 == rows.get_column("p_rev").null_count()
     is_entropy = bool((np.abs(given - preference_entropy(p_a)) <= _ROUNDING).all())

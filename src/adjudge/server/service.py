@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from adjudge.errors import ArgumentError, InputError
+from adjudge.errors import ArgumentError, DataError, InputError
 from adjudge.judges.interface import Judge, Question
 from adjudge.records import MEASURED, Judgment, Pair, Reply, Verdict
 from adjudge.results.selection import Policy, PolicyGroup
@@ -69,11 +69,21 @@ class Ruling:
     group: str | None
 
 
+def _refuse_columns(judge: Judge) -> None:
+    """A request has no columns that a prompt could name."""
+    named = judge.protocol.prompt_columns
+    if named is not None and named.names:
+        listed = ", ".join(f"{{{name}}}" for name in named.names)
+        remedy = "serve a prompt without columns: a request has prompt, response_a and response_b"
+        raise DataError(named.prompt.name, f"names {listed}", remedy=remedy)
+
+
 class JudgeService:
     """A started backend, its protocol and the policy its verdicts are held to."""
 
     def __init__(self, judge: Judge, policy: Policy, *, concurrency: int | None = None) -> None:
         check_servable(policy)
+        _refuse_columns(judge)
         self._guarantee = find_guarantee(policy.guarantee)
         self._levels = levels_of(policy)
         self.judge = judge

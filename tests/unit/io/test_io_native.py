@@ -196,7 +196,7 @@ def test_own_uncertainty_is_kept_per_judge_and_protocol() -> None:
         ({"id": [1], "verdict": ["A"]}, "column p_a: is missing; give p_a, or p_fwd and p_rev"),
         ({"id": [1], "p_fwd": [0.5]}, "column p_a: is missing"),
         ({"p_a": [0.5]}, "column id: is missing"),
-        ({"id": [[1]], "p_a": [0.5]}, "row 1, column id: holds lists or objects"),
+        ({"id": [[1]], "p_a": [0.5]}, "row 1, column id: holds a list or an object"),
     ],
 )
 def test_judgments_refused(rows: dict[str, Any], start: str) -> None:

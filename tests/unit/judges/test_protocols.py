@@ -45,13 +45,50 @@ def claimed(text: str, order: Any = "ab") -> Judgment:
 
 def test_a_claim_becomes_doubt_and_a_side() -> None:
     row = claimed("Verdict: A\nConfidence: 0.8")
-    assert (row.status, row.verdict, row.p_a) == ("ok", "A", 0.9)
+    assert (row.status, row.verdict, row.p_a) == ("ok", "A", 0.8)
     assert row.uncertainty == pytest.approx(0.2)
     assert row.extra == {"order": "ab", "confidence": 0.8}
     turned = claimed("Verdict: A\nConfidence: 0.8", order="ba")
-    assert (turned.verdict, turned.p_a) == ("B", pytest.approx(0.1))
-    guess = claimed("Verdict: A\nConfidence: 0.0")
-    assert (guess.status, guess.verdict, guess.p_a, guess.uncertainty) == ("ok", None, 0.5, 1.0)
+    assert (turned.verdict, turned.p_a) == ("B", pytest.approx(0.2))
+
+
+@pytest.mark.parametrize(("stated", "order", "verdict"), [(0.5, "ab", "A"), (0.3, "ba", "B")])
+def test_a_claim_no_surer_than_a_guess_never_turns_the_verdict(
+    stated: float, order: str, verdict: str
+) -> None:
+    row = claimed(f"Verdict: A\nConfidence: {stated}", order=order)
+    assert (row.status, row.verdict, row.p_a) == ("ok", verdict, None)
+    assert row.uncertainty == pytest.approx(1 - stated)
+    assert row.detail == f"the stated confidence, {stated:g}, is no more than a guess: no p_a"
+
+
+@pytest.mark.parametrize(
+    ("scale", "stated", "p_a", "uncertainty"),
+    [
+        ("0.5 to 1", "0.8", 0.8, 0.2),
+        ("0 to 1", "0.8", 0.9, 0.2),
+        ("0 to 1", "0.0", None, 1.0),
+        ("0 to 100", "80%", 0.9, 0.2),
+        ("50 to 100", "80", 0.8, 0.2),
+        ("50 to 100", "40", None, 0.6),
+    ],
+)
+def test_a_prompt_of_ones_own_declares_its_scale(
+    scale: str, stated: str, p_a: float | None, uncertainty: float
+) -> None:
+    text = "{prompt} {response_a} {response_b}\n--- answer ---\nconfidence: " + scale
+    protocol = Verbalized(prompt=make_prompt("mine.txt", text), order="ab")
+    row = protocol.judge(PAIR, [said(f"Verdict: A\nConfidence: {stated}")])[0]
+    assert (row.verdict, row.p_a) == ("A", p_a if p_a is None else pytest.approx(p_a))
+    assert row.uncertainty == pytest.approx(uncertainty)
+
+
+def test_a_scale_that_is_not_declared_is_asked_for() -> None:
+    words = "{prompt} {response_a} {response_b}"
+    with pytest.raises(DataError, match=r"mine\.txt: does not say on which scale"):
+        Verbalized(prompt=make_prompt("mine.txt", words))
+    with pytest.raises(DataError, match=r"confidence: '1 to 10' is not a known scale"):
+        make_prompt("mine.txt", f"{words}\n--- answer ---\nconfidence: 1 to 10")
 
 
 def test_a_claim_that_cannot_be_read_is_no_number() -> None:
@@ -294,11 +331,35 @@ def test_the_prompt_quoted_back_is_not_a_score() -> None:
     assert (row.status, row.p_a) == ("unparsed", None)
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "kept"),
+    [
+        ("A", "B", ("A", "A")),
+        ("B", "tie", ("B", "tie")),
+        (None, "Both are fine", (None, None)),
+    ],
+)
+def test_the_stated_preference_is_kept_for_each_order_and_decides_nothing(
+    first: str | None, second: str, kept: tuple[str | None, str | None]
+) -> None:
+    names = [criterion.name for criterion in RUBRIC]
+    replies = [
+        said(json.dumps({"A": dict.fromkeys(names, a), "B": dict.fromkeys(names, b), **stated}))
+        for a, b, stated in (
+            (8, 6, {} if first is None else {"preference": first}),
+            (6, 8, {"preference": second}),
+        )
+    ]
+    row = Rubric().judge(PAIR, replies)[0]
+    assert (row.status, row.verdict) == ("ok", "A")
+    assert (row.extra["preference_ab"], row.extra["preference_ba"]) == kept
+
+
 def test_a_schema_is_offered_that_the_parser_would_accept() -> None:
     want = Rubric().questions(PAIR)[0].want
     assert isinstance(want, Text)
     assert want.json_schema is not None
-    assert want.json_schema["required"] == ["A", "B"]
+    assert want.json_schema["required"] == ["A", "B", "preference"]
     assert want.json_schema["properties"]["A"]["required"] == [c.name for c in RUBRIC]
 
 
@@ -379,7 +440,10 @@ def test_rows_of_every_protocol_are_read_by_the_room_they_are_for(tmp_path: Path
     assert battles["winner"].to_list() == ["model_b"] * 3
     assert battles["score_a"].to_list()[0] == pytest.approx(7.5)
     claims = as_rows([claimed("Verdict: A\nConfidence: 0.8")])
-    assert read_judgments(write(tmp_path / "v.jsonl", claims))["p_a"].to_list() == [0.9]
+    assert read_judgments(write(tmp_path / "v.jsonl", claims))["p_a"].to_list() == [0.8]
+    guess = as_rows([claimed("Verdict: B\nConfidence: 0.4")])
+    read = read_judgments(write(tmp_path / "g.jsonl", guess))
+    assert read.select("status", "verdict", "p_a", "uncertainty").row(0) == ("ok", "B", None, 0.6)
     by = ByCriterion().judge(PAIR, [letters(-0.1, -3), letters(-3, -0.1)] * 4)
     path = write(tmp_path / "t.jsonl", [{**row, **models} for row in as_rows(list(by))])
     assert read_judgments(path).height == 4

@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from adjudge.judges.criteria import RUBRIC
-from adjudge.judges.parsing import parse_claim, parse_letter, parse_rubric, parse_score, unread
+from adjudge.judges.parsing import (
+    parse_claim,
+    parse_letter,
+    parse_preference,
+    parse_rubric,
+    parse_score,
+    unread,
+)
 from adjudge.judges.protocols.likert import WORDS
 
 FOLDER = Path(__file__).parent / "replies"
@@ -20,8 +27,10 @@ def read(parser: str, reply: str) -> Any:
     """What the parser makes of a reply, as JSON would hold it."""
     if parser == "letter":
         return parse_letter(reply)
-    if parser == "claim":
-        claim = parse_claim(reply)
+    if parser == "preference":
+        return parse_preference(reply)
+    if parser in ("claim", "claim_percent"):
+        claim = parse_claim(reply, top=1 if parser == "claim" else 100)
         return None if claim is None else list(claim)
     if parser == "score":
         return parse_score(reply, low=1, high=5, criterion="coherence", words=WORDS)

@@ -143,3 +143,24 @@ def test_a_pair_that_one_judge_has_the_label_of_is_not_drawn_again():
     assert ids_to_label(frame, 1)["id"].to_list() == ["y"]
     with pytest.raises(ArgumentError, match="only 1 unlabelled"):
         ids_to_label(frame, 2)
+
+
+def test_ece_is_of_the_confidence_that_was_stated_whatever_p_a_was_made_of_it() -> None:
+    stated = np.repeat([0.6, 0.7, 0.8, 0.9], 100)
+    right = np.tile(np.arange(100), 4) < np.round(100 * stated)  # as often as it said
+    claims = pl.DataFrame(
+        {
+            "id": [str(k) for k in range(400)],
+            "protocol": ["verbalized"] * 400,
+            "p_a": (1 + stated) / 2,  # as rows on the scale from a guess (0) to certain (1) have it
+            "uncertainty": 1 - stated,
+            "label": np.where(right, "A", "B"),
+        }
+    )
+    ours = claims.with_columns(confidence=pl.Series(stated))
+    assert evaluate(claims, splits=2, alphas=[0.2]).signals[0].ece > 0.1
+    quality = evaluate(ours, splits=2, alphas=[0.2]).signals[0]
+    assert quality.ece == pytest.approx(0.0)
+    # A column of the same name that says something else is not taken for it.
+    other = claims.with_columns(confidence=pl.Series(stated[::-1]))
+    assert evaluate(other, splits=2, alphas=[0.2]).signals[0].ece > 0.1

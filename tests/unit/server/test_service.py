@@ -18,6 +18,7 @@ import polars as pl
 import pytest
 from serving import JUDGE, served, write_policy
 
+from adjudge.cli import run
 from adjudge.errors import ArgumentError, InputError
 from adjudge.io import write_result
 from adjudge.judges.fingerprint import make_judge
@@ -241,3 +242,13 @@ def test_a_policy_of_another_judge_is_not_served(policy: Path) -> None:
 def test_the_network_needs_a_token(policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ADJUDGE_TOKEN", raising=False)
     assert "ADJUDGE_TOKEN" in refused(policy, "--judge", JUDGE, "--host", "0.0.0.0")
+
+
+def test_a_prompt_that_names_columns_is_not_served(
+    policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prompt = tmp_path / "mine.txt"
+    prompt.write_text("{prompt} {response_a} {response_b} {reference}")
+    words = ["serve", "--policy", str(policy), "--judge", JUDGE, "--prompt", str(prompt)]
+    assert run(words) == 1
+    assert "mine.txt: names {reference}; serve a prompt without columns" in capsys.readouterr().err

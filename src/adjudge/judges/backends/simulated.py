@@ -180,12 +180,12 @@ def _fitting(schema: Mapping[str, Any], letter: str, confidence: float, share: f
     kind = kind[0] if isinstance(kind, list) else kind
     if kind == "object":
         inside = schema.get("properties", {})
-        if inside.keys() == {"A", "B"}:
+        if {"A", "B"} <= inside.keys():
             # Two answers side by side: the preferred one is scored higher, the surer the more.
             better, worse = (confidence, 1 - confidence)
             shares = {"A": better, "B": worse} if letter == "A" else {"A": worse, "B": better}
             return {
-                name: _fitting(inner, letter, confidence, shares[name])
+                name: _fitting(inner, letter, confidence, shares.get(name, share))
                 for name, inner in inside.items()
             }
         return {name: _fitting(inner, letter, confidence, share) for name, inner in inside.items()}

@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from adjudge._validation import count, one_of
 from adjudge.judges.answers import Asking, worst
+from adjudge.judges.columns import PromptColumns
 from adjudge.judges.interface import Data, Prompt, Question
 from adjudge.judges.prompting import Value, fill
 from adjudge.records import MEASURED, STATUSES, Judgment, Order, Pair, Reply, Status
@@ -32,12 +34,21 @@ def seeded_order(pair_id: str, seed: int) -> Order:
     return "ab" if drawn[0] & 1 else "ba"
 
 
-def pair_values(pair: Pair, order: Order) -> dict[str, Value]:
-    """The pair's text as the judge sees it: under "ba" response_b is where A is written."""
+def pair_values(pair: Pair, order: Order, columns: PromptColumns | None = None) -> dict[str, Value]:
+    """The pair's text as the judge sees it: under "ba" response_b is where A is written.
+
+    `columns` adds those that the prompt names.
+    """
     first, second = pair.response_a, pair.response_b
     if order == "ba":
         first, second = second, first
-    return {"prompt": Data(pair.prompt), "response_a": Data(first), "response_b": Data(second)}
+    named = {} if columns is None else columns.values(pair, order)
+    return {
+        **named,
+        "prompt": Data(pair.prompt),
+        "response_a": Data(first),
+        "response_b": Data(second),
+    }
 
 
 def letters_of(prompt: Prompt) -> tuple[str, ...]:
@@ -68,11 +79,53 @@ class OrderReading:
     drawn: Mapping[str, int] | None = None
 
 
-class LetterQuestions:
-    """How a pairwise letter is asked for in both orders, and how the replies are read."""
+#: What was read in each order that was asked.
+Readings = Mapping[Order, OrderReading]
 
-    def __init__(self, prompt: Prompt, **how: Any) -> None:
+
+class Orders:
+    """In which orders a pair is asked: both, always the same one, or one drawn for each pair.
+
+    >>> Orders("ba").settings(), Orders("random", seed=1).settings()
+    ({'orders': ['ba']}, {'orders': 'random', 'seed': 1})
+    """
+
+    CHOICES = ("both", "ab", "ba", "random")
+
+    def __init__(self, choice: str = "both", *, seed: int = 0) -> None:
+        self.choice = one_of(choice, self.CHOICES, "order")
+        self.seed = count(seed, "seed")
+
+    def of(self, pair: Pair) -> tuple[Order, ...]:
+        """The orders to ask for this pair."""
+        if self.choice == "random":
+            return (seeded_order(pair.id, self.seed),)
+        return tuple(order for order in BOTH_ORDERS if self.choice in ("both", order))
+
+    def settings(self) -> dict[str, Any]:
+        if self.choice == "random":
+            return {"orders": "random", "seed": self.seed}
+        return {"orders": [order for order in BOTH_ORDERS if self.choice in ("both", order)]}
+
+
+class LetterQuestions:
+    """How a pairwise letter is asked for in each order, and how the replies are read.
+
+    `filled` are the placeholders that the protocol fills itself; others are columns of the row.
+    """
+
+    def __init__(
+        self,
+        prompt: Prompt,
+        *,
+        filled: Sequence[str] = PLACEHOLDERS,
+        order: str = "both",
+        seed: int = 0,
+        **how: Any,
+    ) -> None:
         self.prompt = prompt
+        self.prompt_columns = PromptColumns(prompt, filled)
+        self.orders = Orders(order, seed=seed)
         self.asking = Asking(letters_of(prompt), prompt=prompt, **how)
         self.want = self.asking.want
         self.per_order = self.asking.repeats
@@ -80,7 +133,7 @@ class LetterQuestions:
     def settings(self) -> dict[str, Any]:
         return {
             "prompt_sha256": self.prompt.sha256,
-            "orders": list(BOTH_ORDERS),
+            **self.orders.settings(),
             **self.asking.settings(),
         }
 
@@ -89,20 +142,22 @@ class LetterQuestions:
     ) -> list[Question]:
         """`per_order` questions for each order."""
         asked = []
-        for order in BOTH_ORDERS:
-            messages = fill(self.prompt, {**pair_values(pair, order), **(values or {})})
+        for order in self.orders.of(pair):
+            shown = pair_values(pair, order, self.prompt_columns)
+            messages = fill(self.prompt, {**shown, **(values or {})})
             asked += [
                 Question(messages, self.want, order=order, repeat=repeat, slot=slot)
                 for repeat in range(self.per_order)
             ]
         return asked
 
-    def read(self, replies: Sequence[Reply]) -> tuple[OrderReading, OrderReading]:
-        """The replies to `questions`: response_a shown first, response_a shown second."""
-        return (
-            self._read_order(replies[: self.per_order], "ab"),
-            self._read_order(replies[self.per_order :], "ba"),
-        )
+    def read(self, pair: Pair, replies: Sequence[Reply]) -> Readings:
+        """The replies to `questions`, by the order in which the responses were shown."""
+        k = self.per_order
+        return {
+            order: self._read_order(replies[at * k : (at + 1) * k], order)
+            for at, order in enumerate(self.orders.of(pair))
+        }
 
     def _read_order(self, replies: Sequence[Reply], order: Order) -> OrderReading:
         answer = self.asking.read(replies)
@@ -118,49 +173,51 @@ class LetterQuestions:
 
 
 def judgment_of(
-    pair: Pair,
-    protocol: str,
-    forward: OrderReading,
-    reverse: OrderReading,
-    extra: Mapping[str, Any] | None = None,
+    pair: Pair, protocol: str, readings: Readings, extra: Mapping[str, Any] | None = None
 ) -> Judgment:
-    """The row that two orders give: ok only when both are."""
+    """The row that the orders give: ok only when each of them is.
+
+    p_a is the mean of both orders. Of one order alone it is that order's probability, with whatever
+    the position did to it; `order` then says which it was, and p_fwd and p_rev stay empty.
+    """
     kept = dict(extra or {})
-    if forward.drawn is not None or reverse.drawn is not None:
-        kept["samples"] = {"ab": dict(forward.drawn or {}), "ba": dict(reverse.drawn or {})}
-    status = worst([forward.status, reverse.status])
-    masses = [one.answer_mass for one in (forward, reverse) if one.answer_mass is not None]
-    mass = min(masses, default=None)
-    if status not in MEASURED or forward.p is None or reverse.p is None:
-        detail = next((o.detail for o in (forward, reverse) if o.status == status), None)
+    read = list(readings.values())
+    if any(one.drawn is not None for one in read):
+        kept["samples"] = {order: dict(one.drawn or {}) for order, one in readings.items()}
+    if len(read) == 1:
+        kept["order"] = next(iter(readings))
+    status = worst(one.status for one in read)
+    mass = min((one.answer_mass for one in read if one.answer_mass is not None), default=None)
+    known = [one.p for one in read if one.p is not None]
+    if status not in MEASURED or len(known) < len(read):
+        detail = next((one.detail for one in read if one.status == status), None)
         return judgment(pair, protocol, status, answer_mass=mass, detail=detail, extra=kept)
-    p_a = (forward.p + reverse.p) / 2
-    p_tie = None
-    if forward.p_tie is not None and reverse.p_tie is not None:
-        p_tie = (forward.p_tie + reverse.p_tie) / 2
+    p_a = sum(known) / len(known)
+    ties = [one.p_tie for one in read if one.p_tie is not None]
+    p_tie = sum(ties) / len(ties) if len(ties) == len(read) else None
+    both = {"p_fwd": known[0], "p_rev": known[1]} if len(known) == 2 else {}
     return judgment(
         pair,
         protocol,
         status,
-        p_fwd=forward.p,
-        p_rev=reverse.p,
+        **both,
         p_a=p_a,
         p_tie=p_tie,
         uncertainty=float(preference_entropy([p_a])[0]),
         verdict=verdict(p_a, p_tie),
         answer_mass=mass,
-        detail=_detail(forward, reverse),
+        detail=_detail(readings),
         extra=kept,
     )
 
 
-def _detail(forward: OrderReading, reverse: OrderReading) -> str | None:
-    if forward.drawn is None and reverse.drawn is None:
-        censored = [o for o, r in (("ab", forward), ("ba", reverse)) if r.status == "censored"]
+def _detail(readings: Readings) -> str | None:
+    if all(one.drawn is None for one in readings.values()):
+        censored = [order for order, one in readings.items() if one.status == "censored"]
         return f"bounded by the k-th log probability: {', '.join(censored)}" if censored else None
     parts = []
-    for order, result in (("ab", forward), ("ba", reverse)):
-        drawn = dict(result.drawn or {})
+    for order, one in readings.items():
+        drawn = dict(one.drawn or {})
         unread = sum(drawn.get(status, 0) for status in STATUSES)
         parts.append(f"{order} {sum(drawn.values()) - unread} of {sum(drawn.values())} readable")
     return "sampled: " + ", ".join(parts)

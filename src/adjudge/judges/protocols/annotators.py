@@ -12,6 +12,7 @@ import numpy as np
 from adjudge._validation import count, generator
 from adjudge.errors import ArgumentError, DataError
 from adjudge.judges.answers import Answer, Asking, worst
+from adjudge.judges.columns import PromptColumns
 from adjudge.judges.interface import JudgeProtocol, Message, Prompt, Question, Text
 from adjudge.judges.prompting import builtin_prompt, check_prompt, fill
 from adjudge.judges.protocols._pairwise import (
@@ -58,6 +59,7 @@ class Annotators(JudgeProtocol):
         prompt: Prompt | None = None,
     ) -> None:
         self.prompt = check_prompt(prompt or builtin_prompt("annotators"), required=PLACEHOLDERS)
+        self.prompt_columns: PromptColumns = PromptColumns(self.prompt, PLACEHOLDERS)
         self.seed = count(seed, "seed")
         if samples not in (None, 1):
             raise ArgumentError("samples", samples, "every persona votes once: give 1, or none")
@@ -80,6 +82,8 @@ class Annotators(JudgeProtocol):
                 f"annotators need labelled pairs of yours, at least {k} with label A or B: "
                 "--demonstrations FILE",
             )
+        for row, pair in enumerate(labelled, start=1):
+            self.prompt_columns.check(pair, source="demonstrations", row=row)
         rng = generator(self.seed)
         drawn = rng.permutation(len(labelled))[: count(pool_size, "pool_size", least=k)]
         self._pool = [labelled[i] for i in np.sort(drawn)]
@@ -115,7 +119,7 @@ class Annotators(JudgeProtocol):
         pair = self.pair(subject)
         self._refuse_overlap(pair)
         order = seeded_order(pair.id, self.seed)
-        asked = fill(self.prompt, pair_values(pair, order))
+        asked = fill(self.prompt, pair_values(pair, order, self.prompt_columns))
         last = tuple(message for message in asked if message.role != "system")
         return [
             Question(opening + last, self._want, order=order, slot=f"persona {number}")
@@ -160,7 +164,7 @@ class Annotators(JudgeProtocol):
         """The system message and the persona's comparisons, in the form of the one to come."""
         messages: list[Message] = []
         for pair, order in persona:
-            filled = fill(self.prompt, pair_values(pair, order))
+            filled = fill(self.prompt, pair_values(pair, order, self.prompt_columns))
             messages += [m for m in filled if m.role != "system" or not messages]
             chosen = pair.label if order == "ab" else ("B" if pair.label == "A" else "A")
             messages.append(Message("assistant", (str(chosen),)))

@@ -16,9 +16,10 @@ class ByCriterion(JudgeProtocol):
     """One row per pair and criterion: which response is better in it, asked in both orders.
 
     With log probabilities p_a is their softmax as in `preference`. With `samples` = k each order
-    is asked k times (the paper asks k = 3 times) and p_a is the mean of the smoothed shares; what
-    was drawn is in `extra`. Rows carry doc_id, model_a, model_b and criterion, so that the
-    file is a tournament file; their protocol reads "criterion:NAME", since one pair has several.
+    is asked k times and p_a is the mean of the smoothed shares; what was drawn is in `extra`.
+    `order` is as in `preference`; the paper asks one order three times: order "ab", repeats 3.
+    Rows carry doc_id, model_a, model_b and criterion, so that the file is a tournament file; their
+    protocol reads "criterion:NAME", since one pair has several.
 
     >>> from adjudge.records import Pair
     >>> [q.slot for q in ByCriterion(criteria=SUMMARY[:2]).questions(
@@ -27,8 +28,11 @@ class ByCriterion(JudgeProtocol):
     """
 
     name = "criterion"
-    options = ("criteria", "prompt", "reason", "samples", "max_tokens", "min_answer_mass")
-    columns = ("criterion", "samples")
+    options = (
+        *("criteria", "prompt", "reason", "samples", "max_tokens", "min_answer_mass"),
+        *("order", "seed"),
+    )
+    columns = ("criterion", "samples", "order")
     tournaments = True
 
     def __init__(
@@ -41,6 +45,8 @@ class ByCriterion(JudgeProtocol):
         max_tokens: int | None = None,
         min_answer_mass: float | None = None,
         prompt: Prompt | None = None,
+        order: str = "both",
+        seed: int = 0,
     ) -> None:
         self.criteria = check_criteria(criteria)
         self.letters = LetterQuestions(
@@ -49,12 +55,16 @@ class ByCriterion(JudgeProtocol):
                 required=(*PLACEHOLDERS, "criterion"),
                 optional=("definition",),
             ),
+            filled=(*PLACEHOLDERS, "criterion", "definition"),
+            order=order,
+            seed=seed,
             reason=reason,
             samples=samples,
             temperature=temperature,
             max_tokens=max_tokens,
             min_answer_mass=min_answer_mass,
         )
+        self.prompt_columns = self.letters.prompt_columns
         self.wants = frozenset({type(self.letters.want)})
 
     def settings(self) -> Mapping[str, Any]:
@@ -74,14 +84,14 @@ class ByCriterion(JudgeProtocol):
 
     def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Judgment]:
         pair = self.pair(subject)
-        k = 2 * self.letters.per_order
+        k = len(replies) // len(self.criteria)
         rows = []
         for number, criterion in enumerate(self.criteria):
-            forward, reverse = self.letters.read(replies[number * k : (number + 1) * k])
+            readings = self.letters.read(pair, replies[number * k : (number + 1) * k])
             extra = {
                 "doc_id": pair.extra.get("doc_id") or pair.prompt_id or pair.id,
                 "criterion": criterion.name,
             }
             protocol = f"{self.name}:{criterion.name}"
-            rows.append(judgment_of(pair, protocol, forward, reverse, extra))
+            rows.append(judgment_of(pair, protocol, readings, extra))
         return rows

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adjudge.judges.answers import Asking, reason, worst
+from adjudge.judges.columns import PromptColumns
 from adjudge.judges.criteria import SUMMARY, Criterion, check_criteria
 from adjudge.judges.interface import Data, JudgeProtocol, Prompt, Question
 from adjudge.judges.parsing import parse_score, unread
@@ -17,6 +18,7 @@ LOW, HIGH = 1, 5
 DIGITS = tuple(str(score) for score in range(LOW, HIGH + 1))
 WORDS = {1: "very poor", 2: "poor", 3: "fair", 4: "good", 5: "excellent"}
 _SCORE_TOKENS = 12
+_FILLED = ("prompt", "response", "criterion", "definition")
 
 
 class Likert(JudgeProtocol):
@@ -62,6 +64,7 @@ class Likert(JudgeProtocol):
             required=("prompt", "response", "criterion"),
             optional=("definition",),
         )
+        self.prompt_columns: PromptColumns = PromptColumns(self.prompt, _FILLED)
         self._asking = Asking(
             DIGITS,
             prompt=self.prompt,
@@ -89,6 +92,7 @@ class Likert(JudgeProtocol):
             messages = fill(
                 self.prompt,
                 {
+                    **self.prompt_columns.values(item),
                     "prompt": Data(item.prompt),
                     "response": Data(item.response),
                     "criterion": criterion.name,

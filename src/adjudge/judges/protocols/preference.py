@@ -1,4 +1,4 @@
-"""Pairwise preference in both orders, always (SCOPE paper, section 2.2 and B.3)."""
+"""Pairwise preference, in both orders by default (SCOPE paper, section 2.2 and B.3)."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ class Preference(JudgeProtocol):
     (r + 1/2) / (k + 1), and the row's `extra` holds what was drawn. With `reason` the judge writes
     its reasons first, and the letters' probabilities are those where it writes its verdict.
 
+    `order` "ab" or "ba" asks in that order alone, "random" in one that `seed` draws for each pair:
+    half the calls, but the position's pull stays in p_a.
+
     >>> from adjudge.records import Pair, Reply
     >>> pair = Pair(id="1", prompt="2+2?", response_a="4", response_b="5")
     >>> first = Reply(status="ok", logprobs={"A": -0.1, "B": -2.4})
@@ -31,8 +34,8 @@ class Preference(JudgeProtocol):
     """
 
     name = "preference"
-    options = ("prompt", "reason", "samples", "max_tokens", "min_answer_mass")
-    columns = ("samples",)
+    options = ("prompt", "reason", "samples", "max_tokens", "min_answer_mass", "order", "seed")
+    columns = ("samples", "order")
 
     def __init__(
         self,
@@ -43,6 +46,8 @@ class Preference(JudgeProtocol):
         temperature: float | None = None,
         max_tokens: int | None = None,
         min_answer_mass: float | None = None,
+        order: str = "both",
+        seed: int = 0,
     ) -> None:
         chosen = prompt or builtin_prompt("preference_reason" if reason else "preference")
         self.letters = LetterQuestions(
@@ -52,7 +57,10 @@ class Preference(JudgeProtocol):
             temperature=temperature,
             max_tokens=max_tokens,
             min_answer_mass=min_answer_mass,
+            order=order,
+            seed=seed,
         )
+        self.prompt_columns = self.letters.prompt_columns
         self.wants = frozenset({type(self.letters.want)})
 
     def settings(self) -> Mapping[str, Any]:
@@ -66,4 +74,4 @@ class Preference(JudgeProtocol):
 
     def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Judgment]:
         pair = self.pair(subject)
-        return [judgment_of(pair, self.name, *self.letters.read(replies))]
+        return [judgment_of(pair, self.name, self.letters.read(pair, replies))]

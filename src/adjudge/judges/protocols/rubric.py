@@ -8,9 +8,10 @@ from typing import Any
 
 from adjudge._validation import count
 from adjudge.judges.answers import reason, worst
+from adjudge.judges.columns import PromptColumns
 from adjudge.judges.criteria import RUBRIC, Criterion, check_criteria
 from adjudge.judges.interface import JudgeProtocol, Prompt, Question, Text
-from adjudge.judges.parsing import Scores, parse_rubric, unread
+from adjudge.judges.parsing import Scores, parse_preference, parse_rubric, unread
 from adjudge.judges.prompting import builtin_prompt, check_prompt, fill
 from adjudge.judges.protocols._pairwise import (
     BOTH_ORDERS,
@@ -22,6 +23,10 @@ from adjudge.records import MEASURED, Judgment, Pair, Reply, Status, Subject
 from adjudge.uncertainty.entropy import verdict
 
 LOW, HIGH = 1, 10
+#: Several times what the object takes; explanations after it are not read. (The paper allows 4096.)
+_TOKENS = 1024
+_SWAPPED = {"A": "B", "B": "A", "tie": "tie", None: None}
+_OPTIONAL = ("criteria", "format")
 _WINNERS = {"A": "model_a", "B": "model_b", None: "tie"}
 
 
@@ -35,6 +40,10 @@ class Rubric(JudgeProtocol):
     judgments is a file of battles too; `winner` there is the human label, `judge_winner` ours.
     The first complete JSON object of a reply counts; one criterion missing and the row has no
     number.
+
+    The verdict follows from the scores, as in the paper. The overall preference that the judge
+    states with them is kept for each order in `preference_ab` and `preference_ba` (A, B or tie,
+    about the responses; None where it states none): `diagnose bias` compares it with the scores.
     """
 
     name = "rubric"
@@ -42,6 +51,7 @@ class Rubric(JudgeProtocol):
     columns = (
         *("judge_winner", "score_diff", "score_diff_ab", "score_diff_ba"),
         *("score_a", "score_b", "scores_a", "scores_b"),
+        *("preference_ab", "preference_ba"),
     )
     wants: frozenset[type] = frozenset({Text})
 
@@ -49,7 +59,7 @@ class Rubric(JudgeProtocol):
         self,
         *,
         criteria: Sequence[Criterion] = RUBRIC,
-        max_tokens: int = 512,
+        max_tokens: int = _TOKENS,
         prompt: Prompt | None = None,
     ) -> None:
         self.criteria = check_criteria(criteria)
@@ -57,14 +67,15 @@ class Rubric(JudgeProtocol):
         self.prompt = check_prompt(
             prompt or builtin_prompt("rubric"),
             required=PLACEHOLDERS,
-            optional=("criteria", "format"),
+            optional=_OPTIONAL,
         )
+        self.prompt_columns = PromptColumns(self.prompt, (*PLACEHOLDERS, *_OPTIONAL))
         names = [criterion.name for criterion in self.criteria]
         # Not JSON on purpose: a judge that repeats the prompt has not given a score.
         side = "{" + ", ".join(f'"{name}": <score>' for name in names) + "}"
         self._words = {
             "criteria": "\n\n".join(criterion.describe() for criterion in self.criteria),
-            "format": f'{{"A": {side}, "B": {side}}}',
+            "format": f'{{"A": {side}, "B": {side}, "preference": <preference>}}',
         }
         self._want = Text(self.max_tokens, json_schema=_schema(names))
 
@@ -80,7 +91,9 @@ class Rubric(JudgeProtocol):
         pair = self.pair(subject)
         return [
             Question(
-                fill(self.prompt, {**pair_values(pair, order), **self._words}), self._want, order
+                fill(self.prompt, {**pair_values(pair, order, self.prompt_columns), **self._words}),
+                self._want,
+                order,
             )
             for order in BOTH_ORDERS
         ]
@@ -114,6 +127,8 @@ class Rubric(JudgeProtocol):
             "score_b": math.fsum(scores_b.values()) / len(scores_b),
             "scores_a": scores_a,
             "scores_b": scores_b,
+            "preference_ab": parse_preference(replies[0].text),
+            "preference_ba": _SWAPPED[parse_preference(replies[1].text)],
         }
         row = judgment(
             pair,
@@ -164,7 +179,11 @@ def _schema(names: Sequence[str]) -> dict[str, Any]:
     }
     return {
         "type": "object",
-        "properties": {"A": side, "B": side},
-        "required": ["A", "B"],
+        "properties": {
+            "A": side,
+            "B": side,
+            "preference": {"type": "string", "enum": ["A", "B", "tie"]},
+        },
+        "required": ["A", "B", "preference"],
         "additionalProperties": False,
     }

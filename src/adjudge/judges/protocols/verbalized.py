@@ -1,38 +1,44 @@
-"""Verbalized confidence: the judge says which answer is better and how sure it is."""
+"""Verbalized confidence: the judge says which answer is better and how likely it is right."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from adjudge._validation import count, one_of
+from adjudge.errors import DataError
+from adjudge.judges.columns import PromptColumns
 from adjudge.judges.interface import JudgeProtocol, Prompt, Question, Text
-from adjudge.judges.parsing import parse_claim, unread
-from adjudge.judges.prompting import builtin_prompt, check_prompt, fill
-from adjudge.judges.protocols._pairwise import PLACEHOLDERS, judgment, pair_values, seeded_order
-from adjudge.records import MEASURED, Judgment, Order, Pair, Reply, Subject
-from adjudge.uncertainty.entropy import verdict
+from adjudge.judges.parsing import Claim, parse_claim, unread
+from adjudge.judges.prompting import CONFIDENCE_SCALES, builtin_prompt, check_prompt, fill
+from adjudge.judges.protocols._pairwise import PLACEHOLDERS, Orders, judgment, pair_values
+from adjudge.records import MEASURED, Judgment, Reply, Status, Subject
 
 
 class Verbalized(JudgeProtocol):
-    """One reply with a verdict and a confidence c in [0, 1] (SCOPE paper, B.3.3).
+    """One reply with a verdict and a confidence c (SCOPE paper, B.3.3): uncertainty = 1 - c.
 
-    uncertainty = 1 - c. The scale given to the judge runs from a pure guess (0) to certainty (1),
-    so p_a = (1 + c)/2 when the verdict is for response_a and (1 - c)/2 when it is not; at c = 0
-    there is no verdict. As in the paper one order is asked: which one is drawn per pair from
-    `seed` and recorded; `order` fixes it. The number is what the judge claims, not what it earns:
-    judges claim 0.8 to 1.0 almost always.
+    The built-in prompt asks for the probability of being right: 0.5 is a guess, 1 is certain, so
+    that p_a = c when the verdict is for response_a and 1 - c when it is not. A prompt of your own
+    declares its scale as ``confidence: GUESS to CERTAIN`` (see `CONFIDENCE_SCALES`); with g a guess
+    and t certain, c is the number over t, and the probability of being right is
+    1/2 + (number - g) / (t - g) / 2.
 
-    >>> from adjudge.records import Reply
+    The letter that the judge states is its verdict, whatever the number: at a guess or below p_a
+    would name no side or the other one, so it stays empty and `detail` says why. As in the paper
+    one order is asked: which one is drawn per pair from `seed` and recorded; `order` fixes it. The
+    number is what the judge claims, not what it earns: judges claim 0.8 to 1.0 almost always.
+
+    >>> from adjudge.records import Pair
     >>> pair = Pair(id="1", prompt="2+2?", response_a="4", response_b="5")
     >>> reply = Reply(status="ok", text="Verdict: A\\nConfidence: 0.8")
     >>> row = Verbalized(order="ab").judge(pair, [reply])[0]
     >>> row.verdict, row.p_a, round(row.uncertainty, 9)
-    ('A', 0.9, 0.2)
+    ('A', 0.8, 0.2)
     """
 
     name = "verbalized"
-    options = ("prompt", "max_tokens", "seed")
+    options = ("prompt", "max_tokens", "order", "seed")
     columns = ("order", "confidence")
     wants: frozenset[type] = frozenset({Text})
 
@@ -40,53 +46,70 @@ class Verbalized(JudgeProtocol):
         self,
         *,
         prompt: Prompt | None = None,
-        order: Literal["random", "ab", "ba"] = "random",
+        order: str = "random",
         seed: int = 0,
         max_tokens: int = 64,
     ) -> None:
         self.prompt = check_prompt(prompt or builtin_prompt("verbalized"), required=PLACEHOLDERS)
-        self.order = one_of(order, ("random", "ab", "ba"), "order")
-        self.seed = count(seed, "seed")
+        declared = self.prompt.answer.get("confidence")
+        if declared is None:
+            raise DataError(
+                self.prompt.name,
+                "does not say on which scale confidence is stated",
+                remedy="end the file with the lines '--- answer ---' and 'confidence: 0.5 to 1' "
+                f"(or {', '.join(list(CONFIDENCE_SCALES)[1:])}; the first number is a guess)",
+            )
+        self.guess, self.certain = CONFIDENCE_SCALES[declared]
+        self.prompt_columns = PromptColumns(self.prompt, PLACEHOLDERS)
+        self.orders = Orders(one_of(order, ("random", "ab", "ba"), "order"), seed=seed)
         self.max_tokens = count(max_tokens, "max_tokens", least=1)
 
     def settings(self) -> Mapping[str, Any]:
         return {
             "prompt_sha256": self.prompt.sha256,
-            "order": self.order,
-            "seed": self.seed,
+            "order": self.orders.choice,
+            "seed": self.orders.seed,
             "max_tokens": self.max_tokens,
         }
 
     def questions(self, subject: Subject) -> Sequence[Question]:
         pair = self.pair(subject)
-        order = self._order(pair)
-        messages = fill(self.prompt, pair_values(pair, order))
+        (order,) = self.orders.of(pair)
+        messages = fill(self.prompt, pair_values(pair, order, self.prompt_columns))
         return [Question(messages, Text(self.max_tokens), order=order)]
 
     def judge(self, subject: Subject, replies: Sequence[Reply]) -> Sequence[Judgment]:
         pair, reply = self.pair(subject), replies[0]
-        order = self._order(pair)
+        (order,) = self.orders.of(pair)
         extra: dict[str, Any] = {"order": order}
-        if reply.status not in MEASURED:
-            return [judgment(pair, self.name, reply.status, detail=reply.error, extra=extra)]
-        claim = parse_claim(reply.text)
+        claim = self._claim(reply)
         if claim is None:
-            detail = "no verdict with a confidence between 0.0 and 1.0"
-            return [judgment(pair, self.name, unread(reply.text), detail=detail, extra=extra)]
-        for_a = claim.letter == ("A" if order == "ab" else "B")
-        p_a = (1 + claim.confidence) / 2 if for_a else (1 - claim.confidence) / 2
+            status, detail = self.status_of(reply)
+            return [judgment(pair, self.name, status, detail=detail, extra=extra)]
+        named = claim.letter if order == "ab" else {"A": "B", "B": "A"}[claim.letter]
+        stated = claim.confidence * self.certain
+        right = 0.5 + (stated - self.guess) / (self.certain - self.guess) / 2
+        p_a = detail = None
+        if right > 0.5:
+            p_a = right if named == "A" else 1 - right
+        else:
+            detail = f"the stated confidence, {stated:g}, is no more than a guess: no p_a"
         row = judgment(
             pair,
             self.name,
             "ok",
             p_a=p_a,
             uncertainty=1 - claim.confidence,
-            verdict=verdict(p_a),
+            verdict=named,
+            detail=detail,
             extra={**extra, "confidence": claim.confidence},
         )
         return [row]
 
-    def _order(self, pair: Pair) -> Order:
-        if self.order == "random":
-            return seeded_order(pair.id, self.seed)
-        return "ab" if self.order == "ab" else "ba"
+    def status_of(self, reply: Reply) -> tuple[Status, str | None]:
+        if reply.status not in MEASURED or self._claim(reply) is not None:
+            return reply.status, reply.error
+        return unread(reply.text), f"no verdict with a confidence between 0 and {self.certain:g}"
+
+    def _claim(self, reply: Reply) -> Claim | None:
+        return parse_claim(reply.text, top=self.certain) if reply.status in MEASURED else None

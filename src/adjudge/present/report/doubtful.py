@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from adjudge._text import count, group_name
+from adjudge._text import count, group_name, number
 from adjudge.present.blocks import Block, Heading, Part, Sides
 from adjudge.present.report.folder import Folder
 from adjudge.results.selection import Policy
@@ -69,7 +69,7 @@ def _describe(row: dict[str, Any]) -> str:
     asked = group_name(row["protocol"], none="")
     text = (
         f"{who}{f' ({asked})' if asked else ''} says {row['verdict'] or 'neither'}: "
-        f"p(A) = {row['p_a']:.3f}, doubt {row['uncertainty']:.3f}"
+        f"p(A) = {number(row['p_a'])}, doubt {row['uncertainty']:.3f}"
     )
     label = row.get("label")
     return text if label is None else f"{text}; people say {label}"

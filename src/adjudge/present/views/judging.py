@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from adjudge._text import count, left_out, number, percent
 from adjudge.present.blocks import Block, Fact, Facts, Headline, notes_of, table_of
 from adjudge.present.views import View
 from adjudge.results.base import Result
-from adjudge.results.judging import Judging, JudgingPlan, ModelList
+from adjudge.results.judging import Judging, JudgingPanel, JudgingPlan, JudgingPlans, ModelList
 
 TITLE = "What was judged"
 _NO_PRICE = Fact("cost", "unknown", "no price for this model: give --prices FILE")
@@ -37,19 +38,22 @@ def view_judging(run: Judging) -> list[Block]:
     if run.output is not None:
         notes.append(f"rows written to {run.output}")
     notes += [f"note: {note}" for note in run.notes]
-    return [_headline(run), Facts(facts), *notes_of(notes)]
+    headline = _headline(f"{run.judge} asked by {run.protocol}", [run])
+    return [headline, Facts(facts), *notes_of(notes)]
 
 
-def _headline(run: Judging) -> Headline:
-    asked = f"{run.judge} asked by {run.protocol}"
-    if run.stopped == "interrupted":
-        rows = "no rows" if run.not_asked is None else count(run.rows, "complete row")
+def _headline(asked: str, runs: Sequence[Judging]) -> Headline:
+    written = sum(run.rows for run in runs)
+    if runs[0].stopped == "interrupted":
+        rows = "no rows" if runs[0].not_asked is None else count(written, "complete row")
         return Headline(
             f"{asked}: interrupted, {rows} written", "Run the same command again to resume."
         )
-    unscored = run.rows - run.measured
-    text = f"{asked}: {count(run.rows, 'row')}, {_list(run.statuses)}"
-    if not unscored:
+    statuses: Counter[str] = Counter()
+    for run in runs:
+        statuses.update(run.statuses)
+    text = f"{asked}: {count(written, 'row')}, {_list(statuses)}"
+    if written == sum(run.measured for run in runs):
         return Headline(text)
     return Headline(text, "Rows without a score take part in nothing else.", tone="bad")
 
@@ -75,6 +79,71 @@ def _cost(run: Judging) -> Fact:
 
 def _list(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{n:,} {name}" for name, n in counts.items() if n) or "none"
+
+
+def view_panel(panel: JudgingPanel) -> list[Block]:
+    """Rows of all judges together, then a line for each."""
+    runs = panel.judges
+    notes = [
+        f"{run.judge}: {run.not_asked:,} of {count(run.subjects, 'subject')} not asked yet"
+        for run in runs
+        if run.not_asked
+    ]
+    notes += left_out(runs[0].dropped, "input row")
+    notes.append(
+        "first slot: the answer shown first preferred; label: verdict matches label; calls and "
+        "cost of this run"
+    )
+    if panel.output is not None:
+        notes.append(f"rows of all judges written to {panel.output}")
+    notes += [f"note: {note}" for note in runs[0].notes]
+    return [
+        _headline(f"{count(len(runs), 'judge')} asked by {runs[0].protocol}", runs),
+        table_of(
+            runs,
+            {
+                "judge": lambda run: run.judge,
+                "rows": lambda run: number(run.rows),
+                "scored": lambda run: number(run.measured),
+                "first slot": lambda run: percent(run.first_slot_share),
+                "label": lambda run: percent(run.agreement),
+                "calls": lambda run: number(run.calls_made),
+                "cost": lambda run: _dollars(run.cost_this_run),
+            },
+        ),
+        *notes_of(notes),
+    ]
+
+
+def _dollars(cost: float | None) -> str:
+    return "unknown" if cost is None else f"${cost:,.4f}" if cost else "none"
+
+
+def view_plans(planned: JudgingPlans) -> list[Block]:
+    """Calls, tokens and cost of each judge, and of all."""
+    plans = planned.plans
+    calls = sum(plan.to_ask for plan in plans)
+    cost = planned.cost_estimate
+    price = f", about {_dollars(cost)}" if cost else ""
+    if cost is None:
+        price = "; no price for some of them: give --prices FILE"
+    return [
+        Headline(
+            f"{count(len(plans), 'judge')} asked by {plans[0].protocol}, "
+            f"{count(plans[0].subjects, 'subject')}: {count(calls, 'call')} to make" + price
+        ),
+        table_of(
+            plans,
+            {
+                "judge": lambda plan: plan.judge,
+                "calls": lambda plan: number(plan.calls),
+                "in the store": lambda plan: number(plan.kept),
+                "to read, about": lambda plan: number(plan.prompt_tokens_estimate),
+                "to write, at most": lambda plan: number(plan.completion_tokens_most),
+                "cost, about": lambda plan: _dollars(plan.cost_estimate),
+            },
+        ),
+    ]
 
 
 def view_plan(plan: JudgingPlan) -> list[Block]:
@@ -127,6 +196,8 @@ def view_models(listed: ModelList) -> list[Block]:
 
 VIEWS: Mapping[type[Result], View] = {
     Judging: view_judging,
+    JudgingPanel: view_panel,
     JudgingPlan: view_plan,
+    JudgingPlans: view_plans,
     ModelList: view_models,
 }

@@ -1,0 +1,117 @@
+r"""Conversations as text: a list of chat messages, each under the name of who speaks.
+
+    [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+
+becomes "[user]\nHi\n\n[assistant]\nHello". One message alone is its text. `content` is text, a list
+of text parts, or empty where the message calls tools: a call is written "[calls NAME] ARGUMENTS".
+An image, a sound or a file is refused: a judge that is not shown it would judge something else.
+
+CSV, and a column that mixes texts and lists, hold messages as JSON text; `from_text` knows it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from adjudge._text import safe
+
+_ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
+_TEXT_PARTS = ("text", "input_text", "output_text")
+
+
+class NotTextError(ValueError):
+    """A message that cannot be shown as text; the message says why."""
+
+
+def is_conversation(value: Any) -> bool:
+    """Whether it is a list of messages: objects with a role.
+
+    >>> is_conversation([{"role": "user", "content": "Hi"}]), is_conversation([{"a": 1}])
+    (True, False)
+    """
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(one, Mapping) and isinstance(one.get("role"), str) for one in value)
+    )
+
+
+def render_conversation(messages: list[Mapping[str, Any]]) -> str:
+    """The conversation as text.
+
+    >>> print(render_conversation([
+    ...     {"role": "user", "content": [{"type": "text", "text": "2+2?"}]},
+    ...     {"role": "assistant", "content": "4"},
+    ... ]))
+    [user]
+    2+2?
+    <BLANKLINE>
+    [assistant]
+    4
+    """
+    spoken = [(str(message["role"]), _said(message, at)) for at, message in enumerate(messages, 1)]
+    if len(spoken) == 1:
+        return spoken[0][1]
+    return "\n\n".join(f"[{_name(role)}]\n{said}" for role, said in spoken)
+
+
+def from_text(text: str) -> str:
+    """A conversation that a table of text holds as JSON, written out; any other text as it is.
+
+    >>> from_text('[{"role": "user", "content": "Hi"}]'), from_text('[{"a": 1}]')
+    ('Hi', '[{"a": 1}]')
+    """
+    if not text.startswith("[{"):
+        return text
+    try:
+        messages = json.loads(text)
+        known = is_conversation(messages) and all(one["role"] in _ROLES for one in messages)
+        return render_conversation(messages) if known else text
+    except (NotTextError, ValueError, RecursionError):
+        return text
+
+
+def _name(role: str) -> str:
+    """A role in one short line, whatever it holds."""
+    return safe(" ".join(role.split()))[:40]
+
+
+def _said(message: Mapping[str, Any], at: int) -> str:
+    lines = [_content(message.get("content"), at)]
+    calls = message.get("tool_calls") or []
+    if not isinstance(calls, list):
+        raise NotTextError(f"message {at} has tool_calls that are no list")
+    lines += [_call(call, at) for call in calls]
+    written = "\n".join(line for line in lines if line is not None)
+    if not calls and lines[0] is None:
+        raise NotTextError(f"message {at} has no content")
+    return written
+
+
+def _content(content: Any, at: int) -> str | None:
+    if content is None or isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else [content]
+    return "\n".join(_part(part, at) for part in parts)
+
+
+def _part(part: Any, at: int) -> str:
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, Mapping):
+        raise NotTextError(f"message {at} holds {type(part).__name__}, not text")
+    kind, text = part.get("type", "text"), part.get("text")
+    if kind not in _TEXT_PARTS or not isinstance(text, str):
+        raise NotTextError(f"message {at} holds a part of type {_name(str(kind))!r}, not text")
+    return text
+
+
+def _call(call: Any, at: int) -> str:
+    called = call.get("function", call) if isinstance(call, Mapping) else None
+    if not isinstance(called, Mapping) or not isinstance(called.get("name"), str):
+        raise NotTextError(f"message {at} calls a tool without a name")
+    arguments = called.get("arguments")
+    written = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    return f"[calls {called['name']}] {written}"
