@@ -124,6 +124,36 @@ def test_evaluate(files, capsys):
     assert "ECE" in err
 
 
+def test_choose_on_some_rows_then_learn_on_the_others(files, capsys):
+    ids, policy, rows = files / "ids.csv", files / "policy.json", files / "rows.csv"
+    old = pl.read_csv(files / "old.csv")
+    old.select("id").sample(150, seed=0).write_csv(ids)
+    texts = {"prompt": "?", "response_a": "a long answer", "response_b": "short"}
+    new = pl.read_ndjson(files / "new.jsonl")
+    for name, frame in (("old", old), ("new", new)):
+        pairs = frame.select("id").with_columns(**{k: pl.lit(v) for k, v in texts.items()})
+        pairs.write_csv(files / f"{name}-pairs.csv")
+    code, out, _err = out_of(
+        capsys, "evaluate", files / "old.csv", "--doubt", "learned", "--choose-on", ids,
+        "--splits", "5", "--json",
+    )  # fmt: skip
+    seen = json.loads(out)
+    assert (code, seen["signals"][0]["n"], seen["comparison_splits"]) == (0, 150, 5)
+    code, out, _err = out_of(
+        capsys, "calibrate", files / "old.csv", "--alpha", "0.2", "--doubt", "learned",
+        "--leave-out", ids, "--pairs", files / "old-pairs.csv", "-o", policy,
+    )  # fmt: skip
+    assert (code, "75 labels, which calibrate nothing" in out) == (0, True)
+    made = json.loads(policy.read_text())
+    assert (made["n_calibration"], made["doubt"]["lengths"]) == (175, "response")
+    select = ["select", files / "new.jsonl", "--policy", policy, "-o", rows]
+    code, _out, err = out_of(capsys, *select)
+    assert (code, "response_a" in err) == (1, True)
+    code, _out, _err = out_of(capsys, *select, "--pairs", files / "new-pairs.csv")
+    assert code == 0
+    assert pl.read_csv(rows).columns[2:5] == ["learned_verdict", "learned_doubt", "verdict"]
+
+
 def test_plan_selection_writes_ids(files, capsys):
     half = pl.read_csv(files / "old.csv").with_columns(
         label=pl.when(pl.int_range(pl.len()) < 60).then("label")
