@@ -154,11 +154,11 @@ def _advice(table: LabelledRows, *, learned: bool, chosen: bool) -> list[str]:
             "costs no promise"
         )
     lines.append(
-        "these rows chose: calibrate on the others, with --leave-out and the same ids"
+        "what is chosen here was chosen on these rows: calibrate with --leave-out and the same ids"
         if chosen
-        else "choosing between these rows and then calibrating on the same labels breaks the "
-        "promise: choose on a random part (--choose-on IDS, then calibrate --leave-out IDS), or "
-        "calibrate two of them under pac at delta / 2 each"
+        else "choosing one of these and then calibrating on the same labels breaks the promise: "
+        "choose on a random part (--choose-on IDS, then calibrate --leave-out IDS), or calibrate "
+        "two of them under pac at delta / 2 each"
     )
     return lines
 

@@ -12,8 +12,11 @@ from adjudge.uncertainty.entropy import (
     verdict,
     verdicts,
 )
+from adjudge.uncertainty.learned import Evidence, LearnedDoubt
 
 __all__ = [
+    "Evidence",
+    "LearnedDoubt",
     "confidence",
     "mean_preference",
     "preference_entropy",
