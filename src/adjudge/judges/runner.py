@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -92,10 +93,11 @@ class RunContext:
 
 
 class FirstReplies:
-    """Watches the first replies of a run: if none is usable, for one reason, the rest will not be.
+    """Watches the first replies of a run: if none is usable, the rest will not be.
 
     A server that leaves log probabilities out, or a judge that thinks first, would otherwise cost
-    the whole run.
+    the whole run. Reasons can alternate: of a judge that thinks first the letters are sometimes
+    listed with too little of the probability, sometimes not at all.
     """
 
     REASONS = frozenset({"no_logprobs", "off_answer", "unparsed"})
@@ -112,15 +114,19 @@ class FirstReplies:
             return
         status, detail = self._judge.protocol.status_of(reply)
         self._seen.append((status, detail))
-        if status not in self.REASONS or status != self._seen[0][0]:
+        if status not in self.REASONS:
             self._open = False
         elif len(self._seen) == self.ENOUGH:
             self._open = False
-            words = self._seen[0][1]
+            counts = Counter(status for status, _ in self._seen)
+            (most, _), *others = counts.most_common()
+            named = ", ".join(f"{n} {name}" for name, n in counts.items())
+            words = next((words for status, words in self._seen if status == most), None)
             raise UnusableRepliesError(
                 f"{self._judge.backend.name}: the first {self.ENOUGH} replies have no usable "
-                f"number, all {status}" + (f": {words}" if words else "") + "; or ask on all the "
-                "same with --keep-going"
+                f"number, {named if others else f'all {most}'}"
+                + (f": {words}" if words else "")
+                + "; or ask on all the same with --keep-going"
             )
 
 

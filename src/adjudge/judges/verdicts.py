@@ -49,6 +49,17 @@ def check_format(text: str) -> str:
     raise ArgumentError("answer format", text, remedy)
 
 
+def write_option(option: str, format: str) -> str:
+    """The option as a judge should write it.
+
+    >>> write_option("B", "[[A]]"), write_option("B", '{"A": "A"}'), write_option("B", LAST_LINE)
+    ('[[B]]', '{"A": "B"}', 'B')
+    """
+    if match := _FIELD.fullmatch(format):
+        return json.dumps({match[1]: option})
+    return f"[[{option}]]" if format == BRACKETS else option
+
+
 def locate_option(text: str | None, options: tuple[str, ...], format: str) -> Located | None:
     """The option that the reply gives in this format, or None.
 

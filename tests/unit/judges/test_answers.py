@@ -151,7 +151,7 @@ def test_a_reasoned_reply_is_measured_where_its_verdict_is() -> None:
     answer = asking.read([cut])
     assert (answer.status, answer.detail) == (
         "unparsed",
-        "cut off by max_tokens before its verdict; give more: --max-tokens",
+        "cut off by max_tokens; give more: --max-tokens",
     )
 
 

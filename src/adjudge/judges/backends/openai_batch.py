@@ -27,7 +27,15 @@ from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
 from adjudge.judges.backends._chat_server import failed_reply, is_content_refusal
 from adjudge.judges.backends._http import Exchange
 from adjudge.judges.backends.openai import OpenAIBackend, read_reply
-from adjudge.judges.interface import BatchCall, BatchProgress, Choice, Question, Text, Want
+from adjudge.judges.interface import (
+    BatchCall,
+    BatchProgress,
+    Choice,
+    Question,
+    Reasoned,
+    Text,
+    Want,
+)
 from adjudge.records import Reply, Status
 
 # The API takes 50,000 calls and 200 MB; answers with their alternatives have to fit in memory.
@@ -295,18 +303,30 @@ class OpenAIBatches:
         self._folder.mkdir(parents=True, exist_ok=True)
         with self._path(job, ".calls").open("w", encoding="utf-8") as out:
             for call, _ in chunk:
-                options = call.want.options if isinstance(call.want, Choice) else None
-                out.write(json.dumps([call.key, options, dict(call.meta)]) + "\n")
+                out.write(json.dumps([call.key, _plain(call.want), dict(call.meta)]) + "\n")
 
     def _calls(self, job: Job) -> Iterator[BatchCall]:
         with self._path(job, ".calls").open(encoding="utf-8") as lines:
             for line in lines:
-                key, options, meta = json.loads(line)
-                yield BatchCall(key, Text(0) if options is None else Choice(tuple(options)), meta)
+                key, wanted, meta = json.loads(line)
+                yield BatchCall(key, _want(wanted), meta)
 
     def _forget(self, job: Job) -> None:
         self._path(job, ".json").unlink(missing_ok=True)
         self._path(job, ".calls").unlink(missing_ok=True)
+
+
+def _plain(want: Want) -> list[str] | dict[str, Any] | None:
+    """As much of what is wanted as reading the answer needs."""
+    if isinstance(want, Reasoned):
+        return {"options": list(want.options), "format": want.format}
+    return list(want.options) if isinstance(want, Choice) else None
+
+
+def _want(plain: list[str] | dict[str, Any] | None) -> Want:
+    if isinstance(plain, dict):
+        return Reasoned(tuple(plain["options"]), plain["format"], max_tokens=0)
+    return Text(0) if plain is None else Choice(tuple(plain))
 
 
 def _locked(folder: Path) -> IO[str] | None:

@@ -21,6 +21,7 @@ from adjudge.judges.protocols._pairwise import (
     pair_values,
     seeded_order,
 )
+from adjudge.judges.verdicts import WHOLE, write_option
 from adjudge.records import MEASURED, Judgment, Order, Pair, Reply, Status, Subject
 from adjudge.uncertainty.entropy import verdict
 
@@ -98,7 +99,11 @@ class Annotators(JudgeProtocol):
         for messages in self._openings:
             for message in messages:
                 digest.update(f"{message.role}\0{message.text}\0".encode("utf-8", "surrogatepass"))
-        written = {"max_tokens": self._want.max_tokens} if isinstance(self._want, Text) else {}
+        written: dict[str, Any] = {}
+        if isinstance(self._want, Text):
+            written = {"max_tokens": self._want.max_tokens}
+        if self._asking.format != WHOLE:
+            written = self._asking.settings()
         return {
             "prompt_sha256": self.prompt.sha256,
             "personas": len(self.personas),
@@ -106,7 +111,7 @@ class Annotators(JudgeProtocol):
             "pool": len(self._pool),
             "personas_sha256": digest.hexdigest(),
             "seed": self.seed,
-            "votes": "text" if written else "logprobs",
+            "votes": "text" if isinstance(self._want, Text) else "logprobs",
             **written,
         }
 
@@ -141,10 +146,12 @@ class Annotators(JudgeProtocol):
             detail = f"{silent}: {words}" if words else silent
             return [judgment(pair, self.name, status, detail=detail, extra=extra)]
         p_a = tally["A"] / len(votes)
+        masses = [answer.answer_mass for answer in answers if answer.answer_mass is not None]
         row = judgment(
             pair,
             self.name,
             "ok",
+            answer_mass=min(masses, default=None),
             p_a=p_a,
             uncertainty=1 - max(tally.values()) / len(votes),
             verdict=verdict(p_a),
@@ -162,7 +169,8 @@ class Annotators(JudgeProtocol):
             filled = fill(self.prompt, pair_values(pair, order))
             messages += [m for m in filled if m.role != "system" or not messages]
             chosen = pair.label if order == "ab" else ("B" if pair.label == "A" else "A")
-            messages.append(Message("assistant", (str(chosen),)))
+            shown = write_option(str(chosen), self._asking.format)
+            messages.append(Message("assistant", (shown,)))
         return tuple(messages)
 
     def _refuse_overlap(self, pair: Pair) -> None:

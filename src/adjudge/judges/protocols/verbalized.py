@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from adjudge._validation import count, one_of
+from adjudge.judges.answers import CUT_OFF
 from adjudge.judges.interface import JudgeProtocol, Prompt, Question, Text
-from adjudge.judges.parsing import parse_claim, unread
+from adjudge.judges.parsing import Claim, parse_claim, unread
 from adjudge.judges.prompting import builtin_prompt, check_prompt, fill
 from adjudge.judges.protocols._pairwise import PLACEHOLDERS, judgment, pair_values, seeded_order
-from adjudge.records import MEASURED, Judgment, Order, Pair, Reply, Subject
+from adjudge.records import MEASURED, Judgment, Order, Pair, Reply, Status, Subject
 from adjudge.uncertainty.entropy import verdict
 
 
@@ -66,12 +67,10 @@ class Verbalized(JudgeProtocol):
         pair, reply = self.pair(subject), replies[0]
         order = self._order(pair)
         extra: dict[str, Any] = {"order": order}
-        if reply.status not in MEASURED:
-            return [judgment(pair, self.name, reply.status, detail=reply.error, extra=extra)]
-        claim = parse_claim(reply.text)
+        claim = self._claim(reply)
         if claim is None:
-            detail = "no verdict with a confidence between 0.0 and 1.0"
-            return [judgment(pair, self.name, unread(reply.text), detail=detail, extra=extra)]
+            status, detail = self.status_of(reply)
+            return [judgment(pair, self.name, status, detail=detail, extra=extra)]
         for_a = claim.letter == ("A" if order == "ab" else "B")
         p_a = (1 + claim.confidence) / 2 if for_a else (1 - claim.confidence) / 2
         row = judgment(
@@ -84,6 +83,17 @@ class Verbalized(JudgeProtocol):
             extra={**extra, "confidence": claim.confidence},
         )
         return [row]
+
+    def status_of(self, reply: Reply) -> tuple[Status, str | None]:
+        if reply.status not in MEASURED or self._claim(reply) is not None:
+            return reply.status, reply.error
+        words = CUT_OFF if reply.cut_off else "no verdict with a confidence between 0.0 and 1.0"
+        return unread(reply.text), words
+
+    def _claim(self, reply: Reply) -> Claim | None:
+        """What was claimed; not of a reply that was cut off, whose number may lack its end."""
+        readable = reply.status in MEASURED and not reply.cut_off
+        return parse_claim(reply.text) if readable else None
 
     def _order(self, pair: Pair) -> Order:
         if self.order == "random":
