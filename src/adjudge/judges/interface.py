@@ -241,6 +241,8 @@ class JudgeProtocol(ABC):
     name: str
     #: What it needs of a backend; that of an object, where its options decide.
     wants: frozenset[type]
+    #: Below this answer_mass a row of it is `off_answer`; None where it asks for no options.
+    min_answer_mass: float | None = None
 
     @abstractmethod
     def settings(self) -> Mapping[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from array import array
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, fields
@@ -55,6 +56,8 @@ class RowCounts:
     agreed: int = 0
     labelled: int = 0
     undecided: int = 0
+    ties: int = 0
+    masses: array[float] = field(default_factory=lambda: array("d"))
     cost: float = 0.0
 
     def add(self, rows: Sequence[Row], *, incomplete: int) -> None:
@@ -75,7 +78,10 @@ class RowCounts:
                 self.first_slot += 1.0 if lean > 0 else 0.5 if lean == 0 else 0.0
                 self.orders += 1
         self.undecided += row.get("p_a") is not None and row["verdict"] is None
-        if row.get("verdict") is not None and row.get("label") in ("A", "B"):
+        self.ties += row.get("verdict") == "tie"
+        if row.get("answer_mass") is not None:
+            self.masses.append(row["answer_mass"])
+        if row.get("verdict") in ("A", "B") and row.get("label") in ("A", "B"):
             self.labelled += 1
             self.agreed += row["verdict"] == row["label"]
 

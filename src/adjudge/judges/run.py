@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import median
 from typing import Any, TypeVar
 
 import polars as pl
@@ -173,6 +174,9 @@ def _summary(context: RunContext, survey: Survey, counts: RowCounts, elapsed: fl
         agreement=counts.agreed / counts.labelled if counts.labelled else None,
         agreement_rows=counts.labelled,
         undecided=counts.undecided,
+        judge_ties=counts.ties,
+        median_answer_mass=median(counts.masses) if counts.masses else None,
+        min_answer_mass=judge.protocol.min_answer_mass,
         prompt_tokens=tally.prompt_tokens,
         completion_tokens=tally.completion_tokens,
         calls_without_tokens=tally.without_tokens,

@@ -11,6 +11,7 @@ import polars as pl
 from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.io.columns import UNNAMED
 from adjudge.uncertainty import (
+    INFINITE_DOUBT,
     confidence,
     preference_entropy,
     random_orders,
@@ -32,16 +33,12 @@ class Signal:
     p_a: FloatArray
     scores: FloatArray
     errors: IntArray
+    has_verdict: BoolArray
 
     @property
     def confidence(self) -> FloatArray:
         """max(p_a, 1 - p_a)."""
         return confidence(self.p_a)
-
-    @property
-    def has_verdict(self) -> BoolArray:
-        """Where p_a is not exactly one half."""
-        return np.asarray(self.p_a != 0.5)
 
 
 def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
@@ -50,21 +47,23 @@ def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
     With both orders there are three: the preference entropy of their mean, the probability of
     one random order alone, and the vote of both. Other protocols (verbalized, annotators,
     likelihood) give the one they wrote. An uncertainty column that is not the entropy of p_a
-    is one more.
+    is one more. A tie of the judge, or p at exactly one half, is no verdict in any of them.
     """
     judge, protocol = str(rows["judge"][0]), str(rows["protocol"][0])
     shown = None if protocol == UNNAMED else protocol
     label = rows.get_column("label").to_numpy()
     p_a = rows.get_column("p_a").to_numpy().astype(np.float64)
     given = rows.get_column("uncertainty").to_numpy().astype(np.float64)
+    tie = (rows.get_column("verdict") == "tie").fill_null(False).to_numpy()
 
     def made(name: str, p: FloatArray, scores: FloatArray | None = None) -> Signal:
-        right = ((p > 0.5) & (label == "A")) | ((p < 0.5) & (label == "B"))
-        doubt = preference_entropy(p) if scores is None else scores
-        return Signal(name, judge, shown, p, doubt, (~right).astype(np.int64))
+        decided = (p != 0.5) & ~tie
+        right = decided & (np.where(p > 0.5, "A", "B") == label)
+        doubt = np.where(tie, INFINITE_DOUBT, preference_entropy(p) if scores is None else scores)
+        return Signal(name, judge, shown, p, doubt, (~right).astype(np.int64), decided)
 
     both = rows.get_column("p_fwd").null_count() == 0 == rows.get_column("p_rev").null_count()
-    is_entropy = bool((np.abs(given - preference_entropy(p_a)) <= _ROUNDING).all())
+    is_entropy = bool((np.abs(given - preference_entropy(p_a))[~tie] <= _ROUNDING).all())
     if not both:
         yield made(shown or "p_a" if is_entropy else "uncertainty", p_a, given)
         return

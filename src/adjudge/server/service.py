@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -20,6 +20,7 @@ from adjudge.selection.guarantees import all_guarantees, find_guarantee
 from adjudge.selection.policy import matching_groups, read_policy, reason_to_abstain
 from adjudge.selection.verifying import levels_of
 
+_NUMBERS = ("p_fwd", "p_rev", "p_a", "p_tie", "uncertainty", "verdict")
 #: What became of the file that the policy was read from.
 FileState = Literal["unchanged", "changed", "missing"]
 
@@ -114,14 +115,17 @@ class JudgeService:
 
     def _decide(self, judgment: Judgment, group: PolicyGroup | None) -> Ruling:
         """What the guarantee accepts; never without a measurement, a verdict or a rule."""
-        accepted, has_verdict = False, judgment.verdict is not None
+        least, mass = self.policy.min_answer_mass, judgment.answer_mass
+        if least is not None and mass is not None and mass < least:
+            judgment = replace(judgment, status="off_answer", **dict.fromkeys(_NUMBERS))
+        accepted, verdict = False, judgment.verdict
         if judgment.status not in MEASURED or judgment.uncertainty is None:
             reason: str | None = f"status {judgment.status}"
         else:
-            if has_verdict and group is not None:
+            if verdict in ("A", "B") and group is not None:
                 score = np.array([judgment.uncertainty])
                 accepted = bool(self._guarantee.accept(group.rule, score, self._levels)[0])
-            reason = reason_to_abstain(accepted, has_verdict=has_verdict, group=group)
+            reason = reason_to_abstain(accepted, verdict=verdict, group=group)
         name = None if group is None else group.group
         return Ruling(judgment=judgment, accepted=accepted, reason=reason, group=name)
 

@@ -71,6 +71,7 @@ class Annotators(JudgeProtocol):
         )
         self._want = self._asking.want
         self.wants = frozenset({type(self._want)})
+        self.min_answer_mass = self._asking.min_answer_mass
         labelled = [pair for pair in demonstrations if pair.label in ("A", "B")]
         k, n = count(per_persona, "per_persona", least=1), count(personas, "personas", least=1)
         if len(labelled) < k:

@@ -55,6 +55,7 @@ class ByCriterion(JudgeProtocol):
             min_answer_mass=min_answer_mass,
         )
         self.wants = frozenset({type(self.letters.want)})
+        self.min_answer_mass = self.letters.asking.min_answer_mass
 
     def settings(self) -> Mapping[str, Any]:
         criteria = {criterion.name: criterion.settings() for criterion in self.criteria}

@@ -73,6 +73,7 @@ class Likert(JudgeProtocol):
         )
         self._want = self._asking.want
         self.wants = frozenset({type(self._want)})
+        self.min_answer_mass = self._asking.min_answer_mass
 
     def settings(self) -> Mapping[str, Any]:
         return {

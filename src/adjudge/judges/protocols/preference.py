@@ -53,6 +53,7 @@ class Preference(JudgeProtocol):
             min_answer_mass=min_answer_mass,
         )
         self.wants = frozenset({type(self.letters.want)})
+        self.min_answer_mass = self.letters.asking.min_answer_mass
 
     def settings(self) -> Mapping[str, Any]:
         return self.letters.settings()
