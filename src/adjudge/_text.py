@@ -9,7 +9,10 @@ import re
 from collections.abc import Mapping
 
 DASH = "–"
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+#: What a terminal obeys, marks that turn the direction of text, odd line ends, half characters.
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
 def safe(text: object) -> str:
@@ -19,6 +22,15 @@ def safe(text: object) -> str:
     '\\x1b[31mred'
     """
     return _CONTROL.sub(lambda code: code.group().encode("unicode_escape").decode(), str(text))
+
+
+def safe_json(text: str) -> str:
+    r"""JSON whose control and direction codes are escapes: the same values, harmless to print.
+
+    >>> safe_json('{"name": "\u202eevil"}')
+    '{"name": "\\u202eevil"}'
+    """
+    return _CONTROL.sub(lambda code: f"\\u{ord(code.group()):04x}", text)
 
 
 def clip(text: object, most: int = 28) -> str:

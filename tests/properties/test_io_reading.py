@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import tempfile
 from collections.abc import Callable
 from functools import partial
@@ -41,6 +42,7 @@ from adjudge.io import (
     write_rows,
 )
 from adjudge.io.formats import load_format
+from adjudge.io.writing import row_writer
 
 READERS = (
     read_battles,
@@ -187,6 +189,30 @@ def test_what_is_written_comes_back(suffix: str, rows: list[tuple[Any, ...]]) ->
         back = back.cast({"x": pl.Float64, "n": pl.Int64, "note": pl.String})
         assert_frame_equal(back, frame, check_exact=True)
         assert [row["id"] for row in iter_rows(path)] == frame["id"].to_list()
+
+
+#: Texts that a spreadsheet would run, that look as if they were marked, and neighbours of both.
+CELLS = st.text("'\u2060=+-@\t\r\n 1.5e\"＝x", max_size=8)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
+@COMMON
+@given(st.lists(CELLS, min_size=1, max_size=6), CELLS)
+def test_cells_that_a_spreadsheet_would_run_come_back(
+    suffix: str, cells: list[str], name: str
+) -> None:
+    frame = pl.DataFrame({"id": range(len(cells)), name.strip() or "t": cells})
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_rows(frame, Path(folder) / f"rows{suffix}")
+        back = read_table(path, text=frame.columns[1:])
+        assert_frame_equal(back, frame, check_exact=True)
+        streamed = Path(folder) / f"streamed{suffix}"
+        with row_writer(streamed, schema={}) as writer:
+            writer.write(frame.iter_rows(named=True))
+        again = read_table(streamed, text=frame.columns[1:])
+        assert_frame_equal(again, frame, check_exact=True)
+        for line in path.read_text().splitlines()[1:]:
+            assert not re.match(r"\d+[,\t]\"?[ \t\r\n]*[=@＝]", line)
 
 
 PROBABILITY = st.floats(0, 1)

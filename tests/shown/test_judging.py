@@ -65,7 +65,12 @@ def test_a_clean_run_claims_no_loss_and_a_stopped_one_says_how_to_resume() -> No
     assert html_lines(clean)[0] == "openai:gpt-x asked by preference: 117 rows, 117 ok"
     assert "take part in nothing else" not in str(clean)
     assert "cost | none" in terminal_lines(clean)
-    stopped = replace(RUN, stopped="interrupted", rows=0, measured=0, statuses={})
+    stopped = replace(RUN, stopped="interrupted")
+    assert str(stopped).splitlines()[:2] == [
+        "openai:gpt-x asked by preference: interrupted, 120 complete rows written",
+        "Run the same command again to resume.",
+    ]
+    stopped = replace(stopped, rows=0, measured=0, statuses={}, not_asked=None)
     assert str(stopped).splitlines()[:2] == [
         "openai:gpt-x asked by preference: interrupted, no rows written",
         "Run the same command again to resume.",

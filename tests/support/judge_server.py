@@ -10,8 +10,9 @@ the request's messages alone, so that two runs give the same output. How it misb
 
 The first rule whose text stands in a message of the request applies; each request takes the
 rule's next step for that very content, and the last step goes on. A step is a name or
-name:argument; see ERRORS and `act`. GET /control/log tells what arrived, GET /control/counts how
-often each content did, POST /control/reset forgets it all.
+name:argument; see ERRORS and `act`; `mode:NAME` is one of the table in hostile_modes.py.
+GET /control/log tells what arrived, GET /control/counts how often each content did, POST
+/control/reset forgets it all.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from functools import cache
 from typing import Any
 
 from aiohttp import web
+from hostile_modes import EDITS, MESSAGE_EDITS, MODES, Asked, edit, edited, filled
 
 TOKENS_A, TOKENS_B = ("A", " A", "A."), ("B", " B", "(B")
 OTHERS = ("The", "Both", "I", "Answer", "**", "\n", "C", "It", "Neither", "As", "Based", "1", "Yes")
@@ -88,6 +90,7 @@ class State:
         self.batches: dict[str, dict[str, Any]] = {}
         self.polls_needed = 1
         self.batch_faults: list[str] = []
+        self.batch_key = "no-key-was-set"
 
     def next_step(self, content: str, key: str) -> str:
         number, steps = next(
@@ -249,6 +252,13 @@ async def act(
     request: web.Request, body: dict[str, Any], key: str, step: str
 ) -> web.StreamResponse:
     kind, _, argument = step.partition(":")
+    make = anthropic_answer if request.path.endswith("/messages") else chat_answer
+    if kind == "mode":
+        asked = Asked(request, make(body, key, "ok"), sent_key(request))
+        return await MODES[argument].act(asked)
+    if kind == "edit":
+        asked = Asked(request, make(body, key, "ok"), sent_key(request))
+        return await edited(*MESSAGE_EDITS[argument][:2])(asked)
     if kind == "429":
         headers = {"Retry-After": argument} if argument else {}
         return web.json_response(
@@ -300,7 +310,6 @@ async def act(
     if kind in ERRORS:
         status, payload = error_body(kind, sent_key(request))
         return web.json_response(payload, status=status)
-    make = anthropic_answer if request.path.endswith("/messages") else chat_answer
     return web.json_response(make(body, key, step))
 
 
@@ -358,6 +367,15 @@ def register(body: dict[str, Any]) -> dict[str, Any]:
     return batch
 
 
+def batch_body(body: dict[str, Any], key: str, step: str) -> Any:
+    kind, _, name = step.partition(":")
+    if kind != "mode":
+        return chat_answer(body, key, step)
+    path, value, *_ = EDITS[name]
+    changed = edit(chat_answer(body, key, "ok"), path, value)
+    return json.loads(filled(changed, STATE.batch_key))
+
+
 def work_off(batch: dict[str, Any]) -> None:
     good, bad = [], []
     for line in STATE.files[batch["input_file_id"]].decode().splitlines():
@@ -391,7 +409,7 @@ def work_off(batch: dict[str, Any]) -> None:
                 {
                     "custom_id": call["custom_id"],
                     "error": None,
-                    "response": {"status_code": 200, "body": chat_answer(body, key, step)},
+                    "response": {"status_code": 200, "body": batch_body(body, key, step)},
                 }
             )
     good.reverse()  # OpenAI promises no order
@@ -432,6 +450,11 @@ async def list_batches(request: web.Request) -> web.Response:
 # --- control ---------------------------------------------------------------------------------
 
 
+async def steal(request: web.Request) -> web.Response:
+    STATE.log.append({"path": request.path, "at": time.time(), "has_key": has_key(request)})
+    return web.json_response({})
+
+
 async def set_script(request: web.Request) -> web.Response:
     script = await request.json()
     for name, value in script.items():
@@ -470,6 +493,7 @@ def make_app() -> web.Application:
     app.router.add_post("/v1/batches", create_batch)
     app.router.add_get("/v1/batches", list_batches)
     app.router.add_get("/v1/batches/{id}", show_batch)
+    app.router.add_route("*", "/steal", steal)
     app.router.add_post("/control/script", set_script)
     app.router.add_get("/control/log", show_log)
     app.router.add_get("/control/counts", show_counts)

@@ -27,9 +27,9 @@ def count_parses() -> Iterator[Counter[str]]:
         counts[Path(path).name] += 1
         return parse_file(path)
 
-    def counting_read(path: str | Path, *, remedy: str | None = None) -> Any:
+    def counting_read(path: str | Path, **options: str) -> Any:
         counts[Path(path).name] += 1
-        return read_json(path, remedy=remedy)
+        return read_json(path, **options)
 
     with (
         patch.object(tables, "parse_file", counting_parse),

@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from adjudge.cli._common import EXIT_FAILED, remark
+from adjudge.cli._common import EXIT_FAILED, read_no_further, remark
 from adjudge.cli._options import OTHER, PANELS, panel_of
 from adjudge.errors import AdjudgeError, ArgumentError
 
@@ -167,6 +168,12 @@ def build() -> typer.Typer:
     return app
 
 
+@cache
+def _command() -> Any:
+    """The command line, made once for a program that calls `run` again and again."""
+    return typer.main.get_command(build())
+
+
 def _add(app: typer.Typer, name: str, target: str) -> None:
     module, _, function = target.partition(":")
     app.command(name, cls=_Verb)(getattr(import_module(f"adjudge.cli.{module}"), function))
@@ -179,18 +186,20 @@ def main(arguments: list[str] | None = None) -> None:
         if sys.stdout is not None:  # a caller may have closed it
             sys.stdout.flush()
     except BrokenPipeError:
-        _read_no_further()
-        code = EXIT_FAILED
+        read_no_further(sys.stdout)
+    except OSError as error:
+        read_no_further(sys.stdout)
+        code = _refuse(error)
     sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
     """Run the command line and return its exit code: 0 done, 2 bad finding, 1 could not run."""
-    command = typer.main.get_command(build())
+    command = _command()
     try:
         code = command.main(args=arguments, prog_name="adjudge", standalone_mode=False)
     except AdjudgeError as error:
-        remark(f"adjudge: {error}")
+        remark(f"adjudge: {_readable(str(error))}")
         return EXIT_FAILED
     except _USAGE_ERROR as error:
         context = getattr(error, "ctx", None)
@@ -201,12 +210,10 @@ def run(arguments: list[str]) -> int:
         remark(f"adjudge: {_message(error)}")
         return EXIT_FAILED
     except BrokenPipeError:
-        _read_no_further()
+        read_no_further(sys.stdout)
         return EXIT_FAILED
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        remark(f"adjudge: {place}{error.strerror or error}; {_remedy(error)}")
-        return EXIT_FAILED
+        return _refuse(error)
     except (KeyboardInterrupt, typer.Abort):
         remark("adjudge: stopped")
         return EXIT_FAILED
@@ -216,19 +223,21 @@ def run(arguments: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _remedy(error: OSError) -> str:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return "make room on the disk and run the same command again"
-    return "check the path and its permissions"
+def _readable(message: str) -> str:
+    """Of a message that quotes a monster, the beginning, where it says what, and the remedy."""
+    return message if len(message) <= 1000 else f"{message[:600]} ... {message[-300:]}"
 
 
-def _read_no_further() -> None:
-    """Whoever read our output (`| head`) has enough: what is still buffered goes nowhere."""
-    try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):
-        # Standard output is no file here (a notebook, a test): there is nothing to turn away.
-        return
+def _refuse(error: OSError) -> int:
+    place = f"{error.filename}: " if error.filename else ""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    remedy = (
+        "make room on the disk and run the same command again"
+        if full
+        else "check the path and its permissions"
+    )
+    remark(f"adjudge: {place}{error.strerror or error}; {remedy}")
+    return EXIT_FAILED
 
 
 def _message(error: Exception) -> str:

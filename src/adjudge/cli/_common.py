@@ -1,20 +1,23 @@
 """What all verbs share: where output goes, and exit codes. Shared options are in `_options`.
 
 Results go to standard output, progress and remarks to standard error. Exit 0: done. Exit 2: done,
-and the finding is bad. Exit 1: could not run; one line on standard error says what to do.
+and the finding is bad. Exit 1: could not run; one line on standard error says what to do. Whoever
+reads our output and has enough (`| head -1`) changes none of this: the rest is not printed.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from adjudge._text import safe
+from adjudge._text import safe, safe_json
 from adjudge.errors import BackendMissingError
 
 if TYPE_CHECKING:
@@ -26,9 +29,16 @@ if TYPE_CHECKING:
 EXIT_FAILED, EXIT_BAD_FINDING = 1, 2
 
 
+class _Screen(Console):
+    """A console; a reader who has closed the pipe is no error, and no reason to stop."""
+
+    def on_broken_pipe(self) -> None:
+        read_no_further(sys.stderr if self.stderr else sys.stdout)
+
+
 def remarks() -> Console:
     """The console for progress and remarks. Made per call, so that redirection is seen."""
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+    return _Screen(stderr=True, highlight=False, soft_wrap=True)
 
 
 def remark(message: object) -> None:
@@ -41,7 +51,7 @@ def show(*parts: RenderableType | Block) -> None:
     from adjudge.present.blocks import Block
     from adjudge.present.render.terminal import render_terminal
 
-    console = Console(highlight=False, soft_wrap=True)
+    console = _Screen(highlight=False, soft_wrap=True)
     for part in parts:
         if isinstance(part, str):
             console.print(Text(safe(part)))
@@ -50,6 +60,23 @@ def show(*parts: RenderableType | Block) -> None:
                 console.print(renderable)
         else:
             console.print(part)
+
+
+def echo(text: str, *, end: str = "\n") -> None:
+    """Print to standard output as it is: for programs that read it."""
+    try:
+        typer.echo(text + end, nl=False)
+    except BrokenPipeError:
+        read_no_further(sys.stdout)
+
+
+def read_no_further(stream: TextIO) -> None:
+    """Whoever read this stream has enough: what is still to come goes nowhere."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    except (OSError, ValueError):
+        # The stream is no file here (a notebook, a test): there is nothing to turn away.
+        return
 
 
 def deliver(
@@ -74,7 +101,7 @@ def deliver(
         result.plot(plot, figure=figure)
         remark(f"wrote {plot}")
     if as_json:
-        typer.echo(result.to_json())
+        echo(safe_json(result.to_json()))
     else:
         show(*blocks_of(result))
 

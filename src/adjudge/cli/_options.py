@@ -115,7 +115,7 @@ PANELS: Mapping[str, tuple[str, ...]] = {
         *("judge_spec", "judge", "protocol", "prompt", "criteria", "demonstrations", "samples"),
         *("reason", "min_answer_mass", "keep_going"),
         *("max_tokens", "base_url", "api_key_env", "extra_body", "concurrency", "rpm", "timeout"),
-        *("batch", "batch_folder", "retry", "store"),
+        *("max_reply", "batch", "batch_folder", "retry", "store", "no_raw"),
     ),
     "Cost": ("dry_run", "max_cost", "prices"),
     "Server": ("host", "port", "browser"),

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from adjudge.cli._common import remark, show
+from adjudge._text import safe_json
+from adjudge.cli._common import echo, remark, show
 from adjudge.cli._options import JsonFlag, SeedOption
 
 
@@ -49,5 +50,5 @@ def demo(
     )
     write_result(demo, out / "demo.json")
     if as_json:
-        typer.echo(demo.to_json())
+        echo(safe_json(demo.to_json()))
     remark(f"done in {demo.elapsed_s:.0f} s; run it again and nothing is asked twice")

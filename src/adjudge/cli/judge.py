@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -72,6 +74,14 @@ def judge(
         float | None, typer.Option(help="Seconds to wait for one answer of a server.")
     ] = None,
     reason: ReasonOption = False,
+    max_reply: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Largest answer that is read, e.g. 8M; a larger one is an error of its row.",
+            show_default="1M and 2K per token asked for",
+        ),
+    ] = None,
     samples: Annotated[
         int | None,
         typer.Option(min=1, help="Draw so many answers per order: for judges without logprobs."),
@@ -119,6 +129,9 @@ def judge(
         typer.Option(
             "--keep-going", help="Ask on even if the first ten replies have no usable number."
         ),
+    ] = False,
+    no_raw: Annotated[
+        bool, typer.Option("--no-raw", help="Leave the server's raw answers out of the store.")
     ] = False,
     batch: Annotated[
         bool, typer.Option("--batch", help="By OpenAI's Batch API: half the price, within a day.")
@@ -171,11 +184,13 @@ def judge(
         api_key_env=api_key_env,
         extra_body=_object(extra_body),
         timeout=timeout,
+        max_reply=_bytes(max_reply),
         concurrency=concurrency,
         rpm=rpm,
         max_cost=max_cost,
         prices=prices,
         retry=cast("tuple[Status, ...]", tuple(retry or ())),  # checked by the options
+        keep_raw=not no_raw,
         batch=batch,
         batch_folder=batch_folder,
         handle_signals=True,
@@ -186,11 +201,21 @@ def judge(
     if output is None and not as_json:
         raise ArgumentError("output", None, "name a file for the rows: -o judgments.jsonl")
     from adjudge.cli._progress import watch_run
+    from adjudge.judges.flow import Stop
 
     with watch_run(f"{judge_spec.partition(':')[0]}, {protocol}") as watch:
-        run = _run(pairs, replace(options, progress=watch.show), watch)
+        stop = Stop(on_interrupt=lambda: _acknowledge(watch))
+        run = _run(pairs, replace(options, progress=watch.show, stop=stop), watch)
+    if run.summary.stopped == "interrupted":
+        # It is ending: one more Ctrl-C could only spoil what it still has to say.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     remark(f"replies are kept in {run.summary.store}")
     _finish(run.summary, as_json=as_json, summary=summary, fail_above=fail_above)
+
+
+def _acknowledge(watch: Watch) -> None:
+    watch.close()
+    remark("stopping: complete rows are written; interrupt again to leave without them")
 
 
 def _run(pairs: Path, options: JudgingOptions, watch: Watch) -> JudgingRun:
@@ -220,6 +245,16 @@ def _object(text: str | None) -> dict[str, Any] | None:
     if not isinstance(value, dict):
         raise ArgumentError("extra_body", text, "give a JSON object")
     return value
+
+
+def _bytes(size: str | None) -> int | None:
+    """The bytes that a size such as 512K, 8M or 1G means."""
+    if size is None:
+        return None
+    written = re.fullmatch(r"([0-9]{1,9})([KMG]?)(?:i?B)?", size.strip(), re.IGNORECASE)
+    if written is None:
+        raise ArgumentError("max_reply", size, "give a size such as 512K or 8M")
+    return int(written[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[written[2].upper()]
 
 
 def _finish(run: Judging, *, as_json: bool, summary: Path | None, fail_above: float | None) -> None:

@@ -89,7 +89,6 @@ def rate(
     if plot is not None and plan.rate is None:
         remark("adjudge plan rate: no picture, this judge cannot be corrected")
         plot = None
-    deliver(plan, as_json=as_json, output=output, plot=plot)
     if write_ids is not None and plan.m0 is None:
         remark("adjudge plan rate: no rows written, the plan cannot be carried out")
     elif write_ids is not None:
@@ -104,5 +103,6 @@ def rate(
         )
         write_rows(drawn, write_ids)
         remark(f"wrote {drawn.height} rows to {write_ids}")
+    deliver(plan, as_json=as_json, output=output, plot=plot)
     if plan.m0 is None:
         bad_finding()

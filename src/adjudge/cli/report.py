@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from adjudge.cli._common import bad_finding, remark
+from adjudge._text import safe, safe_json
+from adjudge.cli._common import bad_finding, echo, remark
 from adjudge.cli._options import OutputOption
 
 
@@ -36,7 +37,8 @@ def report(
     if output is None and chosen == "html":
         output = folder / "report.html"
     if output is None:
-        typer.echo(render_report(held, format=chosen, title=title), nl=False)
+        text = render_report(held, format=chosen, title=title)
+        echo(safe_json(text) if chosen == "json" else safe(text), end="")
     else:
         remark(f"wrote {write_report(held, output, format=chosen, title=title)}")
     if held.damaged:

@@ -61,7 +61,7 @@ def reporting(
             confidence_level=confidence_level,
             seed=seed,
         )
-    deliver(result, as_json=as_json, output=output)
     if figures is not None:
         for name, figure in figures_of(result).items():
             remark(f"wrote {save_figure(figure.draw(), figures / f'{name}.png')}")
+    deliver(result, as_json=as_json, output=output)

@@ -63,13 +63,13 @@ def split_by_judge(
     ratings = ratings_table(frame)
     several = frame["criterion"].n_unique() > 1
     keyed = frame.with_columns(
-        pl.concat_str("doc_id", pl.coalesce("model", "id"), separator="\x1f").alias("_key"),
+        pl.concat_str("doc_id", pl.coalesce("model", "id"), separator="\x1f").alias("__key"),
         pl.col("judge").fill_null("unnamed"),
         pl.col("criterion").fill_null("unnamed"),
-    ).with_row_index("_row")
+    ).with_row_index("__row")
     parts = []
     for (judge,), part in sorted(keyed.partition_by("judge", as_dict=True).items()):
-        rows = part["_row"].to_numpy()
+        rows = part["__row"].to_numpy()
         score = part["judge_score"].to_numpy().astype(np.float64)
         table = ratings[rows]
         held = table
@@ -78,7 +78,7 @@ def split_by_judge(
         parts.append(
             ScoreRows(
                 judge=str(judge),
-                key=np.array(part["_key"].to_list(), dtype=object),
+                key=np.array(part["__key"].to_list(), dtype=object),
                 model=np.array(part["model"].to_list(), dtype=object),
                 document=documents[rows],
                 criterion=np.array(part["criterion"].to_list(), dtype=object),

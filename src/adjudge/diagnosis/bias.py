@@ -31,6 +31,7 @@ from adjudge.results.bias import (
 )
 from adjudge.rows.columns import text_column
 from adjudge.rows.dropped import Rows, merge_dropped
+from adjudge.rows.labels import LABELS
 from adjudge.rows.verdicts import CLUSTER, LABEL_VALUES, prepare_verdicts
 
 _ASSUMPTIONS = (
@@ -291,7 +292,7 @@ def _family_scores(rows: _Rows) -> FamilyScores | str | None:
 def _agreement(rows: _Rows) -> Agreement | str:
     if not rows.has("label", "verdict"):
         return "no labelled verdict: add label, or give --labels"
-    column = "labels" if "labels" in rows.frame.columns else "label"
+    column = LABELS if LABELS in rows.frame.columns else "label"
     said = [v if isinstance(v, list) else [v] for v in rows.frame[column].to_list()]
     # Agreement is about preferences: people's ties are left out, a judge's tie is no answer.
     tied = [{*row} - {None} == {"tie"} for row in said]

@@ -25,6 +25,7 @@ from adjudge.diagnosis.family import family_of, family_scores, of_family
 from adjudge.diagnosis.score_sets import WEIGHS, ScoreSets, checked_scale
 from adjudge.diagnosis.targets import TARGETS
 from adjudge.errors import ArgumentError, DataError
+from adjudge.io.columns import make_room
 from adjudge.io.tables import TableLike
 from adjudge.results.bias import FamilyScores
 from adjudge.results.diagnosis import HumanAgreement, PooledWidth, ScoreDiagnosis, WidthAgreement
@@ -34,6 +35,8 @@ ALPHAS = (0.05, 0.10, 0.15, 0.20)
 METHODS = ("constant", "per-criterion", "adaptive")
 #: The level at which judges' widths are compared, as in the paper.
 _MAIN = Fraction(1, 10)
+#: What `score_set_rows` adds to a row.
+_SET_COLUMNS = ("set_low", "set_high", "set_size", "advice", "calibrated")
 
 
 def diagnose_scores(
@@ -284,7 +287,7 @@ def score_set_rows(
     one_of(method, METHODS, "method")
     one_of(weigh, WEIGHS, "weigh")
     given = prepare_scores(source, raters=raters, columns=columns)
-    name, frame = given.name, given.frame.with_row_index("_row")
+    name, frame = given.name, make_room(given.frame, _SET_COLUMNS).with_row_index("__row")
     if method == "adaptive" and "score_probs" not in frame.columns:
         raise DataError(name, "is not there", column="score_probs", remedy="use another method")
     spoken = frame.filter(pl.col("judge_score").is_not_null())
@@ -315,7 +318,7 @@ def score_set_rows(
         )
         predicted = sets.predict(judge, groups=groups)
         parts.append(
-            part.select("_row").with_columns(
+            part.select("__row").with_columns(
                 pl.Series("set_low", predicted.low),
                 pl.Series("set_high", predicted.high),
                 pl.Series("set_size", predicted.sizes),
@@ -328,4 +331,4 @@ def score_set_rows(
     # An empty set has no ends.
     ends = pl.when(pl.col("set_size") > 0).then(pl.col("set_low", "set_high"))
     sets_of = pl.concat(parts).with_columns(ends)
-    return frame.join(sets_of, on="_row", how="left", maintain_order="left").drop("_row")
+    return frame.join(sets_of, on="__row", how="left", maintain_order="left").drop("__row")

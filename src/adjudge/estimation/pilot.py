@@ -12,6 +12,7 @@ from adjudge.errors import ArgumentError
 from adjudge.estimation.counts import counts_of
 from adjudge.estimation.planning import plan_rate
 from adjudge.estimation.sample import sample_of
+from adjudge.io.columns import make_room
 from adjudge.io.tables import TableLike, read_table
 from adjudge.results.estimation import RatePlan
 from adjudge.rows.columns import tidy
@@ -192,7 +193,7 @@ def draw_rows(
         chosen, chance = np.concatenate(parts), np.concatenate(chances)
         order = stream.permutation(len(chosen))
         chosen, chance, how = chosen[order], chance[order], "plan"
-    return frame[chosen].with_columns(
+    return make_room(frame[chosen], ["sampled_by", "sampling_probability"]).with_columns(
         sampled_by=pl.lit(how), sampling_probability=pl.Series(chance)
     )
 

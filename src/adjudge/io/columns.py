@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -19,6 +19,14 @@ from adjudge.io.tables import Table, TableLike, as_text, read_table, source_name
 #: The name of a judge, protocol or criterion that the file does not name.
 UNNAMED = "unnamed"
 _ADD = "add it or name the one that holds it"
+#: Columns that analyses add to rows while they work, and no others: a user may have `__index__`.
+_WORKING = frozenset(
+    f"__{name}"
+    for name in (
+        *("by", "chance", "cluster", "error", "key", "label", "labels", "member", "raters", "row"),
+        *("sampled_by", "sampling_probability", "strata", "verdict"),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +96,7 @@ class Layout:
             aliases = [other for other in column.also if other in frame.columns]
             if aliases and column.name not in {*frame.columns, *theirs}:
                 theirs[column.name] = aliases[0]
-        return rename_columns(frame, theirs, name)
+        return rename_columns(refuse_working(frame, name), theirs, name)
 
     def check(self, frame: pl.DataFrame, source: str, more: Sequence[Column] = ()) -> pl.DataFrame:
         """The frame with every declared column of its type and in its range, declared ones first.
@@ -137,6 +145,35 @@ def rename_columns(frame: pl.DataFrame, theirs: Mapping[str, str], source: str) 
         if ours in frame.columns:
             frame = frame.rename({ours: f"{ours}_given"})
         frame = frame.rename({their: ours})
+    return frame
+
+
+def refuse_working(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    """The frame, unless one of its columns is called like one that analyses work with."""
+    for name in frame.columns:
+        if name in _WORKING:
+            problem, remedy = "is a name that adjudge works with", "rename the column"
+            raise DataError(source, problem, column=name, remedy=remedy)
+    return frame
+
+
+def input_name(name: str, taken: Collection[str]) -> str:
+    """How a user's column is called from now on where a verb writes one of that name.
+
+    >>> input_name("verdict", ["id", "verdict"]), input_name("verdict", ["input_verdict"])
+    ('input_verdict', 'input_input_verdict')
+    """
+    free = f"input_{name}"
+    while free in taken:
+        free = f"input_{free}"
+    return free
+
+
+def make_room(frame: pl.DataFrame, ours: Sequence[str]) -> pl.DataFrame:
+    """The frame without a column called like `ours`: the user's keeps its values as input_NAME."""
+    for name in ours:
+        if name in frame.columns:
+            frame = frame.rename({name: input_name(name, frame.columns)})
     return frame
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from adjudge.io.files import GIVE_ROWS, LINE_LIMIT, SAVE_AS_UTF8, File
+from adjudge.io.spreadsheets import MARK, restore, restore_frame
 
 #: How much is parsed at once: much where all of it is wanted, little where it is streamed.
 BLOCK = 16 * 1024 * 1024
@@ -123,8 +124,9 @@ def _header(file: File, record: bytes, delimiter: str) -> list[str]:
     except UnicodeDecodeError:
         raise file.error("the header is not valid UTF-8", SAVE_AS_UTF8) from None
     except csv.Error as error:
-        raise file.error(f"the header cannot be read ({error})") from None
-    names = [name.strip() for name in names]
+        remedy = "check its quotes, and end lines with LF or CRLF"
+        raise file.error(f"the header cannot be read ({error})", remedy) from None
+    names = [restore(name.strip()) for name in names]
     for name in names:
         if names.count(name) > 1:
             raise file.error(f"two columns are called {name!r}", "rename one of them")
@@ -164,7 +166,9 @@ def _parse(data: bytes, delimiter: str, header: list[str], records: int) -> pl.D
         )
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return None
-    return frame if frame.height == records else None
+    if frame.height != records:
+        return None
+    return restore_frame(frame) if MARK.encode() in data else frame
 
 
 def _read_exactly(
@@ -193,4 +197,4 @@ def _read_exactly(
 
 
 def _text_frame(rows: list[list[str | None]], header: list[str]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema=dict.fromkeys(header, pl.String), orient="row")
+    return restore_frame(pl.DataFrame(rows, schema=dict.fromkeys(header, pl.String), orient="row"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -110,6 +111,36 @@ class File:
         return self.error(problem, "write one record a line", row=row)
 
 
+def open_regular(path: str | Path) -> IO[bytes]:
+    """The bytes of a file. A pipe is refused before it is opened: nobody may ever write to it."""
+    path = Path(path)
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise DataError(path, "is a folder", remedy="name one file in it")
+        if stat.S_ISFIFO(mode):
+            problem, remedy = "is a pipe and can be read only once", "write it into a file first"
+            raise DataError(path, problem, remedy=remedy)
+        if not stat.S_ISREG(mode):
+            raise DataError(path, "is a device, not a file", remedy="write it into a file first")
+        return path.open("rb")
+    except FileNotFoundError:
+        raise DataError(path, "no such file", remedy="check the path") from None
+    except OSError as error:
+        problem, remedy = f"cannot be opened ({error.strerror})", "check the path and who may read"
+        raise DataError(path, problem, remedy=remedy) from None
+
+
+def read_text(path: str | Path) -> str:
+    """All of a small file of text, without a byte order mark."""
+    with open_regular(path) as raw:
+        data = _read(Path(path), raw, -1)
+    try:
+        return data.removeprefix(_BOM).decode("utf-8")
+    except UnicodeDecodeError:
+        raise DataError(path, "is not UTF-8 text", remedy=SAVE_AS_UTF8) from None
+
+
 @contextmanager
 def open_file(path: str | Path) -> Iterator[File]:
     """Open a table file, gzip or not, and look at what it is.
@@ -117,18 +148,7 @@ def open_file(path: str | Path) -> Iterator[File]:
     Raises DataError when there is nothing to read or it is not a table.
     """
     path = Path(path)
-    try:
-        raw: IO[bytes] = path.open("rb")
-    except FileNotFoundError:
-        raise DataError(path, "no such file", remedy="check the path") from None
-    except IsADirectoryError:
-        raise DataError(path, "is a folder", remedy="name one file in it") from None
-    except OSError as error:
-        raise DataError(path, f"cannot be opened ({error.strerror})") from None
-    with raw:
-        if not raw.seekable():
-            problem, remedy = "is a pipe and can be read only once", "write it into a file first"
-            raise DataError(path, problem, remedy=remedy)
+    with open_regular(path) as raw:
         start = raw.read(2)
         raw.seek(0)
         packed = start == _GZIP
@@ -161,4 +181,5 @@ def _read(path: Path, stream: IO[bytes], size: int) -> bytes:
     except (gzip.BadGzipFile, zlib.error) as error:
         raise DataError(path, f"the gzip file is damaged ({error})", remedy=_COPY) from None
     except OSError as error:
-        raise DataError(path, f"cannot be read ({error.strerror or error})") from None
+        problem = f"cannot be read ({error.strerror or error})"
+        raise DataError(path, problem, remedy=_COPY) from None

@@ -73,7 +73,7 @@ def column_series(key: str, values: list[Any], name: str) -> pl.Series:
             text = "\n".join(json.dumps({key: value}, allow_nan=False) for value in values)
         except ValueError:
             problem = "holds NaN or infinity inside a list or object"
-            raise DataError(name, problem, column=key) from None
+            raise DataError(name, problem, column=key, remedy="write null instead") from None
         try:
             return pl.read_ndjson(text.encode(), infer_schema_length=None).to_series()
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
@@ -83,10 +83,11 @@ def column_series(key: str, values: list[Any], name: str) -> pl.Series:
             return pl.Series(key, values)  # dates and the like
         except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError):
             pass
-    return pl.Series(key, [_as_text(value) for value in values], dtype=pl.String)
+    return pl.Series(key, [as_json_text(value) for value in values], dtype=pl.String)
 
 
-def _as_text(value: Any) -> str | None:
+def as_json_text(value: Any) -> str | None:
+    """A value as the text of a column that mixes kinds: texts as they are, the others as JSON."""
     if value is None or isinstance(value, str):
         return value
     return json.dumps(value) if type(value) in _JSON_TYPES else str(value)
@@ -180,7 +181,8 @@ def _array_records(file: File) -> Iterator[Record]:
         at, separator = end, _NEXT
     rest = window[start + 1 :].strip() or next((piece for piece in pieces if piece.strip()), b"")
     if rest:
-        raise file.error("goes on after the end of its JSON array", row=row)
+        remedy = "write one JSON array and nothing after it"
+        raise file.error("goes on after the end of its JSON array", remedy, row=row or None)
     if row == 0:
         raise file.error("has no rows", GIVE_ROWS)
 

@@ -74,4 +74,5 @@ def quote(value: object) -> str:
 
 def shorten(names: Sequence[str], most: int = 12) -> str:
     """The names in one line, without those beyond `most`."""
-    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+    shown = [name if len(name) <= 60 else name[:57] + "..." for name in names[:most]]
+    return ", ".join(shown) + (", ..." if len(names) > most else "")

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, overload
 from adjudge._text import clip
 from adjudge.errors import DataError
 from adjudge.io._atomic import replacing
+from adjudge.io.files import open_regular
 from adjudge.results.base import Result
 from adjudge.results.load import from_dict
 
@@ -32,20 +33,15 @@ def read_result(path: str | Path, made: type[Result] = Result) -> Result:
     return from_dict(loaded, made, source=path)
 
 
-def read_json(path: str | Path, *, remedy: str | None = None) -> Any:
+def read_json(path: str | Path, *, remedy: str = "repair it or write it again") -> Any:
     """What a JSON file holds; `remedy` says what to give instead of a file that is none.
 
     A field that is there twice is refused: readers would differ on which of the two counts.
     """
+    with open_regular(path) as file:
+        content = file.read()
     try:
-        text = Path(path).read_text(encoding="utf-8")
-        return json.loads(text, object_pairs_hook=_fields_once)
-    except FileNotFoundError:
-        raise DataError(path, "no such file", remedy="check the path") from None
-    except OSError as error:
-        raise DataError(
-            path, f"cannot be read ({error.strerror})", remedy="check its permissions"
-        ) from None
+        return json.loads(content, object_pairs_hook=_fields_once)
     except (ValueError, RecursionError) as error:
         raise DataError(path, f"not a JSON file ({error})", remedy=remedy) from None
 

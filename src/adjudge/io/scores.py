@@ -26,6 +26,7 @@ LAYOUT = Layout(
     Column(name="judge_score", type="number", required=True),
     Column(name="score_probs", type="numbers", low=0, high=1),
     Column(name="human_score", type="number"),
+    Column(name="human_scores", type="numbers"),
     Column(name="judge_fingerprint"),
     Column(name="repeat"),
 )

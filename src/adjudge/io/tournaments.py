@@ -78,12 +78,12 @@ def _from(column: str) -> pl.Expr:
 
 def _both_orders(frame: pl.DataFrame) -> pl.DataFrame:
     # Row i becomes rows 2i and 2i+1: the orders of one pair stay neighbours.
-    numbered = frame.with_row_index("_row")
+    numbered = frame.with_row_index("__row")
     halves = [
         numbered.with_columns(verdict=pl.col(column), order=pl.lit(order))
         for column, order in (("verdict_fwd", "ab"), ("verdict_rev", "ba"))
     ]
-    return pl.concat(halves).sort("_row", "order").drop("_row", "verdict_fwd", "verdict_rev")
+    return pl.concat(halves).sort("__row", "order").drop("__row", "verdict_fwd", "verdict_rev")
 
 
 def _refuse_second(frame: pl.DataFrame, source: str) -> None:

@@ -6,12 +6,12 @@ whole frame, `row_writer` takes rows as they come, in bounded memory.
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
@@ -20,7 +20,9 @@ import polars as pl
 
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io._atomic import replacing
-from adjudge.io.tables import TableLike, as_frame
+from adjudge.io.json_files import as_json_text, column_series
+from adjudge.io.spreadsheets import neutralise, neutralise_frame
+from adjudge.io.tables import FRAME_NAME, TableLike, as_frame
 
 Row = dict[str, Any]
 #: Types that must not be guessed from rows that happen to be empty, by column.
@@ -41,7 +43,8 @@ def check_output(path: str | Path, *, name: str = "output") -> Path:
 
 def write_rows(frame: TableLike, path: str | Path) -> Path:
     """Write a frame by atomic rename; the suffix says how: .jsonl, .csv, .tsv or .parquet, or
-    one of these with .gz. Lists and objects go into CSV as JSON. NaN and infinity are refused.
+    one of these with .gz. Lists and objects go into CSV as JSON, and texts that a spreadsheet
+    would run are marked (`io.spreadsheets`). NaN and infinity are refused.
     """
     path = check_output(path, name="path")
     suffix = _suffix(path)
@@ -53,7 +56,7 @@ def write_rows(frame: TableLike, path: str | Path) -> Path:
         if suffix == ".parquet":
             rows.write_parquet(out)
         elif suffix in (".csv", ".tsv"):
-            flat(rows).write_csv(out, separator=_separator(suffix))
+            neutralise_frame(flat(rows)).write_csv(out, separator=_separator(suffix))
         else:
             rows.write_ndjson(out)
     return path
@@ -91,8 +94,11 @@ def row_writer(path: str | Path, *, schema: Schema) -> Iterator[RowWriter]:
                 yield writer
             if suffix == ".parquet":
                 known = {name: dtype for name, dtype in schema.items() if name in writer.columns}
-                scan = pl.scan_ndjson(lines_path, schema_overrides=known, infer_schema_length=None)
-                scan.sink_parquet(partial)
+                try:
+                    _to_parquet(lines_path, partial, known)
+                except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+                    texts = _write_mixed_as_text(lines_path, known)
+                    _to_parquet(lines_path, partial, {**known, **dict.fromkeys(texts, pl.String)})
                 return
             with (
                 _opened(partial, packed=path.suffix == ".gz") as out,
@@ -110,10 +116,14 @@ def row_writer(path: str | Path, *, schema: Schema) -> Iterator[RowWriter]:
 
 def rows_frame(rows: list[Row], *, schema: Schema) -> pl.DataFrame:
     """Rows as a frame, for callers who keep them in memory."""
-    columns = dict.fromkeys(name for row in rows for name in row)
-    known = {name: dtype for name, dtype in schema.items() if name in columns}
-    filled = [{name: row.get(name) for name in columns} for row in rows]
-    return pl.DataFrame(filled, schema_overrides=known, infer_schema_length=None, strict=False)
+    columns = []
+    for name in dict.fromkeys(name for row in rows for name in row):
+        values = [row.get(name) for row in rows]
+        if name in schema:
+            columns.append(pl.Series(name, values, dtype=schema[name]))
+        else:
+            columns.append(column_series(name, values, FRAME_NAME))
+    return pl.DataFrame(columns)
 
 
 def flat(rows: pl.DataFrame) -> pl.DataFrame:
@@ -157,18 +167,58 @@ def _finite(value: Any) -> Any:
     return [_finite(inner) for inner in value] if isinstance(value, list) else value
 
 
+def _to_parquet(lines: Path, path: Path, types: Schema) -> None:
+    pl.scan_ndjson(lines, schema_overrides=types, infer_schema_length=None).sink_parquet(path)
+
+
+def _write_mixed_as_text(path: Path, known: Collection[str]) -> set[str]:
+    """Make text of columns whose values share no type, as in every frame that is read.
+
+    Returns their names. Our own columns are `known` and have a type.
+    """
+    kinds: dict[str, set[type]] = {}
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            for name, value in json.loads(line).items():
+                if value is not None:
+                    large = isinstance(value, int) and abs(value) >= 2**63
+                    kinds.setdefault(name, set()).add(object if large else type(value))
+    plain: tuple[set[type], ...] = ({str}, {bool}, {int, float})
+    mixed = {
+        name
+        for name, own in kinds.items()
+        if name not in known and not any(own <= kind for kind in plain)
+    }
+    again = path.with_name(path.name + ".text")
+    try:
+        with path.open(encoding="utf-8") as lines, again.open("w", encoding="utf-8") as out:
+            for line in lines:
+                row = json.loads(line)
+                texts = {name: as_json_text(row[name]) for name in mixed & row.keys()}
+                out.write(_line({**row, **texts}) + "\n")
+        again.replace(path)
+    finally:
+        again.unlink(missing_ok=True)
+    return mixed
+
+
 def _to_csv(lines: IO[str], out: IO[str], columns: list[str], separator: str) -> None:
-    table = csv.writer(out, delimiter=separator, lineterminator="\n")
-    table.writerow(columns)
+    quoted = re.compile(rf'["\r\n{separator}]|^$')
+    out.write(separator.join(_cell(name, quoted) for name in columns) + "\n")
     for line in lines:
         row = json.loads(line)
-        table.writerow([_cell(row.get(name)) for name in columns])
+        out.write(separator.join(_cell(row.get(name), quoted) for name in columns) + "\n")
 
 
-def _cell(value: Any) -> Any:
-    if isinstance(value, (dict, list)):
-        return json.dumps(value, ensure_ascii=False)
-    return str(value).lower() if isinstance(value, bool) else value
+def _cell(value: Any, quoted: re.Pattern[str]) -> str:
+    """A field; an empty text is quoted, since an empty field is a missing value.
+
+    Python's csv module would quote neither that nor a lone carriage return.
+    """
+    if value is None:
+        return ""
+    text = neutralise(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return '"' + text.replace('"', '""') + '"' if quoted.search(text) else text
 
 
 def _as_json(values: pl.Series) -> pl.Series:

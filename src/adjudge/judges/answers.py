@@ -143,9 +143,11 @@ class Asking:
             return Answer(reply.status, detail=reply.error)
         if reply.counts is not None:
             return self._shares({name: int(reply.counts.get(name, 0)) for name in self.options})
-        if isinstance(self.want, Reasoned) and self.option_of(reply) is None:
-            return Answer(self._unlocated_status(reply), detail=self._unlocated(reply))
         logprobs = reply.logprobs
+        # A backend gives a reasoned reply log probabilities only where it located the verdict.
+        unread_text = logprobs is None or reply.cut_off
+        if isinstance(self.want, Reasoned) and unread_text and self.option_of(reply) is None:
+            return Answer(self._unlocated_status(reply), detail=self._unlocated(reply))
         if logprobs is None or any(option not in logprobs for option in self.options):
             return Answer("no_logprobs", detail=self._without_logprobs(reply))
         mass = reply.answer_mass

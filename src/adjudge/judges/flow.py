@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import deque
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Coroutine
+from typing import Any, Literal, TypeVar
 
 Reason = Literal["interrupted", "max_cost", "failed"]
+T = TypeVar("T")
+#: How long after an interrupt a reply that is under way is still waited for.
+GRACE_S = 0.5
 #: Between two looks at whether the run was stopped.
-_LOOK_S = 0.2
+_LOOK_S = 0.1
 
 
 class Stop:
-    """Asked once, a run finishes what is in flight; asked again, it drops it."""
+    """Asked once, a run has a moment to finish what is in flight; asked again, it drops it."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_interrupt: Callable[[], None] = lambda: None) -> None:
         self.reason: Reason | None = None
         self.at_once = False
-        self._abort: Callable[[], None] | None = None
+        self._on_interrupt = on_interrupt
 
     @property
     def requested(self) -> bool:
@@ -33,14 +37,29 @@ class Stop:
 
     def interrupt(self) -> None:
         """A signal came: the first asks to stop, the second to stop at once."""
-        if self.reason == "interrupted" and self._abort is not None:
+        if self.reason == "interrupted":
             self.at_once = True
-            self._abort()
+            return
         self.request("interrupted")
+        self._on_interrupt()
 
-    def on_abort(self, action: Callable[[], None]) -> None:
-        """What a second interrupt does."""
-        self._abort = action
+    async def see_through(self, work: Coroutine[Any, Any, T], *, grace_s: float) -> T | None:
+        """Do `work` to its end; None when it was dropped, `grace_s` after an interrupt."""
+        task = asyncio.create_task(work)
+        until, dropped = math.inf, False
+        try:
+            while not task.done():
+                await asyncio.wait({task}, timeout=_LOOK_S)
+                if self.reason == "interrupted" and not dropped:
+                    until = min(until, time.monotonic() + grace_s)
+                    dropped = self.at_once or time.monotonic() >= until
+                    if dropped:
+                        task.cancel()
+        finally:
+            if not task.done():  # whoever waits for us was cancelled
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+        return None if dropped and task.cancelled() else task.result()
 
 
 class NotSentError(Exception):

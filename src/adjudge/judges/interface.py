@@ -140,6 +140,10 @@ class Backend(ABC):
         Complete before `start`: a dry run names the judge without loading it.
         """
 
+    def secrets(self) -> Sequence[str]:
+        """What must be struck out of every reply before it is kept: the key it uses."""
+        return ()
+
     async def start(self) -> None:  # noqa: B027  (nothing to load is a fine start)
         """Load weights, open connections. Called once in the event loop before the first ask."""
 
@@ -237,6 +241,8 @@ class JudgeProtocol(ABC):
     tournaments: ClassVar[bool] = False
     #: The kind of row it gives.
     record: ClassVar[type[Record]] = Judgment
+    #: What it puts into `extra` of its rows; a column of the input of such a name is renamed.
+    columns: ClassVar[tuple[str, ...]] = ()
 
     name: str
     #: What it needs of a backend; that of an object, where its options decide.

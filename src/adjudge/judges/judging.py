@@ -39,12 +39,14 @@ def judge_pairs(
     api_key_env: str | None = None,
     extra_body: Mapping[str, Any] | None = None,
     timeout: float | None = None,
+    max_reply: int | None = None,
     concurrency: int | None = None,
     rpm: float | None = None,
     max_cost: float | None = None,
     prices: str | Path | Mapping[str, Price] | None = None,
     retry: Collection[Status] = (),
     keep_going: bool = False,
+    keep_raw: bool = True,
     batch: bool = False,
     batch_folder: str | Path | None = None,
     poll_s: float = 30.0,
@@ -81,6 +83,8 @@ def judge_pairs(
         api_key_env: the environment variable that holds the key.
         extra_body: goes into every request as it is.
         timeout: seconds to wait for one answer of a server.
+        max_reply: bytes of the largest answer that is read, unpacked; a larger one is an error of
+            its row. Unless given: 1 MiB, and 2 KiB for every token asked for.
         concurrency: calls under way at once.
         rpm: at most so many requests a minute, retries too.
         max_cost: stop before the next call would go beyond that many dollars: the rows that are
@@ -88,6 +92,8 @@ def judge_pairs(
         prices: your own prices, a file or a mapping.
         retry: statuses to ask again; errors always are.
         keep_going: ask on where the first ten replies have no usable number for one reason.
+        keep_raw: False leaves the server's raw answers out of the store, and what the judge wrote
+            unless rows are read from it; statuses and numbers are kept, and a run resumes as ever.
         batch: send the calls as a batch (half the price, within a day); the same call goes on with
             batches under way.
         batch_folder: where the list of batches under way is kept, unless in your data folder.
@@ -96,8 +102,8 @@ def judge_pairs(
         stop: lets another thread stop the run.
         handle_signals: SIGINT and SIGTERM stop the run politely.
 
-    A run that is interrupted or refused leaves its replies in the store and writes nothing; make
-    the same call again to resume.
+    A run that is interrupted writes the rows that are complete; one that is refused writes nothing.
+    Both leave their replies in the store: make the same call again to resume.
 
     >>> from adjudge.simulate.pairs import simulate_pairs
     >>> run = judge_pairs(simulate_pairs(50, seed=1), judge="simulated:accuracy=0.9", store=None)
@@ -128,12 +134,14 @@ async def judge_pairs_async(
     api_key_env: str | None = None,
     extra_body: Mapping[str, Any] | None = None,
     timeout: float | None = None,  # noqa: ASYNC109  (of each request, handed to the backend)
+    max_reply: int | None = None,
     concurrency: int | None = None,
     rpm: float | None = None,
     max_cost: float | None = None,
     prices: str | Path | Mapping[str, Price] | None = None,
     retry: Collection[Status] = (),
     keep_going: bool = False,
+    keep_raw: bool = True,
     batch: bool = False,
     batch_folder: str | Path | None = None,
     poll_s: float = 30.0,

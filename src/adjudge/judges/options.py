@@ -23,7 +23,7 @@ from adjudge.records import STATUSES, Status
 from adjudge.store import check_not_store
 from adjudge.store.interface import DEFAULT_STORE, StorePlace
 
-_OF_BACKENDS = ("base_url", "api_key_env", "extra_body", "timeout", "concurrency")
+_OF_BACKENDS = ("base_url", "api_key_env", "extra_body", "timeout", "concurrency", "max_reply")
 _OF_PROTOCOLS = (
     *("reason", "samples", "max_tokens", "min_answer_mass", "seed", "prompt", "criteria"),
     "demonstrations",
@@ -53,11 +53,13 @@ class JudgingOptions:
     api_key_env: str | None = None
     extra_body: Mapping[str, Any] | None = None
     timeout: float | None = None
+    max_reply: int | None = None
     concurrency: int | None = None
     rpm: float | None = None
     max_cost: float | None = None
     prices: str | Path | Mapping[str, Price] | None = None
     retry: Collection[Status] = ()
+    keep_raw: bool = True
     batch: bool = False
     batch_folder: str | Path | None = None
     poll_s: float = 30.0
@@ -69,7 +71,7 @@ class JudgingOptions:
         if self.output is not None:
             check_output(self.output)
             check_not_store(self.store, self.output)
-        for name, least in (("limit", 1), ("concurrency", 1), ("seed", 0)):
+        for name, least in (("limit", 1), ("concurrency", 1), ("seed", 0), ("max_reply", 1024)):
             if getattr(self, name) is not None:
                 count(getattr(self, name), name, least=least)
         for name in ("rpm", "max_cost", "poll_s"):

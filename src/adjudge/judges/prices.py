@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from adjudge.errors import DataError
+from adjudge.io.files import read_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +137,7 @@ def read_prices(path: str | Path) -> dict[str, Price]:
 
     Prices are in US dollars per million tokens.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise DataError(
-            path, f"cannot be read ({error.strerror})", remedy="check --prices"
-        ) from None
-    except UnicodeDecodeError:
-        raise DataError(path, "is not UTF-8 text", remedy="save it as UTF-8") from None
+    text = read_text(path)
     entries = _from_json(path, text) if text.lstrip().startswith("{") else _from_csv(path, text)
     return {model: _price(path, row, model, entry) for row, model, entry in entries}
 
@@ -152,7 +146,8 @@ def _from_json(path: str | Path, text: str) -> list[tuple[int, str, Any]]:
     try:
         loaded = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise DataError(path, f"not valid JSON ({error})") from None
+        remedy = "repair it or write it again"
+        raise DataError(path, f"not valid JSON ({error})", remedy=remedy) from None
     return [(row, str(model), entry) for row, (model, entry) in enumerate(loaded.items(), 1)]
 
 

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import cast
 
 from adjudge.errors import DataError
+from adjudge.io.files import open_regular
 from adjudge.judges.interface import Data, Message, Prompt, Role
 
 Part = str | Data
@@ -98,14 +99,11 @@ def read_prompt(path: str | Path) -> Prompt:
     """A user's own prompt file."""
     source = Path(path)
     try:
-        with source.open("rb") as handle:
+        with open_regular(source) as handle:
             content = handle.read(_MAX_PROMPT_BYTES + 1)
         if len(content) > _MAX_PROMPT_BYTES:
             raise DataError(path, "is larger than 1 MB", remedy="give a prompt file")
         text = content.decode()
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise DataError(path, f"cannot be read: {reason}", remedy="check --prompt") from None
     except UnicodeDecodeError as error:
         raise DataError(
             path, f"is not UTF-8 at byte {error.start}", remedy="save it as UTF-8"

@@ -1,16 +1,24 @@
-"""Secrets do not pass: struck out of everything that is kept or shown.
+r"""Secrets do not pass: struck out of everything that is kept or shown.
 
-A backend strikes out the key it uses (`Redactor`). `EnvironmentSecrets` comes after all backends
-and knows none: whatever the environment calls a key, a token, a secret or a password goes.
+One `Redactor` for all: a backend gives it the key it uses, a run whatever the environment calls a
+key, a token, a secret or a password. It knows a secret as it is, in base64 and in hexadecimal, each
+also written with JSON escapes (\u0073), percent signs or HTML entities. A secret in pieces, over
+string values that follow each other in the JSON of an answer, or have one name on one level of it
+(the tokens of a text), is noticed too; such an answer is not kept at all. Nothing helps against a
+server that hides a key on purpose: it was given the key and may turn its letters around.
 """
 
 from __future__ import annotations
 
+import base64
+import html
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
+from urllib.parse import unquote
 
 from adjudge.records import Reply
 
@@ -20,63 +28,147 @@ _KEY_SHAPES = re.compile(
     r"(?i)\b(?:bearer\s+|x-api-key:?\s*)[\w.\-*]+|\b(?:sk|pk|gsk|xai|hf|pplx)[-_][\w\-*]{8,}"
 )
 #: Shorter values are words ("EMPTY", "none") that are usual in ordinary text.
-_SHORTEST_KEY, _SHORTEST_VALUE = 6, 8
+_SHORTEST_KEY, _SHORTEST_VALUE, _SHORTEST_CODE = 6, 8, 8
+#: One backslash, then any more: a pattern that begins with a letter is looked for much faster.
+_ESCAPE = re.compile(r"\\\\*(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(?=[/\"']))")
+#: An escape of an escape of an escape: nobody writes more by accident.
+_MOST_ROUNDS = 4
+#: The strings of a JSON text, where a colon follows a name; and what opens and closes a level.
+_STRING = r'"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?'
+_STRINGS = re.compile(f"({_STRING})")
+_PARTS = re.compile(rf"({_STRING}|[{{\[}}\]])")
 
 
-def _strike(text: str, secrets: Iterable[str]) -> str:
-    for secret in secrets:
-        if secret in text:
-            text = text.replace(secret, MARK)
-    return text
+def environment_secrets(environment: Mapping[str, str] | None = None) -> list[str]:
+    """The values of an environment's variables that are called like secrets.
+
+    >>> environment_secrets({"OPENAI_API_KEY": "hunter2hunter2", "HOME": "/home/me"})
+    ['hunter2hunter2']
+    """
+    environment = os.environ if environment is None else environment
+    values = {value.strip() for name, value in environment.items() if _NAMES.search(name)}
+    return sorted(value for value in values if len(value) >= _SHORTEST_VALUE)
 
 
 class Redactor:
-    """Strikes secrets out of text: the keys it knows, and whatever looks like one.
+    """Strikes secrets out of text: those it knows, and whatever looks like one.
 
     >>> Redactor(["hunter2-secret"])("bad key hunter2-secret, not sk-abcd***wxyz")
     'bad key [redacted], not [redacted]'
+    >>> Redactor(["hunter2-secret"]).exact("h%75nter2-secret, or aHVudGVyMi1zZWNyZXQ=")
+    '[redacted], or [redacted]Q='
     """
 
-    def __init__(self, keys: list[str]) -> None:
-        long = [key for key in keys if len(key) >= _SHORTEST_KEY]
-        # JSON may write a slash with a backslash before it.
-        self._keys = long + [key.replace("/", "\\/") for key in long if "/" in key]
+    def __init__(self, secrets: Iterable[str]) -> None:
+        long = {secret for secret in secrets if len(secret) >= _SHORTEST_KEY}
+        spellings = {spelling for secret in long for spelling in _spellings(secret)}
+        # Longest first: a secret inside another must not leave the rest of the longer one.
+        self._spellings = sorted(spellings, key=lambda spelling: (-len(spelling), spelling))
 
     def exact(self, text: str) -> str:
-        """Only the keys it knows: for replies that are kept as they came."""
-        return _strike(text, self._keys)
+        """Only the secrets it knows: for replies that are kept as they came."""
+        spellings = self._in(text)
+        if not spellings:
+            return text
+        for spelling in spellings:
+            text = _pattern(spelling).sub(MARK, text)
+        # Written in a way that no pattern covers: better nothing than a secret.
+        return MARK if self._in(text) else text
 
     def __call__(self, text: str) -> str:
         return _KEY_SHAPES.sub(MARK, self.exact(text))
 
-
-class EnvironmentSecrets:
-    """The secrets of an environment, and how to strike them out.
-
-    >>> secrets = EnvironmentSecrets({"OPENAI_API_KEY": "hunter2hunter2", "HOME": "/home/me"})
-    >>> secrets.strike("hunter2hunter2!")
-    '[redacted]!'
-    """
-
-    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
-        environment = os.environ if environment is None else environment
-        values = {
-            value.strip()
-            for name, value in environment.items()
-            if _NAMES.search(name) and len(value.strip()) >= _SHORTEST_VALUE
-        }
-        spelled = values | {json.dumps(value)[1:-1] for value in values}
-        # Longest first: a secret inside another must not leave the rest of the longer one.
-        self._values = sorted(spelled, key=len, reverse=True)
-
-    def strike(self, text: str) -> str:
-        """The text without the secrets."""
-        return _strike(text, self._values)
-
     def clean(self, reply: Reply) -> Reply:
-        """The reply without the secrets; the same object when it holds none."""
-        texts = (reply.text, reply.error, reply.raw)
-        if not any(value in text for text in texts if text is not None for value in self._values):
+        """The reply without secrets; the same object when it holds none."""
+        if not self._spellings:
             return reply
-        text, error, raw = (None if text is None else self.strike(text) for text in texts)
-        return replace(reply, text=text, error=error, raw=raw)
+        if reply.raw is not None and self._in_pieces(reply.raw):
+            return Reply(
+                status="error",
+                error="the answer holds a secret in pieces; nothing of it is kept",
+                prompt_tokens=reply.prompt_tokens,
+                completion_tokens=reply.completion_tokens,
+                latency_s=reply.latency_s,
+                raw=MARK,
+            )
+        text, raw, server = (
+            None if kept is None else self.exact(kept)
+            for kept in (reply.text, reply.raw, reply.server)
+        )
+        error = None if reply.error is None else self(reply.error)
+        if (text, error, raw, server) == (reply.text, reply.error, reply.raw, reply.server):
+            return reply
+        return replace(reply, text=text, error=error, raw=raw, server=server)
+
+    def _in(self, text: str) -> list[str]:
+        """The spellings of secrets in the text, once its escapes are read."""
+        plain = _decoded(text)
+        if plain is text:
+            return [spelling for spelling in self._spellings if spelling in text]
+        return [spelling for spelling in self._spellings if spelling in plain or spelling in text]
+
+    def _in_pieces(self, raw: str) -> bool:
+        """Whether string values of a JSON text make up a secret that none of them holds alone."""
+        values: list[str] = []
+        by_name: dict[tuple[int, str], list[str]] = {}
+        name, level = "", 0
+        # Levels matter where tokens alternate with their alternatives, and take time to follow.
+        pattern = _PARTS if raw.count('"top_logprobs"') > 1 else _STRINGS
+        for whole, string, colon in pattern.findall(raw):
+            if whole[0] != '"':
+                level += 1 if whole in "{[" else -1
+            elif colon:
+                name = string
+            else:
+                values.append(string)
+                by_name.setdefault((level, name), []).append(string)
+        pieces = [values, *(named for named in by_name.values() if len(named) > 1)]
+        # No secret holds a line end and a quote: none reaches from one of these into the next.
+        joined = self._in('"\n'.join(map("".join, pieces)))
+        return bool(joined) and bool(set(joined).difference(self._in(raw)))
+
+
+def _spellings(secret: str) -> Iterator[str]:
+    """A secret as it is, and inside base64 and hexadecimal text."""
+    yield secret
+    yield json.dumps(secret)[1:-1]
+    octets = secret.encode("utf-8", "replace")
+    codes = {octets.hex(), octets.hex().upper()}
+    for before in range(3):
+        # What follows and what stands before decide the letters at either end: leave them out.
+        code = base64.b64encode(bytes(before) + octets).decode().rstrip("=")
+        whole = 8 * (before + len(octets)) // 6
+        middle = code[(8 * before + 5) // 6 : whole]
+        codes |= {middle, middle.replace("+", "-").replace("/", "_")}
+    yield from (code for code in codes if len(code) >= _SHORTEST_CODE)
+
+
+def _decoded(text: str) -> str:
+    """The text with JSON escapes, percent signs and HTML entities read, whatever is inside what."""
+    for _ in range(_MOST_ROUNDS):
+        before = text
+        if "\\" in text:
+            text = _ESCAPE.sub(lambda m: chr(int(m[1] or m[2], 16)) if m[1] or m[2] else "", text)
+        if "%" in text:
+            text = unquote(text)
+        if "&" in text:
+            text = html.unescape(text)
+        if text == before:
+            break
+    return text
+
+
+@lru_cache(maxsize=1024)
+def _pattern(spelling: str) -> re.Pattern[str]:
+    """A spelling of a secret with any of its letters escaped."""
+    letters = []
+    for letter in spelling:
+        code = ord(letter)
+        forms = [re.escape(letter), rf"\\+u(?i:{code:04x})", rf"\\+x(?i:{code:02x})"]
+        forms += [f"&#0*{code};", f"&#[xX]0*(?i:{code:x});"]
+        octets = letter.encode("utf-8", "replace")
+        forms.append("".join(f"%(?:25)*(?i:{octet:02x})" for octet in octets))
+        if letter in "/\"'":
+            forms.insert(0, rf"\\+{letter}")
+        letters.append(f"(?:{'|'.join(forms)})")
+    return re.compile("".join(letters))

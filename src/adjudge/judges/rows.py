@@ -13,6 +13,7 @@ from operator import methodcaller
 import polars as pl
 
 from adjudge.errors import StoreError
+from adjudge.io.columns import input_name
 from adjudge.io.writing import Row, Schema
 from adjudge.judges.calls import CallList
 from adjudge.judges.interface import Judge, Record
@@ -38,16 +39,21 @@ def schema_of(record: type[Record]) -> Schema:
     types = {
         **dict.fromkeys(_NUMBERS, pl.Float64),
         "tokens": pl.Int64,
+        "score_probs": pl.List(pl.Float64),
         **({"judge": pl.Int64} if record is Grade else {}),
     }
-    own = [name for name in _COLUMNS[record] if name != "score_probs"]
-    return {name: types.get(name, pl.String) for name in own}
+    return {name: types.get(name, pl.String) for name in _COLUMNS[record]}
 
 
 @dataclass(slots=True)
 class RowCounts:
-    """Running counts over the rows of a run; `incomplete` subjects have no row."""
+    """Running counts over the rows of a run; `incomplete` subjects have no row.
 
+    `verdicts`: the rows are about pairs. A scored item may have columns of these names too, and
+    they are the user's.
+    """
+
+    verdicts: bool = True
     rows: int = 0
     incomplete: int = 0
     statuses: Counter[str] = field(default_factory=Counter)
@@ -70,18 +76,20 @@ class RowCounts:
         self.rows += 1
         self.statuses[row["status"]] += 1
         self.cost += row["cost"] or 0.0
+        if row["answer_mass"] is not None:
+            self.masses.append(row["answer_mass"])
+        if not self.verdicts:
+            return
         for column, sign in (("p_fwd", 1.0), ("p_rev", -1.0)):
-            p = row.get(column)
+            p = row[column]
             if p is not None:
                 # p is about response_a, which is shown first in p_fwd and second in p_rev.
                 lean = sign * (p - 0.5)
                 self.first_slot += 1.0 if lean > 0 else 0.5 if lean == 0 else 0.0
                 self.orders += 1
-        self.undecided += row.get("p_a") is not None and row["verdict"] is None
-        self.ties += row.get("verdict") == "tie"
-        if row.get("answer_mass") is not None:
-            self.masses.append(row["answer_mass"])
-        if row.get("verdict") in ("A", "B") and row.get("label") in ("A", "B"):
+        self.undecided += row["p_a"] is not None and row["verdict"] is None
+        self.ties += row["verdict"] == "tie"
+        if row["verdict"] in ("A", "B") and row["label"] in ("A", "B"):
             self.labelled += 1
             self.agreed += row["verdict"] == row["label"]
 
@@ -171,11 +179,13 @@ def _row(judge: Judge, subject: Subject, record: Record) -> Row:
         row["label"] = subject.label
     if isinstance(record, Score) and record.score_probs is not None:
         row["score_probs"] = list(record.score_probs)
-    for name, value in {**_input_columns(subject), **record.extra}.items():
+    ours = {*columns, *judge.protocol.columns}
+    given = _input_columns(subject)
+    for name, value in given.items():
         # A column of the input that is called like one of ours keeps its value under a name
         # that says whose it is.
-        row[f"input_{name}" if name in columns else name] = value
-    return row
+        row[input_name(name, {*given, *ours}) if name in ours else name] = value
+    return row | dict(record.extra)
 
 
 def _input_columns(subject: Subject) -> dict[str, object]:

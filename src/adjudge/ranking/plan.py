@@ -61,7 +61,8 @@ def plan_battles(
     if done is not None:
         wins = _judged_wins(done, names, verdict)
         if "id" in done.columns and "id" in frame.columns:
-            again = different & frame["id"].is_in(done["id"].implode()).to_numpy()
+            seen_before = as_text(frame["id"]).is_in(as_text(done["id"]).implode())
+            again = different & seen_before.fill_null(False).to_numpy()
     rows = np.flatnonzero(different & ~again)
     if not len(rows):
         raise ArgumentError("pool", "no battle left", "give battles that are not judged yet")

@@ -121,7 +121,8 @@ def _row(
     seed: int,
 ) -> tuple[SoftEloRow, float | None]:
     if battles.human is None or battles.score is None or battles.verdict is None:
-        raise DataError(f"{corpus}/{judge}", "has no votes or no scores")
+        remedy = "give annotations as the release has them"
+        raise DataError(f"{corpus}/{judge}", "has no votes or no scores", remedy=remedy)
     rng = generator(seed)
     human = human_reference(battles, l2=l2)
     held: dict[str, Residuals] = {}

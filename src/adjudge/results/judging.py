@@ -23,8 +23,8 @@ class Judging(Result):
     known; below `min_answer_mass` rows are `off_answer`. `dropped` counts rows of the input
     that hold no pair, by reason; `notes` is what is to be known of a public data set. `not_asked`
     subjects have no row: the run stopped before them.
-    After an interrupted run no rows are made and none are counted: `rows` is 0 and `not_asked` is
-    None.
+    After a run that was interrupted twice no rows are made and none are counted: `rows` is 0 and
+    `not_asked` is None.
     """
 
     kind: ClassVar[str] = "judging"

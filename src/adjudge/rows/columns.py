@@ -46,7 +46,8 @@ def tidy(values: pl.Series, name: str, column: str) -> pl.Series:
     ['1', None, '0']
     """
     if values.dtype.is_nested():
-        raise DataError(name, "holds lists or objects", row=1, column=column)
+        remedy = "write text or numbers"
+        raise DataError(name, "holds lists or objects", row=1, column=column, remedy=remedy)
     text = as_text(values).str.strip_chars()
     lower = text.str.to_lowercase()
     if values.dtype == pl.Boolean or lower.drop_nulls().is_in(["true", "false"]).all():

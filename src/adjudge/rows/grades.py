@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from adjudge._validation import FloatArray, IntArray
 from adjudge.errors import ArgumentError, DataError
+from adjudge.io.columns import refuse_working
 from adjudge.io.tables import TableLike, read_table, source_name
 from adjudge.rows.clusters import code_clusters
 from adjudge.rows.columns import code_column, refuse_options, tidy
@@ -82,7 +83,7 @@ def prepare_grades(
         frame = frame.with_columns(pl.lit(None, pl.String).alias(human_column))
     lost: Mapping[str, int] = {}
     if labels is not None:
-        joined = join_values(frame, labels, column=human_column)
+        joined = join_values(frame, labels, column=human_column, source=name)
         frame, lost = joined.frame, joined.dropped
     own = frame.columns
     frame, columns = _with_arrays(
@@ -147,7 +148,7 @@ def _table(
     if data is not None:
         if judge is not None or human is not None:
             raise ArgumentError("judge", "an array", "give a table or arrays, not both")
-        return read_table(data, text=("id",)), source_name(data)
+        return refuse_working(read_table(data, text=("id",)), source_name(data)), source_name(data)
     if judge is None or human is None:
         raise ArgumentError("judge, human", None, "give both arrays, or a table")
     frame = pl.DataFrame([_series(judge_column, judge)])
@@ -189,7 +190,10 @@ def _complete(rows: Rows, name: str, columns: Mapping[str, str]) -> Rows:
             rows = rows.without(out, f"no {role} value")
     rows = rows.without(pl.col("__verdict").is_null(), "no judge verdict")
     if rows.frame.height == 0:
-        raise DataError(name, "no row has a judge verdict", column=columns["verdict"])
+        remedy = "give rows that the judge has answered"
+        raise DataError(
+            name, "no row has a judge verdict", column=columns["verdict"], remedy=remedy
+        )
     return rows
 
 

@@ -20,10 +20,12 @@ from adjudge.rows.sampling import without_doubt
 from adjudge.uncertainty import INFINITE_DOUBT
 
 TIES = ("drop", "error")
+#: The column of errors in labelled rows.
+ERROR = "__error"
 #: Whether a row can be accepted: it names one of the two answers.
 HAS_VERDICT = pl.col("verdict").is_in(["A", "B"]).fill_null(False)
 #: 1 where the verdict is not the label; a judge's tie is never right, whatever people say.
-ERROR = (~(HAS_VERDICT & pl.col("verdict").eq_missing(pl.col("label")))).cast(pl.Int64)
+IS_ERROR = (~(HAS_VERDICT & pl.col("verdict").eq_missing(pl.col("label")))).cast(pl.Int64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +39,7 @@ class Judgments:
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """Measured rows with a human label and their `error`; `cluster` is the column to be used."""
+    """Measured rows with a human label, errors in `ERROR`; `cluster` is the column to be used."""
 
     frame: pl.DataFrame
     cluster: str | None
@@ -82,7 +84,7 @@ def prepare_judgments(
             raise ArgumentError(column, value, "the judgments have " + ", ".join(known))
         frame = frame.filter(pl.col(column) == value)
     if labels is not None:
-        joined = join_labels(frame, labels)
+        joined = join_labels(frame, labels, source=source_name(judgments))
         frame, dropped = joined.frame, merge_dropped(dropped, joined.dropped)
     return Judgments(frame=frame, name=source_name(judgments), dropped=dropped)
 
@@ -108,7 +110,7 @@ def read_labelled(
 
     >>> rows = {"id": [1, 2, 3], "p_a": [0.9, 0.2, 0.7], "label": ["A", "A", "tie"]}
     >>> done = read_labelled(rows)
-    >>> done.frame["error"].to_list(), done.dropped
+    >>> done.frame[ERROR].to_list(), done.dropped
     ([0, 1], {'human tie': 1})
     """
     one_of(ties, TIES, "ties")
@@ -139,7 +141,8 @@ def read_labelled(
         if rows.frame.height == 0:
             raise ArgumentError("by", by, "it is empty in every labelled row")
     # Sorted, so that everything random depends on the seed and not on the order of the file.
-    frame = doubt_ties(rows.frame).with_columns(error=ERROR).sort("judge", "protocol", "id")
+    frame = doubt_ties(rows.frame).with_columns(IS_ERROR.alias(ERROR))
+    frame = frame.sort("judge", "protocol", "id")
     if weights is not None:
         frame = _with_weights(frame, weights)
     column = cluster_column(frame, cluster, within=["judge", "protocol"])

@@ -23,6 +23,8 @@ from adjudge.rows.dropped import merge_dropped
 Raters = Literal["majority", "refuse"]
 #: What a label brings along: how its row was drawn, and with which probability.
 _SAMPLING = ("sampled_by", "sampling_probability")
+#: The columns of how many people labelled a row, and of what each of them said.
+RATERS, LABELS = "__raters", "__labels"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +32,8 @@ class LabelJoin:
     """Rows with their labels, and what became of every label.
 
     `frame` has all rows in their order, with the label (null where nobody gave one) and, where the
-    labels say so, `sampled_by` and `sampling_probability`; with several raters `raters` (how many
-    people) and `labels` (what each of them said).
+    labels say so, `sampled_by` and `sampling_probability`; with several raters `RATERS` (how many
+    people) and `LABELS` (what each of them said).
     """
 
     frame: pl.DataFrame
@@ -52,7 +54,11 @@ class LabelJoin:
 
 
 def join_labels(
-    frame: pl.DataFrame, labels: TableLike, *, raters: Raters = "majority"
+    frame: pl.DataFrame,
+    labels: TableLike,
+    *,
+    raters: Raters = "majority",
+    source: str = FRAME_NAME,
 ) -> LabelJoin:
     """Give each row of `frame` the label (A, B or tie) of its id.
 
@@ -61,7 +67,7 @@ def join_labels(
     disagree evenly did not say "tie"). `raters="refuse"` refuses a second label. A label from
     the file replaces the row's own; rows where the two differ are counted in `replaced`. If any
     label of an id was sampled by doubt, the id counts as sampled by doubt. A file of which no id
-    is among the rows is refused.
+    is among the rows is refused. `source` is the name of the rows' own file, for errors.
 
     >>> rows = pl.DataFrame({"id": ["x", "y"], "p_a": [0.9, 0.2]})
     >>> done = join_labels(rows, pl.DataFrame({"id": ["x", "z"], "label": ["A", "B"]}))
@@ -80,12 +86,15 @@ def join_labels(
         voted,
         column="label",
         name=name,
+        source=source,
         duplicates=given.height - voted.height,
         unread=opened.dropped,
     )
 
 
-def join_values(frame: pl.DataFrame, labels: TableLike, *, column: str) -> LabelJoin:
+def join_values(
+    frame: pl.DataFrame, labels: TableLike, *, column: str, source: str = FRAME_NAME
+) -> LabelJoin:
     """Give each row of `frame` the value of its id, in `column`: 0 and 1, or words.
 
     The file's own column of that name is read, else `human`, else `label`. An id labelled twice
@@ -108,7 +117,7 @@ def join_values(frame: pl.DataFrame, labels: TableLike, *, column: str) -> Label
     )
     _refuse_second(given, name)
     given = given.filter(pl.col("label").is_not_null())
-    return _join(frame, given, column=column, name=name)
+    return _join(frame, given, column=column, name=name, source=source)
 
 
 def _join(
@@ -117,13 +126,14 @@ def _join(
     *,
     column: str,
     name: str,
+    source: str,
     duplicates: int = 0,
     unread: Mapping[str, int] | None = None,
 ) -> LabelJoin:
     """Each row with the label of its id; `given` has id, label and how it was sampled."""
     if "id" not in frame.columns:
-        raise DataError(FRAME_NAME, "is missing", column="id", remedy="labels join by id")
-    rows = frame.with_columns(as_text(frame["id"])).drop("raters", "labels", strict=False)
+        raise DataError(source, "is missing", column="id", remedy="labels join by id")
+    rows = frame.with_columns(as_text(frame["id"]))
     unused = given.join(rows.select("id"), on="id", how="anti").height
     if given.height and unused == given.height:
         raise DataError(
@@ -135,7 +145,7 @@ def _join(
     brought = [c for c in _SAMPLING if c in given.columns]
     given = given.with_columns(tidy(given[c], name, c) for c in brought)
     rows = rows.with_columns(
-        tidy(rows[c], FRAME_NAME, c) if c in rows.columns else pl.lit(None, pl.String).alias(c)
+        tidy(rows[c], source, c) if c in rows.columns else pl.lit(None, pl.String).alias(c)
         for c in (column, *brought)
     )
     new = {c: f"__{c}" for c in ("label", *brought)}
@@ -170,17 +180,17 @@ def _join(
 def _majority(given: pl.DataFrame) -> pl.DataFrame:
     votes = given.group_by("id", "label", maintain_order=True).agg(votes=pl.len())
     top = votes.group_by("id", maintain_order=True).agg(
-        label=pl.when((pl.col("votes") == pl.col("votes").max()).sum() == 1).then(
-            pl.col("label").get(pl.col("votes").arg_max())
-        ),
-        raters=pl.col("votes").sum().cast(pl.Int64),
+        pl.when((pl.col("votes") == pl.col("votes").max()).sum() == 1)
+        .then(pl.col("label").get(pl.col("votes").arg_max()))
+        .alias("label"),
+        pl.col("votes").sum().cast(pl.Int64).alias(RATERS),
     )
     brought = {c: pl.col(c).drop_nulls().first() for c in _SAMPLING if c in given.columns}
     if "sampled_by" in brought:
         doubt = (pl.col("sampled_by") == "doubt").any()
         how = pl.when(doubt).then(pl.lit("doubt")).otherwise(brought["sampled_by"])
         brought["sampled_by"] = how
-    each = given.group_by("id", maintain_order=True).agg(labels="label", **brought)
+    each = given.group_by("id", maintain_order=True).agg(pl.col("label").alias(LABELS), **brought)
     return top.join(each, on="id", how="left")
 
 

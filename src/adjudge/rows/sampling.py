@@ -26,20 +26,30 @@ def without_doubt(rows: Rows, name: str) -> Rows:
     """
     if "sampled_by" not in rows.frame.columns:
         return rows
-    has_label = pl.col("label").is_not_null()
-    by_doubt = has_label & (pl.col("sampled_by") == "doubt").fill_null(False)
+    has_label = rows.frame.get_column("label").is_not_null()
+    how = _how(rows.frame, has_label, name)
+    by_doubt = has_label & (how == "doubt").fill_null(False)
     doubted = rows.frame.filter(by_doubt)
     if doubted.height == 0:
         return rows
-    others = rows.frame.filter(has_label & ~by_doubt)
-    if others.height == 0 or others.get_column("sampled_by").null_count():
+    others = how.filter(has_label & ~by_doubt)
+    if others.len() == 0 or others.null_count():
         raise DataError(
             name,
             f"{doubted.height} labels were sampled by doubt (id {doubted['id'][0]!r} first)",
             column="sampled_by",
             remedy="calibrate on labels drawn at random, each marked sampled_by random or plan",
         )
-    return rows.without(by_doubt, "label sampled by doubt")
+    return rows.without(pl.lit(by_doubt), "label sampled by doubt")
+
+
+def _how(frame: pl.DataFrame, labelled: pl.Series, name: str) -> pl.Series:
+    """The column `sampled_by` as text; of a labelled row, one of the ways there are."""
+    how = tidy(frame.get_column("sampled_by"), name, "sampled_by")
+    strange = labelled & how.is_not_null() & ~how.is_in(SAMPLED_BY)
+    remedy = "use " + ", ".join(SAMPLED_BY)
+    refuse_values(how, strange, "{} is not known", source=name, remedy=remedy)
+    return how
 
 
 @dataclass(frozen=True)
@@ -62,12 +72,8 @@ def sampling_of(
     chance = _probabilities(frame, name, probability)
     if "sampled_by" not in frame.columns:
         return Sampling(labels, chance, {})
-    how = tidy(frame.get_column("sampled_by"), name, "sampled_by")
     known = labels.is_not_null()
-    strange = known & how.is_not_null() & ~how.is_in(SAMPLED_BY)
-    refuse_values(
-        how, strange, "{} is not known", source=name, remedy="use " + ", ".join(SAMPLED_BY)
-    )
+    how = _how(frame, known, name)
     doubt = known & (how == "doubt").fill_null(False)
     usable = pl.select(pl.when(~doubt).then(labels)).to_series().alias(labels.name)
     planned = usable.is_not_null() & (how == "plan").fill_null(False)

@@ -57,7 +57,7 @@ def prepare_verdicts(
     """Read judgments, battles, or verdicts or scores taken as such, and join what else is given.
 
     `cluster` as everywhere; without one each pair is a cluster, whichever judges saw it. With
-    several raters in `labels` the column `labels` has what each of them said.
+    several raters in `labels` the column `LABELS` has what each of them said.
 
     >>> rows = prepare_verdicts({"verdict_fwd": ["A"], "verdict_rev": ["B"]})
     >>> rows.frame.select("id", "p_fwd", "p_rev").row(0), rows.graded, rows.cluster
@@ -87,7 +87,7 @@ def prepare_verdicts(
         frame = frame.join(known.select("id", *new), on="id", how="left", maintain_order="left")
     dropped = table.dropped
     if labels is not None:
-        joined = join_labels(frame, labels)
+        joined = join_labels(frame, labels, source=table.name)
         frame, dropped = joined.frame, merge_dropped(dropped, joined.dropped)
     for side in ("a", "b"):
         if f"length_{side}" not in frame.columns and f"response_{side}" in frame.columns:
@@ -113,7 +113,7 @@ def _read(source: TableLike, columns: Mapping[str, str]) -> Table:
     frame = battles.frame
     said = {"label": "winner", "verdict": next((c for c in VERDICTS if c in frame.columns), None)}
     frame = frame.with_columns(
-        pl.col(theirs).cast(pl.String).replace(_WINNERS).alias(ours)
+        as_text(frame[theirs]).replace(_WINNERS).alias(ours)
         for ours, theirs in said.items()
         if theirs is not None and ours not in columns
     )

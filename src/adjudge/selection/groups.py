@@ -10,7 +10,7 @@ import polars as pl
 
 from adjudge._validation import BoolArray, one_of
 from adjudge.rows.clusters import one_row_per_cluster
-from adjudge.rows.judgments import HAS_VERDICT
+from adjudge.rows.judgments import ERROR, HAS_VERDICT
 from adjudge.selection.guarantees.base import Labels
 
 SMALL_GROUPS = ("refuse", "pool")
@@ -58,7 +58,7 @@ def make_entries(
                 fingerprints=tuple(prints),
                 labels=Labels(
                     rows.get_column("uncertainty").to_numpy().astype(np.float64),
-                    rows.get_column("error").to_numpy().astype(np.int64),
+                    rows.get_column(ERROR).to_numpy().astype(np.int64),
                     None if weights is None else rows.get_column(weights).to_numpy(),
                 ),
                 has_verdict=rows.select(HAS_VERDICT).to_series().to_numpy(),

@@ -23,12 +23,14 @@ from adjudge._validation import (
 )
 from adjudge.errors import ArgumentError
 from adjudge.io.judgments import verdict_by
-from adjudge.rows.judgments import ERROR, doubt_ties
+from adjudge.rows.judgments import ERROR, IS_ERROR, doubt_ties
 from adjudge.uncertainty import preference_entropy
 
 JURIES = ("mean", "logistic")
 #: The name in the judge column of a jury's rows.
 JURY = "jury"
+#: The column of the names of a jury's members.
+MEMBER = "__member"
 INCOMPLETE = "not measured by every judge of the jury"
 _FEWEST_TRAINING = 10
 #: Log odds beyond this are cut: a file that keeps six decimals cannot say more.
@@ -146,7 +148,7 @@ def form_jury(
     kept = table.filter(pl.Series(~train))
     rows = jury_rows(kept, jury, judges)
     alone = {
-        name: frame.filter((pl.col("member") == name) & pl.col("id").is_in(kept["id"].to_list()))
+        name: frame.filter((pl.col(MEMBER) == name) & pl.col("id").is_in(kept["id"].to_list()))
         for name in judges
     }
     prints = frame.get_column("judge_fingerprint").drop_nulls().unique().to_list()
@@ -154,7 +156,7 @@ def form_jury(
         jury=jury,
         judges=tuple(judges),
         fingerprints=tuple(sorted(prints)),
-        rows=doubt_ties(rows).with_columns(error=ERROR),
+        rows=doubt_ties(rows).with_columns(IS_ERROR.alias(ERROR)),
         alone=alone,
         n_training=n_training,
         dropped={INCOMPLETE: incomplete, "label used to weigh the jury": int(train.sum())},
@@ -172,22 +174,22 @@ def _random_part(keys: list[object], part: float, seed: int) -> BoolArray:
 def jury_judgments(frame: pl.DataFrame, jury: Jury, judges: tuple[str, ...]) -> pl.DataFrame:
     """New rows of the members turned into rows of a jury that was calibrated before."""
     frame = name_members(frame)
-    there = set(frame.get_column("member").unique().to_list())
+    there = set(frame.get_column(MEMBER).unique().to_list())
     missing = [name for name in judges if name not in there]
     if missing:
         raise ArgumentError(
             "judgments", ", ".join(sorted(there)), "also needs " + ", ".join(missing)
         )
-    frame = frame.filter(pl.col("member").is_in(list(judges)))
+    frame = frame.filter(pl.col(MEMBER).is_in(list(judges)))
     table, _, _ = _side_by_side(frame)
     return jury_rows(table, jury, list(judges))
 
 
 def name_members(frame: pl.DataFrame) -> pl.DataFrame:
-    """`member`: the judge's name, with its protocol where the file has several protocols."""
+    """`MEMBER`: the judge's name, with its protocol where the file has several protocols."""
     several = frame.get_column("protocol").n_unique() > 1
     name = pl.format("{} ({})", "judge", "protocol") if several else pl.col("judge")
-    return frame.with_columns(member=name)
+    return frame.with_columns(name.alias(MEMBER))
 
 
 def jury_rows(table: pl.DataFrame, jury: Jury, judges: list[str]) -> pl.DataFrame:
@@ -213,17 +215,17 @@ def jury_rows(table: pl.DataFrame, jury: Jury, judges: list[str]) -> pl.DataFram
 def _side_by_side(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str], int]:
     """One row per pair with a column of p_a per judge and the pair's other columns; the judges;
     how many pairs some judge did not measure."""
-    judges = frame.get_column("member").unique().sort().to_list()
+    judges = frame.get_column(MEMBER).unique().sort().to_list()
     own = {
         "judge", "protocol", "status", "p_fwd", "p_rev", "p_a", "p_tie", "uncertainty", "verdict",
-        "answer_mass", "judge_fingerprint", "server", "tokens", "cost", "detail", "member", "error",
+        "answer_mass", "judge_fingerprint", "server", "tokens", "cost", "detail", MEMBER, ERROR,
     }  # fmt: skip
     shared = [column for column in frame.columns if column not in own]
     ties = [pl.col("p_tie").fill_null(0.0).mean()] if "p_tie" in frame.columns else []
     pairs = frame.group_by("id", maintain_order=True).agg(
         *(pl.col(column).first() for column in shared if column != "id"), *ties
     )
-    wide = frame.pivot(on="member", index="id", values="p_a").select("id", *judges)
+    wide = frame.pivot(on=MEMBER, index="id", values="p_a").select("id", *judges)
     clash = set(judges) & set(pairs.columns)
     if clash:
         raise ArgumentError("jury", sorted(clash)[0], "a judge is named like a column: rename it")

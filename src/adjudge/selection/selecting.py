@@ -12,6 +12,7 @@ import polars as pl
 from adjudge._text import count
 from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.errors import ArgumentError
+from adjudge.io.columns import make_room
 from adjudge.io.tables import TableLike
 from adjudge.results.selection import Drift, GroupCount, Policy, Selection, share
 from adjudge.rows.clusters import one_row_per_cluster
@@ -34,7 +35,8 @@ class SelectionRun:
     """The summary of a selection, and every row with what was decided on it.
 
     `rows` has id, judge, verdict, p_a, uncertainty, accepted and, where it was not accepted,
-    `reason`; the columns of the input follow.
+    `reason`; the columns of the input follow, one called accepted or reason as input_accepted or
+    input_reason.
     """
 
     summary: Selection
@@ -99,7 +101,7 @@ def select(
     decided = usable.select("id", "judge", "protocol").with_columns(
         accepted=pl.Series(accepted, dtype=pl.Boolean), reason=pl.Series(reasons, dtype=pl.String)
     )
-    rows = everything.join(
+    rows = make_room(everything, ["accepted", "reason"]).join(
         decided, on=["id", "judge", "protocol"], how="left", maintain_order="left"
     )
     why = pl.format("status {}", "status") if rules.jury is None else pl.lit(INCOMPLETE)

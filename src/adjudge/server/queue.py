@@ -17,9 +17,13 @@ import polars as pl
 
 from adjudge._validation import count, generator
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import read_table
+from adjudge.io import read_table, refuse_values
+from adjudge.io.columns import Column, check_columns
 from adjudge.io.tables import TableLike, as_text, source_name
 from adjudge.records import SampledBy
+from adjudge.rows.columns import tidy
+
+_SELECTED = "give the rows that adjudge select wrote with -o"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +56,17 @@ def planned_rows(source: TableLike) -> list[tuple[str, SampledBy]]:
 
 def abstained_ids(source: TableLike) -> list[str]:
     """The ids that `adjudge select` did not accept, most doubtful first."""
-    frame = read_table(source)
+    frame, name = read_table(source), source_name(source)
     for column in ("id", "accepted", "uncertainty"):
         if column not in frame.columns:
-            raise DataError(
-                source_name(source),
-                "is missing",
-                column=column,
-                remedy="give the rows that adjudge select wrote with -o",
-            )
-    refused = frame.filter(~pl.col("accepted").cast(pl.Boolean))
-    order = refused.sort("uncertainty", descending=True, nulls_last=False, maintain_order=True)
+            raise DataError(name, "is missing", column=column, remedy=_SELECTED)
+    accepted = tidy(frame["accepted"], name, "accepted")
+    strange = ~accepted.is_in(["0", "1"]).fill_null(False)
+    refuse_values(accepted, strange, "{} is not true or false", source=name, remedy=_SELECTED)
+    frame = check_columns(frame, [Column(name="uncertainty", type="number")], name)
+    order = frame.filter(accepted == "0").sort(
+        "uncertainty", descending=True, nulls_last=False, maintain_order=True
+    )
     return list(dict.fromkeys(as_text(order["id"]).to_list()))
 
 

@@ -109,7 +109,8 @@ class _Reading:
                 judge = judges.get(row["judge_fingerprint"], (row["judge_fingerprint"], ""))
                 calls[*judge, row["status"]] += 1
             elif table == "label_events":
-                events.append(LabelEvent(**{name: row.get(name) for name in EVENT_COLUMNS}))
+                known = {name: row[name] for name in EVENT_COLUMNS if name in row}
+                events.append(LabelEvent(**known))
 
         problems = self._problems()
         tables = [self._table(name, count) for name in self._kept_tables()]

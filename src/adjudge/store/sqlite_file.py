@@ -15,6 +15,7 @@ from typing import Any
 
 from adjudge.errors import ArgumentError, StoreError, StoreMissingError
 from adjudge.store.migrations import LEDGER, Migration, pending
+from adjudge.store.private import make_private_file, make_private_folder
 
 _BUSY_S = 60.0
 _MEMORY = ":memory:"
@@ -42,7 +43,8 @@ class SQLiteFile:
                 self._db = self._open_to_read()
             else:
                 if self._path is not None:
-                    self._path.parent.mkdir(parents=True, exist_ok=True)
+                    make_private_folder(self._path.parent)
+                    make_private_file(self._path)
                 self._db = _connect(_MEMORY if self._path is None else str(self._path))
         except (OSError, sqlite3.Error) as error:
             raise StoreError(f"{self.name}: cannot be opened ({error}); check the path") from None

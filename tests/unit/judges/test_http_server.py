@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from adjudge.errors import ArgumentError, JudgeError
 from adjudge.judges.backends._http import (
-    Redactor,
     _parsed,
     check_base_url,
     key_from,
@@ -39,6 +38,8 @@ NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
         ({"Retry-After": ""}, None),
         ({"Retry-After": "nan"}, None),
         ({"Retry-After": "inf"}, None),
+        ({"Retry-After": "Mon, 01 Jan 2026 00:00:00 +99999999999999"}, None),
+        ({"Retry-After": "Mon, 01 Jan 99999 00:00:00 GMT"}, None),
     ],
 )
 def test_the_pause_a_server_asks_for(headers: dict[str, str], seconds: float | None) -> None:
@@ -84,16 +85,6 @@ def test_the_fast_parser_reads_any_value_as_the_standard_one_does(
 def test_no_header_breaks_the_reading_of_a_pause(value: str) -> None:
     seconds = retry_after({"Retry-After": value})
     assert seconds is None or (seconds >= 0 and math.isfinite(seconds))
-
-
-def test_secrets_are_struck_out() -> None:
-    redact = Redactor(["abc/def-secret", "EMPTY", ""])
-    assert redact("key abc/def-secret and abc\\/def-secret") == "key [redacted] and [redacted]"
-    assert redact("Authorization: Bearer eyJhbGciOi.x-y") == "Authorization: [redacted]"
-    assert redact("sk-proj-abcdef123456 hf_abcdefghijkl") == "[redacted] [redacted]"
-    assert redact("EMPTY is no secret, nor is a risk-averse key") == (
-        "EMPTY is no secret, nor is a risk-averse key"
-    )
 
 
 def test_a_key_that_cannot_be_sent_is_refused_without_being_shown(

@@ -56,7 +56,7 @@ def test_every_call_has_the_options_by_name_with_the_same_defaults(call: Any) ->
         left_out = fields.keys() - parameters.keys()
         assert left_out == {
             *("output", "timeout", "concurrency", "rpm", "max_cost", "batch_folder", "poll_s"),
-            *("progress", "stop", "handle_signals", "keep_going"),
+            *("progress", "stop", "handle_signals", "keep_going", "max_reply", "keep_raw"),
         }
     else:
         assert parameters.keys() == fields.keys()

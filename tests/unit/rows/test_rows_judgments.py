@@ -46,7 +46,7 @@ def test_prepared_judgments_are_taken_as_they_are() -> None:
 def test_what_was_left_out_is_returned_in_the_order_of_the_steps() -> None:
     labelled = read_labelled(ROWS, ties="error", by="lang")
     assert list(labelled.dropped.items()) == [("no label", 1), ("status error", 1), ("no lang", 1)]
-    assert labelled.frame["error"].to_list() == [0, 0]
+    assert labelled.frame["__error"].to_list() == [0, 0]
     assert list(read_labelled(ROWS).dropped) == ["no label", "status error", "human tie"]
     new = read_new(ROWS)
     assert (new.everything.height, new.measured.height) == (5, 4)

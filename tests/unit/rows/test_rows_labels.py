@@ -29,8 +29,8 @@ def test_several_raters_majority_or_nothing() -> None:
     }
     done = join_labels(ROWS, given)
     assert done.frame["label"].to_list() == ["A", "A", None, "tie"]
-    assert done.frame["raters"].to_list() == [3, 3, 2, 2]
-    assert done.frame["labels"][0].to_list() == ["A", "B", "A"]
+    assert done.frame["__raters"].to_list() == [3, 3, 2, 2]
+    assert done.frame["__labels"][0].to_list() == ["A", "B", "A"]
     assert (done.duplicates, done.split) == (4, 1)
     assert done.dropped == {"raters without a majority": 1}
     with pytest.raises(DataError, match="row 2, column id: 'x' has more than one label"):

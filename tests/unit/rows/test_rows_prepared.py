@@ -54,7 +54,7 @@ def test_labels_of_no_pair_are_counted_and_raters_kept_apart(tmp_path: Path) -> 
     rows = prepare_verdicts(path, labels=labels)
     assert rows.name == str(path)
     assert rows.dropped == {"raters without a majority": 1, "label of an id that no row has": 1}
-    assert rows.frame["labels"].to_list() == [["A", "B"], None]
+    assert rows.frame["__labels"].to_list() == [["A", "B"], None]
 
 
 def test_ids_of_a_csv_stay_as_they_are_written(tmp_path: Path) -> None:

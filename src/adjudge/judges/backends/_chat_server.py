@@ -10,19 +10,23 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from adjudge._validation import count
 from adjudge.errors import JudgeError, JudgeRefusedError
-from adjudge.judges.backends._http import Exchange, Server, key_from
+from adjudge.judges.backends._body import too_large_words
+from adjudge.judges.backends._http import Exchange, Server, key_from, shorten
 from adjudge.judges.flow import Pace
-from adjudge.judges.interface import Backend, Message, Question
+from adjudge.judges.interface import Backend, Message, Question, Reasoned, Text, Want
 from adjudge.records import Reply, Status
 
-#: Answers that can be about one question alone; 401, 402, 403, 404 are about all of them.
+#: Answers that are about one question, unless nothing was ever answered.
 PER_QUESTION = frozenset({400, 413, 422})
 #: Rejections in a row, after the server has answered before, that mean it answers no more.
 _IN_A_ROW = 20
 _REFUSAL_CODES = frozenset(
     {"content_filter", "content_policy_violation", "invalid_prompt", "ResponsibleAIPolicyViolation"}
 )
+#: Room for one answer without its tokens, and for each token of it.
+_LEAST_ROOM, _TOKEN_ROOM = 1 << 20, 2 << 10
 _TOO_LONG = ("context length", "context_length", "maximum context", "context size", "too long")
 
 
@@ -43,6 +47,7 @@ class ChatServerBackend(Backend):
         extra_body: Mapping[str, Any] | None = None,
         concurrency: int | None = None,
         timeout: float = 60.0,
+        max_reply: int | None = None,
         max_attempts: int = 6,
         first_pause_s: float = 0.5,
     ) -> None:
@@ -61,6 +66,7 @@ class ChatServerBackend(Backend):
             max_attempts=max_attempts,
             first_pause_s=first_pause_s,
         )
+        self._max_reply = None if max_reply is None else count(max_reply, "max_reply", least=1024)
         self._has_key = bool(key)
         self._answered = False
         self._rejected_in_a_row = 0
@@ -81,6 +87,18 @@ class ChatServerBackend(Backend):
         """Whether the server's words name a parameter that can be given in another way."""
         return False
 
+    def secrets(self) -> list[str]:
+        return [key_from(self._key_variable)]
+
+    def largest_reply(self, want: Want) -> int:
+        """Bytes of the largest answer that is read: `max_reply`, or what such an answer can need.
+
+        A verdict needs kilobytes. A token that comes with its 20 likeliest alternatives takes about
+        1.8 KB, so that what was asked for fits however many tokens that is.
+        """
+        tokens = want.max_tokens if isinstance(want, Text | Reasoned) else 1
+        return self._max_reply or _LEAST_ROOM + tokens * _TOKEN_ROOM
+
     async def start(self) -> None:
         if not self._has_key and self.server.base_url == self.maker_url:
             raise JudgeError(
@@ -98,7 +116,8 @@ class ChatServerBackend(Backend):
     async def ask(self, question: Question) -> Reply:
         while True:
             body = self.request_body(question)
-            exchange = await self.server.post_json(self.path, body)
+            largest = self.largest_reply(question.want)
+            exchange = await self.server.post_json(self.path, body, largest=largest)
             if exchange.http_status is None or exchange.trouble is not None:
                 return failed_reply(exchange, "error", exchange.trouble or "no answer")
             if exchange.http_status < 300:
@@ -119,10 +138,14 @@ class ChatServerBackend(Backend):
             if any(phrase in words.lower() for phrase in _TOO_LONG) or status == 413:
                 return failed_reply(exchange, "error", f"HTTP {status}: {words}")
         self._rejected_in_a_row += 1
-        if status in PER_QUESTION and self._answered and self._rejected_in_a_row < _IN_A_ROW:
-            # Questions of this shape were accepted before: it is this one the server cannot take.
+        if self._answered and self._rejected_in_a_row < _IN_A_ROW:
+            # Questions were answered before: one answer, whatever it says, does not end the others.
             return failed_reply(exchange, "error", f"HTTP {status}: {words}")
-        raise JudgeRefusedError(f"{self.name}: HTTP {status}: {words}", http_status=status)
+        raise self.refusal(status, words, question)
+
+    def refusal(self, status: int, words: str, question: Question) -> JudgeRefusedError:
+        """The error that ends the run: the server takes no question."""
+        return JudgeRefusedError(f"{self.name}: HTTP {status}: {words}", http_status=status)
 
 
 def failed_reply(exchange: Exchange, status: Status, error: str) -> Reply:
@@ -130,20 +153,25 @@ def failed_reply(exchange: Exchange, status: Status, error: str) -> Reply:
     return Reply(status=status, error=error, raw=exchange.raw, latency_s=exchange.latency_s)
 
 
+def too_large(largest: int) -> Reply:
+    """The reply of an answer that was not read to its end."""
+    return Reply(status="error", error=too_large_words(largest))
+
+
 def shapeless_reply(exchange: Exchange) -> Reply:
     """The reply of an answer that is JSON, but no message."""
-    shown = " ".join((exchange.raw or "").split())[:120]
+    shown = shorten(exchange.raw or "")[:120]
     return failed_reply(exchange, "error", f"the answer holds no message: {shown}")
 
 
 def measure(exchange: Exchange, text: object, usage: object, *counts: str) -> dict[str, Any]:
-    """What every good answer has: its text, and the tokens that `usage` counts by these names."""
-    tokens = [usage.get(name) if isinstance(usage, dict) else None for name in counts]
-    prompt, completion = (
-        n if isinstance(n, int) and not isinstance(n, bool) and n >= 0 else None for n in tokens
-    )
+    """What every good answer has: its text, and the tokens that `usage` counts by these names.
+
+    Both are as the server gave them; `check_reply` says of every reply what cannot be kept.
+    """
+    prompt, completion = (usage.get(name) if isinstance(usage, dict) else None for name in counts)
     return {
-        "text": text if isinstance(text, str) else None,
+        "text": text,
         "prompt_tokens": prompt,
         "completion_tokens": completion,
         "latency_s": exchange.latency_s,

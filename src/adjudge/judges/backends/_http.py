@@ -4,6 +4,8 @@
 jitter and no sooner than the server's Retry-After; after `max_attempts` the trouble is given in
 words. Any other answer is handed back as it is: what it means is the backend's business.
 Keys come from the environment, travel in a header, and are struck out of every message.
+
+An answer is read no further than it may be large, packed or not: before anything is decoded.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import IO, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -27,6 +29,7 @@ from yarl import URL
 
 from adjudge._validation import count, positive
 from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
+from adjudge.judges.backends._body import PACKINGS, PackingError, read_body, too_large_words
 from adjudge.judges.flow import Limiter, Pace
 from adjudge.judges.redact import Redactor
 
@@ -35,8 +38,11 @@ RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523,
 OVERLOAD = frozenset({429, 503, 529})
 #: A server that asks for a longer pause than this is not waited for.
 LONGEST_PAUSE_S = 120.0
-LARGEST_BODY = 32 * 1024 * 1024
-_KEPT_RAW = 64 * 1024
+#: The largest answer about files and batches, which say little.
+LARGEST_ANSWER = 4 << 20
+_KEPT_RAW = 64 << 10
+#: What an error is read of. More than is kept: a key that the end cuts in two is cut off.
+_LARGEST_ERROR = 2 * _KEPT_RAW
 _LONGEST_WORDS = 300
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
@@ -107,7 +113,7 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
         except ValueError:
             try:
                 date = parsedate_to_datetime(value)
-            except (TypeError, ValueError):
+            except (OverflowError, TypeError, ValueError):
                 continue
             if date.tzinfo is None:
                 date = date.replace(tzinfo=UTC)
@@ -151,12 +157,14 @@ class Server:
                 timeout=aiohttp.ClientTimeout(total=self.timeout_s),
                 headers={
                     "Accept": "application/json",
+                    "Accept-Encoding": ", ".join(PACKINGS),
                     "Content-Type": "application/json",
                     **self._headers,
                 },
                 # A judge's server has no session to keep, and looking cookies up costs time.
                 cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=True,
+                # Unpacked here, where it can be stopped: a few kilobytes can hold gigabytes.
+                auto_decompress=False,
             )
 
     async def close(self) -> None:
@@ -164,21 +172,22 @@ class Server:
             session, self._session = self._session, None
             await session.close()
 
-    async def post_json(self, path: str, body: Mapping[str, Any]) -> Exchange:
+    async def post_json(self, path: str, body: Mapping[str, Any], *, largest: int) -> Exchange:
         """POST an object; the answer, after as many attempts as it takes or is allowed."""
-        return await self.exchange("POST", path, data=_ENCODER.encode(body).encode())
+        data = _ENCODER.encode(body).encode()
+        return await self.exchange("POST", path, largest=largest, data=data)
 
     async def exchange(
         self,
         method: str,
         path: str,
         *,
-        expect_json: bool = True,
+        sink: IO[bytes] | None = None,
         attempts: int | None = None,
-        largest: int = LARGEST_BODY,
+        largest: int = LARGEST_ANSWER,
         **request: Any,
     ) -> Exchange:
-        """One request with its retries."""
+        """One request with its retries. A good answer goes to `sink` as it is, if there is one."""
         limiter, most = self.limiter, attempts or self.max_attempts
         for attempt in range(1, most + 1):
             cuts = await limiter.enter()
@@ -186,7 +195,7 @@ class Server:
                 if self.pace is not None:
                     await self.pace.turn(first=attempt == 1)
                 began = time.perf_counter()
-                outcome = await self._attempt(method, path, expect_json, largest, request)
+                outcome = await self._attempt(method, path, sink, largest, request)
             finally:
                 limiter.leave()
             if isinstance(outcome, Exchange):
@@ -222,7 +231,7 @@ class Server:
         raise AssertionError("the loop returns on its last attempt")
 
     async def _attempt(
-        self, method: str, path: str, expect_json: bool, largest: int, request: dict[str, Any]
+        self, method: str, path: str, sink: IO[bytes] | None, largest: int, request: dict[str, Any]
     ) -> Exchange | _Failure:
         session = self._session
         if session is None:
@@ -238,28 +247,49 @@ class Server:
                 proxy=self._proxy,
                 **request,
             ) as response:
-                content = await _bounded(response, largest)
                 status, headers = response.status, response.headers
+                if status < 300:
+                    content, whole = await read_body(response, largest, sink)
+                else:
+                    content, whole = await read_body(response, _LARGEST_ERROR, None)
         except TimeoutError:
             return _Failure(f"no answer within {self.timeout_s:g} s", overload=True)
         except aiohttp.ClientConnectorCertificateError as error:
-            raise JudgeRefusedError(f"{self.base_url}: {_words(error)}") from None
+            if not self.reached:
+                raise JudgeRefusedError(f"{self.base_url}: {self._cause(error)}") from None
+            return _Failure(self._cause(error), connected=False)
         except aiohttp.ClientConnectorError as error:
-            return _Failure(_words(error), overload=True, connected=False)
-        except (aiohttp.ClientError, OSError) as error:
-            return _Failure(f"the connection broke: {_words(error)}", overload=True)
+            return _Failure(self._cause(error), overload=True, connected=False)
+        except PackingError as error:
+            return _Failure(str(error), status)
+        # A header that cannot be read is a ValueError where the client library has no word for it.
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            return _Failure(f"the connection broke: {self._cause(error)}", overload=True)
         latency = time.perf_counter() - began
-        if content is None:
-            return _Failure(f"an answer of more than {largest >> 20} MB", status)
-        raw = self.redact.exact(content.decode(errors="replace"))
+        if status < 300 and not whole:
+            return Exchange(status, None, None, latency, too_large_words(largest))
+        if status < 300 and sink is not None:
+            return Exchange(status, None, None, latency)
+        return self._understood(status, headers, content, latency)
+
+    def _understood(
+        self, status: int, headers: Mapping[str, str], content: bytes, latency: float
+    ) -> Exchange | _Failure:
+        """What an answer says, or why it should be asked for again."""
+        try:
+            text = content.decode(errors="strict" if status < 300 else "replace")
+        except UnicodeDecodeError as error:
+            return _Failure(f"the answer is not UTF-8 at byte {error.start}", status)
+        raw = self.redact.exact(text)
         payload: Any = None
-        if expect_json or status >= 400:
-            try:
-                payload = _parsed(raw)
-            except (ValueError, RecursionError):
-                if status < 300:
-                    shown = raw[:80]
-                    return _Failure(f"the answer is not JSON: {shown!r}", status, raw[:_KEPT_RAW])
+        try:
+            payload = _parsed(raw)
+        except (ValueError, RecursionError):
+            if status < 300:
+                shown = raw[:80]
+                return _Failure(f"the answer is not JSON: {shown!r}", status, raw[:_KEPT_RAW])
+        if status >= 300:
+            raw = raw[:_KEPT_RAW]
         code = _error_code(payload) or status
         if code in RETRIED and not _out_of_money(payload):
             return _Failure(
@@ -285,11 +315,13 @@ class Server:
             part = part.get("error", part.get("detail", part.get("message", part)))
         if isinstance(part, dict):
             part = part.get("message", part)
-        text = part if isinstance(part, str) else (raw or "") if part is None else json.dumps(part)
-        text = " ".join(self.redact(text).split())
-        if len(text) > _LONGEST_WORDS:
-            text = text[: _LONGEST_WORDS - 3] + "..."
-        return text or "no explanation"
+        # What is no text is shown as it came: written again it could be nested too deep.
+        text = self.redact(part if isinstance(part, str) else raw or "")
+        return shorten(text) or "no explanation"
+
+    def _cause(self, error: BaseException) -> str:
+        """What the client library says, which may quote the server."""
+        return shorten(self.redact(str(error))) or type(error).__name__
 
 
 def _parsed(text: str) -> Any:
@@ -301,20 +333,10 @@ def _parsed(text: str) -> Any:
         return json.loads(text)
 
 
-async def _bounded(response: aiohttp.ClientResponse, largest: int) -> bytes | None:
-    """The body, or None when it is too large to be a reply."""
-    length = response.content_length
-    # The length of a packed body says nothing about what comes out of it.
-    plain = "Content-Encoding" not in response.headers
-    if plain and length is not None and length <= largest:
-        return await response.read()
-    body = bytearray()
-    async for chunk in response.content.iter_any():
-        body += chunk
-        if len(body) > largest:
-            response.close()
-            return None
-    return bytes(body)
+def shorten(text: str) -> str:
+    """Words of a server on one line, and not too many."""
+    line = " ".join(text[: 8 * _LONGEST_WORDS].split())
+    return line if len(line) <= _LONGEST_WORDS else line[: _LONGEST_WORDS - 3] + "..."
 
 
 def _error_code(payload: Any) -> int | None:
@@ -333,10 +355,6 @@ def _out_of_money(payload: Any) -> bool:
     error = payload.get("error") if isinstance(payload, dict) else None
     codes = (error.get("code"), error.get("type")) if isinstance(error, dict) else ()
     return "insufficient_quota" in codes
-
-
-def _words(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _proxy_for(base_url: str) -> str | None:

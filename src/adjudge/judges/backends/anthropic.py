@@ -23,7 +23,7 @@ class AnthropicBackend(ChatServerBackend):
     """Asks for text alone: give protocols that want letters `--samples K`."""
 
     example = "anthropic:claude-haiku-4-5"
-    options = ("base_url", "api_key_env", "concurrency", "timeout")
+    options = ("base_url", "api_key_env", "concurrency", "timeout", "max_reply")
     maker_url = "https://api.anthropic.com/v1"
     key_variable = "ANTHROPIC_API_KEY"
     path = "/messages"

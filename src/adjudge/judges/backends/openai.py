@@ -45,7 +45,7 @@ class OpenAIBackend(ChatServerBackend):
     """`openai:MODEL`, at OpenAI or any server that speaks its language."""
 
     example = "openai:gpt-4.1-mini"
-    options = ("base_url", "api_key_env", "extra_body", "concurrency", "timeout")
+    options = ("base_url", "api_key_env", "extra_body", "concurrency", "timeout", "max_reply")
     batches = True
     batch_price = 0.5
     maker_url = "https://api.openai.com/v1"
@@ -136,17 +136,15 @@ class OpenAIBackend(ChatServerBackend):
             return True
         return False
 
-    def read_rejection(self, exchange: Exchange, question: Question) -> Reply:
-        words = self.server.words(exchange.payload, exchange.raw)
-        status = exchange.http_status
+    def refusal(self, status: int, words: str, question: Question) -> JudgeRefusedError:
         asked = isinstance(question.want, Choice | Reasoned) and "logprob" in words
-        if asked and (status in PER_QUESTION or status == 403):
-            raise JudgeRefusedError(
+        if asked and status in (400, 403, 422):
+            return JudgeRefusedError(
                 f"{self.name} gives no log probabilities (HTTP {status}: {words}); "
                 "sample its verdicts instead: --samples 10",
                 http_status=status,
             )
-        return super().read_rejection(exchange, question)
+        return super().refusal(status, words, question)
 
 
 def read_reply(exchange: Exchange, question: Question) -> Reply:
@@ -177,7 +175,7 @@ def read_reply(exchange: Exchange, question: Question) -> Reply:
 def _read_reasoned(choice: Mapping[str, Any], want: Reasoned, measured: dict[str, Any]) -> Reply:
     """The written reply, with the options' log probabilities where its verdict is written."""
     text = measured["text"]
-    place = locate_option(text, want.options, want.format)
+    place = locate_option(text, want.options, want.format) if isinstance(text, str) else None
     if place is None:
         return Reply(status="ok", **measured)
     pairs = _alternatives(choice, _token_at(choice, text, place.start))
@@ -216,20 +214,26 @@ def _token_bytes(entry: Mapping[str, Any]) -> bytes:
     return bytes(given) if given else str(entry["token"]).encode("utf-8", "surrogatepass")
 
 
-def _alternatives(choice: Mapping[str, Any], index: int) -> list[tuple[str, float]]:
-    """The likeliest tokens at one place of the reply; none where the server gives none."""
-    try:
-        if index < 0:
-            return []
-        top = choice["logprobs"]["content"][index]["top_logprobs"]
-        return [(str(entry["token"]), float(entry["logprob"])) for entry in top]
-    except (IndexError, KeyError, TypeError, ValueError):
+def _alternatives(choice: Mapping[str, Any], index: int) -> list[tuple[str, float]] | None:
+    """The likeliest tokens at one place of the reply; none where the server gives none.
+
+    None where they are not tokens with numbers.
+    """
+    if index < 0:
         return []
+    try:
+        top = choice["logprobs"]["content"][index]["top_logprobs"]
+    except (IndexError, KeyError, TypeError):
+        return []
+    return _token_pairs(top)
 
 
 def _read_choice(
-    pairs: Sequence[tuple[str, float]], options: tuple[str, ...], measured: dict[str, Any]
+    pairs: Sequence[tuple[str, float]] | None, options: tuple[str, ...], measured: dict[str, Any]
 ) -> Reply:
+    if pairs is None:
+        error = "the server's top_logprobs are not texts of tokens with a number each"
+        return Reply(status="error", error=error, **measured)
     if not pairs:
         empty = not measured["text"]
         what = "the reply is empty" if empty else "the server returned no log probabilities"
@@ -256,6 +260,22 @@ def _read_choice(
         answer_mass=option_mass(pairs, options),
         **measured,
     )
+
+
+def _token_pairs(top: Any) -> list[tuple[str, float]] | None:
+    """Tokens with their log probabilities; none where there are none, None where they are odd."""
+    if not top:
+        return []
+    try:
+        pairs = [(entry["token"], entry["logprob"]) for entry in top]
+    except (KeyError, TypeError):
+        return None
+    try:
+        if all(isinstance(token, str) and type(value) in (int, float) for token, value in pairs):
+            return [(token, float(value)) for token, value in pairs]
+    except OverflowError:  # a whole number beyond all floats
+        pass
+    return None
 
 
 def _unmeasured(error: str, measured: dict[str, Any]) -> Reply:

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import tempfile
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -24,8 +25,17 @@ from typing import IO, Any, Self
 
 from adjudge._validation import positive
 from adjudge.errors import ArgumentError, JudgeError, JudgeRefusedError
-from adjudge.judges.backends._chat_server import failed_reply, is_content_refusal
-from adjudge.judges.backends._http import Exchange
+from adjudge.judges.backends._batch_answers import (
+    ID,
+    answer_lines,
+    id_of,
+    list_in,
+    object_in,
+    read_line,
+    why_unanswered,
+)
+from adjudge.judges.backends._chat_server import failed_reply, is_content_refusal, too_large
+from adjudge.judges.backends._http import Exchange, shorten
 from adjudge.judges.backends.openai import OpenAIBackend, read_reply
 from adjudge.judges.interface import (
     BatchCall,
@@ -37,11 +47,12 @@ from adjudge.judges.interface import (
     Want,
 )
 from adjudge.records import Reply, Status
+from adjudge.store.private import make_private_folder, open_privately
 
-# The API takes 50,000 calls and 200 MB; answers with their alternatives have to fit in memory.
+# The API takes 50,000 calls and 200 MB; a chunk of calls has to fit in memory.
 _MOST_CALLS = 10_000
-_MOST_BYTES = 64 * 1024 * 1024
-_LARGEST_ANSWERS = 512 * 1024 * 1024
+_MOST_BYTES = 64 << 20
+_LARGEST_ANSWERS = 4 << 30
 _ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 _LONGEST_ID = 64
 
@@ -181,7 +192,7 @@ class OpenAIBatches:
             data=body,
             headers={"Content-Type": f"multipart/form-data; boundary={boundary}"},
         )
-        return str(self._good(exchange, "the upload")["id"])
+        return self._id(exchange, "the upload")
 
     async def _create(self, job: Job) -> None:
         """Make the batch, once: an answer that was lost may still have made it."""
@@ -196,7 +207,7 @@ class OpenAIBatches:
             exchange = await self._server.exchange("POST", "/batches", json=body, attempts=1)
             trouble = exchange.trouble
             if trouble is None:
-                job.batch_id = str(self._good(exchange, "the batch")["id"])
+                job.batch_id = self._id(exchange, "the batch")
             else:
                 job.batch_id = await self._find(job)
             if job.batch_id is not None:
@@ -210,13 +221,13 @@ class OpenAIBatches:
         for _ in range(20):
             exchange = await self._server.exchange("GET", f"/batches?limit=100{after}")
             listing = self._good(exchange, "the list of batches")
-            batches = listing.get("data") or []
+            batches = [batch for batch in list_in(listing, "data") if ID.fullmatch(id_of(batch))]
             for batch in batches:
-                if (batch.get("metadata") or {}).get("adjudge_job") == job.name:
-                    return str(batch["id"])
+                if object_in(batch, "metadata").get("adjudge_job") == job.name:
+                    return id_of(batch)
             if not listing.get("has_more") or not batches:
                 return None
-            after = f"&after={batches[-1]['id']}"
+            after = f"&after={id_of(batches[-1])}"
         return None
 
     async def _recover(self) -> None:
@@ -236,31 +247,37 @@ class OpenAIBatches:
     async def _state(self, job: Job) -> dict[str, Any]:
         exchange = await self._server.exchange("GET", f"/batches/{job.batch_id}")
         state = self._good(exchange, f"batch {job.batch_id}")
-        counts = state.get("request_counts") or {}
-        job.answered = int(counts.get("completed") or 0) + int(counts.get("failed") or 0)
+        counts = [object_in(state, "request_counts").get(name) for name in ("completed", "failed")]
+        job.answered = min(job.calls, sum(n for n in counts if isinstance(n, int)))
         return state
 
     async def _replies(
         self, job: Job, state: dict[str, Any]
     ) -> AsyncIterator[tuple[BatchCall, Reply]]:
         waiting = {call.key: call for call in self._calls(job)}
+        largest = max(
+            (self._backend.largest_reply(call.want) for call in waiting.values()), default=0
+        )
         for field in ("output_file_id", "error_file_id"):
-            if not state.get(field):
+            file_id = state.get(field)
+            if not isinstance(file_id, str) or not ID.fullmatch(file_id):
                 continue
-            exchange = await self._server.exchange(
-                "GET",
-                f"/files/{state[field]}/content",
-                expect_json=False,
-                largest=_LARGEST_ANSWERS,
-            )
-            self._good(exchange, "the answers", is_json=False)
-            for line in (exchange.raw or "").split("\n"):
-                key, answer = _answer(line)
-                call = waiting.pop(key, None)
-                if call is not None:
-                    yield call, self._read(answer, call.want)
+            # On the disk: a file of answers may be larger than memory, one answer may not.
+            with tempfile.TemporaryFile(dir=self._folder) as answers:
+                exchange = await self._server.exchange(
+                    "GET", f"/files/{file_id}/content", sink=answers, largest=_LARGEST_ANSWERS
+                )
+                self._good(exchange, "the answers", is_json=False)
+                answers.seek(0)
+                for line, whole in answer_lines(answers, largest):
+                    key, answer = read_line(self._server.redact.exact(line), whole)
+                    call = waiting.pop(key, None)
+                    if call is not None:
+                        reply = self._read(answer, call.want) if whole else too_large(largest)
+                        yield call, reply
+        why = shorten(self._server.redact(why_unanswered(state)))
         for call in waiting.values():
-            yield call, Reply(status="error", error=self._server.redact(_why(state)))
+            yield call, Reply(status="error", error=why)
 
     def _read(self, answer: dict[str, Any], want: Want) -> Reply:
         response = answer.get("response")
@@ -268,7 +285,10 @@ class OpenAIBatches:
             words = self._server.words({"error": answer.get("error")}, None)
             return Reply(status="error", error=words)
         body, code = response.get("body"), response.get("status_code")
-        raw = json.dumps(body, ensure_ascii=False)
+        try:
+            raw = json.dumps(body, ensure_ascii=False)
+        except RecursionError:
+            return Reply(status="error", error="the answer is nested too deep")
         exchange = Exchange(code, body, raw, 0.0)
         if code == 200:
             reply = read_reply(exchange, Question((), want))
@@ -278,6 +298,12 @@ class OpenAIBatches:
             reply = failed_reply(exchange, status, f"HTTP {code}: {words}")
         # How long one call took inside a batch is not known.
         return replace(reply, latency_s=None)
+
+    def _id(self, exchange: Exchange, what: str) -> str:
+        named = id_of(self._good(exchange, what))
+        if not ID.fullmatch(named):
+            raise JudgeRefusedError(f"{what}: the server's answer names no id; run it again later")
+        return named
 
     def _good(self, exchange: Exchange, what: str, *, is_json: bool = True) -> dict[str, Any]:
         if exchange.trouble is not None:
@@ -296,37 +322,43 @@ class OpenAIBatches:
     def _save(self, job: Job) -> None:
         path = self._path(job, ".json")
         draft = path.with_suffix(".tmp")
-        draft.write_text(json.dumps(asdict(job)), encoding="utf-8")
+        with open(draft, "w", encoding="utf-8", opener=open_privately) as out:
+            json.dump(asdict(job), out)
         draft.replace(path)
 
     def _write_calls(self, job: Job, chunk: list[tuple[BatchCall, bytes]]) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        with self._path(job, ".calls").open("w", encoding="utf-8") as out:
+        make_private_folder(self._folder)
+        with open(self._path(job, ".calls"), "w", encoding="utf-8", opener=open_privately) as out:
             for call, _ in chunk:
-                out.write(json.dumps([call.key, _plain(call.want), dict(call.meta)]) + "\n")
+                out.write(json.dumps([call.key, _kept(call.want), dict(call.meta)]) + "\n")
 
     def _calls(self, job: Job) -> Iterator[BatchCall]:
         with self._path(job, ".calls").open(encoding="utf-8") as lines:
             for line in lines:
-                key, wanted, meta = json.loads(line)
-                yield BatchCall(key, _want(wanted), meta)
+                key, kept, meta = json.loads(line)
+                yield BatchCall(key, _want(kept), meta)
 
     def _forget(self, job: Job) -> None:
         self._path(job, ".json").unlink(missing_ok=True)
         self._path(job, ".calls").unlink(missing_ok=True)
 
 
-def _plain(want: Want) -> list[str] | dict[str, Any] | None:
-    """As much of what is wanted as reading the answer needs."""
+def _kept(want: Want) -> Sequence[str] | Mapping[str, Any] | int:
+    """All of a want that reading its answer needs: options and format, the most tokens of a text.
+
+    A folder of an earlier version has null for a text.
+    """
+    if isinstance(want, Choice):
+        return want.options
     if isinstance(want, Reasoned):
-        return {"options": list(want.options), "format": want.format}
-    return list(want.options) if isinstance(want, Choice) else None
+        return {"options": want.options, "format": want.format, "max_tokens": want.max_tokens}
+    return want.max_tokens if isinstance(want, Text) else 0
 
 
-def _want(plain: list[str] | dict[str, Any] | None) -> Want:
-    if isinstance(plain, dict):
-        return Reasoned(tuple(plain["options"]), plain["format"], max_tokens=0)
-    return Text(0) if plain is None else Choice(tuple(plain))
+def _want(kept: Any) -> Want:
+    if isinstance(kept, dict):
+        return Reasoned(tuple(kept["options"]), kept["format"], kept["max_tokens"])
+    return Choice(tuple(kept)) if isinstance(kept, list) else Text(kept or 0)
 
 
 def _locked(folder: Path) -> IO[str] | None:
@@ -335,8 +367,8 @@ def _locked(folder: Path) -> IO[str] | None:
         import fcntl
     except ImportError:  # no advisory locks on this system
         return None
-    folder.mkdir(parents=True, exist_ok=True)
-    handle = (folder / "lock").open("w")
+    make_private_folder(folder)
+    handle = open(folder / "lock", "w", opener=open_privately)  # noqa: SIM115  (held until closed)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -365,23 +397,3 @@ async def _patience(seconds: float, stopped: Callable[[], bool]) -> None:
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0 and not stopped():  # noqa: ASYNC110  (the stop is a flag that signal handlers set)
         await asyncio.sleep(min(left, 0.5))
-
-
-def _why(state: dict[str, Any]) -> str:
-    """Why a batch ended without an answer, in the server's words where it has some."""
-    errors = state.get("errors")
-    data = errors.get("data") if isinstance(errors, dict) else None
-    words = [e.get("message") for e in data or [] if isinstance(e, dict) and e.get("message")]
-    ended = f"the batch ended ({state.get('status')}) without this answer"
-    return f"{ended}: {words[0]}" if words else ended
-
-
-def _answer(line: str) -> tuple[str, dict[str, Any]]:
-    """A line of the answers and whose it is; "" when it is no such line."""
-    try:
-        answer = json.loads(line)
-    except (ValueError, RecursionError):
-        return "", {}
-    if not isinstance(answer, dict) or not isinstance(answer.get("custom_id"), str):
-        return "", {}
-    return answer["custom_id"], answer

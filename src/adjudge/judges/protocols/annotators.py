@@ -43,6 +43,7 @@ class Annotators(JudgeProtocol):
 
     name = "annotators"
     options = ("demonstrations", "prompt", "samples", "max_tokens", "min_answer_mass", "seed")
+    columns = ("order", "votes")
 
     def __init__(
         self,

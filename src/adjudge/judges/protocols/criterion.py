@@ -28,6 +28,7 @@ class ByCriterion(JudgeProtocol):
 
     name = "criterion"
     options = ("criteria", "prompt", "reason", "samples", "max_tokens", "min_answer_mass")
+    columns = ("criterion", "samples")
     tournaments = True
 
     def __init__(

@@ -40,6 +40,7 @@ class Likert(JudgeProtocol):
 
     name = "likert"
     options = ("criteria", "prompt", "samples", "max_tokens", "min_answer_mass")
+    columns = ("repeats",)
     subjects = "items"
     record = Score
 

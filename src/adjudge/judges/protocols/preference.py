@@ -32,6 +32,7 @@ class Preference(JudgeProtocol):
 
     name = "preference"
     options = ("prompt", "reason", "samples", "max_tokens", "min_answer_mass")
+    columns = ("samples",)
 
     def __init__(
         self,

@@ -39,6 +39,10 @@ class Rubric(JudgeProtocol):
 
     name = "rubric"
     options = ("criteria", "prompt", "max_tokens")
+    columns = (
+        *("judge_winner", "score_diff", "score_diff_ab", "score_diff_ba"),
+        *("score_a", "score_b", "scores_a", "scores_b"),
+    )
     wants: frozenset[type] = frozenset({Text})
 
     def __init__(

@@ -34,6 +34,7 @@ class Verbalized(JudgeProtocol):
 
     name = "verbalized"
     options = ("prompt", "max_tokens", "seed")
+    columns = ("order", "confidence")
     wants: frozenset[type] = frozenset({Text})
 
     def __init__(

@@ -10,9 +10,11 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from adjudge._text import safe
+from adjudge._text import clip, safe
 from adjudge.present.blocks import Block, Facts, Figure, Heading, Headline, Note, Sides, Table
 
+#: A cell of a table: a name of millions of characters would take minutes to fold.
+_LONGEST = 2_000
 _STYLES = {"plain": "", "good": "green", "bad": "yellow"}
 #: The width of plain text: wide tables keep their lines whole.
 _WIDTH = 400
@@ -93,9 +95,9 @@ def _facts(block: Facts) -> RichTable:
     grid = RichTable.grid(padding=(0, 2))
     for fact in block.facts:
         grid.add_row(
-            Text(safe(fact.label)),
-            Text(safe(fact.value), style=_STYLES[fact.tone]),
-            Text(safe(fact.note)),
+            Text(clip(fact.label, _LONGEST)),
+            Text(clip(fact.value, _LONGEST), style=_STYLES[fact.tone]),
+            Text(clip(fact.note, _LONGEST)),
         )
     return grid
 
@@ -122,5 +124,5 @@ def rich_table(
             overflow="fold",
         )
     for row in rows:
-        made.add_row(*(Text(safe(cell)) for cell in row))
+        made.add_row(*(Text(clip(cell, _LONGEST)) for cell in row))
     return made

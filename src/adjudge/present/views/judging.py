@@ -50,8 +50,9 @@ def view_judging(run: Judging) -> list[Block]:
 def _headline(run: Judging) -> Headline:
     asked = f"{run.judge} asked by {run.protocol}"
     if run.stopped == "interrupted":
+        rows = "no rows" if run.not_asked is None else count(run.rows, "complete row")
         return Headline(
-            f"{asked}: interrupted, no rows written", "Run the same command again to resume."
+            f"{asked}: interrupted, {rows} written", "Run the same command again to resume."
         )
     unscored = run.rows - run.measured
     text = f"{asked}: {count(run.rows, 'row')}, {_list(run.statuses)}"

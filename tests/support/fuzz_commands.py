@@ -1,0 +1,137 @@
+"""Every command that reads files, and a small valid file for each place in them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from adjudge.io import write_result, write_rows
+from adjudge.judges.judging import judge_pairs
+from adjudge.ranking import make_anchors
+from adjudge.selection import calibrate, select
+from adjudge.simulate.battles import simulate_battles
+from adjudge.simulate.binary import BinaryModel, binary_rows
+from adjudge.simulate.pairs import simulate_pairs
+from adjudge.simulate.scores import simulate_scores
+from adjudge.simulate.tournaments import simulate_tournaments
+
+JUDGE = "simulated:accuracy=0.85,position_bias=0.05,noise=0.3,seed=1"
+#: Every command that reads files: {name} is a file of `write_valid`, {out} a path to write to.
+#: No server starts: `label` only exports, and `serve` is given a judge its policy was not made for.
+COMMANDS: tuple[str, ...] = (
+    "judge {pairs} --judge JUDGE --store {out}.db -o {out}.csv --summary {out}.json",
+    "judge {pairs} --judge JUDGE --store {out}.db -o {out}.jsonl --protocol likelihood",
+    "judge {pairs} --judge JUDGE --store {out}.db -o {out}.parquet --protocol verbalized",
+    "judge {pairs} --judge JUDGE --store {out}.db -o {out}.csv --protocol rubric",
+    "judge {pairs} --judge JUDGE --store {out}.db --json --protocol criterion"
+    " --criteria {criteria}",
+    "judge {pairs} --judge JUDGE --store {out}.db -o {out}.tsv --protocol annotators"
+    " --demonstrations {demonstrations}",
+    "judge {items} --judge JUDGE --store {out}.db -o {out}.parquet --protocol likert",
+    "judge {pairs} --judge JUDGE --prompt {prompt} --prices {prices} --dry-run --json",
+    "judge {pairs} --judge replay:{replies} --store {out}.db -o {out}.jsonl.gz",
+    "calibrate {judgments} --json -o {out}.json",
+    "calibrate {judgments} --labels {labels} --by topic --cluster prompt_id",
+    "select {judgments} --policy {policy} -o {out}.csv --json",
+    "select {judgments} --policy {policy} -o {out}.jsonl --summary {out}.json",
+    "evaluate {judgments} --splits 2 --json",
+    "evaluate {judgments} --labels {labels} --splits 2",
+    "estimate {answers} --json",
+    "estimate {answers} --labels {grades} --by model --cluster prompt_id",
+    "plan rate {answers} --width 0.45 --write-ids {out}.csv --json",
+    "plan selection {half} --cluster none --repeats 2 --write-ids {out}.csv --json",
+    "plan battles {battles} --budget 3 --judged {judged} --write-rows {out}.csv --json",
+    "diagnose transitivity {tournaments} --replicates 2 --json",
+    "diagnose scores {scores} --splits 1 --write-sets {out}.csv --families {families} --json",
+    "diagnose bias {judgments} --pairs {pairs} --labels {labels} --json",
+    "diagnose bias {battles} --families {families}",
+    "rank {battles} --replicates 2 --json",
+    "rank {battles} --replicates 2 --save-anchors {out}.json",
+    "rank {newcomers} --anchors {anchors} --alpha 0.4 --json",
+    "label {pairs} --export-only --store {out}.db --import {labels} -o {out}.csv --json",
+    "label {pairs} --export-only --store {out}.db --plan {plan} -o {out}.jsonl",
+    "label {pairs} --export-only --store {out}.db --abstentions {decided} --json",
+    "serve --policy {policy} --judge simulated:accuracy=0.6,seed=9 --port 0",
+    "report {results} --json",
+    "reproduce scope --data mt-bench={judgments} --sample 20 --splits 2 --json",
+    "reproduce reporting {answers} --splits 2 --json",
+    "reproduce soft-elo {battles} --splits 1 --replicates 2 --json",
+)
+#: The places of tables; the other files are JSON objects and a prompt.
+TABLES = frozenset(
+    (
+        *("pairs", "items", "demonstrations", "labels", "replies", "judgments", "half", "answers"),
+        *("grades", "tournaments", "scores", "battles", "judged", "newcomers", "plan", "decided"),
+    )
+)
+#: Verbs that take no file of the user's.
+READS_NOTHING = ("demo", "models list", "models pull")
+#: It reads scores as `diagnose scores` does, and then simulates for seconds.
+READS_AS_OTHERS = ("reproduce diagnosis",)
+
+
+def write_valid(folder: Path) -> dict[str, Path]:
+    """A small valid file for every name in COMMANDS."""
+    subjects = simulate_pairs(210, seed=1)
+    everything = [
+        {"id": p.id, "prompt": p.prompt, "response_a": p.response_a, "response_b": p.response_b,
+         "label": p.label, "prompt_id": f"q{n // 2}", "topic": "xy"[n % 2], "note": "n"}
+        for n, p in enumerate(subjects)
+    ]  # fmt: skip
+    pairs, others = everything[:60], everything[60:]
+    items = [
+        {"id": p.id, "prompt": p.prompt, "response": p.response_a, "model": "m"}
+        for p in subjects[:8]
+    ]
+    judgments = folder / "judgments.jsonl"
+    judge_pairs(pl.DataFrame(pairs), judge=JUDGE, output=judgments, store=None)
+    half = [{**p, "label": p["label"] if n < 30 else None} for n, p in enumerate(others)]
+    policy = calibrate(judgments, alpha=0.12)
+    battles = simulate_battles(models=5, battles=60, seed=1).frame
+    answers = binary_rows(
+        {name: BinaryModel(rate=0.6, specificity=0.8, sensitivity=0.9) for name in ("m", "n")},
+        prompts=60,
+        labels=60,
+        seed=1,
+    ).drop("truth")
+    tables: dict[str, Any] = {
+        "pairs": pairs,
+        "items": items,
+        "demonstrations": others[:50],
+        "half": judge_pairs(pl.DataFrame(half), judge=JUDGE, store=None).judgments,
+        "labels": [{"id": p["id"], "label": p["label"], "rater": "r", "sampled_by": "random"}
+                   for p in pairs],
+        "replies": [{"id": p["id"], "p_fwd": 0.9, "p_rev": 0.8} for p in pairs],
+        "answers": answers,
+        "grades": answers.filter(pl.col("human").is_not_null()).select("id", "human"),
+        "tournaments": simulate_tournaments(documents=6, models=4, seed=1).frame,
+        "scores": simulate_scores(documents=12, models=3, seed=1).frame,
+        "battles": battles,
+        "judged": battles.head(10),
+        "newcomers": battles.with_columns(pl.col("model_a").replace("model-0", "new")),
+        "plan": [{"id": p["id"], "sampled_by": "plan", "sampling_probability": 0.5}
+                 for p in pairs[:9]],
+        "decided": select(judgments, policy).rows,
+    }  # fmt: skip
+    files = {"judgments": judgments}
+    for name, rows in tables.items():
+        files[name] = write_rows(rows, folder / f"{name}.jsonl")
+    files["policy"] = write_result(policy, folder / "policy.json")
+    files["anchors"] = write_result(make_anchors(battles), folder / "anchors.json")
+    for name, held in {
+        "criteria": {"clarity": "is it clear", "truth": {"definition": "is it true"}},
+        "families": {"model-0": "f", "model-1": "f", "model-2": "g"},
+        "prices": {"simulated": {"prompt": 1.0, "completion": 2.0}},
+    }.items():
+        files[name] = folder / f"{name}.json"
+        files[name].write_text(json.dumps(held))
+    files["prompt"] = folder / "prompt.txt"
+    files["prompt"].write_text("Which is better?\n{prompt}\nA: {response_a}\nB: {response_b}\n")
+    files["results"] = folder / "results"
+    files["results"].mkdir()
+    shutil.copy(files["policy"], files["results"] / "policy.json")
+    return files

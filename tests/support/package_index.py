@@ -1,0 +1,46 @@
+"""A package index for tests, run as a process of its own: one wheel, whole or spoilt.
+
+    python tests/support/package_index.py WHEEL [half]        prints "ready PORT" when it listens
+
+`half` promises the whole file, sends half of it and closes the connection. GET /asked tells what
+was asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+WHEEL = Path(sys.argv[1])
+HALF = sys.argv[2:] == ["half"]
+ASKED: list[str] = []
+
+
+class Index(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        if self.path == "/asked":
+            return self._send(json.dumps(ASKED).encode())
+        ASKED.append(self.path)
+        if self.path.startswith("/simple/"):
+            return self._send(f'<a href="/files/{WHEEL.name}">{WHEEL.name}</a>'.encode())
+        content = WHEEL.read_bytes()
+        return self._send(content, content[: len(content) // 2] if HALF else content)
+
+    def _send(self, promised: bytes, sent: bytes | None = None) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html" if sent is None else "application/zip")
+        self.send_header("Content-Length", str(len(promised)))
+        self.end_headers()
+        self.wfile.write(promised if sent is None else sent)
+        self.close_connection = True
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+if __name__ == "__main__":
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Index)
+    print(f"ready {server.server_port}", flush=True)
+    server.serve_forever()

@@ -1,0 +1,93 @@
+"""`... | head -1`: whoever has read enough loses no file and no exit code."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fuzz_commands import write_valid
+from fuzzing import arguments_of
+
+from adjudge.cli import _WRITTEN, VERBS
+
+SUPPORT = Path(__file__).parents[2] / "support"
+#: Every option that writes a file, of every verb that has it.
+COMMANDS = (
+    "judge {pairs} --judge JUDGE --store {out}.db -o {out}.csv --summary {out}.json",
+    "calibrate {judgments} -o {out}.json --plot {out}.svg",
+    "select {judgments} --policy {policy} -o {out}.csv --summary {out}.json",
+    "evaluate {judgments} --splits 2 -o {out}.json --plot {out}.svg",
+    "estimate {answers} -o {out}.json --plot {out}.svg --fail-below 1",
+    "plan rate {answers} --width 0.45 -o {out}.json --plot {out}.svg --write-ids {out}.csv",
+    "plan selection {half} --cluster none --repeats 2 -o {out}.json --plot {out}.svg"
+    " --write-ids {out}.csv --json",
+    "plan battles {battles} --budget 3 -o {out}.json --write-rows {out}.csv",
+    "diagnose transitivity {tournaments} --replicates 2 -o {out}.json --plot {out}.svg",
+    "diagnose scores {scores} --splits 1 -o {out}.json --plot {out}.svg --write-sets {out}.csv",
+    "diagnose bias {judgments} -o {out}.json --plot {out}.svg",
+    "rank {battles} --replicates 2 -o {out}.json --plot {out}.svg --save-anchors {out}.anchors",
+    "label {pairs} --export-only --store {out}.db --import {labels} -o {out}.csv"
+    " --summary {out}.json --json",
+    "report {results} -o {out}.html",
+    "report {results} --json",
+)
+#: Verbs without such an option, or whose result is all they write, made by `deliver` like these.
+OTHERS = ("demo", "serve", "reproduce", "models")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return write_valid(tmp_path_factory.mktemp("valid"))
+
+
+def test_every_verb_that_writes_a_file_is_tried() -> None:
+    tried = {command.split()[0] for command in COMMANDS}
+    assert tried == set(VERBS) - set(OTHERS)
+    for option in _WRITTEN:
+        given = "-o" if option == "output" else "--" + option.replace("_", "-")
+        assert any(f" {given} " in command for command in COMMANDS)
+
+
+def test_files_and_exit_codes_are_those_of_a_patient_reader(
+    files: dict[str, Path], tmp_path: Path
+) -> None:
+    folders = [tmp_path / str(number) for number in range(len(COMMANDS))]
+    for folder in folders:
+        folder.mkdir()
+    given = zip(COMMANDS, folders, strict=True)
+    commands = [arguments_of(command, files, folder) for command, folder in given]
+    (tmp_path / "commands.json").write_text(json.dumps(commands))
+    program = [sys.executable, str(SUPPORT / "closed_output.py"), "commands.json", "codes.json"]
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    codes = json.loads((tmp_path / "codes.json").read_text())
+    assert codes == [2 if "--fail-below" in command else 0 for command in COMMANDS]
+    assert "Traceback" not in done.stderr
+    assert "roken" not in done.stderr
+    for command, folder in zip(COMMANDS, folders, strict=True):
+        made = {path.name for path in folder.iterdir() if path.stat().st_size}
+        assert made == {f"out{suffix}" for suffix in re.findall(r"{out}(\.\w+)", command)}
+
+
+def test_head_takes_a_line_and_the_file_is_there(files: dict[str, Path], tmp_path: Path) -> None:
+    command = "plan rate {answers} --width 0.45 --write-ids {out}.csv"
+    words = [sys.executable, "-m", "adjudge", *arguments_of(command, files, tmp_path)]
+    line = " ".join(f"'{word}'" for word in words) + " | head -1"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("\n") == 1
+    assert (tmp_path / "out.csv").stat().st_size > 0
+
+
+def test_a_full_disk_behind_standard_output_is_one_line(files: dict[str, Path]) -> None:
+    words = [sys.executable, "-m", "adjudge", "estimate", str(files["answers"]), "--json"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    said = [line for line in done.stderr.splitlines() if line.startswith("adjudge")]
+    assert said == ["adjudge: No space left on device; free some space"]
+    assert "Traceback" not in done.stderr
