@@ -247,6 +247,8 @@ class JudgeProtocol(ABC):
     name: str
     #: What it needs of a backend; that of an object, where its options decide.
     wants: frozenset[type]
+    #: The prompt that it fills; None where the words asked are those of the subject alone.
+    prompt: Prompt | None = None
     #: Below this answer_mass a row of it is `off_answer`; None where it asks for no options.
     min_answer_mass: float | None = None
 

@@ -30,6 +30,7 @@ from adjudge.judges.subjects import Subjects, SubjectSource, Survey
 from adjudge.records import STATUSES
 from adjudge.results.judging import Judging, JudgingPlan
 from adjudge.store import Store, store_name, use_store
+from adjudge.store.interface import KnownPrompt
 from adjudge.store.thread import StoreThread
 
 T = TypeVar("T")
@@ -101,7 +102,11 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
 
 
 def _begin(store: Store, judge: Judge) -> int:
-    """Remember the judge; the call id at which this run's history begins."""
+    """Remember the judge and its prompt; the call id at which this run's history begins."""
+    prompt = judge.protocol.prompt
+    if prompt is not None:
+        kept = KnownPrompt(prompt.name, prompt.text, dict(prompt.answer))
+        store.remember_prompt(prompt.sha256, kept)
     store.remember_judge(
         judge.fingerprint,
         judge=judge.backend.name,

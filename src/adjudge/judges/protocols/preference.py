@@ -55,6 +55,7 @@ class Preference(JudgeProtocol):
         )
         self.wants = frozenset({type(self.letters.want)})
         self.min_answer_mass = self.letters.asking.min_answer_mass
+        self.prompt = self.letters.prompt
 
     def settings(self) -> Mapping[str, Any]:
         return self.letters.settings()
