@@ -25,9 +25,7 @@ def replies(
         typer.Option(help="Only replies worth this on their own: ok, off_answer, unparsed ..."),
     ] = None,
     store: Annotated[str, typer.Option(help="Store of the judge's replies.")] = "adjudge.db",
-    judge: Annotated[
-        str | None, typer.Option(help="Only this judge's, as `judge` names it.")
-    ] = None,
+    judge: Annotated[str | None, typer.Option(help="Only this judge's.")] = None,
     protocol: Annotated[str | None, typer.Option(help="Only those asked this way.")] = None,
     pairs: Annotated[
         Path | None, typer.Option(help="The rows that were judged, to see what was asked.")
@@ -41,7 +39,7 @@ def replies(
     """Show what was asked and what the judge wrote, the latest reply of every call."""
     from adjudge.judges.transcript import read_replies
 
-    found = read_replies(
+    kept = read_replies(
         row_id,
         store=store,
         status=status,
@@ -52,4 +50,4 @@ def replies(
         limit=limit,
         min_answer_mass=min_answer_mass,
     )
-    deliver(found, as_json=as_json, output=output)
+    deliver(kept, as_json=as_json, output=output)

@@ -45,7 +45,7 @@ def read_replies(
     `status` is what a reply is worth on its own: the store has what came back, and whether that
     is `off_answer` or `unparsed` depends on how it is read. It is read as the protocol of its run
     reads it, at `min_answer_mass` (default 0.1). A row of judgments has the worst status of its
-    replies, so that one bad order of two is found here under its own name. `pairs` are the texts:
+    replies, so that one bad order of two is listed here under its own name. `pairs` are the texts:
     with them `asked` is the question as it was sent (`annotators`: without the demonstrations).
     `raw` adds the server's whole answer. `limit` None gives all.
 
@@ -54,8 +54,8 @@ def read_replies(
     >>> from adjudge.store import open_store
     >>> kept = open_store(None)
     >>> run = judge_pairs(simulate_pairs(3, seed=1), judge="simulated:", store=kept)
-    >>> found = read_replies(store=kept, limit=1)
-    >>> found.matching, found.statuses, found.replies[0].order
+    >>> replies = read_replies(store=kept, limit=1)
+    >>> replies.matching, replies.statuses, replies.replies[0].order
     (6, {'ok': 6}, 'ab')
     """
     if status is not None:

@@ -13,10 +13,10 @@ from adjudge.results.replies import JudgeReply, Replies
 TITLE = "What the judge wrote"
 
 
-def view_replies(found: Replies) -> list[Block]:
+def view_replies(kept: Replies) -> list[Block]:
     """Counts by status, then each reply: what it is worth, what was asked, what came back."""
-    blocks: list[Block] = [_headline(found)]
-    for reply in found.replies:
+    blocks: list[Block] = [_headline(kept)]
+    for reply in kept.replies:
         blocks += [Heading(_place(reply)), Note(describe_reply(reply))]
         blocks += [
             Note([f"asked, {message.role}:", *message.text.splitlines()])
@@ -26,7 +26,7 @@ def view_replies(found: Replies) -> list[Block]:
             blocks.append(Note(["wrote:", *(reply.text.splitlines() or ["(nothing)"])]))
         if reply.raw is not None:
             blocks.append(Note(["the server's answer:", reply.raw]))
-    return blocks + notes_of(found.notes)
+    return blocks + notes_of(kept.notes)
 
 
 def describe_reply(reply: JudgeReply) -> list[str]:
@@ -59,16 +59,15 @@ def _place(reply: JudgeReply) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _headline(found: Replies) -> Headline:
-    if not found.matching:
-        return Headline(
-            f"{found.store}: no such reply", "Ask for less, or check --store.", tone="bad"
-        )
-    by_status = ", ".join(f"{n:,} {name}" for name, n in found.statuses.items())
-    text = f"{found.store}: {count(found.matching, 'reply', 'replies')}, {by_status}"
-    more = found.matching - found.shown
+def _headline(kept: Replies) -> Headline:
+    if not kept.matching:
+        action = "Check --store and the other options."
+        return Headline(f"{kept.store}: no such reply", action, tone="bad")
+    by_status = ", ".join(f"{n:,} {name}" for name, n in kept.statuses.items())
+    text = f"{kept.store}: {count(kept.matching, 'reply', 'replies')}, {by_status}"
+    more = kept.matching > kept.shown
     return Headline(
-        text, f"The first {found.shown:,} are shown; --limit shows more." if more else ""
+        text, f"The first {kept.shown:,} are shown; --limit N shows more." if more else ""
     )
 
 
