@@ -7,7 +7,7 @@ question is filled in again, in the order in which it was asked.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from adjudge._validation import count, one_of, unit
@@ -29,7 +29,7 @@ Worth = Callable[[Reply], tuple[Status, str | None]]
 
 
 def read_replies(
-    row_id: str | None = None,
+    row_id: str | Collection[str] | None = None,
     *,
     store: StorePlace = DEFAULT_STORE,
     status: str | None = None,
@@ -40,7 +40,7 @@ def read_replies(
     limit: int | None = 20,
     min_answer_mass: float | None = None,
 ) -> Replies:
-    """What a judge wrote, call by call, the latest reply of each.
+    """What a judge wrote about one row, some or all, call by call, the latest reply of each.
 
     `status` is what a reply is worth on its own: the store has what came back, and whether that
     is `off_answer` or `unparsed` depends on how it is read. It is read as the protocol of its run
@@ -66,7 +66,7 @@ def read_replies(
     kept: list[tuple[Call, _Question, Status, str | None]] = []
     with use_store(store, readonly=True) as opened:
         asked = _questions(opened.judges(), opened.prompts(), least)
-        for call in opened.calls(row_id):
+        for call in opened.calls([row_id] if isinstance(row_id, str) else row_id):
             question = asked.get(call.judge_fingerprint) or _Question(
                 call.judge_fingerprint, "", least
             )

@@ -20,7 +20,6 @@ from adjudge.selection.guarantees import all_guarantees, find_guarantee
 from adjudge.selection.policy import matching_groups, read_policy, reason_to_abstain
 from adjudge.selection.verifying import levels_of
 
-_NUMBERS = ("p_fwd", "p_rev", "p_a", "p_tie", "uncertainty", "verdict")
 #: What became of the file that the policy was read from.
 FileState = Literal["unchanged", "changed", "missing"]
 
@@ -117,7 +116,16 @@ class JudgeService:
         """What the guarantee accepts; never without a measurement, a verdict or a rule."""
         least, mass = self.policy.min_answer_mass, judgment.answer_mass
         if least is not None and mass is not None and mass < least:
-            judgment = replace(judgment, status="off_answer", **dict.fromkeys(_NUMBERS))
+            judgment = replace(
+                judgment,
+                status="off_answer",
+                p_fwd=None,
+                p_rev=None,
+                p_a=None,
+                p_tie=None,
+                uncertainty=None,
+                verdict=None,
+            )
         accepted, verdict = False, judgment.verdict
         if judgment.status not in MEASURED or judgment.uncertainty is None:
             reason: str | None = f"status {judgment.status}"

@@ -133,8 +133,8 @@ class Store(Protocol):
     def lookup(self, keys: Sequence[str]) -> dict[str, Call]:
         """The latest row of each call that has one, without its raw reply."""
 
-    def calls(self, subject_id: str | None = None) -> Iterator[Call]:
-        """The latest row of every call, or of those about one subject, oldest first, with raw."""
+    def calls(self, subject_ids: Collection[str] | None = None) -> Iterator[Call]:
+        """The latest row of every call, or of those about some subjects, oldest first, with raw."""
 
     def history(self, key: str) -> list[Call]:
         """Every row of one call, oldest first, raw replies included."""

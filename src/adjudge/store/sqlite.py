@@ -157,12 +157,16 @@ class SQLiteStore(SQLiteFile):
                     latest[row[1]] = self._decode(row, None)
         return latest
 
-    def calls(self, subject_id: str | None = None) -> Iterator[Call]:
-        latest, after = "SELECT MAX(call_id) FROM calls GROUP BY call_key", 0
+    def calls(self, subject_ids: Collection[str] | None = None) -> Iterator[Call]:
+        wanted = [] if subject_ids is None else list(subject_ids)
+        about = "" if subject_ids is None else f" AND subject_id IN {_marks(wanted)}"
+        later = "SELECT 1 FROM calls l WHERE l.call_key = c.call_key AND l.call_id > c.call_id"
+        after = 0
+        # In pages, so that a writer need not wait for whoever reads them.
         while rows := self._all(
-            f"SELECT {self._read}, raw FROM calls WHERE call_id > ?1 AND call_id IN ({latest})"
-            " AND (?2 IS NULL OR subject_id = ?2) ORDER BY call_id LIMIT 500",
-            (after, subject_id),
+            f"SELECT {self._read}, raw FROM calls c WHERE call_id > ?{about}"
+            f" AND NOT EXISTS ({later}) ORDER BY call_id LIMIT 500",
+            (after, *wanted),
         ):
             yield from (self._decode(row, row[-1]) for row in rows)
             after = rows[-1][0]

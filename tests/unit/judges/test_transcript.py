@@ -65,6 +65,8 @@ def test_every_call_is_listed_with_its_numbers(place: Path) -> None:
     assert read_replies("p1", store=place, raw=True).matching == 12
     assert read_replies(store=place, protocol="criterion", limit=1).matching == 32
     assert read_replies(store=place, judge="nobody").matching == 0
+    assert read_replies(["p0", "p3"], store=place).matching == 24
+    assert read_replies([], store=place).matching == 0
 
 
 def test_with_the_pairs_a_question_reads_as_it_was_sent(place: Path) -> None:
@@ -116,7 +118,7 @@ def test_a_reply_is_worth_what_its_run_made_of_it(place: Path, reply: Reply, sta
 
 def test_a_call_asked_again_shows_its_latest_reply(place: Path) -> None:
     with use_store(place) as store:
-        call = next(store.calls("p0"))
+        call = next(store.calls(["p0"]))
         late = Reply(status="error", error="HTTP 500")
         judge, key = call.judge_fingerprint, call.call_key
         store.save([call_of(judge, key, "p0", call.content_hash, late)])

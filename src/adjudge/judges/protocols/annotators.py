@@ -42,6 +42,7 @@ class Annotators(JudgeProtocol):
     """
 
     name = "annotators"
+    prompt: Prompt
     options = ("demonstrations", "prompt", "samples", "max_tokens", "min_answer_mass", "seed")
     columns = ("order", "votes")
 

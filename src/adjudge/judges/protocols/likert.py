@@ -39,6 +39,7 @@ class Likert(JudgeProtocol):
     """
 
     name = "likert"
+    prompt: Prompt
     options = ("criteria", "prompt", "samples", "max_tokens", "min_answer_mass")
     columns = ("repeats",)
     subjects = "items"

@@ -38,6 +38,7 @@ class Rubric(JudgeProtocol):
     """
 
     name = "rubric"
+    prompt: Prompt
     options = ("criteria", "prompt", "max_tokens")
     columns = (
         *("judge_winner", "score_diff", "score_diff_ab", "score_diff_ba"),

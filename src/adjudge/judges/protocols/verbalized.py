@@ -33,6 +33,7 @@ class Verbalized(JudgeProtocol):
     """
 
     name = "verbalized"
+    prompt: Prompt
     options = ("prompt", "max_tokens", "seed")
     columns = ("order", "confidence")
     wants: frozenset[type] = frozenset({Text})
