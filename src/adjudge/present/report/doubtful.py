@@ -84,7 +84,7 @@ def _read_written(folder: Folder, rows: Sequence[Mapping[str, Any]]) -> tuple[Wr
 def _words(row: Mapping[str, Any], written: Written) -> list[str]:
     """What the judge wrote about a row, a text for each order; samples of one order once."""
     protocol, _, criterion = row["protocol"].partition(":")
-    texts = {}
+    texts: dict[str, str] = {}
     for reply in written.get((row["id"], row["judge"], protocol), ()):
         if reply.text and reply.slot in ("", criterion):
             where = f"order {reply.order}: " if reply.order else ""
