@@ -219,7 +219,7 @@ def make_plan(pairs: SubjectSource, options: JudgingOptions) -> JudgingPlan:
             for one in work:
                 calls += 1
                 call = known.get(one.key)
-                if call is not None and call.reply.status not in options.statuses_to_ask_again:
+                if call is not None and not options.asks_again(judge, call.reply):
                     kept += 1
                     continue
                 characters += one.characters

@@ -56,7 +56,10 @@ class RunContext:
         The same question twice is asked once and waited for once.
         """
         keys, retry = [one.key for one in work], self.options.statuses_to_ask_again
-        claim = await self.store.do(lambda store: store.claim(keys, retry=retry, since=self.since))
+        again = await self._worthless(keys)
+        claim = await self.store.do(
+            lambda store: store.claim(keys, retry=retry, since=self.since, again=again)
+        )
         free = set(claim.ours)
         self._claimed |= free
         ours: list[Work] = []
@@ -71,6 +74,16 @@ class RunContext:
                 busy.append(one)
         self.show()
         return ours, busy
+
+    async def _worthless(self, keys: list[str]) -> frozenset[str]:
+        """Calls whose kept reply came back well, but is worth a status that is asked again."""
+        if not self.options.retry:
+            return frozenset()
+        kept: dict[str, Call] = await self.store.do(lambda store: store.lookup(keys))
+        old = {key: call for key, call in kept.items() if (call.call_id or 0) <= self.since}
+        return frozenset(
+            key for key, call in old.items() if self.options.asks_again(self.judge, call.reply)
+        )
 
     async def keep(self, key: str, description: Mapping[str, Any], reply: Reply) -> None:
         """Keep and count a call, its reply checked and without any secret.

@@ -117,11 +117,18 @@ class Store(Protocol):
     def latest_call_id(self) -> int:
         """The highest call id so far: where this run's history begins."""
 
-    def claim(self, keys: Sequence[str], *, retry: Collection[Status], since: int) -> Claim:
+    def claim(
+        self,
+        keys: Sequence[str],
+        *,
+        retry: Collection[Status],
+        since: int,
+        again: Collection[str] = (),
+    ) -> Claim:
         """Take the calls that nobody has answered and nobody alive is making.
 
-        A call whose latest row has a status in `retry` counts as unanswered unless that row is
-        newer than call id `since`: one run never asks the same question twice.
+        A call in `again`, or whose latest row has a status in `retry`, counts as unanswered unless
+        that row is newer than call id `since`: one run never asks the same question twice.
         """
 
     def save(self, calls: Iterable[Call]) -> None:

@@ -110,11 +110,18 @@ class SQLiteStore(SQLiteFile):
         """The highest call id so far; 0 in an empty store."""
         return int(self._all("SELECT COALESCE(MAX(call_id), 0) FROM calls")[0][0])
 
-    def claim(self, keys: Sequence[str], *, retry: Collection[Status], since: int) -> Claim:
+    def claim(
+        self,
+        keys: Sequence[str],
+        *,
+        retry: Collection[Status],
+        since: int,
+        again: Collection[str] = (),
+    ) -> Claim:
         """Sort calls into done, ours and busy, and claim what is ours, in one transaction."""
         wanted = list(dict.fromkeys(keys))
         with self.transaction():
-            done = self._answered(wanted, retry, since)
+            done = self._answered(wanted, retry, since, again)
             open_keys = [key for key in wanted if key not in done]
             held = self._holders(open_keys)
             gone = self._gone({owner for owner in held.values() if owner != self.owner.owner})
@@ -224,7 +231,7 @@ class SQLiteStore(SQLiteFile):
         return ", ".join(name if name in known else f"NULL AS {name}" for name in columns)
 
     def _answered(
-        self, keys: Sequence[str], retry: Collection[Status], since: int
+        self, keys: Sequence[str], retry: Collection[Status], since: int, again: Collection[str]
     ) -> dict[str, Status]:
         latest: dict[str, tuple[int, Status]] = {}
         for chunk in _chunks(keys):
@@ -237,7 +244,7 @@ class SQLiteStore(SQLiteFile):
         return {
             key: status
             for key, (call_id, status) in latest.items()
-            if call_id > since or status not in retry
+            if call_id > since or (status not in retry and key not in again)
         }
 
     def _holders(self, keys: Sequence[str]) -> dict[str, str]:
