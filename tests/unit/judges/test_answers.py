@@ -317,3 +317,24 @@ def test_retry_asks_again_for_replies_that_could_not_be_read(tmp_path) -> None:
     assert plan_judging(pairs, retry=["off_answer"], **again).to_ask == 4
     run = judge_pairs(pairs, retry=["off_answer"], **options)
     assert (run.summary.statuses, backend.asked) == ({"ok": 6}, 16)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[[" + " " * 190_000,
+        "[[ " * 60_000,
+        ("[[" + " " * 200) * 900,
+        "{" * 190_000,
+        '{"winner":' * 19_000,
+        "\n" * 190_000 + "A",
+        "A" * 190_000,
+    ],
+    ids=range(7),
+)
+@pytest.mark.parametrize("format", ["A", "[[A]]", '{"winner": "A"}', "last line: A"])
+def test_a_reply_that_never_ends_is_read_once(text: str, format: str) -> None:
+    """A pattern that tries every way to share out the blanks would need hours here."""
+    place = locate_option(text, ("A", "B"), format)
+    says_a = text.endswith("\nA") and format == "last line: A"
+    assert (place is not None) == says_a
