@@ -111,7 +111,7 @@ class Asking:
         elif reasons:
             self.want = Reasoned(options, self.format, tokens, temperature)
         elif max_tokens is not None:
-            remedy = "only written answers have a length: add reason or samples"
+            remedy = "only written answers have a length: add --reason or --samples"
             raise ArgumentError("max_tokens", max_tokens, remedy)
         else:
             self.want = Choice(options)
