@@ -35,6 +35,11 @@ def main() -> None:
     tied = np.round(scores, 3)
     base = best(lambda: np.sort(scores))
     print(f"np.sort of {ROWS:,} scores: {base:.3f} s")
+    for labels in (3_000, 100_000):
+        start = time.perf_counter()
+        pac_threshold(scores[:labels], errors[:labels], alpha=0.1)
+        seconds = time.perf_counter() - start
+        print(f"pac of {labels:,} labels, boundaries computed: {seconds:.2f} s")
     for name, work in (
         ("scope", lambda: scope_threshold(scores, errors, alpha=0.1)),
         ("scope, 1,001 distinct scores", lambda: scope_threshold(tied, errors, alpha=0.1)),

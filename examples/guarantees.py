@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from fractions import Fraction
 
 import numpy as np
 
@@ -19,7 +18,6 @@ from adjudge.selection import (
     pac_threshold,
     scope_threshold,
 )
-from adjudge.selection.guarantees.pac import allowed_table
 from adjudge.simulate.selective import (
     ScoredWorld,
     confidently_wrong,
@@ -163,38 +161,9 @@ def prompt_changed(repeats: int) -> None:
     print(f"   same prompt: mean share {np.mean(before):.3f}; new prompt: {np.mean(after):.3f}")
 
 
-def one_start(s: np.ndarray, e: np.ndarray) -> float:
-    """Coverage of pac if its run of tests could begin at the fewest rows of all alone."""
-    wrong = np.cumsum(e[np.argsort(s)])
-    allowed = allowed_table(len(s), Fraction(1, 10), Fraction(1, 10))[1:]
-    tested = allowed >= 0
-    failed = np.flatnonzero((wrong > allowed) & tested)
-    run = int(failed[0]) if len(failed) else len(s)
-    return run / len(s) if tested[: max(run, 1)].any() and run else 0.0
-
-
-def several_starts(repeats: int) -> None:
-    """What pac accepts when its run of tests may begin at one rank or at several."""
-    print("\n7. pac: coverage with a run of tests from one rank, and from several.")
-    print("   world                 200 labels: one  several   1,000 labels: one  several")
-    worlds = (
-        informative(0.5), informative(0.3), uninformative(0.05), confidently_wrong(),
-        ScoredWorld("surest 1 % bad", (0.5,) + (0.02,) * 59 + (0.3,) * 40),
-    )  # fmt: skip
-    for world in worlds:
-        told = []
-        for n in (200, 1000):
-            rng = np.random.default_rng(7)
-            drawn = [world.draw(n, rng) for _ in range(repeats)]
-            told.append(np.mean([one_start(s, e) for s, e in drawn]))
-            told.append(np.mean([pac_threshold(s, e, alpha=ALPHA).coverage for s, e in drawn]))
-        name = world.name if world.rates != informative(0.3).rates else "informative, better"
-        print(f"   {name:20}  {told[0]:15.2f}  {told[1]:7.2f}   {told[2]:17.2f}  {told[3]:7.2f}")
-
-
 def juries(repeats: int) -> None:
     """Five judges of 400 pairs: each alone, their mean, and a jury that learned from 60 labels."""
-    print("\n8. Juries: share accepted by scope at alpha 0.15, 400 labels in all.")
+    print("\n7. Juries: share accepted by scope at alpha 0.15, 400 labels in all.")
     rng, shares = np.random.default_rng(8), []
     for _ in range(max(repeats // 10, 1)):
         p, prefers_a = several_judges(400, seed=rng)
@@ -226,7 +195,6 @@ def main(repeats: int = 2000) -> None:
     prompts_repeat(repeats)
     floats_decide_wrongly(repeats)
     prompt_changed(repeats)
-    several_starts(repeats)
     juries(repeats)
 
 

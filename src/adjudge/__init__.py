@@ -11,7 +11,7 @@ from typing import Any
 _ROOMS: dict[str, str] = {
     "adjudge.diagnosis": (
         "ScoreSets agreement contradictions count_cycles diagnose_bias diagnose_scores "
-        "diagnose_transitivity family_bias family_scores position_bias reliability "
+        "diagnose_transitivity family_bias family_scores length_bias position_bias reliability "
         "score_set_rows verbosity_bias"
     ),
     "adjudge.errors": (
@@ -36,8 +36,7 @@ _ROOMS: dict[str, str] = {
     "adjudge.records": "Item Judgment Label Pair Score",
     "adjudge.results.base": "Result",
     "adjudge.results.bias": (
-        "Agreement BiasReport Contradictions FamilyBias FamilyScores PositionBias Reliability "
-        "VerbosityBias"
+        "Agreement BiasReport Contradictions FamilyBias FamilyScores PositionBias Reliability"
     ),
     "adjudge.results.demo": "Demo JudgeCheck",
     "adjudge.results.diagnosis": "CycleCount ScoreDiagnosis Transitivity",
@@ -48,6 +47,8 @@ _ROOMS: dict[str, str] = {
     "adjudge.results.evaluation": "Evaluation ScopeReproduction SelectionPlan",
     "adjudge.results.judging": "Judging JudgingPlan ModelList",
     "adjudge.results.labelling": "LabellingSummary",
+    "adjudge.results.length": "LengthBias VerbosityBias",
+    "adjudge.results.panel": "PanelEstimate",
     "adjudge.results.ranking": (
         "Anchors BattlePlan Leaderboard LeastReversals RankAgreement Temperature"
     ),
@@ -57,8 +58,8 @@ _ROOMS: dict[str, str] = {
     "adjudge.results.selection": "BatchSelection Policy PolicyCheck Selection Threshold",
     "adjudge.rows": "join_labels prepare_battles prepare_grades prepare_judgments prepare_scores",
     "adjudge.selection": (
-        "SelectionRun calibrate evaluate fdr_select pac_threshold plan_selection read_policy "
-        "register_guarantee scope_threshold select verify_policy"
+        "SelectionRun calibrate evaluate fdr_select pac_threshold pac_thresholds plan_selection "
+        "read_policy register_guarantee scope_threshold select verify_policy"
     ),
     "adjudge.results.store": "StoreCheck",
     "adjudge.store": "check_store open_store",

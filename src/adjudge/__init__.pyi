@@ -9,6 +9,7 @@ from adjudge.diagnosis import diagnose_scores as diagnose_scores
 from adjudge.diagnosis import diagnose_transitivity as diagnose_transitivity
 from adjudge.diagnosis import family_bias as family_bias
 from adjudge.diagnosis import family_scores as family_scores
+from adjudge.diagnosis import length_bias as length_bias
 from adjudge.diagnosis import position_bias as position_bias
 from adjudge.diagnosis import reliability as reliability
 from adjudge.diagnosis import score_set_rows as score_set_rows
@@ -73,7 +74,6 @@ from adjudge.results.bias import FamilyBias as FamilyBias
 from adjudge.results.bias import FamilyScores as FamilyScores
 from adjudge.results.bias import PositionBias as PositionBias
 from adjudge.results.bias import Reliability as Reliability
-from adjudge.results.bias import VerbosityBias as VerbosityBias
 from adjudge.results.demo import Demo as Demo
 from adjudge.results.demo import JudgeCheck as JudgeCheck
 from adjudge.results.diagnosis import CycleCount as CycleCount
@@ -93,6 +93,9 @@ from adjudge.results.judging import Judging as Judging
 from adjudge.results.judging import JudgingPlan as JudgingPlan
 from adjudge.results.judging import ModelList as ModelList
 from adjudge.results.labelling import LabellingSummary as LabellingSummary
+from adjudge.results.length import LengthBias as LengthBias
+from adjudge.results.length import VerbosityBias as VerbosityBias
+from adjudge.results.panel import PanelEstimate as PanelEstimate
 from adjudge.results.ranking import Anchors as Anchors
 from adjudge.results.ranking import BattlePlan as BattlePlan
 from adjudge.results.ranking import Leaderboard as Leaderboard
@@ -118,6 +121,7 @@ from adjudge.selection import calibrate as calibrate
 from adjudge.selection import evaluate as evaluate
 from adjudge.selection import fdr_select as fdr_select
 from adjudge.selection import pac_threshold as pac_threshold
+from adjudge.selection import pac_thresholds as pac_thresholds
 from adjudge.selection import plan_selection as plan_selection
 from adjudge.selection import read_policy as read_policy
 from adjudge.selection import register_guarantee as register_guarantee
@@ -165,8 +169,10 @@ __all__ = [
     "LabellingSummary",
     "Leaderboard",
     "LeastReversals",
+    "LengthBias",
     "ModelList",
     "Pair",
+    "PanelEstimate",
     "Policy",
     "PolicyCheck",
     "PolicyMismatchError",
@@ -217,6 +223,7 @@ __all__ = [
     "judge_pairs",
     "judge_pairs_async",
     "least_reversals",
+    "length_bias",
     "make_anchors",
     "mean_preference",
     "open_battles",
@@ -225,6 +232,7 @@ __all__ = [
     "open_scores",
     "open_store",
     "pac_threshold",
+    "pac_thresholds",
     "place",
     "plan_battles",
     "plan_from_table",

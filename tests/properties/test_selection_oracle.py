@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import comb
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slow_band import slow_pac
 
 from adjudge.selection import (
+    Levels,
     fdr_select,
     naive_threshold,
     pac_threshold,
+    pac_thresholds,
     pooled_fdr_select,
     scope_threshold,
     vanilla_threshold,
     weighted_fdr_select,
 )
+from adjudge.selection.guarantees.base import Labels
+from adjudge.selection.guarantees.pac import PAC
+from adjudge.selection.thresholds import order_by_lot
 from adjudge.uncertainty import preference_entropy
 
 ALPHAS = ("0.05", "0.1", "0.15", "0.2", "0.25", "0.3", "0.5", "0.123")
@@ -52,38 +57,6 @@ def naive_oracle(scores, errors, alpha):
     return loosest(
         scores, errors, lambda inside: Fraction(sum(inside), len(inside)) <= Fraction(alpha)
     )
-
-
-def tail(k, errors, alpha):
-    a = Fraction(alpha)
-    return sum(comb(k, i) * a**i * (1 - a) ** (k - i) for i in range(errors + 1))
-
-
-def pac_starts(n, alpha, delta):
-    """k, 4k, 16k, ...: as many as fit, k the fewest rows that pass with one share of delta."""
-    ranks = []
-    for shares in range(1, n + 1):
-        share = Fraction(delta) / shares
-        first = next((k for k in range(1, n + 1) if tail(k, 0, alpha) <= share), n + 1)
-        if first * 4 ** (shares - 1) > n:
-            break
-        ranks = [first * 4**i for i in range(shares)]
-    return ranks
-
-
-def pac_oracle(scores, errors, alpha, delta):
-    """Every distinct score in turn: a start adds its share of delta, a failure takes all."""
-    ranks, best, level, done = pac_starts(len(scores), alpha, delta), None, Fraction(0), 0
-    for candidate in sorted(set(scores)):
-        inside = [e for s, e in zip(scores, errors, strict=True) if s <= candidate]
-        begun = [rank for rank in ranks if done < rank <= len(inside)]
-        done = len(inside)
-        level += sum(Fraction(delta) / len(ranks) for _ in begun)
-        if level and tail(len(inside), sum(inside), alpha) <= level:
-            best = candidate
-        else:
-            level = Fraction(0)
-    return named(scores, best)
 
 
 def fdr_oracle(scores, errors, new, alpha):
@@ -132,11 +105,52 @@ def test_naive_is_the_oracles(data, alpha):
     assert (result.accepts, result.threshold) == naive_oracle(*data, alpha)
 
 
-@settings(max_examples=100)
-@given(rows(most=60), st.sampled_from(ALPHAS), st.sampled_from(("0.05", "0.1", "0.5")))
-def test_pac_is_the_oracles(data, alpha, delta):
-    result = pac_threshold(*data, alpha=float(alpha), delta=float(delta))
-    assert (result.accepts, result.threshold) == pac_oracle(*data, alpha, delta)
+#: Few, because the oracle's tables are slow.
+PAC_LEVELS = (("0.1", "0.1"), ("0.05", "0.2"), ("0.3", "0.1"), ("0.5", "0.5"), ("0.9", "0.02"))
+
+
+@settings(max_examples=60)
+@given(rows(least=60), st.sampled_from(PAC_LEVELS), st.sampled_from((7, 22, 31, 45, 60)))
+def test_pac_is_the_oracles(data, levels, n):
+    alpha, delta = levels
+    order = order_by_lot(np.array(data[0]), 0)[:n]
+    scores, errors = np.array(data[0])[order], np.array(data[1])[order]
+    certified = slow_pac(scores.tolist(), errors.tolist(), alpha, delta)
+    rule = PAC.decide(Labels(scores, errors), Levels(Fraction(alpha), Fraction(delta)))
+    assert (rule.accepts, rule.threshold) == named(scores, certified[-1] if certified else None)
+
+
+@settings(max_examples=60)
+@given(
+    st.sampled_from((1, 23, 31, 60)).flatmap(lambda n: rows(least=n, most=n)),
+    st.sampled_from(PAC_LEVELS),
+)
+def test_every_certified_threshold_is_the_oracles(data, levels):
+    alpha, delta = levels
+    scores, errors = (np.array(values)[order_by_lot(np.array(data[0]), 3)] for values in data)
+    expected = slow_pac(scores.tolist(), errors.tolist(), alpha, delta)
+    certified = pac_thresholds(*data, alpha=float(alpha), delta=float(delta), seed=3)
+    assert certified.tolist() == expected
+    rule = pac_threshold(*data, alpha=float(alpha), delta=float(delta), seed=3)
+    assert (rule.accepts, rule.threshold) == named(scores, expected[-1] if expected else None)
+
+
+@settings(max_examples=40)
+@given(
+    st.sampled_from((1, 6, 50, 130)).flatmap(lambda n: rows(least=n, most=n)),
+    st.sampled_from((1e-9, 0.03, 0.1, 0.5, 1 - 1e-9)),
+    st.booleans(),
+)
+def test_pac_gives_an_answer_to_everything(data, alpha, all_wrong):
+    scores, errors = data[0], [1] * len(data[0]) if all_wrong else data[1]
+    before: list[float] = []
+    for delta in (1e-9, 0.05, 0.1, 0.2, 0.5, 1 - 1e-9):
+        rule = pac_threshold(scores, errors, alpha=alpha, delta=delta)
+        assert rule.accepts == ("none" if rule.n_accepted == 0 else rule.accepts)
+        certified = pac_thresholds(scores, errors, alpha=alpha, delta=delta).tolist()
+        # A larger delta certifies whatever a smaller one does.
+        assert set(before) <= set(certified)
+        before = certified
 
 
 @EXAMPLES
@@ -186,11 +200,10 @@ def test_counts_are_those_of_the_rule():
 
 
 def all_decisions(scores, errors, new, alpha):
-    """What every method accepts among the new rows."""
+    """What every method accepts among the new rows; pac's lot for ties goes by the rows' order."""
     return [
         scope_threshold(scores, errors, alpha=alpha).accept(new).tolist(),
         naive_threshold(scores, errors, alpha=alpha).accept(new).tolist(),
-        pac_threshold(scores, errors, alpha=alpha).accept(new).tolist(),
         fdr_select(scores, errors, new, alpha=alpha).accepted.tolist(),
     ]
 
@@ -201,6 +214,9 @@ def test_row_order_does_not_matter(data, new, alpha, seed):
     order = np.random.default_rng(seed).permutation(len(data[0]))
     shuffled = np.array(data[0])[order], np.array(data[1])[order]
     assert all_decisions(*data, new[0], alpha) == all_decisions(*shuffled, new[0], alpha)
+    distinct = np.random.default_rng(seed).permutation(len(order)) / len(order)
+    once = pac_threshold(distinct, data[1], alpha=alpha)
+    assert pac_threshold(distinct[order], np.array(data[1])[order], alpha=alpha) == once
 
 
 @settings(max_examples=60)
@@ -212,6 +228,9 @@ def test_a_monotone_transform_of_the_scores_does_not_matter(data, new, alpha):
     assert all_decisions(*data, new[0], alpha) == all_decisions(
         transform(data[0]), data[1], transform(new[0]), alpha
     )
+    rule = pac_threshold(*data, alpha=alpha)
+    again = pac_threshold(transform(data[0]), data[1], alpha=alpha)
+    assert again.accept(transform(new[0])).tolist() == rule.accept(new[0]).tolist()
 
 
 @settings(max_examples=60)

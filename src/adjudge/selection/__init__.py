@@ -16,7 +16,7 @@ from adjudge.selection.guarantees.fdr import (
     pooled_fdr_select,
     weighted_fdr_select,
 )
-from adjudge.selection.guarantees.pac import pac_threshold
+from adjudge.selection.guarantees.pac import pac_threshold, pac_thresholds
 from adjudge.selection.guarantees.scope import scope_threshold
 from adjudge.selection.jury import Jury, calibrate_jury, mean_jury
 from adjudge.selection.planning import ids_to_label, plan_selection
@@ -45,6 +45,7 @@ __all__ = [
     "mean_jury",
     "naive_threshold",
     "pac_threshold",
+    "pac_thresholds",
     "plan_selection",
     "pooled_fdr_select",
     "read_policy",

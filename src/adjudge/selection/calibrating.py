@@ -187,6 +187,7 @@ class _Candidate:
     entries: Sequence[Entry]
     rules: Sequence[Rule]
     seen: Sequence[Acceptance]
+    seed: int
 
     @classmethod
     def build(
@@ -196,7 +197,9 @@ class _Candidate:
         own = guarantee.levels_per_rule(terms.levels, terms.rules)
         least = guarantee.fewest_labels(own)
         rules = [
-            guarantee.decide(entry.labels, own) if len(entry) >= least else Rule(accepts="none")
+            guarantee.decide(entry.in_order(terms.seed), own)
+            if len(entry) >= least
+            else Rule(accepts="none")
             for entry in entries
         ]
         if pooled and guarantee.takes_pooled:
@@ -206,7 +209,7 @@ class _Candidate:
                 accept_labels(guarantee, rule, entry, own, seed=terms.seed)
                 for entry, rule in zip(entries, rules, strict=True)
             ]
-        return cls(guarantee, terms.levels, own, entries, rules, seen)
+        return cls(guarantee, terms.levels, own, entries, rules, seen, terms.seed)
 
     def alternative(self) -> Alternative:
         """All entries together, as the policy lists what each guarantee would accept."""
@@ -245,10 +248,10 @@ class _Candidate:
         feasible = seen.coverage > 0 if rule.accepts == "batch" else rule.accepts != "none"
         fingerprint = entry.fingerprints[0] if len(entry.fingerprints) == 1 else None
         known = None if fingerprint is None else parts.get(fingerprint)
-        order = np.lexsort((entry.labels.errors, entry.labels.scores))
-        if not self.guarantee.per_batch and len(order) > KEPT_SCORES:
-            order = order[(2 * np.arange(KEPT_SCORES) + 1) * len(order) // (2 * KEPT_SCORES)]
-        kept, weights = entry.labels.take(order), entry.labels.weights
+        kept, weights = entry.in_order(self.seed), entry.labels.weights
+        if not self.guarantee.per_batch and len(kept) > KEPT_SCORES:
+            spaced = (2 * np.arange(KEPT_SCORES) + 1) * len(kept) // (2 * KEPT_SCORES)
+            kept = kept.take(spaced)
         return PolicyGroup(
             judge=entry.judge,
             protocol=entry.protocol,

@@ -12,6 +12,7 @@ from adjudge._validation import BoolArray, one_of
 from adjudge.rows.clusters import one_row_per_cluster
 from adjudge.rows.judgments import ERROR, HAS_VERDICT
 from adjudge.selection.guarantees.base import Labels
+from adjudge.selection.thresholds import order_by_lot
 
 SMALL_GROUPS = ("refuse", "pool")
 #: The name of small groups that were pooled on request.
@@ -32,6 +33,10 @@ class Entry:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def in_order(self, seed: int) -> Labels:
+        """The labels by score; ties in a random order that does not see the errors."""
+        return self.labels.take(order_by_lot(self.labels.scores, seed))
 
 
 def make_entries(

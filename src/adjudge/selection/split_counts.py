@@ -11,12 +11,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adjudge._validation import BoolArray, FloatArray, IntArray
+from adjudge.selection.thresholds import order_by_lot
 
 Counts = NDArray[np.signedinteger]
 
@@ -62,9 +64,9 @@ class Halves:
 class SplitTable:
     """What does not change between splits. A cut is a number of columns: those before it.
 
-    `before[i]` is the cut before the i-th block with an error, `after[i]` the cut behind it; the
-    last of `before` is the end of all columns. `block_end[c]` is the cut behind column c's block.
-    `mute` marks rows without a verdict, which no method accepts.
+    `before[i]` is the cut before the i-th block with an error; the last of `before` is the end of
+    all columns. `block_start[c]` and `block_end[c]` are the cuts around column c's block. `mute`
+    marks rows without a verdict, which no method accepts.
     """
 
     order: IntArray
@@ -72,7 +74,7 @@ class SplitTable:
     wrong: BoolArray
     mute: BoolArray
     before: IntArray
-    after: IntArray
+    block_start: IntArray
     block_end: IntArray
     wrong_before: IntArray
     mute_before: IntArray
@@ -86,8 +88,8 @@ class SplitTable:
         has_verdict: BoolArray | None,
         confidence: FloatArray | None,
     ) -> SplitTable:
-        """Sort once and find the cuts."""
-        order = np.argsort(scores, kind="stable")
+        """Sort once, ties in a random order that does not see the errors, and find the cuts."""
+        order = order_by_lot(scores, 0)
         s, wrong = scores[order], errors[order].astype(np.bool_)
         n = len(s)
         ends = np.append(np.flatnonzero(s[1:] != s[:-1]) + 1, n)
@@ -100,12 +102,17 @@ class SplitTable:
             wrong=wrong,
             mute=mute,
             before=np.append(starts[has_error], n),
-            after=ends[has_error],
+            block_start=np.repeat(starts, ends - starts),
             block_end=np.repeat(ends, ends - starts),
             wrong_before=np.concatenate(([0], np.cumsum(wrong))),
             mute_before=np.concatenate(([0], np.cumsum(mute))),
             confidence=None if confidence is None else confidence[order],
         )
+
+    @cached_property
+    def tied(self) -> bool:
+        """Whether any two scores are equal."""
+        return bool((self.block_end - self.block_start > 1).any())
 
 
 @dataclass(frozen=True)
@@ -158,9 +165,31 @@ class SplitCounts:
         for at, own in enumerate(self.calibrates):
             yield own, ~own if self.tested is None else self.tested[at]
 
-    def with_block(self) -> Counts:
-        """Calibration rows up to the end of each block with an error."""
-        return _at(self.running, self.table.after)
+    @cached_property
+    def columns(self) -> IntArray:
+        """The columns of the calibration rows of each split; as many in all of them."""
+        return np.nonzero(self.calibrates)[1].reshape(len(self.k), -1)
+
+    @cached_property
+    def error_ranks(self) -> IntArray:
+        """The ranks of the wrong calibration rows, split by split; n + 1 beyond the last."""
+        wrong = np.flatnonzero(self.table.wrong)
+        marked = np.take(self.calibrates, wrong, axis=1)
+        counts = np.count_nonzero(marked, axis=1)
+        beyond = int(self.n_calibration[0]) + 1
+        ranks = np.full((len(marked), counts.max()), beyond, dtype=np.int32)
+        ranks[np.arange(ranks.shape[1]) < counts[:, None]] = np.take(self.running, wrong, axis=1)[
+            marked
+        ]
+        return ranks
+
+    def block_ends(self, own: IntArray, ranks: IntArray) -> IntArray:
+        """The last rank up to each of `ranks` at which a tie block ends, in the splits `own`."""
+        table, rows = self.table, own[:, None]
+        columns = self.columns[rows, np.maximum(ranks, 1) - 1]
+        start, end = table.block_start[columns], table.block_end[columns]
+        before = np.where(start == 0, 0, self.running[rows, np.maximum(start, 1) - 1])
+        return np.where(self.running[rows, end - 1] == ranks, ranks, before)
 
     def last_passing(self, passes: BoolArray) -> IntArray:
         """The last cut that passes in each split; -1 where none does."""
@@ -169,20 +198,21 @@ class SplitCounts:
 
     def before_cut(self, cut: IntArray) -> SplitOutcome:
         """All test rows before cut number `cut` of each split accepted; -1: none."""
-        return self._outcome(cut, np.where(cut < 0, 0, self.table.before[cut]))
+        k = self.k[np.arange(len(cut)), cut]
+        return self._outcome(k, np.where(cut < 0, 0, self.table.before[cut]))
 
     def below_threshold(self, cut: IntArray) -> SplitOutcome:
-        """What a threshold at the last calibration score before each cut accepts; -1: nothing.
+        """What a threshold at the last calibration score before each cut accepts; -1: nothing."""
+        return self.below_rank(np.where(cut < 0, 0, self.k[np.arange(len(cut)), cut]))
 
-        A threshold is an observed calibration score: test rows between it and the cut stay out,
-        unless no calibration row is left beyond, for then everything is accepted.
+    def below_rank(self, k: IntArray) -> SplitOutcome:
+        """What a threshold at the k-th calibration score of each split accepts; 0: nothing.
+
+        A threshold is an observed calibration score: test rows between it and the next one stay
+        out, unless no calibration row is left beyond, for then everything is accepted.
         """
-        rows, n = np.arange(len(cut)), len(self.table.order)
-        k = np.where(cut < 0, 0, self.k[rows, cut])
-        everything = (k == self.n_calibration) & (cut >= 0)
         end = np.where(k == 0, 0, self.table.block_end[self.column_of(k)])
-        last = len(self.table.before) - 1
-        return self._outcome(np.where(everything, last, cut), np.where(everything, n, end))
+        return self._outcome(k, np.where(k == self.n_calibration, len(self.table.order), end))
 
     def column_of(self, k: IntArray) -> IntArray:
         """The column of the k-th calibration row of each split, by bisection in all at once."""
@@ -204,11 +234,13 @@ class SplitCounts:
             self.n_tested.astype(np.int64),
         )
 
-    def _outcome(self, cut: IntArray, end: IntArray) -> SplitOutcome:
-        """Test rows among the first `end` columns; no calibration row lies between end and cut."""
-        rows, some = np.arange(len(cut)), end > 0
+    def _outcome(self, k: IntArray, end: IntArray) -> SplitOutcome:
+        """Test rows among the first `end` columns, k of which calibrate; blocks are whole."""
+        rows, some = np.arange(len(end)), end > 0
         if self.tested is None:
-            accepted = end - self.k[rows, cut]
+            # No error lies between the end of a block and the next cut before an error.
+            cut = np.searchsorted(self.table.before, end)
+            accepted = end - k
             wrong = self.table.wrong_before[end] - self.errors[rows, cut]
             mute = 0 if self.mute is None else self.table.mute_before[end] - self.mute[rows, cut]
         else:

@@ -2,29 +2,24 @@
 
 Two sorted arrays answer every question that a threshold raises: all scores, and the scores of
 the wrong rows. Between two errors a looser threshold only adds right verdicts, so the loosest
-feasible threshold always lies just before a block with an error, or at the very end; and a
-test can only begin to fail at a block with an error. One candidate per wrong row is enough, and
-whole buckets of candidates are settled by their ends, so that a threshold costs little more than
-the sort.
+feasible threshold always lies just before a block with an error, or at the very end. One candidate
+per wrong row is enough, and whole buckets of candidates are settled by their ends, so that a
+threshold costs little more than the sort.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from adjudge._validation import BoolArray, FloatArray, IntArray, paired
+from adjudge._validation import BoolArray, FloatArray, IntArray, Seed, generator, paired
 from adjudge.results.selection import Accepts, Threshold, share
 
 _BUCKET = 1024
 _SAFE = 2**62
-
-#: Given errors and rows, which of the tests pass. More rows or fewer errors never hurt.
-Test = Callable[[IntArray, IntArray], BoolArray]
 
 
 @dataclass(frozen=True)
@@ -59,36 +54,18 @@ class SortedScores:
                 return int(passing[-1])
         return 0
 
-    def first_failure(
-        self, test: Test, *, beyond: int, until: int | None = None
-    ) -> tuple[int, bool]:
-        """Rows accepted before the first error block that fails `test`, and whether one did.
-
-        Blocks that end within the first `beyond` rows are not tested, nor are the block that ends
-        at row `until` and those after it.
-        """
-        low = int(np.searchsorted(self.wrong, self.scores[beyond - 1], side="right"))
-        high, rest = len(self.wrong), len(self.scores)
-        if until is not None:
-            edge = self.scores[until - 1]
-            high = int(np.searchsorted(self.wrong, edge, side="left"))
-            rest = int(np.searchsorted(self.scores, edge, side="left"))
-        for start in range(low, high, _BUCKET * _BUCKET):
-            # Clear buckets first: all of their errors against the fewest of their rows.
-            starts = np.arange(start, min(start + _BUCKET * _BUCKET, high), _BUCKET)
-            ends = np.minimum(starts + _BUCKET, high)
-            for at in np.flatnonzero(~test(ends, self._rows_with(starts))):
-                errors = np.arange(starts[at], ends[at])
-                failed = np.flatnonzero(~test(errors + 1, self._rows_with(errors)))
-                if len(failed):
-                    return int(self._rows_before(errors[failed[:1]])[0]), True
-        return rest, False
-
     def _rows_before(self, error: IntArray) -> IntArray:
         return np.searchsorted(self.scores, self.wrong[error], side="left").astype(np.int64)
 
-    def _rows_with(self, error: IntArray) -> IntArray:
-        return np.searchsorted(self.scores, self.wrong[error], side="right").astype(np.int64)
+
+def order_by_lot(scores: FloatArray, seed: Seed) -> IntArray:
+    """The rows by score; ties in a random order, which cannot see the errors."""
+    order = np.argsort(scores, kind="stable")
+    ordered = scores[order]
+    if not (ordered[1:] == ordered[:-1]).any():
+        return order
+    lot = generator(seed).permutation(len(scores))
+    return lot[np.argsort(scores[lot], kind="stable")]
 
 
 def sort_scores(scores: ArrayLike, errors: ArrayLike) -> SortedScores:

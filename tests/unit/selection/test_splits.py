@@ -16,14 +16,16 @@ from adjudge.selection import (
     fdr_select,
     heuristic_accept,
     naive_threshold,
-    pac_threshold,
     scope_threshold,
     split_risks,
 )
+from adjudge.selection.guarantees.base import Labels
+from adjudge.selection.guarantees.pac import PAC
 from adjudge.selection.split_counts import SplitCounts, SplitTable
 from adjudge.selection.splits import choose_methods, random_halves
+from adjudge.selection.thresholds import order_by_lot
 
-RULES = {"scope": scope_threshold, "naive": naive_threshold, "pac": pac_threshold}
+RULES = {"scope": scope_threshold, "naive": naive_threshold}
 
 
 def one_by_one(s, e, sure, verdict, clusters, alphas, splits, seed):
@@ -33,6 +35,10 @@ def one_by_one(s, e, sure, verdict, clusters, alphas, splits, seed):
     new = np.concatenate(
         [~half.calibrates if half.tested is None else half.tested for half in halves]
     )
+    # pac steps down along the table's own random order of ties.
+    order = order_by_lot(s, 0)
+    s, e, sure, verdict = s[order], e[order], sure[order], verdict[order]
+    own, new = own[:, order], new[:, order]
     result = {}
     for method in (method.name for method in choose_methods()):
         for alpha in alphas:
@@ -42,6 +48,9 @@ def one_by_one(s, e, sure, verdict, clusters, alphas, splits, seed):
                     chosen = np.ones(b.sum(), dtype=bool)
                 elif method == "heuristic":
                     chosen = heuristic_accept(sure[b], alpha=alpha)
+                elif method == "pac":
+                    levels = Levels(Fraction(str(alpha)), Fraction(1, 10))
+                    chosen = PAC.decide(Labels(s[a], e[a]), levels).accept(s[b])
                 elif method == "fdr":
                     chosen = fdr_select(s[a], e[a], s[b], alpha=alpha).accepted
                 else:
@@ -58,7 +67,7 @@ def one_by_one(s, e, sure, verdict, clusters, alphas, splits, seed):
 @pytest.mark.parametrize("clustered", [False, True])
 def test_every_method_on_every_split(seed, grid, clustered):
     rng = np.random.default_rng([seed, grid])
-    # The last is large enough for pac to begin at several ranks.
+    # The last is large enough for pac to step down.
     n = int(rng.integers(40, 160)) if seed < 5 else 900
     s = rng.integers(0, grid, n) / grid
     e = (rng.random(n) < 0.05 + 0.3 * s).astype(int)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import comb
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from adjudge.errors import ArgumentError
 from adjudge.selection import (
@@ -19,7 +17,6 @@ from adjudge.selection import (
     weighted_fdr_select,
 )
 from adjudge.selection import thresholds as thresholds_module
-from adjudge.selection.guarantees.pac import allowed_table, fewest_rows, starts
 from adjudge.selection.thresholds import at_most
 
 
@@ -46,11 +43,10 @@ def test_buckets_change_nothing(monkeypatch, bucket):
         n = int(rng.integers(30, 250))
         s = rng.integers(0, rng.integers(3, 400), n).astype(float)
         e = (rng.random(n) < 0.25 * s / s.max()).astype(int)
-        for rule in (scope_threshold, pac_threshold):
-            monkeypatch.setattr(thresholds_module, "_BUCKET", 1024)
-            whole = rule(s, e, alpha=0.15)
-            monkeypatch.setattr(thresholds_module, "_BUCKET", bucket)
-            assert rule(s, e, alpha=0.15) == whole
+        monkeypatch.setattr(thresholds_module, "_BUCKET", 1024)
+        whole = scope_threshold(s, e, alpha=0.15)
+        monkeypatch.setattr(thresholds_module, "_BUCKET", bucket)
+        assert scope_threshold(s, e, alpha=0.15) == whole
 
 
 def test_comparisons_beyond_64_bits_stay_exact():
@@ -60,69 +56,6 @@ def test_comparisons_beyond_64_bits_stay_exact():
     assert exact.denominator == 1
     part = np.array([int(exact) - 1, int(exact), int(exact) + 1])
     assert at_most(part, whole, level).tolist() == [True, True, False]
-
-
-@pytest.mark.parametrize("alpha", ["0.05", "0.1", "0.3", "0.5"])
-@pytest.mark.parametrize("delta", ["0.05", "0.1", "0.5"])
-def test_allowed_errors_are_the_most_that_pass(alpha, delta):
-    a, d = Fraction(alpha), Fraction(delta)
-    allowed = allowed_table(89, a, d)
-    assert len(allowed) == 90
-    for k, most in enumerate(allowed.tolist()):
-        tail, passing = Fraction(0), -1
-        for errors in range(k):
-            tail += comb(k, errors) * a**errors * (1 - a) ** (k - errors)
-            if tail > d:
-                break
-            passing = errors
-        assert most == passing
-    assert fewest_rows(a, d) == int(np.argmax(allowed >= 0))
-
-
-@pytest.mark.parametrize("alpha", ["0.001", "0.05", "0.25", "0.97"])
-@pytest.mark.parametrize("delta", ["0.000001", "0.1", "0.9"])
-def test_allowed_errors_among_many_rows_pass_and_one_more_would_not(alpha, delta):
-    a, d = Fraction(alpha), Fraction(delta)
-    rows = np.random.default_rng(5).integers(20_000, 150_000, size=200)
-    allowed = allowed_table(int(rows.max()), a, d)[rows]
-    assert (allowed >= 0).all()
-    assert (stats.binom.cdf(allowed, rows, float(a)) <= float(d)).all()
-    assert (stats.binom.cdf(allowed + 1, rows, float(a)) > float(d)).all()
-
-
-def test_a_tail_equal_to_delta_passes():
-    # P(Binomial(k, 1/2) <= (k - 1) / 2) is exactly one half for odd k.
-    for k in (1, 21, 1001):
-        assert allowed_table(k, Fraction(1, 2), Fraction(1, 2))[k] == (k - 1) // 2
-
-
-def test_pac_stops_at_the_first_failure_though_looser_ones_would_pass():
-    # 22 rows fail with an error; 78 right ones behind them do not reopen the run.
-    scores = np.arange(100.0)
-    errors = np.r_[np.ones(3), np.zeros(97)].astype(int)
-    assert starts(100, Fraction(1, 10), Fraction(1, 10)) == [22]
-    assert pac_threshold(scores, errors, alpha=0.1).accepts == "none"
-
-
-def test_pac_begins_again_at_the_next_start():
-    assert starts(522, Fraction(1, 10), Fraction(1, 10)) == [29, 116]
-    scores = np.arange(522.0)
-    at_29 = np.r_[np.ones(3), np.zeros(519)].astype(int)
-    assert pac_threshold(scores, at_29, alpha=0.1).accepts == "all"
-    # Failed at 29 and at 116: all 522 rows would pass and are not asked.
-    at_both = np.r_[np.ones(12), np.zeros(510)].astype(int)
-    assert pac_threshold(scores, at_both, alpha=0.1).accepts == "none"
-
-
-def test_pac_takes_an_unbroken_share_along():
-    # From rank 116 on: 117 rows may hold 6 errors at level 0.05, and 7 at 0.1.
-    both, one = Fraction(1, 10), Fraction(1, 20)
-    assert [int(allowed_table(117, both, x)[117]) for x in (one, both)] == [6, 7]
-    errors = np.zeros(522, dtype=int)
-    errors[[60, 75, 90, 103, 108, 115, 116]] = 1
-    assert pac_threshold(np.arange(522.0), errors, alpha=0.1).accepts == "all"
-    errors[[0, 60]] = 1, 0
-    assert pac_threshold(np.arange(522.0), errors, alpha=0.1).n_accepted == 116
 
 
 def test_heuristic_is_inclusive_at_one_minus_alpha():

@@ -70,7 +70,7 @@ class Guarantee(Method):
 
     @abstractmethod
     def decide(self, labels: Labels, levels: Levels) -> Rule:
-        """The rule that labelled rows allow."""
+        """The rule that labelled rows allow. Equal scores come in an order that ignores errors."""
 
     @abstractmethod
     def fewest_labels(self, levels: Levels) -> int:

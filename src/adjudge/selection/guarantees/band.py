@@ -1,0 +1,242 @@
+"""The exact band: how many errors each rank may hold, so that a bad threshold seldom passes.
+
+W is a walk of n independent steps that rise by 1 with probability alpha. A boundary b allows b(k)
+errors among the k surest rows. What is computed here is P(W_k <= b(k) for some k >= k0), exactly
+but for rounding, which is done upwards; docs/guarantees.md proves what this says about real rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from scipy import stats
+from scipy.special import gammaln, ndtri
+
+from adjudge._stats import binomial_lower_tail
+from adjudge._validation import FloatArray, IntArray
+
+#: Up to so many rows every rank has its own boundary; beyond, these many geometric ranks have, and
+#: a rank between two of them takes the boundary of the lower one.
+_EVERY_RANK_UP_TO, _RANKS = 5000, 400
+#: Beyond so many rows the crossing probabilities of single ranks are added up instead: there the
+#: union bound costs less than a thousandth of alpha.
+_EXACT_UP_TO = 100_000
+#: No threshold below this share of the rows is certified: the surest few would cost the most.
+_FIRST_SHARE = 20
+#: Levels of the step-down, each so many times the one before.
+_RATIO = 1.04
+#: How closely the first level is bisected, and how far below delta float sums must stay.
+_CLOSE, _MARGIN = 1e-7, 1e-9
+#: States above the boundary and steps off the mean that are kept, in standard deviations.
+_REACH = 9.0
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """`errors[i]` errors are allowed from rank `ranks[i]` on, until the next of `ranks`."""
+
+    ranks: IntArray
+    errors: IntArray
+
+
+@dataclass(frozen=True)
+class Band:
+    """Boundaries from strict to loose for n rows.
+
+    The first holds on all ranks. Boundary i is crossed on the ranks from `since[i]` on with a
+    probability of at most delta; `since` never falls.
+    """
+
+    n: int
+    since: IntArray
+    boundaries: tuple[Boundary, ...]
+
+    def loosest(self, rank: IntArray | int) -> IntArray:
+        """The loosest boundary that holds on all ranks from `rank` on."""
+        return np.searchsorted(self.since, rank, side="right") - 1
+
+
+def fewest_rows(alpha: Fraction, delta: Fraction) -> int:
+    """The smallest k at which no error at all says something: (1 - alpha)^k < delta.
+
+    >>> fewest_rows(Fraction(1, 10), Fraction(1, 10)), fewest_rows(Fraction(1, 2), Fraction(1, 2))
+    (22, 2)
+    """
+    k = max(1, math.ceil(math.log(delta) / math.log1p(-float(alpha))))
+    # Where the power is equal to delta, floats cannot tell; beyond, they can.
+    if k < _EVERY_RANK_UP_TO and (1 - alpha) ** k >= delta:
+        k += 1
+    return k
+
+
+@lru_cache(maxsize=128)
+def exact_band(n: int, alpha: Fraction, delta: Fraction) -> Band | None:
+    """The boundaries for n rows; None where n rows are too few to certify anything.
+
+    A boundary of level c allows b(k) = max{E : P(Binomial(k, alpha) <= E) <= c} errors. The first
+    one has the largest c at which W crosses it on the ranks from k1 = max(`fewest_rows`, n / 20)
+    on with probability at most delta. Each of the others has a level 1.04 times the one before,
+    up to delta, and holds from the first rank on at which its crossing probability allows it.
+
+    >>> band = exact_band(100, Fraction(1, 10), Fraction(1, 10))
+    >>> band.boundaries[0].ranks.tolist(), band.boundaries[0].errors.tolist()
+    ([31, 48, 63, 78, 92], [0, 1, 2, 3, 4])
+    """
+    first = max(fewest_rows(alpha, delta), -(-n // _FIRST_SHARE))
+    if first > n:
+        return None
+    rate, failure = float(alpha), float(delta)
+    if n <= _EVERY_RANK_UP_TO:
+        ranks = np.arange(first, n + 1)
+    else:
+        ranks = np.unique(np.geomspace(first, n, _RANKS).round().astype(np.int64))
+    level = _first_level(ranks, rate, failure)
+    boundaries = [_boundary(ranks, rate, level)]
+    # Ranks that the first boundary cannot certify are left out for good: the step-down could never
+    # get past them.
+    ranks = ranks[ranks >= boundaries[0].ranks[0]]
+    since = [int(ranks[0])]
+    while level < failure:
+        level = min(level * _RATIO, failure)
+        boundaries.append(_boundary(ranks, rate, level))
+        since.append(_holds_since(boundaries[-1], since[-1], n, rate, failure))
+    return Band(n, np.array(since), tuple(boundaries))
+
+
+def _first_level(ranks: IntArray, alpha: float, delta: float) -> float:
+    """The largest level at which W crosses with probability at most delta, from below.
+
+    No level above delta allows more: what is allowed at one rank is crossed there alone. The
+    probability is a step function of the level: the bisection ends just below one of its steps.
+    """
+
+    def holds(level: float) -> bool:
+        return crossing(_boundary(ranks, alpha, level), alpha)(0) <= delta * (1 - _MARGIN)
+
+    if holds(delta):
+        return delta
+    low, high = delta / (2 * len(ranks)), delta
+    while high > low * (1 + _CLOSE):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+def _holds_since(boundary: Boundary, earliest: int, n: int, alpha: float, delta: float) -> int:
+    """The first rank from which on W crosses with probability at most delta, by bisection."""
+    since = crossing(boundary, alpha)
+    low, high = earliest - 1, n
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if since(middle) <= delta * (1 - _MARGIN) else (middle, high)
+    return high
+
+
+def _boundary(ranks: IntArray, alpha: float, level: float) -> Boundary:
+    """Where the allowed errors rise: only there can W cross, since it never falls."""
+    errors = most_errors(ranks, alpha, level)
+    rises = np.flatnonzero(np.diff(errors, prepend=-1) > 0)
+    return Boundary(ranks[rises], errors[rises])
+
+
+def most_errors(ranks: IntArray, alpha: float, level: float) -> IntArray:
+    """max{E : P(Binomial(k, alpha) <= E) <= level} at each rank k; -1 where there is none.
+
+    >>> most_errors(np.array([21, 22, 38, 52]), 0.1, 0.1)
+    array([-1,  0,  1,  2])
+    """
+    z = float(ndtri(level))
+    guess = alpha * ranks + z * np.sqrt(ranks * alpha * (1 - alpha))
+    guess += (z * z - 1) * (1 - 2 * alpha) / 6 - 0.5
+    errors: IntArray = np.clip(np.floor(guess), -1, ranks - 1).astype(np.int64)
+
+    def passes(at: IntArray, more: int) -> IntArray:
+        return at[binomial_lower_tail(errors[at] + more, ranks[at], alpha) <= level]
+
+    rest = np.arange(len(ranks))
+    while len(rest := passes(rest, 1)):
+        errors[rest] += 1
+    rest = np.flatnonzero(errors >= 0)
+    while len(rest := np.setdiff1d(rest, passes(rest, 0), assume_unique=True)):
+        errors[rest] -= 1
+        rest = rest[errors[rest] >= 0]
+    return errors
+
+
+def crossing(boundary: Boundary, alpha: float) -> Callable[[int], float]:
+    """P(W_k <= b(k) for some k >= rank), for the rank that one asks for.
+
+    Backwards from the last rank: ahead[i][j] is the probability that a walk which is j + 1 above
+    the boundary at `ranks[i]` crosses later. It falls in j, so that its last value, taken for all
+    beyond, is on the safe side.
+    """
+    ranks, errors = boundary.ranks, boundary.errors
+    if len(ranks) == 0:
+        return lambda rank: 0.0
+    if ranks[-1] > _EXACT_UP_TO:
+        tails = np.append(np.cumsum(binomial_lower_tail(errors, ranks, alpha)[::-1])[::-1], 0.0)
+        return lambda rank: (
+            _at_once(boundary, alpha, rank)[0]
+            + float(tails[np.searchsorted(ranks, rank, side="right")])
+        )
+    width = int(_REACH * math.sqrt(ranks[-1] * alpha * (1 - alpha))) + 9
+    ahead = [np.zeros(width)]
+    for i in range(len(ranks) - 2, -1, -1):
+        ahead.append(
+            _step_back(ahead[-1], errors[i + 1] - errors[i], ranks[i + 1] - ranks[i], alpha)
+        )
+    ahead.reverse()
+
+    def probability(rank: int) -> float:
+        below, at, rank = _at_once(boundary, alpha, rank)
+        onwards = ahead[at]
+        if rank > ranks[at]:
+            if at + 1 == len(ranks):
+                return below
+            rise = errors[at + 1] - errors[at]
+            onwards = _step_back(ahead[at + 1], rise, ranks[at + 1] - rank, alpha)
+        above = errors[at] + 1 + np.arange(width)
+        return below + float(stats.binom.pmf(above, rank, alpha) @ onwards)
+
+    return probability
+
+
+def _at_once(boundary: Boundary, alpha: float, rank: int) -> tuple[float, int, int]:
+    """P(W is on or below the boundary at the rank), where in the boundary that is, and the rank.
+
+    Before the first of its ranks nothing can be crossed: that rank is taken then.
+    """
+    rank = max(int(rank), int(boundary.ranks[0]))
+    at = int(np.searchsorted(boundary.ranks, rank, side="right")) - 1
+    return float(binomial_lower_tail(boundary.errors[at], np.array(rank), alpha)), at, rank
+
+
+def _step_back(ahead: FloatArray, rise: int, steps: int, alpha: float) -> FloatArray:
+    """The probabilities to cross, so many steps before the boundary rises to where `ahead` is."""
+    offset, masses = _masses(int(steps), alpha)
+    onwards = np.empty(rise + len(ahead) + offset + len(masses) - 1)
+    onwards[:rise] = 1.0
+    onwards[rise : rise + len(ahead)] = ahead
+    onwards[rise + len(ahead) :] = ahead[-1]
+    return np.correlate(onwards[offset : offset + len(ahead) + len(masses) - 1], masses)
+
+
+@lru_cache(maxsize=4096)
+def _masses(steps: int, alpha: float) -> tuple[int, FloatArray]:
+    """Binomial(steps, alpha): the first number of rises that is worth counting, and the masses."""
+    spread = _REACH * math.sqrt(steps * alpha * (1 - alpha)) + 9
+    low = max(0, math.floor(steps * alpha - spread))
+    rises = np.arange(low, min(steps, math.ceil(steps * alpha + spread)) + 1)
+    logs = (
+        rises * math.log(alpha)
+        + (steps - rises) * math.log1p(-alpha)
+        - gammaln(rises + 1)
+        - gammaln(steps - rises + 1)
+    )
+    masses = np.exp(logs - logs.max())
+    return low, masses / masses.sum()
