@@ -27,6 +27,7 @@ _ROOMS: dict[str, str] = {
         "read_tournaments write_rows"
     ),
     "adjudge.judges": "JudgingOptions JudgingRun judge_pairs judge_pairs_async plan_judging",
+    "adjudge.judges.transcript": "read_replies",
     "adjudge.present.report": "write_report",
     "adjudge.ranking": (
         "bradley_terry count_wins fit_temperature least_reversals make_anchors place "
@@ -53,6 +54,7 @@ _ROOMS: dict[str, str] = {
         "Anchors BattlePlan Leaderboard LeastReversals RankAgreement Temperature"
     ),
     "adjudge.results.ranking_reproduction": "SoftEloReproduction",
+    "adjudge.results.replies": "Replies",
     "adjudge.results.reporting": "ReportingReproduction",
     "adjudge.results.selection": "BatchSelection Policy PolicyCheck Selection Threshold",
     "adjudge.rows": "join_labels prepare_battles prepare_grades prepare_judgments prepare_scores",

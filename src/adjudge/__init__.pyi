@@ -51,6 +51,7 @@ from adjudge.judges import JudgingRun as JudgingRun
 from adjudge.judges import judge_pairs as judge_pairs
 from adjudge.judges import judge_pairs_async as judge_pairs_async
 from adjudge.judges import plan_judging as plan_judging
+from adjudge.judges.transcript import read_replies as read_replies
 from adjudge.present.report import write_report as write_report
 from adjudge.ranking import bradley_terry as bradley_terry
 from adjudge.ranking import count_wins as count_wins
@@ -106,6 +107,7 @@ from adjudge.results.ranking import LeastReversals as LeastReversals
 from adjudge.results.ranking import RankAgreement as RankAgreement
 from adjudge.results.ranking import Temperature as Temperature
 from adjudge.results.ranking_reproduction import SoftEloReproduction as SoftEloReproduction
+from adjudge.results.replies import Replies as Replies
 from adjudge.results.reporting import ReportingReproduction as ReportingReproduction
 from adjudge.results.selection import BatchSelection as BatchSelection
 from adjudge.results.selection import Policy as Policy
@@ -185,6 +187,7 @@ __all__ = [
     "RateDifference",
     "RatePlan",
     "Reliability",
+    "Replies",
     "ReportingReproduction",
     "Result",
     "Retest",
@@ -260,6 +263,7 @@ __all__ = [
     "read_pairs",
     "read_policy",
     "read_public",
+    "read_replies",
     "read_scores",
     "read_table",
     "read_tournaments",

@@ -23,6 +23,7 @@ from adjudge.errors import AdjudgeError, ArgumentError
 VERBS: Mapping[str, str | tuple[str, Mapping[str, str]]] = {
     "demo": "demo:demo",
     "judge": "judge:judge",
+    "replies": "replies:replies",
     "calibrate": "calibrate:calibrate",
     "select": "select:select",
     "policy": (

@@ -18,11 +18,13 @@ from adjudge.cli._options import (
     JudgmentsArgument,
     KnownStoreOption,
     LabelsOption,
+    MinAnswerMassOption,
     PlotOption,
     ProtocolRowsOption,
     SeedOption,
     TiesOption,
 )
+from adjudge.records import MIN_ANSWER_MASS
 
 
 def calibrate(
@@ -52,6 +54,7 @@ def calibrate(
     jury_share: Annotated[
         float, typer.Option(help="Share of the labels a logistic jury learns from.")
     ] = 0.3,
+    min_answer_mass: MinAnswerMassOption = None,
     store: KnownStoreOption = "adjudge.db",
     seed: SeedOption = 0,
     output: Annotated[
@@ -79,6 +82,7 @@ def calibrate(
         weights=weights,
         jury=jury,
         jury_share=jury_share,
+        min_answer_mass=MIN_ANSWER_MASS if min_answer_mass is None else min_answer_mass,
         seed=seed,
         store=store,
     )

@@ -226,7 +226,8 @@ class Policy(ResultWithDigest):
     """What calibration leaves behind: all that `select` needs, and what it promises in words.
 
     `guarantee_version` is that of the guarantee's rule; files of schema 1 have none and are of the
-    first. They have no `digest` either.
+    first. They have no `digest` either. Rows with an answer_mass below `min_answer_mass` are
+    `off_answer`; a policy without it was made before there was one, and applies none.
     """
 
     kind: ClassVar[str] = "policy"
@@ -256,6 +257,7 @@ class Policy(ResultWithDigest):
     cluster: str | None = None
     weights_column: str | None = None
     jury: JuryReport | None = None
+    min_answer_mass: Proportion | None = None
     seed: Count | None = None
     promise: str
     not_promised: str

@@ -17,10 +17,15 @@ from adjudge.rows.columns import refuse_options, text_column
 from adjudge.rows.dropped import Rows, first_repeats, merge_dropped
 from adjudge.rows.labels import join_labels
 from adjudge.rows.sampling import without_doubt
+from adjudge.uncertainty import INFINITE_DOUBT
 
 TIES = ("drop", "error")
 #: The column of errors in labelled rows.
 ERROR = "__error"
+#: Whether a row can be accepted: it names one of the two answers.
+HAS_VERDICT = pl.col("verdict").is_in(["A", "B"]).fill_null(False)
+#: 1 where the verdict is not the label; a judge's tie is never right, whatever people say.
+IS_ERROR = (~(HAS_VERDICT & pl.col("verdict").eq_missing(pl.col("label")))).cast(pl.Int64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,12 +101,14 @@ def read_labelled(
     cluster: str | None = "auto",
     by: str | None = None,
     weights: str | None = None,
+    min_answer_mass: float | None = None,
 ) -> LabelledRows:
     """The rows that calibrate, evaluate and plan learn from; `by` as text, `weights` as numbers.
 
     An error is a verdict that is not the label. A row without a verdict (p_a = 0.5) is an error;
-    a human tie is left out or an error, as `ties` says. A label sampled by doubt never calibrates
-    (see `without_doubt`).
+    so is a judge's tie, whose doubt is infinite; a human tie is left out or an error, as `ties`
+    says. A label sampled by doubt never calibrates (see `without_doubt`). Rows with an answer_mass
+    below `min_answer_mass` are `off_answer`.
 
     >>> rows = {"id": [1, 2, 3], "p_a": [0.9, 0.2, 0.7], "label": ["A", "A", "tie"]}
     >>> done = read_labelled(rows)
@@ -110,7 +117,7 @@ def read_labelled(
     """
     one_of(ties, TIES, "ties")
     given = prepare_judgments(judgments, labels=labels, judge=judge, protocol=protocol)
-    frame = given.frame
+    frame = mark_off_answer(given.frame, min_answer_mass)
     if by is not None:
         frame = frame.with_columns(text_column(frame, by, "by"))
     if "label" not in frame.columns:
@@ -135,9 +142,8 @@ def read_labelled(
         rows = rows.without(pl.col(by).is_null(), f"no {by}")
         if rows.frame.height == 0:
             raise ArgumentError("by", by, "it is empty in every labelled row")
-    right = pl.col("verdict").eq_missing(pl.col("label"))
     # Sorted, so that everything random depends on the seed and not on the order of the file.
-    frame = rows.frame.with_columns((~right).cast(pl.Int64).alias(ERROR))
+    frame = doubt_ties(rows.frame).with_columns(IS_ERROR.alias(ERROR))
     frame = frame.sort("judge", "protocol", "id")
     if weights is not None:
         frame = _with_weights(frame, weights)
@@ -146,12 +152,17 @@ def read_labelled(
 
 
 def read_new(
-    judgments: TableLike | Judgments, *, judge: str | None = None, protocol: str | None = None
+    judgments: TableLike | Judgments,
+    *,
+    judge: str | None = None,
+    protocol: str | None = None,
+    min_answer_mass: float | None = None,
 ) -> NewRows:
-    """The rows that select decides on."""
+    """The rows that select decides on; `min_answer_mass` as in `read_labelled`."""
     given = prepare_judgments(judgments, judge=judge, protocol=protocol)
-    usable = measured(Rows(given.frame))
-    return NewRows(given.frame, usable.frame, given.dropped, usable.dropped)
+    frame = mark_off_answer(given.frame, min_answer_mass)
+    usable = measured(Rows(frame))
+    return NewRows(frame, usable.frame, given.dropped, usable.dropped)
 
 
 def measured(rows: Rows) -> Rows:
@@ -160,6 +171,31 @@ def measured(rows: Rows) -> Rows:
         if status not in MEASURED:
             rows = rows.without(pl.col("status") == status, f"status {status}")
     return rows
+
+
+def mark_off_answer(frame: pl.DataFrame, least: float | None) -> pl.DataFrame:
+    """Rows whose answer_mass is known and below `least` as `off_answer`, without a number.
+
+    >>> rows = {"status": ["ok", "ok"], "p_a": [0.6, 0.9], "answer_mass": [0.03, None]}
+    >>> mark_off_answer(pl.DataFrame(rows), 0.1).rows()
+    [('off_answer', None, 0.03), ('ok', 0.9, None)]
+    """
+    if least is None or "answer_mass" not in frame.columns:
+        return frame
+    low = pl.col("status").is_in(list(MEASURED)) & (pl.col("answer_mass") < least)
+    kept = ~low.fill_null(False)
+    numbers = ("p_fwd", "p_rev", "p_a", "p_tie", "uncertainty", "verdict")
+    return frame.with_columns(
+        pl.when(kept).then("status").otherwise(pl.lit("off_answer")).alias("status"),
+        *(pl.when(kept).then(name).alias(name) for name in numbers if name in frame.columns),
+    )
+
+
+def doubt_ties(frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows as rules rank them: a judge's tie has infinite doubt."""
+    tie = (pl.col("verdict") == "tie").fill_null(False)
+    doubt = pl.when(tie).then(pl.lit(INFINITE_DOUBT)).otherwise("uncertainty")
+    return frame.with_columns(doubt.alias("uncertainty"))
 
 
 def _with_weights(frame: pl.DataFrame, column: str) -> pl.DataFrame:

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from adjudge._validation import count, exact_level
+from adjudge._validation import count, exact_level, unit
 from adjudge.errors import ArgumentError
 from adjudge.io.tables import TableLike
+from adjudge.records import MIN_ANSWER_MASS
 from adjudge.results.selection import (
     KEPT_SCORES,
     Accepts,
@@ -53,6 +54,7 @@ def calibrate(
     weights: str | None = None,
     jury: str | None = None,
     jury_share: float = 0.3,
+    min_answer_mass: float | None = MIN_ANSWER_MASS,
     seed: int = 0,
     store: StorePlace = None,
 ) -> Policy:
@@ -64,8 +66,9 @@ def calibrate(
     its own, and a guarantee with a delta (pac) shares it among them. `pooled` (fdr) promises over
     all groups together. `cluster` names rows that are not independent: one random row of each
     calibrates ("auto": prompt_id where it repeats; None: no). `weights` names a column of
-    importance weights for a shift in the kind of pairs (fdr). `store` is where `judge` kept
-    its replies: the policy then remembers the parts of each judge's fingerprint.
+    importance weights for a shift in the kind of pairs (fdr). Rows whose answer_mass is known and
+    below `min_answer_mass` count as `off_answer`, here and wherever the policy is used. `store` is
+    where `judge` kept its replies: the policy then remembers the parts of each judge's fingerprint.
 
     The policy has what every guarantee would accept in `alternatives`, so that choosing one is a
     choice. Nothing accepted is a result: `feasible` is False.
@@ -80,6 +83,7 @@ def calibrate(
     chosen = find_guarantee(guarantee)
     levels = Levels(exact_level(alpha), exact_level(delta, "delta"))
     count(seed, "seed")
+    limit = None if min_answer_mass is None else unit(min_answer_mass, "min_answer_mass")
     _refuse_combinations(chosen, weights=weights, pooled=pooled, by=by, jury=jury)
     table = read_labelled(
         judgments,
@@ -90,6 +94,7 @@ def calibrate(
         cluster=cluster,
         by=by,
         weights=weights,
+        min_answer_mass=limit,
     )
     frame, column = table.frame, table.cluster
     members: JuryRows | None = None
@@ -132,6 +137,7 @@ def calibrate(
         cluster=column,
         weights_column=weights,
         jury=None if members is None else _jury_report(members, own, chosen, column, terms),
+        min_answer_mass=limit,
         seed=seed,
         promise=own.promise,
         not_promised=own.not_promised,

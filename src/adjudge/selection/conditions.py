@@ -9,6 +9,7 @@ import polars as pl
 from adjudge.selection.groups import Entry
 from adjudge.selection.guarantees.base import Guarantee
 from adjudge.selection.split_counts import Levels
+from adjudge.uncertainty import INFINITE_DOUBT
 
 
 def assumptions(
@@ -75,7 +76,10 @@ def cautions(
             f"{guarantee.name} spends {share:.3g} of delta {float(levels.delta):g} on each of "
             f"{len(entries)} rules: all hold at once"
         )
-    mute = sum(int((~entry.has_verdict).sum()) for entry in entries)
+    ties = sum(int((entry.labels.scores == INFINITE_DOUBT).sum()) for entry in entries)
+    if ties:
+        lines.append(f"{ties} labelled rows are ties of the judge: errors, never accepted")
+    mute = sum(int((~entry.has_verdict).sum()) for entry in entries) - ties
     if mute:
         lines.append(f"{mute} labelled rows have no verdict (p_a = 0.5): errors, never accepted")
     if any(len(entry.fingerprints) > 1 for entry in entries):

@@ -22,7 +22,8 @@ from adjudge._validation import (
     zero_one,
 )
 from adjudge.errors import ArgumentError
-from adjudge.rows.judgments import ERROR
+from adjudge.io.judgments import verdict_by
+from adjudge.rows.judgments import ERROR, IS_ERROR, doubt_ties
 from adjudge.uncertainty import preference_entropy
 
 JURIES = ("mean", "logistic")
@@ -146,7 +147,6 @@ def form_jury(
         jury = calibrate_jury(table.select(judges).to_numpy()[used], label_a)
     kept = table.filter(pl.Series(~train))
     rows = jury_rows(kept, jury, judges)
-    right = pl.col("verdict").eq_missing(pl.col("label"))
     alone = {
         name: frame.filter((pl.col(MEMBER) == name) & pl.col("id").is_in(kept["id"].to_list()))
         for name in judges
@@ -156,7 +156,7 @@ def form_jury(
         jury=jury,
         judges=tuple(judges),
         fingerprints=tuple(sorted(prints)),
-        rows=rows.with_columns((~right).cast(pl.Int64).alias(ERROR)),
+        rows=doubt_ties(rows).with_columns(IS_ERROR.alias(ERROR)),
         alone=alone,
         n_training=n_training,
         dropped={INCOMPLETE: incomplete, "label used to weigh the jury": int(train.sum())},
@@ -193,9 +193,11 @@ def name_members(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def jury_rows(table: pl.DataFrame, jury: Jury, judges: list[str]) -> pl.DataFrame:
-    """The jury's own judgments, in the columns that every other judge has."""
+    """The jury's own judgments, in the columns that every other judge has.
+
+    Its p_tie, where a judge has one, is the mean of the judges', 0 for one that knows no ties.
+    """
     p = jury.predict(table.select(judges).to_numpy())
-    above, below = pl.col("p_a") > 0.5, pl.col("p_a") < 0.5
     return (
         table.drop(judges)
         .with_columns(
@@ -206,7 +208,7 @@ def jury_rows(table: pl.DataFrame, jury: Jury, judges: list[str]) -> pl.DataFram
             uncertainty=pl.Series(preference_entropy(p) if len(p) else [], dtype=pl.Float64),
             judge_fingerprint=pl.lit(None, pl.String),
         )
-        .with_columns(verdict=pl.when(above).then(pl.lit("A")).when(below).then(pl.lit("B")))
+        .with_columns(verdict=verdict_by(table.columns))
     )
 
 
@@ -215,12 +217,13 @@ def _side_by_side(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str], int]:
     how many pairs some judge did not measure."""
     judges = frame.get_column(MEMBER).unique().sort().to_list()
     own = {
-        "judge", "protocol", "status", "p_fwd", "p_rev", "p_a", "uncertainty", "verdict",
-        "judge_fingerprint", "tokens", "cost", "detail", MEMBER, ERROR,
+        "judge", "protocol", "status", "p_fwd", "p_rev", "p_a", "p_tie", "uncertainty", "verdict",
+        "answer_mass", "judge_fingerprint", "server", "tokens", "cost", "detail", MEMBER, ERROR,
     }  # fmt: skip
     shared = [column for column in frame.columns if column not in own]
+    ties = [pl.col("p_tie").fill_null(0.0).mean()] if "p_tie" in frame.columns else []
     pairs = frame.group_by("id", maintain_order=True).agg(
-        pl.col(column).first() for column in shared if column != "id"
+        *(pl.col(column).first() for column in shared if column != "id"), *ties
     )
     wide = frame.pivot(on=MEMBER, index="id", values="p_a").select("id", *judges)
     clash = set(judges) & set(pairs.columns)

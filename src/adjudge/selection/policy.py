@@ -31,13 +31,13 @@ def policy_remarks(policy: Policy) -> list[str]:
 
 
 def reason_to_abstain(
-    accepted: bool, *, has_verdict: bool, group: PolicyGroup | None
+    accepted: bool, *, verdict: str | None, group: PolicyGroup | None
 ) -> str | None:
     """Why a measured row is not accepted, in the words of select's rows and of the server."""
     if accepted:
         return None
-    if not has_verdict:
-        return "no verdict"
+    if verdict not in ("A", "B"):
+        return "no verdict" if verdict is None else "judge tie"
     if group is None:
         return "group not calibrated"
     return "nothing is accepted in this group" if group.accepts == "none" else "too uncertain"

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from adjudge._text import count
 from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.errors import ArgumentError
 from adjudge.io.columns import make_room
@@ -18,12 +19,13 @@ from adjudge.rows.clusters import one_row_per_cluster
 from adjudge.rows.columns import text_column
 from adjudge.rows.drift import drift_of
 from adjudge.rows.dropped import merge_dropped
-from adjudge.rows.judgments import Judgments, read_new
+from adjudge.rows.judgments import HAS_VERDICT, Judgments, doubt_ties, read_new
 from adjudge.selection.guarantees import find_guarantee
 from adjudge.selection.jury import INCOMPLETE, Jury, jury_judgments
 from adjudge.selection.policy import check_judge, policy_remarks, read_policy, reason_to_abstain
 from adjudge.selection.verifying import levels_of
 from adjudge.store import StorePlace
+from adjudge.uncertainty import INFINITE_DOUBT
 
 _COLUMNS = ["id", "judge", "verdict", "p_a", "uncertainty", "accepted"]
 
@@ -63,10 +65,11 @@ def select(
     """Accept or abstain on every row of `judgments`, as the policy says.
 
     Refuses rows of another judge or prompt than the policy's; `store` helps to say which part of
-    the fingerprint differs. Never accepted: rows without a measurement or a verdict, and rows of
-    a group the policy does not know. A guarantee per batch (fdr) decides on the rows given here
-    as one batch. The new scores are compared with the calibration scores
-    (`drift`), one random row per cluster where the policy had clusters.
+    the fingerprint differs. Never accepted: rows without a measurement or a verdict, ties of the
+    judge, and rows of a group the policy does not know. Rows whose answer_mass is below the
+    policy's `min_answer_mass` count as `off_answer`. A guarantee per batch (fdr) decides on the
+    rows given here as one batch. The new scores are compared with the calibration scores
+    (`drift`), one random row per cluster where the policy had clusters; without ties.
 
     >>> from adjudge.selection import calibrate
     >>> old = pl.DataFrame({"id": range(60), "p_a": [0.95] * 50 + [0.6] * 10,
@@ -76,7 +79,8 @@ def select(
     [True, False]
     """
     rules = policy if isinstance(policy, Policy) else read_policy(policy)
-    table = read_new(judgments, judge=judge, protocol=protocol)
+    limit = rules.min_answer_mass
+    table = read_new(judgments, judge=judge, protocol=protocol, min_answer_mass=limit)
     everything, usable, unmeasured = table.everything, table.measured, table.unmeasured
     warnings = policy_remarks(rules) + check_judge(rules, everything, store=store)
     if rules.jury is not None:
@@ -84,6 +88,7 @@ def select(
         usable = jury_judgments(usable, jury, rules.jury.judges)
         everything = _with_incomplete(everything, usable)
         unmeasured = {INCOMPLETE: everything.height - usable.height}
+    usable = doubt_ties(usable)
     for column, option in ((rules.by, "by"), (rules.weights_column, "weights")):
         if column is not None and column not in usable.columns:
             raise ArgumentError("judgments", column, f"the policy needs this column ({option})")
@@ -131,7 +136,7 @@ def _with_incomplete(everything: pl.DataFrame, usable: pl.DataFrame) -> pl.DataF
         usable, on="id", how="anti", maintain_order="left"
     )
     shared = [name for name in left_out.columns if name in usable.columns]
-    blank = ("p_a", "p_fwd", "p_rev", "uncertainty", "verdict", "judge_fingerprint")
+    blank = ("p_a", "p_fwd", "p_rev", "p_tie", "uncertainty", "verdict", "judge_fingerprint")
     left_out = left_out.select(shared).with_columns(
         *(pl.lit(None, usable.schema[name]).alias(name) for name in blank if name in shared),
         judge=pl.lit(usable["judge"][0], pl.String),
@@ -172,7 +177,7 @@ def _accept(policy: Policy, rows: pl.DataFrame, placed: IntArray) -> BoolArray:
             here = placed == number
             own_weights = None if weights is None else weights[here]
             accepted[here] = chosen.accept(rule, scores[here], levels, own_weights)
-    return np.asarray(accepted & rows.get_column("verdict").is_not_null().to_numpy())
+    return np.asarray(accepted & rows.select(HAS_VERDICT).to_series().to_numpy())
 
 
 def _group_counts(policy: Policy, placed: IntArray, accepted: BoolArray) -> tuple[GroupCount, ...]:
@@ -195,16 +200,15 @@ def _group_counts(policy: Policy, placed: IntArray, accepted: BoolArray) -> tupl
 def _reasons(
     policy: Policy, rows: pl.DataFrame, placed: IntArray, accepted: BoolArray
 ) -> list[str | None]:
-    has_verdict = rows.get_column("verdict").is_not_null().to_list()
     groups = [policy.groups[number] if number >= 0 else None for number in placed.tolist()]
     return [
-        reason_to_abstain(kept, has_verdict=verdict, group=group)
-        for kept, verdict, group in zip(accepted.tolist(), has_verdict, groups, strict=True)
+        reason_to_abstain(kept, verdict=verdict, group=group)
+        for kept, verdict, group in zip(accepted.tolist(), rows["verdict"], groups, strict=True)
     ]
 
 
 def _drift(policy: Policy, rows: pl.DataFrame, placed: IntArray, seed: int) -> Drift:
-    scores, parts = _scores(rows), []
+    scores, parts, ties = _scores(rows), [], 0
     for number, group in enumerate(policy.groups):
         here = np.flatnonzero(placed == number)
         if policy.cluster is not None and policy.cluster in rows.columns and len(here):
@@ -212,8 +216,13 @@ def _drift(policy: Policy, rows: pl.DataFrame, placed: IntArray, seed: int) -> D
             here = here[rows[here].select(pl.arg_sort_by("judge", "protocol", "id"))["judge"]]
             names = rows.get_column(policy.cluster)[here.tolist()].to_list()
             here = here[one_row_per_cluster(names, seed=seed)]
-        parts.append((group.name, np.asarray(group.scores), scores[here]))
+        old, new = np.asarray(group.scores), scores[here]
+        # Infinite doubt is no measurement of how sure the judge is.
+        ties += int((new == INFINITE_DOUBT).sum())
+        parts.append((group.name, old[old < INFINITE_DOUBT], new[new < INFINITE_DOUBT]))
     drift = drift_of(parts)
+    if ties:
+        drift = replace(drift, note=drift.note or f"without {count(ties, 'judge tie')}")
     if policy.weights_column is not None and drift.flagged:
         note = "a shift is what the weights are for: not counted as drift"
         return replace(drift, flagged=False, note=note)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -124,14 +124,26 @@ class JudgeService:
 
     def _decide(self, judgment: Judgment, group: PolicyGroup | None) -> Ruling:
         """What the guarantee accepts; never without a measurement, a verdict or a rule."""
-        accepted, has_verdict = False, judgment.verdict is not None
+        least, mass = self.policy.min_answer_mass, judgment.answer_mass
+        if least is not None and mass is not None and mass < least:
+            judgment = replace(
+                judgment,
+                status="off_answer",
+                p_fwd=None,
+                p_rev=None,
+                p_a=None,
+                p_tie=None,
+                uncertainty=None,
+                verdict=None,
+            )
+        accepted, verdict = False, judgment.verdict
         if judgment.status not in MEASURED or judgment.uncertainty is None:
             reason: str | None = f"status {judgment.status}"
         else:
-            if has_verdict and group is not None:
+            if verdict in ("A", "B") and group is not None:
                 score = np.array([judgment.uncertainty])
                 accepted = bool(self._guarantee.accept(group.rule, score, self._levels)[0])
-            reason = reason_to_abstain(accepted, has_verdict=has_verdict, group=group)
+            reason = reason_to_abstain(accepted, verdict=verdict, group=group)
         name = None if group is None else group.group
         return Ruling(judgment=judgment, accepted=accepted, reason=reason, group=name)
 

@@ -6,6 +6,7 @@ from adjudge.uncertainty.baselines import (
     swap_vote_preference,
 )
 from adjudge.uncertainty.entropy import (
+    INFINITE_DOUBT,
     confidence,
     mean_preference,
     preference_entropy,
@@ -14,6 +15,7 @@ from adjudge.uncertainty.entropy import (
 )
 
 __all__ = [
+    "INFINITE_DOUBT",
     "confidence",
     "mean_preference",
     "preference_entropy",
