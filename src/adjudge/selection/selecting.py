@@ -16,6 +16,7 @@ from adjudge.io.tables import TableLike
 from adjudge.results.selection import Drift, GroupCount, Policy, Selection, share
 from adjudge.rows.clusters import one_row_per_cluster
 from adjudge.rows.columns import text_column
+from adjudge.rows.cuts import lie_below
 from adjudge.rows.drift import drift_of
 from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.judgments import Judgments, read_new
@@ -63,10 +64,11 @@ def select(
     """Accept or abstain on every row of `judgments`, as the policy says.
 
     Refuses rows of another judge or prompt than the policy's; `store` helps to say which part of
-    the fingerprint differs. Never accepted: rows without a measurement or a verdict, and rows of
-    a group the policy does not know. A guarantee per batch (fdr) decides on the rows given here
-    as one batch. The new scores are compared with the calibration scores
-    (`drift`), one random row per cluster where the policy had clusters.
+    the fingerprint differs. Never accepted: rows without a measurement or a verdict, rows of a
+    group the policy does not know, and rows beyond the policy's cuts. A guarantee per batch (fdr)
+    decides on the rows given here as one batch. The new scores are compared with the calibration
+    scores (`drift`), one random row per cluster where the policy had clusters. Batch and drift
+    are of the rows below the cuts.
 
     >>> from adjudge.selection import calibrate
     >>> old = pl.DataFrame({"id": range(60), "p_a": [0.95] * 50 + [0.6] * 10,
@@ -91,8 +93,11 @@ def select(
         usable = usable.with_columns(text_column(usable, rules.by, "by"))
         everything = everything.with_columns(text_column(everything, rules.by, "by"))
     placed = _place(rules, usable)
-    accepted = _accept(rules, usable, placed)
-    reasons = _reasons(rules, usable, placed, accepted)
+    below = lie_below(usable, rules.cuts, scored=table.measured).to_numpy()
+    # Neither in a batch nor in the drift test: the labels say nothing of rows beyond the cut.
+    decidable = np.where(below, placed, -1)
+    accepted = _accept(rules, usable, decidable)
+    reasons = _reasons(rules, usable, placed, accepted, below)
     decided = usable.select("id", "judge", "protocol").with_columns(
         accepted=pl.Series(accepted, dtype=pl.Boolean), reason=pl.Series(reasons, dtype=pl.String)
     )
@@ -113,7 +118,7 @@ def select(
         n=n,
         n_accepted=kept,
         accepted_share=share(kept, n),
-        drift=_drift(rules, usable, placed, seed),
+        drift=_drift(rules, usable, decidable, seed),
         groups=_group_counts(rules, placed, accepted),
         promise=rules.promise,
         not_promised=rules.not_promised,
@@ -193,13 +198,15 @@ def _group_counts(policy: Policy, placed: IntArray, accepted: BoolArray) -> tupl
 
 
 def _reasons(
-    policy: Policy, rows: pl.DataFrame, placed: IntArray, accepted: BoolArray
+    policy: Policy, rows: pl.DataFrame, placed: IntArray, accepted: BoolArray, below: BoolArray
 ) -> list[str | None]:
     has_verdict = rows.get_column("verdict").is_not_null().to_list()
     groups = [policy.groups[number] if number >= 0 else None for number in placed.tolist()]
     return [
-        reason_to_abstain(kept, has_verdict=verdict, group=group)
-        for kept, verdict, group in zip(accepted.tolist(), has_verdict, groups, strict=True)
+        reason_to_abstain(kept, has_verdict=verdict, group=group, beyond_cut=not inside)
+        for kept, verdict, group, inside in zip(
+            accepted.tolist(), has_verdict, groups, below.tolist(), strict=True
+        )
     ]
 
 
