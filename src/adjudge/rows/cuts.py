@@ -54,14 +54,14 @@ def cuts_of(frame: pl.DataFrame, name: str) -> tuple[Cut, ...]:
         read[column] = value
     lowest: dict[tuple[str | None, ...], Cut] = {}
     for row in pl.DataFrame(list(read.values())).unique().sort("cut", descending=True).to_dicts():
-        judge, protocol, fingerprint = (row.get(column) for column in CUT_COLUMNS[2:])
-        lowest[judge, protocol, fingerprint] = Cut(
-            judge=judge,
-            protocol=protocol,
-            judge_fingerprint=fingerprint,
+        cut = Cut(
+            judge=row["cut_judge"],
+            protocol=row.get("cut_protocol"),
+            judge_fingerprint=row.get("cut_fingerprint"),
             at=row["cut"],
             share=row["cut_share"],
         )
+        lowest[cut.judge, cut.protocol, cut.judge_fingerprint] = cut
     return tuple(lowest.values())
 
 

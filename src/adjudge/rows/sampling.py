@@ -37,9 +37,8 @@ def drawn_at_random(rows: Rows, name: str, *, refused: Sequence[str] = BY_SCORE)
     has_label = rows.frame.get_column("label").is_not_null()
     how = _how(rows.frame, has_label, name)
     bad = _refused(how, has_label, refused)
-    if not bad.any():
-        return rows
-    _refuse_unclear(rows.frame, how, has_label, bad, name)
+    if bad.any():
+        _refuse_unclear(rows.frame, how, has_label, bad, name)
     rows = Rows(rows.frame.with_columns(how), rows.dropped)
     for way in how.filter(bad).unique().sort().to_list():
         drawn_so = pl.col("label").is_not_null() & (pl.col("sampled_by") == way)

@@ -7,8 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 import polars as pl
+from numpy.typing import ArrayLike
 
-from adjudge._validation import count, exact_level
+from adjudge._validation import count, exact_level, finite
 from adjudge.errors import ArgumentError
 from adjudge.io.columns import UNNAMED
 from adjudge.io.tables import TableLike
@@ -96,6 +97,16 @@ def ids_to_label(
     return plan_labels(judgments, n=n, labels=labels, cluster=cluster, seed=seed).to_frame()
 
 
+def cut_at(scores: ArrayLike, share: float | Fraction) -> float:
+    """The smallest score with at least this share of all at or below it.
+
+    >>> cut_at([0.4, 0.1, 0.2, 0.3, 0.2], 0.5)
+    0.2
+    """
+    ordered = np.sort(finite(scores, "scores"))
+    return float(ordered[math.ceil(exact_level(share, "surest") * len(ordered)) - 1])
+
+
 def _cut(rows: pl.DataFrame, share: Fraction) -> Cut:
     """The cut of one judge's scores that has this share of the rows at or below it."""
     known = identities(rows)
@@ -103,8 +114,8 @@ def _cut(rows: pl.DataFrame, share: Fraction) -> Cut:
     if len(judges) != 1:
         remedy = f"choose one of {', '.join(judges)}" if judges else "no row is measured"
         raise ArgumentError("judge", None, remedy)
-    scores = np.sort(rows.get_column("uncertainty").to_numpy())
-    at = float(scores[math.ceil(share * len(scores)) - 1])
+    scores = rows.get_column("uncertainty").to_numpy()
+    at = cut_at(scores, share)
     prints = {one.fingerprint for one in known}
     return Cut(
         judge=known[0].judge or UNNAMED,
@@ -148,7 +159,7 @@ def _draw(
             "n", n, f"only {left.height} unlabelled pairs{where} are left to draw from"
         )
     pick = np.random.default_rng(seed).permutation(left.height)[:n]
-    return left["id"][pick.tolist()].to_list()
+    return [left["id"][row] for row in pick.tolist()]
 
 
 def _plan(
