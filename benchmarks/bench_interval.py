@@ -12,6 +12,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import time
+from functools import partial
 from math import sqrt
 
 import numpy as np
@@ -61,9 +62,16 @@ def main() -> None:
         print(f"{name} (scaled from {PART:,}): {seconds:.2f} s, ratio {seconds / best:,.0f}x")
     ours = np.stack([bounds.low.ravel()[:PART], bounds.high.ravel()[:PART]], axis=1)
     print(f"goal 300x; largest difference {np.abs(ours - np.array(rows)).max():.1e}")
-    counts = Counts(k=550, n=N, c0=70, m0=100, c1=9, m1=10)
-    profile, _ = _timed(lambda: profile_interval(counts))
-    print(f"one profile interval (999 bootstraps per rate and fit): {profile:.2f} s")
+    print("one profile interval (999 bootstraps per rate and fit), goal 50 ms:")
+    for counts in (
+        Counts(k=550, n=N, c0=70, m0=100, c1=9, m1=10),
+        Counts(k=550, n=N, c0=70, m0=100, c1=90, m1=100),
+        Counts(k=5000, n=10_000, c0=300, m0=500, c1=300, m1=500),
+        Counts(k=7, n=60, c0=8, m0=10, c1=8, m1=10),
+    ):
+        seconds = min(_timed(partial(profile_interval, counts))[0] for _ in range(5))
+        sizes = f"{counts.n:,} test rows, {counts.m0} and {counts.m1} labels"
+        print(f"  {sizes}: {1e3 * seconds:.0f} ms")
 
 
 def _timed(function):  # type: ignore[no-untyped-def]

@@ -16,6 +16,7 @@ from adjudge.io import write_rows
 from adjudge.simulate.battles import simulate_battles
 from adjudge.simulate.binary import BinaryModel, binary_rows
 from adjudge.simulate.pairs import simulate_pairs
+from adjudge.simulate.panels import panel_rows
 from adjudge.simulate.scores import simulate_scores
 from adjudge.simulate.tournaments import simulate_tournaments
 
@@ -41,10 +42,18 @@ def write_examples(folder: Path) -> list[str]:
         labels=240,
         seed=1,
     )
+    panel = panel_rows(
+        {"small": 0.5, "medium": 0.58, "large": 0.64, "huge": 0.7},
+        {"gpt": 0.9, "claude": 0.8, "gemini": 0.8},
+        questions=300,
+        labels=60,
+        seed=1,
+    )
     files = {
         "pairs.jsonl": pl.DataFrame(pairs[:500]),
         "new_pairs.jsonl": pl.DataFrame(pairs[500:]).drop("label"),
         "answers.csv": answers.drop("truth"),
+        "panel.csv": panel.drop("truth"),
         "tournaments.csv": simulate_tournaments(documents=40, models=7, seed=1).frame,
         "scores.jsonl": simulate_scores(documents=40, models=8, seed=1).frame,
         "battles.csv": simulate_battles(models=24, battles=6000, seed=1).frame,

@@ -11,7 +11,7 @@ from typing import Any
 _ROOMS: dict[str, str] = {
     "adjudge.diagnosis": (
         "ScoreSets agreement contradictions count_cycles diagnose_bias diagnose_scores "
-        "diagnose_transitivity family_bias family_scores position_bias reliability "
+        "diagnose_transitivity family_bias family_scores length_bias position_bias reliability "
         "score_set_rows verbosity_bias"
     ),
     "adjudge.errors": (
@@ -35,8 +35,7 @@ _ROOMS: dict[str, str] = {
     "adjudge.records": "Item Judgment Label Pair Score",
     "adjudge.results.base": "Result",
     "adjudge.results.bias": (
-        "Agreement BiasReport Contradictions FamilyBias FamilyScores PositionBias Reliability "
-        "VerbosityBias"
+        "Agreement BiasReport Contradictions FamilyBias FamilyScores PositionBias Reliability"
     ),
     "adjudge.results.demo": "Demo JudgeCheck",
     "adjudge.results.diagnosis": "CycleCount ScoreDiagnosis Transitivity",
@@ -47,6 +46,8 @@ _ROOMS: dict[str, str] = {
     "adjudge.results.evaluation": "Evaluation LabelPlan ScopeReproduction SelectionPlan",
     "adjudge.results.judging": "Judging JudgingPlan ModelList",
     "adjudge.results.labelling": "LabellingSummary",
+    "adjudge.results.length": "LengthBias VerbosityBias",
+    "adjudge.results.panel": "PanelEstimate",
     "adjudge.results.ranking": (
         "Anchors BattlePlan Leaderboard LeastReversals RankAgreement Temperature"
     ),

@@ -9,6 +9,7 @@ from adjudge.diagnosis import diagnose_scores as diagnose_scores
 from adjudge.diagnosis import diagnose_transitivity as diagnose_transitivity
 from adjudge.diagnosis import family_bias as family_bias
 from adjudge.diagnosis import family_scores as family_scores
+from adjudge.diagnosis import length_bias as length_bias
 from adjudge.diagnosis import position_bias as position_bias
 from adjudge.diagnosis import reliability as reliability
 from adjudge.diagnosis import score_set_rows as score_set_rows
@@ -72,7 +73,6 @@ from adjudge.results.bias import FamilyBias as FamilyBias
 from adjudge.results.bias import FamilyScores as FamilyScores
 from adjudge.results.bias import PositionBias as PositionBias
 from adjudge.results.bias import Reliability as Reliability
-from adjudge.results.bias import VerbosityBias as VerbosityBias
 from adjudge.results.demo import Demo as Demo
 from adjudge.results.demo import JudgeCheck as JudgeCheck
 from adjudge.results.diagnosis import CycleCount as CycleCount
@@ -93,6 +93,9 @@ from adjudge.results.judging import Judging as Judging
 from adjudge.results.judging import JudgingPlan as JudgingPlan
 from adjudge.results.judging import ModelList as ModelList
 from adjudge.results.labelling import LabellingSummary as LabellingSummary
+from adjudge.results.length import LengthBias as LengthBias
+from adjudge.results.length import VerbosityBias as VerbosityBias
+from adjudge.results.panel import PanelEstimate as PanelEstimate
 from adjudge.results.ranking import Anchors as Anchors
 from adjudge.results.ranking import BattlePlan as BattlePlan
 from adjudge.results.ranking import Leaderboard as Leaderboard
@@ -167,8 +170,10 @@ __all__ = [
     "LabellingSummary",
     "Leaderboard",
     "LeastReversals",
+    "LengthBias",
     "ModelList",
     "Pair",
+    "PanelEstimate",
     "Policy",
     "PolicyCheck",
     "PolicyMismatchError",
@@ -218,6 +223,7 @@ __all__ = [
     "judge_pairs",
     "judge_pairs_async",
     "least_reversals",
+    "length_bias",
     "make_anchors",
     "mean_preference",
     "open_battles",

@@ -8,6 +8,7 @@ Each must happen in at most 5 % of trials, up to an exact binomial band.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from adjudge.diagnosis import (
     diagnose_transitivity,
     family_bias,
     family_scores,
+    length_bias,
     position_bias,
     reliability,
     verbosity_bias,
@@ -36,20 +38,22 @@ def position(rng: np.random.Generator) -> bool:
     prompts = _alike(rng, 20, 4)
     quality = rng.normal(0, 2, 20)[prompts] + rng.normal(0, 1, 80)
     lean = rng.choice([-1.0, 1.0], 20)[prompts] * rng.uniform(0, 2, 80)
-    return position_bias(expit(quality + lean), expit(quality - lean), clusters=prompts).biased
+    return position_bias(
+        expit(quality + lean), expit(quality - lean), clusters=prompts, floor=0
+    ).biased
 
 
 def position_with_rare_flips(rng: np.random.Generator) -> bool:
     quality = rng.normal(0, 2, 200)
     lean = rng.normal(0, 0.15, 200)
-    return position_bias(expit(quality + lean), expit(quality - lean)).biased
+    return position_bias(expit(quality + lean), expit(quality - lean), floor=0).biased
 
 
 def verbosity(rng: np.random.Generator) -> bool:
     prompts = _alike(rng, 25, 4)
     a, b = rng.integers(10, 500, 100), rng.integers(10, 500, 100)
     taste = rng.choice([-1.0, 1.0], 25)[prompts] * rng.uniform(0.001, 0.2, 100)
-    return verbosity_bias(np.where(a > b, taste, -taste), a, b, clusters=prompts).biased
+    return verbosity_bias(np.where(a > b, taste, -taste), a, b, clusters=prompts, floor=0).biased
 
 
 def verbosity_excess(rng: np.random.Generator) -> bool:
@@ -68,13 +72,49 @@ def verbosity_excess(rng: np.random.Generator) -> bool:
     return not found.excess_low <= 0 <= found.excess_high
 
 
+def _length_pairs(rng: np.random.Generator, prompts: int) -> dict[str, Any]:
+    """Pairs of six models, of which the better write more; prompts at which length helps or hurts.
+
+    Verdicts like length as much as they dislike it, over prompts, and so do people.
+    """
+    codes = _alike(rng, prompts, 4)
+    n, theta = len(codes), rng.normal(0, 0.8, 6)
+    a = rng.integers(0, 6, n)
+    b = (a + rng.integers(1, 6, n)) % 6
+    length_a, length_b = (200 * np.exp(0.3 * theta[m] + rng.normal(0, 0.5, n)) for m in (a, b))
+    taste = rng.choice([-0.4, 0.4], prompts)[codes]
+    chance = expit(theta[a] - theta[b] + taste * np.log2(length_a / length_b))
+    wins, labels = rng.random(n) < chance, np.where(rng.random(n) < chance, "A", "B")
+    return {
+        "wins": wins.astype(float),
+        "length_a": length_a,
+        "length_b": length_b,
+        "models_a": a.tolist(),
+        "models_b": b.tolist(),
+        "labels": labels.tolist(),
+        "clusters": codes,
+    }
+
+
+def length(rng: np.random.Generator) -> bool:
+    drawn = _length_pairs(rng, 40)
+    return length_bias(**{**drawn, "labels": None}, floor=0.0).biased
+
+
+def length_beyond_people(rng: np.random.Generator) -> bool:
+    drawn = length_bias(**_length_pairs(rng, 25), floor=0.0)
+    assert drawn.low is not None
+    assert drawn.high is not None
+    return not drawn.low <= 0 <= drawn.high
+
+
 def family(rng: np.random.Generator) -> bool:
     prompts = _alike(rng, 20, 4)
     quality = rng.normal(0.5, 1, 20)[prompts]
     own = rng.random(80) < 0.5
     judge, people = (rng.random(80) < expit(quality) for _ in range(2))
     return family_bias(
-        judge.astype(float), people.astype(float), own, ~own, clusters=prompts
+        judge.astype(float), people.astype(float), own, ~own, clusters=prompts, floor=0
     ).biased
 
 
@@ -111,7 +151,7 @@ def _calibrated(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.nd
 
 def over_confidence(rng: np.random.Generator) -> bool:
     sure, right, prompts = _calibrated(rng)
-    return reliability(sure, right, clusters=prompts, replicates=1, seed=rng).biased
+    return reliability(sure, right, clusters=prompts, floor=0, replicates=1, seed=rng).biased
 
 
 def calibration(rng: np.random.Generator) -> bool:
@@ -133,6 +173,8 @@ FAST: list[Trial] = [
     position_with_rare_flips,
     verbosity,
     verbosity_excess,
+    length,
+    length_beyond_people,
     family,
     family_points,
     family_points_of_two,

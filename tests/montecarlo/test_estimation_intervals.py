@@ -12,8 +12,9 @@ from scipy.stats import binom
 
 from adjudge.estimation import corrected_interval, corrected_rate
 from adjudge.estimation.counts import Counts
+from adjudge.estimation.likelihood import Tallies
 from adjudge.estimation.misclassification import doubts
-from adjudge.estimation.profile import Tallies, p_values
+from adjudge.estimation.profile import p_values
 from adjudge.simulate.binary import draw_counts
 
 RATES = np.linspace(0, 1, 21)

@@ -21,7 +21,7 @@ from adjudge.diagnosis import (
     reliability,
     verbosity_bias,
 )
-from adjudge.diagnosis.score_sets import document_quantiles
+from adjudge.diagnosis.quantiles import document_quantiles
 from adjudge.errors import AdjudgeError
 
 chance = st.one_of(st.none(), st.sampled_from([0.0, 0.5, 1.0]), st.floats(0, 1))
@@ -198,12 +198,37 @@ def test_scores_of_any_shape(data: st.DataObject) -> None:
     assert all(0 <= group.coverage <= 1 and 1 <= group.mean_size <= 5 for group in report.groups)
 
 
+@given(st.data())
+@settings(max_examples=60)
+def test_sets_that_learn_are_intervals_and_shrink_with_alpha(data: st.DataObject) -> None:
+    n = data.draw(st.integers(1, 40))
+    judge = data.draw(st.lists(st.floats(-5, 12), min_size=n, max_size=n))
+    human = data.draw(st.lists(st.integers(1, 5), min_size=n, max_size=n))
+    documents = data.draw(st.lists(st.integers(0, 20), min_size=n, max_size=n))
+    method = data.draw(st.sampled_from(["learned", "cross-fitted"]))
+    inside = [
+        ScoreSets(alpha=alpha, method=method)
+        .calibrate(judge, human, documents=documents)
+        .predict([*judge, 0.0, 99.0])
+        .members
+        for alpha in (0.05, 0.2, 0.5)
+    ]
+    for members in inside:
+        starts = (np.diff(members.astype(int), axis=1, prepend=0) == 1).sum(axis=1)
+        assert (starts == 1).all() if method == "learned" else (starts <= 1).all()
+    assert (inside[0] >= inside[1]).all()
+    assert (inside[1] >= inside[2]).all()
+
+
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=30))
 @settings(max_examples=50)
 def test_a_smaller_alpha_never_gives_smaller_sets(human: list[int]) -> None:
     judge, documents = [3] * len(human), list(range(len(human)))
     sizes = [
-        ScoreSets(alpha=alpha).calibrate(judge, human, documents=documents).predict([3]).sizes[0]
+        ScoreSets(alpha=alpha, method="residual")
+        .calibrate(judge, human, documents=documents)
+        .predict([3])
+        .sizes[0]
         for alpha in (0.05, 0.1, 0.3, 0.6)
     ]
     assert sizes == sorted(sizes, reverse=True)

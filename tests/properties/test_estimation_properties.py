@@ -5,13 +5,21 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from adjudge.errors import ArgumentError, DataError
-from adjudge.estimation import Counts, allocate, corrected_interval, estimate, profile_interval
+from adjudge.estimation import (
+    Counts,
+    allocate,
+    corrected_interval,
+    estimate,
+    plan_rate,
+    profile_interval,
+)
 from adjudge.estimation.methods import METHODS
 from adjudge.results.estimation import ClassEstimate, Estimate, RateDifference
+from adjudge.results.panel import PanelEstimate
 
 verdict = st.sampled_from([0, 1])
 label = st.sampled_from([0, 1, None])
@@ -23,8 +31,10 @@ def honest(result: Estimate) -> None:
     result.to_json()  # raises on NaN and infinity
     if result.estimate is None:
         assert result.reason
+        assert result.low is None or (result.low, result.high) != (0, 1)
     else:
         assert result.reason is None
+        assert (result.low, result.high) != (0, 1)
         assert 0 <= result.estimate <= 1
         assert 0 <= result.low <= result.high <= 1
         assert result.standard_error >= 0
@@ -86,8 +96,8 @@ def test_any_classes(given_rows) -> None:
     result = estimate(judge=list(judge), human=list(human))
     assert isinstance(result, ClassEstimate)
     result.to_json()
+    assert result.estimated == (result.reason is None)
     for one in result.classes:
-        assert (one.estimate is None) == (result.reason is not None)
         assert one.estimate is None or 0 <= one.low <= one.high <= 1
 
 
@@ -101,6 +111,51 @@ def test_any_classes(given_rows) -> None:
 def test_any_plan(given_rows, method: str) -> None:
     judge, human, chance = (list(c) for c in zip(*given_rows, strict=True))
     honest(estimate(judge=judge, human=human, sampling_probability=chance, method=method))
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([0, 1, 0.3, None]), verdict, label, st.sampled_from("abcd"),
+            st.sampled_from(["q1", "q2", "q3", None]),
+        ),
+        min_size=1,
+        max_size=60,
+    ),
+    st.booleans(),
+    st.integers(1, 4),
+)  # fmt: skip
+def test_any_panel(given_rows, share: bool, copies: int) -> None:
+    """Also with fewer labels than several judges need, without any, and with one judge's gaps."""
+    a, b, human, model, question = (list(c) * copies for c in zip(*given_rows, strict=True))
+    rows = {"a": a, "b": b, "human": human, "model": model, "prompt_id": question}
+    try:
+        result = estimate(rows, judges=["a", "b"], by="model", labels_are_random=True, share=share)
+    except (ArgumentError, DataError) as error:
+        event(type(error).__name__)
+        return
+    assert isinstance(result, PanelEstimate)
+    result.to_json()
+    for one in result.groups:
+        assert (one.estimate is None) == (one.reason is not None)
+        assert one.estimate is None or 0 <= one.low <= one.high <= 1
+        assert one.shared_low is None or 0 <= one.shared_low <= one.shared_high <= 1
+    assert str(result)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.integers(1, 10**6),
+    st.sampled_from([0.01, 0.1, 0.5, 1.0]),
+)  # fmt: skip
+def test_any_guess_has_a_plan_or_a_reason(p, q0, q1, n, width) -> None:
+    plan = plan_rate(judge_rate=p, sensitivity=q1, specificity=q0, n_test=n, width=width)
+    plan.to_json()
+    assert plan.recommendation
+    if plan.conditional_labels is not None:
+        assert plan.conditional_width <= width
+        assert plan.conditional_labels * min(s for s in (p, 1 - p) if s > 0) >= 10 - 1e-9
 
 
 counted = st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))

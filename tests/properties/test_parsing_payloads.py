@@ -13,6 +13,7 @@ from adjudge.judges.backends import anthropic, openai
 from adjudge.judges.backends._http import Exchange
 from adjudge.judges.interface import Choice, Question, Text
 from adjudge.judges.protocols.preference import Preference
+from adjudge.judges.replies import check_reply
 from adjudge.records import MEASURED, STATUSES, Pair
 
 LETTERS = Question((), Choice(("A", "B")))
@@ -62,7 +63,7 @@ def exchange(payload: Any) -> Exchange:
 @given(JSON | SHAPED)
 def test_no_payload_breaks_the_reading_and_none_makes_up_a_number(payload: Any) -> None:
     for question in (LETTERS, WRITTEN):
-        reply = openai.read_reply(exchange(payload), question)
+        reply = check_reply(openai.read_reply(exchange(payload), question))
         assert reply.status in STATUSES
         assert reply.text is None or isinstance(reply.text, str)
         if reply.logprobs is not None:
@@ -80,7 +81,7 @@ def test_no_payload_breaks_the_reading_and_none_makes_up_a_number(payload: Any) 
 
 @given(JSON)
 def test_no_payload_breaks_the_reading_of_messages(payload: Any) -> None:
-    reply = anthropic.read_reply(exchange(payload))
+    reply = check_reply(anthropic.read_reply(exchange(payload)))
     assert reply.status in STATUSES
     assert reply.text is None or isinstance(reply.text, str)
 
@@ -88,7 +89,9 @@ def test_no_payload_breaks_the_reading_of_messages(payload: Any) -> None:
 @given(SHAPED, SHAPED)
 def test_from_payload_to_row_there_is_a_probability_or_a_status(first: Any, second: Any) -> None:
     pair = Pair(id="1", prompt="q", response_a="a", response_b="b")
-    replies = [openai.read_reply(exchange(payload), LETTERS) for payload in (first, second)]
+    replies = [
+        check_reply(openai.read_reply(exchange(payload), LETTERS)) for payload in (first, second)
+    ]
     (row,) = Preference().judge(pair, replies)
     numbers = (row.p_fwd, row.p_rev, row.p_a, row.uncertainty)
     if row.status in MEASURED:

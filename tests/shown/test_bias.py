@@ -18,9 +18,10 @@ from adjudge.results.bias import (
     PositionGroup,
     Reliability,
     ReliabilityBin,
-    VerbosityBias,
+    SameAnswer,
 )
-from shown import assert_shown, drawn, legend
+from adjudge.results.length import LengthBias, LengthWinner, VerbosityBias
+from shown import assert_shown, drawn, html_lines, legend, terminal_lines
 
 POSITION = PositionBias(
     n=210, clusters=70, first_share=0.613, low=0.552, high=0.671, biased=True,
@@ -37,6 +38,13 @@ VERBOSITY = VerbosityBias(
     overall_share=0.62, overall_n=180, human_share=0.541, human_n=50,
     excess=0.16, excess_low=0.02, excess_high=0.3,
     dropped={"not near-tied": 116, "equal length": 1}, confidence_level=0.95,
+)  # fmt: skip
+LENGTH = LengthBias(
+    n=181, clusters=66, models=6, effect=0.124, effect_low=0.085, effect_high=0.163,
+    odds_doubling=1.624, odds_low=1.4, odds_high=1.88, human_n=96, human_effect=0.053,
+    excess=0.071, low=0.022, high=0.12, biased=True, floor=0.03,
+    winners=(LengthWinner(model="wordy", n=60, win_share=0.58, by_strength=0.44),),
+    dropped={"equal length": 1}, confidence_level=0.95,
 )  # fmt: skip
 FAMILY = FamilyBias(
     family="OpenAI", reference="people", n=88, clusters=44, judge_share=0.72, reference_share=0.55,
@@ -76,7 +84,7 @@ CONTRADICTIONS = Contradictions(
     confidence_level=0.95,
 )  # fmt: skip
 GPT = JudgeBias(
-    judge="gpt-x", rows=216, position=POSITION, verbosity=VERBOSITY, family=FAMILY,
+    judge="gpt-x", rows=216, position=POSITION, length=LENGTH, verbosity=VERBOSITY, family=FAMILY,
     family_scores=POINTS, agreement=AGREEMENT, reliability=RELIABILITY,
     contradictions=CONTRADICTIONS, not_measured={},
 )  # fmt: skip
@@ -104,11 +112,14 @@ def report(*judges: JudgeBias) -> BiasReport:
     one = judges[0]
     return BiasReport(
         rows=264, clusters=77, clustered_by="prompt_id", judges=judges,
-        position=one.position, verbosity=one.verbosity, family=one.family,
+        position=one.position, length=one.length, verbosity=one.verbosity, family=one.family,
         family_scores=one.family_scores, agreement=one.agreement, reliability=one.reliability,
         contradictions=one.contradictions, not_measured=one.not_measured,
         dropped={"votes on turn 2": 12}, confidence_level=0.95, seed=0,
-        assumptions=("clusters are independent",),
+        assumptions=("clusters are independent",), floor=0.03,
+        same_answers=(
+            SameAnswer(model="null-model", known_by="text", same=40, prompts=41, win_share=0.863),
+        ),
     )  # fmt: skip
 
 
@@ -121,7 +132,11 @@ POSITION_ROWS = [
 ]
 VERBOSITY_ROWS = [
     "longer, near-tied | 0.703 | [0.576, 0.811] | 0.5 | 64",
-    "longer, minus people | 0.160 | [0.020, 0.300] | 0 | 50",
+    "near-tied, minus people | 0.160 | [0.020, 0.300] | 0 | 50",
+]
+LENGTH_ROWS = [
+    "length, minus people | 0.071 | [0.022, 0.120] | 0 | 96",
+    "length, effect | 0.124 | [0.085, 0.163] | 0 | 181",
 ]
 FAMILY_ROW = "own family, excess | 0.170 | [0.049, 0.293] | 0 | 88"
 POINTS_ROW = "own family, points | 0.480 | [0.120, 0.840] | 0 | 420"
@@ -146,6 +161,12 @@ SENTENCES = {
         "picks the first answer in 61.3 % of 420 presentations [55.2, 67.1], changes its verdict "
         "with the order on 23.4 % of pairs: it prefers the first slot; being shown first is worth "
         "+0.37 points of score [0.21, 0.53]"
+    ),
+    "length": (
+        "gives the longer answer +12.4 points of winning for its length in 181 pairs of unequal "
+        "length, 6 models held fixed [+8.5, +16.3], odds times 1.62 for twice the length (people "
+        "+5.3 points in 96, difference +7.1 [+2.2, +12.0]): it prefers the longer answer, more "
+        "than people do"
     ),
     "verbosity": (
         "prefers the longer answer in 70.3 % of 64 near-tied pairs [57.6, 81.1] (people 54.1 % of "
@@ -172,6 +193,14 @@ SENTENCES = {
         "names the answer it scored lower in 12.7 % of 142 decisive pairs [7.7, 19.3]"
     ),
 }
+
+
+WINNERS = [
+    "null-model wins 86.3 % with the same text for 40 of 41 prompts: read its answers before you "
+    "trust its place",
+    "wordy wins 58 % of 60 pairs with gpt-x, and would win 44 % at equal lengths",
+]
+FLOOR = "a difference below 3 points of 100 is called no bias (--floor)"
 
 
 def capital(text: str) -> str:
@@ -203,6 +232,101 @@ def test_verbosity() -> None:
             "left out 1 row: equal length",
         ],
     )
+
+
+def test_length() -> None:
+    assert_shown(
+        LENGTH,
+        [
+            "bad: " + capital(SENTENCES["length"]),
+            COLUMNS,
+            *LENGTH_ROWS,
+            "left out 1 row: equal length",
+        ],
+    )
+
+
+ALONE = replace(
+    LENGTH, excess=None, human_effect=None, human_n=0, low=0.085, high=0.163, winners=()
+)
+FOUND = (
+    "gives the longer answer +12.4 points of winning for its length in 181 pairs of unequal length"
+)
+
+
+@pytest.mark.parametrize(
+    ("bias", "says"),
+    [
+        (
+            ALONE,
+            f"{FOUND}, 6 models held fixed [+8.5, +16.3], odds times 1.62 for twice the length: it "
+            "prefers the longer answer",
+        ),
+        (
+            replace(ALONE, effect=-0.124, effect_low=-0.163, effect_high=-0.085, odds_doubling=0.6),
+            f"{FOUND.replace('+', '-')}, 6 models held fixed [-16.3, -8.5], odds times 0.60 for "
+            "twice the length: it prefers the shorter answer",
+        ),
+        # 51.9 % [51.1, 52.7] is sure, and no finding.
+        (
+            replace(ALONE, effect=0.019, effect_low=0.011, effect_high=0.027, biased=False),
+            f"{FOUND.replace('12.4', '1.9')}, 6 models held fixed [+1.1, +2.7], odds times 1.62 "
+            "for twice the length: more than chance, but below the 3 points that are called a bias",
+        ),
+        (
+            replace(ALONE, effect_low=-0.01, effect_high=0.26, biased=False, models=0),
+            f"{FOUND} [-1.0, +26.0], odds times 1.62 for twice the length: no preference for "
+            "length shown",
+        ),
+        (
+            replace(LENGTH, low=-0.05, biased=False),
+            f"{FOUND}, 6 models held fixed [+8.5, +16.3], odds times 1.62 for twice the length "
+            "(people +5.3 points in 96, difference +7.1 [-5.0, +12.0]): no preference for length "
+            "beyond people's shown",
+        ),
+        (
+            replace(LENGTH, human_effect=0.2, excess=-0.076, low=-0.12, high=-0.03, biased=False),
+            f"{FOUND}, 6 models held fixed [+8.5, +16.3], odds times 1.62 for twice the length "
+            "(people +20.0 points in 96, difference -7.6 [-12.0, -3.0]): it likes length less "
+            "than people do, as a judge that follows them less does",
+        ),
+        (
+            replace(LENGTH, low=None, high=None, biased=False),
+            f"{FOUND}, 6 models held fixed [+8.5, +16.3], odds times 1.62 for twice the length "
+            "(people +5.3 points in 96, difference +7.1, without an interval)",
+        ),
+        (
+            replace(ALONE, effect_low=None, effect_high=None, low=None, high=None, biased=False),
+            f"{FOUND}, 6 models held fixed; no interval: too few pairs or clusters for so many "
+            "models",
+        ),
+        (
+            replace(ALONE, n=0, effect=None, effect_low=None, effect_high=None, biased=False),
+            "saw no two answers of unequal length: no preference for length is measurable",
+        ),
+    ],
+)
+def test_what_is_said_of_length(bias: LengthBias, says: str) -> None:
+    assert terminal_lines(bias)[0] == capital(says)
+
+
+def test_a_sure_but_small_difference_is_no_bias() -> None:
+    small = "more than chance, but below the 3 points that are called a bias"
+    position = replace(POSITION, first_share=0.519, low=0.511, high=0.527, biased=False, floor=0.03)
+    verbosity = replace(
+        VERBOSITY, longer_share=0.519, low=0.511, high=0.527, biased=False, floor=0.03
+    )
+    family = replace(FAMILY, excess=0.019, low=0.011, high=0.027, biased=False, floor=0.03)
+    sure = replace(
+        RELIABILITY, over_confidence=0.019, low=0.011, high=0.027, biased=False, floor=0.03,
+        p_value=0.2,
+    )  # fmt: skip
+    for part in (position, verbosity, family, sure):
+        assert small in terminal_lines(part)[0]
+        assert not html_lines(part)[0].startswith("bad: ")
+        assert not part.measures()[0].departs
+    off = replace(sure, p_value=0.01)
+    assert "over-confident by 1.9 points" in terminal_lines(off)[0]
 
 
 def test_family_in_verdicts_and_in_points() -> None:
@@ -277,6 +401,7 @@ def test_a_report_of_one_judge() -> None:
             "Biases, intervals clustered by prompt_id",
             COLUMNS,
             *POSITION_ROWS,
+            *LENGTH_ROWS,
             *VERBOSITY_ROWS,
             FAMILY_ROW,
             POINTS_ROW,
@@ -286,8 +411,10 @@ def test_a_report_of_one_judge() -> None:
             "Position by group",
             *GROUPS,
             *map(capital, SENTENCES.values()),
+            *WINNERS,
             "left out 12 rows: votes on turn 2",
             "clusters are independent",
+            FLOOR,
             "without any bias up to 0.25 of 5 tests would show one by chance",
             "figure: Distance from an unbiased judge, with 95 % intervals. How sure a judge is, "
             "and how often it is right.",
@@ -311,6 +438,7 @@ def test_a_report_of_two_judges_names_whose_each_number_is() -> None:
                 f"gpt-x | {row}"
                 for row in (
                     *POSITION_ROWS,
+                    *LENGTH_ROWS,
                     *VERBOSITY_ROWS,
                     *AGREEMENT_ROWS,
                     *RELIABILITY_ROWS,
@@ -328,10 +456,12 @@ def test_a_report_of_two_judges_names_whose_each_number_is() -> None:
                 for name, text in SENTENCES.items()
                 if name not in ("family", "family_scores")
             ),
+            *WINNERS,
             "a-fair: verbosity not measured: no response text",
             "a-fair: contradictions not measured: needs verdicts",
             "left out 12 rows: votes on turn 2",
             "clusters are independent",
+            FLOOR,
             "without any bias up to 0.25 of 5 tests would show one by chance",
             "figure: Distance from an unbiased judge, with 95 % intervals. How sure a judge is, "
             "and how often it is right.",
@@ -527,17 +657,17 @@ def test_the_picture_of_one_judge() -> None:
     left, right = (drawn(axes) for axes in figure.axes)
     assert left == {
         "title": "gpt-x shows a bias: first slot, longer answer, own family",
-        "x": "points from an unbiased judge (filled: interval excludes 0)",
+        "x": "points from an unbiased judge (filled: called a bias)",
         "y": "",
         "x ticks": left["x ticks"],
         "y ticks": ["first slot", "longer answer", "own family"],
         "lines": [
             [(0, 0), (0, 1)],
             [(5.2, 0), (17.1, 0)],
-            [(7.6, 1), (31.1, 1)],
+            [(2.2, 1), (12.0, 1)],
             [(4.9, 2), (29.3, 2)],
         ],
-        "dots": [(11.3, 0), (20.3, 1), (17.0, 2)],
+        "dots": [(11.3, 0), (7.1, 1), (17.0, 2)],
         "texts": [],
     }
     assert (right["title"], right["x"], right["y"]) == (
@@ -560,7 +690,7 @@ def test_the_picture_of_two_judges() -> None:
     left, right = (drawn(axes) for axes in figure.axes)
     assert left["title"] == "1 of 2 judges show one of these biases"
     assert left["y ticks"] == ["fair-7b\nflips 6 %", "gpt-x\nflips 23 %"]
-    assert left["dots"] == [(2.1, 0), (11.3, 1.6), (20.3, 2.6), (17.0, 3.6)]
+    assert left["dots"] == [(2.1, 0), (11.3, 1.6), (7.1, 2.6), (17.0, 3.6)]
     assert left["lines"][1] == [(-5.7, 0), (9.9, 0)]
     filled = [tuple(dot.get_facecolor()[0]) != (1, 1, 1, 1) for dot in figure.axes[0].collections]
     assert filled == [False, True, True, True]
@@ -592,5 +722,5 @@ def test_a_row_for_each_measure() -> None:
     frame = report(FAIR, GPT).to_frame()
     assert frame.columns == ["judge", "name", "value", "low", "high", "unbiased", "n", "departs"]
     assert frame.row(2) == ("fair-7b", "over-confidence", 0.013, -0.104, 0.13, 0.0, 45, False)
-    assert frame.height == 4 + 14
+    assert frame.height == 4 + 16
     assert AGREEMENT.to_frame()["value"].to_list() == [0.771, 0.54, 0.53, 0.85]

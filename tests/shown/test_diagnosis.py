@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from adjudge.errors import ArgumentError
+from adjudge.present.figures.scores import agreement_figure, width_figure
 from adjudge.results.bias import Agreement, Ceiling, FamilyScores
 from adjudge.results.diagnosis import (
     CycleCount,
@@ -245,49 +246,97 @@ SCORES = ScoreDiagnosis(
     documents=30, scale=(1, 5), target="mean", weigh="documents", splits=20, confidence_level=0.95,
     seed=0, dropped={"no human score": 13}, assumptions=("the promise is an average",),
 )  # fmt: skip
+#: The same judge with sets that learn its scale, whose width can say something.
+LEARNED = replace(
+    SCORES,
+    sets="learned",
+    groups=(
+        *SCORES.groups[2:6:2],
+        _group("gpt-x", "fluency", "learned", 0.1, 0.921, 2.65),
+        _group("gpt-x", "relevance", "learned", 0.1, 0.917, 1.35),
+    ),
+    agreement=(replace(SCORES.agreement[0], method="learned", spearman=0.27), *SCORES.agreement),
+    pooled=(
+        *SCORES.pooled,
+        PooledWidth(method="learned", alpha=0.1, n=720, pooled=0.31, within=0.24),
+    ),
+    assumptions=("learned on one half",),
+)
 FIGURES = [
     "figure: Mean number of scores in a set, and coverage on held-out documents (bold: below 1 - "
     "alpha).",
-    "figure: Mean error of the judge by the number of scores in the set.",
     "figure: Coverage on held-out documents at each alpha; the dashed line is 1 - alpha.",
+    "figure: Mean error of the judge by the number of scores in the set.",
     "figure: Whether two judges give the same rows wide sets.",
 ]
+AGREEMENT = [
+    "Agreement with people (kappa with quadratic weights)",
+    "judge, criterion | agree | kappa | 95 % interval | Krippendorff's alpha | two people",
+    "gpt-x, fluency | 61 % | 0.51 | [0.44, 0.59] | 0.49 | 67 %",
+    "gpt-x, relevance | 68 % | 0.58 | [0.51, 0.66] | 0.56 | 74 %",
+    "other, fluency | 57 % | 0.47 | [0.40, 0.55] | 0.45 | 63 %",
+]
+FAMILY = (
+    "gpt-x gives 1 OpenAI model +0.20 points compared with 7 others, measured against "
+    "people; no interval: one model alone on a side, or no spread"
+)
 
 
-def test_scores() -> None:
+def test_residual_scores_say_nothing_about_width() -> None:
     assert_shown(
         SCORES,
         [
-            "Sets calibrated for 90 % coverage have 1.93 to 4.07 of 5 scores on average and "
-            "cover 89.4 to 93.1 % on held-out documents",
-            "gpt-x: coverage and mean size of sets, scale 1 to 5",
-            "criterion | method | alpha 0.1 | alpha 0.2",
-            "fluency | constant | 84.1 % 2.97 | 75.7 % 2.34",
-            "relevance | constant | 96.8 % 3.02 | 88.9 % 2.41",
-            "fluency | per-criterion | 91.2 % 3.45 | 82.3 % 2.88",
-            "relevance | per-criterion | 89.4 % 1.93 | 80.6 % 1.52",
-            "other: coverage and mean size of sets, scale 1 to 5",
-            "criterion | method | alpha 0.1 | alpha 0.2",
-            "fluency | per-criterion | 93.1 % 4.07 | 84.8 % 3.16",
-            "Rows by size of their set (at most 2 scores: trust; the whole scale: human) and "
-            "Spearman of size and error, at alpha 0.1",
-            "judge, criterion | trust | look | human | Spearman",
-            "gpt-x, fluency | 61.2 % | 28.8 % | 10 % | +0.21",
-            "gpt-x, relevance | 59.4 % | 30.6 % | 10 % | +0.19",
-            "other, fluency | 63.1 % | 26.9 % | 10 % | +0.23",
-            "Agreement with people (kappa with quadratic weights)",
-            "judge, criterion | agree | kappa | 95 % interval | Krippendorff's alpha | two people",
-            "gpt-x, fluency | 61 % | 0.51 | [0.44, 0.59] | 0.49 | 67 %",
-            "gpt-x, relevance | 68 % | 0.58 | [0.51, 0.66] | 0.56 | 74 %",
-            "other, fluency | 57 % | 0.47 | [0.40, 0.55] | 0.45 | 63 %",
-            "width against error, constant sets: Spearman -0.11 over all rows, -0.18 within one "
-            "judge and criterion",
-            "width against error, per-criterion sets: Spearman +0.42 over all rows, – within one "
-            "judge and criterion",
-            "gpt-x gives 1 OpenAI model +0.20 points compared with 7 others, measured against "
-            "people; no interval: one model alone on a side, or no spread",
+            "Residual sets calibrated for 90 % coverage have 1.93 to 4.07 of 5 scores on average "
+            "and cover 89.4 to 93.1 % on held-out documents",
+            "gpt-x: coverage in % and mean size of sets at each alpha, scale 1 to 5",
+            "criterion | method | α 0.1 | α 0.2",
+            "fluency | per-criterion | 91.2 3.45 | 82.3 2.88",
+            "relevance | per-criterion | 89.4 1.93 | 80.6 1.52",
+            "fluency | constant | 84.1 2.97 | 75.7 2.34",
+            "relevance | constant | 96.8 3.02 | 88.9 2.41",
+            "other: coverage in % and mean size of sets at each alpha, scale 1 to 5",
+            "criterion | method | α 0.1 | α 0.2",
+            "fluency | per-criterion | 93.1 4.07 | 84.8 3.16",
+            "Rows by size of their per-criterion set at alpha 0.1 (1 or 2 scores: trust; the whole "
+            "scale: human)",
+            "judge, criterion | trust | look | human",
+            "gpt-x, fluency | 61.2 % | 28.8 % | 10 %",
+            "gpt-x, relevance | 59.4 % | 30.6 % | 10 %",
+            "other, fluency | 63.1 % | 26.9 % | 10 %",
+            *AGREEMENT,
+            FAMILY,
             "left out 13 rows: no human score",
             "the promise is an average",
+            *FIGURES[:2],
+        ],
+    )
+
+
+def test_learned_scores() -> None:
+    assert_shown(
+        LEARNED,
+        [
+            "Learned sets calibrated for 90 % coverage have 1.35 to 2.65 of 5 scores on average "
+            "and cover 91.7 to 92.1 % on held-out documents",
+            "gpt-x: coverage in % and mean size of sets at each alpha, scale 1 to 5",
+            "criterion | method | α 0.1",
+            "fluency | learned | 92.1 2.65",
+            "relevance | learned | 91.7 1.35",
+            "relevance | constant | 96.8 3.02",
+            "fluency | per-criterion | 91.2 3.45",
+            "Rows by size of their learned set at alpha 0.1 (1 or 2 scores: trust; the whole "
+            "scale: human), and Spearman of size and error",
+            "judge, criterion | trust | look | human | Spearman",
+            "gpt-x, fluency | 62.1 % | 27.9 % | 10 % | +0.22",
+            "gpt-x, relevance | 61.7 % | 28.3 % | 10 % | +0.22",
+            *AGREEMENT,
+            "learned sets have 2.00 scores on average over judges and criteria, residual sets "
+            "3.45, at alpha 0.1",
+            "width against error, learned sets: Spearman +0.31 over all rows, +0.24 within one "
+            "judge and criterion",
+            FAMILY,
+            "left out 13 rows: no human score",
+            "learned on one half",
             *FIGURES,
         ],
     )
@@ -333,7 +382,7 @@ def test_sets_that_are_the_whole_scale_are_said_to_be() -> None:
 def test_the_picture_of_sizes() -> None:
     figure = SCORES.plot()
     panel = drawn(figure.axes[0])
-    assert panel["title"] == ("Sets calibrated for 90 % coverage have 1.9 to 4.1 of 5 scores")
+    assert panel["title"] == "Residual sets for 90 % coverage have 1.9 to 4.1 of 5 scores"
     assert panel["x ticks"] == ["fluency", "relevance"]
     assert panel["y ticks"] == ["gpt-x", "other"]
     assert panel["texts"] == [
@@ -347,14 +396,24 @@ def test_the_picture_of_sizes() -> None:
 
 
 def test_the_picture_of_width_and_error() -> None:
-    figure = SCORES.plot(figure="width")
-    assert (
-        figure.get_suptitle()
-        == "Width against error within a criterion (Spearman): per-criterion –"
-    )
+    figure = LEARNED.plot(figure="width")
+    title = "Width against error within a criterion (Spearman): learned +0.24"
+    assert figure.get_suptitle() == title
+    panels = {panel["title"]: panel for panel in map(drawn, figure.axes)}
+    fluency, relevance = panels["fluency"], panels["relevance"]
+    assert fluency["x"] == "scores in the set"
+    assert drawn(figure.axes[0])["y"] == "mean |judge − human|"
+    assert fluency["lines"] == [[(2, 0.31), (3, 0.53)]]
+    assert relevance["lines"] == [[(2, 0.31), (3, 0.27)]]
+    assert legend(figure) == ["learned", "small dots: one judge"]
+    with pytest.raises(ArgumentError, match="choose one of sizes, coverage"):
+        SCORES.plot(figure="width")
+
+
+def test_the_paper_draws_the_width_of_its_sets() -> None:
+    figure = width_figure(SCORES)
     fluency, relevance = map(drawn, figure.axes)
     assert (fluency["title"], relevance["title"]) == ("fluency", "relevance")
-    assert (fluency["x"], fluency["y"]) == ("scores in the set", "mean |judge − human|")
     # Two judges with as many rows: the mean of theirs.
     assert fluency["lines"] == [[(2, 0.31), (3, (0.69 + 0.814) / 2)]]
     assert relevance["lines"] == [[(2, 0.31), (3, 0.386)]]
@@ -402,18 +461,17 @@ def test_the_picture_of_coverage() -> None:
 
 
 def test_the_picture_of_widths_of_two_judges() -> None:
-    figure = SCORES.plot(figure="agreement")
-    assert (
-        figure.get_suptitle() == "Spearman of two judges' set widths, mean (per-criterion, α = 0.1)"
-    )
+    figure = LEARNED.plot(figure="agreement")
+    assert figure.get_suptitle() == "Spearman of two judges' set widths, mean (learned, α = 0.1)"
     panel = drawn(figure.axes[0])
-    assert panel["title"] == "fluency: +0.36"
+    assert panel["title"] == "fluency: +0.27"
     assert panel["y ticks"] == ["gpt-x  1", "other  2"]
-    assert panel["texts"] == ["+0.36", "+0.36"]
-    alone = replace(SCORES, agreement=())
-    with pytest.raises(ArgumentError, match="choose one of sizes, width, coverage"):
-        alone.plot(figure="agreement")
-    assert html_lines(alone)[-3:] == FIGURES[:3]
+    assert panel["texts"] == ["+0.27", "+0.27"]
+    assert drawn(agreement_figure(SCORES).axes[0])["title"] == "fluency: +0.36"
+    for alone in (replace(LEARNED, agreement=()), replace(LEARNED, agreement=SCORES.agreement)):
+        with pytest.raises(ArgumentError, match="choose one of sizes, coverage, width"):
+            alone.plot(figure="agreement")
+        assert html_lines(alone)[-3:] == FIGURES[:3]
 
 
 # --- the paper -------------------------------------------------------------------------------

@@ -156,7 +156,7 @@ def test_a_narrow_terminal_names_only_columns_that_there_are() -> None:
         console.print(part)
     _, line = console.file.getvalue().split("no room here for ")
     assert " ".join(line.split(": see")[0].split()) == (
-        "naive 95 % interval, test rows, labels +/-, naive rate"
+        "naive 95 % interval, test rows, people alone, 95 %, labels +/-, naive rate"
     )
 
 

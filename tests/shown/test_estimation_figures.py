@@ -17,7 +17,9 @@ from shown_estimation import (
     NO_CLASSES,
     NO_DIFFERENCE,
     NO_PLAN,
+    ONE_PANEL,
     OVERLAPPING,
+    PANEL,
     PAPER,
     PLAN,
     PROTOCOL,
@@ -64,13 +66,15 @@ def test_the_picture_of_an_estimate() -> None:
     assert y_ticks(axes) == [
         "judge alone (naive)",
         "ppi++",
+        "conditional",
         "human-only",
         "misclassification (this result)",
     ]
     assert lines_of(axes) == [
         *bar(0.487, 0.528, 0.566, 0, WARM, "o"),
         *bar(0.342, 0.437, 0.541, 1, MUTED, "o"),
-        *bar(0.311, 0.412, 0.523, 3, ACCENT, "s"),
+        *bar(0.353, 0.423, 0.498, 2, MUTED, "o"),
+        *bar(0.311, 0.412, 0.523, 4, ACCENT, "s"),
     ]
     assert texts(axes) == ["ruled out", "no estimate"]
 
@@ -84,8 +88,8 @@ def test_the_picture_of_other_estimates() -> None:
     assert texts(panel(RULED_OUT)) == ["ruled out"]
     alone = panel(NAIVE)
     assert title(alone) == "The judge alone says 0.527, its errors included"
-    assert y_ticks(alone) == ["ppi++", "human-only", "naive (this result)"]
-    assert lines_of(alone)[-2:] == bar(0.486, 0.527, 0.565, 2, ACCENT, "s")
+    assert y_ticks(alone) == ["ppi++", "conditional", "human-only", "naive (this result)"]
+    assert lines_of(alone)[-2:] == bar(0.486, 0.527, 0.565, 3, ACCENT, "s")
 
 
 def test_the_picture_of_groups() -> None:
@@ -114,6 +118,21 @@ def test_the_picture_of_groups() -> None:
     assert title(bare) == "These labels allow no estimate for any group"
     with pytest.raises(ArgumentError, match="this result has no picture"):
         CLASS_GROUPS.plot()
+
+
+def test_the_picture_of_several_judges() -> None:
+    figure = PANEL.plot()
+    axes = figure.axes[0]
+    assert title(axes) == "Several judges give a narrower interval than one for 1 of 2"
+    assert y_ticks(axes) == ["y", "x"]
+    assert lines_of(axes) == [
+        *bar(0.332, 0.441, 0.551, 0.13, WARM, "o"),
+        *bar(0.319, 0.433, 0.547, -0.13, ACCENT, "s"),
+        *bar(0.518, 0.607, 0.696, 1.13, WARM, "o"),
+        *bar(0.541, 0.612, 0.683, 0.87, ACCENT, "s"),
+    ]
+    assert legend(figure) == ["ppi++, gpt alone", "2 judges"]
+    assert texts(panel(ONE_PANEL)) == ["no estimate"]
 
 
 def test_the_picture_of_a_difference() -> None:
@@ -167,7 +186,7 @@ def test_the_picture_of_a_plan() -> None:
     assert legend(axes) == [
         "by class, Algorithm 1 (misclassification)",
         "at random (misclassification)",
-        "at random (ppi++)",
+        "at random (conditional)",
         "by verdict (conditional)",
         "people alone",
     ]
@@ -181,7 +200,7 @@ def test_the_picture_of_a_plan() -> None:
     expected = (
         first.expected_width,
         first.random_width,
-        first.ppi_width,
+        first.conditional_width,
         first.verdict_width,
         first.human_only_width,
     )

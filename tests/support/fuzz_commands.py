@@ -38,6 +38,9 @@ COMMANDS: tuple[str, ...] = (
     "calibrate {judgments} --labels {labels} --by topic --cluster prompt_id",
     "select {judgments} --policy {policy} -o {out}.csv --json",
     "select {judgments} --policy {policy} -o {out}.jsonl --summary {out}.json",
+    "policy show {policy} --json",
+    "policy verify {policy} --json",
+    "store check {store} --json",
     "evaluate {judgments} --splits 2 --json",
     "evaluate {judgments} --labels {labels} --splits 2",
     "estimate {answers} --json",
@@ -89,7 +92,8 @@ def write_valid(folder: Path) -> dict[str, Path]:
         for p in subjects[:8]
     ]
     judgments = folder / "judgments.jsonl"
-    judge_pairs(pl.DataFrame(pairs), judge=JUDGE, output=judgments, store=None)
+    store = folder / "store.db"
+    judge_pairs(pl.DataFrame(pairs), judge=JUDGE, output=judgments, store=store)
     half = [{**p, "label": p["label"] if n < 30 else None} for n, p in enumerate(others)]
     policy = calibrate(judgments, alpha=0.12)
     battles = simulate_battles(models=5, battles=60, seed=1).frame
@@ -118,7 +122,7 @@ def write_valid(folder: Path) -> dict[str, Path]:
                  for p in pairs[:9]],
         "decided": select(judgments, policy).rows,
     }  # fmt: skip
-    files = {"judgments": judgments}
+    files = {"judgments": judgments, "store": store}
     for name, rows in tables.items():
         files[name] = write_rows(rows, folder / f"{name}.jsonl")
     files["policy"] = write_result(policy, folder / "policy.json")

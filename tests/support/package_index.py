@@ -13,8 +13,6 @@ import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-WHEEL = Path(sys.argv[1])
-HALF = sys.argv[2:] == ["half"]
 ASKED: list[str] = []
 
 
@@ -41,6 +39,7 @@ class Index(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
+    WHEEL, HALF = Path(sys.argv[1]), sys.argv[2:] == ["half"]
     server = ThreadingHTTPServer(("127.0.0.1", 0), Index)
     print(f"ready {server.server_port}", flush=True)
     server.serve_forever()

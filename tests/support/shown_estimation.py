@@ -20,6 +20,7 @@ from adjudge.results.estimation import (
     RateDifference,
     RatePlan,
 )
+from adjudge.results.panel import PanelEstimate, PanelRate
 from adjudge.results.reporting import (
     Claim,
     LengthCurve,
@@ -68,6 +69,10 @@ ESTIMATE = Estimate(
             ruled_out=True,
         ),
         Alternative(
+            method="conditional", estimate=0.423, low=0.353, high=0.498,
+            assumption="random within a verdict",
+        ),
+        Alternative(
             method="human-only", estimate=None, low=None, high=None, assumption="unused",
             reason="labels were picked by plan",
         ),
@@ -100,7 +105,22 @@ NAIVE = replace(
     low=0.486,
     high=0.565,
     label_shift=None,
-    alternatives=ESTIMATE.alternatives[:2],
+    alternatives=ESTIMATE.alternatives[:3],
+    warnings=(),
+)
+PEOPLE = Alternative(
+    method="human-only", estimate=0.405, low=0.336, high=0.478, assumption="a random sample"
+)
+DECLARED = replace(
+    ESTIMATE,
+    method="conditional",
+    why="conditional, because the labels are declared a random sample of the test rows",
+    labels_drawn="declared",
+    estimate=0.424,
+    low=0.351,
+    high=0.503,
+    label_shift=None,
+    alternatives=(PEOPLE,),
     warnings=(),
 )
 
@@ -110,9 +130,8 @@ def group(name: str, **numbers: Any) -> Estimate:
         ESTIMATE,
         group=name,
         label_shift=None,
-        alternatives=(),
         dropped={},
-        **{"warnings": (), **numbers},
+        **{"warnings": (), "alternatives": (), **numbers},
     )
 
 
@@ -131,6 +150,12 @@ LARGE = group(
     n_calibration_negative=64,
     n_test=1357,
     warnings=("few labels in one class",),
+    alternatives=(
+        replace(PEOPLE, estimate=0.588, low=0.507, high=0.664),
+        Alternative(
+            method="conditional", estimate=0.611, low=0.542, high=0.677, assumption="random"
+        ),
+    ),
 )
 BARE = group(
     "<bare>",
@@ -164,7 +189,7 @@ CLASSES = ClassEstimate(
     classes=(
         ClassRate(
             label="A", estimate=0.451, low=0.352, high=0.549, naive=0.483, n_calibration=71,
-            recall=0.817,
+            recall=0.817, human_only=0.549, human_only_low=0.461, human_only_high=0.639,
         ),
         ClassRate(
             label="tie", estimate=0.548, low=0.447, high=0.649, naive=0.417, n_calibration=58,
@@ -199,6 +224,9 @@ DIFFERENCE = RateDifference(
     standard_error=0.0759,
     unpaired_standard_error=0.0812,
     naive=0.059,
+    human_only=0.197,
+    human_only_low=0.038,
+    human_only_high=0.349,
     pooled=False,
     shared_clusters=317,
     clusters=402,
@@ -220,6 +248,73 @@ NO_DIFFERENCE = replace(
     unpaired_standard_error=None,
     reason="small has no rate",
 )
+PANEL = PanelEstimate(
+    judges=("gpt", "small judge"),
+    by="model",
+    question="prompt_id",
+    confidence_level=0.95,
+    groups=(
+        PanelRate(
+            group="x",
+            method="several judges",
+            estimate=0.612,
+            low=0.541,
+            high=0.683,
+            standard_error=0.036,
+            weight=0.871,
+            shared_low=0.545,
+            shared_high=0.677,
+            prior_mean=0.573,
+            prior_sd=0.091,
+            ppi=0.607,
+            ppi_low=0.518,
+            ppi_high=0.696,
+            human_only=0.622,
+            human_only_low=0.493,
+            human_only_high=0.731,
+            naive=(0.664, 0.702),
+            n_test=247,
+            n_labels=61,
+        ),
+        PanelRate(
+            group="y",
+            method="conditional",
+            estimate=0.433,
+            low=0.319,
+            high=0.547,
+            standard_error=0.058,
+            weight=None,
+            ppi=0.441,
+            ppi_low=0.332,
+            ppi_high=0.551,
+            human_only=0.417,
+            human_only_low=0.249,
+            human_only_high=0.599,
+            naive=(0.512, 0.387),
+            n_test=281,
+            n_labels=33,
+            warnings=("fewer than 50 labels",),
+        ),
+    ),
+    labels_drawn="declared",
+    promise="approximate: measured, not proven",
+    share_promise="borrows from the other groups",
+    assumptions=("a random sample",),
+    warnings=("no column of questions",),
+    dropped={"no verdict of small judge": 4},
+)
+ONE_PANEL = replace(
+    PANEL,
+    by=None,
+    groups=(
+        replace(
+            PANEL.groups[0], group=None, estimate=None, low=None, high=None, shared_low=None,
+            shared_high=None, reason="the whole of [0, 1]",
+        ),
+    ),
+    share_promise=None,
+    warnings=(),
+)  # fmt: skip
 PLAN = RatePlan(
     m0=117,
     m1=83,
@@ -242,7 +337,9 @@ PLAN = RatePlan(
     random_width=0.219,
     ppi_width=0.112,
     human_only_labels=391,
-    ppi_labels=254,
+    conditional_labels=261,
+    conditional_width=0.198,
+    simulated_coverage=0.954,
     verdict_m0=67,
     verdict_m1=133,
     verdict_width=0.109,
@@ -357,6 +454,7 @@ RESULTS: dict[str, Result] = {
     "estimate_refused": REFUSED,
     "estimate_ruled_out": RULED_OUT,
     "estimate_naive": NAIVE,
+    "estimate_declared": DECLARED,
     "grouped_estimate": GROUPED,
     "grouped_estimate_overlapping": OVERLAPPING,
     "grouped_estimate_classes": CLASS_GROUPS,
@@ -364,6 +462,8 @@ RESULTS: dict[str, Result] = {
     "rate_difference": DIFFERENCE,
     "rate_difference_undecided": UNDECIDED,
     "rate_difference_refused": NO_DIFFERENCE,
+    "panel_estimate": PANEL,
+    "panel_estimate_refused": ONE_PANEL,
     "plan_rate": PLAN,
     "plan_rate_infeasible": NO_PLAN,
     "label_shift": SHIFT,

@@ -22,13 +22,15 @@ from adjudge.cli._diagnosis import (
 from adjudge.cli._options import JsonFlag, LabelsOption, OutputOption, PlotOption, SeedOption
 
 if TYPE_CHECKING:
-    from adjudge.results.bias import BiasMeasures, JudgeBias
+    from adjudge.results.bias import JudgeBias
+    from adjudge.results.measures import BiasMeasures
 
 #: What a threshold can name: a diagnosis, and which of its measures. Where an unbiased judge has
 #: one half, the threshold is on the distance from it.
 MEASURES = {
     "position": ("position", 0),
     "flip_share": ("position", -1),
+    "length": ("length", 0),
     "verbosity": ("verbosity", 0),
     "family": ("family", 0),
     "ece": ("reliability", -1),
@@ -68,6 +70,10 @@ def bias(
         float | None,
         typer.Option(help="How near a tie is, for verbosity.", show_default="0.1, scores 0.3"),
     ] = None,
+    floor: Annotated[
+        float,
+        typer.Option(help="A smaller difference from an unbiased judge is called no bias."),
+    ] = 0.03,
     families: FamiliesOption = None,
     column: ColumnOption = None,
     fail_above: FailAboveOption = None,
@@ -79,8 +85,9 @@ def bias(
     """What moves the judge besides the answers: slot, length, family; and how far to trust it.
 
     --fail-above takes position (the default; distance of the first slot's share from one half),
-    flip_share, verbosity (distance from one half), family, ece, over_confidence, contradictions.
-    A measure counts where the rows exclude an unbiased judge.
+    flip_share, length (points that length adds, minus people's where there are labels), verbosity
+    (near-tied pairs; distance from one half), family, ece, over_confidence, contradictions. A
+    measure counts where the rows exclude an unbiased judge and it is not below --floor.
     """
     from adjudge.diagnosis import diagnose_bias
 
@@ -94,6 +101,7 @@ def bias(
         cluster=cluster,
         by=by,
         near_tie=near_tie,
+        floor=floor,
         families=read_families(families),
         seed=seed,
     )
@@ -104,7 +112,9 @@ def bias(
 
 
 def _amounts(judge: JudgeBias, limits: Mapping[str, float]) -> tuple[str, dict[str, float | None]]:
-    """How large each measure is; None where the rows do not exclude an unbiased judge."""
+    """How large each measure is; None where it does not count as a bias."""
+    from adjudge.results.measures import BiasTest
+
     who = group_name(judge.judge, none="the judge")
     amounts: dict[str, float | None] = dict.fromkeys(MEASURES)
     for name, (field, at) in MEASURES.items():
@@ -116,8 +126,7 @@ def _amounts(judge: JudgeBias, limits: Mapping[str, float]) -> tuple[str, dict[s
         if measure.departs:
             amounts[name] = value
         elif name in limits and value > limits[name]:
-            remark(
-                f"{who}: {name} {value:.4g} is above {limits[name]:g}, but these rows do not "
-                "exclude an unbiased judge: not counted"
-            )
+            small = isinstance(part, BiasTest) and part.floor > abs(value)
+            but = "below --floor" if small else "these rows do not exclude an unbiased judge"
+            remark(f"{who}: {name} {value:.4g} is above {limits[name]:g}, but {but}: not counted")
     return who, amounts

@@ -24,7 +24,7 @@ from adjudge.errors import ArgumentError
 
 #: A miss rate is one minus coverage: what goes wrong is what a threshold bounds from above.
 MEASURES = ("mean_size", "miss_rate")
-FIGURES = ("sizes", "width", "agreement", "coverage")
+FIGURES = ("sizes", "coverage", "width", "agreement")
 
 
 def scores(
@@ -42,6 +42,14 @@ def scores(
             help="Error level; may be given repeatedly.", show_default="0.05 0.1 0.15 0.2"
         ),
     ] = None,
+    sets: Annotated[
+        str,
+        typer.Option(
+            help="learned (how people score where the judge gives a score), cross-fitted (smaller, "
+            "a weaker promise), residual (|judge - human|) or adaptive (score_probs).",
+            show_default="learned if there are enough documents, else residual",
+        ),
+    ] = "auto",
     scale: Annotated[str, typer.Option(help="Lowest and highest score, as 1:5.")] = "1:5",
     raters: Annotated[
         str | None, typer.Option(help="The raters' columns, separated by commas.")
@@ -61,11 +69,8 @@ def scores(
         Path | None,
         typer.Option(help="Write every row with its set and advice (first alpha) to this file."),
     ] = None,
-    method: Annotated[
-        str, typer.Option(help="For --write-sets: per-criterion, constant or adaptive.")
-    ] = "per-criterion",
     figure: Annotated[
-        str, typer.Option(help="For --plot: sizes, width, agreement or coverage.")
+        str, typer.Option(help="For --plot: sizes, coverage, width or agreement.")
     ] = "sizes",
     doc_column: DocColumnOption = None,
     model_column: Annotated[str | None, typer.Option(help="Your name of the column model.")] = None,
@@ -79,8 +84,7 @@ def scores(
 ) -> None:
     """Sets that contain the human score at a rate you name, and what their width says.
 
-    --fail-above takes mean_size (the default) or miss_rate, of per-criterion sets at the first
-    alpha.
+    --fail-above takes mean_size (the default) or miss_rate, of these sets at the first alpha.
     """
     from adjudge.diagnosis import diagnose_scores, score_set_rows
     from adjudge.diagnosis.scores import ALPHAS
@@ -96,6 +100,7 @@ def scores(
     result = diagnose_scores(
         prepared,
         alphas=alphas,
+        sets=sets,
         scale=_scale(scale),
         target=target,
         by=by,
@@ -110,12 +115,14 @@ def scores(
         rows = score_set_rows(
             prepared,
             alpha=alphas[0],
-            method=method,
+            sets=sets,
             scale=_scale(scale),
             target=target,
             weigh=weigh,
+            seed=seed,
         )
-        remark(f"wrote {write_rows(rows, write_sets)}: {rows.height:,} rows")
+        used = ", ".join(rows["sets"].drop_nulls().unique())
+        remark(f"wrote {write_rows(rows, write_sets)}: {rows.height:,} rows, {used} sets")
     deliver(result, as_json=as_json, output=output, plot=plot, figure=figure)
     enforce(
         limits,

@@ -33,12 +33,27 @@ def estimate(
     ],
     judge_column: JudgeColumnOption = "judge",
     human_column: HumanColumnOption = "human",
+    judge: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Two or more judges for one rate (repeat it): columns of verdicts, or names in "
+            "judge_name with a row per id and judge. Needs random labels.",
+            show_default=False,
+        ),
+    ] = None,
+    share: Annotated[
+        bool,
+        typer.Option(
+            "--share", help="With --judge: a second interval that borrows from the other groups."
+        ),
+    ] = False,
     labels: LabelsOption = None,
     method: Annotated[
         str,
         typer.Option(
             help="auto, misclassification, ppi++, conditional, difference, human-only or naive. "
-            "auto: misclassification, or ppi++ with --labels-are-random; it never tests."
+            "auto: misclassification; where labels are random conditional, for probabilities "
+            "ppi++. It never tests."
         ),
     ] = "auto",
     interval: Annotated[
@@ -48,7 +63,8 @@ def estimate(
         bool,
         typer.Option(
             "--labels-are-random",
-            help="Declare the labelled rows a random sample of the test rows.",
+            help="Declare the labelled rows a random sample of the test rows; not needed where "
+            "sampled_by says random.",
         ),
     ] = False,
     by: Annotated[
@@ -94,6 +110,8 @@ def estimate(
 
     result = compute(
         table,
+        judges=judge or (),
+        share=share,
         labels=labels,
         by=by,
         pool=pool,
@@ -124,7 +142,10 @@ def estimate(
 def _lower_ends(result: AnyEstimate) -> list[float | None]:
     """The lower end of every interval asked for; None where there is no estimate."""
     from adjudge.results.estimation import ClassEstimate, GroupedEstimate
+    from adjudge.results.panel import PanelEstimate
 
+    if isinstance(result, PanelEstimate):
+        return [None if one.estimate is None else one.low for one in result.groups]
     if isinstance(result, GroupedEstimate):
         return [low for one in result.groups for low in _lower_ends(one)]
     if isinstance(result, ClassEstimate):

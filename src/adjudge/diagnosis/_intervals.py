@@ -16,6 +16,9 @@ from adjudge._validation import FloatArray, IntArray, same_length
 from adjudge.errors import ArgumentError
 
 Interval = tuple[float | None, float | None]
+#: A difference of fewer points than this is called no bias, however sure it is: three points are
+#: about 20 Elo between equals.
+FLOOR = 0.03
 
 
 def codes_of(clusters: ArrayLike | Sequence[Any] | None, n: int) -> IntArray:
@@ -33,6 +36,11 @@ def excludes(interval: Interval, value: float) -> bool:
     """Whether there is an interval, and the value is outside it."""
     low, high = interval
     return low is not None and high is not None and not low <= value <= high
+
+
+def shows(value: float | None, interval: Interval, unbiased: float, floor: float) -> bool:
+    """Whether a bias is shown: it is not chance, and not too small to matter."""
+    return value is not None and abs(value - unbiased) >= floor and excludes(interval, unbiased)
 
 
 def mean_or_none(values: FloatArray) -> float | None:

@@ -1,6 +1,6 @@
 """Coverage and size of score sets over random halves of the documents, and what widths say.
 
-Each judge's scores are arrays here, with the nonconformity of every method that can be tried.
+Each judge's scores are arrays here, with what every method that can be tried is calibrated on.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from scipy.stats import rankdata
 from adjudge._stats import cluster_codes
 from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.diagnosis._intervals import Interval, jackknife_interval, mean_interval, recode
-from adjudge.diagnosis.score_sets import advise, ordinal_nonconformity, quantiles, residuals
+from adjudge.diagnosis.score_sets import advise
+from adjudge.diagnosis.set_rules import RULES, SetRule, given_by_judge
 from adjudge.diagnosis.targets import Target, human_target, round_half_up
 from adjudge.errors import ArgumentError
 from adjudge.io.tables import as_text
@@ -27,9 +28,10 @@ from adjudge.rows.scores import ratings_table
 
 @dataclass(frozen=True)
 class Plan:
-    """What a method calibrates: nonconformity (rows, scores), and which rows share a quantile."""
+    """A method: its rule, what the rule is calibrated on, and which rows are so together."""
 
-    values: FloatArray
+    rule: str
+    given: FloatArray
     group: IntArray
 
 
@@ -56,9 +58,9 @@ class ScoreRows:
 
 
 def split_by_judge(
-    frame: pl.DataFrame, *, scale: tuple[int, int], target: str, by: str | None
+    frame: pl.DataFrame, *, scale: tuple[int, int], target: str, by: str | None, sets: str
 ) -> list[ScoreRows]:
-    """One `ScoreRows` per judge, judges in alphabetical order."""
+    """One `ScoreRows` per judge in alphabetical order, with `sets` and what compares with them."""
     documents, _ = cluster_codes(frame["doc_id"].to_list())
     ratings = ratings_table(frame)
     several = frame["criterion"].n_unique() > 1
@@ -86,38 +88,40 @@ def split_by_judge(
                 ratings=table,
                 target=human_target(table, target=target, scale=scale),
                 error=np.nanmean(np.abs(held - score[:, None]), axis=1),
-                plans=_plans(part, score, scale, by, several=several),
+                plans=_plans(part, score, scale, by, several=several, sets=sets),
             )
         )
     return parts
 
 
 def _plans(
-    part: pl.DataFrame, score: FloatArray, scale: tuple[int, int], by: str | None, *, several: bool
+    part: pl.DataFrame,
+    score: FloatArray,
+    scale: tuple[int, int],
+    by: str | None,
+    *,
+    several: bool,
+    sets: str,
 ) -> dict[str, Plan]:
-    values = residuals(score, scale)
     criterion, _ = cluster_codes(part["criterion"].to_list())
-    plans = {"constant": Plan(values, np.zeros(len(values), dtype=np.int64))}
+    values = given_by_judge(score, "residual", scale)
+    plans = {"constant": Plan("residual", values, np.zeros(len(values), dtype=np.int64))}
     if several:
-        plans["per-criterion"] = Plan(values, criterion)
+        plans["per-criterion"] = Plan("residual", values, criterion)
     if by is not None:
         pairs: list[object] = list(zip(part["criterion"], as_text(part[by]), strict=True))
-        plans["per-group"] = Plan(values, cluster_codes(pairs)[0])
+        plans["per-group"] = Plan("residual", values, cluster_codes(pairs)[0])
     if "score_probs" in part.columns and part["score_probs"].null_count() == 0:
         size = int(part["score_probs"].list.len()[0])
         if size != scale[1] - scale[0] + 1:
             raise ArgumentError(
                 "scale", scale, f"score_probs lists {size} scores: give their scale"
             )
-        plans["adaptive"] = Plan(ordinal_nonconformity(part["score_probs"].to_list()), criterion)
+        probs = given_by_judge(part["score_probs"].to_list(), "adaptive", scale)
+        plans["adaptive"] = Plan("adaptive", probs, criterion)
+    if sets not in ("residual", "adaptive"):
+        plans[sets] = Plan(sets, score, criterion)
     return plans
-
-
-def random_half(documents: int, random: np.random.Generator) -> BoolArray:
-    """Which documents calibrate: a random half, the smaller one when the number is odd."""
-    chosen = np.zeros(documents, dtype=bool)
-    chosen[random.permutation(documents)[: documents // 2]] = True
-    return chosen
 
 
 @dataclass(frozen=True)
@@ -144,20 +148,36 @@ def evaluate_method(
     scale: tuple[int, int],
     weigh: str,
     confidence_level: float,
+    random: np.random.Generator,
 ) -> Evaluation:
     """Calibrate on each half, test on the other, and size the sets of all documents."""
     among = rows.by_criterion
     shape = (len(among), len(levels), len(halves))
     coverage, size, rank = (np.full(shape, np.nan) for _ in range(3))
-    entries = rows.target
+    entries, plan = rows.target, rows.plans[method]
+    units = rows.document if weigh == "documents" else np.arange(len(rows.document))
+
+    def calibrate(half: BoolArray) -> dict[int, SetRule]:
+        used = half[rows.document][entries.row]
+        return {
+            int(group): RULES[plan.rule](
+                plan.given,
+                entries.only(used & (plan.group[entries.row] == group)),
+                units,
+                levels,
+                scale=scale,
+                random=random,
+            )
+            for group in np.unique(plan.group)
+        }
+
     for s, half in enumerate(halves):
-        limits = _limits(rows, method, half, levels, scale=scale, weigh=weigh)
+        members = _members(plan, calibrate(half), len(levels), scale)
         test = ~half[rows.document]
-        for a, limit in enumerate(limits):
-            members = rows.plans[method].values <= limit[:, None]
-            hit = members[entries.row, entries.score - scale[0]] / entries.raters
+        for a, inside in enumerate(members):
+            hit = inside[entries.row, entries.score - scale[0]] / entries.raters
             covered = np.bincount(entries.row, weights=hit, minlength=len(test))
-            width = members.sum(axis=1)
+            width = inside.sum(axis=1)
             for c, own in enumerate(among.values()):
                 kept = test & own
                 if kept.any():
@@ -165,20 +185,17 @@ def evaluate_method(
                     size[c, a, s] = document_mean(width[kept], rows.document[kept])
                     value = spearman(width[kept], rows.error[kept])
                     rank[c, a, s] = np.nan if value is None else value
-    everything = np.ones(len(halves[0]), dtype=bool)
-    final = _limits(rows, method, everything, levels, scale=scale, weigh=weigh)
-    sizes = {
-        level: (rows.plans[method].values <= limit[:, None]).sum(axis=1, dtype=np.int64)
-        for level, limit in zip(levels, final, strict=True)
-    }
+    rules = calibrate(np.ones(len(halves[0]), dtype=bool))
+    final = _members(plan, rules, len(levels), scale).sum(axis=2, dtype=np.int64)
     groups = []
     for c, (criterion, own) in enumerate(among.items()):
+        used = [rules[int(group)] for group in np.unique(plan.group[own])]
         for a, level in enumerate(levels):
             if np.isnan(coverage[c, a]).all():
                 continue
-            widths = sizes[level][own]
+            widths = final[a][own]
             advice = advise(widths, scale=scale)
-            reached = np.unique(final[a][own])
+            reached = {rule.quantiles[a] for rule in used}
             ranks = rank[c, a][~np.isnan(rank[c, a])]
             groups.append(
                 ScoreSetGroup(
@@ -192,10 +209,8 @@ def evaluate_method(
                     coverage_sd=float(np.nanstd(coverage[c, a])),
                     mean_size=float(np.nanmean(size[c, a])),
                     spearman=float(ranks.mean()) if len(ranks) else None,
-                    quantile=float(reached[0])
-                    if len(reached) == 1 and np.isfinite(reached[0])
-                    else None,
-                    whole_scale=bool(np.isinf(reached).all()),
+                    quantile=reached.pop() if len(reached) == 1 else None,
+                    whole_scale=all(rule.whole[a] for rule in used),
                     distinct_widths=len(np.unique(widths)),
                     trust=float((advice == "trust").mean()),
                     look=float((advice == "look").mean()),
@@ -205,29 +220,18 @@ def evaluate_method(
                     ),
                 )
             )
-    return Evaluation(rows, method, groups, sizes)
+    return Evaluation(rows, method, groups, dict(zip(levels, final, strict=True)))
 
 
-def _limits(
-    rows: ScoreRows,
-    method: str,
-    calibrates: BoolArray,
-    levels: Sequence[Fraction],
-    *,
-    scale: tuple[int, int],
-    weigh: str,
-) -> FloatArray:
-    """The quantile each row is held to, (levels, rows); infinite where documents are too few."""
-    plan, entries = rows.plans[method], rows.target
-    used = calibrates[rows.document][entries.row]
-    limits = np.full((len(levels), len(plan.group)), np.inf)
-    for group in np.unique(plan.group):
-        chosen = entries.only(used & (plan.group[entries.row] == group))
-        reached = quantiles(plan.values, chosen, rows.document, levels, weigh=weigh, scale=scale)
-        for a, quantile in enumerate(reached):
-            if quantile is not None:
-                limits[a, plan.group == group] = quantile
-    return limits
+def _members(
+    plan: Plan, rules: Mapping[int, SetRule], levels: int, scale: tuple[int, int]
+) -> BoolArray:
+    """Which scores are in each row's set, (levels, rows, scores)."""
+    members = np.empty((levels, len(plan.group), scale[1] - scale[0] + 1), dtype=bool)
+    for group, rule in rules.items():
+        own = plan.group == group
+        members[:, own] = rule.members(plan.given[own])
+    return members
 
 
 def document_mean(values: NDArray[np.number], documents: IntArray) -> float:

@@ -1,13 +1,15 @@
 """Agreement of a judge with people: raw, Cohen's kappa, Krippendorff's alpha, human ceiling.
 
 All of them are functions of a table of (judge, human) pairs that adds up over rows, so that
-leaving out a prompt at a time gives an interval at the price of a subtraction.
+leaving out a prompt at a time gives an interval at the price of a subtraction. Of numbers on an
+interval scale six sums say as much as the table, however many different values there are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,8 @@ from adjudge.rows.agreement import kappa_of_tables
 from adjudge.rows.dropped import merge_dropped
 
 Statistic = Callable[[FloatArray], FloatArray]
+#: From two values per pair, its weight, its cluster and how many there are: one sum per cluster.
+AddUp = Callable[[IntArray, IntArray, FloatArray, IntArray, int], FloatArray]
 LEVELS = ("nominal", "ordinal", "interval")
 _MOST_VALUES = 200
 
@@ -71,18 +75,23 @@ def agreement(
         raise ArgumentError("human", "no label on any judged row", "label some of the rows")
     mine, theirs = mine[kept], theirs[kept]
     own, groups = recode(codes[kept])
-    pairs, raw_rows = _judge_tables(mine, theirs, own, groups, len(values))
-    points = np.array(values, dtype=np.float64) if level == "interval" else None
-    kappa_of = partial(kappa_of_tables, points=_places(level, points, len(values)))
-    alpha_of = partial(_alpha, level=level, points=points)
+    add_up, kappa_of, alpha_of = _statistics(values, level)
+    row, rater = np.nonzero(theirs >= 0)
+    said_by = theirs[row, rater]
+    weight = 1 / (theirs >= 0).sum(axis=1)[row]
+    agree = np.bincount(row, weights=weight * (mine[row] == said_by))
+    # Thirds do not add up to one exactly; agreement with all raters is agreement.
+    raw_rows = np.clip(agree.astype(np.float64), 0.0, 1.0).round(12)
+    pairs = add_up(mine[row], said_by, weight, own[row], groups)
+    both_ways = pairs + add_up(said_by, mine[row], weight, own[row], groups)
     raw = float(raw_rows.mean())
     raw_range = share_interval(raw_rows, own, confidence_level)
-    kappa, kappa_range = _estimate(kappa_of, pairs, raw, raw_range, confidence_level)
-    alpha, alpha_range = _estimate(
-        alpha_of, pairs + pairs.transpose(0, 2, 1), raw, raw_range, confidence_level
-    )
-    ceiling = _ceiling(theirs, raw_rows, own, kappa_of, alpha_of, len(values), confidence_level)
-    weights = pairs.sum(axis=0)
+    judge_counts = np.bincount(mine, minlength=len(values))
+    chance = float(((judge_counts / len(mine)) ** 2).sum())
+    kappa, kappa_range = _estimate(kappa_of, pairs, raw, raw_range, chance, confidence_level)
+    alpha, alpha_range = _estimate(alpha_of, both_ways, raw, raw_range, chance, confidence_level)
+    ceiling = _ceiling(theirs, raw_rows, own, (add_up, kappa_of, alpha_of), confidence_level)
+    human_counts = np.bincount(said_by, weights=weight, minlength=len(values))
     return Agreement(
         level=level,
         n=len(mine),
@@ -97,13 +106,9 @@ def agreement(
         alpha_low=alpha_range[0],
         alpha_high=alpha_range[1],
         ceiling=ceiling,
-        judge_values={
-            _text(value): int(n)
-            for value, n in zip(values, np.bincount(mine, minlength=len(values)), strict=True)
-        },
+        judge_values={_text(value): int(n) for value, n in zip(values, judge_counts, strict=True)},
         human_values={
-            _text(value): round(float(n), 6)
-            for value, n in zip(values, weights.sum(axis=0), strict=True)
+            _text(value): round(float(n), 6) for value, n in zip(values, human_counts, strict=True)
         },
         dropped=merge_dropped(
             {
@@ -134,35 +139,74 @@ def _values(values: set[Any], level: str) -> list[Any]:
     numeric = all(isinstance(v, (int, float, np.number)) for v in values)
     if level != "nominal" and not numeric:
         raise ArgumentError("level", level, "give numbers, or level='nominal' for names")
-    if len(values) > _MOST_VALUES:
+    if level != "interval" and len(values) > _MOST_VALUES:
         raise ArgumentError(
-            "judge", f"{len(values)} different values", "round the scores to those people use"
+            "judge", f"{len(values)} different values", "round them, or use level='interval'"
         )
     return sorted(values) if numeric else sorted(values, key=str)
 
 
-def _judge_tables(
-    mine: IntArray, theirs: IntArray, codes: IntArray, groups: int, size: int
-) -> tuple[FloatArray, FloatArray]:
-    """Per cluster the (judge, rater) table, each row one in total; per row the share agreeing."""
-    row, rater = np.nonzero(theirs >= 0)
-    raters = (theirs >= 0).sum(axis=1)
-    cell = (codes[row] * size + mine[row]) * size + theirs[row, rater]
-    table = np.bincount(cell, weights=1 / raters[row], minlength=groups * size * size)
-    agree = np.bincount(row, weights=(mine[row] == theirs[row, rater]) / raters[row])
-    # Thirds do not add up to one exactly; agreement with all raters is agreement.
-    tables = table.reshape(groups, size, size).astype(np.float64)
-    return tables, np.clip(agree.astype(np.float64), 0.0, 1.0).round(12)
+def _statistics(values: Sequence[Any], level: str) -> tuple[AddUp, Statistic, Statistic]:
+    """How pairs of values add up per cluster, and kappa and alpha of what they add up to."""
+    size = len(values)
+    if level == "interval":
+        # Differences alone count; around their mean, equal values cancel exactly.
+        points = np.array(values, dtype=np.float64)
+        return (
+            partial(_moments, points=points - points.mean()),
+            _kappa_of_moments,
+            _alpha_of_moments,
+        )
+    places = np.arange(size, dtype=np.float64) if level == "ordinal" else None
+    return (
+        partial(_tables, size=size),
+        partial(kappa_of_tables, points=places),
+        partial(_alpha_of_tables, level=level),
+    )
 
 
-def _places(level: str, points: FloatArray | None, size: int) -> FloatArray | None:
-    """Where the values lie for a weighted kappa; None: all as far apart as any."""
-    if level == "nominal":
-        return None
-    return np.arange(size, dtype=np.float64) if points is None else points
+def _tables(
+    one: IntArray, other: IntArray, weight: FloatArray, codes: IntArray, groups: int, *, size: int
+) -> FloatArray:
+    cell = (codes * size + one) * size + other
+    table = np.bincount(cell, weights=weight, minlength=groups * size * size)
+    return table.reshape(groups, size, size).astype(np.float64)
 
 
-def _alpha(tables: FloatArray, *, level: str, points: FloatArray | None) -> FloatArray:
+def _moments(
+    one: IntArray,
+    other: IntArray,
+    weight: FloatArray,
+    codes: IntArray,
+    groups: int,
+    *,
+    points: FloatArray,
+) -> FloatArray:
+    """Per cluster: how many pairs, sums of x, y, x^2, y^2 and (x - y)^2."""
+    x, y = points[one], points[other]
+    sums = (np.ones_like(x), x, y, x * x, y * y, (x - y) ** 2)
+    return np.stack(
+        [np.bincount(codes, weights=weight * term, minlength=groups) for term in sums], axis=1
+    )
+
+
+def _kappa_of_moments(moments: FloatArray) -> FloatArray:
+    """Cohen's kappa with quadratic weights: 1 - mean (x - y)^2 / what independence would give."""
+    total, x, y, xx, yy, apart = moments.T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        expected = (xx + yy - 2 * x * y / total) / total
+        return np.asarray(1 - apart / total / np.where(expected > 1e-12, expected, np.nan))
+
+
+def _alpha_of_moments(moments: FloatArray) -> FloatArray:
+    """Krippendorff's alpha from pairs counted both ways, x and y alike."""
+    total, x, _, xx, _, apart = moments.T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        expected = 2 * (xx - x * x / total) / (total - 1)
+        return np.asarray(1 - apart / total / np.where(expected > 1e-12, expected, np.nan))
+
+
+def _alpha_of_tables(tables: FloatArray, *, level: str) -> FloatArray:
     """Krippendorff's alpha from symmetric coincidence tables, one value counted per rating."""
     size = tables.shape[1]
     margin = tables.sum(axis=2)
@@ -170,10 +214,7 @@ def _alpha(tables: FloatArray, *, level: str, points: FloatArray | None) -> Floa
     if level == "nominal":
         distance = np.broadcast_to(1 - np.eye(size), tables.shape)
     else:
-        if level == "ordinal":
-            at = np.cumsum(margin, axis=1) - margin / 2
-        else:
-            at = np.broadcast_to(np.asarray(points), margin.shape)
+        at = np.cumsum(margin, axis=1) - margin / 2
         distance = (at[:, :, None] - at[:, None, :]) ** 2
     observed = (tables * distance).sum(axis=(1, 2)) / total
     chance = margin[:, :, None] * margin[:, None, :]
@@ -187,8 +228,10 @@ def _estimate(
     tables: FloatArray,
     raw: float,
     raw_range: Interval,
+    chance: float,
     confidence_level: float,
 ) -> tuple[float | None, Interval]:
+    """`chance` is how often two who always agree would do so by chance."""
     whole = float(statistic(tables.sum(axis=0)[None])[0])
     if not np.isfinite(whole):
         return None, (None, None)
@@ -196,8 +239,6 @@ def _estimate(
     if raw == 1.0 and raw_range[0] is not None:
         # Perfect agreement leaves nothing to resample: as many rows as the raw interval allows
         # may disagree, at the chance level seen.
-        table = tables.sum(axis=0)
-        chance = float(table.sum(axis=1) @ table.sum(axis=0)) / float(table.sum()) ** 2
         low = max(-1.0, 1 - (1 - raw_range[0]) / (1 - chance))
     return whole, (low, high)
 
@@ -206,26 +247,25 @@ def _ceiling(
     theirs: IntArray,
     raw_rows: FloatArray,
     codes: IntArray,
-    kappa_of: Statistic,
-    alpha_of: Statistic,
-    size: int,
+    statistics: tuple[AddUp, Statistic, Statistic],
     confidence_level: float,
 ) -> Ceiling | None:
     several = (theirs >= 0).sum(axis=1) >= 2
     if not several.any():
         return None
-    own = codes[several]
-    counts = np.stack([(theirs[several] == value).sum(axis=1) for value in range(size)], axis=1)
-    raters = counts.sum(axis=1)
-    agree = (counts * (counts - 1)).sum(axis=1) / (raters * (raters - 1))
-    pairs = np.einsum("ri,rj->rij", counts, counts).astype(np.float64)
-    pairs[:, np.arange(size), np.arange(size)] -= counts
-    per_pair = (pairs / (raters * (raters - 1))[:, None, None]).sum(axis=0)
-    coincidence = (pairs / (raters - 1)[:, None, None]).sum(axis=0)
+    add_up, kappa_of, alpha_of = statistics
+    theirs, own = theirs[several], codes[several]
+    raters = (theirs >= 0).sum(axis=1)
+    row, one, other = _rater_pairs(theirs)
+    weight = 1 / (raters * (raters - 1))[row]
+    agreeing = np.bincount(row, weights=weight * (one == other), minlength=len(theirs))
+    agree = np.clip(agreeing.astype(np.float64), 0.0, 1.0).round(12)
     low, high = share_interval(agree, own, confidence_level)
     gap = agree - raw_rows[several]
     gap_range = mean_interval(gap, own, confidence_level, bounds=(-1.0, 1.0))
-    kappa, alpha = float(kappa_of(per_pair[None])[0]), float(alpha_of(coincidence[None])[0])
+    together = np.zeros(len(row), dtype=np.int64)
+    kappa = float(kappa_of(add_up(one, other, weight, together, 1))[0])
+    alpha = float(alpha_of(add_up(one, other, weight * raters[row], together, 1))[0])
     return Ceiling(
         n=int(several.sum()),
         raw=float(agree.mean()),
@@ -237,3 +277,13 @@ def _ceiling(
         gap_low=gap_range[0],
         gap_high=gap_range[1],
     )
+
+
+def _rater_pairs(theirs: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Every ordered pair of two raters of one row: the row, what one said, what the other said."""
+    parts = []
+    for first, second in permutations(range(theirs.shape[1]), 2):
+        rows = np.flatnonzero((theirs[:, first] >= 0) & (theirs[:, second] >= 0))
+        parts.append((rows, theirs[rows, first], theirs[rows, second]))
+    row, one, other = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return row, one, other

@@ -10,10 +10,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from adjudge._validation import FloatArray, Seed, open_unit, positive
+from adjudge._validation import FloatArray, Seed, non_negative, open_unit, positive
+from adjudge.diagnosis._intervals import FLOOR
 from adjudge.diagnosis.agreement import agreement
 from adjudge.diagnosis.family import family_bias, family_of, family_scores, of_family
-from adjudge.diagnosis.position import position_bias
+from adjudge.diagnosis.length import length_bias
+from adjudge.diagnosis.position import picks, position_bias
 from adjudge.diagnosis.reliability import contradictions, reliability
 from adjudge.diagnosis.verbosity import verbosity_bias
 from adjudge.io.tables import TableLike, as_text
@@ -27,8 +29,9 @@ from adjudge.results.bias import (
     JudgeBias,
     PositionBias,
     Reliability,
-    VerbosityBias,
 )
+from adjudge.results.length import LengthBias, VerbosityBias
+from adjudge.rows.answers import same_answers
 from adjudge.rows.columns import text_column
 from adjudge.rows.dropped import Rows, merge_dropped
 from adjudge.rows.labels import LABELS
@@ -39,6 +42,7 @@ _ASSUMPTIONS = (
 )
 #: Score differences, response_a minus response_b, with response_a shown first and second.
 _BOTH_SCORES = ("score_diff_ab", "score_diff_ba")
+_NO_LENGTH = "no response text or length: give --pairs, or length_a and length_b"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +61,7 @@ class _Rows:
     near_tie: float | None
     families: Mapping[str, str] | None
     by: str | None
+    floor: float
     confidence_level: float
     seed: Seed
 
@@ -78,25 +83,28 @@ def diagnose_bias(
     cluster: str | None = None,
     by: str | None = None,
     near_tie: float | None = None,
+    floor: float = FLOOR,
     families: Mapping[str, str] | None = None,
     confidence_level: float = 0.95,
     seed: Seed = 0,
 ) -> BiasReport:
-    """Position, verbosity, family, agreement, reliability and contradictions, per judge.
+    """Position, length, family, agreement, reliability and contradictions, per judge.
 
     `source` is a frame or a path of judgments: id, judge, p_fwd and p_rev or p_a (all about
     response_a), or verdicts in both orders as verdict_fwd and verdict_rev; or of battles, as `rank`
     takes them, where people's winner is the label. What else is there decides what can be measured:
-    label (agreement, reliability), response_a and response_b or length_a and length_b (verbosity),
-    model_a and model_b (family), score_a and score_b (contradictions; with several judges, family
-    in points), score_diff_ab and score_diff_ba (position, in points too). `pairs` and `labels` add
-    such columns by id, `judge` names the judge of a file that does not. What could not be measured
-    is named in `not_measured`, with the reason.
+    label (agreement, reliability), response_a and response_b or length_a and length_b (near-tied
+    pairs; with models or labels, the effect of length), model_a and model_b (family), score_a and
+    score_b (contradictions; with several judges, family in points), score_diff_ab and score_diff_ba
+    (position, in points too). `pairs` and `labels` add such columns by id, `judge` names the judge
+    of a file that does not. What could not be measured is named in `not_measured`, with the reason.
 
     `cluster` names the column whose rows are alike (default prompt_id where it repeats, else
     each pair by itself; a row without a cluster is one of its own). `by` groups the position bias.
     `near_tie` is how close to a tie the judge must be for verbosity: 0.1 in probability, or 0.3 in
-    score where the judge gave scores alone (a rubric's p_a is its score).
+    score where the judge gave scores alone (a rubric's p_a is its score). A difference from an
+    unbiased judge of less than `floor` (0.03: three points of a hundred) is called no bias, however
+    sure it is; scores in points have no floor.
 
     >>> always_first = {"id": list("abcdefgh"), "p_fwd": [1.0] * 8, "p_rev": [0.0] * 8}
     >>> report = diagnose_bias(always_first)
@@ -104,6 +112,7 @@ def diagnose_bias(
     (1.0, 1.0)
     """
     open_unit(confidence_level, "confidence_level")
+    non_negative(floor, "floor")
     if near_tie is not None:
         positive(near_tie, "near_tie")
     rows = prepare_verdicts(
@@ -126,6 +135,7 @@ def diagnose_bias(
         near_tie=near_tie,
         families=families,
         by=by,
+        floor=floor,
         confidence_level=confidence_level,
         seed=seed,
     )
@@ -144,12 +154,15 @@ def diagnose_bias(
         confidence_level=confidence_level,
         seed=seed if isinstance(seed, int) else None,
         assumptions=_ASSUMPTIONS,
+        floor=floor,
+        same_answers=same_answers(frame, _wins(frame)),
     )
 
 
 def _diagnose(rows: _Rows) -> JudgeBias:
     diagnoses: dict[str, Any] = {
         "position": _position(rows),
+        "length": _length(rows),
         "verbosity": _verbosity(rows),
         "family": _family(rows),
         "family_scores": _family_scores(rows),
@@ -168,6 +181,12 @@ def _diagnose(rows: _Rows) -> JudgeBias:
 
 def _numbers(part: pl.DataFrame, column: str) -> FloatArray:
     return part[column].cast(pl.Float64).fill_null(np.nan).to_numpy()
+
+
+def _wins(part: pl.DataFrame) -> FloatArray:
+    """The judge's verdict for response_a as 1, 0 and one half; NaN without an answer."""
+    p_a = _numbers(part, "p_a")
+    return np.where(np.isnan(p_a), np.nan, picks(p_a))
 
 
 def _clusters(part: pl.DataFrame) -> NDArray[Any]:
@@ -192,13 +211,34 @@ def _position(rows: _Rows) -> PositionBias | str:
         gap_rev=behind,
         clusters=_clusters(rows.frame),
         groups=None if rows.by is None else as_text(rows.frame[rows.by]).to_list(),
+        floor=rows.floor,
+        confidence_level=rows.confidence_level,
+    )
+
+
+def _length(rows: _Rows) -> LengthBias | str:
+    if not rows.has("length_a", "length_b"):
+        return _NO_LENGTH
+    models, labels = rows.has("model_a", "model_b"), rows.has("label")
+    if not models and not labels:
+        return "longer answers may be better ones: name model_a and model_b, or give labels"
+    frame = rows.frame
+    return length_bias(
+        _wins(frame),
+        _numbers(frame, "length_a"),
+        _numbers(frame, "length_b"),
+        models_a=as_text(frame["model_a"]).to_list() if models else None,
+        models_b=as_text(frame["model_b"]).to_list() if models else None,
+        labels=frame["label"].to_list() if labels else None,
+        clusters=_clusters(frame),
+        floor=rows.floor,
         confidence_level=rows.confidence_level,
     )
 
 
 def _verbosity(rows: _Rows) -> VerbosityBias | str:
     if not rows.has("length_a", "length_b"):
-        return "no response text or length: give --pairs, or length_a and length_b"
+        return _NO_LENGTH
     # A rubric's p_a is its score difference on another scale: near-tied is said in points.
     by_score = rows.has("score_a", "score_b") and (not rows.graded or rows.has(*_BOTH_SCORES))
     if not rows.graded and not by_score:
@@ -215,6 +255,7 @@ def _verbosity(rows: _Rows) -> VerbosityBias | str:
         near_tie=rows.near_tie or (0.3 if by_score else 0.1),
         labels=kept["label"].to_list() if "label" in kept.columns else None,
         clusters=_clusters(kept),
+        floor=rows.floor,
         confidence_level=rows.confidence_level,
     )
     return replace(bias, dropped=merge_dropped(measured.dropped, bias.dropped))
@@ -250,6 +291,7 @@ def _family(rows: _Rows) -> FamilyBias | str:
         family=own,
         reference_name=name,
         clusters=_clusters(rows.frame),
+        floor=rows.floor,
         confidence_level=rows.confidence_level,
     )
 
@@ -333,6 +375,7 @@ def _reliability(rows: _Rows) -> Reliability | str:
         np.maximum(p_a, 1 - p_a),
         (kept["verdict"] == kept["label"]).to_numpy().astype(np.int64),
         clusters=_clusters(kept),
+        floor=rows.floor,
         confidence_level=rows.confidence_level,
         seed=rows.seed,
     )
@@ -340,7 +383,9 @@ def _reliability(rows: _Rows) -> Reliability | str:
 
 
 def _contradictions(rows: _Rows) -> Contradictions | str:
-    if rows.by_score or not rows.has("score_a", "score_b", "verdict"):
+    if rows.by_score or rows.has(*_BOTH_SCORES):
+        return "the verdicts are made from the scores, and cannot contradict them"
+    if not rows.has("score_a", "score_b", "verdict"):
         return "needs verdicts and, with them, score_a and score_b"
     return contradictions(
         rows.frame["verdict"].to_list(),

@@ -15,13 +15,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from adjudge._validation import FloatArray, open_unit, optional_numbers, same_length
+from adjudge._validation import (
+    FloatArray,
+    non_negative,
+    open_unit,
+    optional_numbers,
+    same_length,
+)
 from adjudge.diagnosis._intervals import (
+    FLOOR,
     Interval,
     codes_of,
     excludes,
     mean_interval,
     mean_or_none,
+    shows,
 )
 from adjudge.diagnosis.position import optional_probabilities, picks
 from adjudge.results.bias import FamilyBias, FamilyScores
@@ -79,6 +87,7 @@ def family_bias(
     family: str | None = None,
     reference_name: str = "people",
     clusters: ArrayLike | Sequence[Any] | None = None,
+    floor: float = FLOOR,
     confidence_level: float = 0.95,
 ) -> FamilyBias:
     """How much more often the judge picks its own family than the reference does on the same pairs.
@@ -94,6 +103,7 @@ def family_bias(
 
     Against other judges the excess is relative: two judges of one family hide each other's.
     """
+    non_negative(floor, "floor")
     open_unit(confidence_level, "confidence_level")
     judge = optional_probabilities(p_a, "p_a")
     other = optional_probabilities(reference, "reference")
@@ -107,6 +117,7 @@ def family_bias(
     mine = np.where(a, picked, 1 - picked)[kept]
     theirs = np.where(a, other, 1 - other)[kept]
     low, high = mean_interval(mine - theirs, codes[kept], confidence_level, bounds=(-1.0, 1.0))
+    excess = mean_or_none(mine - theirs)
     return FamilyBias(
         family=family,
         reference=reference_name,
@@ -114,10 +125,11 @@ def family_bias(
         clusters=len(np.unique(codes[kept])),
         judge_share=mean_or_none(mine),
         reference_share=mean_or_none(theirs),
-        excess=mean_or_none(mine - theirs),
+        excess=excess,
         low=low,
         high=high,
-        biased=excludes((low, high), 0),
+        biased=shows(excess, (low, high), 0.0, floor),
+        floor=floor,
         dropped=merge_dropped(
             {
                 "not one own answer": int((~one).sum()),

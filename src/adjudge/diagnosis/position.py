@@ -12,16 +12,18 @@ from adjudge._validation import (
     BoolArray,
     FloatArray,
     IntArray,
+    non_negative,
     open_unit,
     optional_numbers,
     same_length,
 )
 from adjudge.diagnosis._intervals import (
+    FLOOR,
     Interval,
     codes_of,
-    excludes,
     mean_interval,
     share_interval,
+    shows,
 )
 from adjudge.errors import ArgumentError
 from adjudge.results.bias import PositionBias, PositionGroup
@@ -36,6 +38,7 @@ def position_bias(
     gap_rev: ArrayLike | None = None,
     clusters: ArrayLike | Sequence[Any] | None = None,
     groups: ArrayLike | Sequence[Any] | None = None,
+    floor: float = FLOOR,
     confidence_level: float = 0.95,
 ) -> PositionBias:
     """How often the first slot wins over both orders of the same pairs, and how often they differ.
@@ -55,8 +58,10 @@ def position_bias(
 
     The interval is the wider of two: a t interval with the cluster-robust error, and an exact one
     on the direction of the pairs whose verdict flips, which hold all the evidence. Slots
-    can differ in ways that cancel (first on one topic, second on another): see `groups`.
+    can differ in ways that cancel (first on one topic, second on another): see `groups`. A share
+    nearer to one half than `floor` is called no bias, however sure it is.
     """
+    non_negative(floor, "floor")
     open_unit(confidence_level, "confidence_level")
     forward = optional_probabilities(p_fwd, "p_fwd")
     reverse = optional_probabilities(p_rev, "p_rev")
@@ -69,6 +74,7 @@ def position_bias(
     own = codes[both]
     first_fwd, first_rev = picks(forward[both]), 1 - picks(reverse[both])
     lean = (first_fwd + first_rev) / 2 - 0.5
+    first_share = 0.5 + float(lean.mean())
     low, high = _interval(lean, own, confidence_level)
     decided = (first_fwd != 0.5) & (first_rev != 0.5)
     flips = (decided & (first_fwd == first_rev)).astype(np.float64)
@@ -77,10 +83,11 @@ def position_bias(
     return PositionBias(
         n=int(both.sum()),
         clusters=len(np.unique(own)),
-        first_share=0.5 + float(lean.mean()),
+        first_share=first_share,
         low=low,
         high=high,
-        biased=excludes((low, high), 0.5),
+        biased=shows(first_share, (low, high), 0.5, floor),
+        floor=floor,
         flip_share=_mean(flips[decided]),
         flip_low=flip_low,
         flip_high=flip_high,

@@ -18,6 +18,7 @@ from adjudge._validation import (
     Seed,
     count,
     generator,
+    non_negative,
     open_unit,
     optional_numbers,
     probabilities,
@@ -25,11 +26,12 @@ from adjudge._validation import (
     zero_one,
 )
 from adjudge.diagnosis._intervals import (
+    FLOOR,
     codes_of,
-    excludes,
     mean_interval,
     mean_or_none,
     share_interval,
+    shows,
 )
 from adjudge.results.bias import Contradictions, Reliability, ReliabilityBin
 from adjudge.rows.dropped import merge_dropped
@@ -44,6 +46,7 @@ def reliability(
     *,
     clusters: ArrayLike | Sequence[Any] | None = None,
     bins: int = 10,
+    floor: float = FLOOR,
     confidence_level: float = 0.95,
     replicates: int = 1000,
     seed: Seed = 0,
@@ -67,6 +70,7 @@ def reliability(
     n = same_length(confidence=sure, correct=right)
     count(bins, "bins", least=2)
     count(replicates, "replicates", least=1)
+    non_negative(floor, "floor")
     open_unit(confidence_level, "confidence_level")
     codes = codes_of(clusters, n)
     groups = int(codes.max()) + 1
@@ -98,7 +102,8 @@ def reliability(
         over_confidence=float(gap.mean()),
         low=low,
         high=high,
-        biased=excludes((low, high), 0),
+        biased=shows(float(gap.mean()), (low, high), 0.0, floor),
+        floor=floor,
         curve=_curve(table, sure, right, codes, confidence_level),
         dropped={},
         confidence_level=confidence_level,

@@ -15,14 +15,15 @@ from adjudge.diagnosis._score_evaluation import (
     Evaluation,
     ScoreRows,
     evaluate_method,
-    random_half,
     spearman,
     split_by_judge,
     width_agreement,
 )
 from adjudge.diagnosis.agreement import agreement
 from adjudge.diagnosis.family import family_of, family_scores, of_family
-from adjudge.diagnosis.score_sets import WEIGHS, ScoreSets, checked_scale
+from adjudge.diagnosis.quantiles import fewest_documents
+from adjudge.diagnosis.score_sets import SETS, WEIGHS, ScoreSets, checked_scale
+from adjudge.diagnosis.set_rules import default_rule, random_half
 from adjudge.diagnosis.targets import TARGETS
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io.columns import make_room
@@ -32,17 +33,29 @@ from adjudge.results.diagnosis import HumanAgreement, PooledWidth, ScoreDiagnosi
 from adjudge.rows.scores import Scores, prepare_scores, ratings_table, scored_by_both
 
 ALPHAS = (0.05, 0.10, 0.15, 0.20)
-METHODS = ("constant", "per-criterion", "adaptive")
 #: The level at which judges' widths are compared, as in the paper.
 _MAIN = Fraction(1, 10)
+_OTHER_SETS = "choose other sets"
+#: What kind of set the numbers are about, and what it cannot say.
+_ABOUT = {
+    "learned": "learned sets: how people score where the judge gives a score is learned on half of "
+    "the calibration documents, and calibrated on the other half",
+    "cross-fitted": "cross-fitted sets have a weaker promise: coverage of a random row of a new "
+    "document of at least about 1 - 2 alpha - sqrt(2/D) from D documents, usually near 1 - alpha",
+    "residual": "residual sets have one quantile, so that their width depends on the judge's score "
+    "alone and changes only where an end of the scale cuts the set: it says nothing about a row",
+    "adaptive": "adaptive sets are as wide as the judge's own probabilities are spread, calibrated "
+    "on people's scores",
+}
 #: What `score_set_rows` adds to a row.
-_SET_COLUMNS = ("set_low", "set_high", "set_size", "advice", "calibrated")
+_SET_COLUMNS = ("set_low", "set_high", "set_size", "advice", "calibrated", "sets")
 
 
 def diagnose_scores(
     source: TableLike | Scores,
     *,
     alphas: Sequence[float | str] = ALPHAS,
+    sets: str = "auto",
     scale: tuple[int, int] = (1, 5),
     target: str = "mean",
     raters: Sequence[str] | None = None,
@@ -57,13 +70,16 @@ def diagnose_scores(
     """Coverage and size of conformal sets per judge and criterion, and what their width tells.
 
     `source` is a frame or a path with doc_id, judge_score and people's scores (human_score, or one
-    column per rater); model, criterion, judge, score_probs if there are. Methods: "constant", one
-    quantile of |judge - human| per judge; "per-criterion" and, with `by`, "per-group", one per
-    criterion (and group); "adaptive", per criterion from score_probs. Each is calibrated on a
+    column per rater); model, criterion, judge, score_probs if there are. `sets` as `method` of
+    `ScoreSets`, calibrated per criterion; "auto" decides by the fewest labelled documents that a
+    judge has for a criterion, at the main level. To compare with, always: "constant", one quantile
+    of |judge - human| per judge; "per-criterion" and, with `by`, "per-group", one per criterion
+    (and group); "adaptive", per criterion, where there are score_probs. Each is calibrated on a
     random half of the documents and tested on the other half, `splits` times; coverage and size
     are means over documents of the means over their rows. Widths, advice and the error at each
-    width use the quantile of all labelled documents. Where models of the judge's own family are
-    among those scored (known by name, or by `families`), `family` says whether it favours them.
+    width are those of sets calibrated on all labelled documents. Where models of the judge's own
+    family are among those scored (known by name, or by `families`), `family` says whether it
+    favours them.
 
     >>> rows = {"doc_id": [str(d) for d in range(40)], "judge_score": [3, 4] * 20,
     ...         "human_score": [3, 4] * 20}
@@ -78,6 +94,7 @@ def diagnose_scores(
     if not levels:
         raise ArgumentError("alphas", [], "give at least one error level")
     limits = checked_scale(scale)
+    one_of(sets, SETS, "sets")
     one_of(target, TARGETS, "target")
     one_of(weigh, WEIGHS, "weigh")
     count(splits, "splits", least=1)
@@ -90,9 +107,14 @@ def diagnose_scores(
     documents = frame["doc_id"].n_unique()
     if documents < 2:
         raise DataError(given.name, "has one labelled document", remedy="label at least two")
-    judges = split_by_judge(frame, scale=limits, target=target, by=by)
+    main = _MAIN if _MAIN in levels else levels[0]
+    fewest = _fewest_documents(frame)
+    used = default_rule(fewest, main, weigh=weigh) if sets == "auto" else sets
+    judges = split_by_judge(frame, scale=limits, target=target, by=by, sets=used)
+    if used == "adaptive" and not any("adaptive" in rows.plans for rows in judges):
+        raise DataError(given.name, "is not there", column="score_probs", remedy=_OTHER_SETS)
     random = generator(seed)
-    halves = [random_half(documents, random) for _ in range(splits)]
+    halves = [random_half(np.arange(documents), random) for _ in range(splits)]
     evaluations = [
         evaluate_method(
             rows,
@@ -102,11 +124,11 @@ def diagnose_scores(
             scale=limits,
             weigh=weigh,
             confidence_level=confidence_level,
+            random=random,
         )
         for rows in judges
         for method in rows.plans
     ]
-    main = _MAIN if _MAIN in levels else levels[0]
     return ScoreDiagnosis(
         groups=tuple(group for one in evaluations for group in one.groups),
         agreement=_between_judges(evaluations, main, confidence_level),
@@ -115,32 +137,53 @@ def diagnose_scores(
         family=_family(judges, families, confidence_level),
         documents=documents,
         scale=limits,
+        sets=used,
         target=target,
         weigh=weigh,
         splits=splits,
         confidence_level=confidence_level,
         seed=seed if isinstance(seed, int) else None,
         dropped=labelled.dropped,
-        assumptions=(*_assumptions(weigh, target), *_without_adaptive(frame)),
+        assumptions=(
+            *_assumptions(used, weigh, target),
+            *_reason(sets, used, fewest, weigh, main),
+            *_without_adaptive(frame),
+        ),
     )
 
 
-def _assumptions(weigh: str, target: str) -> tuple[str, ...]:
+def _fewest_documents(frame: pl.DataFrame) -> int:
+    """The fewest labelled documents that a judge has for a criterion."""
+    counts = frame.group_by("judge", "criterion").agg(pl.col("doc_id").n_unique())["doc_id"]
+    return min(counts.to_list(), default=0)
+
+
+def _reason(asked: str, used: str, fewest: int, weigh: str, level: Fraction) -> list[str]:
+    """Why sets that learn the judge's scale were not the default."""
+    if asked != "auto" or used == "learned" or weigh == "rows":
+        return []
+    needed = 4 * fewest_documents(level)
+    return [
+        f"sets that learn the judge's scale take {needed} labelled documents for each judge and "
+        f"criterion at alpha {float(level):g}; the fewest here is {fewest}"
+    ]
+
+
+def _assumptions(sets: str, weigh: str, target: str) -> tuple[str, ...]:
     """The promise and its conditions, one sentence each."""
     whom = "the rounded mean of the raters (halves up)" if target == "mean" else "a rater at random"
-    promise = (
-        f"a set contains {whom} with probability at least 1 - alpha for a random row of a new "
-        "document like these, on average over documents; not for each document, and not for one "
-        "criterion inside a quantile shared by several"
-        if weigh == "documents"
-        else "row-wise calibration as in the paper: its promise needs rows that are exchangeable, "
-        "which rows of one document are not"
-    )
-    return (
-        promise,
-        "with a constant quantile the width depends on the judge's score alone and changes only "
-        "where an end of the scale cuts the set: within one criterion it says little about a row",
-    )
+    if weigh == "documents":
+        promise = (
+            f"a set contains {whom} with probability at least 1 - alpha for a random row of a new "
+            "document like these, on average over documents; not for each document, and not for "
+            "one criterion inside a quantile shared by several"
+        )
+    else:
+        promise = (
+            "row-wise calibration as in the paper: its promise needs rows that are exchangeable, "
+            "which rows of one document are not"
+        )
+    return promise, _ABOUT[sets]
 
 
 def _without_adaptive(frame: pl.DataFrame) -> list[str]:
@@ -265,65 +308,63 @@ def score_set_rows(
     source: TableLike | Scores,
     *,
     alpha: float | str = 0.1,
-    method: str = "per-criterion",
+    sets: str = "auto",
     scale: tuple[int, int] = (1, 5),
     target: str = "mean",
     raters: Sequence[str] | None = None,
     weigh: str = "documents",
     columns: Mapping[str, str] | None = None,
+    seed: Seed = 0,
 ) -> pl.DataFrame:
     """The rows with set_low, set_high, set_size, advice, and whether they calibrated the set.
 
-    Each judge is calibrated on its labelled rows; rows without a human score are what the sets are
-    for. A row without a judge score gets no set; an empty set (a judge's score between two whole
-    ones, nearer to neither than the quantile) has no set_low and set_high. Advice as the paper
-    gives it: at most two scores "trust", the whole scale "human", between "look".
+    Each judge is calibrated on its labelled rows, per criterion, by `sets` (`method` of
+    `ScoreSets`, and the column `sets` says which was used); rows without a human score are what
+    the sets are for. A row without a judge score gets no set; an empty set has no set_low and
+    set_high. Advice as the paper gives it: one or two scores "trust", the whole scale (or an empty
+    set) "human", between "look".
 
     >>> rows = {"doc_id": [str(d) for d in range(21)], "judge_score": [3] * 21,
     ...         "human_score": [3] * 20 + [None]}
-    >>> score_set_rows(rows).select("set_size", "advice", "calibrated").row(20)
-    (1, 'trust', False)
+    >>> score_set_rows(rows).select("set_size", "advice", "calibrated", "sets").row(20)
+    (1, 'trust', False, 'residual')
     """
-    one_of(method, METHODS, "method")
+    one_of(sets, SETS, "sets")
     one_of(weigh, WEIGHS, "weigh")
     given = prepare_scores(source, raters=raters, columns=columns)
     name, frame = given.name, make_room(given.frame, _SET_COLUMNS).with_row_index("__row")
-    if method == "adaptive" and "score_probs" not in frame.columns:
-        raise DataError(name, "is not there", column="score_probs", remedy="use another method")
-    spoken = frame.filter(pl.col("judge_score").is_not_null())
-    if method == "adaptive":
-        spoken = spoken.filter(pl.col("score_probs").is_not_null())
+    if sets == "adaptive" and "score_probs" not in frame.columns:
+        raise DataError(name, "is not there", column="score_probs", remedy=_OTHER_SETS)
+    column = "score_probs" if sets == "adaptive" else "judge_score"
+    spoken = frame.filter(pl.col("judge_score").is_not_null(), pl.col(column).is_not_null())
+    if sets == "auto":
+        labelled = spoken.filter(pl.col("human_scores").is_not_null())
+        sets = default_rule(_fewest_documents(labelled), exact_level(alpha), weigh=weigh)
     parts = []
     for part in spoken.partition_by("judge", maintain_order=True):
-        labelled = part["human_scores"].is_not_null().to_numpy()
-        if not labelled.any():
+        known = part["human_scores"].is_not_null().to_numpy()
+        if not known.any():
             continue
-        sets = ScoreSets(
-            alpha=alpha,
-            scale=scale,
-            method="adaptive" if method == "adaptive" else "constant",
-            weigh=weigh,
-            target=target,
+        judge = np.array(part[column].to_list(), dtype=np.float64)
+        groups = np.array(part["criterion"].fill_null("unnamed").to_list(), dtype=object)
+        people = part.filter(pl.Series(known))
+        learned = ScoreSets(
+            alpha=alpha, scale=scale, method=sets, weigh=weigh, target=target, seed=seed
+        ).calibrate(
+            judge[known],
+            ratings_table(people),
+            documents=people["doc_id"].to_list(),
+            groups=groups[known],
         )
-        values = part["score_probs" if method == "adaptive" else "judge_score"].to_list()
-        judge = np.array(values, dtype=np.float64)
-        criteria = part["criterion"].fill_null("unnamed").to_list()
-        groups = None if method == "constant" else np.array(criteria, dtype=object)
-        known = part.filter(pl.Series(labelled))
-        sets.calibrate(
-            judge[labelled],
-            ratings_table(known),
-            documents=known["doc_id"].to_list(),
-            groups=None if groups is None else groups[labelled],
-        )
-        predicted = sets.predict(judge, groups=groups)
+        predicted = learned.predict(judge, groups=groups)
         parts.append(
             part.select("__row").with_columns(
                 pl.Series("set_low", predicted.low),
                 pl.Series("set_high", predicted.high),
                 pl.Series("set_size", predicted.sizes),
                 pl.Series("advice", predicted.advice.tolist()),
-                pl.Series("calibrated", labelled),
+                pl.Series("calibrated", known),
+                pl.lit(sets).alias("sets"),
             )
         )
     if not parts:

@@ -17,20 +17,22 @@ from adjudge._validation import (
     FloatArray,
     IntArray,
     finite,
+    non_negative,
     open_unit,
     optional_numbers,
     positive,
     same_length,
 )
 from adjudge.diagnosis._intervals import (
+    FLOOR,
     Interval,
     codes_of,
-    excludes,
     mean_interval,
     mean_or_none,
     share_interval,
+    shows,
 )
-from adjudge.results.bias import VerbosityBias
+from adjudge.results.length import VerbosityBias
 from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.verdicts import LABEL_VALUES
 
@@ -43,6 +45,7 @@ def verbosity_bias(
     near_tie: float = 0.1,
     labels: Sequence[Any] | None = None,
     clusters: ArrayLike | Sequence[Any] | None = None,
+    floor: float = FLOOR,
     confidence_level: float = 0.95,
 ) -> VerbosityBias:
     """Share of near-tied pairs in which the judge prefers the longer answer; 1/2 without bias.
@@ -60,6 +63,7 @@ def verbosity_bias(
     (3, 1.0)
     """
     positive(near_tie, "near_tie")
+    non_negative(floor, "floor")
     open_unit(confidence_level, "confidence_level")
     lean = optional_numbers(margin, "margin")
     finite(lean[~np.isnan(lean)], "margin", allow_empty=True)
@@ -70,6 +74,7 @@ def verbosity_bias(
     usable = answered & unequal & decided
     close = usable & (np.abs(lean) <= near_tie + 1e-12)
     longer = np.where((lean > 0) == (a > b), 1.0, 0.0)
+    share = mean_or_none(longer[close])
     low, high = share_interval(longer[close], codes[close], confidence_level)
     people, excess, excess_range, human_n = _people(
         labels, close, a, b, longer, codes, confidence_level
@@ -78,10 +83,11 @@ def verbosity_bias(
         n=int(close.sum()),
         clusters=len(np.unique(codes[close])),
         near_tie=near_tie,
-        longer_share=mean_or_none(longer[close]),
+        longer_share=share,
         low=low,
         high=high,
-        biased=excludes((low, high), 0.5),
+        biased=shows(share, (low, high), 0.5, floor),
+        floor=floor,
         overall_share=mean_or_none(longer[usable]),
         overall_n=int(usable.sum()),
         human_share=people,

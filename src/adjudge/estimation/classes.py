@@ -18,7 +18,7 @@ from adjudge.estimation.clusters import TOO_FEW, few_clusters, holding, spread
 from adjudge.estimation.counts import Share
 from adjudge.estimation.groups import POOLING
 from adjudge.estimation.methods import ASSUMPTIONS, INTERVALS, Request, independence, run
-from adjudge.estimation.outcome import Outcome, clip
+from adjudge.estimation.outcome import Outcome, clip, refuse_everything
 from adjudge.estimation.sample import Sample
 from adjudge.results.estimation import ClassEstimate, ClassRate, GroupedEstimate
 from adjudge.rows.grades import Grades
@@ -99,18 +99,23 @@ def _class_estimate(
     condition = matrix.condition_number
     if request.method != "misclassification" or (matrix.shares is not None and len(names) == 2):
         # Two classes are one class against the rest: the interval of Eq. 6 itself.
-        outcomes, interval, assumption = _one_by_one(rows, request, labels, test)
+        outcomes, interval, assumption = _one_by_one(rows, request, request.method, labels, test)
         numbers = [(one.rate, one.low, one.high) for one in outcomes]
-        reasons = zip(names, (one.reason for one in outcomes), strict=True)
-        reason = next((f"{name}: {text}" for name, text in reasons if text is not None), None)
+        reason = _first_reason(names, outcomes)
         remedy = "label more rows" if rows.clusters is not None else _ONE_CLASS
         texts = [(*one.warnings, *(f"{text}; {remedy}" for text in one.doubts)) for one in outcomes]
         warnings = tuple(dict.fromkeys(chain(*texts)))
         condition = None
     elif matrix.shares is not None and matrix.low is not None and matrix.high is not None:
         ends = zip(matrix.shares, matrix.low, matrix.high, strict=True)
-        numbers = [(clip(share), float(low), float(high)) for share, low, high in ends]
+        outcomes = [
+            refuse_everything(Outcome(clip(share), float(low), float(high)))
+            for share, low, high in ends
+        ]
+        numbers = [(one.rate, one.low, one.high) for one in outcomes]
+        reason = _first_reason(rows.names, outcomes)
     confusion = None if matrix.confusion is None else matrix.confusion.tolist()
+    people, _, _ = _one_by_one(rows, request, "human-only", labels, test)
     return ClassEstimate(
         method=request.method,
         interval=interval,
@@ -124,6 +129,9 @@ def _class_estimate(
                 naive=float(seen[i]),
                 n_calibration=int(per_class[i]),
                 recall=None if confusion is None else confusion[i][i],
+                human_only=people[i].rate,
+                human_only_low=people[i].low,
+                human_only_high=people[i].high,
             )
             for i, name in enumerate(names)
         ),
@@ -140,8 +148,13 @@ def _class_estimate(
     )
 
 
+def _first_reason(names: tuple[str, ...], outcomes: list[Outcome]) -> str | None:
+    reasons = zip(names, (one.reason for one in outcomes), strict=True)
+    return next((f"{name}: {text}" for name, text in reasons if text is not None), None)
+
+
 def _one_by_one(
-    rows: Grades, request: Request, labels: IntArray, test: BoolArray
+    rows: Grades, request: Request, method: str, labels: IntArray, test: BoolArray
 ) -> tuple[list[Outcome], str, str]:
     """Each class against the rest: its outcome; their interval and assumption, the same for all."""
     known = labels >= 0
@@ -150,9 +163,7 @@ def _one_by_one(
         human = np.where(known, labels == code, -1).astype(np.int64)
         judge = (rows.verdicts == code).astype(np.float64)
         one = Sample(judge, human, test, known, clusters=rows.clusters)
-        outcome, interval, assumption = run(
-            one, request.method, confidence_level=request.confidence_level
-        )
+        outcome, interval, assumption = run(one, method, confidence_level=request.confidence_level)
         outcomes.append(outcome)
     return outcomes, interval, assumption
 

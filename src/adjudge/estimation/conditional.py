@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from adjudge._stats import normal_quantile
 from adjudge._text import percent
@@ -19,7 +20,9 @@ def conditional(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     The one estimator of Table 1 that can use labels picked by verdict as they are: picking by
     verdict changes how many labels each r_v rests on, not what it means. Where the sampling
     probability varies within a verdict, r_v is weighted by its inverse. Biased under label shift:
-    the human rate given a verdict moves with the class shares.
+    the human rate given a verdict moves with the class shares. Where the labels are known to be a
+    random sample, p is the judge's rate on all rows, labelled ones too: else the interval would
+    widen again as labels leave fewer test rows.
 
     The interval adds one success and one failure to each r_v and z^2/2 of each to p, as Eq. 7 does
     for the corrected rate, so that r_v = 1 does not pass for certainty.
@@ -34,7 +37,8 @@ def conditional(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     if sample.n == 0:
         return refusal("every row has a human label: take the human rate (method human-only)")
     x = sample.judge
-    p = float(x[sample.test].mean())
+    judged = sample.test | sample.labelled if sample.random else sample.test
+    p, n = float(x[judged].mean()), int(judged.sum())
     weights = _weights(sample)
     if weights is None:
         return refusal(
@@ -45,24 +49,19 @@ def conditional(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     for verdict, share in ((1, p), (0, 1 - p)):
         rows = np.asarray(sample.labelled & (x == verdict))
         if share > 0 and not rows.any():
+            seen = float((x[sample.test] == verdict).mean())
             return refusal(
-                f"the judge says {verdict} on {percent(share, 0)} of the test rows, but no row of "
-                f"that verdict has a human label; label some rows of verdict {verdict}"
+                f"the judge says {verdict} on {percent(seen, 0)} of the test rows, but no row of "
+                f"that verdict has a human label; label some rows of verdict {verdict}, drawn at "
+                "random"
             )
         parts.append(_verdict_rate(sample, weights, rows))
     (r1, part1, size1), (r0, part0, size0) = parts
     theta = p * r1 + (1 - p) * r0
-    influence = np.where(sample.test, (r1 - r0) * (x - p) / sample.n, 0.0)
+    influence = np.where(judged, (r1 - r0) * (x - p) / n, 0.0)
     influence = influence + p * part1 + (1 - p) * part0
     z = normal_quantile(confidence_level)
-    n_ = sample.n + z**2
-    p_ = (sample.n * p + z**2 / 2) / n_
-    a1, a0 = (size1 * r1 + 1) / (size1 + 2), (size0 * r0 + 1) / (size0 + 2)
-    se = math.sqrt(
-        (a1 - a0) ** 2 * p_ * (1 - p_) / n_
-        + p**2 * a1 * (1 - a1) / (size1 + 2)
-        + (1 - p) ** 2 * a0 * (1 - a0) / (size0 + 2)
-    )
+    centre, se = adjust(p, r1, r0, n, size1, size0, z)
     warnings: tuple[str, ...] = ()
     if min(size for size, share in ((size1, p), (size0, 1 - p)) if share > 0) < 10:
         warnings = (
@@ -75,9 +74,30 @@ def conditional(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
         influence,
         confidence_level,
         se=math.sqrt(float(influence @ influence)),
-        around=(p * a1 + (1 - p) * a0, se),
+        around=(float(centre), float(se)),
         warnings=warnings,
     )
+
+
+def adjust(
+    p: ArrayLike,
+    r1: ArrayLike,
+    r0: ArrayLike,
+    n: float,
+    size1: ArrayLike,
+    size0: ArrayLike,
+    z: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Centre and standard error of the interval before clipping; elementwise on arrays."""
+    p, r1, r0, size1, size0 = (
+        np.asarray(value, dtype=np.float64) for value in (p, r1, r0, size1, size0)
+    )
+    n_ = n + z**2
+    p_ = (n * p + z**2 / 2) / n_
+    a1, a0 = (size1 * r1 + 1) / (size1 + 2), (size0 * r0 + 1) / (size0 + 2)
+    variance = (a1 - a0) ** 2 * p_ * (1 - p_) / n_
+    variance += p**2 * a1 * (1 - a1) / (size1 + 2) + (1 - p) ** 2 * a0 * (1 - a0) / (size0 + 2)
+    return p * a1 + (1 - p) * a0, np.sqrt(variance)
 
 
 def _weights(sample: Sample) -> FloatArray | None:

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from numpy.typing import ArrayLike
 
 from adjudge._validation import Seed, open_unit
 from adjudge.errors import ArgumentError
 from adjudge.estimation.classes import check_classes, estimate_classes
 from adjudge.estimation.groups import estimate_difference, estimate_groups
-from adjudge.estimation.methods import Request, check_combination, choose, describe
+from adjudge.estimation.methods import (
+    RANDOM,
+    Request,
+    check_combination,
+    choose,
+    describe,
+    how_drawn,
+)
+from adjudge.estimation.panel import estimate_panel
 from adjudge.estimation.sample import sample_of
 from adjudge.io.tables import TableLike
 from adjudge.results.estimation import (
@@ -17,9 +28,11 @@ from adjudge.results.estimation import (
     GroupedEstimate,
     RateDifference,
 )
+from adjudge.results.panel import PanelEstimate
 from adjudge.rows.grades import Grades, prepare_grades
+from adjudge.rows.panel import prepare_panel
 
-AnyEstimate = Estimate | GroupedEstimate | ClassEstimate | RateDifference
+AnyEstimate = Estimate | GroupedEstimate | ClassEstimate | RateDifference | PanelEstimate
 
 
 def estimate(
@@ -27,6 +40,8 @@ def estimate(
     *,
     judge: ArrayLike | None = None,
     human: ArrayLike | None = None,
+    judges: Sequence[str] = (),
+    share: bool = False,
     labels: TableLike | None = None,
     by: str | ArrayLike | None = None,
     pool: bool = False,
@@ -55,6 +70,10 @@ def estimate(
             `sampling_probability` are used where present.
         judge: Verdicts or probabilities, when there is no table.
         human: Labels, when there is no table.
+        judges: Names of two or more judges whose verdicts together predict the human label: columns
+            of the table, or names in its column `judge_name` (`judge`) with a row per id and judge.
+            Needs labels that are a random sample, 50 a group; approximate.
+        share: With `judges`: a second interval for each group that borrows from the others.
         labels: A second table with labels by id; they replace those in `data`.
         by: Column (or array) of groups: one estimate each, with its own confusion matrix.
         pool: With `by`: one confusion matrix for all groups. Almost always a mistake.
@@ -65,8 +84,9 @@ def estimate(
         sampling_probability: Array, where labels were picked with unequal probabilities.
         method: auto, misclassification, ppi++, conditional, difference, human-only or naive.
         interval: wald (Eq. 6) or profile (for weak judges and few labels).
-        labels_are_random: Declare the labels a random sample of the test rows; auto then takes
-            ppi++. Nothing is ever tested to decide this.
+        labels_are_random: Declare the labels a random sample of the test rows; labels whose
+            `sampled_by` says random are one without it. auto then takes conditional for 0/1
+            verdicts and ppi++ for probabilities. Nothing is ever tested to decide this.
         confidence_level: Of all intervals.
         judge_column: The verdicts' column.
         human_column: The labels' column.
@@ -76,7 +96,8 @@ def estimate(
 
     Returns:
         Estimate; GroupedEstimate with `by`; RateDifference with `compare`; ClassEstimate for
-        classes. Where no honest number exists the result says why instead.
+        classes; PanelEstimate with `judges`. Where no honest number exists the result says why
+        instead.
 
     >>> result = estimate(judge=[1] * 60 + [0] * 40 + [1, 1, 1, 0] * 9 + [0, 0, 0, 1] * 9,
     ...                   human=[None] * 100 + [1] * 36 + [0] * 36)
@@ -84,6 +105,43 @@ def estimate(
     (0.7, 0.6)
     """
     level = open_unit(confidence_level, "confidence_level")
+    if share and not judges:
+        raise ArgumentError("share", share, "is for several judges: --judge A --judge B (judges=)")
+    if judges:
+        one_judge_only = {
+            "method": method != "auto",
+            "interval": interval != "wald",
+            "pool": pool,
+            "compare": compare is not None,
+            "strata": strata is not None,
+            "sampling_probability": sampling_probability is not None,
+            "judge, human": judge is not None or human is not None,
+        }
+        for option, given in one_judge_only.items():
+            if given:
+                raise ArgumentError(option, "given", "is for one judge: leave it or judges out")
+        for option, column in (("by", by), ("cluster", cluster)):
+            if column is not None and not isinstance(column, str):
+                raise ArgumentError(option, "an array", "name a column of the table")
+        if isinstance(data, Grades):
+            raise ArgumentError("data", "prepared grades", "give the table: judges are in it")
+        panel = prepare_panel(
+            data,
+            judges,
+            labels=labels,
+            by=by if isinstance(by, str) else None,
+            cluster=cluster if isinstance(cluster, str) else None,
+            judge_column=judge_column,
+            human_column=human_column,
+            positive=positive,
+        )
+        return estimate_panel(
+            panel,
+            labels_are_random=labels_are_random,
+            share=share,
+            confidence_level=level,
+            seed=seed,
+        )
     rows = prepare_grades(
         data,
         judge=judge,
@@ -104,11 +162,22 @@ def estimate(
     if rows.scale == "classes":
         check_classes(rows, method, interval, compare)
     sample = sample_of(rows)
-    planned = sample is not None and sample.planned
-    chosen, why = choose(method, labels_are_random=labels_are_random, planned=planned)
+    labels_drawn = how_drawn(
+        planned=sample is not None and sample.planned,
+        declared=labels_are_random,
+        recorded=rows.drawn_at_random,
+    )
+    matrix = "--interval profile" if interval == "profile" else "--pool" if pool else None
+    chosen, why = choose(
+        method,
+        labels_drawn=labels_drawn,
+        scale=rows.scale if sample is None else sample.scale,
+        matrix="--strata" if rows.strata is not None else matrix,
+    )
     request = Request(
         method=chosen,
         why=why,
+        labels_drawn=labels_drawn,
         interval=interval,
         confidence_level=level,
         by=rows.by,
@@ -117,6 +186,7 @@ def estimate(
     )
     if sample is None:
         return estimate_classes(rows, request)
+    sample = replace(sample, random=labels_drawn in RANDOM)
     check_combination(sample, chosen, interval)
     if compare is not None:
         return estimate_difference(rows, sample, request, compare)

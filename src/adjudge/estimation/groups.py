@@ -7,6 +7,7 @@ prompts that are hard for both, and calibration rows that serve both, cancel wit
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from adjudge._validation import FloatArray, IntArray, generator
 from adjudge.errors import ArgumentError
 from adjudge.estimation.clusters import TOO_FEW, active_clusters, variance
-from adjudge.estimation.methods import Request, describe
+from adjudge.estimation.methods import Request, describe, known_seed, run
 from adjudge.estimation.outcome import Outcome, clip
 from adjudge.estimation.sample import Sample
 from adjudge.results.estimation import GroupedEstimate, RateDifference
@@ -50,7 +51,7 @@ def estimate_groups(rows: Grades, sample: Sample, request: Request) -> GroupedEs
         judge_differs_p_value=p_value,
         warnings=warnings,
         dropped=rows.dropped,
-        seed=request.known_seed,
+        seed=known_seed(request.seed),
     )
 
 
@@ -135,6 +136,7 @@ def estimate_difference(
     either = np.asarray((rows.groups == codes[0]) | (rows.groups == codes[1]))
     used = sample.restrict(either, calibration=np.ones_like(either) if request.pool else None)
     gap = paired_difference(raw_a, raw_b, used, names=compare)
+    people = _people_alone(rows, sample, request, codes)
     shared, total = _shared_clusters(rows, sample, codes)
     warnings = [
         *_check_pooling(rows, sample, request)[0],
@@ -155,6 +157,9 @@ def estimate_difference(
         **gap._asdict(),
         confidence_level=request.confidence_level,
         naive=None if first.naive is None or second.naive is None else first.naive - second.naive,
+        human_only=people.estimate,
+        human_only_low=people.low,
+        human_only_high=people.high,
         pooled=request.pool,
         shared_clusters=shared,
         clusters=total,
@@ -164,6 +169,16 @@ def estimate_difference(
         warnings=tuple(warnings),
         dropped=rows.dropped,
     )
+
+
+def _people_alone(rows: Grades, sample: Sample, request: Request, codes: list[int]) -> Difference:
+    """The difference that the labels give without the judge."""
+    if sample.planned:
+        return Difference(reason="labels were picked by plan")
+    parts = [_group_sample(sample, rows, code, pool=False) for code in codes]
+    a, b = (run(part, "human-only", confidence_level=request.confidence_level)[0] for part in parts)
+    both = replace(parts[0], labelled=parts[0].labelled | parts[1].labelled)
+    return paired_difference(a, b, replace(both, test=both.labelled))
 
 
 def _shared_clusters(rows: Grades, sample: Sample, codes: list[int]) -> tuple[int, int]:
@@ -223,10 +238,12 @@ def paired_difference(
     ratio = paired / apart if apart > 0 else 1.0
     half = math.sqrt((a.half**2 + b.half**2) * ratio)
     centre = a.centre - b.centre
+    low, high = clip(centre - half, -1, 1), clip(centre + half, -1, 1)
+    if low == -1 and high == 1:
+        return Difference(
+            reason="the interval is the whole of [-1, 1]: every difference is compatible with "
+            "these labels; label more rows, or use another judge"
+        )
     return Difference(
-        clip(a.estimate - b.estimate, -1, 1),
-        clip(centre - half, -1, 1),
-        clip(centre + half, -1, 1),
-        math.sqrt(paired),
-        math.sqrt(apart),
+        clip(a.estimate - b.estimate, -1, 1), low, high, math.sqrt(paired), math.sqrt(apart)
     )

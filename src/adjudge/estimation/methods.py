@@ -12,17 +12,19 @@ from adjudge.estimation.counts import Share, counts_of, exact_share, missing
 from adjudge.estimation.label_shift import LEVEL, label_shift
 from adjudge.estimation.means import correct_means, soft, weighted_misclassification
 from adjudge.estimation.misclassification import misclassification, uninformative
-from adjudge.estimation.outcome import Outcome, refusal, refuse_outside
+from adjudge.estimation.outcome import Outcome, refusal, refuse_everything, refuse_outside
 from adjudge.estimation.ppi import difference, ppi
 from adjudge.estimation.profile import profile_interval
 from adjudge.estimation.sample import Sample
 from adjudge.estimation.shares import human_only, naive
 from adjudge.estimation.strata import stratify
-from adjudge.results.estimation import Alternative, Estimate
+from adjudge.results.estimation import Alternative, Estimate, method_if_random
 
 METHODS = ("misclassification", "ppi++", "conditional", "difference", "human-only", "naive")
 CHOICES = ("auto", *METHODS)
 INTERVALS = ("wald", "profile")
+#: What is known about labels that are a random sample.
+RANDOM = ("declared", "recorded")
 #: The methods that cannot use labels picked by plan.
 _NEED_PLAIN_LABELS = ("human-only", "difference", "ppi++")
 #: The estimators; misclassification has versions for probabilities, plans and strata.
@@ -45,6 +47,8 @@ ASSUMPTIONS = {
     "as they do when the labelled rows are a random sample of them",
     "conditional": "within each verdict the labelled rows are a random sample of the test rows "
     "(labels can be picked by verdict)",
+    "conditional-random": "the labelled rows are a random sample of the same rows as the test rows "
+    "(the judge's rate is taken on both)",
     "ppi++": "the labelled rows are a random sample of the same rows as the test rows",
     "misclassification": "the judge errs alike on labelled and on test rows of one human class "
     "(same sensitivity and specificity); the shares of the classes may differ",
@@ -65,26 +69,42 @@ _PROFILE = "report the profile interval, which holds its level: --interval profi
 class Request:
     """What is asked of every sample alike: the method and why, its interval, which groups.
 
-    `by` names the groups' column; `pool` lets all groups share one confusion matrix.
+    `labels_drawn` says what is known about the labels: declared or recorded as a random sample,
+    picked by plan, or unknown. `by` names the groups' column; `pool` lets all groups share one
+    confusion matrix.
     """
 
     method: str
     why: str
+    labels_drawn: str
     interval: str
     confidence_level: float
     by: str | None = None
     pool: bool = False
     seed: Seed = 0
 
-    @property
-    def known_seed(self) -> int | None:
-        """The seed as a result keeps it: None for a Generator, whose state nobody knows."""
-        return self.seed if isinstance(self.seed, int) else None
+
+def known_seed(seed: Seed) -> int | None:
+    """The seed as a result keeps it: None for a Generator, whose state nobody knows."""
+    return seed if isinstance(seed, int) else None
 
 
-def choose(method: str, *, labels_are_random: bool, planned: bool) -> tuple[str, str]:
-    """The method that will be used and why; decided by what is declared, never by a test."""
+def how_drawn(*, planned: bool, declared: bool, recorded: bool) -> str:
+    """What is known about how the labels were drawn; a plan that is recorded outdoes a word."""
+    if planned:
+        return "plan"
+    return "declared" if declared else "recorded" if recorded else "unknown"
+
+
+def choose(method: str, *, labels_drawn: str, scale: str, matrix: str | None) -> tuple[str, str]:
+    """The method that will be used and why.
+
+    Decided by how the labels were drawn and by what the judge says, never by a test and never by a
+    width. `matrix` names an option that asks for a confusion matrix, which only misclassification
+    has.
+    """
     one_of(method, CHOICES, "method")
+    planned = labels_drawn == "plan"
     if planned and method in _NEED_PLAIN_LABELS:
         raise ArgumentError(
             "method",
@@ -94,14 +114,24 @@ def choose(method: str, *, labels_are_random: bool, planned: bool) -> tuple[str,
         )
     if method != "auto":
         return method, f"{method}, as asked"
+    if matrix is not None:
+        return "misclassification", f"misclassification, which {matrix} is for"
     if planned:
         return "conditional", "conditional, because labels were picked by plan (by verdict)"
-    if labels_are_random:
-        return "ppi++", "ppi++, because the labels are declared a random sample of the test rows"
-    return (
-        "misclassification",
-        "misclassification, because nothing says that the labels are a random sample of the test "
-        "rows (declare it with --labels-are-random, labels_are_random=True, to get ppi++)",
+    best, says = method_if_random(scale), {"binary": "0 or 1", "probability": "probabilities"}
+    if labels_drawn == "unknown":
+        return (
+            "misclassification",
+            "misclassification, because nothing says that the labels are a random sample of the "
+            "test rows (where they are, declare it: --labels-are-random, labels_are_random=True)",
+        )
+    known = (
+        "declared a random sample of the test rows"
+        if labels_drawn == "declared"
+        else "recorded as drawn at random (sampled_by)"
+    )
+    return best, f"{best}, because the labels are {known} and the judge says " + says.get(
+        scale, "classes"
     )
 
 
@@ -152,7 +182,8 @@ def run(
 ) -> tuple[Outcome, str, str]:
     """One sample through one method: outcome, which interval it is, what it assumes.
 
-    Refused where the whole interval lies outside [0, 1]; estimators themselves let it through.
+    Refused where the whole interval lies outside [0, 1], or is the whole of it; estimators
+    themselves let both through.
     """
     name, shape = method, interval
     if method != "misclassification":
@@ -167,7 +198,9 @@ def run(
     outcome = refuse_outside(_ESTIMATORS[name](sample, confidence_level=confidence_level))
     if shape == "profile":
         outcome = _profile(sample, outcome, confidence_level, seed)
-    return outcome, shape, ASSUMPTIONS[name]
+    if name == "conditional" and sample.random:
+        name = "conditional-random"
+    return refuse_everything(outcome), shape, ASSUMPTIONS[name]
 
 
 def _profile(sample: Sample, wald: Outcome, confidence_level: float, seed: Seed) -> Outcome:
@@ -181,10 +214,9 @@ def _profile(sample: Sample, wald: Outcome, confidence_level: float, seed: Seed)
         return wald
     if wald.estimate is None and uninformative(counts) is None:
         return wald  # there was a rate, and its whole interval lay outside [0, 1]
-    low, high, informative = profile_interval(counts, confidence_level=confidence_level, seed=seed)
+    low, high, _ = profile_interval(counts, confidence_level=confidence_level, seed=seed)
     if wald.estimate is None:
-        because = "" if informative else "; every rate is compatible with these labels"
-        return Outcome(None, low, high, reason=f"{wald.reason}{because}")
+        return Outcome(None, low, high, reason=wald.reason)
     return Outcome(wald.estimate, low, high, wald.standard_error, wald.influence)
 
 
@@ -242,12 +274,13 @@ def describe(
         judge_scale=sample.scale,
         group=group,
         why=request.why,
+        labels_drawn=request.labels_drawn,
         assumptions=(assumption, independence(sample.clusters is not None)),
         label_shift=shift,
         alternatives=_alternatives(sample, method, ruled_out, level) if alternatives else (),
         warnings=warnings,
         dropped=dropped or {},
-        seed=request.known_seed,
+        seed=known_seed(request.seed),
     )
     return result, outcome
 
@@ -282,7 +315,7 @@ def _alternatives(
 ) -> tuple[Alternative, ...]:
     """The other estimators on the same rows, for comparison and never for choosing."""
     alternatives = []
-    flat = replace(sample, strata=None)
+    flat = replace(sample, strata=None, random=not sample.planned)
     for method in METHODS:
         if method == chosen or (method == "conditional" and sample.scale == "probability"):
             continue

@@ -102,6 +102,17 @@ def refuse_outside(got: Outcome) -> Outcome:
     return refusal(explain_outside(got.estimate, got.centre, got.half))
 
 
+def refuse_everything(got: Outcome) -> Outcome:
+    """The outcome, or a refusal where its interval is the whole of [0, 1] and says nothing."""
+    if got.low is None or got.high is None or got.low > 0 or got.high < 1:
+        return got
+    because = "" if got.reason is None else f"{got.reason}; "
+    return refusal(
+        f"{because}the interval is the whole of [0, 1]: every rate is compatible with these "
+        "labels; label more rows, or use another judge"
+    )
+
+
 def outside(centre: float, half: float) -> bool:
     """Whether no rate strictly between 0 and 1 is within centre -+ half."""
     return centre - half >= 1 or centre + half <= 0

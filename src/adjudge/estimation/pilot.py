@@ -9,9 +9,10 @@ import polars as pl
 
 from adjudge._validation import BoolArray, FloatArray, Seed, count, generator, one_of
 from adjudge.errors import ArgumentError
-from adjudge.estimation.counts import counts_of
+from adjudge.estimation.counts import Counts, counts_of
+from adjudge.estimation.means import correct_means
 from adjudge.estimation.planning import plan_rate
-from adjudge.estimation.sample import sample_of
+from adjudge.estimation.sample import Sample, sample_of
 from adjudge.io.columns import make_room
 from adjudge.io.tables import TableLike, read_table
 from adjudge.results.estimation import RatePlan
@@ -42,7 +43,8 @@ def plan_from_table(
     """`plan_rate` with what the table knows; an argument given overrides it.
 
     Sensitivity and specificity are taken as (correct + 1)/(labels + 2), as Algorithm 1 takes them
-    from its pilot: a pilot without errors does not show a judge without errors.
+    from its pilot: a pilot without errors does not show a judge without errors. Labels picked by
+    plan are weighted by the inverse of their sampling probability, as `estimate` weights them.
 
     >>> plan = plan_from_table({"judge": [1] * 60 + [0] * 40, "human": [None] * 100},
     ...                        width=0.3, sensitivity=0.9, specificity=0.8)
@@ -72,10 +74,10 @@ def plan_from_table(
             n_test = counts.n
         if judge_rate is None and counts.n:
             judge_rate = counts.p
-        if specificity is None and counts.m0:
-            specificity = (counts.c0 + 1) / (counts.m0 + 2)
-        if sensitivity is None and counts.m1:
-            sensitivity = (counts.c1 + 1) / (counts.m1 + 2)
+        if specificity is None or sensitivity is None:
+            shares = _judge_shares(sample, counts)
+            specificity = shares[0] if specificity is None else specificity
+            sensitivity = shares[1] if sensitivity is None else sensitivity
     for name, value in (
         ("judge_rate", judge_rate),
         ("sensitivity", sensitivity),
@@ -99,6 +101,24 @@ def plan_from_table(
         have=have,
         step=step,
         confidence_level=confidence_level,
+    )
+
+
+def _judge_shares(sample: Sample, counts: Counts) -> tuple[float | None, float | None]:
+    """Specificity and sensitivity, each after one right and one wrong label more."""
+    right0, right1 = float(counts.c0), float(counts.c1)
+    if sample.planned and min(counts.m0, counts.m1) > 0:
+        if not sample.weighted:
+            raise ArgumentError(
+                "table",
+                "labels picked by plan next to others without a sampling probability",
+                "give --sensitivity and --specificity (sensitivity=, specificity=)",
+            )
+        fit = correct_means(sample)
+        right0, right1 = counts.m0 * (1 - fit.mu0), counts.m1 * fit.mu1
+    return (
+        (right0 + 1) / (counts.m0 + 2) if counts.m0 else None,
+        (right1 + 1) / (counts.m1 + 2) if counts.m1 else None,
     )
 
 

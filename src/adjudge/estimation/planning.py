@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
-from adjudge._stats import binomial_interval, normal_quantile
+from adjudge._stats import binomial_interval
 from adjudge._text import percent
 from adjudge._validation import count, open_unit, positive
 from adjudge.errors import ArgumentError
@@ -15,21 +14,15 @@ from adjudge.estimation.allocation import (
     Allocation,
     by_verdict,
     check_share,
-    conditional_variance,
     one_each,
     optimal_split,
-    ppi_variance,
     proposition_61,
-    split,
     variance_ratio,
 )
-from adjudge.estimation.misclassification import corrected_interval
-from adjudge.estimation.outcome import clip
+from adjudge.estimation.guess import MOST_LABELS, Guess
+from adjudge.estimation.trial import BEHIND_EACH, REPEATS, Trial
 from adjudge.results.estimation import NextLabels, RatePlan
 
-PILOT = 10
-#: A plan for more labels than this is an infeasible plan.
-MOST_LABELS = 10_000_000
 HOW_TO_DRAW = (
     "the human class of a row is unknown before it is labelled: draw rows at random and stop when "
     "each class has its number; keep every label on the way",
@@ -38,69 +31,6 @@ HOW_TO_DRAW = (
     "rows picked by verdict carry their sampling probability and are for method conditional (or "
     "weighted sensitivity and specificity) alone",
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Guess:
-    """What a plan starts from: the judge's rate and quality, test rows, labels of class 0 and 1."""
-
-    p: float
-    q0: float
-    q1: float
-    n: int
-    have: tuple[int, int]
-    level: float
-
-    @property
-    def theta(self) -> float:
-        """The corrected rate, clipped; for q0 + q1 > 1 only."""
-        return clip((self.p + self.q0 - 1) / (self.q0 + self.q1 - 1))
-
-    def corrected_width(self, m0: float, m1: float, rows: int | None = None) -> float:
-        """Width of Eq. 6 with these labels, and all test rows or as many as given."""
-        n = self.n if rows is None else rows
-        bounds = corrected_interval(
-            self.p, self.q0, self.q1, n, m0, m1, confidence_level=self.level
-        )
-        return float(bounds.length)
-
-    def by_class(self, m: int) -> Allocation:
-        """Algorithm 1's split; it never believes in a class without errors."""
-        soft0, soft1 = (
-            q if q < 1 else 1 - 1 / (PILOT + 2 + size)
-            for q, size in zip((self.q0, self.q1), self.have, strict=True)
-        )
-        return split(m, p=self.p, q0=soft0, q1=soft1, pilot=min(PILOT, m // 2))
-
-    def ppi_width(self, m: int) -> float:
-        """Width of ppi++, the labels drawn out of the test rows."""
-        left = max(self.n + sum(self.have) - m, 0)
-        return self._normal_width(ppi_variance(self.p, self.q1, self.theta, left, m))
-
-    def verdict_width(self, verdicts: Allocation) -> float:
-        """Width of the conditional estimator with so many labels of verdict 0 and 1."""
-        return self._normal_width(
-            conditional_variance(self.p, self.q0, self.q1, self.theta, self.n, *verdicts)
-        )
-
-    def _normal_width(self, variance: float) -> float:
-        return clip(2 * normal_quantile(self.level) * math.sqrt(variance))
-
-    def draws(self, quota: Allocation) -> int | None:
-        """About how many more random rows fill both quotas; None when a class does not occur."""
-        theta, have = self.theta, self.have
-        needs = ((quota.m1 - have[1], theta), (quota.m0 - have[0], 1 - theta))
-        if any(size > 0 and share <= 0 for size, share in needs):
-            return None
-        return math.ceil(max((size / share for size, share in needs if size > 0), default=0))
-
-    def width_after(self, quota: Allocation, draws: int | None) -> float:
-        """Width once the labels are drawn out of the test rows, which leaves fewer of them."""
-        if draws is None or draws >= self.n:
-            return self.corrected_width(*quota)
-        m0 = max(self.have[0] + draws * (1 - self.theta), quota.m0)
-        m1 = max(self.have[1] + draws * self.theta, quota.m1)
-        return self.corrected_width(m0, m1, self.n - draws)
 
 
 def plan_rate(
@@ -121,7 +51,9 @@ def plan_rate(
     `expected_draws` is how many more random rows people would look at to fill both classes.
     Widths are those of Eq. 6 at the expected counts, as in the paper's Figure 3, with all `n_test`
     rows left to the judge; where labels drawn out of them would make it wider, a warning says how
-    wide. The widths of ppi++ count labels as drawn out of these rows. The split is
+    wide. Labels drawn at random are for `conditional`: `conditional_labels` is the fewest that put
+    10 behind each verdict and keep the width in 1,000 simulated draws out of these rows, whose mean
+    is `conditional_width`; `simulated_coverage` is how many of them hold the rate. The split is
     Algorithm 1's (pilot 10 a class); `optimal_m0`, `optimal_m1` minimise Eq. 9 instead. Whether the
     judge helps compares variances with random labels: Eq. 9 with m theta and m (1 - theta) labels
     against theta (1 - theta)/m, for the judge at hand; Proposition 6.1 says the same for q0 = q1
@@ -188,23 +120,39 @@ def _plan(
     ratio = variance_ratio(guess.p, guess.q0, guess.q1, theta, guess.n, m)
     region = proposition_61((guess.q0 + guess.q1) / 2)
     draws = None if labels is None else guess.draws(quota)
-    people_need = ppi_needs = None
+    people_need = random_need = None
+    trial = guess.try_random(m)
     if width is None:
+        judged = (
+            "leave no row to the judge and give"
+            if math.isinf(trial.width)
+            else f"give a width of {trial.width:.3f} with conditional (estimate "
+            f"--labels-are-random; mean of {REPEATS:,} simulated draws),"
+        )
         advice = (
-            f"{m} labels drawn at random give an expected width of {ppi_width:.3f} with ppi++ "
-            f"(estimate --labels-are-random), {human_width:.3f} people alone; split by class and "
-            f"corrected (misclassification), {plan_width:.3f}"
+            f"{m} labels drawn at random {judged} {human_width:.3f} people alone; split by class "
+            f"and corrected (misclassification), {plan_width:.3f}"
         )
     else:
         people_need = _fewest(lambda size: _human_width(theta, size, level), width)
-        ppi_needs = _fewest(guess.ppi_width, width)
+        random_need = _fewest(
+            lambda size: guess.try_random(size).width, width, least=guess.fewest_random
+        )
+        if random_need is not None:
+            trial = guess.try_random(random_need)
         costs = [
-            f"infeasible by correcting: {reason}" if labels is None else None,
-            _ppi_cost(guess, width, ppi_needs),
-            None if labels is None else _correction_cost(guess, labels, draws),
-            None if people_need is None else f"people alone take {people_need:,}",
+            (random_need, _random_cost(guess, random_need, trial)),
+            (labels, None if labels is None else _correction_cost(guess, labels, draws)),
+            (people_need, None if people_need is None else f"people alone take {people_need:,}"),
         ]
-        advice = "; ".join(cost for cost in costs if cost is not None)
+        cheapest_first = sorted(
+            (n, text) for n, text in costs if n is not None and text is not None
+        )
+        advice = f"width {width:g}: " + "; ".join(text for _, text in cheapest_first)
+        if labels is None:
+            advice = f"infeasible by correcting: {reason}" + "".join(
+                f"; {text}" for _, text in cheapest_first
+            )
 
     def known(value: T) -> T | None:
         return None if labels is None else value
@@ -231,7 +179,9 @@ def _plan(
         random_width=known(guess.corrected_width(*one_each(m, theta))),
         ppi_width=known(ppi_width),
         human_only_labels=people_need,
-        ppi_labels=ppi_needs,
+        conditional_labels=random_need,
+        conditional_width=None if math.isinf(trial.width) else trial.width,
+        simulated_coverage=None if math.isinf(trial.width) else trial.coverage,
         verdict_m0=known(verdicts.m0),
         verdict_m1=known(verdicts.m1),
         verdict_width=known(guess.verdict_width(verdicts)),
@@ -246,7 +196,7 @@ def _plan(
             f"the judge says 1 on {percent(guess.p)} of test rows, with sensitivity "
             f"{guess.q1:.3f} and specificity {guess.q0:.3f}; the plan is as good as these three",
         ),
-        warnings=_warnings(guess, quota, draws),
+        warnings=_warnings(guess, quota, draws, random_need or m),
     )
 
 
@@ -281,14 +231,14 @@ def _plan_people_alone(guess: Guess, width: float | None, labels: int | None) ->
     )
 
 
-def _fewest(width_of: Callable[[int], float], target: float) -> int | None:
-    """Smallest m >= 2 with width_of(m) <= target, by doubling and bisection."""
-    high = 2
+def _fewest(width_of: Callable[[int], float], target: float, least: int = 2) -> int | None:
+    """Smallest m >= `least` with width_of(m) <= target, by doubling and bisection."""
+    high = least
     while width_of(high) > target:
         high *= 2
         if high > MOST_LABELS:
             return None
-    low = max(high // 2, 1)
+    low = max(high // 2, least - 1)
     while high - low > 1:
         middle = (low + high) // 2
         if width_of(middle) > target:
@@ -328,15 +278,16 @@ def _next_labels(guess: Guess, step: int) -> tuple[NextLabels, ...]:
     )
 
 
-def _ppi_cost(guess: Guess, width: float, needs: int | None) -> str | None:
-    """What ppi++ costs in random labels, where the rows are enough for it."""
-    have = sum(guess.have)
-    if needs is None or needs >= guess.n + have:
+def _random_cost(guess: Guess, needs: int | None, trial: Trial) -> str | None:
+    """What conditional costs in random labels, where the rows are enough for it."""
+    if needs is None:
         return None
+    have = sum(guess.have)
     more = f" ({have:,} are there, {max(needs - have, 0):,} more)" if have else ""
     return (
-        f"width {width:g} takes {needs:,} labels drawn at random{more}, used with ppi++ "
-        "(estimate --labels-are-random)"
+        f"{needs:,} labels drawn at random{more}, used with conditional (estimate "
+        f"--labels-are-random; {REPEATS:,} simulated draws: mean width {trial.width:.3f}, "
+        f"{percent(trial.coverage)} hold the rate)"
     )
 
 
@@ -349,17 +300,25 @@ def _correction_cost(guess: Guess, labels: int, draws: int | None) -> str:
         filled = "which the labels there fill"
     return (
         "correcting the judge (misclassification), which stays right where labelled rows are "
-        f"not such a sample, takes {labels:,} split by class, {filled}"
+        f"not a random sample, takes {labels:,} split by class, {filled}"
     )
 
 
-def _warnings(guess: Guess, quota: Allocation, draws: int | None) -> tuple[str, ...]:
-    if guess.theta in (0.0, 1.0):
-        return (
-            f"the corrected rate is at the edge ({guess.theta:g}): widths there are clipped and "
-            "say little; a class that does not occur cannot be labelled",
-        )
+def _warnings(
+    guess: Guess, quota: Allocation, draws: int | None, random_labels: int
+) -> tuple[str, ...]:
     warnings = []
+    if random_labels < guess.fewest_random:
+        warnings.append(
+            f"{random_labels:,} random labels put fewer than {BEHIND_EACH} behind one verdict: the "
+            f"width of conditional is approximate there; take {guess.fewest_random:,} or more"
+        )
+    if guess.theta in (0.0, 1.0):
+        warnings.append(
+            f"the corrected rate is at the edge ({guess.theta:g}): widths there are clipped and "
+            "say little; a class that does not occur cannot be labelled"
+        )
+        return tuple(warnings)
     width, after = guess.corrected_width(*quota), guess.width_after(quota, draws)
     if draws is not None and draws > guess.n:
         warnings.append(
@@ -370,7 +329,7 @@ def _warnings(guess: Guess, quota: Allocation, draws: int | None) -> tuple[str, 
         warnings.append(
             f"{draws:,} labels drawn out of these {guess.n:,} rows leave fewer to the judge: "
             f"correcting it then gives a width near {after:.3f}, not {width:.3f}; judge more rows, "
-            "or use ppi++"
+            "or use conditional"
         )
     if min(quota) < 20:
         warnings.append(

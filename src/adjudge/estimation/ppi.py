@@ -81,6 +81,41 @@ def ppi(sample: Sample, *, confidence_level: float = 0.95, weight: float | None 
     return widen(sample, theta, influence, confidence_level, se=se, warnings=warnings)
 
 
+def ppi_adjusted(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
+    """PPI++ with an interval that keeps its level with 50 labels, for predictions of any kind.
+
+    The interval adds two labels of 1 and two of 0 with the mean prediction to the labelled rows, as
+    Agresti and Coull add them to a share: its centre moves a little, its standard error cannot
+    vanish. A prediction cross-fitted from three judges covers 95 % with 50 labels at rates from
+    0.35 to 0.95 (held by tests/montecarlo), where the normal interval has 0.89 to 0.95 and is 4 %
+    narrower.
+
+    >>> from adjudge.estimation.sample import make_sample
+    >>> rows = make_sample([0.9, 0.2, 0.8, 0.3] * 20, ([1, 0, 1, 0] + [None] * 4) * 10)
+    >>> plain, adjusted = ppi(rows), ppi_adjusted(rows)
+    >>> plain.estimate == adjusted.estimate, plain.half < adjusted.half
+    (True, True)
+    """
+    got = ppi(sample, confidence_level=confidence_level)
+    if got.estimate is None or got.influence is None or got.standard_error is None:
+        return got
+    lam, x = tuned_weight(sample), sample.judge
+    test, known = x[sample.test], x[sample.labelled]
+    typical = lam * float(np.concatenate([test, known]).mean())
+    rest = np.concatenate(
+        [sample.human[sample.labelled] - lam * known, np.array([1, 1, 0, 0]) - typical]
+    )
+    variance = lam**2 * float(test.var()) / sample.n + float(rest.var(ddof=1)) / len(rest)
+    return widen(
+        sample,
+        got.estimate,
+        got.influence,
+        confidence_level,
+        se=got.standard_error,
+        around=(lam * float(test.mean()) + float(rest.mean()), math.sqrt(variance)),
+    )
+
+
 def difference(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     """mean_test(x) + mean_labelled(z - x), a normal interval (Table 1, row iii).
 

@@ -25,7 +25,10 @@ UNLABELLED = -1
 
 @dataclass(frozen=True)
 class Sample:
-    """Checked arrays of one length. `weights` are 1 / sampling probability of labelled rows."""
+    """Checked arrays of one length. `weights` are 1 / sampling probability of labelled rows.
+
+    `random` says that labels are known to be a random sample of the test rows.
+    """
 
     judge: FloatArray
     human: IntArray
@@ -35,6 +38,7 @@ class Sample:
     clusters: IntArray | None = None
     strata: IntArray | None = None
     strata_names: tuple[str, ...] = ()
+    random: bool = False
 
     @property
     def scale(self) -> Scale:

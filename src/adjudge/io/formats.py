@@ -233,7 +233,12 @@ def other_format(
 def wrong_format(format: Format | NativeFormat, expected: str, source: str) -> DataError:
     """This file is of another format, and how to read that."""
     problem = f"looks like {format.title}, not {_article(expected)} {expected} file"
-    return DataError(source, problem, remedy=format.remedy)
+    remedy = format.remedy
+    if isinstance(format, Format) and expected in NATIVE and expected not in format.gives:
+        # --format would not help, and not every command has it: name one that reads the file.
+        kind = next(iter(format.gives))
+        remedy = f"it holds {kind}: {NATIVE[kind].remedy}" if kind in NATIVE else remedy
+    return DataError(source, problem, remedy=remedy)
 
 
 def _article(noun: str) -> str:

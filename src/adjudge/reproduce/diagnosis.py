@@ -114,7 +114,7 @@ def reproduce_diagnosis(
     on it. With `paper_size` SummEval is cut to 30 documents and 8 systems as in the paper.
     """
     count(splits, "splits", least=1)
-    diagnose = partial(diagnose_scores, alphas=ALPHAS, splits=splits, seed=seed)
+    diagnose = partial(diagnose_scores, alphas=ALPHAS, sets="residual", splits=splits, seed=seed)
     drawn = simulate_scores(
         documents=DOCUMENTS,
         models=SYSTEMS,

@@ -10,6 +10,7 @@ from adjudge.errors import DataError
 from adjudge.estimation.misclassification import corrected_interval, corrected_rate
 from adjudge.io.tables import TableLike, read_table, source_name
 from adjudge.results.reporting import ProtocolRow, ReportingReproduction
+from adjudge.rows.columns import tidy
 from adjudge.rows.dropped import Rows
 
 #: Table 2: coverage and mean interval length.
@@ -118,11 +119,9 @@ def _protocol_row(
 def _model_rows(frame: pl.DataFrame, judge: str, human: str, by: str, name: str) -> Rows:
     """Model, judge and human as 0 and 1."""
     _need(frame, (judge, human, by), name)
-    rows = frame.select(
-        pl.col(by).cast(pl.String).alias("model"),
-        pl.col(judge).cast(pl.Float64, strict=False).alias("judge"),
-        pl.col(human).cast(pl.Float64, strict=False).alias("human"),
-    )
+    columns = {"model": by, "judge": judge, "human": human}
+    rows = pl.DataFrame([tidy(frame[own], name, own).alias(to) for to, own in columns.items()])
+    rows = rows.with_columns(pl.col("judge", "human").cast(pl.Float64, strict=False))
     whole = pl.all_horizontal(pl.col("judge", "human").is_in([0.0, 1.0]).fill_null(False))
     kept = Rows(rows).without(~whole, "verdict or label is not 0 or 1")
     kept = kept.without(pl.col("model").is_null(), _NO_MODEL)
@@ -132,12 +131,14 @@ def _model_rows(frame: pl.DataFrame, judge: str, human: str, by: str, name: str)
 def _battle_rows(frame: pl.DataFrame, judge: str, human: str, name: str) -> Rows:
     """The same from battles, each seen once from either model's side."""
     _need(frame, (judge, human), name)
-    text = frame.select(
-        pl.col("model_a", "model_b").cast(pl.String),
-        *(
-            pl.col(c).cast(pl.String).str.strip_chars().str.to_lowercase().alias(a)
-            for c, a in ((judge, "judge"), (human, "human"))
-        ),
+    text = pl.DataFrame(
+        [
+            *(tidy(frame[c], name, c) for c in ("model_a", "model_b")),
+            *(
+                tidy(frame[c], name, c).str.to_lowercase().alias(a)
+                for c, a in ((judge, "judge"), (human, "human"))
+            ),
+        ]
     )
     decided = [
         pl.when(pl.col(c).is_in(_A_WINS)).then(1).when(pl.col(c).is_in(_B_WINS)).then(0).alias(c)

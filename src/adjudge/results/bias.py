@@ -1,7 +1,8 @@
 """What the bias diagnoses return. Intervals are clustered; None where one cluster is all there is.
 
-`biased` says that the interval excludes the value an unbiased judge has: with a 95 % interval that
-happens to an unbiased judge at most once in twenty.
+`biased` says that the interval excludes the value an unbiased judge has, which with a 95 % interval
+happens to an unbiased judge at most once in twenty, and that the estimate is `floor` or more away
+from that value: a sure difference of one point is no bias that matters.
 """
 
 from __future__ import annotations
@@ -11,61 +12,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from adjudge.results.base import Result, frozen, plain
-from adjudge.results.checks import Count, Level, Proportion
-
-
-@dataclass(frozen=True)
-class Measure:
-    """One number of a diagnosis with its interval, and the value an unbiased judge has.
-
-    `departs`: the data exclude the unbiased value; False without an interval or such a value.
-    """
-
-    name: str
-    value: float | None
-    low: float | None
-    high: float | None
-    unbiased: float | None
-    n: Count
-    departs: bool
-
-
-def _measure(
-    name: str,
-    value: float | None,
-    low: float | None,
-    high: float | None,
-    n: int,
-    unbiased: float | None = None,
-) -> Measure:
-    if unbiased is None or low is None or high is None:
-        return Measure(name, value, low, high, unbiased, n, departs=False)
-    return Measure(name, value, low, high, unbiased, n, departs=not low <= unbiased <= high)
-
-
-@frozen
-class BiasMeasures(Result):
-    """Base of the diagnoses of one judge: each is a few measures on `n` rows."""
-
-    n: Count
-    dropped: Mapping[str, Count]
-    confidence_level: Level
-
-    def measures(self) -> tuple[Measure, ...]:
-        """Every number with the interval that belongs to it, the most important first."""
-        raise NotImplementedError
-
-    def _parts(self) -> Sequence[Any]:
-        return self.measures()
-
-
-@frozen
-class BiasTest(BiasMeasures):
-    """Base of the diagnoses that can show a bias: `biased` where the interval shows it."""
-
-    low: float | None
-    high: float | None
-    biased: bool
+from adjudge.results.checks import Count, Level, NotNegative, Proportion
+from adjudge.results.length import LengthBias, VerbosityBias
+from adjudge.results.measures import BiasMeasures, BiasTest, Measure, measure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,37 +53,16 @@ class PositionBias(BiasTest):
     advantage_high: float | None = None
 
     def measures(self) -> tuple[Measure, ...]:
-        first = _measure("first slot", self.first_share, self.low, self.high, self.n, 0.5)
-        flips = _measure("order flips", self.flip_share, self.flip_low, self.flip_high, self.n, 0.0)
+        first = measure(
+            "first slot", self.first_share, self.low, self.high, self.n, 0.5, self.floor
+        )
+        ends = self.flip_low, self.flip_high
+        flips = measure("order flips", self.flip_share, *ends, self.n, 0.0, self.floor)
         if self.first_advantage is None:
             return first, flips
         ends = self.advantage_low, self.advantage_high
-        points = _measure("first slot, points", self.first_advantage, *ends, self.n, 0.0)
+        points = measure("first slot, points", self.first_advantage, *ends, self.n, 0.0)
         return first, points, flips
-
-
-@frozen
-class VerbosityBias(BiasTest):
-    """How often the longer answer wins where the judge itself is near-tied."""
-
-    kind: ClassVar[str] = "verbosity_bias"
-    clusters: Count
-    near_tie: float
-    longer_share: Proportion | None
-    overall_share: Proportion | None
-    overall_n: Count
-    human_share: Proportion | None
-    human_n: Count
-    excess: float | None
-    excess_low: float | None
-    excess_high: float | None
-
-    def measures(self) -> tuple[Measure, ...]:
-        longer = _measure("longer, near-tied", self.longer_share, self.low, self.high, self.n, 0.5)
-        if self.excess is None:
-            return (longer,)
-        ends = self.excess_low, self.excess_high
-        return longer, _measure("longer, minus people", self.excess, *ends, self.human_n, 0.0)
 
 
 @frozen
@@ -150,7 +78,8 @@ class FamilyBias(BiasTest):
     excess: float | None
 
     def measures(self) -> tuple[Measure, ...]:
-        return (_measure("own family, excess", self.excess, self.low, self.high, self.n, 0.0),)
+        ends = self.low, self.high
+        return (measure("own family, excess", self.excess, *ends, self.n, 0.0, self.floor),)
 
 
 @frozen
@@ -172,7 +101,7 @@ class FamilyScores(BiasTest):
     excess: float | None
 
     def measures(self) -> tuple[Measure, ...]:
-        return (_measure("own family, points", self.excess, self.low, self.high, self.n, 0.0),)
+        return (measure("own family, points", self.excess, self.low, self.high, self.n, 0.0),)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,13 +144,13 @@ class Agreement(BiasMeasures):
 
     def measures(self) -> tuple[Measure, ...]:
         own = (
-            _measure("agrees with people", self.raw, self.raw_low, self.raw_high, self.n),
-            _measure("kappa", self.kappa, self.kappa_low, self.kappa_high, self.n),
-            _measure("Krippendorff's alpha", self.alpha, self.alpha_low, self.alpha_high, self.n),
+            measure("agrees with people", self.raw, self.raw_low, self.raw_high, self.n),
+            measure("kappa", self.kappa, self.kappa_low, self.kappa_high, self.n),
+            measure("Krippendorff's alpha", self.alpha, self.alpha_low, self.alpha_high, self.n),
         )
         if (people := self.ceiling) is None:
             return own
-        return *own, _measure("two people agree", people.raw, people.low, people.high, people.n)
+        return *own, measure("two people agree", people.raw, people.low, people.high, people.n)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,7 +196,15 @@ class Reliability(BiasTest):
 
     def measures(self) -> tuple[Measure, ...]:
         return (
-            _measure("over-confidence", self.over_confidence, self.low, self.high, self.n, 0.0),
+            measure(
+                "over-confidence",
+                self.over_confidence,
+                self.low,
+                self.high,
+                self.n,
+                0.0,
+                self.floor,
+            ),
             # An ECE is above zero for a calibrated judge too: its test is the p-value.
             Measure(
                 *("ECE, equal mass", self.ece_equal_mass, self.ece_low, self.ece_high),
@@ -287,11 +224,12 @@ class Contradictions(BiasMeasures):
     high: float | None
 
     def measures(self) -> tuple[Measure, ...]:
-        return (_measure("against own scores", self.share, self.low, self.high, self.n, 0.0),)
+        return (measure("against own scores", self.share, self.low, self.high, self.n, 0.0),)
 
 
 DIAGNOSES: tuple[type[BiasMeasures], ...] = (
     PositionBias,
+    LengthBias,
     VerbosityBias,
     FamilyBias,
     FamilyScores,
@@ -307,6 +245,7 @@ class Diagnoses:
 
     rows: Count
     position: PositionBias | None
+    length: LengthBias | None = None
     verbosity: VerbosityBias | None
     family: FamilyBias | None
     family_scores: FamilyScores | None
@@ -328,9 +267,26 @@ class JudgeBias(Diagnoses):
     judge: str | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class SameAnswer:
+    """A model that wins with one answer: its answers to `same` of `prompts` prompts are one.
+
+    `known_by` says how that is known: by their "text", or by their "length" alone.
+    """
+
+    model: str
+    known_by: str
+    same: Count
+    prompts: Count
+    win_share: Proportion
+
+
 @frozen
 class BiasReport(Result, Diagnoses):
-    """The biases over all rows at the top level, and of each judge in `judges`."""
+    """The biases over all rows at the top level, and of each judge in `judges`.
+
+    `same_answers` are models that win more than half with one answer to every prompt.
+    """
 
     kind: ClassVar[str] = "bias_report"
     clusters: Count
@@ -340,6 +296,8 @@ class BiasReport(Result, Diagnoses):
     confidence_level: Level
     seed: Count | None
     assumptions: tuple[str, ...]
+    floor: NotNegative = 0.0
+    same_answers: tuple[SameAnswer, ...] = ()
 
     def _parts(self) -> Sequence[Any]:
         return [

@@ -124,6 +124,10 @@ class Transitivity(Result):
 # --- score sets ------------------------------------------------------------------------------
 
 
+#: Methods whose sets have one width but for the ends of the scale.
+_ONE_QUANTILE = ("constant", "per-criterion", "per-group")
+
+
 @dataclass(frozen=True, kw_only=True)
 class WidthBin:
     """Rows whose set has this many scores, and how far the judge was off there."""
@@ -139,8 +143,8 @@ class WidthBin:
 class ScoreSetGroup:
     """One judge, criterion, method and alpha; means over the splits by document.
 
-    `quantile` is calibrated on all labelled documents; None with `whole_scale` means that too few
-    documents are labelled for this alpha, and every set is the whole scale.
+    `quantile` is calibrated on all labelled documents; None where a method has none or several.
+    `whole_scale`: too few documents are labelled for this alpha, every set is the whole scale.
     """
 
     judge: str | None
@@ -201,7 +205,9 @@ class PooledWidth:
 class ScoreDiagnosis(Result):
     """How far human scores are from the judge's, and what the width of the set can say.
 
-    `documents` counts the labelled ones. `agreement`, of the widths of two judges, is at one level.
+    `sets` is the kind of set the diagnosis is about: learned, cross-fitted, residual or adaptive;
+    other methods are there to compare with. `documents` counts the labelled ones. `agreement`, of
+    the widths of two judges, is at one level.
     """
 
     kind: ClassVar[str] = "score_diagnosis"
@@ -220,12 +226,24 @@ class ScoreDiagnosis(Result):
     seed: Count | None
     dropped: Mapping[str, Count]
     assumptions: tuple[str, ...]
+    sets: str = "residual"
 
     @property
     def main_method(self) -> str:
         """The method with a promise for each criterion: the one to read first."""
         methods = {group.method for group in self.groups}
+        if self.sets in methods:
+            return self.sets
         return "per-criterion" if "per-criterion" in methods else "constant"
+
+    @property
+    def telling_methods(self) -> tuple[str, ...]:
+        """Methods whose width can say something about a row, the main one first.
+
+        With one quantile for all the width changes only where an end of the scale cuts the set.
+        """
+        methods = dict.fromkeys((self.main_method, *(group.method for group in self.groups)))
+        return tuple(name for name in methods if name not in _ONE_QUANTILE)
 
     @property
     def main_alpha(self) -> float:

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from adjudge.results.base import Result, frozen, plain
 from adjudge.results.checks import Count, Level, NotNegative, Proportion
+
+
+def method_if_random(judge_scale: str) -> str:
+    """The method for labels that are a random sample of the test rows."""
+    return "conditional" if judge_scale == "binary" else "ppi++"
+
+
+def _width(one: Alternative | Estimate) -> float | None:
+    if one.estimate is None or one.low is None or one.high is None:
+        return None
+    return one.high - one.low
 
 
 @frozen
@@ -35,6 +46,11 @@ class Alternative:
     assumption: str
     reason: str | None = None
     ruled_out: bool = False
+
+    @property
+    def width(self) -> float | None:
+        """How wide the interval is; None without an estimate."""
+        return _width(self)
 
 
 @frozen
@@ -70,6 +86,7 @@ class Estimate(Result):
     judge_scale: str
     group: str | None = None
     why: str
+    labels_drawn: str = "unknown"
     assumptions: tuple[str, ...]
     label_shift: LabelShift | None = None
     alternatives: tuple[Alternative, ...] = ()
@@ -88,6 +105,30 @@ class Estimate(Result):
         return self.label_shift is not None and self.method in self.label_shift.rules_out
 
     @property
+    def people_alone(self) -> Alternative | None:
+        """What the labels give without the judge; None where that is this result itself."""
+        return next((one for one in self.alternatives if one.method == "human-only"), None)
+
+    @property
+    def if_random(self) -> Alternative | None:
+        """What labels declared a random sample would give, where nothing says whether they are."""
+        if self.labels_drawn != "unknown" or self.method != "misclassification":
+            return None
+        best = method_if_random(self.judge_scale)
+        return next((one for one in self.alternatives if one.method == best), None)
+
+    @property
+    def width(self) -> float | None:
+        """How wide the interval is; None without an estimate."""
+        return _width(self)
+
+    @property
+    def people_are_narrower(self) -> bool:
+        """Whether people alone would give a narrower interval."""
+        alone = None if self.people_alone is None else self.people_alone.width
+        return alone is not None and self.width is not None and alone < self.width
+
+    @property
     def n_calibration(self) -> int:
         """All labelled rows that calibrate."""
         return self.n_calibration_positive + self.n_calibration_negative
@@ -104,6 +145,9 @@ class ClassRate:
     naive: float
     n_calibration: Count
     recall: Proportion | None
+    human_only: Proportion | None = None
+    human_only_low: float | None = None
+    human_only_high: float | None = None
 
 
 @frozen
@@ -161,11 +205,7 @@ class GroupedEstimate(Result):
     @property
     def all_warnings(self) -> tuple[str, ...]:
         """Warnings of the whole, then those of single groups, each once with the groups named."""
-        named: dict[str, list[str]] = {}
-        for one in self.groups:
-            for text in one.warnings:
-                named.setdefault(text, []).append(str(one.group))
-        return (*self.warnings, *(f"{', '.join(groups)}: {text}" for text, groups in named.items()))
+        return (*self.warnings, *warnings_by_group(self.groups))
 
     def _parts(self) -> Sequence[Any]:
         return [part for one in self.groups for part in one._parts()]
@@ -189,6 +229,9 @@ class RateDifference(Result):
     unpaired_standard_error: NotNegative | None
     reason: str | None = None
     naive: float | None
+    human_only: float | None = None
+    human_only_low: float | None = None
+    human_only_high: float | None = None
     pooled: bool
     shared_clusters: Count
     clusters: Count
@@ -204,6 +247,24 @@ class RateDifference(Result):
         if self.low is None or self.high is None:
             return None
         return self.low > 0 or self.high < 0
+
+
+class HasWarnings(Protocol):
+    """A part of a result that is about one group."""
+
+    @property
+    def group(self) -> str | None: ...
+    @property
+    def warnings(self) -> tuple[str, ...]: ...
+
+
+def warnings_by_group(groups: Iterable[HasWarnings]) -> tuple[str, ...]:
+    """Warnings of single groups, each once with the groups named."""
+    named: dict[str, list[str]] = {}
+    for one in groups:
+        for text in one.warnings:
+            named.setdefault(text, []).append(one.group or "all rows")
+    return tuple(f"{', '.join(names)}: {text}" for text, names in named.items())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -244,7 +305,9 @@ class RatePlan(Result):
     random_width: NotNegative | None = None
     ppi_width: NotNegative | None = None
     human_only_labels: Count | None = None
-    ppi_labels: Count | None = None
+    conditional_labels: Count | None = None
+    conditional_width: NotNegative | None = None
+    simulated_coverage: Proportion | None = None
     verdict_m0: Count | None = None
     verdict_m1: Count | None = None
     verdict_width: NotNegative | None = None

@@ -12,6 +12,7 @@ from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import open_battles
 from adjudge.io.tables import TableLike
+from adjudge.rows.answers import describe_same_answer, same_answers
 from adjudge.rows.clusters import cluster_column, code_clusters
 from adjudge.rows.columns import refuse_options, text_column
 from adjudge.rows.dropped import merge_dropped
@@ -181,7 +182,15 @@ def code_battles(
                 "model met itself": int(itself.sum()),
             },
         ),
-        warnings=said.warnings,
+        warnings=(*said.warnings, *_same_answers(frame, said.verdict, y)),
     )
     out = nameless | itself
     return coded.take(~out) if out.any() else coded
+
+
+def _same_answers(
+    frame: pl.DataFrame, verdict: FloatArray | None, votes: FloatArray | None
+) -> list[str]:
+    """Models that win with one answer to every prompt, by the judge, else by people."""
+    wins = votes if verdict is None else verdict
+    return [] if wins is None else list(map(describe_same_answer, same_answers(frame, wins)))

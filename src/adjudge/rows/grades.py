@@ -28,7 +28,8 @@ class Grades:
     `scale` says what the judge gives: 0/1 (binary), probabilities, or classes. For classes
     `verdicts` and `labels` are codes into `names` (-1: no label); else `judge` and `human` are
     numbers (NaN: no label) and `sampling_probability` those of labels drawn by a plan (None:
-    there are none). `by` names the column of the groups. Codes of `groups` and `strata` are into
+    there are none). `drawn_at_random` says whether every label is recorded so (`sampled_by`).
+    `by` names the column of the groups. Codes of `groups` and `strata` are into
     their names; `clusters` are codes.
     """
 
@@ -38,6 +39,7 @@ class Grades:
     judge: FloatArray
     human: FloatArray
     sampling_probability: FloatArray | None
+    drawn_at_random: bool
     verdicts: IntArray
     labels: IntArray
     names: tuple[str, ...]
@@ -125,6 +127,7 @@ def prepare_grades(
         judge=said,
         human=known,
         sampling_probability=None if np.isnan(chances).all() else chances,
+        drawn_at_random=_drawn_at_random(kept, label, name),
         verdicts=classes.verdicts,
         labels=classes.labels,
         names=classes.names,
@@ -136,6 +139,14 @@ def prepare_grades(
         clusters=code_clusters(kept["__cluster"]) if "cluster" in columns else None,
         dropped=merge_dropped(rows.dropped, drawn.dropped),
     )
+
+
+def _drawn_at_random(frame: pl.DataFrame, labels: pl.Series, name: str) -> bool:
+    """Whether there are labels and each says that its row was drawn at random."""
+    if "sampled_by" not in frame.columns or labels.null_count() == len(labels):
+        return False
+    how = tidy(frame["sampled_by"], name, "sampled_by").filter(labels.is_not_null())
+    return bool((how == "random").fill_null(False).all())
 
 
 def _table(

@@ -18,7 +18,7 @@ from adjudge.rows.columns import refuse_options, text_column
 from adjudge.rows.cuts import BEYOND, cuts_of, lie_below
 from adjudge.rows.dropped import Rows, merge_dropped
 from adjudge.rows.labels import join_labels
-from adjudge.rows.sampling import CUT_BY, drawn_at_random
+from adjudge.rows.sampling import CUT_BY, leave_out_sampled_by
 
 TIES = ("drop", "error")
 #: The column of errors in labelled rows.
@@ -106,7 +106,7 @@ def read_labelled(
 
     An error is a verdict that is not the label. A row without a verdict (p_a = 0.5) is an error;
     a human tie is left out or an error, as `ties` says. A label sampled by doubt never calibrates
-    (see `drawn_at_random`). One drawn among the surest rows, or by an audit of accepted ones, is
+    (see `leave_out_sampled_by`). One drawn among the surest rows, or by an audit of accepted ones, is
     used only where what is made of it keeps to the cut (`below_cuts`); rows beyond it are then
     left out, however they were drawn.
 
@@ -128,7 +128,7 @@ def read_labelled(
             remedy="add a label column (A, B or tie), or give a labels file with --labels",
         )
     refused = ("doubt",) if below_cuts else ("doubt", *CUT_BY)
-    rows = drawn_at_random(Rows(frame, given.dropped), given.name, refused=refused)
+    rows = leave_out_sampled_by(Rows(frame, given.dropped), given.name, ways=refused)
     rows = measured(rows.without(pl.col("label").is_null(), "no label"))
     cuts = cuts_of(rows.frame, given.name) if below_cuts else ()
     if cuts:

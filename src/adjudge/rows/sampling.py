@@ -25,8 +25,8 @@ BY_SCORE = ("doubt", *CUT_BY)
 _REMEDY = "use labels drawn at random, each marked sampled_by random or plan"
 
 
-def drawn_at_random(rows: Rows, name: str, *, refused: Sequence[str] = BY_SCORE) -> Rows:
-    """Rows whose label was not sampled in one of the `refused` ways, the others counted.
+def leave_out_sampled_by(rows: Rows, name: str, *, ways: Sequence[str] = BY_SCORE) -> Rows:
+    """Rows whose label was not sampled in one of these ways, the others counted.
 
     Labels sampled by doubt are of pairs that are hard for a judge, not of the pairs it will meet;
     those drawn among the surest are of easy ones. Where every other label says that it was drawn
@@ -36,7 +36,7 @@ def drawn_at_random(rows: Rows, name: str, *, refused: Sequence[str] = BY_SCORE)
         return rows
     has_label = rows.frame.get_column("label").is_not_null()
     how = _how(rows.frame, has_label, name)
-    bad = _refused(how, has_label, refused)
+    bad = _refused(how, has_label, ways)
     if bad.any():
         _refuse_unclear(rows.frame, how, has_label, bad, name)
     rows = Rows(rows.frame.with_columns(how), rows.dropped)

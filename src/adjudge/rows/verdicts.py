@@ -8,8 +8,18 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import kinds_of, open_battles, read_judgments, read_pairs, refuse_values, sniff
+from adjudge.io import (
+    kinds_of,
+    open_battles,
+    open_judgments,
+    read_judgments,
+    read_pairs,
+    read_public,
+    refuse_values,
+    sniff,
+)
 from adjudge.io.columns import Column, check_columns
+from adjudge.io.formats import NATIVE
 from adjudge.io.judgments import LAYOUT
 from adjudge.io.tables import Table, TableLike, as_text, parse_table
 from adjudge.rows.clusters import cluster_column, code_clusters
@@ -82,7 +92,8 @@ def prepare_verdicts(
         table, columns = replace(table, frame=rows, fields=None), None
     frame = judge_names(read_judgments(table, columns=columns))
     if pairs is not None:
-        known = read_pairs(pairs)
+        published = sniff(pairs) not in NATIVE and "pairs" in kinds_of(sniff(pairs))
+        known = read_public(pairs, kind="pairs").frame if published else read_pairs(pairs)
         new = [c for c in _FROM_PAIRS if c in known.columns and c not in frame.columns]
         frame = frame.join(known.select("id", *new), on="id", how="left", maintain_order="left")
     dropped = table.dropped
@@ -107,7 +118,11 @@ def prepare_verdicts(
 
 def _read(source: TableLike, columns: Mapping[str, str]) -> Table:
     """The rows as they are; of battles people's winner as label, the judge's as verdict."""
-    if kinds_of(sniff(source)) != {"battles"}:
+    format = sniff(source)
+    kinds = kinds_of(format)
+    if format not in NATIVE and "judgments" in kinds:
+        return open_judgments(source)
+    if kinds != {"battles"}:
         return parse_table(source)
     battles = open_battles(source)
     frame = battles.frame

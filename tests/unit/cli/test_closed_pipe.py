@@ -20,6 +20,8 @@ COMMANDS = (
     "judge {pairs} --judge JUDGE --store {out}.db -o {out}.csv --summary {out}.json",
     "calibrate {judgments} -o {out}.json --plot {out}.svg",
     "select {judgments} --policy {policy} -o {out}.csv --summary {out}.json",
+    "policy verify {policy} -o {out}.json",
+    "store check {store} -o {out}.json --rescue {out}.db",
     "evaluate {judgments} --splits 2 -o {out}.json --plot {out}.svg",
     "estimate {answers} -o {out}.json --plot {out}.svg --fail-below 1",
     "plan rate {answers} --width 0.45 -o {out}.json --plot {out}.svg --write-ids {out}.csv",
@@ -89,5 +91,7 @@ def test_a_full_disk_behind_standard_output_is_one_line(files: dict[str, Path]) 
         done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 1
     said = [line for line in done.stderr.splitlines() if line.startswith("adjudge")]
-    assert said == ["adjudge: No space left on device; free some space"]
+    assert said == [
+        "adjudge: No space left on device; make room on the disk and run the same command again"
+    ]
     assert "Traceback" not in done.stderr

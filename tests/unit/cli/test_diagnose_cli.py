@@ -116,7 +116,7 @@ def test_scores_writes_sets_and_obeys_thresholds(
     base = ["diagnose", "scores", str(scores), "--alpha", "0.2", "--splits", "3"]
     base += ["--raters", "rater1, rater2"]
     sets = tmp_path / "sets.csv"
-    assert run([*base, "--write-sets", str(sets), "--method", "adaptive", "--json"]) == 0
+    assert run([*base, "--write-sets", str(sets), "--sets", "adaptive", "--json"]) == 0
     fields = json.loads(capsys.readouterr().out)
     assert set(fields["groups"][0]) >= {
         "judge",
@@ -153,6 +153,28 @@ def test_bias(judgments: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert run(["diagnose", "bias", str(judgments), "--fail-above", "0.1"]) == 2
     assert "position" in capsys.readouterr().err
     assert run(["diagnose", "bias", str(judgments), "--fail-above", "flip_share=0.9"]) == 0
+
+
+def test_a_sure_but_small_bias_does_not_fail_a_threshold(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # 38 of 1,000 pairs flip, all to the first slot: 51.9 % of presentations, without doubt.
+    frame = pl.DataFrame(
+        {
+            "id": [str(k) for k in range(1000)],
+            "p_fwd": [0.9] * 1000,
+            "p_rev": [0.1] * 38 + [0.9] * 962,
+        }
+    )
+    base = ["diagnose", "bias", str(write_rows(frame, tmp_path / "small.jsonl"))]
+    assert run([*base, "--fail-above", "position=0.01"]) == 0
+    printed = capsys.readouterr()
+    says = "the judge: position 0.019 is above 0.01, but below --floor: not counted"
+    assert says in printed.err
+    assert "No bias shown by the judge in 1 test" in printed.out
+    assert "below the 3 points that are called a bias" in printed.out
+    assert run([*base, "--fail-above", "position=0.01", "--floor", "0.01"]) == 2
+    assert "the judge shows a bias in 1 of 1 test: position" in capsys.readouterr().out
 
 
 def test_a_threshold_counts_only_what_the_rows_show(

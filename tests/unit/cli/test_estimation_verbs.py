@@ -96,6 +96,20 @@ def test_no_estimate_leaves_with_2(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "coin" in got["reason"]
 
 
+def test_an_interval_of_everything_leaves_with_2_and_no_rate(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    weak = tmp_path / "weak.csv"
+    judge = [1, 0] * 100 + [1] * 6 + [0] * 4 + [0] * 6 + [1] * 4
+    pl.DataFrame({"judge": judge, "human": [None] * 200 + [1] * 10 + [0] * 10}).write_csv(weak)
+    for words in ([], ["--interval", "profile"]):
+        assert run(["estimate", str(weak), *words]) == 2
+        first = capsys.readouterr().out.splitlines()[0]
+        assert first.startswith("No misclassification estimate: the interval is the whole of")
+        assert "0." not in first
+    assert run(["estimate", str(weak), "--labels-are-random"]) == 0
+
+
 def test_fail_below_and_usage(rows: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["estimate", str(rows), "--fail-below", "0.9"]) == 2
     assert run(["estimate", str(rows), "--fail-below", "0.3"]) == 0

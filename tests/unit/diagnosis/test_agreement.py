@@ -7,6 +7,7 @@ import pytest
 
 from adjudge.diagnosis import agreement
 from adjudge.errors import ArgumentError
+from adjudge.rows.agreement import kappa_of_tables
 
 
 def test_kappa_by_hand() -> None:
@@ -79,3 +80,20 @@ def test_clusters_widen_the_interval() -> None:
 def test_what_cannot_be_used_is_refused(call: object, says: str) -> None:
     with pytest.raises(ArgumentError, match=says):
         call()  # type: ignore[operator]
+
+
+def test_any_number_of_scores_agrees_as_its_table_does() -> None:
+    rng = np.random.default_rng(4)
+    human = rng.integers(1, 6, (90, 2)).astype(float)
+    judge = np.clip(human.mean(axis=1) + rng.normal(0, 1, 90), 1, 5).round(2)
+    both = agreement(judge.tolist(), human.tolist(), level="interval")
+    values = np.unique([*judge, *human.ravel()])
+    table = np.zeros((1, len(values), len(values)))
+    for score, raters in zip(judge, human, strict=True):
+        for rater in raters:
+            table[0, np.searchsorted(values, score), np.searchsorted(values, rater)] += 0.5
+    assert both.kappa == pytest.approx(kappa_of_tables(table, points=values)[0])
+    fine = rng.normal(3, 1, 400)
+    assert agreement(fine.tolist(), fine.tolist(), level="interval").kappa == 1.0
+    with pytest.raises(ArgumentError, match="level='interval'"):
+        agreement(fine.tolist(), fine.tolist(), level="ordinal")

@@ -55,6 +55,7 @@ def test_what_is_missing_is_named_with_its_reason() -> None:
     assert report.position is None
     assert set(report.not_measured) == {
         "position",
+        "length",
         "verbosity",
         "family",
         "agreement",
@@ -202,9 +203,61 @@ def test_scores_alone_cannot_contradict_themselves() -> None:
         "score_a": [1.0, 2.0],
         "score_b": [2.0, 1.0],
     }
-    report = diagnose_bias(scored)
-    assert report.contradictions is None
-    assert "contradictions" in report.not_measured
+    rubric = _rubric(0.3).with_columns(score_a=5 + pl.col("p_a"), score_b=6 - pl.col("p_a"))
+    for rows in (scored, rubric):
+        report = diagnose_bias(rows)
+        assert report.contradictions is None
+        assert "made from the scores" in report.not_measured["contradictions"]
+        assert "against own scores" not in str(report)
+
+
+def test_length_needs_models_or_labels_and_is_shown_with_them() -> None:
+    rng = np.random.default_rng(0)
+    n = 240
+    length_a, length_b = rng.integers(50, 900, n), rng.integers(50, 900, n)
+    longer = np.where(length_a > length_b, 0.9, 0.1)
+    rows = {
+        "id": [str(k) for k in range(n)],
+        "judge": ["wordy-judge"] * n,
+        "p_a": np.where(rng.random(n) < 0.7, longer, 1 - longer),
+        "length_a": length_a,
+        "length_b": length_b,
+    }
+    alone = diagnose_bias(rows)
+    assert alone.length is None
+    assert "name model_a and model_b, or give labels" in alone.not_measured["length"]
+    named = {**rows, "model_a": ["x", "y"] * (n // 2), "model_b": ["y", "z"] * (n // 2)}
+    report = diagnose_bias(named)
+    assert report.length is not None
+    assert report.length.biased
+    assert "wordy-judge shows a bias in 1 of 1 test: length" in str(report)
+    assert report.floor == 0.03
+    assert not diagnose_bias(named, floor=0.4).length.biased
+    labelled = diagnose_bias({**rows, "label": rng.choice(["A", "B"], n).tolist()})
+    assert labelled.length.excess is not None
+    assert labelled.length.biased
+
+
+def test_annotations_of_alpaca_eval_are_judgments_with_lengths() -> None:
+    row = {"generator_1": "base", "annotator": "gpt", "output_1": "short"}
+    rows = [
+        {
+            **row,
+            "instruction": f"question {k}",
+            "generator_2": "null" if k % 2 else "chatty",
+            "output_2": "pick this one" if k % 2 else "word " * (1 + k),
+            "preference": 1.9,
+        }
+        for k in range(60)
+    ]
+    report = diagnose_bias(rows)
+    assert report.length is not None
+    assert (report.length.n, report.length.models) == (59, 3)
+    assert [one.model for one in report.same_answers] == ["null"]
+    # The texts of a published file are pairs, by the ids that its judgments have.
+    texts = diagnose_bias(rows, pairs=rows)
+    assert texts.verbosity == report.verbosity
+    assert texts.length == report.length
 
 
 def test_points_for_the_own_family_are_held_against_the_other_judges() -> None:

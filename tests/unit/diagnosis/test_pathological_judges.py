@@ -69,7 +69,11 @@ def test_a_judge_that_always_says_three() -> None:
 def test_a_judge_that_copies_the_human_score() -> None:
     drawn = simulate_scores(documents=60, models=4, raters=1, seed=3).frame.drop("score_probs")
     report = diagnose_scores(drawn.with_columns(judge_score=pl.col("rater1")))
-    assert all((g.coverage, g.mean_size, g.trust) == (1.0, 1.0, 1.0) for g in report.groups)
+    constant = [g for g in report.groups if g.method == "constant"]
+    assert all((g.coverage, g.mean_size, g.trust) == (1.0, 1.0, 1.0) for g in constant)
+    # Learned from 15 documents, in which some scores are rare.
+    learned = [g for g in report.groups if g.method == "learned"]
+    assert all(g.trust == 1.0 and g.mean_size < 1.5 for g in learned if g.alpha >= 0.1)
     assert "equals the human score on all 240 rows: check that it did not see" in str(report)
     [entry] = report.human_agreement
     assert (entry.agreement.raw, entry.agreement.kappa, entry.agreement.alpha) == (1.0, 1.0, 1.0)

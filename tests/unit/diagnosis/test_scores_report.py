@@ -27,8 +27,8 @@ DRAWN = simulate_scores(
 def test_groups_cover_at_each_level_and_shrink_with_alpha() -> None:
     report = diagnose_scores(DRAWN, seed=1)
     methods = {g.method for g in report.groups}
-    assert methods == {"constant", "per-criterion", "adaptive"}
-    assert len(report.groups) == 3 * 2 * 2 * 4
+    assert methods == {"constant", "per-criterion", "adaptive", "learned"}
+    assert len(report.groups) == 4 * 2 * 2 * 4
     for g in report.groups:
         if g.method != "constant":
             assert g.coverage >= 1 - g.alpha - 0.03
@@ -57,7 +57,65 @@ def test_adaptive_width_follows_the_error_where_constant_width_does_not() -> Non
     assert of["adaptive"] is not None
     assert of["per-criterion"] is not None
     assert of["adaptive"] > 0.05 > of["per-criterion"]
-    assert "says little about a row" in str(report)
+    assert "width against error, adaptive sets" in str(report)
+
+
+def test_nothing_is_said_of_a_width_that_cannot_tell() -> None:
+    rows = DRAWN.drop("score_probs")
+    report = diagnose_scores(rows, alphas=[0.1], sets="residual", splits=3)
+    assert report.telling_methods == ()
+    assert "Spearman" not in str(report)
+    assert "width against error" not in str(report)
+    assert "it says nothing about a row" in str(report)
+    with pytest.raises(ArgumentError, match="choose one of sizes, coverage"):
+        report.plot(figure="width")
+    learned = diagnose_scores(rows, alphas=[0.1], splits=3)
+    assert learned.telling_methods == ("learned",)
+    assert "width against error, learned sets" in str(learned)
+    assert "residual sets" in str(learned)
+
+
+def test_sets_are_chosen_by_the_documents_or_by_name() -> None:
+    rows = DRAWN.drop("score_probs")
+    assert diagnose_scores(rows, alphas=[0.1], splits=1).sets == "learned"
+    # 76 documents are needed at 0.05, and 60 are here.
+    report = diagnose_scores(rows, alphas=[0.05], splits=1)
+    assert report.sets == "residual"
+    assert "take 76 labelled documents for each judge and criterion at alpha 0.05" in str(report)
+    crossed = diagnose_scores(rows, alphas=[0.1], sets="cross-fitted", splits=2)
+    assert (crossed.sets, crossed.main_method) == ("cross-fitted", "cross-fitted")
+    assert "at least about 1 - 2 alpha - sqrt(2/D)" in str(crossed)
+    assert diagnose_scores(DRAWN, alphas=[0.1], sets="adaptive", splits=1).main_method == "adaptive"
+    with pytest.raises(DataError, match="column score_probs"):
+        diagnose_scores(rows, sets="adaptive")
+
+
+@pytest.mark.parametrize("sets", ["learned", "cross-fitted"])
+def test_a_criterion_of_one_document_gets_the_whole_scale(sets: str) -> None:
+    # In every split one half knows nothing of it.
+    rare = (pl.col("criterion") == "fluency") & (pl.col("doc_id") != "doc-3")
+    rows = DRAWN.drop("score_probs").filter(~rare)
+    report = diagnose_scores(rows, alphas=[0.1], sets=sets, splits=12)
+    own = [g for g in report.groups if (g.method, g.criterion) == (sets, "fluency")]
+    assert [(g.mean_size, g.whole_scale, g.documents) for g in own] == [(5.0, True, 1)] * 2
+
+
+def test_learned_sets_follow_a_judge_that_is_a_point_too_generous() -> None:
+    drawn = simulate_scores(documents=100, models=6, judges={"kind": 0.4}, shift=1.2, seed=4).frame
+    report = diagnose_scores(drawn.drop("score_probs"), alphas=[0.1], splits=10)
+    sizes = {g.method: g.mean_size for g in report.groups}
+    covered = {g.method: g.coverage for g in report.groups}
+    assert sizes["learned"] < sizes["constant"] - 0.5
+    assert covered["learned"] >= 0.9
+
+
+def test_judges_with_hundreds_of_different_scores_are_no_reason_to_refuse() -> None:
+    rng = np.random.default_rng(6)
+    score = (DRAWN["judge_score"] + pl.Series(rng.uniform(-0.4, 0.4, DRAWN.height))).clip(1, 5)
+    report = diagnose_scores(DRAWN.with_columns(judge_score=score), alphas=[0.1], splits=2)
+    assert score.n_unique() > 1000
+    assert report.sets == "learned"
+    assert all(h.agreement.kappa is not None for h in report.human_agreement)
 
 
 def test_judges_agree_on_width_where_documents_are_hard() -> None:
@@ -103,8 +161,8 @@ def test_rows_without_a_person_get_a_set_and_advice() -> None:
         pl.when(pl.col("doc_id") == "doc-0").then(None).otherwise(pl.col(name)).alias(name)
         for name in raters
     )
-    for method in ("constant", "per-criterion", "adaptive"):
-        rows = score_set_rows(fresh, method=method)
+    for sets in ("learned", "cross-fitted", "residual", "adaptive"):
+        rows = score_set_rows(fresh, sets=sets)
         assert rows.height == fresh.height
         new = rows.filter(~pl.col("calibrated"))
         assert new["doc_id"].unique().to_list() == ["doc-0"]
@@ -137,9 +195,11 @@ def test_an_empty_set_has_no_ends() -> None:
     judge = [3.0] * 39 + [2.5]
     human = [3] * 39 + [None]
     rows = {"doc_id": [str(d) for d in range(40)], "judge_score": judge, "human_score": human}
-    ends = score_set_rows(rows).select("set_low", "set_high", "set_size")
-    assert ends.row(0) == (3, 3, 1)
-    assert ends.row(39) == (None, None, 0)
+    ends = score_set_rows(rows, sets="residual").select("set_low", "set_high", "set_size", "advice")
+    assert ends.row(0) == (3, 3, 1, "trust")
+    assert ends.row(39) == (None, None, 0, "human")
+    # Learned sets are never empty.
+    assert score_set_rows(rows)["set_size"].to_list() == [1] * 40
 
 
 def test_what_cannot_be_used_is_refused() -> None:
@@ -178,10 +238,10 @@ def test_the_sizes_of_several_judges_fit_eighty_columns() -> None:
     for part in render_terminal(blocks_of(diagnose_scores(pl.DataFrame(rows)))[1:3]):
         screen.print(part)
     text = screen.export_text()
-    assert text.count("another-long-name-70b-chat-hf: coverage and mean size") == 1
-    shown = [line for line in text.splitlines() if line.strip().startswith("consistency")]
-    assert len(shown) == 4
-    assert all(line.count("%") == 4 for line in shown)
+    assert text.count("another-long-name-70b-chat-hf: coverage in % and mean size") == 1
+    shown = [line.split() for line in text.splitlines() if line.strip().startswith("consistency")]
+    assert len(shown) == 6
+    assert all(len(cells) == 2 + 2 * 4 for cells in shown)
 
 
 def test_points_for_the_own_family_are_held_against_people() -> None:

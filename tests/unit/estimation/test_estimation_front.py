@@ -9,22 +9,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from estimation_rows import HUMAN, JUDGE, paper
 
 from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation import estimate
 from adjudge.estimation.methods import METHODS
-from adjudge.results.estimation import ClassEstimate, Estimate, GroupedEstimate
+from adjudge.results.estimation import ClassEstimate, GroupedEstimate
 from adjudge.simulate.binary import BinaryModel, binary_rows
-
-#: 1000 test rows with 550 verdicts of 1; 100 labels a class, q0 = 0.7, q1 = 0.9: the paper's case.
-JUDGE = [1] * 550 + [0] * 450 + [0] * 70 + [1] * 30 + [1] * 90 + [0] * 10
-HUMAN = [None] * 1000 + [0] * 100 + [1] * 100
-
-
-def paper(**options: object) -> Estimate:
-    result = estimate(judge=JUDGE, human=HUMAN, **options)  # type: ignore[arg-type]
-    assert isinstance(result, Estimate)
-    return result
 
 
 def test_the_papers_case_through_the_front_door() -> None:
@@ -67,11 +58,12 @@ def test_auto_follows_the_declaration_and_never_a_test() -> None:
     shifted = {"judge": [1] * 500 + JUDGE[1000:], "human": [None] * 500 + HUMAN[1000:]}
     assert estimate(shifted).method == "misclassification"
     declared = estimate(shifted, labels_are_random=True)
-    assert declared.method == "ppi++"
+    assert declared.method == "conditional"
     assert "declared" in declared.why
     assert declared.label_shift.p_value < 1e-6
-    assert "ppi++" in declared.label_shift.rules_out
-    assert any("rules ppi++ out" in text for text in declared.warnings)
+    assert "conditional" in declared.label_shift.rules_out
+    assert any("rules conditional out" in text for text in declared.warnings)
+    assert declared.ruled_out
 
 
 def test_every_method_runs_and_states_its_assumption() -> None:
@@ -96,8 +88,9 @@ def test_a_coin_is_refused_and_the_profile_says_anything_goes() -> None:
     assert "no better than a coin" in got.reason
     assert got.naive == 0.5
     profile = estimate(judge=judge, human=human, interval="profile")
-    assert profile.estimate is None
-    assert (profile.low, profile.high) == (0.0, 1.0)
+    assert profile.estimate is profile.low is profile.high is None
+    assert "no better than a coin" in profile.reason
+    assert "every rate is compatible with these labels" in profile.reason
 
 
 def test_refused_when_only_the_adjusted_shares_fall_to_a_coin() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.stats import ttest_ind
+from slow_profile import slow_profile_interval
 
 from adjudge.estimation import Counts, corrected_variance, profile_interval
 from adjudge.estimation.classes import class_shares
@@ -16,10 +17,10 @@ from adjudge.estimation.clusters import spread
 from adjudge.estimation.conditional import conditional
 from adjudge.estimation.counts import counts_of
 from adjudge.estimation.label_shift import label_shift
+from adjudge.estimation.likelihood import Tallies, best_fit, likelihood_ratio, loses
 from adjudge.estimation.means import correct_means, soft, weighted_misclassification
 from adjudge.estimation.misclassification import misclassification
 from adjudge.estimation.ppi import difference, ppi
-from adjudge.estimation.profile import Tallies, best_fit, likelihood_ratio
 from adjudge.estimation.sample import Sample, make_sample
 from adjudge.estimation.strata import stratify
 
@@ -195,6 +196,39 @@ def test_the_profile_interval_is_seeded_and_holds_the_estimate() -> None:
     assert first.low < (0.6 + 0.7 - 1) / 0.6 < first.high
     narrower = profile_interval(counts, confidence_level=0.8, replicates=199)
     assert first.low < narrower.low < narrower.high < first.high
+
+
+def test_the_quick_search_for_the_profile_interval_gives_the_slow_ones_numbers() -> None:
+    rng = np.random.default_rng(2)
+    cases = [
+        Counts(k=550, n=1000, c0=70, m0=100, c1=9, m1=10),
+        Counts(k=7, n=60, c0=8, m0=10, c1=8, m1=10),
+        Counts(k=990, n=1000, c0=20, m0=20, c1=95, m1=100),
+    ]
+    while len(cases) < 6:
+        n, m0, m1 = rng.integers((20, 5, 5), (3000, 150, 150)).tolist()
+        q0, q1, theta = rng.uniform((0.55, 0.55, 0), (1, 1, 1)).tolist()
+        k = int(rng.binomial(n, theta * q1 + (1 - theta) * (1 - q0)))
+        c0, c1 = (int(rng.binomial(m, q)) for m, q in ((m0, q0), (m1, q1)))
+        cases.append(Counts(k=k, n=n, c0=c0, m0=m0, c1=c1, m1=m1))
+    for counts in cases:
+        if counts.informative:
+            quick = profile_interval(counts, replicates=199, seed=5)
+            slow = slow_profile_interval(counts, replicates=199, seed=5)
+            assert (quick.low, quick.high) == slow, counts
+
+
+def test_bounds_decide_as_the_converged_ratio_does() -> None:
+    rng = np.random.default_rng(3)
+    k, c0, c1 = (
+        rng.binomial(n, p, 4000).astype(float) for n, p in ((60, 0.3), (10, 0.9), (9, 0.8))
+    )
+    data, theta = Tallies(k, 60, c0, 10, c1, 9), rng.random(4000)
+    ratio = likelihood_ratio(theta, data)
+    enough = rng.uniform(0, 8, 4000)
+    clear = np.abs(ratio - enough) > 1e-6
+    assert (loses(theta, data, enough) == (ratio >= enough))[clear].all()
+    assert loses(theta, data, ratio - 1e-7).all()
 
 
 def test_large_samples_make_profile_and_wald_agree() -> None:

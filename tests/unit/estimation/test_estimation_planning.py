@@ -42,13 +42,14 @@ def test_too_few_test_rows_make_a_width_infeasible() -> None:
 
 
 def test_the_cheapest_way_comes_first_and_labels_there_count() -> None:
-    pilot = {"judge": [1] * 90 + [0] * 30 + [1] * 30 + [1, 0] * 1500}
+    pilot = {"judge": [1] * 90 + [0] * 30 + [1] * 30 + [1, 1, 1, 0] * 750}
     pilot["human"] = [1] * 90 + [0] * 60 + [None] * 3000  # sensitivity 1, specificity 1/2
     plan = plan_from_table(pilot, width=0.12)
-    assert plan.ppi_labels < plan.human_only_labels < plan.labels
-    more = max(plan.ppi_labels - 150, 0)
-    said = f"width 0.12 takes {plan.ppi_labels} labels drawn at random (150 are there, {more} more)"
-    assert plan.recommendation.startswith(said)
+    assert plan.conditional_labels < plan.human_only_labels < plan.labels
+    more = max(plan.conditional_labels - 150, 0)
+    said = f"{plan.conditional_labels} labels drawn at random (150 are there, {more} more)"
+    assert plan.recommendation.startswith(f"width 0.12: {said}, used with conditional")
+    assert plan.recommendation.index("people alone take") < plan.recommendation.index("correcting")
     assert plan.expected_draws == max(
         math.ceil((plan.m1 - 90) / plan.rate) if plan.m1 > 90 else 0,
         math.ceil((plan.m0 - 60) / (1 - plan.rate)) if plan.m0 > 60 else 0,
@@ -86,17 +87,93 @@ def test_the_widths_come_out_when_labels_are_drawn_from_the_judged_rows() -> Non
 
     def mean_width(method: str, labels: int) -> float:
         estimates = (
-            estimate(judge=x, human=[*z[:labels], *[None] * (n - labels)], method=method)
+            estimate(
+                judge=x,
+                human=[*z[:labels], *[None] * (n - labels)],
+                method=method,
+                labels_are_random=True,
+            )
             for x, z in zip(judge.astype(int).tolist(), truth.astype(int).tolist(), strict=True)
         )
         return float(np.mean([one.high - one.low for one in estimates]))
 
     assert mean_width("ppi++", m) == pytest.approx(plan.ppi_width, rel=0.02)
+    assert mean_width("conditional", m) == pytest.approx(plan.conditional_width, rel=0.02)
     assert mean_width("human-only", m) == pytest.approx(plan.human_only_width, rel=0.01)
     [warning] = [text for text in plan.warnings if "leave fewer to the judge" in text]
     promised = float(warning.partition("a width near ")[2].partition(",")[0])
     assert promised > 1.05 * plan.expected_width
     assert mean_width("misclassification", plan.expected_draws) == pytest.approx(promised, rel=0.02)
+
+
+def test_no_plan_has_fewer_labels_than_its_formula_can_be_trusted_with() -> None:
+    """At the reporting paper's Figure 3 point the rate is 0, and with it every formula's noise."""
+    point = {"judge_rate": 0.3, "sensitivity": 0.9, "specificity": 0.7, "n_test": 100_000}
+    plan = plan_rate(**point, width=0.1)
+    assert plan.rate == 0
+    assert plan.conditional_labels * 0.3 >= 10
+    assert plan.ppi_width is None
+    assert plan.recommendation.startswith(f"width 0.1: people alone take {plan.human_only_labels}")
+    rng = np.random.default_rng(1)
+    widths = []
+    for _ in range(40):
+        judge = (rng.random(2000) < 0.3).astype(int).tolist()  # people say 0 to every row
+        m = plan.conditional_labels
+        got = estimate(judge=judge, human=[0] * m + [None] * (2000 - m), method="conditional")
+        widths.append(got.high - got.low)
+    assert np.mean(widths) == pytest.approx(plan.conditional_width, rel=0.05)
+    assert np.mean(widths) <= 0.103
+    two = plan_rate(**point, labels=2)
+    assert two.conditional_width > 0.4
+    assert any("take 34 or more" in text for text in two.warnings)
+
+
+def test_a_trial_holds_the_rate_and_counts_draws_without_a_number() -> None:
+    plan = plan_rate(**PAPER, labels=200)
+    assert 0.93 < plan.simulated_coverage < 0.98
+    rare = plan_rate(judge_rate=0.02, sensitivity=0.9, specificity=0.999, n_test=5000, labels=20)
+    # Most draws of 20 hold no row of verdict 1: no number, which counts as a width of 1.
+    assert rare.conditional_width > 0.6
+
+
+def test_more_labels_than_rows_leave_nothing_to_the_judge() -> None:
+    plan = plan_rate(**(PAPER | {"n_test": 150}), labels=200)
+    assert plan.conditional_width is plan.simulated_coverage is None
+    assert "200 labels drawn at random leave no row to the judge" in plan.recommendation
+    plan_rate(**(PAPER | {"n_test": 150}), labels=200).plot()
+
+
+def test_a_pilot_picked_by_plan_is_weighted() -> None:
+    rng = np.random.default_rng(3)
+    truth = rng.random(20_000) < 0.5
+    judge = np.where(rng.random(20_000) < np.where(truth, 0.86, 0.7), truth, ~truth).astype(int)
+    chance = np.where(judge == 1, 0.05, 0.2)
+    picked = rng.random(20_000) < chance
+    frame = pl.DataFrame(
+        {
+            "judge": judge,
+            "human": [int(t) if p else None for t, p in zip(truth, picked, strict=True)],
+            "sampled_by": ["plan" if p else None for p in picked],
+            "sampling_probability": chance,
+        }
+    )
+    plan = plan_from_table(frame, labels=800)
+    weighted = estimate(frame)
+    m1 = weighted.n_calibration_positive
+    assert plan.sensitivity == pytest.approx((m1 * weighted.sensitivity + 1) / (m1 + 2))
+    assert plan.sensitivity == pytest.approx(0.86, abs=0.05)
+    assert plan.specificity == pytest.approx(0.7, abs=0.05)
+    as_if_random = plan_from_table(frame.drop("sampled_by", "sampling_probability"), labels=800)
+    assert as_if_random.sensitivity < 0.7
+    mixed = frame.with_columns(
+        human=pl.when(pl.int_range(pl.len()) < 5).then(1).otherwise("human"),
+        sampled_by=pl.when(pl.int_range(pl.len()) < 5)
+        .then(pl.lit("random"))
+        .otherwise("sampled_by"),
+    )
+    with pytest.raises(ArgumentError, match="give --sensitivity and --specificity"):
+        plan_from_table(mixed, labels=800)
+    plan_from_table(mixed, labels=800, sensitivity=0.9, specificity=0.7)
 
 
 def test_a_coin_cannot_be_planned_for() -> None:

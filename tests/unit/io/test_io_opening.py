@@ -43,7 +43,7 @@ from adjudge.io import (
 )
 from adjudge.io.formats import NATIVE, columns, looks_like, signature
 from adjudge.io.refusals import refuse_duplicates, refuse_where
-from adjudge.results.judging import ModelList
+from adjudge.selection import scope_threshold
 
 DOORS: dict[str, Callable[..., Table]] = {
     "battles": open_battles,
@@ -100,7 +100,7 @@ def test_a_stream_is_read_once_per_iteration_and_not_to_be_recognised() -> None:
 
 
 def test_result_files_are_counted_too(tmp_path: Path) -> None:
-    path = write_result(ModelList(folder="f", models=()), tmp_path / "r.json")
+    path = write_result(scope_threshold([0.1], [0], alpha=0.1), tmp_path / "r.json")
     with count_parses() as parses:
         read_result(path)
     assert parses == {"r.json": 1}
@@ -269,7 +269,7 @@ def test_a_packages_format_is_recognised_and_read(install: Callable[..., None]) 
         assert battles.frame["winner"].to_list() == ["model_a"]
         assert battles.dropped == {"nobody voted": 1, "a vote nobody can read": 1}
         assert (battles.format, battles.notes) == ("my-votes", ("made up",))
-    with pytest.raises(DataError, match="looks like my votes, not a pairs file; read it with --f"):
+    with pytest.raises(DataError, match="not a pairs file; it holds battles: such a file goes"):
         read_pairs(ROWS)
     with pytest.raises(ArgumentError, match="choose one of battles, .*my-votes"):
         open_battles(ROWS, "excel")

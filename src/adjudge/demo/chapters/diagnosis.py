@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adjudge.diagnosis import diagnose_bias
-from adjudge.present.views._bias import describe
+from adjudge.present.views._bias_sentences import describe
 
 if TYPE_CHECKING:
     from adjudge.demo.context import DemoContext

@@ -42,7 +42,8 @@ def battles(row: Row) -> Iterator[Record]:
     if not models["model_a"] or not models["model_b"]:
         raise row.error("is missing", "generator_1", "battles need both generators")
     winner = "model_a" if p_a > 0.5 else "model_b" if p_a < 0.5 else "tie"
-    yield {**models, "winner": winner, "judge": row.get("annotator"), "p_a": p_a}
+    judge = row.get("annotator")
+    yield {**models, "winner": winner, "judge": judge, "p_a": p_a, **_outputs(row)}
 
 
 def judgments(row: Row) -> Iterator[Record]:
@@ -54,6 +55,7 @@ def judgments(row: Row) -> Iterator[Record]:
         "protocol": "alpaca-eval",
         "status": "unparsed" if p_a is None else "ok",
         "p_a": p_a,
+        **_outputs(row),
     }
 
 
@@ -63,6 +65,15 @@ def _identify(row: Row) -> Record:
         "model_a": row.get("generator_1"),
         "model_b": row.get("generator_2"),
         "prompt_id": short_hash(row.text("instruction")),
+    }
+
+
+def _outputs(row: Row) -> Record:
+    """How long each output is, and a hash of it: a model may give one output to all prompts."""
+    texts = {"a": row.text("output_1"), "b": row.text("output_2")}
+    return {
+        **{f"length_{side}": len(text) for side, text in texts.items()},
+        **{f"answer_hash_{side}": short_hash(text) for side, text in texts.items()},
     }
 
 
@@ -90,7 +101,7 @@ ALPACA_EVAL = Format(
         "instruction output_1 output_2 preference", "annotator annotator_index generator_1"
     ),
     gives={"pairs": pairs, "battles": battles, "judgments": judgments},
-    used=columns("instruction generator_1 generator_2 annotator preference"),
-    texts=columns("input output_1 output_2 raw_completion"),
+    used=columns("instruction output_1 output_2 generator_1 generator_2 annotator preference"),
+    texts=columns("input raw_completion"),
     notes=("the annotator is a model: its preference is a verdict, not a label",),
 )

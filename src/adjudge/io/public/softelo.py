@@ -18,6 +18,7 @@ _WINNERS = {0.0: "model_a", 1.0: "model_b", 0.5: "tie"}
 def battles(row: Row) -> Iterator[Record]:
     """One battle per row; `judge_winner` is the judge's own verdict."""
     prompt, language = row.get("instruction_id_hash"), row.get("meta_lang")
+    lengths = {f"length_{side}": row.get(f"len_{side}") for side in ("a", "b")}
     yield {
         "id": row.text("row_id" if "row_id" in row.record else "battle_id"),
         "model_a": row.text("model_a"),
@@ -26,6 +27,11 @@ def battles(row: Row) -> Iterator[Record]:
         "judge_winner": _winner(row, "judge_pref"),
         **({"prompt_id": str(prompt)} if prompt else {}),
         **({"language": language} if language else {}),
+        **{
+            ours: row.number_in(f"len_{ours[-1]}", given)
+            for ours, given in lengths.items()
+            if given is not None
+        },
     }
 
 
@@ -43,7 +49,8 @@ SOFTELO = Format(
     ),
     gives={"battles": battles},
     used=columns(
-        "row_id battle_id model_a model_b human_pref judge_pref instruction_id_hash meta_lang"
+        "row_id battle_id model_a model_b human_pref judge_pref instruction_id_hash meta_lang "
+        "len_a len_b"
     ),
     notes=("human_pref is read as there: 0 = A wins, 1 = B wins",),
 )

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from adjudge.results.bias import BiasReport, JudgeBias, Measure, Reliability
+    from adjudge.results.bias import BiasReport, JudgeBias, Reliability
+    from adjudge.results.measures import Measure
 
     JudgeMeasures = Sequence[tuple[JudgeBias, list[tuple[str, Measure]]]]
 
@@ -54,7 +55,7 @@ def reliability_figure(result: Reliability) -> Figure:
 
 
 def _measures(judge: JudgeBias) -> list[tuple[str, Measure]]:
-    parts = (judge.position, judge.verbosity, judge.family)
+    parts = (judge.position, judge.length or judge.verbosity, judge.family)
     firsts = [
         (name, part.measures()[0])
         for name, part in zip(_COLOURS, parts, strict=True)
@@ -92,7 +93,7 @@ def _draw_biases(axes: Axes, measured: JudgeMeasures) -> None:
     axes.set_ylim(at - 0.6, -1.0)
     axes.set_xlim(-1.08 * reach, 1.08 * reach)
     axes.grid(axis="y", visible=False)
-    axes.set_xlabel("points from an unbiased judge (filled: interval excludes 0)")
+    axes.set_xlabel("points from an unbiased judge (filled: called a bias)")
     axes.set_title(_bias_title(measured))
 
 

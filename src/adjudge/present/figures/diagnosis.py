@@ -12,7 +12,7 @@ from adjudge._text import clip, group_name, percent, span
 from adjudge._validation import FloatArray
 from adjudge.errors import ArgumentError
 from adjudge.present.theme import INK, MUTED, SERIES, new_figure, save_figure, themed
-from adjudge.present.views import draw, figures_of
+from adjudge.present.views import draw
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -119,13 +119,19 @@ def axis_name(name: str | None) -> str:
 
 
 def save_figures(run: DiagnosisRun, folder: str | Path) -> list[Path]:
-    """Figures 2 to 6 of the paper on our data, as PNG files in `folder`."""
+    """Figures 2 to 6 of the paper on our data, as PNG files in `folder`.
+
+    The paper draws the width of its sets too, of which a diagnosis says nothing.
+    """
+    from adjudge.present.figures.scores import FIGURES  # it needs the names of this module
+
     folder = Path(folder)
     paths = [save_figure(draw(run.cycles), folder / "cycles.png")]
     for data, result in run.scores.items():
         stem = data.replace(", ", "-").replace(" ", "-").lower()
         paths += [
-            save_figure(draw(result, name), folder / f"{stem}-{name}.png")
-            for name in figures_of(result)
+            save_figure(figure(result), folder / f"{stem}-{name}.png")
+            for name, figure in FIGURES.items()
+            if name != "agreement" or result.agreement
         ]
     return paths

@@ -18,6 +18,7 @@ from adjudge.results.estimation import (
     RateDifference,
     RatePlan,
 )
+from adjudge.results.panel import PanelEstimate, PanelRate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 _WAYS = (
     ("by class, Algorithm 1 (misclassification)", "expected_width", ACCENT, "-"),
     ("at random (misclassification)", "random_width", SERIES[4], "--"),
-    ("at random (ppi++)", "ppi_width", SERIES[2], "-"),
+    ("at random (conditional)", "conditional_width", SERIES[2], "-"),
     ("by verdict (conditional)", "verdict_width", GOOD, "--"),
     ("people alone", "human_only_width", WARM, ":"),
 )
@@ -112,6 +113,27 @@ def _naive_outside(one: Estimate | ClassRate) -> bool:
     if one.naive is None or one.low is None or one.high is None:
         return False
     return not one.low <= one.naive <= one.high
+
+
+def panel_figure(result: PanelEstimate) -> Figure:
+    """A line for each group: one judge with ppi++ above it, all judges below."""
+    rows = sorted(result.groups, key=lambda one: (one.estimate is None, one.estimate or 0))
+    with themed():
+        figure = new_figure(7.6, 1.5 + 0.42 * len(rows))
+        axes = figure.subplots()
+        for at, one in enumerate(rows):
+            _draw_bar(axes, at + 0.13, one.ppi, one.ppi_low, one.ppi_high, WARM, "o")
+            _draw_estimate(axes, at - 0.13, one)
+        _name_rows(axes, [clip("all rows" if one.group is None else one.group) for one in rows])
+        _rate_axis(axes, f"rate, with {level(result.confidence_level)} intervals")
+        _add_legend(
+            figure, f"{len(result.judges)} judges", f"ppi++, {clip(result.judges[0])} alone"
+        )
+        narrower = sum(one.narrowing is not None and one.narrowing < 1 for one in rows)
+        axes.set_title(
+            f"Several judges give a narrower interval than one for {narrower} of {len(rows)}"
+        )
+    return figure
 
 
 def difference_figure(result: RateDifference) -> Figure:
@@ -213,7 +235,7 @@ def _draw_both(axes: Axes, at: float, one: Estimate) -> None:
     _draw_estimate(axes, at - 0.13, one)
 
 
-def _draw_estimate(axes: Axes, at: float, one: Estimate | ClassRate) -> None:
+def _draw_estimate(axes: Axes, at: float, one: Estimate | ClassRate | PanelRate) -> None:
     if one.estimate is None:
         _say_no_estimate(axes, at)
     else:
@@ -251,11 +273,11 @@ def _rate_axis(axes: Axes, label: str) -> None:
     axes.tick_params(axis="y", length=0)
 
 
-def _add_legend(figure: Figure, method: str) -> None:
+def _add_legend(figure: Figure, method: str, other: str = "judge alone (naive)") -> None:
     from matplotlib.lines import Line2D
 
     handles = [
-        Line2D([], [], color=WARM, marker="o", label="judge alone (naive)"),
+        Line2D([], [], color=WARM, marker="o", label=other),
         Line2D([], [], color=ACCENT, marker="s", label=method),
     ]
     figure.legend(handles=handles, loc="outside lower right", fontsize=8.5, ncols=2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -33,9 +33,11 @@ if TYPE_CHECKING:
 
 _COLOURS = {
     "constant": MUTED,
-    "per-criterion": ACCENT,
+    "per-criterion": SERIES[7],
     "per-group": SERIES[2],
     "adaptive": WARM,
+    "learned": ACCENT,
+    "cross-fitted": SERIES[4],
 }
 _GOOD_TO_BAD = ("#8fc7a8", "#f4efe1", "#eda383")
 _APART_TO_ALIKE = ("#9ab7d9", "#f7f7f7", "#eda383")
@@ -67,7 +69,7 @@ def sizes_figure(result: ScoreDiagnosis) -> Figure:
         bar.outline.set_visible(False)
         sizes = [g.mean_size for g in groups]
         axes.set_title(
-            f"Sets calibrated for {percent(1 - result.main_alpha)} coverage have "
+            f"{result.sets.capitalize()} sets for {percent(1 - result.main_alpha)} coverage have "
             f"{span(f'{min(sizes):.1f}', f'{max(sizes):.1f}')} of {whole} scores",
             fontsize=10,
             x=-0.2,
@@ -75,8 +77,12 @@ def sizes_figure(result: ScoreDiagnosis) -> Figure:
     return figure
 
 
-def width_figure(result: ScoreDiagnosis) -> Figure:
-    """Mean error at each set width, one panel per criterion, one line per method."""
+def width_figure(result: ScoreDiagnosis, methods: Sequence[str] | None = None) -> Figure:
+    """Mean error at each set width, one panel per criterion, one line per method.
+
+    Without `methods` the main one, and the adaptive where there is one.
+    """
+    compared = _compared(result) if methods is None else methods
     groups = [g for g in result.groups if g.alpha == result.main_alpha]
     whole = result.scale[1] - result.scale[0] + 1
     within = {p.method: p.within for p in result.pooled if p.alpha == result.main_alpha}
@@ -84,7 +90,7 @@ def width_figure(result: ScoreDiagnosis) -> Figure:
         criteria = unique(g.criterion for g in groups)
         figure, panels = _panels(criteria)
         for axes, criterion in zip(panels, criteria, strict=True):
-            for method in _compared(result):
+            for method in compared:
                 own = [g for g in groups if g.criterion == criterion and g.method == method]
                 _draw_widths(axes, own, _COLOURS[method])
             axes.set_xticks(range(1, whole + 1))
@@ -92,12 +98,10 @@ def width_figure(result: ScoreDiagnosis) -> Figure:
             axes.set_xlabel("scores in the set")
         panels[0].set_ylabel("mean |judge − human|")
         panels[0].set_ylim(bottom=0)
-        values = ", ".join(
-            f"{method} {signed(within.get(method), 2)}" for method in _compared(result)
-        )
+        values = ", ".join(f"{method} {signed(within.get(method), 2)}" for method in compared)
         set_suptitle(figure, f"Width against error within a criterion (Spearman): {values}")
         dots = {"label": "small dots: one judge", "marker": "o", "ms": 3, "linestyle": ""}
-        _legend(figure, _compared(result), extra=dots)
+        _legend(figure, compared, extra=dots)
     return figure
 
 
@@ -117,13 +121,14 @@ def _draw_widths(axes: Axes, groups: Sequence[ScoreSetGroup], colour: str) -> No
     axes.scatter(widths, errors, s=dots, color=colour, zorder=4, linewidth=0)
 
 
-def agreement_figure(result: ScoreDiagnosis) -> Figure:
-    """Spearman of set widths between judges, one matrix per criterion."""
+def agreement_figure(result: ScoreDiagnosis, methods: Sequence[str] | None = None) -> Figure:
+    """Spearman of set widths between judges, one matrix per criterion; of the last method."""
     there = {a.method for a in result.agreement}
-    methods = [method for method in _compared(result) if method in there]
-    if not methods:
+    compared = _compared(result) if methods is None else methods
+    drawn = [method for method in compared if method in there]
+    if not drawn:
         raise ArgumentError("plot", "one judge", "agreement between judges needs two")
-    pairs = [a for a in result.agreement if a.method == methods[-1]]
+    pairs = [a for a in result.agreement if a.method == drawn[-1]]
     criteria = unique(a.criterion for a in pairs)
     judges = unique(name for a in pairs for name in (a.judge_a, a.judge_b))
     numbers = [str(at + 1) for at in range(len(judges))]
@@ -155,7 +160,7 @@ def agreement_figure(result: ScoreDiagnosis) -> Figure:
             axes.tick_params(labelsize=8)
         bar = figure.colorbar(image, ax=list(panels), shrink=0.9, pad=0.01)
         bar.set_label("Spearman of widths")
-        about = f"({methods[-1]}, α = {pairs[0].alpha:g})"
+        about = f"({drawn[-1]}, α = {pairs[0].alpha:g})"
         set_suptitle(figure, f"Spearman of two judges' set widths, mean {about}")
     return figure
 
@@ -210,8 +215,8 @@ def _shortfall(group: ScoreSetGroup) -> float:
 
 
 def _compared(result: ScoreDiagnosis) -> list[str]:
-    adaptive = any(g.method == "adaptive" for g in result.groups)
-    return [result.main_method, *(["adaptive"] if adaptive else [])]
+    there = {g.method for g in result.groups}
+    return list(dict.fromkeys([result.main_method, *({"adaptive"} & there)]))
 
 
 def _heat(
@@ -253,3 +258,12 @@ def _legend(
         marks.append(Line2D([], [], color=INK, linestyle="--", linewidth=1.3, label="1 − alpha"))
     marks.append(Line2D([], [], color=INK, alpha=0.3, **extra))
     figure.legend(handles=marks, loc="outside lower center", ncols=len(marks), fontsize=8.5)
+
+
+#: The paper's pictures of sets by name; `agreement` takes two judges.
+FIGURES: Mapping[str, Callable[[ScoreDiagnosis], Figure]] = {
+    "sizes": sizes_figure,
+    "width": width_figure,
+    "coverage": coverage_figure,
+    "agreement": agreement_figure,
+}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial, singledispatch
+from functools import partial
 
 from adjudge._text import (
     DASH,
@@ -14,187 +14,31 @@ from adjudge._text import (
     level,
     number,
     percent,
-    percent_interval,
-    signed,
 )
-from adjudge.errors import ArgumentError
 from adjudge.present.blocks import Block, Figure, Headline, Note, Table, notes_of, table_of
 from adjudge.present.figures.bias import bias_figure, reliability_figure
+from adjudge.present.views._bias_sentences import describe
 from adjudge.results.bias import (
-    Agreement,
-    BiasMeasures,
     BiasReport,
-    BiasTest,
-    Contradictions,
     FamilyBias,
     FamilyScores,
     JudgeBias,
-    Measure,
     PositionBias,
     Reliability,
-    VerbosityBias,
 )
+from adjudge.results.length import LengthBias, VerbosityBias
+from adjudge.results.measures import BiasMeasures, BiasTest, Measure
+from adjudge.rows.answers import describe_same_answer
 
 #: The tests as a headline names them.
 _NAMES: dict[type[BiasMeasures], str] = {
     PositionBias: "position",
-    VerbosityBias: "length",
+    LengthBias: "length",
+    VerbosityBias: "length where near-tied",
     FamilyBias: "own family",
     FamilyScores: "own family in points",
     Reliability: "confidence",
 }
-_NO_INTERVAL = "; no interval: all rows are in one cluster"
-#: From so many rows on, agreement on every one of them deserves a check.
-MANY_ROWS = 20
-#: Over-confidence is known where its interval stays this close to zero.
-_CLOSE = 0.05
-#: A judge that changes this share of verdicts with the order says little about the answers.
-_ORDER_DECIDES = 0.9
-
-
-@singledispatch
-def describe(part: BiasMeasures) -> str:
-    """One sentence about a judge, without its subject; a bias is claimed where it is shown."""
-    raise ArgumentError("part", type(part).__name__, "give one of the diagnoses of a judge")
-
-
-@describe.register
-def _(p: PositionBias) -> str:
-    text = f"picks the first answer in {percent(p.first_share)} of {2 * p.n:,} presentations"
-    if p.low is None:
-        return text + _NO_INTERVAL
-    text += f" {percent_interval(p.low, p.high)}"
-    text += f", changes its verdict with the order on {percent(p.flip_share)} of pairs"
-    slot = "first" if p.first_share > 0.5 else "second"
-    if not p.biased:
-        text += ": no preference for a slot shown"
-    elif p.flip_share >= _ORDER_DECIDES:
-        text += f": it prefers the {slot} slot so much that its verdicts say little about answers"
-    else:
-        text += f": it prefers the {slot} slot"
-    if p.first_advantage is not None and p.advantage_low is not None:
-        text += f"; being shown first is worth {signed(p.first_advantage, 2)} points of score"
-        text += f" {interval(p.advantage_low, p.advantage_high, 2)}"
-    return text
-
-
-@describe.register
-def _(v: VerbosityBias) -> str:
-    if v.longer_share is None:
-        return "is near-tied on no pair of unequal length: no preference for length is measurable"
-    text = f"prefers the longer answer in {percent(v.longer_share)} of "
-    text += count(v.n, "near-tied pair")
-    if v.low is None:
-        return text + _NO_INTERVAL
-    text += f" {percent_interval(v.low, v.high)}"
-    low, high = v.excess_low, v.excess_high
-    if v.excess is not None and low is not None:
-        text += f" (people {percent(v.human_share)} of {v.human_n:,}, difference "
-        text += f"{signed(100 * v.excess, 1)} points {percent_interval(low, high, sign=True)})"
-    if not v.biased:
-        return text + ": no preference for length shown"
-    longer = v.longer_share > 0.5
-    text += f": it prefers the {'longer' if longer else 'shorter'} answer"
-    if low is None or high is None:
-        return text
-    if low <= 0 <= high:
-        return text + ", and no difference from people is shown"
-    return text + (", more than people do" if (low > 0) == longer else ", less than people do")
-
-
-@describe.register
-def _(f: FamilyBias) -> str:
-    name = f.family or "its own family"
-    if f.excess is None:
-        return f"no pair compares {name} with another family: no family bias is measurable"
-    text = f"prefers {name} in {percent(f.judge_share)} of {count(f.n, 'mixed pair')}, "
-    text += f"{signed(100 * f.excess, 1)} points compared with {f.reference}"
-    if f.low is None:
-        return text + _NO_INTERVAL
-    return f"{text} {percent_interval(f.low, f.high, sign=True)}: {_favour(f)}"
-
-
-@describe.register
-def _(s: FamilyScores) -> str:
-    name = s.family or "its own family"
-    if s.excess is None:
-        return f"no scores of {name} and of other families too: nothing to compare"
-    text = (
-        f"gives {count(s.own_models, f'{name} model')} {signed(s.excess, 2)} points compared with "
-    )
-    text += f"{count(s.other_models, 'other')}, measured against {s.reference}"
-    if s.low is None:
-        return text + "; no interval: one model alone on a side, or no spread"
-    return f"{text} [{signed(s.low, 2)}, {signed(s.high, 2)}]: {_favour(s)}"
-
-
-def _favour(part: FamilyBias | FamilyScores) -> str:
-    if not part.biased or part.excess is None:
-        return "no family bias shown"
-    return "it favours its own family" if part.excess > 0 else "it is harder on its own family"
-
-
-@describe.register
-def _(a: Agreement) -> str:
-    text = f"agrees with people on {percent(a.raw)} of {count(a.n, 'row')}"
-    values = [value for value, n in a.judge_values.items() if n]
-    if len(values) == 1:
-        text += f"; it says {values[0]} every time: that does not show that it can tell answers"
-        return text + " apart"
-    if a.raw == 1 and a.n >= MANY_ROWS:
-        text += ": the same answer on every row; check that the judge did not see the labels, or "
-        return text + "that the labels were not made by it"
-    if a.kappa is not None:
-        text += f", kappa {a.kappa:.2f}"
-    if a.kappa_low is not None and a.kappa_high is not None:
-        text += f" {interval(a.kappa_low, a.kappa_high, 2)}"
-        if a.kappa_high < 0:
-            text += ": less than chance would give"
-        elif a.kappa_low <= 0:
-            text += ": not shown to be more than chance"
-    if (people := a.ceiling) is not None:
-        text += f"; two people agree on {percent(people.raw)} of {count(people.n, 'row')}"
-        if (people.gap_low or 0) > 0:
-            text += ", more often than a person agrees with the judge there"
-        elif (people.gap_high or 0) < 0:
-            text += ", less often than a person agrees with the judge there"
-    return text
-
-
-@describe.register
-def _(r: Reliability) -> str:
-    text = f"ECE {r.ece_equal_mass:.3f}"
-    if r.ece_if_calibrated is not None:
-        text += f" where a calibrated judge would show {r.ece_if_calibrated:.3f}"
-    if r.low is None or r.high is None:
-        return text + _NO_INTERVAL
-    points = f"by {100 * abs(r.over_confidence):.1f} points"
-    if r.low > 0:
-        return f"{text}: over-confident {points} {percent_interval(r.low, r.high)}"
-    if r.high < 0:
-        return f"{text}: under-confident {points} {percent_interval(-r.high, -r.low)}"
-    if r.miscalibrated:
-        text += ": not over- or under-confident on average, but off at some confidence"
-        return f"{text} (p = {number(r.p_value)})"
-    if r.accuracy_low is None or r.accuracy_low <= 0.5:
-        right = percent_interval(r.accuracy_low, r.accuracy_high)
-        text += ": whether its confidence can be trusted is not known, since its verdicts are not "
-        text += f"shown to beat chance ({percent(r.accuracy)} of {count(r.n, 'row')} right {right})"
-        return text
-    ends = f"{percent_interval(r.low, r.high, sign=True)} points"
-    if max(-r.low, r.high) <= _CLOSE:
-        return f"{text}: calibrated as far as {count(r.n, 'row')} show, over-confidence in {ends}"
-    text += f": no miscalibration shown, but {count(r.n, 'row')} leave its over-confidence anywhere"
-    return f"{text} in {ends}"
-
-
-@describe.register
-def _(c: Contradictions) -> str:
-    if c.share is None:
-        return "no pair has both a verdict and two different scores: no contradiction is measurable"
-    text = f"names the answer it scored lower in {percent(c.share)} of "
-    text += count(c.n, "decisive pair")
-    return text + (_NO_INTERVAL if c.low is None else f" {percent_interval(c.low, c.high)}")
 
 
 def view_diagnosis(part: BiasMeasures) -> list[Block]:
@@ -223,12 +67,16 @@ def view_report(report: BiasReport) -> list[Block]:
         if isinstance(part, PositionBias):
             blocks += _groups(part, judge if several else "")
     blocks += notes_of([f"{w}: {describe(p)}" if several else _sentence(p) for w, p in parts])
+    blocks += notes_of(_won_without_being_good(report))
     notes = [
         (f"{_who(judge)}: " if several else "") + f"{name} not measured: {reason}"
         for judge in report.judges
         for name, reason in judge.not_measured.items()
     ]
     notes += [*left_out(report.dropped), *report.assumptions]
+    notes += [
+        f"a difference below {100 * report.floor:g} points of 100 is called no bias (--floor)"
+    ] * bool(report.floor)
     if tests := len(_tests(report.judges)):
         alarms = f"{tests * (1 - report.confidence_level):.2g}"
         notes.append(
@@ -268,7 +116,8 @@ def _headline(report: BiasReport) -> Headline:
 
 def _picture(report: BiasReport) -> list[Block]:
     captions = []
-    if any(judge.position or judge.verbosity or judge.family for judge in report.judges):
+    shown = (j.position or j.length or j.verbosity or j.family for j in report.judges)
+    if any(shown):
         ends = level(report.confidence_level)
         captions.append(f"Distance from an unbiased judge, with {ends} intervals.")
     if any(judge.reliability for judge in report.judges):
@@ -278,9 +127,29 @@ def _picture(report: BiasReport) -> list[Block]:
 
 
 def _tests(judges: Sequence[JudgeBias]) -> list[BiasTest]:
-    """The diagnoses that could show a bias: those with an interval."""
-    parts = [part for judge in judges for part in judge.parts()]
+    """The diagnoses that could show a bias: those with an interval.
+
+    Near-tied pairs test the liking for length only where nothing better does.
+    """
+    parts = [
+        part
+        for judge in judges
+        for part in judge.parts()
+        if not (isinstance(part, VerbosityBias) and judge.length is not None)
+    ]
     return [part for part in parts if isinstance(part, BiasTest) and part.low is not None]
+
+
+def _won_without_being_good(report: BiasReport) -> list[str]:
+    """Models that win with one answer to every prompt, or by length alone."""
+    by_length = [
+        f"{winner.model} wins {percent(winner.win_share)} of {count(winner.n, 'pair')} with "
+        f"{_who(judge)}, and would win {percent(winner.by_strength)} at equal lengths"
+        for judge in report.judges
+        if judge.length is not None
+        for winner in judge.length.winners
+    ]
+    return [*map(describe_same_answer, report.same_answers), *by_length]
 
 
 def _who(judge: JudgeBias) -> str:

@@ -52,6 +52,7 @@ def _ways(plan: RatePlan) -> Table:
         ("by human class (Algorithm 1)", corrected, _split(plan.m1, plan.m0), plan.expected_width),
         ("by human class (least variance)", corrected, optimal, plan.optimal_width),
         ("at random", corrected, any_class, plan.random_width),
+        ("at random", "conditional", *_random(plan)),
         ("at random", "ppi++", any_class, plan.ppi_width),
         ("at random", "human-only", any_class, plan.human_only_width),
         ("by verdict", "conditional", _split(plan.verdict_m1, plan.verdict_m0), plan.verdict_width),
@@ -65,6 +66,11 @@ def _ways(plan: RatePlan) -> Table:
         f"{draws} random draws fill both classes of Algorithm 1",
         text_columns=3,
     )
+
+
+def _random(plan: RatePlan) -> tuple[str, float | None]:
+    """Random labels for conditional: as many as the width takes, where one was asked for."""
+    return number(plan.conditional_labels or plan.random_m), plan.conditional_width
 
 
 def _split(ones: int | None, zeros: int | None) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import combinations
 
-from adjudge._text import DASH, count, interval, left_out, level, number, signed
+from adjudge._text import DASH, count, interval, left_out, level, number, signed, span
 from adjudge.present.blocks import (
     Block,
     Fact,
@@ -22,27 +22,35 @@ from adjudge.present.blocks import (
     warnings_of,
 )
 from adjudge.present.figures.estimation import (
-    class_figure,
     difference_figure,
     estimate_figure,
     group_figure,
 )
 from adjudge.present.views import View
+from adjudge.present.views._classes import (
+    IN_A_SENTENCE,
+    class_table,
+    method_lines,
+    rate_text,
+    sentence,
+    view_classes,
+)
+from adjudge.present.views._panel import view_panel
 from adjudge.present.views._rate_plan import view_plan
 from adjudge.results.base import Result
 from adjudge.results.estimation import (
+    Alternative,
     ClassEstimate,
-    ClassRate,
     Estimate,
     GroupedEstimate,
     LabelShift,
     RateDifference,
     RatePlan,
 )
+from adjudge.results.panel import PanelEstimate
 
 TITLE = "The rate to report"
-#: So many rates fit into a sentence; more are counted, and are in the table.
-_IN_A_SENTENCE = 4
+_DECLARED = "declared a random sample of the test rows (--labels-are-random), the labels would give"
 
 
 def view_estimate(one: Estimate) -> list[Block]:
@@ -52,7 +60,14 @@ def view_estimate(one: Estimate) -> list[Block]:
         _estimate_headline(one),
         *warnings_of(one.warnings),
         _estimate_facts(one),
-        Note([*_method(one.why, one.assumptions), *shift, *left_out(one.dropped)]),
+        Note(
+            [
+                *method_lines(one.why, one.assumptions),
+                *_offer([one], one.confidence_level),
+                *shift,
+                *left_out(one.dropped),
+            ]
+        ),
         *_alternatives(one),
         Figure(
             "rates",
@@ -67,9 +82,9 @@ def _estimate_headline(one: Estimate) -> Headline:
     if one.estimate is None:
         known = "" if one.low is None else f"; {_range(one)}"
         text = f"no {one.method} estimate: {one.reason}{known}"
-        return Headline(_sentence(one.group, text), tone="bad")
+        return Headline(sentence(one.group, text), tone="bad")
     rate = f"{_name(one.method)} {number(one.estimate)}, {_range(one)}"
-    text = _sentence(one.group, f"{rate} ({one.method}, {one.interval})")
+    text = sentence(one.group, f"{rate} ({one.method}, {one.interval})")
     if one.ruled_out:
         return Headline(text, "Do not report it: read the warning about label shift.", tone="bad")
     if one.method == "naive":
@@ -77,15 +92,49 @@ def _estimate_headline(one: Estimate) -> Headline:
     action = "Report it with its interval"
     if one.method != "human-only" and one.naive is not None:
         action += f"; the naive judge rate, {number(one.naive)}, includes the judge's errors"
+    alone = one.people_alone
+    if alone is not None and one.people_are_narrower:
+        ends = interval(alone.low, alone.high)
+        action += f". People alone give a narrower interval{_if_random(one)}: {ends}"
     return Headline(text, f"{action}.")
+
+
+def _if_random(one: Estimate) -> str:
+    """The condition on what people alone give, where nothing says that it holds."""
+    return ", if the labels are a random sample" if one.labels_drawn == "unknown" else ""
+
+
+def _offer(rates: Sequence[Estimate], confidence_level: float) -> list[str]:
+    """What declaring the labels a random sample would give, where nobody said what they are."""
+    offers = [(one, one.if_random) for one in rates]
+    offered = [(one, other) for one, other in offers if other is not None and not other.ruled_out]
+    if not offered:
+        return []
+    method = offered[0][1].method
+    if len(rates) == 1:
+        [(one, other)] = offered
+        if other.estimate is None:
+            return [f"declared a random sample, the labels would give no number: {other.reason}"]
+        ends = f"{level(confidence_level)} interval {interval(other.low, other.high)}"
+        given = f"{number(other.estimate)}, {ends}"
+        return [f"{_DECLARED} {given} by {method}, {_widths([other.width], [one.width])}"]
+    widths = _widths([other.width for _, other in offered], [one.width for one, _ in offered])
+    return [f"{_DECLARED} intervals by {method}, {widths}"]
+
+
+def _widths(theirs: Sequence[float | None], ours: Sequence[float | None]) -> str:
+    """How wide intervals would be, and how wide they are."""
+
+    def spread(widths: Sequence[float | None]) -> str:
+        known = [width for width in widths if width is not None]
+        return span(number(min(known)), number(max(known))) if known else ""
+
+    instead = f", not {spread(ours)}" if spread(ours) else ""
+    return f"{spread(theirs) or DASH} wide{instead}"
 
 
 def _name(method: str) -> str:
     return {"naive": "naive judge rate", "human-only": "human rate"}.get(method, "corrected rate")
-
-
-def _sentence(group: str | None, text: str) -> str:
-    return text[:1].upper() + text[1:] if group is None else f"{group}: {text}"
 
 
 def _range(one: Estimate | RateDifference) -> str:
@@ -97,10 +146,6 @@ def _said(one: Estimate | GroupedEstimate | RateDifference) -> str:
     return ("naive " if one.method == "naive" else "") + level(one.confidence_level)
 
 
-def _number(value: float | None, low: float | None, high: float | None) -> str:
-    return f"{number(value)} {interval(low, high)}"
-
-
 def _estimate_facts(one: Estimate) -> Facts:
     tone: Tone = "bad" if one.estimate is None or one.ruled_out else "good"
     note = "" if one.low is None else _range(one)
@@ -109,6 +154,8 @@ def _estimate_facts(one: Estimate) -> Facts:
         ends = interval(one.naive_low, one.naive_high)
         note = f"naive {_said(one)} interval {ends}: it ignores the judge's errors"
         facts.append(Fact(_name("naive"), number(one.naive), "" if one.naive is None else note))
+    if one.people_alone is not None:
+        facts.append(_people_fact(one, one.people_alone))
     for name, value, low, high in (
         ("sensitivity", one.sensitivity, one.sensitivity_low, one.sensitivity_high),
         ("specificity", one.specificity, one.specificity_low, one.specificity_high),
@@ -118,6 +165,15 @@ def _estimate_facts(one: Estimate) -> Facts:
     classes = f"{one.n_calibration_positive:,} positive, {one.n_calibration_negative:,} negative"
     facts.append(Fact("human labels", number(one.n_calibration), classes))
     return Facts([*facts, Fact("test rows", number(one.n_test))])
+
+
+def _people_fact(one: Estimate, alone: Alternative) -> Fact:
+    if alone.estimate is None:
+        return Fact("people alone", DASH, alone.reason or "")
+    note = f"{level(one.confidence_level)} interval {interval(alone.low, alone.high)}"
+    if one.people_are_narrower:
+        note += f", narrower than with the judge{_if_random(one)}"
+    return Fact("people alone", number(alone.estimate), note)
 
 
 def _alternatives(one: Estimate) -> list[Block]:
@@ -137,10 +193,6 @@ def _alternatives(one: Estimate) -> list[Block]:
     return [table]
 
 
-def _method(why: str, assumptions: Sequence[str]) -> list[str]:
-    return [f"method: {why}", *(f"assumes: {text}" for text in assumptions)]
-
-
 def view_groups(result: GroupedEstimate) -> list[Block]:
     """A row for each group, or a table of classes for each."""
     rates = [one for one in result.groups if isinstance(one, Estimate)]
@@ -149,7 +201,7 @@ def view_groups(result: GroupedEstimate) -> list[Block]:
     if rates:
         blocks.append(_rate_table(rates, result.by, pooled=result.pooled))
     for one in classes:
-        blocks += [Heading(str(one.group)), _class_table(one)]
+        blocks += [Heading(str(one.group)), class_table(one)]
     first = result.groups[0]
     shifted = [str(one.group) for one in rates if one.label_shift and one.label_shift.rules_out]
     notes = [f"{one.group}: {one.reason}" for one in result.groups if one.reason is not None]
@@ -158,7 +210,14 @@ def view_groups(result: GroupedEstimate) -> list[Block]:
             f"label shift in {', '.join(shifted)}: human-only, difference, conditional and ppi++ "
             "are ruled out there"
         )
-    blocks.append(Note([*notes, *_method(first.why, first.assumptions), *left_out(result.dropped)]))
+    narrower = [one for one in rates if one.people_are_narrower]
+    if narrower:
+        names = ", ".join(str(one.group) for one in narrower)
+        text = f"people alone give a narrower interval for {names}{_if_random(narrower[0])}"
+        notes.append(text)
+    method = method_lines(first.why, first.assumptions)
+    offer = _offer(rates, result.confidence_level)
+    blocks.append(Note([*notes, *method, *offer, *left_out(result.dropped)]))
     if rates:
         caption = (
             f"The {_name(result.method)} and the judge alone by {result.by}, with "
@@ -172,12 +231,12 @@ def _group_headline(result: GroupedEstimate, rates: Sequence[Estimate]) -> Headl
     what = f"{_name(result.method)}s" if rates else "class shares"
     estimated = [one for one in rates if one.estimated]
     given = len(result.groups) - len(result.refused)
-    if estimated and len(estimated) == given <= _IN_A_SENTENCE:
-        shown = (f"{one.group} {_number(one.estimate, one.low, one.high)}" for one in estimated)
+    if estimated and len(estimated) == given <= IN_A_SENTENCE:
+        shown = (f"{one.group} {rate_text(one.estimate, one.low, one.high)}" for one in estimated)
         text = f"{what} by {result.by}, {_said(result)} intervals: {', '.join(shown)}"
     else:
         text = f"{what} for {given} of {count(len(result.groups), 'value')} of {result.by}"
-    text = _sentence(None, text)
+    text = sentence(None, text)
     if result.refused:
         without = ", ".join(result.refused)
         return Headline(text, f"No estimate for {without}: the reasons are below.", tone="bad")
@@ -199,19 +258,23 @@ def _overlap(a: Estimate, b: Estimate) -> bool:
 def _rate_table(rates: Sequence[Estimate], by: str, *, pooled: bool) -> Table:
     """A line for each estimate; a narrow terminal keeps names, rates and their intervals."""
     said = level(rates[0].confidence_level)
-    naive_ends = f"naive {said} interval"
+    naive_ends, people = f"naive {said} interval", f"people alone, {said}"
     columns: dict[str, Callable[[Estimate], str]] = {
         "group": lambda one: str(one.group),
         "rate": lambda one: number(one.estimate),
         f"{said} interval": lambda one: interval(one.low, one.high) + " !" * bool(one.warnings),
         "naive rate": lambda one: number(one.naive),
         naive_ends: lambda one: interval(one.naive_low, one.naive_high),
+        people: lambda one: _ends(one.people_alone),
         "sensitivity": lambda one: number(one.sensitivity),
         "specificity": lambda one: number(one.specificity),
         "labels +/-": lambda o: f"{o.n_calibration_positive:,}/{o.n_calibration_negative:,}",
         "test rows": lambda one: number(one.n_test),
     }
-    optional = [naive_ends, "test rows", "labels +/-", "naive rate"]
+    optional = [naive_ends, "test rows", people, "labels +/-", "naive rate"]
+    if all(one.people_alone is None for one in rates):
+        del columns[people]
+        optional.remove(people)
     if all(one.sensitivity is None and one.specificity is None for one in rates):
         del columns["sensitivity"], columns["specificity"]
     else:
@@ -224,52 +287,18 @@ def _rate_table(rates: Sequence[Estimate], by: str, *, pooled: bool) -> Table:
     return replace(table, columns=(by, *table.columns[1:]))
 
 
-def view_classes(one: ClassEstimate) -> list[Block]:
-    """A row for each class."""
-    return [
-        _class_headline(one),
-        *warnings_of(one.warnings),
-        _class_table(one),
-        Note([*_method(one.why, one.assumptions), *left_out(one.dropped)]),
-        Figure(
-            "shares",
-            partial(class_figure, one),
-            f"Corrected and naive share of each class, with {level(one.confidence_level)} "
-            "intervals of the corrected ones.",
-        ),
-    ]
-
-
-def _class_headline(one: ClassEstimate) -> Headline:
-    if one.reason is not None:
-        text = f"no {one.method} estimate: {one.reason}"
-        return Headline(_sentence(one.group, text), tone="bad")
-    text = f"class shares by {one.method}, {level(one.confidence_level)} intervals"
-    if len(one.classes) <= _IN_A_SENTENCE:
-        shown = (f"{c.label} {_number(c.estimate, c.low, c.high)}" for c in one.classes)
-        text += f": {', '.join(shown)}"
-    return Headline(_sentence(one.group, text))
-
-
-def _class_table(one: ClassEstimate) -> Table:
-    columns: dict[str, Callable[[ClassRate], str]] = {
-        "class": lambda c: c.label,
-        "share": lambda c: number(c.estimate),
-        f"{level(one.confidence_level)} interval": lambda c: interval(c.low, c.high),
-        "naive share": lambda c: number(c.naive),
-        "recall": lambda c: number(c.recall),
-        "labels": lambda c: number(c.n_calibration),
-    }
-    caption = f"{count(one.n_calibration, 'human label')}, {count(one.n_test, 'test row')}"
-    if one.condition_number is not None:
-        caption += f"; condition number of the confusion matrix {number(one.condition_number, 2)}"
-    return table_of(one.classes, columns, caption=caption)
+def _ends(alone: Alternative | None) -> str:
+    return DASH if alone is None else interval(alone.low, alone.high)
 
 
 def view_difference(result: RateDifference) -> list[Block]:
     """The difference and whether its interval excludes zero, then the two rates."""
     errors = "" if result.naive is None else "it includes the judge's errors"
     facts = [Fact("naive difference", signed(result.naive), errors)]
+    if result.human_only is not None:
+        ends = interval(result.human_only_low, result.human_only_high)
+        note = f"{level(result.confidence_level)} interval {ends}"
+        facts.append(Fact("people alone", signed(result.human_only), note))
     if result.standard_error is not None and result.unpaired_standard_error is not None:
         paired = (
             f"{number(result.unpaired_standard_error, 4)} if the pairing were ignored "
@@ -304,7 +333,7 @@ def _difference_headline(result: RateDifference) -> Headline:
 def view_shift(shift: LabelShift) -> list[Block]:
     """The judge's mean verdict on labelled and on test rows, and what their difference excludes."""
     return [
-        Headline(_sentence(None, shift.explanation), tone="bad" if shift.rules_out else "plain"),
+        Headline(sentence(None, shift.explanation), tone="bad" if shift.rules_out else "plain"),
         Facts(
             [
                 Fact("judge's mean, labelled rows", number(shift.judge_rate_calibration)),
@@ -323,5 +352,6 @@ VIEWS: Mapping[type[Result], View] = {
     ClassEstimate: view_classes,
     RateDifference: view_difference,
     RatePlan: view_plan,
+    PanelEstimate: view_panel,
     LabelShift: view_shift,
 }

@@ -1,0 +1,302 @@
+"""Length bias: how much its length adds to an answer's chance to win, the models held fixed.
+
+    logit P(a wins) = theta_model(a) - theta_model(b) + gamma * log2(length_a / length_b)
+
+The strengths take out that some models both write more and write better. What a prompt adds is the
+same for both answers and cancels, so prompts are the clusters of the interval. Where people voted
+on the same pairs, their own liking for length is fitted alike, and the bias is the difference.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+from scipy.special import expit
+
+from adjudge._bradley_terry import DEFAULT_L2
+from adjudge._validation import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    non_negative,
+    open_unit,
+    optional_numbers,
+    same_length,
+)
+from adjudge.diagnosis._intervals import FLOOR, Interval, codes_of, recode, shows
+from adjudge.diagnosis.position import optional_probabilities
+from adjudge.results.length import LengthBias, LengthWinner
+from adjudge.rows.dropped import merge_dropped
+from adjudge.rows.verdicts import LABEL_VALUES
+
+#: An answer more than eight times as long counts as eight times: one empty answer would otherwise
+#: outweigh the rest.
+_MOST_DOUBLINGS = 3.0
+#: A prior on gamma of standard deviation 1: it keeps the fit finite where the longer answer always
+#: wins, and gives way to a few dozen pairs.
+_PENALTY = 0.5
+_MAX_STEPS = 200
+#: A model with fewer pairs is not named.
+_FEWEST_BATTLES = 20
+#: With fewer, judge and people can differ by chance in every pair in which they differ.
+_FEWEST_CLUSTERS = 10
+
+
+def length_bias(
+    wins: ArrayLike,
+    length_a: ArrayLike,
+    length_b: ArrayLike,
+    *,
+    models_a: Sequence[Any] | None = None,
+    models_b: Sequence[Any] | None = None,
+    labels: Sequence[Any] | None = None,
+    clusters: ArrayLike | Sequence[Any] | None = None,
+    floor: float = FLOOR,
+    confidence_level: float = 0.95,
+) -> LengthBias:
+    """By how much its length raises the longer answer's chance with the judge.
+
+    `wins` is the judge's verdict for response_a: 1, 0, a half for a tie, NaN without an answer.
+    `effect` is the mean over pairs of unequal length of P(longer wins) minus what the models'
+    strengths alone give; `odds_doubling` what an answer twice as long does to the odds. With human
+    `labels` ("A", "B", "tie", None) on the same pairs `excess` is the judge's effect minus
+    people's on those pairs, and decides where it goes the way of `effect`. Without models and
+    without labels an effect can be quality: then the longer answers may simply be better.
+
+    Intervals are clustered (sandwich, t), and that of `effect` is never narrower than independent
+    pairs would have it. That of `excess` takes ten clusters.
+
+    >>> longer = length_bias([1, 0] * 40, [90, 30] * 40, [30, 90] * 40)
+    >>> longer.biased, round(longer.effect, 1)
+    (True, 0.5)
+    """
+    non_negative(floor, "floor")
+    open_unit(confidence_level, "confidence_level")
+    won = optional_probabilities(wins, "wins")
+    a, b = optional_numbers(length_a, "length_a"), optional_numbers(length_b, "length_b")
+    n = same_length(
+        wins=won, length_a=a, length_b=b, models_a=models_a, models_b=models_b, labels=labels
+    )
+    names, first, second = _code_models(models_a, models_b, n)
+    answered, named = ~np.isnan(won), (first >= 0) & (second >= 0)
+    measured = np.isfinite(a + b) & (a >= 0) & (b >= 0)
+    kept = answered & measured & named
+    with np.errstate(invalid="ignore"):
+        doublings = np.log2((1 + a) / (1 + b)).clip(-_MOST_DOUBLINGS, _MOST_DOUBLINGS)
+    pairs = _Pairs(doublings, first, second, codes_of(clusters, n), max(1, len(names)))
+    said: Sequence[Any] = [None] * n if labels is None else labels
+    people = np.array([LABEL_VALUES.get(label, np.nan) for label in said])
+    voted = kept & ~np.isnan(people)
+    own, unequal = pairs.only(kept), kept & (doublings != 0)
+    fit = _Fit.of(own, won[kept])
+    ends = fit.interval(fit.of_effect, confidence_level)
+    odds = fit.interval(fit.of_gamma, confidence_level)
+    here = _Fit.of(pairs.only(voted), won[voted])
+    theirs = _Fit.of(pairs.only(voted), people[voted])
+    apart: Interval = None, None
+    if len(np.unique(pairs.codes[voted & unequal])) >= _FEWEST_CLUSTERS:
+        apart = here.interval(here.of_effect.minus(theirs.of_effect), confidence_level)
+    compared = bool((voted & unequal).any())
+    excess = here.of_effect.value - theirs.of_effect.value if compared else None
+    tested = apart if compared else ends
+    effect = fit.of_effect.value if unequal.any() else None
+    shown = shows(effect, ends, 0.0, floor)
+    return LengthBias(
+        n=int(unequal.sum()),
+        clusters=len(np.unique(pairs.codes[unequal])),
+        models=len(names),
+        effect=effect,
+        effect_low=ends[0],
+        effect_high=ends[1],
+        odds_doubling=None if effect is None else math.exp(fit.of_gamma.value),
+        odds_low=None if odds[0] is None else math.exp(odds[0]),
+        odds_high=None if odds[1] is None else math.exp(odds[1]),
+        human_n=int((voted & unequal).sum()),
+        human_effect=theirs.of_effect.value if compared else None,
+        excess=excess,
+        low=tested[0],
+        high=tested[1],
+        # Without a liking of its own a judge that follows people less only likes length less.
+        biased=shows(excess if compared else effect, tested, 0.0, floor)
+        and (excess is None or effect is None or excess * effect > 0),
+        floor=floor,
+        winners=_winners(fit, won[kept], names, floor) if shown and names else (),
+        dropped=merge_dropped(
+            {
+                "no answer": int((~answered).sum()),
+                "no length": int((answered & ~measured).sum()),
+                "no model": int((answered & measured & ~named).sum()),
+                "equal length": int((kept & ~unequal).sum()),
+            }
+        ),
+        confidence_level=confidence_level,
+    )
+
+
+def _code_models(
+    models_a: Sequence[Any] | None, models_b: Sequence[Any] | None, n: int
+) -> tuple[list[Any], IntArray, IntArray]:
+    """Names, and both columns as their positions; -1 without a name, all alike without columns."""
+    if models_a is None or models_b is None:
+        return [], np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    both = [*models_a, *models_b]
+    names = list(dict.fromkeys(name for name in both if name is not None))
+    place = {name: at for at, name in enumerate(names)}
+    codes = np.fromiter((place.get(name, -1) for name in both), dtype=np.int64, count=2 * n)
+    return names, codes[:n], codes[n:]
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """log2 of the length ratio, both models and the cluster of each pair."""
+
+    doublings: FloatArray
+    first: IntArray
+    second: IntArray
+    codes: IntArray
+    models: int
+
+    def only(self, kept: BoolArray) -> _Pairs:
+        return _Pairs(
+            self.doublings[kept], self.first[kept], self.second[kept], self.codes[kept], self.models
+        )
+
+    def along(self, direction: FloatArray) -> FloatArray:
+        """What a change of strengths and gamma changes in each pair's log odds."""
+        strengths = direction[self.first] - direction[self.second]
+        return np.asarray(strengths + direction[-1] * self.doublings)
+
+    def gather(self, values: FloatArray) -> FloatArray:
+        """The transpose: what each pair's value says about strengths and gamma."""
+        sums = np.bincount(self.first, values, self.models) - np.bincount(
+            self.second, values, self.models
+        )
+        return np.append(sums, values @ self.doublings)
+
+
+@dataclass(frozen=True)
+class _Estimate:
+    """A number, what each pair moves it by, and its variance if pairs were independent."""
+
+    value: float
+    influence: FloatArray
+    variance: float
+    limit: float
+
+    def minus(self, other: _Estimate) -> _Estimate:
+        """The difference on the same pairs, on which the two go together: only pairs say how."""
+        gap = self.value - other.value
+        return _Estimate(gap, self.influence - other.influence, 0.0, self.limit + other.limit)
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """Strengths, then gamma, that maximise the penalised likelihood; residuals and information."""
+
+    pairs: _Pairs
+    beta: FloatArray
+    residual: FloatArray
+    information: FloatArray
+
+    @classmethod
+    def of(cls, pairs: _Pairs, won: FloatArray) -> _Fit:
+        """Newton's steps, shortened as in `fit_strengths` so that none overshoots."""
+        penalty = np.append(np.full(pairs.models, 2 * DEFAULT_L2), 2 * _PENALTY)
+        beta = np.zeros(pairs.models + 1)
+        for _ in range(_MAX_STEPS):
+            p = expit(pairs.along(beta))
+            information = _information(pairs, p * (1 - p)) + np.diag(penalty)
+            step = _solve(information, pairs.gather(won - p) - penalty * beta)
+            moved = float(np.abs(pairs.along(step)).max(initial=0.0))
+            beta = beta + step * (math.log1p(moved) / moved if moved > 1e-12 else 1.0)
+            if np.abs(step).max() <= 1e-9 * (1 + np.abs(beta).max()):
+                return cls(pairs, beta, won - expit(pairs.along(beta)), information)
+        raise ArithmeticError(f"the length regression did not converge in {_MAX_STEPS} steps")
+
+    @property
+    def by_strength(self) -> FloatArray:
+        """P(response_a wins) by the strengths alone, as if both were of one length."""
+        return np.asarray(expit(self.beta[self.pairs.first] - self.beta[self.pairs.second]))
+
+    @property
+    def of_gamma(self) -> _Estimate:
+        return self._estimate(float(self.beta[-1]), np.eye(len(self.beta))[-1], math.inf)
+
+    @property
+    def of_effect(self) -> _Estimate:
+        """Mean of P(longer wins) minus P(longer wins) by strength alone."""
+        longer = np.sign(self.pairs.doublings)
+        share = longer / max(1, np.count_nonzero(longer))
+        p, alone = expit(self.pairs.along(self.beta)), self.by_strength
+        gradient = self.pairs.gather(share * (p * (1 - p) - alone * (1 - alone)))
+        gradient[-1] = (share * p * (1 - p)) @ self.pairs.doublings
+        return self._estimate(float(share @ (p - alone)), gradient, 1.0)
+
+    def _estimate(self, value: float, gradient: FloatArray, limit: float) -> _Estimate:
+        direction = _solve(self.information, gradient)
+        variance = float(gradient @ direction)
+        lean = self.pairs.along(direction)
+        p = expit(self.pairs.along(self.beta))
+        # A cluster pulls the fit towards itself by its share of the information: without it, it
+        # would lie that much further off (the jackknife to first order).
+        own, groups = recode(self.pairs.codes)
+        pull = np.bincount(own, weights=p * (1 - p) * lean**2, minlength=groups)
+        influence = self.residual * lean / (1 - pull / max(variance, 1e-300))[own]
+        return _Estimate(value, influence, variance, limit)
+
+    def interval(self, estimate: _Estimate, confidence_level: float) -> Interval:
+        """Value plus or minus t standard errors; none from too few clusters or pairs."""
+        own, groups = recode(self.pairs.codes)
+        n, parameters = len(own), len(self.beta)
+        if groups < 2 or n <= parameters or not self.pairs.doublings.any():
+            return None, None
+        sums = np.bincount(own, weights=estimate.influence)
+        clustered = groups / (groups - 1) * (n - 1) / (n - parameters) * float(sums @ sums)
+        se = math.sqrt(max(clustered, estimate.variance))
+        reach = float(stats.t.isf((1 - confidence_level) / 2, groups - 1)) * se
+        low, high = estimate.value - reach, estimate.value + reach
+        return max(-estimate.limit, low), min(estimate.limit, high)
+
+
+def _solve(table: FloatArray, right: FloatArray) -> FloatArray:
+    return np.asarray(np.linalg.solve(table, right), dtype=np.float64)
+
+
+def _information(pairs: _Pairs, weight: FloatArray) -> FloatArray:
+    models = pairs.models
+    cells = np.bincount(pairs.first * models + pairs.second, weight, models * models)
+    met = cells.reshape(models, models)
+    met = met + met.T
+    table = np.zeros((models + 1, models + 1))
+    table[:-1, :-1] = np.diag(met.sum(axis=1)) - met
+    table[-1] = table[:, -1] = pairs.gather(weight * pairs.doublings)
+    return table
+
+
+def _winners(
+    fit: _Fit, won: FloatArray, names: Sequence[Any], floor: float
+) -> tuple[LengthWinner, ...]:
+    """Models that win more than half of their battles, and by strength alone less than half."""
+    pairs, alone = fit.pairs, fit.by_strength
+    sides = np.concatenate([pairs.first, pairs.second])
+    n = np.bincount(sides, minlength=len(names))
+    share, strength = (
+        np.bincount(sides, np.concatenate([values, 1 - values]), len(names)) / np.maximum(n, 1)
+        for values in (won, alone)
+    )
+    by_length = (n >= _FEWEST_BATTLES) & (share > 0.5) & (strength < 0.5)
+    return tuple(
+        LengthWinner(
+            model=str(names[at]),
+            n=int(n[at]),
+            win_share=float(share[at]),
+            by_strength=float(strength[at]),
+        )
+        for at in np.flatnonzero(by_length & (share - strength >= floor)).tolist()
+    )

@@ -1,0 +1,231 @@
+"""Several judges in one rate: ppi++ with a prediction from all of them in place of one verdict.
+
+Per group theta = lambda mean_unlabelled(f) + mean_labelled(y - lambda f), with f the cross-fitted
+prediction of `combine.py`; the standard error is taken by question, the quantile is Student's, and
+the interval is that of `ppi_adjusted`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import t as student
+
+from adjudge._validation import BoolArray, FloatArray, IntArray, Seed, generator
+from adjudge.errors import ArgumentError
+from adjudge.estimation.clusters import active_clusters
+from adjudge.estimation.combine import FOLDS, cross_fit, make_columns
+from adjudge.estimation.label_shift import LEVEL, label_shift
+from adjudge.estimation.methods import how_drawn, independence, known_seed, run
+from adjudge.estimation.outcome import Outcome, clip, refuse_everything, refuse_outside
+from adjudge.estimation.ppi import ppi, ppi_adjusted, tuned_weight
+from adjudge.estimation.sample import Sample, sample_of
+from adjudge.estimation.share import FEWEST_OTHERS, Prior, prior_from, shared_interval
+from adjudge.results.estimation import method_if_random
+from adjudge.results.panel import PanelEstimate, PanelRate
+from adjudge.rows.panel import Panel
+
+METHOD = "several judges"
+#: With fewer labels a group several judges were no narrower than one, and covered less.
+FEWEST_LABELS = 50
+PROMISE = (
+    "approximate: the level of these intervals is measured (examples/rates.py), not proven; it "
+    f"needs some {FEWEST_LABELS} random labels a group"
+)
+SHARED = (
+    "the shared interval lets the other groups' rates say where this one may lie (Yu and Hoff): "
+    "it keeps its level whatever they are, as far as the plain one does, and is narrower where "
+    "they are alike"
+)
+_ASSUMES = (
+    "within each group the labelled rows are a random sample of the same rows as the test rows"
+)
+
+
+class _Data(NamedTuple):
+    """A panel as arrays: the columns of the prediction and everything that it is fitted to."""
+
+    sample: Sample
+    columns: FloatArray
+    groups: IntArray
+    folds: IntArray
+
+    def predict(self, without: int | None = None) -> FloatArray:
+        """P(human label 1) of every row, without the labels of one group where it is named."""
+        labelled = self.sample.labelled
+        if without is not None:
+            labelled = labelled & (self.groups != without)
+        return cross_fit(self.columns, self.sample.human.astype(np.float64), labelled, self.folds)
+
+
+def estimate_panel(
+    panel: Panel, *, labels_are_random: bool, share: bool, confidence_level: float, seed: Seed
+) -> PanelEstimate:
+    """One rate for each group, from all judges of the panel."""
+    rows = panel.grades
+    sample = sample_of(rows)
+    labels_drawn = how_drawn(
+        planned=sample is None or sample.planned,
+        declared=labels_are_random,
+        recorded=rows.drawn_at_random,
+    )
+    if sample is None or labels_drawn == "plan":
+        raise ArgumentError(
+            "judge",
+            ", ".join(panel.judges),
+            "labels were picked by plan: use one judge and method conditional",
+        )
+    if labels_drawn == "unknown":
+        raise ArgumentError(
+            "judge",
+            ", ".join(panel.judges),
+            "several judges in one rate need labels that are a random sample of each group's rows: "
+            "declare it with --labels-are-random (labels_are_random=True)",
+        )
+    sample = replace(sample, random=True)
+    names = rows.group_names or (None,)
+    groups = np.zeros(len(rows.judge), dtype=np.int64) if rows.groups is None else rows.groups
+    if share and len(names) <= FEWEST_OTHERS:
+        raise ArgumentError(
+            "share", share, f"needs {FEWEST_OTHERS + 1} groups or more (--by), to learn from others"
+        )
+    data = _Data(
+        sample=sample,
+        columns=make_columns(panel.verdicts, groups, len(names), rows.clusters),
+        groups=groups,
+        folds=_fold(rows.clusters, len(groups), generator(seed)),
+    )
+    predicted = data.predict()
+    rates = tuple(
+        _rate(panel, data, predicted, code, name, confidence_level, share=share)
+        for code, name in enumerate(names)
+    )
+    warnings: tuple[str, ...] = ()
+    if len(names) > 1 and rows.clusters is None:
+        warnings = (
+            "no column of questions: rows are taken as independent, and what the judges say about "
+            "other answers to a question is not used; name it: --cluster prompt_id (cluster=)",
+        )
+    return PanelEstimate(
+        judges=panel.judges,
+        by=rows.by,
+        question=panel.question,
+        confidence_level=confidence_level,
+        groups=rates,
+        labels_drawn=labels_drawn,
+        promise=PROMISE,
+        share_promise=SHARED if share else None,
+        assumptions=(_ASSUMES, independence(rows.clusters is not None)),
+        warnings=warnings,
+        dropped=rows.dropped,
+        seed=known_seed(seed),
+    )
+
+
+def _fold(questions: IntArray | None, rows: int, rng: np.random.Generator) -> IntArray:
+    """The fold of every row: rows of one question are in one."""
+    codes = np.arange(rows) if questions is None else questions
+    size = int(codes.max()) + 1
+    return np.asarray((rng.permutation(size) % FOLDS)[codes])
+
+
+def _rate(
+    panel: Panel,
+    data: _Data,
+    predicted: FloatArray,
+    code: int,
+    name: str | None,
+    level: float,
+    *,
+    share: bool,
+) -> PanelRate:
+    mine = np.asarray(data.groups == code)
+    first = data.sample.restrict(mine)
+    # Every row a question of its own where none is named: the quantile is Student's either way.
+    questions = np.arange(len(mine)) if first.clusters is None else first.clusters
+    combined = replace(first, judge=predicted, clusters=questions)
+    warnings: list[str] = []
+    method = METHOD if first.m >= FEWEST_LABELS else method_if_random(first.scale)
+    if method == METHOD:
+        outcome = ppi_adjusted(combined, confidence_level=level)
+        outcome = refuse_everything(refuse_outside(outcome))
+    else:
+        outcome, _, _ = run(first, method, confidence_level=level)
+        warnings.append(
+            f"fewer than {FEWEST_LABELS} labels: {method} with {panel.judges[0]} alone, since too "
+            "few labels cannot weigh several judges"
+        )
+    warnings += [*outcome.warnings, *outcome.doubts]
+    shift = label_shift(first, level=LEVEL / max(len(panel.grades.group_names), 1))
+    if shift is not None and shift.rules_out:
+        warnings.append(f"label shift: {shift.explanation}")
+    prior: Prior | None = None
+    ends: tuple[float, float] | tuple[None, None] = (None, None)
+    if share and method == METHOD and outcome.estimate is not None:
+        prior = _prior(data, code, len(panel.grades.group_names), level)
+        ends = (None, None) if prior is None else _share(combined, outcome, prior, level)
+    plain, people = (
+        run(first, other, confidence_level=level)[0] for other in ("ppi++", "human-only")
+    )
+    used = outcome.estimate is not None and method == METHOD
+    return PanelRate(
+        group=name,
+        method=method,
+        estimate=outcome.rate,
+        low=outcome.low,
+        high=outcome.high,
+        standard_error=outcome.standard_error,
+        weight=tuned_weight(combined) if used else None,
+        reason=outcome.reason,
+        shared_low=ends[0],
+        shared_high=ends[1],
+        prior_mean=None if prior is None else prior.mean,
+        prior_sd=None if prior is None else prior.sd,
+        ppi=plain.rate,
+        ppi_low=plain.low,
+        ppi_high=plain.high,
+        human_only=people.rate,
+        human_only_low=people.low,
+        human_only_high=people.high,
+        naive=_naive(panel.verdicts, first.test),
+        n_test=first.n,
+        n_labels=first.m,
+        warnings=tuple(warnings),
+    )
+
+
+def _naive(verdicts: FloatArray, test: BoolArray) -> tuple[float, ...]:
+    return tuple(verdicts[test].mean(axis=0).tolist()) if test.any() else ()
+
+
+def _prior(data: _Data, code: int, groups: int, level: float) -> Prior | None:
+    """Where the other groups' rates lie, by a prediction that saw no label of this one."""
+    predicted = data.predict(without=code)
+    outcomes: Sequence[Outcome] = [
+        ppi(
+            replace(data.sample.restrict(np.asarray(data.groups == other)), judge=predicted),
+            confidence_level=level,
+        )
+        for other in range(groups)
+        if other != code
+    ]
+    given = [(one.estimate, one.standard_error) for one in outcomes]
+    known = [(value, error) for value, error in given if value is not None and error]
+    if len(known) < FEWEST_OTHERS:
+        return None
+    return prior_from([value for value, _ in known], [error for _, error in known])
+
+
+def _share(
+    sample: Sample, outcome: Outcome, prior: Prior, level: float
+) -> tuple[float, float] | tuple[None, None]:
+    """The shared interval around the plain one's centre, with its standard error."""
+    if outcome.centre is None or not outcome.half:
+        return None, None
+    freedom = (active_clusters(sample) or 2) - 1
+    error = outcome.half / float(student.isf((1 - level) / 2, freedom))
+    low, high = shared_interval(outcome.centre, error, freedom, prior, confidence_level=level)
+    return clip(low), clip(high)

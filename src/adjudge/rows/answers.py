@@ -1,0 +1,78 @@
+"""Models that give one answer to every prompt: a judge that likes it ranks them without reading."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike
+
+from adjudge._text import percent
+from adjudge.io.tables import as_text
+from adjudge.results.bias import SameAnswer
+
+#: What an answer is known by, the best first: its text, a hash of it, its length.
+_KNOWN_BY = {"response": "text", "answer_hash": "text", "length": "length"}
+#: Fewer prompts are no habit, and a smaller share has answers of its own.
+_FEWEST_PROMPTS = 20
+_MOST = 0.9
+
+
+def describe_same_answer(one: SameAnswer) -> str:
+    """What to do about it, for everybody who sees the model win."""
+    what = "the same text" if one.known_by == "text" else "a text of the same length"
+    return (
+        f"{one.model} wins {percent(one.win_share)} with {what} for {one.same:,} of "
+        f"{one.prompts:,} prompts: read its answers before you trust its place"
+    )
+
+
+def same_answers(frame: pl.DataFrame, wins: ArrayLike) -> tuple[SameAnswer, ...]:
+    """Models that win more than half with one answer to (nearly) every prompt.
+
+    `wins` is who won each row: 1 for model_a, 0 for model_b, a half for a tie, NaN for nobody.
+    Without texts, hashes (answer_hash_a) or lengths in the rows nothing can be said.
+
+    >>> rows = pl.DataFrame({"model_a": ["null"] * 20, "model_b": ["other"] * 20,
+    ...     "response_a": ["pick me"] * 20, "response_b": [str(k) for k in range(20)]})
+    >>> [one.model for one in same_answers(rows, [1] * 20)]
+    ['null']
+    """
+    for_a = np.asarray(wins, dtype=np.float64)
+    column = next(
+        (c for c in _KNOWN_BY if {f"{c}_a", f"{c}_b", "model_a", "model_b"} <= set(frame.columns)),
+        None,
+    )
+    if column is None:
+        return ()
+    prompts = next((c for c in ("prompt_id", "prompt", "id") if c in frame.columns), None)
+    prompt = pl.Series(range(frame.height)) if prompts is None else frame[prompts]
+    answers = pl.concat(
+        pl.DataFrame(
+            {
+                "model": as_text(frame[f"model_{side}"]),
+                "answer": as_text(frame[f"{column}_{side}"]),
+                "prompt": as_text(prompt),
+                "won": for_a if side == "a" else 1 - for_a,
+            }
+        )
+        for side in ("a", "b")
+    ).drop_nulls(["model", "answer"])
+    by_model = answers.group_by("model", maintain_order=True).agg(
+        pl.col("prompt").n_unique().alias("prompts"),
+        pl.col("won").drop_nans().mean().alias("win_share"),
+    )
+    repeats = (
+        answers.group_by("model", "answer", maintain_order=True)
+        .agg(pl.col("prompt").n_unique().alias("same"))
+        .group_by("model", maintain_order=True)
+        .agg(pl.col("same").max())
+    )
+    odd = by_model.join(repeats, on="model", maintain_order="left").filter(
+        pl.col("prompts") >= _FEWEST_PROMPTS,
+        pl.col("same") >= _MOST * pl.col("prompts"),
+        pl.col("win_share") > 0.5,
+    )
+    return tuple(
+        SameAnswer(known_by=_KNOWN_BY[column], **row)
+        for row in odd.select("model", "same", "prompts", "win_share").to_dicts()
+    )

@@ -1,0 +1,168 @@
+"""Several judges' verdicts on the same rows: one column each, or one row each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from adjudge._validation import FloatArray
+from adjudge.errors import ArgumentError, DataError
+from adjudge.io.columns import refuse_working
+from adjudge.io.refusals import refuse_duplicates, refuse_values
+from adjudge.io.tables import Table, TableLike, read_table, source_name
+from adjudge.rows.clusters import DEFAULT_CLUSTER
+from adjudge.rows.columns import tidy
+from adjudge.rows.dropped import merge_dropped
+from adjudge.rows.grades import Grades, prepare_grades
+from adjudge.rows.labels import join_values
+from adjudge.rows.scales import against_the_rest, as_numbers
+
+#: Columns that can hold the judges' names where each judge has a row of its own.
+_NAMES = ("judge_name", "judge")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """Rows that every judge has judged: `grades` with the first judge's verdicts, `verdicts` all.
+
+    `verdicts` has a row for each row and a column for each of `judges`; `question` names the column
+    of `grades.clusters`, None where there is none.
+    """
+
+    grades: Grades
+    judges: tuple[str, ...]
+    verdicts: FloatArray
+    question: str | None
+
+
+def prepare_panel(
+    data: TableLike | None,
+    judges: Sequence[str],
+    *,
+    labels: TableLike | None = None,
+    by: str | None = None,
+    cluster: str | None = None,
+    judge_column: str = "judge",
+    human_column: str = "human",
+    positive: str | None = None,
+) -> Panel:
+    """The rows that all `judges` judged, from a column for each or from a row for each.
+
+    Where every name is a column of the table, that column holds the judge's verdicts. Otherwise
+    `judge_name` (or `judge`, where another column is named for the verdicts) holds names and
+    `judge_column` the verdicts, with one row per id and judge. Rows that lack a judge's verdict are
+    left out and counted. Questions are `cluster`, or prompt_id where it is there and nothing named.
+
+    >>> wide = {"a": [1, 0, 1], "b": [1, 1, None], "human": [1, None, None]}
+    >>> panel = prepare_panel(wide, ["a", "b"])
+    >>> panel.verdicts.tolist(), panel.grades.dropped
+    ([[1.0, 1.0], [0.0, 1.0]], {'no verdict of b': 1})
+    """
+    names = tuple(judges)
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise ArgumentError("judge", names, "name two or more different judges")
+    for other in (human_column, by, cluster):
+        if other in names:
+            raise ArgumentError("judge", other, "is named for something else: name verdicts")
+    if data is None:
+        raise ArgumentError("judge", names, "give a table with their verdicts")
+    name = source_name(data)
+    frame = refuse_working(read_table(data, text=("id",)), name)
+    if not set(names) <= set(frame.columns):
+        frame = _one_row_each(frame, names, name, judge_column, human_column)
+    lost: dict[str, int] = {}
+    if labels is not None:
+        joined = join_values(frame, labels, column=human_column, source=name)
+        frame, lost = joined.frame, joined.dropped
+    columns = {judge: _verdicts(frame, judge, name, human_column, positive) for judge in names[1:]}
+    first = tidy(frame[names[0]], name, names[0])
+    missing = first.is_null()
+    for judge, column in columns.items():
+        lost[f"no verdict of {judge}"] = int((column.is_null() & ~missing).sum())
+        missing = missing | column.is_null()
+    if missing.all():
+        raise DataError(
+            name,
+            "no row has a verdict of every judge",
+            column=names[0],
+            remedy="name judges that judged the same rows",
+        )
+    first = pl.select(pl.when(~missing).then(first)).to_series().alias(names[0])
+    frame = frame.with_columns(first, *columns.values())
+    cluster = DEFAULT_CLUSTER if cluster is None and DEFAULT_CLUSTER in frame.columns else cluster
+    grades = prepare_grades(
+        Table(frame=frame, name=name),
+        by=by,
+        cluster=cluster,
+        judge_column=names[0],
+        human_column=human_column,
+        positive=positive,
+    )
+    if grades.scale == "classes":
+        raise ArgumentError(
+            "judge", names, "name the class that counts as 1: --positive NAME (positive=)"
+        )
+    dropped = dict(grades.dropped)
+    lost[f"no verdict of {names[0]}"] = dropped.pop("no judge verdict", 0) - sum(
+        lost[f"no verdict of {judge}"] for judge in columns
+    )
+    others = [as_numbers(grades.frame[judge]) for judge in columns]
+    return Panel(
+        grades=replace(grades, dropped=merge_dropped(lost, dropped)),
+        judges=names,
+        verdicts=np.stack([grades.judge, *others], axis=1),
+        question=cluster,
+    )
+
+
+def _verdicts(
+    frame: pl.DataFrame, judge: str, name: str, human_column: str, positive: str | None
+) -> pl.Series:
+    """One judge's verdicts as numbers in [0, 1], null where there is none."""
+    text = tidy(frame[judge], name, judge)
+    if positive is not None and human_column in frame.columns:
+        label = tidy(frame[human_column], name, human_column)
+        text, _ = against_the_rest(text, label, positive, name, judge)
+    numbers = text.cast(pl.Float64, strict=False)
+    bad = text.is_not_null() & ~numbers.is_between(0, 1).fill_null(False)
+    remedy = "give 0, 1, a probability or nothing, or name the class that counts as 1: --positive"
+    refuse_values(text, bad, "{} is not a verdict", source=name, remedy=remedy, column=judge)
+    return numbers.alias(judge)
+
+
+def _one_row_each(
+    frame: pl.DataFrame, judges: tuple[str, ...], name: str, judge_column: str, human_column: str
+) -> pl.DataFrame:
+    """A table with a row for each id and judge, as one with a column for each judge."""
+    named = next((c for c in _NAMES if c in frame.columns and c != judge_column), None)
+    known = [] if named is None else tidy(frame[named], name, named).unique().to_list()
+    absent = [judge for judge in judges if judge not in known]
+    if named is None or absent or "id" not in frame.columns or judge_column not in frame.columns:
+        raise DataError(
+            name,
+            f"{', '.join(absent or judges)} is neither a column nor a judge's name",
+            column=named or "judge_name",
+            remedy="name columns of verdicts, or keep one row per id and judge, with the name in "
+            f"judge_name and the verdict in {judge_column} (--judge-column)",
+        )
+    rows = frame.with_columns(tidy(frame[named], name, named)).filter(pl.col(named).is_in(judges))
+    refuse_duplicates(rows, ["id", named], source=name, remedy="keep one verdict per row and judge")
+    others = [c for c in rows.columns if c not in ("id", named, judge_column)]
+    if human_column in others:
+        people = rows.group_by("id").agg(pl.col(human_column).drop_nulls().n_unique().alias("n"))
+        if (people["n"] > 1).any():
+            at = people.filter(pl.col("n") > 1)["id"][0]
+            raise DataError(
+                name,
+                f"id {at!r} has different labels next to different judges",
+                column=human_column,
+                remedy="keep one label per id",
+            )
+    first = rows.group_by("id", maintain_order=True).agg(
+        pl.col(c).drop_nulls().first() for c in others
+    )
+    wide = rows.pivot(on=named, index="id", values=judge_column, maintain_order=True)
+    return first.join(wide, on="id", how="left", maintain_order="left")
