@@ -106,8 +106,8 @@ def read_labelled(
 
     An error is a verdict that is not the label. A row without a verdict (p_a = 0.5) is an error;
     a human tie is left out or an error, as `ties` says. A label sampled by doubt never calibrates
-    (see `leave_out_sampled_by`). One drawn among the surest rows, or by an audit of accepted ones, is
-    used only where what is made of it keeps to the cut (`below_cuts`); rows beyond it are then
+    (see `leave_out_sampled_by`). One drawn among the surest rows, or by an audit of accepted ones,
+    is used only where what is made of it keeps to the cut (`below_cuts`); rows beyond it are then
     left out, however they were drawn.
 
     >>> rows = {"id": [1, 2, 3], "p_a": [0.9, 0.2, 0.7], "label": ["A", "A", "tie"]}
