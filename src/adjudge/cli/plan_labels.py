@@ -67,4 +67,6 @@ def labels(
     if write_ids is not None:
         write_rows(plan.to_frame(), write_ids)
         remark(f"wrote {plan.n} ids to {write_ids}")
+    elif output is None and not as_json:
+        remark("nothing was written: give --write-ids FILE to have the ids")
     deliver(plan, as_json=as_json, output=output)

@@ -10,7 +10,10 @@ from adjudge.selection.groups import Entry
 
 
 def own_cuts(part: Entry | PolicyGroup, cuts: Sequence[Cut]) -> list[Cut]:
-    """The cuts of the score that this rule accepts by: the uncertainty of its own judge."""
+    """The cuts of the score that this rule accepts by: the uncertainty of its own judge.
+
+    A jury's rule has none: it has a score of its own.
+    """
     return [
         cut for cut in cuts if cut.judge == part.judge and cut.protocol in (None, part.protocol)
     ]
