@@ -7,7 +7,7 @@ const SIDES = { "1": "left", "2": "right", "0": "tie", "s": "skip" };
 const MEANING = {
   random: "Drawn at random: this label may calibrate.",
   plan: "Drawn by your labelling plan.",
-  surest: "Drawn at random among the judge's surest: this label may calibrate there.",
+  surest: "Drawn at random among the judge's surest: this label can calibrate there.",
   doubt: "Shown because the judge was in doubt: this label helps to learn, but calibration refuses it.",
 };
 
