@@ -55,7 +55,7 @@ def stop(
     return limit if made.accepts == "all" else 0.0
 
 
-def main(repeats: int = 1000) -> None:
+def main(repeats: int = 2000) -> None:
     """Print the table: mean share accepted, and how often the true error rate is above alpha."""
     heads = ["all rows" if share is None else f"surest {100 * share:.0f} %" for share in SHARES]
     for name, rule, levels in (
@@ -76,4 +76,4 @@ def main(repeats: int = 1000) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 2000)
