@@ -89,6 +89,7 @@ from adjudge.results.estimation import LabelShift as LabelShift
 from adjudge.results.estimation import RateDifference as RateDifference
 from adjudge.results.estimation import RatePlan as RatePlan
 from adjudge.results.evaluation import Evaluation as Evaluation
+from adjudge.results.evaluation import LabelPlan as LabelPlan
 from adjudge.results.evaluation import ScopeReproduction as ScopeReproduction
 from adjudge.results.evaluation import SelectionPlan as SelectionPlan
 from adjudge.results.judging import Judging as Judging
@@ -126,6 +127,7 @@ from adjudge.selection import evaluate as evaluate
 from adjudge.selection import fdr_select as fdr_select
 from adjudge.selection import pac_threshold as pac_threshold
 from adjudge.selection import pac_thresholds as pac_thresholds
+from adjudge.selection import plan_labels as plan_labels
 from adjudge.selection import plan_selection as plan_selection
 from adjudge.selection import read_policy as read_policy
 from adjudge.selection import register_guarantee as register_guarantee
@@ -171,6 +173,7 @@ __all__ = [
     "JudgingRun",
     "Judgment",
     "Label",
+    "LabelPlan",
     "LabelShift",
     "LabellingSummary",
     "Leaderboard",
@@ -244,6 +247,7 @@ __all__ = [
     "plan_battles",
     "plan_from_table",
     "plan_judging",
+    "plan_labels",
     "plan_rate",
     "plan_selection",
     "position_bias",

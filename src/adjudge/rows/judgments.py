@@ -12,11 +12,13 @@ from adjudge.errors import ArgumentError, DataError
 from adjudge.io import open_judgments
 from adjudge.io.tables import TableLike, source_name
 from adjudge.records import MEASURED
+from adjudge.results.selection import Cut
 from adjudge.rows.clusters import cluster_column
 from adjudge.rows.columns import refuse_options, text_column
+from adjudge.rows.cuts import BEYOND, cuts_of, lie_below
 from adjudge.rows.dropped import Rows, first_repeats, merge_dropped
 from adjudge.rows.labels import join_labels
-from adjudge.rows.sampling import without_doubt
+from adjudge.rows.sampling import CUT_BY, leave_out_sampled_by
 from adjudge.uncertainty import INFINITE_DOUBT
 
 TIES = ("drop", "error")
@@ -39,11 +41,15 @@ class Judgments:
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """Measured rows with a human label, errors in `ERROR`; `cluster` is the column to be used."""
+    """Measured rows with a human label, errors in `ERROR`; `cluster` is the column to be used.
+
+    All of them lie below the `cuts`, and so must the new rows.
+    """
 
     frame: pl.DataFrame
     cluster: str | None
     dropped: Mapping[str, int]
+    cuts: tuple[Cut, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -102,13 +108,16 @@ def read_labelled(
     by: str | None = None,
     weights: str | None = None,
     min_answer_mass: float | None = None,
+    below_cuts: bool = False,
 ) -> LabelledRows:
     """The rows that calibrate, evaluate and plan learn from; `by` as text, `weights` as numbers.
 
     An error is a verdict that is not the label. A row without a verdict (p_a = 0.5) is an error;
     so is a judge's tie, whose doubt is infinite; a human tie is left out or an error, as `ties`
-    says. A label sampled by doubt never calibrates (see `without_doubt`). Rows with an answer_mass
-    below `min_answer_mass` are `off_answer`.
+    says. A label sampled by doubt never calibrates (see `leave_out_sampled_by`). One drawn among
+    the surest rows, or by an audit of accepted ones, is used only where what is made of it keeps to
+    the cut (`below_cuts`); rows beyond it are then left out, however they were drawn. Rows with an
+    answer_mass below `min_answer_mass` are `off_answer`.
 
     >>> rows = {"id": [1, 2, 3], "p_a": [0.9, 0.2, 0.7], "label": ["A", "A", "tie"]}
     >>> done = read_labelled(rows)
@@ -127,8 +136,12 @@ def read_labelled(
             column="label",
             remedy="add a label column (A, B or tie), or give a labels file with --labels",
         )
-    rows = without_doubt(Rows(frame, given.dropped), given.name)
+    refused = ("doubt",) if below_cuts else ("doubt", *CUT_BY)
+    rows = leave_out_sampled_by(Rows(frame, given.dropped), given.name, ways=refused)
     rows = measured(rows.without(pl.col("label").is_null(), "no label"))
+    cuts = cuts_of(rows.frame, given.name) if below_cuts else ()
+    if cuts:
+        rows = rows.without(~pl.lit(lie_below(rows.frame, cuts, scored=rows.frame)), BEYOND)
     if ties == "drop":
         rows = rows.without(pl.col("label") == "tie", "human tie")
     if rows.frame.height == 0:
@@ -148,7 +161,7 @@ def read_labelled(
     if weights is not None:
         frame = _with_weights(frame, weights)
     column = cluster_column(frame, cluster, within=["judge", "protocol"])
-    return LabelledRows(frame, column, rows.dropped)
+    return LabelledRows(frame, column, rows.dropped, cuts)
 
 
 def read_new(

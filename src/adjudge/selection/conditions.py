@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from adjudge.results.selection import Cut
+from adjudge.selection.cuts import names_of
 from adjudge.selection.groups import Entry
 from adjudge.selection.guarantees.base import Guarantee
 from adjudge.selection.split_counts import Levels
@@ -21,6 +23,7 @@ def assumptions(
     pooled: bool = False,
     weights: str | None = None,
     jury: str | None = None,
+    cuts: Sequence[Cut] = (),
 ) -> tuple[str, ...]:
     """The conditions under which the promise holds, one sentence each."""
     lines = [guarantee.assumption]
@@ -45,6 +48,11 @@ def assumptions(
         lines.append(f"the promise holds within each group of {by}")
     if jury is not None:
         lines.append(f"the jury's weights ({jury}) were not learned from the calibration labels")
+    if cuts:
+        lines.append(
+            f"labelled and new pairs here are those among {names_of(cuts)}, and that share was "
+            "not chosen by these labels; every row beyond it is left to people"
+        )
     return tuple(lines)
 
 

@@ -17,6 +17,7 @@ from adjudge.io.tables import TableLike
 from adjudge.results.selection import Drift, GroupCount, Policy, Selection, share
 from adjudge.rows.clusters import one_row_per_cluster
 from adjudge.rows.columns import text_column
+from adjudge.rows.cuts import lie_below
 from adjudge.rows.drift import drift_of
 from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.judgments import HAS_VERDICT, Judgments, doubt_ties, read_new
@@ -66,10 +67,11 @@ def select(
 
     Refuses rows of another judge or prompt than the policy's; `store` helps to say which part of
     the fingerprint differs. Never accepted: rows without a measurement or a verdict, ties of the
-    judge, and rows of a group the policy does not know. Rows whose answer_mass is below the
-    policy's `min_answer_mass` count as `off_answer`. A guarantee per batch (fdr) decides on the
-    rows given here as one batch. The new scores are compared with the calibration scores
-    (`drift`), one random row per cluster where the policy had clusters; without ties.
+    judge, rows of a group the policy does not know, and rows beyond the policy's cuts. Rows whose
+    answer_mass is below the policy's `min_answer_mass` count as `off_answer`. A guarantee per batch
+    (fdr) decides on the rows given here as one batch. The new scores are compared with the
+    calibration scores (`drift`), one random row per cluster where the policy had clusters; without
+    ties. Batch and drift are of the rows below the cuts.
 
     >>> from adjudge.selection import calibrate
     >>> old = pl.DataFrame({"id": range(60), "p_a": [0.95] * 50 + [0.6] * 10,
@@ -96,8 +98,11 @@ def select(
         usable = usable.with_columns(text_column(usable, rules.by, "by"))
         everything = everything.with_columns(text_column(everything, rules.by, "by"))
     placed = _place(rules, usable)
-    accepted = _accept(rules, usable, placed)
-    reasons = _reasons(rules, usable, placed, accepted)
+    below = lie_below(usable, rules.cuts, scored=table.measured).to_numpy()
+    # Neither in a batch nor in the drift test: the labels say nothing of rows beyond the cut.
+    decidable = np.where(below, placed, -1)
+    accepted = _accept(rules, usable, decidable)
+    reasons = _reasons(rules, usable, placed, accepted, below)
     decided = usable.select("id", "judge", "protocol").with_columns(
         accepted=pl.Series(accepted, dtype=pl.Boolean), reason=pl.Series(reasons, dtype=pl.String)
     )
@@ -118,7 +123,7 @@ def select(
         n=n,
         n_accepted=kept,
         accepted_share=share(kept, n),
-        drift=_drift(rules, usable, placed, seed),
+        drift=_drift(rules, usable, decidable, seed),
         groups=_group_counts(rules, placed, accepted),
         promise=rules.promise,
         not_promised=rules.not_promised,
@@ -198,12 +203,14 @@ def _group_counts(policy: Policy, placed: IntArray, accepted: BoolArray) -> tupl
 
 
 def _reasons(
-    policy: Policy, rows: pl.DataFrame, placed: IntArray, accepted: BoolArray
+    policy: Policy, rows: pl.DataFrame, placed: IntArray, accepted: BoolArray, below: BoolArray
 ) -> list[str | None]:
     groups = [policy.groups[number] if number >= 0 else None for number in placed.tolist()]
     return [
-        reason_to_abstain(kept, verdict=verdict, group=group)
-        for kept, verdict, group in zip(accepted.tolist(), rows["verdict"], groups, strict=True)
+        reason_to_abstain(kept, verdict=verdict, group=group, beyond_cut=not inside)
+        for kept, verdict, group, inside in zip(
+            accepted.tolist(), rows["verdict"], groups, below.tolist(), strict=True
+        )
     ]
 
 

@@ -16,6 +16,7 @@ from adjudge.judges.interface import Judge, Question
 from adjudge.records import MEASURED, Judgment, Pair, Reply
 from adjudge.results.selection import Policy, PolicyGroup
 from adjudge.rows.identity import Identity
+from adjudge.selection.cuts import names_of, own_cuts
 from adjudge.selection.guarantees import all_guarantees, find_guarantee
 from adjudge.selection.policy import matching_groups, read_policy, reason_to_abstain
 from adjudge.selection.verifying import levels_of
@@ -84,6 +85,10 @@ class JudgeService:
         self.policy = policy
         self.policy_id = hashlib.sha256(policy.to_json(indent=None).encode()).hexdigest()[:16]
         self.rules = matching_rules(policy, judge)
+        if any(len(own_cuts(rule, policy.cuts)) < len(policy.cuts) for rule in self.rules):
+            raise InputError(
+                f"the policy holds among {names_of(policy.cuts)}, and serve asks one judge only"
+            )
         self._by_group = {name: rule for rule in self.rules for name in rule.covers}
         self._slots = asyncio.Semaphore(concurrency or judge.backend.concurrency)
 
@@ -140,10 +145,11 @@ class JudgeService:
         if judgment.status not in MEASURED or judgment.uncertainty is None:
             reason: str | None = f"status {judgment.status}"
         else:
-            if verdict in ("A", "B") and group is not None:
-                score = np.array([judgment.uncertainty])
+            score = np.array([judgment.uncertainty])
+            below = all(cut.rule.accept(score)[0] for cut in self.policy.cuts)
+            if verdict in ("A", "B") and group is not None and below:
                 accepted = bool(self._guarantee.accept(group.rule, score, self._levels)[0])
-            reason = reason_to_abstain(accepted, verdict=verdict, group=group)
+            reason = reason_to_abstain(accepted, verdict=verdict, group=group, beyond_cut=not below)
         name = None if group is None else group.group
         return Ruling(judgment=judgment, accepted=accepted, reason=reason, group=name)
 

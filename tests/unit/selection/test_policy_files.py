@@ -25,8 +25,9 @@ def test_an_old_policy_selects_as_it_did(name):
     policy = read_policy(path)
     written = json.loads(path.read_text())
     for other in written["alternatives"]:
-        other["summary"] = ""  # added since, as are guarantee_version and min_answer_mass
-    assert policy.to_dict() == {**written, "guarantee_version": 1, "min_answer_mass": None}
+        other["summary"] = ""  # added since, as are guarantee_version, min_answer_mass and cuts
+    added = {"guarantee_version": 1, "min_answer_mass": None, "cuts": []}
+    assert policy.to_dict() == {**written, **added}
     run = select(FOLDER / "new.csv", policy, judge=None if policy.jury else "j")
     assert run.rows.filter(pl.col("accepted"))["id"].to_list() == ACCEPTED[name]
 
