@@ -13,10 +13,12 @@ from shown_selection import (
     BY_GROUP,
     CHECK,
     COMPARED,
+    CUT,
     ENTROPY,
     EVALUATION,
     FDR,
     JURY,
+    LABEL_PLAN,
     LEARNED,
     PLAN,
     POLICY,
@@ -60,6 +62,15 @@ POLICY_LINES = [
 
 def test_a_policy() -> None:
     assert_shown(POLICY, POLICY_LINES)
+
+
+def test_a_policy_below_a_cut_says_of_what_it_accepts() -> None:
+    first = (
+        "scope at alpha 0.1 (mean share over sets) accepts 47.3 % of the surest 61.5 % of the "
+        "verdicts of judge-x (preference) (about 29.1 % of all); on the calibration labels 8.5 % "
+        "of those were wrong"
+    )
+    assert_shown(replace(POLICY, cuts=(CUT,)), [first, *POLICY_LINES[1:]])
 
 
 def test_a_policy_by_group() -> None:
@@ -397,6 +408,38 @@ def test_a_plan_says_more_labels_help_only_where_they_do() -> None:
         "bad: fdr at alpha 0.2 accepts 1.1 % of the verdicts even with 50 labels",
         "Allow a larger alpha, or use a better judge.",
     ]
+
+
+def test_which_rows_to_label() -> None:
+    assert_shown(
+        LABEL_PLAN,
+        [
+            "Label these 2 pairs, drawn at random among the surest 61.5 % of the verdicts of "
+            "judge-x (preference)",
+            "A policy made of them accepts at most 61.5 % of the verdicts.",
+            "measured verdicts | 1,300",
+            "below the cut | 800 | an uncertainty of at most 0.312346; tied rows enter together",
+            "They are for pac, which has more labels where its threshold can be; scope gains "
+            "nothing from them.",
+            "calibrate, select and serve never go beyond the cut: the other 500 verdicts are for "
+            "people.",
+            "The share must not come from these labels: to try another, draw others.",
+            "They cannot estimate a rate; labels drawn at random can.",
+            "note: A WARNING",
+            "left out 4 rows: status error",
+        ],
+    )
+    assert LABEL_PLAN.to_frame().row(1, named=True) == {
+        "id": "p3", "sampled_by": "surest", "cut": 0.3123456, "cut_share": 0.615,
+        "cut_judge": "judge-x", "cut_protocol": "preference", "cut_fingerprint": None,
+    }  # fmt: skip
+    assert_shown(
+        replace(LABEL_PLAN, sampled_by="random", cut=None, n_below=1300, dropped={}),
+        [
+            "Label these 2 of 1,300 pairs, drawn at random",
+            "They can calibrate a policy and estimate a rate.",
+        ],
+    )
 
 
 # --- single rules and the paper --------------------------------------------------------------

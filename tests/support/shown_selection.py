@@ -10,6 +10,7 @@ from adjudge.results.evaluation import (
     Comparison,
     Curve,
     Evaluation,
+    LabelPlan,
     MethodRisk,
     PlanPoint,
     PublishedRisk,
@@ -22,6 +23,7 @@ from adjudge.results.selection import (
     Alternative,
     BatchSelection,
     Contradiction,
+    Cut,
     DoubtReport,
     Drift,
     GroupCount,
@@ -314,6 +316,19 @@ PLAN = SelectionPlan(
     ),
     assumptions=("A CONDITION",),
     dropped={"human tie": 4},
+)
+CUT = Cut(judge="judge-x", protocol="preference", at=0.3123456, share=0.615)
+LABEL_PLAN = LabelPlan(
+    sampled_by="surest",
+    surest=0.6,
+    cut=CUT,
+    n=2,
+    n_pool=1300,
+    n_below=800,
+    seed=0,
+    ids=("p7", "p3"),
+    warnings=("A WARNING",),
+    dropped={"status error": 4},
 )
 THRESHOLD = Threshold(
     method="pac",

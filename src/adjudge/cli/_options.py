@@ -56,6 +56,27 @@ KnownStoreOption = Annotated[
 JudgeRowsOption = Annotated[str | None, typer.Option(help="Only this judge's rows.")]
 ProtocolRowsOption = Annotated[str | None, typer.Option(help="Only this protocol's rows.")]
 
+ReasonOption = Annotated[
+    bool,
+    typer.Option(
+        "--reason",
+        help="Let the judge write its reasons before its verdict (preference, criterion).",
+    ),
+]
+MaxTokensOption = Annotated[
+    int | None,
+    typer.Option(min=1, help="Longest written answer; raise it for judges that reason."),
+]
+MinAnswerMassOption = Annotated[
+    float | None,
+    typer.Option(
+        min=0.0,
+        max=1.0,
+        help="Least probability of the letters asked for; below it a row is off_answer.",
+        show_default="0.1",
+    ),
+]
+
 AlphaOption = Annotated[float, typer.Option(help="Error level allowed among accepted verdicts.")]
 GuaranteeOption = Annotated[
     str,

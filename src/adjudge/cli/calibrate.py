@@ -22,12 +22,14 @@ from adjudge.cli._options import (
     KnownStoreOption,
     LabelsOption,
     LearningShareOption,
+    MinAnswerMassOption,
     PlotOption,
     ProtocolRowsOption,
     SeedOption,
     TextsOption,
     TiesOption,
 )
+from adjudge.records import MIN_ANSWER_MASS
 
 
 def calibrate(
@@ -59,6 +61,7 @@ def calibrate(
         Path | None,
         typer.Option(help="Ids that something was chosen on: they do not calibrate."),
     ] = None,
+    min_answer_mass: MinAnswerMassOption = None,
     store: KnownStoreOption = "adjudge.db",
     seed: SeedOption = 0,
     output: Annotated[
@@ -90,6 +93,7 @@ def calibrate(
         learning_share=learning_share,
         category=category,
         leave_out=leave_out,
+        min_answer_mass=MIN_ANSWER_MASS if min_answer_mass is None else min_answer_mass,
         seed=seed,
         store=store,
     )

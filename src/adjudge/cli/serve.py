@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from adjudge.cli._common import remark, require_extra
+from adjudge.cli._options import MaxTokensOption, ReasonOption
 
 
 def serve(
@@ -17,7 +18,9 @@ def serve(
     protocol: Annotated[str, typer.Option(help="How the judge is asked.")] = "preference",
     base_url: Annotated[str | None, typer.Option(help="Another OpenAI-compatible server.")] = None,
     prompt: Annotated[Path | None, typer.Option(help="A prompt file of your own.")] = None,
+    reason: ReasonOption = False,
     samples: Annotated[int | None, typer.Option(min=1, help="Samples per order.")] = None,
+    max_tokens: MaxTokensOption = None,
     concurrency: Annotated[
         int | None, typer.Option(min=1, help="Questions under way at once.")
     ] = None,
@@ -37,18 +40,23 @@ def serve(
     require_extra("server", "fastapi", "uvicorn", "prometheus_client")
     from adjudge.judges.fingerprint import make_judge
     from adjudge.judges.prompting import read_prompt
-    from adjudge.judges.spec import parse_judge, parse_protocol
+    from adjudge.judges.spec import PROTOCOLS, parse_judge, parse_protocol
     from adjudge.server.judge_app import judge_app
     from adjudge.server.run import serve as run
     from adjudge.server.safety import Limits
     from adjudge.server.service import JudgeService, PolicyFile
 
-    chosen = read_prompt(prompt) if prompt is not None else None
+    source = PolicyFile(policy)
+    asked: dict[str, object] = {"samples": samples, "max_tokens": max_tokens}
+    asked["prompt"] = read_prompt(prompt) if prompt is not None else None
+    asked["reason"] = reason or None
+    if "min_answer_mass" in PROTOCOLS.load(protocol).options:
+        # As it was calibrated; a policy made before there was a limit has none.
+        asked["min_answer_mass"] = source.policy.min_answer_mass or 0.0
     made = make_judge(
         parse_judge(judge, base_url=base_url, concurrency=concurrency),
-        parse_protocol(protocol, prompt=chosen, samples=samples),
+        parse_protocol(protocol, **asked),
     )
-    source = PolicyFile(policy)
     service = JudgeService(made, source.policy, concurrency=concurrency)
     token = os.environ.get("ADJUDGE_TOKEN") or None
     limits = Limits(body_bytes=4_000_000, answer_seconds=timeout, stop_seconds=grace)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import get_args
 
 import polars as pl
 
@@ -11,13 +12,14 @@ from adjudge.io.columns import Column, Layout
 from adjudge.io.pairs import LABELS
 from adjudge.io.refusals import quote
 from adjudge.io.tables import TableLike, source_name
+from adjudge.records import SampledBy
 
 LAYOUT = Layout(
     "labels",
     Column(name="id", required=True, filled=True),
     Column(name="label", required=True, choices=LABELS),
     Column(name="rater"),
-    Column(name="sampled_by", choices=("random", "plan", "doubt")),
+    Column(name="sampled_by", choices=get_args(SampledBy)),
     Column(name="shown_order", choices=("ab", "ba")),
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from array import array
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, fields
@@ -63,6 +64,8 @@ class RowCounts:
     agreed: int = 0
     labelled: int = 0
     undecided: int = 0
+    ties: int = 0
+    masses: array[float] = field(default_factory=lambda: array("d"))
     cost: float = 0.0
 
     def add(self, rows: Sequence[Row], *, incomplete: int) -> None:
@@ -75,6 +78,8 @@ class RowCounts:
         self.rows += 1
         self.statuses[row["status"]] += 1
         self.cost += row["cost"] or 0.0
+        if row["answer_mass"] is not None:
+            self.masses.append(row["answer_mass"])
         if not self.verdicts:
             return
         for column, sign in (("p_fwd", 1.0), ("p_rev", -1.0)):
@@ -85,7 +90,8 @@ class RowCounts:
                 self.first_slot += 1.0 if lean > 0 else 0.5 if lean == 0 else 0.0
                 self.orders += 1
         self.undecided += row["p_a"] is not None and row["verdict"] is None
-        if row["verdict"] is not None and row["label"] in ("A", "B"):
+        self.ties += row["verdict"] == "tie"
+        if row["verdict"] in ("A", "B") and row["label"] in ("A", "B"):
             self.labelled += 1
             self.agreed += row["verdict"] == row["label"]
 

@@ -49,6 +49,17 @@ def check_format(text: str) -> str:
     raise ArgumentError("answer format", text, remedy)
 
 
+def write_option(option: str, format: str) -> str:
+    """The option as a judge should write it.
+
+    >>> write_option("B", "[[A]]"), write_option("B", '{"A": "A"}'), write_option("B", LAST_LINE)
+    ('[[B]]', '{"A": "B"}', 'B')
+    """
+    if match := _FIELD.fullmatch(format):
+        return json.dumps({match[1]: option})
+    return f"[[{option}]]" if format == BRACKETS else option
+
+
 def locate_option(text: str | None, options: tuple[str, ...], format: str) -> Located | None:
     """The option that the reply gives in this format, or None.
 
@@ -87,10 +98,12 @@ def _whole(answer: str, options: tuple[str, ...]) -> Iterator[Located]:
 
 
 def _brackets(answer: str, options: tuple[str, ...]) -> Iterator[Located]:
-    for match in re.finditer(r"\[\[\s*([^\[\]]{1,40}?)\s*\]\]", answer):
+    # Blanks are taken off afterwards: a pattern for them would try every way to share them out.
+    for match in re.finditer(r"\[\[([^\[\]]{1,60})\]\]", answer):
+        inside = match[1]
         # Brackets around another word are no verdict; around another option they contradict.
-        if match[1] in options:
-            yield Located(match[1], match.start(1))
+        if inside.strip() in options:
+            yield Located(inside.strip(), match.start(1) + len(inside) - len(inside.lstrip()))
 
 
 def _last_line(answer: str, options: tuple[str, ...]) -> Iterator[Located]:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from adjudge._text import group_name, percent
 from adjudge._validation import BoolArray, FloatArray, IntArray, finite
 from adjudge.errors import ArgumentError
 from adjudge.results.base import Result, frozen
@@ -36,6 +37,8 @@ EARLIER_ODDS = math.log(1e6)
 #: Calibration scores that a rule with a threshold keeps: plenty for the drift test, which calls
 #: no gap below 0.05 drift, and the file stays small.
 KEPT_SCORES = 20_000
+#: How a row that was drawn below a cut carries it.
+CUT_COLUMNS = ("cut", "cut_share", "cut_judge", "cut_protocol", "cut_fingerprint")
 
 
 def share(part: int, whole: int) -> float:
@@ -130,6 +133,40 @@ class BatchSelection(Result):
             {"p_value": float(p), "accepted": bool(kept)}
             for p, kept in zip(self.p_values, self.accepted, strict=True)
         ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cut:
+    """Labels drawn among the surest rows alone: no row beyond `at` calibrates or is accepted.
+
+    The score is the uncertainty of this judge and protocol, whatever a policy accepts by. `share`
+    of the rows that it was drawn from lie at or below the cut.
+    """
+
+    judge: str
+    protocol: str | None
+    judge_fingerprint: str | None = None
+    at: float
+    share: Proportion
+
+    @property
+    def rule(self) -> Rule:
+        """Accepts the scores that are not beyond the cut."""
+        return Rule(accepts="below", threshold=self.at)
+
+    @property
+    def columns(self) -> dict[str, str | float | None]:
+        """The cut as a row that was drawn below it carries it."""
+        values = (self.at, self.share, self.judge, self.protocol, self.judge_fingerprint)
+        return dict(zip(CUT_COLUMNS, values, strict=True))
+
+    @property
+    def name(self) -> str:
+        """As in "the surest 60 % of the verdicts of gpt (preference)"."""
+        judge = group_name(self.judge, none="the judge")
+        protocol = group_name(self.protocol, none="")
+        whose = f"{judge} ({protocol})" if protocol else judge
+        return f"the surest {percent(self.share)} of the verdicts of {whose}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,7 +304,9 @@ class Policy(ResultWithDigest):
     """What calibration leaves behind: all that `select` needs, and what it promises in words.
 
     `guarantee_version` is that of the guarantee's rule; files of schema 1 have none and are of the
-    first. They have no `digest` either.
+    first. They have no `digest` either. Rows with an answer_mass below `min_answer_mass` are
+    `off_answer`; a policy without it was made before there was one, and applies none. Where labels
+    were drawn among the surest rows, `cuts` say below which scores everything here holds.
     """
 
     kind: ClassVar[str] = "policy"
@@ -298,6 +337,8 @@ class Policy(ResultWithDigest):
     weights_column: str | None = None
     jury: JuryReport | None = None
     doubt: DoubtReport | None = None
+    min_answer_mass: Proportion | None = None
+    cuts: tuple[Cut, ...] = ()
     seed: Count | None = None
     promise: str
     not_promised: str

@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from adjudge._validation import count, exact_level
+from adjudge._validation import count, exact_level, unit
 from adjudge.errors import ArgumentError
 from adjudge.io.tables import TableLike
+from adjudge.records import MIN_ANSWER_MASS
 from adjudge.results.selection import (
     KEPT_SCORES,
     Accepts,
     Alternative,
+    Cut,
     DoubtReport,
     JuryReport,
     Policy,
@@ -29,6 +31,7 @@ from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.judgments import Judgments, read_labelled, without_ids
 from adjudge.selection.acceptance import Acceptance, accept_labels, accept_labels_pooled
 from adjudge.selection.conditions import assumptions, cautions
+from adjudge.selection.cuts import limit_rule, promise_below
 from adjudge.selection.groups import Entry, make_entries, pool_small
 from adjudge.selection.guarantees import DEFAULT, all_guarantees, find_guarantee
 from adjudge.selection.guarantees.base import Guarantee
@@ -67,6 +70,7 @@ def calibrate(
     learning_share: float = 0.3,
     category: str | None = None,
     leave_out: TableLike | None = None,
+    min_answer_mass: float | None = MIN_ANSWER_MASS,
     seed: int = 0,
     store: StorePlace = None,
 ) -> Policy:
@@ -78,14 +82,18 @@ def calibrate(
     its own, and a guarantee with a delta (pac) shares it among them. `pooled` (fdr) promises over
     all groups together. `cluster` names rows that are not independent: one random row of each
     calibrates ("auto": prompt_id where it repeats; None: no). `weights` names a column of
-    importance weights for a shift in the kind of pairs (fdr).
+    importance weights for a shift in the kind of pairs (fdr). Rows whose answer_mass is known and
+    below `min_answer_mass` count as `off_answer`, here and wherever the policy is used. `store` is
+    where `judge` kept its replies: the policy then remembers the parts of each judge's fingerprint.
 
     `doubt="learned"` (one judge) and `jury="learned"` (several) learn verdict and doubt from a
     random `learning_share` of the labels and calibrate on the rest; `category` names a column that
     they may learn from, and lengths are used where the rows have length_a and length_b or the
     texts (`pairs` adds the texts). `leave_out` is a table of ids (those that something was chosen
-    on): they do not calibrate, nor do rows of the same cluster. `store` is where `judge` kept its
-    replies: the policy then remembers the parts of each judge's fingerprint.
+    on): they do not calibrate, nor do rows of the same cluster.
+
+    Labels that were drawn among the surest rows (`plan_labels`) make a policy for those rows: rows
+    beyond their cut neither calibrate nor are accepted later (`cuts`).
 
     The policy has what every guarantee would accept in `alternatives`, so that choosing one is a
     choice. Nothing accepted is a result: `feasible` is False.
@@ -100,6 +108,7 @@ def calibrate(
     chosen = find_guarantee(guarantee)
     levels = Levels(exact_level(alpha), exact_level(delta, "delta"))
     count(seed, "seed")
+    limit = None if min_answer_mass is None else unit(min_answer_mass, "min_answer_mass")
     _refuse_combinations(chosen, weights=weights, pooled=pooled, by=by, jury=jury)
     refuse_learning(jury=jury, doubt=doubt, category=category)
     table = read_labelled(
@@ -112,6 +121,8 @@ def calibrate(
         cluster=cluster,
         by=by,
         weights=weights,
+        min_answer_mass=limit,
+        below_cuts=True,
     )
     frame, column = table.frame, table.cluster
     chosen_on: Mapping[str, int] = {}
@@ -141,7 +152,7 @@ def calibrate(
     )
     least = chosen.fewest_labels(chosen.levels_per_rule(levels, len(entries)))
     entries = pool_small(entries, least, small_groups=small_groups)
-    terms = _Terms(levels, len(entries), seed)
+    terms = _Terms(levels, len(entries), seed, table.cuts)
     candidates = {
         one.name: _Candidate.build(one, entries, terms, pooled=pooled) for one in all_guarantees()
     }
@@ -174,6 +185,8 @@ def calibrate(
         weights_column=weights,
         jury=None if members is None else others.jury(members, own, learned),
         doubt=None if learned is None else others.doubt(learned, category),
+        min_answer_mass=limit,
+        cuts=table.cuts,
         seed=seed,
         promise=own.promise,
         not_promised=own.not_promised,
@@ -186,6 +199,7 @@ def calibrate(
             weights=weights,
             jury=jury,
             learned=learned is not None,
+            cuts=table.cuts,
         ),
         warnings=cautions(
             entries,
@@ -206,27 +220,27 @@ def calibrate(
 
 @dataclass(frozen=True)
 class _Terms:
-    """The levels asked for, the number of rules that share delta, and the seed."""
+    """The levels asked for, the number of rules that share delta, the seed, and the cuts."""
 
     levels: Levels
     rules: int
     seed: int
+    cuts: Sequence[Cut] = ()
 
 
 @dataclass(frozen=True)
 class _Candidate:
     """One guarantee on all entries: a rule for each, and what it accepts of the entry's labels.
 
-    `levels` are those asked for, `own` those of each rule.
+    `own` are the levels of each rule.
     """
 
     guarantee: Guarantee
-    levels: Levels
+    terms: _Terms
     own: Levels
     entries: Sequence[Entry]
     rules: Sequence[Rule]
     seen: Sequence[Acceptance]
-    seed: int
 
     @classmethod
     def build(
@@ -235,12 +249,12 @@ class _Candidate:
         """Decide on every entry."""
         own = guarantee.levels_per_rule(terms.levels, terms.rules)
         least = guarantee.fewest_labels(own)
-        rules = [
-            guarantee.decide(entry.in_order(terms.seed), own)
-            if len(entry) >= least
-            else Rule(accepts="none")
-            for entry in entries
-        ]
+        rules = []
+        for entry in entries:
+            labels, rule = entry.in_order(terms.seed), Rule(accepts="none")
+            if len(entry) >= least:
+                rule = guarantee.decide(labels, own)
+            rules.append(limit_rule(rule, labels.scores, entry, terms.cuts))
         if pooled and guarantee.takes_pooled:
             seen = accept_labels_pooled(guarantee, entries, own, seed=terms.seed)
         else:
@@ -248,7 +262,7 @@ class _Candidate:
                 accept_labels(guarantee, rule, entry, own, seed=terms.seed)
                 for entry, rule in zip(entries, rules, strict=True)
             ]
-        return cls(guarantee, terms.levels, own, entries, rules, seen, terms.seed)
+        return cls(guarantee, terms, own, entries, rules, seen)
 
     def alternative(self) -> Alternative:
         """All entries together, as the policy lists what each guarantee would accept."""
@@ -271,8 +285,8 @@ class _Candidate:
             coverage=coverage,
             empirical_risk=risk,
             indicative=self.guarantee.per_batch,
-            promise=self.guarantee.promise(self.levels),
-            not_promised=self.guarantee.not_promised(self.levels),
+            promise=promise_below(self.guarantee.promise(self.terms.levels), self.terms.cuts),
+            not_promised=self.guarantee.not_promised(self.terms.levels),
         )
 
     def groups(self, parts: Mapping[str, Mapping[str, Any]]) -> tuple[PolicyGroup, ...]:
@@ -287,7 +301,7 @@ class _Candidate:
         feasible = seen.coverage > 0 if rule.accepts == "batch" else rule.accepts != "none"
         fingerprint = entry.fingerprints[0] if len(entry.fingerprints) == 1 else None
         known = None if fingerprint is None else parts.get(fingerprint)
-        kept, weights = entry.in_order(self.seed), entry.labels.weights
+        kept, weights = entry.in_order(self.terms.seed), entry.labels.weights
         if not self.guarantee.per_batch and len(kept) > KEPT_SCORES:
             spaced = (2 * np.arange(KEPT_SCORES) + 1) * len(kept) // (2 * KEPT_SCORES)
             kept = kept.take(spaced)
@@ -320,7 +334,7 @@ class _Candidate:
         if n < least:
             return (
                 f"refused: {n} label{'' if n == 1 else 's'}, and {self.guarantee.name} at alpha "
-                f"{float(self.levels.alpha):g} needs {least} without an error before it can "
+                f"{float(self.terms.levels.alpha):g} needs {least} without an error before it can "
                 "accept; "
                 + ("label more" if entry.group is None else "label more, or pool small groups")
             )

@@ -13,13 +13,14 @@ from adjudge._stats import cluster_codes
 from adjudge._validation import BoolArray, FloatArray, IntArray, exact_level, open_unit
 from adjudge.errors import ArgumentError
 from adjudge.results.evaluation import Comparison
-from adjudge.rows.judgments import ERROR, LabelledRows
+from adjudge.rows.judgments import ERROR, HAS_VERDICT, LabelledRows
 from adjudge.selection.guarantees import all_guarantees
 from adjudge.selection.guarantees.base import Guarantee, Labels
 from adjudge.selection.jury import form_jury
 from adjudge.selection.learning import FEWEST_LEARNING, judge_evidence, lengths_in, with_context
 from adjudge.selection.split_counts import Halves, Levels, SplitCounts, SplitOutcome, SplitTable
 from adjudge.selection.splits import SplitRisk, random_halves
+from adjudge.uncertainty import INFINITE_DOUBT
 from adjudge.uncertainty.learned import Evidence, doubt_of, learn
 
 #: A learned doubt is fitted anew in each split; the mean over more of them moves little.
@@ -41,7 +42,7 @@ class _Doubt:
             name,
             rows.get_column("uncertainty").to_numpy().astype(np.float64),
             rows.get_column(ERROR).to_numpy().astype(np.int64),
-            rows.get_column("verdict").is_not_null().to_numpy(),
+            rows.select(HAS_VERDICT).to_series().to_numpy(),
         )
 
 
@@ -52,6 +53,7 @@ class _Learner:
     name: str
     evidence: Evidence
     label: FloatArray  # 1 prefers A, -1 prefers B, 0 a tie
+    tied: BoolArray  # by the judge: stays a tie, whatever is learned
     units: IntArray
     share: float
 
@@ -94,6 +96,7 @@ def compare_doubts(
             "learned doubt" if jury is None else "jury (learned)",
             with_context(evidence, rows, lengths=lengths_in(rows), category=category),
             np.array([names.get(one, 0.0) for one in rows.get_column("label")]),
+            (rows.get_column("verdict") == "tie").fill_null(False).to_numpy(),
             np.arange(rows.height) if clusters is None else cluster_codes(clusters)[0],
             open_unit(learning_share, "learning_share"),
         )
@@ -152,13 +155,15 @@ def _learned_outcomes(
     tested = ~halves.calibrates if halves.tested is None else halves.tested
     cells = np.zeros((len(grid), 3, len(margins)), dtype=np.int64)
     for at, margin in enumerate(margins):
-        errors = (np.sign(margin) != learner.label) | (margin == 0)
-        scores, own, new = doubt_of(margin), halves.calibrates[at] & ~part[at], tested[at]
+        mute = (margin == 0) | learner.tied
+        errors = (np.sign(margin) != learner.label) | mute
+        scores = np.where(learner.tied, INFINITE_DOUBT, doubt_of(margin))
+        own, new = halves.calibrates[at] & ~part[at], tested[at]
         labels = Labels(scores[own], errors[own].astype(np.int64))
         cells[:, 2, at] = np.count_nonzero(new)
         for cell, (guarantee, level) in enumerate(grid):
             rule = guarantee.decide(labels, level)
-            accepted = guarantee.accept(rule, scores[new], level) & (margin[new] != 0)
+            accepted = guarantee.accept(rule, scores[new], level) & ~mute[new]
             cells[cell, :2, at] = accepted.sum(), (accepted & errors[new]).sum()
     return [SplitOutcome(*cell) for cell in cells]
 

@@ -6,9 +6,12 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from adjudge.results.selection import Cut
+from adjudge.selection.cuts import names_of
 from adjudge.selection.groups import Entry
 from adjudge.selection.guarantees.base import Guarantee
 from adjudge.selection.split_counts import Levels
+from adjudge.uncertainty import INFINITE_DOUBT
 
 
 def assumptions(
@@ -21,6 +24,7 @@ def assumptions(
     weights: str | None = None,
     jury: str | None = None,
     learned: bool = False,
+    cuts: Sequence[Cut] = (),
 ) -> tuple[str, ...]:
     """The conditions under which the promise holds, one sentence each."""
     lines = [guarantee.assumption]
@@ -49,6 +53,11 @@ def assumptions(
         lines.append(
             "verdict and doubt were learned from labels that do not calibrate; the promise is "
             "about the learned verdict, which is not always the judge's"
+        )
+    if cuts:
+        lines.append(
+            f"labelled and new pairs here are those among {names_of(cuts)}, and that share was "
+            "not chosen by these labels; every row beyond it is left to people"
         )
     return tuple(lines)
 
@@ -82,7 +91,10 @@ def cautions(
             f"{guarantee.name} spends {share:.3g} of delta {float(levels.delta):g} on each of "
             f"{len(entries)} rules: all hold at once"
         )
-    mute = sum(int((~entry.has_verdict).sum()) for entry in entries)
+    ties = sum(int((entry.labels.scores == INFINITE_DOUBT).sum()) for entry in entries)
+    if ties:
+        lines.append(f"{ties} labelled rows are ties of the judge: errors, never accepted")
+    mute = sum(int((~entry.has_verdict).sum()) for entry in entries) - ties
     if mute:
         why = "margin 0" if learned else "p_a = 0.5"
         lines.append(f"{mute} labelled rows have no verdict ({why}): errors, never accepted")

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 
 from adjudge._validation import FloatArray, one_of, probabilities
 from adjudge.errors import ArgumentError
+from adjudge.io.judgments import verdict_by
 from adjudge.results.selection import JuryReport
-from adjudge.rows.judgments import ERROR
+from adjudge.rows.judgments import ERROR, IS_ERROR, doubt_ties
 from adjudge.uncertainty import preference_entropy
 from adjudge.uncertainty.learned import MOST_ODDS, TAIL, Evidence, log_odds, sum_in_order
 
@@ -93,8 +94,7 @@ def form_jury(frame: pl.DataFrame, method: str) -> JuryRows:
     if len(judges) < 2:
         raise ArgumentError("jury", method, f"needs two judges or more; there is {judges[0]} alone")
     made = _assemble(frame, mean_jury(len(judges), method=method), judges)
-    right = pl.col("verdict").eq_missing(pl.col("label"))
-    return replace(made, rows=made.rows.with_columns((~right).cast(pl.Int64).alias(ERROR)))
+    return replace(made, rows=doubt_ties(made.rows).with_columns(IS_ERROR.alias(ERROR)))
 
 
 def jury_judgments(frame: pl.DataFrame, report: JuryReport) -> JuryRows:
@@ -119,10 +119,10 @@ def name_members(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _assemble(frame: pl.DataFrame, jury: Jury, judges: tuple[str, ...]) -> JuryRows:
+    """The jury's p_tie, where a judge has one, is the mean of theirs, 0 for one without ties."""
     table, incomplete = _side_by_side(frame, list(judges))
     members = table.select(judges).to_numpy()
     p = jury.predict(members)
-    above, below = pl.col("p_a") > 0.5, pl.col("p_a") < 0.5
     rows = (
         table.drop(judges)
         .with_columns(
@@ -133,7 +133,7 @@ def _assemble(frame: pl.DataFrame, jury: Jury, judges: tuple[str, ...]) -> JuryR
             uncertainty=pl.Series(preference_entropy(p) if len(p) else [], dtype=pl.Float64),
             judge_fingerprint=pl.lit(None, pl.String),
         )
-        .with_columns(verdict=pl.when(above).then(pl.lit("A")).when(below).then(pl.lit("B")))
+        .with_columns(verdict=verdict_by(table.columns))
     )
     gaps = order_gap(frame)
     if gaps is not None:
@@ -163,12 +163,13 @@ def _side_by_side(frame: pl.DataFrame, judges: list[str]) -> tuple[pl.DataFrame,
     """One row per pair with a column of p_a per judge and the pair's other columns; how many
     pairs some judge did not measure."""
     own = {
-        "judge", "protocol", "status", "p_fwd", "p_rev", "p_a", "uncertainty", "verdict",
-        "judge_fingerprint", "tokens", "cost", "detail", MEMBER, ERROR,
+        "judge", "protocol", "status", "p_fwd", "p_rev", "p_a", "p_tie", "uncertainty", "verdict",
+        "answer_mass", "judge_fingerprint", "server", "tokens", "cost", "detail", MEMBER, ERROR,
     }  # fmt: skip
     shared = [column for column in frame.columns if column not in own]
+    ties = [pl.col("p_tie").fill_null(0.0).mean()] if "p_tie" in frame.columns else []
     pairs = frame.group_by("id", maintain_order=True).agg(
-        pl.col(column).first() for column in shared if column != "id"
+        *(pl.col(column).first() for column in shared if column != "id"), *ties
     )
     wide = frame.pivot(on=MEMBER, index="id", values="p_a").select("id", *judges)
     clash = set(judges) & set(pairs.columns)

@@ -19,7 +19,7 @@ from adjudge.io.tables import as_text
 from adjudge.records import Judgment, Pair, Verdict
 from adjudge.results.selection import DoubtReport, Lengths
 from adjudge.rows.columns import text_column
-from adjudge.rows.judgments import ERROR
+from adjudge.rows.judgments import ERROR, IS_ERROR, doubt_ties
 from adjudge.selection.jury import order_gap
 from adjudge.uncertainty.learned import ORDER_GAP, WORTH_LEARNING, Evidence, LearnedDoubt
 from adjudge.uncertainty.ridge import PENALTIES
@@ -137,14 +137,13 @@ def learn_doubt(
     doubt = LearnedDoubt.fit(_take(evidence, used), label[used] == "A", clusters=own, seed=seed)
     judged = frame.filter(pl.Series(~part))
     rows = with_learned(judged, *doubt.predict(_take(evidence, ~part)))
-    right = pl.col("verdict").eq_missing(pl.col("label"))
     return LearnedRows(
         doubt=doubt,
         lengths=lengths,
         n_pairs=cluster_codes(keys)[1],
         n_learning=n,
         n_overturned=count_overturned(judged["verdict"], rows["verdict"]),
-        rows=rows.with_columns((~right).cast(pl.Int64).alias(ERROR)),
+        rows=rows.with_columns(IS_ERROR.alias(ERROR)),
         judged=judged,
         dropped={LEARNED_FROM: int(part.sum())},
     )
@@ -173,7 +172,7 @@ def doubt_one(
     frame = pl.DataFrame(
         {
             **{name: [getattr(judgment, name)] for name in ("id", "judge", "protocol")},
-            **{name: [getattr(judgment, name)] for name in ("p_a", "p_fwd", "p_rev")},
+            **{name: [getattr(judgment, name)] for name in ("p_a", "p_fwd", "p_rev", "verdict")},
             **{name: [getattr(pair, name)] for name in ("response_a", "response_b")},
             **({} if report.category is None else {report.category: [category]}),
         }
@@ -194,10 +193,11 @@ def load_doubt(report: DoubtReport) -> LearnedDoubt:
 
 
 def with_learned(frame: pl.DataFrame, margins: FloatArray, doubts: FloatArray) -> pl.DataFrame:
-    """The rows with the learned verdict and doubt in place of the judge's."""
+    """The rows with the learned verdict and doubt in place of the judge's; its ties stay ties."""
     margin = pl.Series("margin", margins)
-    verdict = pl.when(margin > 0).then(pl.lit("A")).when(margin < 0).then(pl.lit("B"))
-    return frame.with_columns(verdict=verdict, uncertainty=pl.Series(doubts))
+    tie = pl.when(pl.col("verdict") == "tie").then(pl.lit("tie"))
+    verdict = tie.when(margin > 0).then(pl.lit("A")).when(margin < 0).then(pl.lit("B"))
+    return doubt_ties(frame.with_columns(verdict=verdict, uncertainty=pl.Series(doubts)))
 
 
 def count_overturned(

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from adjudge._text import count
 from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.errors import ArgumentError
 from adjudge.io.columns import make_room
@@ -16,19 +17,24 @@ from adjudge.io.tables import TableLike
 from adjudge.results.selection import Drift, GroupCount, Policy, Selection, share
 from adjudge.rows.clusters import one_row_per_cluster
 from adjudge.rows.columns import text_column
+from adjudge.rows.cuts import lie_below
 from adjudge.rows.drift import drift_of
 from adjudge.rows.dropped import merge_dropped
-from adjudge.rows.judgments import Judgments, read_new
+from adjudge.rows.judgments import HAS_VERDICT, Judgments, doubt_ties, read_new
 from adjudge.selection.guarantees import find_guarantee
 from adjudge.selection.jury import INCOMPLETE, jury_judgments
 from adjudge.selection.learning import count_overturned, doubt_again, judge_evidence
 from adjudge.selection.policy import check_judge, policy_remarks, read_policy, reason_to_abstain
 from adjudge.selection.verifying import levels_of
 from adjudge.store import StorePlace
+from adjudge.uncertainty import INFINITE_DOUBT
 
 _COLUMNS = ["id", "judge", "verdict", "p_a", "uncertainty", "accepted"]
-#: Columns of what was learned, and what they are called while a policy decides on them.
-_LEARNED = {"learned_verdict": "verdict", "learned_doubt": "uncertainty"}
+#: What was learned, from the columns it has while a policy decides; a tie has no doubt to show.
+_LEARNED = {
+    "learned_verdict": pl.col("verdict"),
+    "learned_doubt": pl.when(pl.col("uncertainty") < INFINITE_DOUBT).then("uncertainty"),
+}
 
 
 @dataclass(frozen=True)
@@ -69,10 +75,12 @@ def select(
 
     Refuses rows of another judge or prompt than the policy's; `store` helps to say which part of
     the fingerprint differs. `pairs` adds the texts, where the policy learned from their lengths.
-    Never accepted: rows without a measurement or a verdict, and rows of
-    a group the policy does not know. A guarantee per batch (fdr) decides on the rows given here
-    as one batch. The new scores are compared with the calibration scores
-    (`drift`), one random row per cluster where the policy had clusters.
+    Never accepted: rows without a measurement or a verdict, ties of the judge, rows of a group the
+    policy does not know, and rows beyond the policy's cuts. Rows whose answer_mass is below the
+    policy's `min_answer_mass` count as `off_answer`. A guarantee per batch (fdr) decides on the
+    rows given here as one batch. The new scores are compared with the calibration scores
+    (`drift`), one random row per cluster where the policy had clusters; without ties. Batch and
+    drift are of the rows below the cuts.
 
     >>> from adjudge.selection import calibrate
     >>> old = pl.DataFrame({"id": range(60), "p_a": [0.95] * 50 + [0.6] * 10,
@@ -82,7 +90,8 @@ def select(
     [True, False]
     """
     rules = policy if isinstance(policy, Policy) else read_policy(policy)
-    table = read_new(judgments, pairs=pairs, judge=judge, protocol=protocol)
+    limit = rules.min_answer_mass
+    table = read_new(judgments, pairs=pairs, judge=judge, protocol=protocol, min_answer_mass=limit)
     everything, usable, unmeasured = table.everything, table.measured, table.unmeasured
     warnings = policy_remarks(rules) + check_judge(rules, everything, store=store)
     members = None if rules.jury is None else jury_judgments(usable, rules.jury)
@@ -90,6 +99,7 @@ def select(
         usable = members.rows
         everything = _with_incomplete(everything, usable)
         unmeasured = {INCOMPLETE: everything.height - usable.height}
+    usable = doubt_ties(usable)
     for column, option in ((rules.by, "by"), (rules.weights_column, "weights")):
         if column is not None and column not in usable.columns:
             raise ArgumentError("judgments", column, f"the policy needs this column ({option})")
@@ -101,11 +111,14 @@ def select(
         evidence = judge_evidence(usable) if members is None else members.evidence
         usable = doubt_again(rules.doubt, usable, evidence)
     placed = _place(rules, usable)
-    accepted = _accept(rules, usable, placed)
-    reasons = _reasons(rules, usable, placed, accepted)
+    below = lie_below(usable, rules.cuts, scored=table.measured).to_numpy()
+    # Neither in a batch nor in the drift test: the labels say nothing of rows beyond the cut.
+    decidable = np.where(below, placed, -1)
+    accepted = _accept(rules, usable, decidable)
+    reasons = _reasons(rules, usable, placed, accepted, below)
     learned = {} if rules.doubt is None else _LEARNED
     decided = usable.select(
-        "id", "judge", "protocol", *(pl.col(theirs).alias(ours) for ours, theirs in learned.items())
+        "id", "judge", "protocol", *(known.alias(name) for name, known in learned.items())
     ).with_columns(
         accepted=pl.Series(accepted, dtype=pl.Boolean), reason=pl.Series(reasons, dtype=pl.String)
     )
@@ -131,7 +144,7 @@ def select(
             if rules.doubt is None
             else count_overturned(own, usable["verdict"], among=accepted)
         ),
-        drift=_drift(rules, usable, placed, seed),
+        drift=_drift(rules, usable, decidable, seed),
         groups=_group_counts(rules, placed, accepted),
         promise=rules.promise,
         not_promised=rules.not_promised,
@@ -150,7 +163,7 @@ def _with_incomplete(everything: pl.DataFrame, usable: pl.DataFrame) -> pl.DataF
         usable, on="id", how="anti", maintain_order="left"
     )
     shared = [name for name in left_out.columns if name in usable.columns]
-    blank = ("p_a", "p_fwd", "p_rev", "uncertainty", "verdict", "judge_fingerprint")
+    blank = ("p_a", "p_fwd", "p_rev", "p_tie", "uncertainty", "verdict", "judge_fingerprint")
     left_out = left_out.select(shared).with_columns(
         *(pl.lit(None, usable.schema[name]).alias(name) for name in blank if name in shared),
         judge=pl.lit(usable["judge"][0], pl.String),
@@ -191,7 +204,7 @@ def _accept(policy: Policy, rows: pl.DataFrame, placed: IntArray) -> BoolArray:
             here = placed == number
             own_weights = None if weights is None else weights[here]
             accepted[here] = chosen.accept(rule, scores[here], levels, own_weights)
-    return np.asarray(accepted & rows.get_column("verdict").is_not_null().to_numpy())
+    return np.asarray(accepted & rows.select(HAS_VERDICT).to_series().to_numpy())
 
 
 def _group_counts(policy: Policy, placed: IntArray, accepted: BoolArray) -> tuple[GroupCount, ...]:
@@ -212,18 +225,19 @@ def _group_counts(policy: Policy, placed: IntArray, accepted: BoolArray) -> tupl
 
 
 def _reasons(
-    policy: Policy, rows: pl.DataFrame, placed: IntArray, accepted: BoolArray
+    policy: Policy, rows: pl.DataFrame, placed: IntArray, accepted: BoolArray, below: BoolArray
 ) -> list[str | None]:
-    has_verdict = rows.get_column("verdict").is_not_null().to_list()
     groups = [policy.groups[number] if number >= 0 else None for number in placed.tolist()]
     return [
-        reason_to_abstain(kept, has_verdict=verdict, group=group)
-        for kept, verdict, group in zip(accepted.tolist(), has_verdict, groups, strict=True)
+        reason_to_abstain(kept, verdict=verdict, group=group, beyond_cut=not inside)
+        for kept, verdict, group, inside in zip(
+            accepted.tolist(), rows["verdict"], groups, below.tolist(), strict=True
+        )
     ]
 
 
 def _drift(policy: Policy, rows: pl.DataFrame, placed: IntArray, seed: int) -> Drift:
-    scores, parts = _scores(rows), []
+    scores, parts, ties = _scores(rows), [], 0
     for number, group in enumerate(policy.groups):
         here = np.flatnonzero(placed == number)
         if policy.cluster is not None and policy.cluster in rows.columns and len(here):
@@ -231,8 +245,13 @@ def _drift(policy: Policy, rows: pl.DataFrame, placed: IntArray, seed: int) -> D
             here = here[rows[here].select(pl.arg_sort_by("judge", "protocol", "id"))["judge"]]
             names = rows.get_column(policy.cluster)[here.tolist()].to_list()
             here = here[one_row_per_cluster(names, seed=seed)]
-        parts.append((group.name, np.asarray(group.scores), scores[here]))
+        old, new = np.asarray(group.scores), scores[here]
+        # Infinite doubt is no measurement of how sure the judge is.
+        ties += int((new == INFINITE_DOUBT).sum())
+        parts.append((group.name, old[old < INFINITE_DOUBT], new[new < INFINITE_DOUBT]))
     drift = drift_of(parts)
+    if ties:
+        drift = replace(drift, note=drift.note or f"without {count(ties, 'judge tie')}")
     if policy.weights_column is not None and drift.flagged:
         note = "a shift is what the weights are for: not counted as drift"
         return replace(drift, flagged=False, note=note)

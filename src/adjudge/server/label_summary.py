@@ -14,14 +14,16 @@ from adjudge.io import read_table
 from adjudge.io.tables import TableLike, as_text
 from adjudge.records import Label, Pair
 from adjudge.results.labelling import LabellingSummary, RaterAgreement, RaterSummary
+from adjudge.results.selection import CUT_COLUMNS
 from adjudge.store.labels import Answer, LabelBook
 
 
 def labels_frame(book: LabelBook, *, plan: TableLike | None = None) -> pl.DataFrame:
     """The labels file: one row per label that counts, oldest first.
 
-    With the plan that was labelled, its `sampling_probability` comes along: `estimate` needs it
-    for rows that were not all equally likely to be drawn.
+    With the plan that was labelled, its `sampling_probability` comes along, which `estimate` needs
+    for rows that were not all equally likely to be drawn, and its cut, which `calibrate` needs for
+    rows that were drawn among the surest.
     """
     rows = [
         {
@@ -40,11 +42,12 @@ def labels_frame(book: LabelBook, *, plan: TableLike | None = None) -> pl.DataFr
         rows, schema={**dict.fromkeys(columns, pl.String), "labelled_at": pl.Int64}
     )
     frame = frame.with_columns(pl.col("labelled_at").cast(pl.Datetime("ms")))
-    drawn = None if plan is None else read_table(plan)
-    if drawn is None or "sampling_probability" not in drawn.columns:
+    if plan is None:
         return frame
-    chances = drawn.select(as_text(drawn["id"]), "sampling_probability").unique("id")
-    return frame.join(chances, on="id", how="left", maintain_order="left")
+    drawn = read_table(plan)
+    brought = [c for c in ("sampling_probability", *CUT_COLUMNS) if c in drawn.columns]
+    planned = drawn.select(as_text(drawn["id"]), *brought).unique("id")
+    return frame.join(planned, on="id", how="left", maintain_order="left")
 
 
 def records(frame: pl.DataFrame) -> list[Label]:

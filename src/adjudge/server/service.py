@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +16,7 @@ from adjudge.judges.interface import Judge, Question
 from adjudge.records import MEASURED, Judgment, Pair, Reply, Verdict
 from adjudge.results.selection import Policy, PolicyGroup
 from adjudge.rows.identity import Identity
+from adjudge.selection.cuts import names_of, own_cuts
 from adjudge.selection.guarantees import all_guarantees, find_guarantee
 from adjudge.selection.learning import doubt_one
 from adjudge.selection.policy import matching_groups, read_policy, reason_to_abstain
@@ -90,6 +91,10 @@ class JudgeService:
         self.policy = policy
         self.policy_id = hashlib.sha256(policy.to_json(indent=None).encode()).hexdigest()[:16]
         self.rules = matching_rules(policy, judge)
+        if any(len(own_cuts(rule, policy.cuts)) < len(policy.cuts) for rule in self.rules):
+            raise InputError(
+                f"the policy holds among {names_of(policy.cuts)}, and serve asks one judge only"
+            )
         self._by_group = {name: rule for rule in self.rules for name in rule.covers}
         self._slots = asyncio.Semaphore(concurrency or judge.backend.concurrency)
 
@@ -131,10 +136,10 @@ class JudgeService:
         self,
         pairs: Sequence[Pair],
         groups: Sequence[str | None],
-        categories: Sequence[str | None],
+        categories: Sequence[str | None] | None = None,
     ) -> list[Ruling]:
         """Several pairs at once, in their order."""
-        asked = zip(pairs, groups, categories, strict=True)
+        asked = zip(pairs, groups, categories or [None] * len(pairs), strict=True)
         if len(pairs) == 1:  # the usual request, without a task of its own
             [(pair, group, category)] = asked
             return [await self.rule(pair, group=group, category=category)]
@@ -146,24 +151,36 @@ class JudgeService:
         self, judgment: Judgment, group: PolicyGroup | None, pair: Pair, category: str | None
     ) -> Ruling:
         """What the guarantee accepts; never without a measurement, a verdict or a rule."""
+        least, mass = self.policy.min_answer_mass, judgment.answer_mass
+        if least is not None and mass is not None and mass < least:
+            judgment = replace(
+                judgment,
+                status="off_answer",
+                p_fwd=None,
+                p_rev=None,
+                p_a=None,
+                p_tie=None,
+                uncertainty=None,
+                verdict=None,
+            )
         accepted, verdict, doubt = False, judgment.verdict, judgment.uncertainty
         measured = judgment.status in MEASURED and doubt is not None
         if measured and self.policy.doubt is not None:
             verdict, doubt = doubt_one(self.policy.doubt, judgment, pair, category)
-        has_verdict = verdict is not None
         if not measured:
             reason: str | None = f"status {judgment.status}"
         else:
-            if has_verdict and group is not None:
-                score = np.array([doubt])
+            own, score = np.array([judgment.uncertainty]), np.array([doubt])
+            below = all(cut.rule.accept(own)[0] for cut in self.policy.cuts)
+            if verdict in ("A", "B") and group is not None and below:
                 accepted = bool(self._guarantee.accept(group.rule, score, self._levels)[0])
-            reason = reason_to_abstain(accepted, has_verdict=has_verdict, group=group)
+            reason = reason_to_abstain(accepted, verdict=verdict, group=group, beyond_cut=not below)
         name = None if group is None else group.group
         learned = measured and self.policy.doubt is not None
         return Ruling(
             judgment=judgment,
             learned_verdict=verdict if learned else None,
-            learned_doubt=doubt if learned else None,
+            learned_doubt=doubt if learned and verdict != "tie" else None,
             accepted=accepted,
             reason=reason,
             group=name,

@@ -6,6 +6,7 @@ from adjudge.uncertainty.baselines import (
     swap_vote_preference,
 )
 from adjudge.uncertainty.entropy import (
+    INFINITE_DOUBT,
     confidence,
     mean_preference,
     preference_entropy,
@@ -15,6 +16,7 @@ from adjudge.uncertainty.entropy import (
 from adjudge.uncertainty.learned import Evidence, LearnedDoubt
 
 __all__ = [
+    "INFINITE_DOUBT",
     "Evidence",
     "LearnedDoubt",
     "confidence",

@@ -161,6 +161,21 @@ def test_no_margin_is_no_verdict():
     assert rows["reason"].unique().to_list() == ["no verdict"]
 
 
+def test_a_tie_of_the_judge_stays_one():
+    frame = one_judge(200).with_columns(
+        p_tie=pl.when(pl.int_range(200) < 20).then(0.9).otherwise(0.0),
+        p_fwd=pl.when(pl.int_range(200) < 20).then(0.5).otherwise("p_fwd"),
+        p_rev=pl.when(pl.int_range(200) < 20).then(0.52).otherwise("p_rev"),
+    )
+    policy = calibrate(frame, alpha=0.45, doubt="learned")
+    rows = select(frame.drop("label"), policy).rows.head(20)
+    assert rows["learned_verdict"].unique().to_list() == ["tie"]
+    assert rows["learned_doubt"].null_count() == 20
+    assert not rows["accepted"].any()
+    seen = evaluate(frame, doubt="learned", splits=5, alphas=[0.45])
+    assert max(one.coverage for one in seen.comparisons) < 1
+
+
 def test_human_ties_are_not_learned_from():
     frame = one_judge(200).with_columns(
         label=pl.when(pl.int_range(200) % 2 == 0).then(pl.lit("tie")).otherwise("label")

@@ -27,10 +27,11 @@ def test_an_old_policy_selects_as_it_did(name):
     policy = read_policy(path)
     written = json.loads(path.read_text())
     for other in written["alternatives"]:
-        other["summary"] = ""  # added since, as are guarantee_version and doubt
+        other["summary"] = ""  # added since, as are the fields of `added`
     if policy.jury is not None:
         written["jury"] |= {"most_odds": EARLIER_ODDS, "tail": 0.0}
-    assert policy.to_dict() == {**written, "guarantee_version": 1, "doubt": None}
+    added = {"guarantee_version": 1, "min_answer_mass": None, "cuts": [], "doubt": None}
+    assert policy.to_dict() == {**written, **added}
     run = select(FOLDER / "new.csv", policy, judge=None if policy.jury else "j")
     assert run.rows.filter(pl.col("accepted"))["id"].to_list() == ACCEPTED[name]
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping
 from typing import Any, Self
 
 from adjudge.errors import ArgumentError
 from adjudge.judges.interface import Backend, Choice, Data, Likelihood, Question, Reasoned, Text
+from adjudge.judges.verdicts import write_option
 from adjudge.records import Pair, Reply, Subject
 from adjudge.simulate.pairs import SimulatedJudge
 
@@ -105,10 +105,12 @@ class SimulatedBackend(Backend):
         p_a = self._preference(name, drawn, label, question)
         if isinstance(want, Choice | Reasoned):
             weights = self._weights(want.options, drawn, p_a, question)
-            likeliest = max(weights, key=weights.__getitem__)
+            text = max(weights, key=weights.__getitem__)
+            if isinstance(want, Reasoned):
+                text = f"A simulated reason.\n{write_option(text, want.format)}"
             return Reply(
                 status="ok",
-                text=likeliest if isinstance(want, Choice) else write_option(want, likeliest),
+                text=text,
                 logprobs={option: math.log(weight) for option, weight in weights.items()},
                 answer_mass=1.0,
                 exact_mass=True,
@@ -131,9 +133,12 @@ class SimulatedBackend(Backend):
         self, options: tuple[str, ...], drawn: str, p_a: float, question: Question
     ) -> dict[str, float]:
         p_a = min(max(p_a, 1e-12), 1 - 1e-12)
-        if set(options) == {"A", "B"}:
+        if options[:2] == ("A", "B"):
             first = p_a if question.order != "ba" else 1 - p_a
-            return {"A": first, "B": 1 - first}
+            # The less it prefers either, the likelier a tie, where the prompt has a letter for it.
+            tie = 0.6 * (1 - abs(2 * p_a - 1)) if options[2:] else 0.0
+            shares = {"A": (1 - tie) * first, "B": (1 - tie) * (1 - first)}
+            return shares | {option: tie / len(options[2:]) for option in options[2:]}
         centre = self._quality(drawn, question) * (len(options) - 1)
         weights = [math.exp(-((i - centre) ** 2)) for i in range(len(options))]
         total = sum(weights)
@@ -156,15 +161,11 @@ class SimulatedBackend(Backend):
             return json.dumps(_fitting(want.json_schema, letter, max(p_first, 1 - p_first), share))
         if any("confidence" in message.text.lower() for message in question.messages):
             return f"Verdict: {letter}\nConfidence: {max(p_first, 1 - p_first):.2f}"
+        if any("[[A]]" in message.text for message in question.messages):
+            return f"A simulated reason.\n[[{letter}]]"
         if question.order is None:
             return str(1 + round(4 * self._quality(drawn, question)))
         return letter
-
-
-def write_option(want: Reasoned, option: str) -> str:
-    """A reason, then the option in the format asked for."""
-    written = want.format.removeprefix("last line: ")
-    return "A simulated reason.\n" + re.sub(r"A(?=\]\]|\"\}|$)", option, written)
 
 
 def _fitting(schema: Mapping[str, Any], letter: str, confidence: float, share: float) -> Any:

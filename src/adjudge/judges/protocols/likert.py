@@ -6,12 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adjudge.judges.answers import Asking, reason, worst
+from adjudge.judges.answers import CUT_OFF, Asking, reason, worst
 from adjudge.judges.columns import PromptColumns
 from adjudge.judges.criteria import SUMMARY, Criterion, check_criteria
 from adjudge.judges.interface import Data, JudgeProtocol, Prompt, Question
 from adjudge.judges.parsing import parse_score, unread
 from adjudge.judges.prompting import builtin_prompt, check_prompt, fill
+from adjudge.judges.verdicts import WHOLE
 from adjudge.records import MEASURED, Reply, Score, Status, Subject
 
 LOW, HIGH = 1, 5
@@ -40,6 +41,7 @@ class Likert(JudgeProtocol):
     """
 
     name = "likert"
+    prompt: Prompt
     options = ("criteria", "prompt", "samples", "max_tokens", "min_answer_mass")
     columns = ("repeats",)
     subjects = "items"
@@ -76,6 +78,7 @@ class Likert(JudgeProtocol):
         )
         self._want = self._asking.want
         self.wants = frozenset({type(self._want)})
+        self.min_answer_mass = self._asking.min_answer_mass
 
     def settings(self) -> Mapping[str, Any]:
         return {
@@ -148,20 +151,24 @@ class Likert(JudgeProtocol):
             "detail": f"bounded by the k-th log probability: {bounded}" if bounded else None,
         }
 
+    def _score(self, reply: Reply, criterion: Criterion) -> int | None:
+        """The score that is written, as the prompt declares; not where the reply was cut off."""
+        if reply.status not in MEASURED or reply.cut_off:
+            return None
+        if self._asking.format != WHOLE:
+            return int(self._asking.option_of(reply) or 0) or None
+        return parse_score(reply.text, low=LOW, high=HIGH, criterion=criterion.name, words=WORDS)
+
     def _from_samples(self, replies: Sequence[Reply], criterion: Criterion) -> dict[str, Any]:
         if any(reply.status == "error" for reply in replies):
             return {"status": "error", "detail": reason(replies, "error")}
-        scores = [
-            parse_score(r.text, low=LOW, high=HIGH, criterion=criterion.name, words=WORDS)
-            if r.status in MEASURED
-            else None
-            for r in replies
-        ]
+        scores = [self._score(reply, criterion) for reply in replies]
         readable = [score for score in scores if score is not None]
         extra = {"repeats": scores} if len(scores) > 1 else {}
         if not readable:
             status = worst(unread(r.text) if r.status in MEASURED else r.status for r in replies)
-            why = reason(replies, status) or f"no whole number from {LOW} to {HIGH}"
+            words = CUT_OFF if replies[0].cut_off else f"no whole number from {LOW} to {HIGH}"
+            why = reason(replies, status) or words
             return {"status": status, "detail": why, "extra": extra}
         detail = f"mean of {len(readable)} of {len(scores)} samples" if len(scores) > 1 else None
         mean = math.fsum(readable) / len(readable)

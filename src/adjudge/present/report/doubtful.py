@@ -1,50 +1,95 @@
-"""The pairs a judge doubts most, side by side: where people should decide."""
+"""The pairs a judge doubts most, side by side, and the rows that have no number."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
-from adjudge._text import count, group_name, number
-from adjudge.present.blocks import Block, Heading, Part, Sides
+from adjudge._text import clip, count, group_name, number
+from adjudge.errors import StoreError
+from adjudge.judges.transcript import read_replies
+from adjudge.present.blocks import Block, Heading, Note, Part, Sides, table_of
 from adjudge.present.report.folder import Folder
+from adjudge.records import MEASURED
+from adjudge.results.replies import JudgeReply
 from adjudge.results.selection import Policy
 
 _MOST = 10
-_COLUMNS = ("id", "judge", "protocol", "uncertainty", "p_a", "verdict", "label")
+_LONGEST = 600
+_COLUMNS = (
+    *("id", "judge", "protocol", "status", "uncertainty", "p_a", "verdict", "label", "detail"),
+)
+#: What was written about a row, by its id, judge and protocol.
+Written = Mapping[tuple[str, str, str], Sequence[JudgeReply]]
 
 
 def doubtful_part(folder: Folder) -> list[Part]:
-    """The most doubtful pairs, where the folder holds both their texts and their judgments."""
-    if folder.pairs is None or not folder.judgments:
+    """The most doubtful pairs, where the folder holds both their texts and their judgments; then
+    rows without a number. Of both what the judge wrote, where there is its store."""
+    if not folder.judgments:
         return []
-    rows = (
-        _judgments(folder)
-        .drop_nulls("uncertainty")
-        .join(folder.pairs, on="id", how="inner")
+    rows = _judgments(folder)
+    doubtful = [] if folder.pairs is None else _most_doubtful(rows, folder.pairs)
+    failed = rows.filter(~pl.col("status").is_in(list(MEASURED))).head(_MOST).to_dicts()
+    written, trouble = _read_written(folder, [*doubtful, *failed])
+    blocks: list[Block] = []
+    if doubtful:
+        many = count(len(doubtful), "most doubtful pair")
+        blocks.append(Heading(f"The {many}, most doubtful first"))
+    blocks += [_sides(row, written) for row in doubtful]
+    if failed:
+        total = rows.filter(~pl.col("status").is_in(list(MEASURED))).height
+        blocks.append(Heading(f"{count(total, 'row')} without a number, the first {len(failed)}"))
+        columns = {
+            "row": lambda row: row["id"],
+            "judge": lambda row: group_name(row["judge"], none=""),
+            "status": lambda row: row["status"],
+            "why": lambda row: row.get("detail") or "",
+            "the judge wrote": lambda row: "; ".join(_words(row, written)),
+        }
+        blocks.append(table_of(failed, columns, text_columns=len(columns)))
+    if trouble is not None and blocks:
+        blocks.append(Note([f"what the judge wrote is not shown: {trouble}"]))
+    return [Part(name="For people to decide", blocks=blocks)] if blocks else []
+
+
+def _most_doubtful(rows: pl.DataFrame, pairs: pl.DataFrame) -> list[dict[str, Any]]:
+    return (
+        rows.drop_nulls("uncertainty")
+        .join(pairs, on="id", how="inner")
         .sort("uncertainty", descending=True, maintain_order=True)
         .unique("id", keep="first", maintain_order=True)
         .head(_MOST)
+        .to_dicts()
     )
-    if not rows.height:
-        return []
-    blocks: list[Block] = [
-        Heading(f"The {count(rows.height, 'most doubtful pair')}, most doubtful first")
-    ]
-    blocks += [
-        Sides(
-            id=row["id"],
-            prompt=row["prompt"],
-            left_title="Answer A",
-            left=row["response_a"],
-            right_title="Answer B",
-            right=row["response_b"],
-            note=_describe(row),
-        )
-        for row in rows.to_dicts()
-    ]
-    return [Part(name="For people to decide", blocks=blocks)]
+
+
+def _read_written(folder: Folder, rows: Sequence[Mapping[str, Any]]) -> tuple[Written, str | None]:
+    """The replies about these rows; none, and why, where the store cannot be read."""
+    if folder.store is None or not rows:
+        return {}, None
+    written: dict[tuple[str, str, str], list[JudgeReply]] = defaultdict(list)
+    try:
+        kept = read_replies({row["id"] for row in rows}, store=folder.store, limit=None)
+    except StoreError as error:
+        return {}, str(error)
+    for reply in kept.replies:
+        written[reply.id, reply.judge, reply.protocol].append(reply)
+    return written, None
+
+
+def _words(row: Mapping[str, Any], written: Written) -> list[str]:
+    """What the judge wrote about a row, a text for each order; samples of one order once."""
+    protocol, _, criterion = row["protocol"].partition(":")
+    texts: dict[str, str] = {}
+    for reply in written.get((row["id"], row["judge"], protocol), ()):
+        if reply.text and reply.slot in ("", criterion):
+            where = f"order {reply.order}: " if reply.order else ""
+            texts.setdefault(where, f"{where}{clip(reply.text, _LONGEST)!r}")
+    return list(texts.values())
 
 
 def _judgments(folder: Folder) -> pl.DataFrame:
@@ -64,7 +109,21 @@ def _judgments(folder: Folder) -> pl.DataFrame:
     return own if own.height else rows
 
 
-def _describe(row: dict[str, Any]) -> str:
+def _sides(row: Mapping[str, Any], written: Written) -> Sides:
+    words = _words(row, written)
+    note = _describe(row)
+    return Sides(
+        id=row["id"],
+        prompt=row["prompt"],
+        left_title="Answer A",
+        left=row["response_a"],
+        right_title="Answer B",
+        right=row["response_b"],
+        note=f"{note}. It wrote: {'; '.join(words)}" if words else note,
+    )
+
+
+def _describe(row: Mapping[str, Any]) -> str:
     who = group_name(row["judge"], none="the judge")
     asked = group_name(row["protocol"], none="")
     text = (

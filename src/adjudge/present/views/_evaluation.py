@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from adjudge._text import count, group_name, left_out, number, percent
-from adjudge.present.blocks import Block, Figure, Headline, Note, Table, table_of
+from adjudge.present.blocks import Block, Fact, Facts, Figure, Headline, Note, Table, table_of
 from adjudge.present.figures.selection import (
     draw_coverage,
     draw_reliability,
@@ -14,7 +14,7 @@ from adjudge.present.figures.selection import (
     panel,
     plan_figure,
 )
-from adjudge.results.evaluation import Evaluation, JudgeKey, MethodRisk, SelectionPlan
+from adjudge.results.evaluation import Evaluation, JudgeKey, LabelPlan, MethodRisk, SelectionPlan
 
 #: The alpha of the paper's Table 3; shown first where it was run.
 _SHOWN_ALPHA = 0.10
@@ -216,6 +216,44 @@ def view_plan(plan: SelectionPlan) -> list[Block]:
             partial(plan_figure, plan),
             "Stop labelling where the line flattens; the band is one standard deviation over the "
             "draws.",
+        ),
+    ]
+
+
+def view_label_plan(plan: LabelPlan) -> list[Block]:
+    """Which rows to label, below which cut, and what the labels are good for."""
+    if plan.cut is None:
+        return [
+            Headline(f"Label these {plan.n:,} of {count(plan.n_pool, 'pair')}, drawn at random"),
+            Note(["They can calibrate a policy and estimate a rate.", *left_out(plan.dropped)]),
+        ]
+    most = percent(plan.cut.share)
+    return [
+        Headline(
+            f"Label these {plan.n:,} pairs, drawn at random among {plan.cut.name}",
+            f"A policy made of them accepts at most {most} of the verdicts.",
+        ),
+        Facts(
+            [
+                Fact("measured verdicts", number(plan.n_pool)),
+                Fact(
+                    "below the cut",
+                    number(plan.n_below),
+                    f"an uncertainty of at most {plan.cut.at:.6g}; tied rows enter together",
+                ),
+            ]
+        ),
+        Note(
+            [
+                "They are for pac, which has more labels where its threshold can be; scope gains "
+                "nothing from them.",
+                f"calibrate, select and serve never go beyond the cut: the other "
+                f"{count(plan.n_pool - plan.n_below, 'verdict')} are for people.",
+                "The share must not come from these labels: to try another, draw others.",
+                "They cannot estimate a rate; labels drawn at random can.",
+                *(f"note: {line}" for line in plan.warnings),
+                *left_out(plan.dropped),
+            ]
         ),
     ]
 

@@ -19,9 +19,9 @@ from adjudge.present.blocks import (
 )
 from adjudge.present.figures.selection import policy_figure
 from adjudge.present.views import View
-from adjudge.present.views._evaluation import view_evaluation, view_plan
+from adjudge.present.views._evaluation import view_evaluation, view_label_plan, view_plan
 from adjudge.results.base import Result
-from adjudge.results.evaluation import Evaluation, SelectionPlan
+from adjudge.results.evaluation import Evaluation, LabelPlan, SelectionPlan
 from adjudge.results.selection import (
     Alternative,
     BatchSelection,
@@ -99,8 +99,13 @@ def _policy_headline(policy: Policy) -> Headline:
     about, where = "", "on the calibration labels"
     if policy.indicative:
         about, where = "about ", "in random halves of the calibration labels"
+    verdicts = f"the verdicts of {whose}"
+    if policy.cuts:
+        verdicts = " and ".join(cut.name for cut in policy.cuts)
+    if len(policy.cuts) == 1:
+        verdicts += f" (about {percent(policy.coverage * policy.cuts[0].share)} of all)"
     return Headline(
-        f"{rule} accepts {about}{percent(policy.coverage)} of the verdicts of {whose}; {where} "
+        f"{rule} accepts {about}{percent(policy.coverage)} of {verdicts}; {where} "
         f"{percent(policy.empirical_risk)} of those were wrong",
         _policy_action(policy),
     )
@@ -386,6 +391,7 @@ VIEWS: Mapping[type[Result], View] = {
     Selection: view_selection,
     Evaluation: view_evaluation,
     SelectionPlan: view_plan,
+    LabelPlan: view_label_plan,
     Threshold: view_threshold,
     BatchSelection: view_batch,
 }

@@ -7,6 +7,7 @@ const SIDES = { "1": "left", "2": "right", "0": "tie", "s": "skip" };
 const MEANING = {
   random: "Drawn at random: this label may calibrate.",
   plan: "Drawn by your labelling plan.",
+  surest: "Drawn at random among the judge's surest: this label can calibrate there.",
   doubt: "Shown because the judge was in doubt: this label helps to learn, but calibration refuses it.",
 };
 
@@ -95,7 +96,8 @@ async function advance() {
   $("status").textContent =
     `${progress.answered} of ${progress.total} answered.` + (item ? " Next pair." : " That was the last.");
   if (!item) {
-    const drawn = [["at random", progress.random], ["by plan", progress.plan], ["by doubt", progress.doubt]]
+    const drawn = [["at random", progress.random], ["by plan", progress.plan], ["by doubt", progress.doubt],
+      ["among the surest", progress.surest]]
       .filter(([, times]) => times)
       .map(([how, times]) => `${times} drawn ${how}`);
     const kept = `${progress.labels} ${progress.labels === 1 ? "label" : "labels"} kept`;
