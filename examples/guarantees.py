@@ -12,9 +12,7 @@ import numpy as np
 
 from adjudge.rows.clusters import one_row_per_cluster
 from adjudge.selection import (
-    calibrate_jury,
     fdr_select,
-    mean_jury,
     pac_threshold,
     scope_threshold,
 )
@@ -25,10 +23,8 @@ from adjudge.simulate.selective import (
     heavily_tied,
     informative,
     sawtooth,
-    several_judges,
     uninformative,
 )
-from adjudge.uncertainty import preference_entropy
 
 ALPHA, DELTA, BATCH = 0.10, 0.10, 200
 
@@ -161,32 +157,6 @@ def prompt_changed(repeats: int) -> None:
     print(f"   same prompt: mean share {np.mean(before):.3f}; new prompt: {np.mean(after):.3f}")
 
 
-def juries(repeats: int) -> None:
-    """Five judges of 400 pairs: each alone, their mean, and a jury that learned from 60 labels."""
-    print("\n7. Juries: share accepted by scope at alpha 0.15, 400 labels in all.")
-    rng, shares = np.random.default_rng(8), []
-    for _ in range(max(repeats // 10, 1)):
-        p, prefers_a = several_judges(400, seed=rng)
-        chosen = int(np.argmax(((p[:60] > 0.5) == prefers_a[:60, None]).mean(axis=0)))
-        learned = calibrate_jury(p[:60], prefers_a[:60]).predict(p[60:])
-        shares.append(
-            [half_accepted(p[:, j], prefers_a) for j in range(p.shape[1])]
-            + [half_accepted(p[60:, chosen], prefers_a[60:])]
-            + [half_accepted(mean_jury(p.shape[1]).predict(p), prefers_a)]
-            + [half_accepted(learned, prefers_a[60:])]
-        )
-    *alone, chosen_judge, mean, logistic = np.mean(shares, axis=0)
-    print("   each judge alone: " + ", ".join(f"{x:.2f}" for x in alone))
-    print(f"   the judge that was best on 60 labels: {chosen_judge:.2f}")
-    print(f"   jury, mean: {mean:.2f}; logistic from the same 60 labels: {logistic:.2f}")
-
-
-def half_accepted(p: np.ndarray, prefers_a: np.ndarray) -> float:
-    """The share of one half that scope accepts after calibrating on the other."""
-    s, e, half = preference_entropy(p), ((p > 0.5) != prefers_a).astype(int), len(p) // 2
-    return float(scope_threshold(s[:half], e[:half], alpha=0.15).accept(s[half:]).mean())
-
-
 def main(repeats: int = 2000) -> None:
     """Print everything."""
     ratio_is_not_bounded(repeats)
@@ -195,7 +165,6 @@ def main(repeats: int = 2000) -> None:
     prompts_repeat(repeats)
     floats_decide_wrongly(repeats)
     prompt_changed(repeats)
-    juries(repeats)
 
 
 if __name__ == "__main__":

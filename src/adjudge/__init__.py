@@ -27,6 +27,7 @@ _ROOMS: dict[str, str] = {
         "read_tournaments write_rows"
     ),
     "adjudge.judges": "JudgingOptions JudgingRun judge_pairs judge_pairs_async plan_judging",
+    "adjudge.judges.transcript": "read_replies",
     "adjudge.present.report": "write_report",
     "adjudge.ranking": (
         "bradley_terry count_wins fit_temperature least_reversals make_anchors place "
@@ -44,7 +45,7 @@ _ROOMS: dict[str, str] = {
     "adjudge.results.estimation": (
         "ClassEstimate Estimate GroupedEstimate LabelShift RateDifference RatePlan"
     ),
-    "adjudge.results.evaluation": "Evaluation ScopeReproduction SelectionPlan",
+    "adjudge.results.evaluation": "Evaluation LabelPlan ScopeReproduction SelectionPlan",
     "adjudge.results.judging": "Judging JudgingPanel JudgingPlan JudgingPlans ModelList",
     "adjudge.results.labelling": "LabellingSummary",
     "adjudge.results.length": "LengthBias VerbosityBias",
@@ -53,12 +54,13 @@ _ROOMS: dict[str, str] = {
         "Anchors BattlePlan Leaderboard LeastReversals RankAgreement Temperature"
     ),
     "adjudge.results.ranking_reproduction": "SoftEloReproduction",
+    "adjudge.results.replies": "Replies",
     "adjudge.results.reporting": "ReportingReproduction",
     "adjudge.results.selection": "BatchSelection Policy PolicyCheck Selection Threshold",
     "adjudge.rows": "join_labels prepare_battles prepare_grades prepare_judgments prepare_scores",
     "adjudge.selection": (
-        "SelectionRun calibrate evaluate fdr_select pac_threshold pac_thresholds plan_selection "
-        "read_policy register_guarantee scope_threshold select verify_policy"
+        "SelectionRun calibrate evaluate fdr_select pac_threshold pac_thresholds plan_labels "
+        "plan_selection read_policy register_guarantee scope_threshold select verify_policy"
     ),
     "adjudge.results.store": "StoreCheck",
     "adjudge.store": "check_store open_store",

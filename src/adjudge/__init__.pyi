@@ -52,6 +52,7 @@ from adjudge.judges import JudgingRun as JudgingRun
 from adjudge.judges import judge_pairs as judge_pairs
 from adjudge.judges import judge_pairs_async as judge_pairs_async
 from adjudge.judges import plan_judging as plan_judging
+from adjudge.judges.transcript import read_replies as read_replies
 from adjudge.present.report import write_report as write_report
 from adjudge.ranking import bradley_terry as bradley_terry
 from adjudge.ranking import count_wins as count_wins
@@ -90,6 +91,7 @@ from adjudge.results.estimation import LabelShift as LabelShift
 from adjudge.results.estimation import RateDifference as RateDifference
 from adjudge.results.estimation import RatePlan as RatePlan
 from adjudge.results.evaluation import Evaluation as Evaluation
+from adjudge.results.evaluation import LabelPlan as LabelPlan
 from adjudge.results.evaluation import ScopeReproduction as ScopeReproduction
 from adjudge.results.evaluation import SelectionPlan as SelectionPlan
 from adjudge.results.judging import Judging as Judging
@@ -108,6 +110,7 @@ from adjudge.results.ranking import LeastReversals as LeastReversals
 from adjudge.results.ranking import RankAgreement as RankAgreement
 from adjudge.results.ranking import Temperature as Temperature
 from adjudge.results.ranking_reproduction import SoftEloReproduction as SoftEloReproduction
+from adjudge.results.replies import Replies as Replies
 from adjudge.results.reporting import ReportingReproduction as ReportingReproduction
 from adjudge.results.selection import BatchSelection as BatchSelection
 from adjudge.results.selection import Policy as Policy
@@ -126,6 +129,7 @@ from adjudge.selection import evaluate as evaluate
 from adjudge.selection import fdr_select as fdr_select
 from adjudge.selection import pac_threshold as pac_threshold
 from adjudge.selection import pac_thresholds as pac_thresholds
+from adjudge.selection import plan_labels as plan_labels
 from adjudge.selection import plan_selection as plan_selection
 from adjudge.selection import read_policy as read_policy
 from adjudge.selection import register_guarantee as register_guarantee
@@ -172,6 +176,7 @@ __all__ = [
     "JudgingRun",
     "Judgment",
     "Label",
+    "LabelPlan",
     "LabelShift",
     "LabellingSummary",
     "Leaderboard",
@@ -188,6 +193,7 @@ __all__ = [
     "RateDifference",
     "RatePlan",
     "Reliability",
+    "Replies",
     "ReportingReproduction",
     "Result",
     "Retest",
@@ -244,6 +250,7 @@ __all__ = [
     "plan_battles",
     "plan_from_table",
     "plan_judging",
+    "plan_labels",
     "plan_rate",
     "plan_selection",
     "position_bias",
@@ -264,6 +271,7 @@ __all__ = [
     "read_pairs",
     "read_policy",
     "read_public",
+    "read_replies",
     "read_scores",
     "read_table",
     "read_tournaments",

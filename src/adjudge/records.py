@@ -24,6 +24,8 @@ Status = Literal["ok", "censored", "off_answer", "unparsed", "refused", "no_logp
 STATUSES: tuple[Status, ...] = (
     *("ok", "censored", "off_answer", "unparsed", "refused", "no_logprobs", "error"),
 )
+#: Below this probability the letters asked for are not what the judge was about to write.
+MIN_ANSWER_MASS = 0.1
 #: The only statuses whose rows carry a number.
 MEASURED: frozenset[Status] = frozenset({"ok", "censored"})
 
@@ -68,8 +70,7 @@ class Reply:
     how often each option was drawn by a judge without log probabilities. `answer_mass` is the
     probability of all spellings of all options together: of those among the server's likeliest
     tokens, so a lower bound, unless `exact_mass`. `cut_off`: the text ends where the tokens allowed
-    did. `server` is the program that answered and its
-    version, where it says so.
+    did. `server` is the program that answered and its version, where it says so.
     """
 
     status: Status

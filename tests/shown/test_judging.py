@@ -67,6 +67,24 @@ def test_a_run() -> None:
     )
 
 
+def test_ties_and_the_probability_of_the_letters() -> None:
+    run = replace(
+        RUN,
+        statuses={"ok": 100, "off_answer": 20},
+        measured=100,
+        judge_ties=7,
+        median_answer_mass=0.0312,
+        min_answer_mass=0.1,
+    )
+    lines = html_lines(run)
+    assert lines[0] == "bad: openai:gpt-x asked by preference: 120 rows, 100 ok, 20 off_answer"
+    assert "judge tie | 7 | of 100 scored rows: never accepted" in lines
+    assert (
+        "probability of the letters asked for | 3.1 % | median; a row below 10 % is off_answer"
+        in lines
+    )
+
+
 def test_a_clean_run_claims_no_loss_and_a_stopped_one_says_how_to_resume() -> None:
     clean = replace(RUN, rows=117, measured=117, statuses={"ok": 117}, cost=0.0, cost_this_run=0.0)
     assert html_lines(clean)[0] == "openai:gpt-x asked by preference: 117 rows, 117 ok"

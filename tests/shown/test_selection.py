@@ -12,10 +12,14 @@ from shown_selection import (
     BATCH,
     BY_GROUP,
     CHECK,
+    COMPARED,
+    CUT,
     ENTROPY,
     EVALUATION,
     FDR,
     JURY,
+    LABEL_PLAN,
+    LEARNED,
     PLAN,
     POLICY,
     REPRODUCTION,
@@ -60,6 +64,15 @@ def test_a_policy() -> None:
     assert_shown(POLICY, POLICY_LINES)
 
 
+def test_a_policy_below_a_cut_says_of_what_it_accepts() -> None:
+    first = (
+        "scope at alpha 0.1 (mean share over sets) accepts 47.3 % of the surest 61.5 % of the "
+        "verdicts of judge-x (preference) (about 29.1 % of all); on the calibration labels 8.5 % "
+        "of those were wrong"
+    )
+    assert_shown(replace(POLICY, cuts=(CUT,)), [first, *POLICY_LINES[1:]])
+
+
 def test_a_policy_by_group() -> None:
     lines = html_lines(BY_GROUP)
     assert_shown(BY_GROUP, lines)
@@ -98,6 +111,58 @@ def test_a_policy_of_a_jury() -> None:
         "a | 0.625 | 72 %",
         "b | 0.375 | 63 %",
         "jury (logistic) |  | 81 %",
+    ]
+
+
+def test_a_policy_with_a_learned_doubt() -> None:
+    lines = terminal_lines(LEARNED)
+    assert lines[1] == "Accept a learned doubt of at most 0.213457; give the others to people."
+    assert lines[7:20] == [
+        "Each judge alone and the jury, on the calibration labels",
+        "judge | coverage",
+        "a | 72 %",
+        "b | 63 %",
+        "jury (learned) | 81 %",
+        "What the learned doubt weighs (columns scaled to a root mean square of 1)",
+        "column | weight",
+        "odds of a | +1.250",
+        "odds of b | -0.750",
+        "mean odds | +0.310",
+        "sign | +0.000",
+        "learned from 90 labels, which calibrate nothing; penalty 10 on what was learned",
+        "21 % of the same rows accepted by the doubt of the mean of the judges, 47.3 % by the "
+        "learned one",
+    ]
+    assert lines[20] == ("33 of 303 verdicts overturned: the promise is about the learned verdict")
+    home = replace(LEARNED, jury=None, doubt=replace(LEARNED.doubt, stays_home=True, penalty=1e4))
+    text = str(home)
+    assert "penalty 10000 on what was learned (it stays with the doubt that learns" in text
+    assert "accepted by the doubt of the judge, 47.3 %" in text
+
+
+def test_a_selection_by_a_learned_doubt() -> None:
+    assert not any("learned_verdict" in line for line in html_lines(SELECTION))
+    learned = replace(SELECTION, n_overturned=2)
+    assert (
+        f"accepted is about learned_verdict: it is not the judge's verdict in 2 of "
+        f"{SELECTION.n_accepted} accepted rows" in html_lines(learned)
+    )
+
+
+def test_an_evaluation_that_compares_doubts() -> None:
+    lines = terminal_lines(COMPARED)
+    start = lines.index(
+        "Does it pay? alpha 0.1, the first 200 halves; what is learned takes its share of each "
+        "half's labels"
+    )
+    assert lines[start + 1 : start + 8] == [
+        "guarantee | doubt of | coverage | sd | error share | above alpha",
+        "scope | x | 0.512 | 0.063 | 0.094 | 44 %",
+        "scope | learned doubt | 0.617 | 0.074 | 0.095 | 46 %",
+        "pac | x | 0.343 | 0.091 | 0.057 | 9 %",
+        "pac | learned doubt | 0.331 | 0.095 | 0.058 | 7 %",
+        "scope: learned doubt accepts 61.7 %, 10.5 points more than x",
+        "pac: learned doubt accepts 33.1 %, 1.2 points less than x",
     ]
 
 
@@ -354,6 +419,38 @@ def test_a_plan_says_more_labels_help_only_where_they_do() -> None:
         "bad: fdr at alpha 0.2 accepts 1.1 % of the verdicts even with 50 labels",
         "Allow a larger alpha, or use a better judge.",
     ]
+
+
+def test_which_rows_to_label() -> None:
+    assert_shown(
+        LABEL_PLAN,
+        [
+            "Label these 2 pairs, drawn at random among the surest 61.5 % of the verdicts of "
+            "judge-x (preference)",
+            "A policy made of them accepts at most 61.5 % of the verdicts.",
+            "measured verdicts | 1,300",
+            "below the cut | 800 | an uncertainty of at most 0.312346; tied rows enter together",
+            "They are for pac, which has more labels where its threshold can be; scope gains "
+            "nothing from them.",
+            "calibrate, select and serve never go beyond the cut: the other 500 verdicts are for "
+            "people.",
+            "The share must not come from these labels: to try another, draw others.",
+            "They cannot estimate a rate; labels drawn at random can.",
+            "note: A WARNING",
+            "left out 4 rows: status error",
+        ],
+    )
+    assert LABEL_PLAN.to_frame().row(1, named=True) == {
+        "id": "p3", "sampled_by": "surest", "cut": 0.3123456, "cut_share": 0.615,
+        "cut_judge": "judge-x", "cut_protocol": "preference", "cut_fingerprint": None,
+    }  # fmt: skip
+    assert_shown(
+        replace(LABEL_PLAN, sampled_by="random", cut=None, n_below=1300, dropped={}),
+        [
+            "Label these 2 of 1,300 pairs, drawn at random",
+            "They can calibrate a policy and estimate a rate.",
+        ],
+    )
 
 
 # --- single rules and the paper --------------------------------------------------------------

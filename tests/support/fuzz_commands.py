@@ -47,6 +47,7 @@ COMMANDS: tuple[str, ...] = (
     "estimate {answers} --labels {grades} --by model --cluster prompt_id",
     "plan rate {answers} --width 0.45 --write-ids {out}.csv --json",
     "plan selection {half} --cluster none --repeats 2 --write-ids {out}.csv --json",
+    "plan labels {half} --surest 0.6 --n 2 --cluster none --write-ids {out}.csv --json",
     "plan battles {battles} --budget 3 --judged {judged} --write-rows {out}.csv --json",
     "diagnose transitivity {tournaments} --replicates 2 --json",
     "diagnose scores {scores} --splits 1 --write-sets {out}.csv --families {families} --json",

@@ -10,7 +10,8 @@ the request's messages alone, so that two runs give the same output. How it misb
 
 The first rule whose text stands in a message of the request applies; each request takes the
 rule's next step for that very content, and the last step goes on. A step is a name or
-name:argument; see ERRORS and `act`; `mode:NAME` is one of the table in hostile_modes.py.
+name:argument; see ERRORS and `act`; `mode:NAME` is one of the table in hostile_modes.py,
+`habit:NAME` one of habits.py.
 GET /control/log tells what arrived, GET /control/counts how often each content did, POST
 /control/reset forgets it all.
 """
@@ -32,6 +33,7 @@ from functools import cache
 from typing import Any
 
 from aiohttp import web
+from habits import habit_answer
 from hostile_modes import EDITS, MESSAGE_EDITS, MODES, Asked, edit, edited, filled
 
 TOKENS_A, TOKENS_B = ("A", " A", "A."), ("B", " B", "(B")
@@ -139,6 +141,9 @@ def top_logprobs(p_a: float, kind: str, options_are_digits: bool) -> list[dict[s
 
 def chat_answer(body: dict[str, Any], key: str, step: str) -> dict[str, Any]:
     kind, _, argument = step.partition(":")
+    if kind == "habit":
+        plain = chat_answer(body, key, "ok")
+        return habit_answer(argument, key, plain, logprobs=bool(body.get("logprobs")))
     p_a = preference(key)
     text: str | None = "A" if p_a > 0.5 else "B"
     if kind == "text":

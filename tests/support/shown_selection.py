@@ -7,8 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from adjudge.results.evaluation import (
+    Comparison,
     Curve,
     Evaluation,
+    LabelPlan,
     MethodRisk,
     PlanPoint,
     PublishedRisk,
@@ -21,6 +23,8 @@ from adjudge.results.selection import (
     Alternative,
     BatchSelection,
     Contradiction,
+    Cut,
+    DoubtReport,
     Drift,
     GroupCount,
     JuryReport,
@@ -144,6 +148,24 @@ JURY = replace(
         coverage_alone={"a": 0.72, "b": 0.63},
     ),
 )
+LEARNED = replace(
+    JURY,
+    jury=replace(JURY.jury, method="learned", weights=(0.5, 0.5), most_odds=4.9),
+    doubt=DoubtReport(
+        columns=("mean odds", "sign", "odds of a", "odds of b"),
+        scales=(1.1, 1.0, 1.2, 1.3),
+        weights=(0.31, 0.0, 1.25, -0.75),
+        penalty=10.0,
+        stays_home=False,
+        lengths=None,
+        category=None,
+        categories=(),
+        n_learning=90,
+        n_verdicts=303,
+        n_overturned=33,
+        coverage_without=0.21,
+    ),
+)
 CHECK = PolicyCheck(
     path="policy.json",
     digest="differs",
@@ -232,6 +254,28 @@ EVALUATION = Evaluation(
     warnings=("A WARNING",),
     dropped={"no label": 5},
 )
+
+
+def compared(name: str, method: str, *numbers: float, learned: bool = False) -> Comparison:
+    alpha, coverage, sd, risk, above = numbers
+    return Comparison(
+        candidate=name, learned=learned, method=method, alpha=alpha, coverage=coverage,
+        coverage_sd=sd, risk=risk, share_above=above,
+    )  # fmt: skip
+
+
+COMPARED = replace(
+    EVALUATION,
+    comparisons=(
+        compared("x", "scope", 0.05, 0.301, 0.062, 0.043, 0.33),
+        compared("x", "scope", 0.1, 0.512, 0.063, 0.094, 0.44),
+        compared("x", "pac", 0.1, 0.343, 0.091, 0.057, 0.09),
+        compared("learned doubt", "scope", 0.05, 0.322, 0.071, 0.045, 0.35, learned=True),
+        compared("learned doubt", "scope", 0.1, 0.617, 0.074, 0.095, 0.46, learned=True),
+        compared("learned doubt", "pac", 0.1, 0.331, 0.095, 0.058, 0.07, learned=True),
+    ),
+    comparison_splits=200,
+)
 TWO = replace(
     EVALUATION,
     signals=(
@@ -272,6 +316,19 @@ PLAN = SelectionPlan(
     ),
     assumptions=("A CONDITION",),
     dropped={"human tie": 4},
+)
+CUT = Cut(judge="judge-x", protocol="preference", at=0.3123456, share=0.615)
+LABEL_PLAN = LabelPlan(
+    sampled_by="surest",
+    surest=0.6,
+    cut=CUT,
+    n=2,
+    n_pool=1300,
+    n_below=800,
+    seed=0,
+    ids=("p7", "p3"),
+    warnings=("A WARNING",),
+    dropped={"status error": 4},
 )
 THRESHOLD = Threshold(
     method="pac",

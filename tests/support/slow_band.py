@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
@@ -11,11 +12,14 @@ from math import comb
 RATIO, MARGIN, CLOSE = Fraction("1.04"), Fraction(1, 10**9), Fraction(1, 2 * 10**7)
 
 
-def crossing_probabilities(most, n, alpha):
+Boundary = list[int]
+
+
+def crossing_probabilities(most: Boundary, n: int, alpha: Fraction) -> dict[int, Fraction]:
     """P(W_k <= most[k] for some k >= since) for since = 1, ..., n, by one step at a time."""
     rise, flat = alpha.numerator, alpha.denominator - alpha.numerator
     ahead = [0] * (n + 2)  # paths that cross from rank k + 1 on, by where they stand at rank k
-    result = {}
+    result: dict[int, Fraction] = {}
     for k in range(n, 0, -1):
         every = alpha.denominator ** (n - k)
         ahead = [every if w <= most[k] else ahead[w] for w in range(k + 1)]
@@ -26,7 +30,7 @@ def crossing_probabilities(most, n, alpha):
 
 
 @lru_cache
-def slow_band(n, alpha, delta):
+def slow_band(n: int, alpha: Fraction, delta: Fraction) -> list[tuple[int, Boundary]]:
     """(since, most errors at each rank) of every boundary, from strict to loose."""
     fewest = next(k for k in range(1, 10**6) if (1 - alpha) ** k < delta)
     first = max(fewest, -(-n // 20))
@@ -35,11 +39,11 @@ def slow_band(n, alpha, delta):
         for k in range(first, n + 1)
     }
 
-    def most(level, start):
+    def most(level: Fraction, start: int) -> Boundary:
         ranks = range(n + 1)
         return [sum(t <= level for t in tails[k]) - 1 if k >= start else -1 for k in ranks]
 
-    def holds(level):
+    def holds(level: Fraction) -> bool:
         return crossing_probabilities(most(level, first), n, alpha)[first] <= delta * (1 - MARGIN)
 
     if first > n:
@@ -66,7 +70,9 @@ def slow_band(n, alpha, delta):
     return band
 
 
-def slow_pac(scores, errors, alpha, delta):
+def slow_pac(
+    scores: Sequence[float], errors: Sequence[int], alpha: str | float, delta: str | float
+) -> list[float]:
     """Every certified threshold of rows in order; ties are in their random order."""
     n, band = len(scores), slow_band(len(scores), Fraction(alpha), Fraction(delta))
     if not band:

@@ -23,6 +23,7 @@ from adjudge.errors import AdjudgeError, ArgumentError
 VERBS: Mapping[str, str | tuple[str, Mapping[str, str]]] = {
     "demo": "demo:demo",
     "judge": "judge:judge",
+    "replies": "replies:replies",
     "calibrate": "calibrate:calibrate",
     "select": "select:select",
     "policy": (
@@ -32,11 +33,12 @@ VERBS: Mapping[str, str | tuple[str, Mapping[str, str]]] = {
     "evaluate": "evaluate:evaluate",
     "estimate": "estimate:estimate",
     "plan": (
-        "How many human labels, of which kind; which battles to judge next.",
+        "How many human labels, of which rows; which battles to judge next.",
         {
             "rate": "plan_rate:rate",
             "selection": "plan_selection:selection",
             "battles": "plan_battles:battles",
+            "labels": "plan_labels:labels",
         },
     ),
     "diagnose": (

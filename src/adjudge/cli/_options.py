@@ -56,6 +56,27 @@ KnownStoreOption = Annotated[
 JudgeRowsOption = Annotated[str | None, typer.Option(help="Only this judge's rows.")]
 ProtocolRowsOption = Annotated[str | None, typer.Option(help="Only this protocol's rows.")]
 
+ReasonOption = Annotated[
+    bool,
+    typer.Option(
+        "--reason",
+        help="Let the judge write its reasons before its verdict (preference, criterion, grade).",
+    ),
+]
+MaxTokensOption = Annotated[
+    int | None,
+    typer.Option(min=1, help="Longest written answer; raise it for judges that reason."),
+]
+MinAnswerMassOption = Annotated[
+    float | None,
+    typer.Option(
+        min=0.0,
+        max=1.0,
+        help="Least probability of the letters asked for; below it a row is off_answer.",
+        show_default="0.1",
+    ),
+]
+
 AlphaOption = Annotated[float, typer.Option(help="Error level allowed among accepted verdicts.")]
 GuaranteeOption = Annotated[
     str,
@@ -75,6 +96,27 @@ ClusterOption = Annotated[
         "none: all rows are independent."
     ),
 ]
+TextsOption = Annotated[
+    Path | None,
+    typer.Option(help="The judged pairs, for a learned doubt that uses the length of the texts."),
+]
+JuryOption = Annotated[
+    str | None,
+    typer.Option(
+        help="All judges of the file as one: mean (of log odds), or learned from a share of the "
+        "labels."
+    ),
+]
+DoubtOption = Annotated[
+    str | None,
+    typer.Option(help="learned: verdict and doubt of one judge, from a share of the labels."),
+]
+LearningShareOption = Annotated[
+    float, typer.Option(help="Share of the labels that a learned doubt or jury learns from.")
+]
+CategoryOption = Annotated[
+    str | None, typer.Option(help="Column of categories that a learned doubt can learn from.")
+]
 ConfidenceOption = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
 JudgeColumnOption = Annotated[str, typer.Option(help="Column of the judge's verdicts.")]
 HumanColumnOption = Annotated[str, typer.Option(help="Column of the human labels.")]
@@ -87,7 +129,18 @@ PANELS: Mapping[str, tuple[str, ...]] = {
     "Rows": (
         *("labels", "format", "baseline", "column", "judge_column", "human_column", "doc_column"),
         *("model_column", "raters", "positive", "human", "verdict", "score", "pairs", "limit"),
-        *("families", "cluster", "strata", "weights", "by", "scale", "target", "import_labels"),
+        *(
+            "families",
+            "cluster",
+            "strata",
+            "weights",
+            "by",
+            "choose_on",
+            "leave_out",
+            "scale",
+            "target",
+            "import_labels",
+        ),
         *("abstentions", "plan", "sample", "scores"),
     ),
     "Judge": (

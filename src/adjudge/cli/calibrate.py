@@ -10,25 +10,33 @@ import typer
 from adjudge.cli._common import bad_finding, deliver, remark
 from adjudge.cli._options import (
     AlphaOption,
+    CategoryOption,
     ClusterOption,
     DeltaOption,
+    DoubtOption,
     GuaranteeOption,
     JsonFlag,
     JudgeRowsOption,
     JudgmentsArgument,
+    JuryOption,
     KnownStoreOption,
     LabelsOption,
+    LearningShareOption,
+    MinAnswerMassOption,
     PlotOption,
     ProtocolRowsOption,
     SeedOption,
+    TextsOption,
     TiesOption,
 )
+from adjudge.records import MIN_ANSWER_MASS
 
 
 def calibrate(
     judgments: JudgmentsArgument,
     alpha: AlphaOption = 0.1,
     labels: LabelsOption = None,
+    pairs: TextsOption = None,
     guarantee: GuaranteeOption = "scope",
     delta: DeltaOption = 0.1,
     ties: TiesOption = "drop",
@@ -45,13 +53,15 @@ def calibrate(
     ] = None,
     judge: JudgeRowsOption = None,
     protocol: ProtocolRowsOption = None,
-    jury: Annotated[
-        str | None,
-        typer.Option(help="All judges of the file as one: mean or logistic weights of log odds."),
+    jury: JuryOption = None,
+    doubt: DoubtOption = None,
+    learning_share: LearningShareOption = 0.3,
+    category: CategoryOption = None,
+    leave_out: Annotated[
+        Path | None,
+        typer.Option(help="Ids that something was chosen on: they do not calibrate."),
     ] = None,
-    jury_share: Annotated[
-        float, typer.Option(help="Share of the labels a logistic jury learns from.")
-    ] = 0.3,
+    min_answer_mass: MinAnswerMassOption = None,
     store: KnownStoreOption = "adjudge.db",
     seed: SeedOption = 0,
     output: Annotated[
@@ -67,6 +77,7 @@ def calibrate(
         judgments,
         alpha=alpha,
         labels=labels,
+        pairs=pairs,
         guarantee=guarantee,
         delta=delta,
         ties=ties,
@@ -78,7 +89,11 @@ def calibrate(
         cluster=cluster,
         weights=weights,
         jury=jury,
-        jury_share=jury_share,
+        doubt=doubt,
+        learning_share=learning_share,
+        category=category,
+        leave_out=leave_out,
+        min_answer_mass=MIN_ANSWER_MASS if min_answer_mass is None else min_answer_mass,
         seed=seed,
         store=store,
     )

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from adjudge.cli._common import bad_finding, deliver, remark
 from adjudge.cli._options import (
+    CategoryOption,
     ClusterOption,
     DeltaOption,
+    DoubtOption,
     JsonFlag,
     JudgeRowsOption,
     JudgmentsArgument,
+    JuryOption,
     LabelsOption,
+    LearningShareOption,
     OutputOption,
     PlotOption,
     ProtocolRowsOption,
     SeedOption,
+    TextsOption,
     TiesOption,
 )
 
@@ -25,6 +31,7 @@ from adjudge.cli._options import (
 def evaluate(
     judgments: JudgmentsArgument,
     labels: LabelsOption = None,
+    pairs: TextsOption = None,
     alpha: Annotated[
         list[float] | None,
         typer.Option(help="Error level; repeatable.", show_default="0.05 to 0.25"),
@@ -35,6 +42,14 @@ def evaluate(
     cluster: ClusterOption = "auto",
     judge: JudgeRowsOption = None,
     protocol: ProtocolRowsOption = None,
+    jury: JuryOption = None,
+    doubt: DoubtOption = None,
+    learning_share: LearningShareOption = 0.3,
+    category: CategoryOption = None,
+    choose_on: Annotated[
+        Path | None,
+        typer.Option(help="Evaluate these ids alone; calibrate --leave-out takes the same file."),
+    ] = None,
     fail_above: Annotated[
         float | None,
         typer.Option(help="Exit 2 if the main signal's ECE is above this for any judge."),
@@ -58,12 +73,18 @@ def evaluate(
     evaluation = run(
         judgments,
         labels=labels,
+        pairs=pairs,
         judge=judge,
         protocol=protocol,
         ties=ties,
         alphas=alpha or ALPHAS,
         delta=delta,
         splits=splits,
+        jury=jury,
+        doubt=doubt,
+        learning_share=learning_share,
+        category=category,
+        choose_on=choose_on,
         cluster=cluster,
         seed=seed,
     )

@@ -16,6 +16,9 @@ from adjudge.cli._options import (
     FormatOption,
     FormerFormatOption,
     JsonFlag,
+    MaxTokensOption,
+    MinAnswerMassOption,
+    ReasonOption,
     StoreOption,
     SummaryOption,
 )
@@ -71,13 +74,7 @@ def judge(
     timeout: Annotated[
         float | None, typer.Option(help="Seconds to wait for one answer of a server.")
     ] = None,
-    reason: Annotated[
-        bool,
-        typer.Option(
-            "--reason",
-            help="Let the judge write its reasons first (preference, criterion, grade).",
-        ),
-    ] = False,
+    reason: ReasonOption = False,
     max_reply: Annotated[
         str | None,
         typer.Option(
@@ -100,19 +97,8 @@ def judge(
             show_default="both; verbalized: random",
         ),
     ] = None,
-    max_tokens: Annotated[
-        int | None,
-        typer.Option(min=1, help="Longest written answer; raise it for judges that reason."),
-    ] = None,
-    min_answer_mass: Annotated[
-        float | None,
-        typer.Option(
-            min=0.0,
-            max=1.0,
-            help="Least probability of the letters asked for; below it a row is off_answer.",
-            show_default="0.1",
-        ),
-    ] = None,
+    max_tokens: MaxTokensOption = None,
+    min_answer_mass: MinAnswerMassOption = None,
     prompt: Annotated[Path | None, typer.Option(help="Your own prompt file.")] = None,
     criteria: Annotated[
         Path | None,

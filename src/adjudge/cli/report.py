@@ -19,6 +19,13 @@ def report(
     output: OutputOption = None,
     format: Annotated[str, typer.Option(help="html, md or json.")] = "html",
     title: Annotated[str | None, typer.Option(help="The report's title.")] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            help="Store of the judge's replies, shown for doubtful and failed rows.",
+            show_default="adjudge.db in the folder",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
     """Make one report of everything in a folder: numbers first, then pictures, then settings.
@@ -29,7 +36,7 @@ def report(
     from adjudge.present.report import FORMATS, read_folder, render_report, write_report
 
     chosen = one_of("json" if as_json else format, FORMATS, "format")
-    held = read_folder(folder)
+    held = read_folder(folder, store=store)
     for name, reason in held.skipped.items():
         remark(f"not in the report: {name} ({reason})")
     for name, reason in held.damaged.items():

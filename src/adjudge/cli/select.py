@@ -15,6 +15,7 @@ from adjudge.cli._options import (
     ProtocolRowsOption,
     SeedOption,
     SummaryOption,
+    TextsOption,
 )
 
 
@@ -34,6 +35,7 @@ def select(
             "p_a, uncertainty, accepted, reason, then your columns).",
         ),
     ] = None,
+    pairs: TextsOption = None,
     judge: JudgeRowsOption = None,
     protocol: ProtocolRowsOption = None,
     summary: SummaryOption = None,
@@ -46,7 +48,9 @@ def select(
     from adjudge.records import LABELLED
     from adjudge.selection import select as run
 
-    selection = run(judgments, policy, judge=judge, protocol=protocol, store=store, seed=seed)
+    selection = run(
+        judgments, policy, pairs=pairs, judge=judge, protocol=protocol, store=store, seed=seed
+    )
     if output is not None:
         write_rows(selection.rows, output)
         remark(f"wrote {output}")

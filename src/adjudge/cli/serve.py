@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from adjudge.cli._common import remark, require_extra
+from adjudge.cli._options import MaxTokensOption, ReasonOption
 
 
 def serve(
@@ -22,11 +23,9 @@ def serve(
     criteria: Annotated[
         Path | None, typer.Option(help="Your own criteria or rubric, as for `adjudge judge`.")
     ] = None,
-    reason: Annotated[
-        bool, typer.Option("--reason", help="Let the judge write its reasons first.")
-    ] = False,
+    reason: ReasonOption = False,
     samples: Annotated[int | None, typer.Option(min=1, help="Samples per order.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="Longest written answer.")] = None,
+    max_tokens: MaxTokensOption = None,
     concurrency: Annotated[
         int | None, typer.Option(min=1, help="Questions under way at once.")
     ] = None,
@@ -56,17 +55,19 @@ def serve(
     from adjudge.server.service import JudgeService, PolicyFile
 
     source = PolicyFile(policy)
-    own = source.policy.groups[0].protocol or ""
+    if protocol is None:
+        own = source.policy.groups[0].protocol or ""
+        protocol = own if own in PROTOCOLS else "preference"
+    asked: dict[str, object] = {"samples": samples, "max_tokens": max_tokens}
+    asked["prompt"] = read_prompt(prompt) if prompt is not None else None
+    asked["criteria"] = read_criteria(criteria) if criteria is not None else None
+    asked["reason"] = reason or None
+    if "min_answer_mass" in PROTOCOLS.load(protocol).options:
+        # As it was calibrated; a policy made before there was a limit has none.
+        asked["min_answer_mass"] = source.policy.min_answer_mass or 0.0
     made = make_judge(
         parse_judge(judge, base_url=base_url, concurrency=concurrency),
-        parse_protocol(
-            protocol or (own if own in PROTOCOLS else "preference"),
-            prompt=read_prompt(prompt) if prompt is not None else None,
-            criteria=read_criteria(criteria) if criteria is not None else None,
-            reason=reason or None,
-            samples=samples,
-            max_tokens=max_tokens,
-        ),
+        parse_protocol(protocol, **asked),
     )
     service = JudgeService(made, source.policy, concurrency=concurrency)
     token = os.environ.get("ADJUDGE_TOKEN") or None

@@ -353,7 +353,7 @@ def _agreement(rows: _Rows) -> Agreement | str:
         return "no labelled verdict: add label, or give --labels"
     column = LABELS if LABELS in rows.frame.columns else "label"
     said = [v if isinstance(v, list) else [v] for v in rows.frame[column].to_list()]
-    # The judge has no verdict "tie" to agree with one by: people's ties say nothing of it here.
+    # Agreement is about preferences: people's ties are left out, a judge's tie is no answer.
     tied = [{*row} - {None} == {"tie"} for row in said]
     kept = rows.frame.filter(~pl.Series(tied))
     widest = max(len(row) for row in said)
@@ -362,7 +362,7 @@ def _agreement(rows: _Rows) -> Agreement | str:
         for row, tie in zip(said, tied, strict=True)
         if not tie
     ]
-    verdicts = kept["verdict"].to_list()
+    verdicts = [None if v == "tie" else v for v in kept["verdict"]]
     if not any(v and any(row) for v, row in zip(verdicts, human, strict=True)):
         return "no row has both a verdict and a label that is not a tie"
     result = agreement(
@@ -381,6 +381,7 @@ def _reliability(rows: _Rows) -> Reliability | str:
     known = (
         Rows(rows.frame)
         .without(pl.col("verdict").is_null(), "no judge answer")
+        .without(pl.col("verdict") == "tie", "judge tie")
         .without(pl.col("label").is_null(), "no human label")
         .without(pl.col("label") == "tie", "human tie")
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -59,7 +59,9 @@ def read_judgments(
 
     - p_a, where it is not given, is the mean of p_fwd and p_rev; p_a alone is enough;
     - uncertainty, where a judge and protocol gives none at all, is the entropy of p_a in nats;
-    - verdict is A above one half and B below; at exactly one half there is none;
+    - verdict is A above one half and B below; at exactly one half there is none; where a
+      column `p_tie` says that a tie is likelier than either answer it is "tie" (half of p_tie is
+      in p_a);
     - without a status column a row with p_a is ok, and one without is an `error` that says so
       in `detail`: it is counted, never guessed;
     - a judge or protocol that the file does not name is called `unnamed`; `judge` and `protocol`
@@ -78,7 +80,7 @@ def read_judgments(
     frame = _with_names(frame, {"judge": judge, "protocol": protocol}, name)
     absent = [column for column in _NUMBERS if column not in frame.columns]
     frame = frame.with_columns(pl.lit(None, pl.Float64).alias(column) for column in absent)
-    for derive in (_with_p_a, _with_status, _with_uncertainty, _with_verdict):
+    for derive in (_with_p_a, _with_p_tie, _with_status, _with_uncertainty, _with_verdict):
         frame = derive(frame, name)
     if "judge_fingerprint" not in frame.columns:
         frame = frame.with_columns(judge_fingerprint=pl.lit(None, pl.String))
@@ -114,6 +116,15 @@ def check_status(
         refuse(~measured & pl.col(column).is_not_null(), problem, column=column, remedy=remedy)
 
 
+def verdict_by(columns: Collection[str], words: tuple[str, str] = ("A", "B")) -> pl.Expr:
+    """The verdict of p_a and, where that is among the columns, p_tie; as `uncertainty.verdict`."""
+    above, below = words
+    p_a, p_tie = pl.col("p_a"), pl.col("p_tie") if "p_tie" in columns else pl.lit(0.0)
+    tie = p_tie > pl.max_horizontal(p_a, 1 - p_a) - p_tie / 2
+    named = pl.when(p_a.is_not_null() & tie.fill_null(False)).then(pl.lit("tie"))
+    return named.when(p_a > 0.5).then(pl.lit(above)).when(p_a < 0.5).then(pl.lit(below))
+
+
 def _with_names(frame: pl.DataFrame, given: Mapping[str, str | None], source: str) -> pl.DataFrame:
     for column, value in given.items():
         if column in frame.columns and value is not None:
@@ -140,9 +151,24 @@ def _with_p_a(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     return frame.with_columns(p_a=pl.col("p_a").fill_null(mean))
 
 
+def _with_p_tie(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    if "p_tie" not in frame.columns:
+        return frame
+    half = pl.col("p_tie") / 2 - _ROUNDING
+    refuse_where(
+        frame,
+        (pl.col("p_a") < half) | (pl.col("p_a") > 1 - half),
+        "{} is more than p_a leaves",
+        source=source,
+        column="p_tie",
+        remedy="p_a is P(A) + p_tie / 2, and all three add up to 1",
+    )
+    return frame
+
+
 def _with_status(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     remedy = "give p_a, or p_fwd and p_rev, or the status that fits"
-    values = [column for column in (*_NUMBERS, "verdict") if column in frame.columns]
+    values = [column for column in (*_NUMBERS, "p_tie", "verdict") if column in frame.columns]
     # One order without the other was measured, but not what the row needs: no number stays.
     stated = None
     if "verdict" in frame.columns:
@@ -202,17 +228,17 @@ def fill_uncertainty(frame: pl.DataFrame, source: str, *, probability: str) -> p
 
 
 def _with_verdict(frame: pl.DataFrame, source: str) -> pl.DataFrame:
-    above, below = pl.col("p_a") > 0.5, pl.col("p_a") < 0.5
-    derived = pl.when(above).then(pl.lit("A")).when(below).then(pl.lit("B"))
+    derived = verdict_by(frame.columns)
     if "verdict" in frame.columns:
-        derived = derived.when(pl.col("p_a").is_null()).then(pl.col("verdict"))
+        stated = pl.col("p_a").is_null()
+        derived = pl.when(stated).then(pl.col("verdict")).otherwise(derived)
         refuse_where(
             frame,
             pl.col("verdict").is_not_null() & ~pl.col("verdict").eq_missing(derived),
             "does not follow from p_a = {}",
             source=source,
             column="verdict",
-            remedy="A needs p_a above 0.5 and B below; at 0.5 there is none",
+            remedy="A needs p_a above 0.5 and B below; at 0.5 there is none; tie needs p_tie",
             value_of="p_a",
         )
     return frame.with_columns(verdict=derived)

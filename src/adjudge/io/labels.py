@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, get_args
 
 import polars as pl
 
@@ -13,14 +13,14 @@ from adjudge.io.grades import pass_or_fail
 from adjudge.io.pairs import LABELS
 from adjudge.io.refusals import quote
 from adjudge.io.tables import TableLike, source_name
-from adjudge.records import About
+from adjudge.records import About, SampledBy
 
 LAYOUT = Layout(
     "labels",
     Column(name="id", required=True, filled=True),
     Column(name="label", required=True, choices=LABELS),
     Column(name="rater"),
-    Column(name="sampled_by", choices=("random", "plan", "doubt")),
+    Column(name="sampled_by", choices=get_args(SampledBy)),
     Column(name="shown_order", choices=("ab", "ba")),
 )
 _OTHERS = [column for column in LAYOUT.columns if column.name != "label"]

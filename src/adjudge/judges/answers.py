@@ -7,7 +7,8 @@
 
 A judge that was about to write something else has no opinion among the options. Where the
 probability of all their spellings (`answer_mass`) is known and below `min_answer_mass`, the answer
-is `off_answer` and has no number.
+is `off_answer` and has no number. A written answer that was cut off has none either: what was
+still to come could have contradicted it.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ from adjudge._validation import count, non_negative, unit
 from adjudge.errors import ArgumentError
 from adjudge.judges.interface import Choice, Prompt, Reasoned, Text
 from adjudge.judges.parsing import unread
-from adjudge.judges.verdicts import WHOLE, check_format, locate_option, write_format
-from adjudge.records import MEASURED, Reply, Status
+from adjudge.judges.verdicts import WHOLE, check_format, locate_option, write_option
+from adjudge.records import MEASURED, MIN_ANSWER_MASS, Reply, Status
 
-#: Below this the letters asked for are not what the judge was about to write.
-MIN_ANSWER_MASS = 0.1
 #: Enough for a letter with a few words around it, too few for an essay.
 LETTER_TOKENS = 16
 #: Enough to reason about two answers.
 REASON_TOKENS = 1024
+#: Why a written answer that was cut off is not read.
+CUT_OFF = "cut off by max_tokens; give more: --max-tokens"
 
 
 def worst(statuses: Iterable[Status]) -> Status:
@@ -110,7 +111,7 @@ class Asking:
         elif reasons:
             self.want = Reasoned(options, self.format, tokens, temperature)
         elif max_tokens is not None:
-            remedy = "only written answers have a length: add reason or samples"
+            remedy = "only written answers have a length: add --reason or --samples"
             raise ArgumentError("max_tokens", max_tokens, remedy)
         else:
             self.want = Choice(options)
@@ -144,10 +145,9 @@ class Asking:
             return self._shares({name: int(reply.counts.get(name, 0)) for name in self.options})
         logprobs = reply.logprobs
         # A backend gives a reasoned reply log probabilities only where it located the verdict.
-        if isinstance(self.want, Reasoned) and logprobs is None:
-            place = locate_option(reply.text, self.options, self.format)
-            if place is None:
-                return Answer(unread(reply.text), detail=self._unlocated(reply))
+        unread_text = logprobs is None or reply.cut_off
+        if isinstance(self.want, Reasoned) and unread_text and self.option_of(reply) is None:
+            return Answer(self._unlocated_status(reply), detail=self._unlocated(reply))
         if logprobs is None or any(option not in logprobs for option in self.options):
             return Answer("no_logprobs", detail=self._without_logprobs(reply))
         mass = reply.answer_mass
@@ -166,22 +166,27 @@ class Asking:
             # An answer that never came can still be asked for; a share without it would differ.
             return Answer("error", detail=reason(replies, "error"))
         tally: Counter[str] = Counter()
-        unlocated: str | None = None
+        unread_replies: list[Reply] = []
         for reply in replies:
-            if reply.status not in MEASURED:
-                tally[reply.status] += 1
-                continue
-            place = locate_option(reply.text, self.options, self.format)
-            if place is None:
-                unlocated = unlocated or self._unlocated(reply)
-            tally[place.option if place else unread(reply.text)] += 1
+            option = self.option_of(reply) if reply.status in MEASURED else None
+            if option is None:
+                unread_replies.append(reply)
+            tally[option or self._unlocated_status(reply)] += 1
         drawn = dict(sorted(tally.items()))
-        if not any(tally[option] for option in self.options):
-            status = worst(unread(r.text) if r.status in MEASURED else r.status for r in replies)
-            words = unlocated if len(replies) == 1 else None
-            detail = reason(replies, status) or words or f"no sample is {self._named}"
-            return Answer(status, detail=detail, drawn=drawn)
-        return self._shares(drawn)
+        if len(unread_replies) < len(replies):
+            return self._shares(drawn)
+        status = worst(map(self._unlocated_status, replies))
+        first = next(r for r in replies if self._unlocated_status(r) == status)
+        detail = reason(replies, status) or self._unlocated(first)
+        return Answer(status, detail=detail, drawn=drawn)
+
+    def option_of(self, reply: Reply) -> str | None:
+        """The option that a written reply gives; None where it gives none, or was cut off."""
+        place = locate_option(reply.text, self.options, self.format)
+        return None if place is None or reply.cut_off else place.option
+
+    def _unlocated_status(self, reply: Reply) -> Status:
+        return unread(reply.text) if reply.status in MEASURED else reply.status
 
     def _shares(self, drawn: Mapping[str, int]) -> Answer:
         readable = sum(drawn.get(option, 0) for option in self.options)
@@ -200,10 +205,10 @@ class Asking:
 
     def _unlocated(self, reply: Reply) -> str:
         if reply.cut_off:
-            return "cut off by max_tokens before its verdict; give more: --max-tokens"
+            return CUT_OFF
         if self.format == WHOLE:
             return f"the reply is not {self._named} alone; it begins {_begins(reply.text)}"
-        written = write_format(self.format, self.options[0])
+        written = write_option(self.options[0], self.format)
         return f"no single verdict written as {written}; the reply ends {_ends(reply.text)}"
 
     def _without_logprobs(self, reply: Reply) -> str:
@@ -213,11 +218,12 @@ class Asking:
 
     def _off_answer(self, reply: Reply, mass: float) -> str:
         least = "" if reply.exact_mass else "at least "
+        held = f"{' and '.join(self.options)} hold {least}{percent(mass)} of the probability"
+        limit = f"below {percent(self.min_answer_mass)}"
+        if isinstance(self.want, Reasoned):
+            return f"{held} where the verdict is written, {limit}; ask with --samples 10"
         begins = f"; the reply begins {_begins(reply.text)}" if reply.text else ""
-        return (
-            f"{' and '.join(self.options)} hold {least}{percent(mass)} of the probability, below "
-            f"{percent(self.min_answer_mass)}{begins}; ask with --reason, or --samples 10"
-        )
+        return f"{held}, {limit}{begins}; ask with --reason, or --samples 10"
 
 
 def softmax(logprobs: Mapping[str, float]) -> dict[str, float] | None:
@@ -245,17 +251,17 @@ def smoothed_share(wins: int, drawn: int, options: int = 2) -> float:
 
 def _format(prompt: Prompt, reason: bool, first: str) -> str:
     """How the option is written: as the prompt declares, alone where it declares nothing."""
-    declared = prompt.answer.get("format")
-    if declared is not None:
-        return check_format(declared, first)
-    if reason:
+    declared = WHOLE
+    if "format" in prompt.answer:
+        declared = check_format(prompt.answer["format"], first)
+    if reason and declared == WHOLE:
         raise ArgumentError(
             "reason",
             prompt.name,
-            "say in the prompt how the verdict is written: end the file with the lines "
-            f"'--- answer ---' and 'format: [[{first}]]'",
+            "say in the prompt how the verdict is written after the reasons: end the file with the "
+            f"lines '--- answer ---' and 'format: [[{first}]]'",
         )
-    return WHOLE
+    return declared
 
 
 def _begins(text: str | None) -> str:

@@ -252,6 +252,10 @@ class JudgeProtocol(ABC):
     wants: frozenset[type]
     #: The columns that its prompt names; every row is checked for them before anything is asked.
     prompt_columns: PromptColumns | None = None
+    #: The prompt that it fills; None where the words asked are those of the subject alone.
+    prompt: Prompt | None = None
+    #: Below this answer_mass a row of it is `off_answer`; None where it asks for no options.
+    min_answer_mass: float | None = None
 
     @abstractmethod
     def settings(self) -> Mapping[str, Any]:

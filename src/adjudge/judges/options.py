@@ -19,7 +19,7 @@ from adjudge.judges.progress import ProgressCallback
 from adjudge.judges.prompting import read_prompt
 from adjudge.judges.spec import BACKENDS, PROTOCOLS, parse_judge, parse_protocol
 from adjudge.judges.subjects import Subjects, SubjectSource
-from adjudge.records import STATUSES, Status
+from adjudge.records import STATUSES, Reply, Status
 from adjudge.store import check_not_store
 from adjudge.store.interface import DEFAULT_STORE, StorePlace
 
@@ -97,6 +97,11 @@ class JudgingOptions:
     def statuses_to_ask_again(self) -> frozenset[Status]:
         """Errors always, others on demand."""
         return frozenset({"error", *self.retry})
+
+    def asks_again(self, judge: Judge, reply: Reply) -> bool:
+        """Whether a kept reply is asked for again: by its status, or by what it is worth."""
+        worth = judge.protocol.status_of(reply)[0] if self.retry else reply.status
+        return bool({reply.status, worth} & self.statuses_to_ask_again)
 
     def make_judge(self) -> Judge:
         """The judge that backend and protocol make, if the one can answer what the other asks."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from array import array
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, fields
@@ -63,6 +64,8 @@ class RowCounts:
     agreed: int = 0
     labelled: int = 0
     undecided: int = 0
+    ties: int = 0
+    masses: array[float] = field(default_factory=lambda: array("d"))
     cost: float = 0.0
 
     def add(self, rows: Sequence[Row], *, incomplete: int) -> None:
@@ -75,6 +78,8 @@ class RowCounts:
         self.rows += 1
         self.statuses[row["status"]] += 1
         self.cost += row["cost"] or 0.0
+        if row["answer_mass"] is not None:
+            self.masses.append(row["answer_mass"])
         if self.record is Grade:
             self._compare(row["p_pass"], row["judge"], row["human"], (0, 1))
         if self.record is not Judgment:
@@ -86,13 +91,14 @@ class RowCounts:
                 lean = sign * (p - 0.5)
                 self.first_slot += 1.0 if lean > 0 else 0.5 if lean == 0 else 0.0
                 self.orders += 1
+        self.ties += row["verdict"] == "tie"
         self._compare(row["p_a"], row["verdict"], row["label"], ("A", "B"))
 
     def _compare(
-        self, p: float | None, verdict: object, label: object, labels: tuple[object, object]
+        self, p: float | None, verdict: object, label: object, words: tuple[object, object]
     ) -> None:
         self.undecided += p is not None and verdict is None
-        if verdict is not None and label in labels:
+        if verdict in words and label in words:
             self.labelled += 1
             self.agreed += verdict == label
 

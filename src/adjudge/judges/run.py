@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
+from statistics import median
 from typing import Any, TypeVar
 
 import polars as pl
@@ -31,6 +32,7 @@ from adjudge.judges.subjects import Subjects, SubjectSource, Survey
 from adjudge.records import STATUSES
 from adjudge.results.judging import Judging, JudgingPanel, JudgingPlan, JudgingPlans
 from adjudge.store import Store, store_name, use_store
+from adjudge.store.interface import KnownPrompt
 from adjudge.store.thread import StoreThread
 
 T = TypeVar("T")
@@ -156,7 +158,11 @@ def calls_in_words(judge: Judge, subjects: int, each: int, *, judges: int = 1) -
 
 
 def _begin(store: Store, judge: Judge) -> int:
-    """Remember the judge; the call id at which this run's history begins."""
+    """Remember the judge and its prompt; the call id at which this run's history begins."""
+    prompt = judge.protocol.prompt
+    if prompt is not None:
+        kept = KnownPrompt(prompt.name, prompt.text, dict(prompt.answer))
+        store.remember_prompt(prompt.sha256, kept)
     store.remember_judge(
         judge.fingerprint,
         judge=judge.backend.name,
@@ -236,6 +242,9 @@ def _summary(
         agreement=counts.agreed / counts.labelled if counts.labelled else None,
         agreement_rows=counts.labelled,
         undecided=counts.undecided,
+        judge_ties=counts.ties,
+        median_answer_mass=median(counts.masses) if counts.masses else None,
+        min_answer_mass=judge.protocol.min_answer_mass,
         prompt_tokens=tally.prompt_tokens,
         completion_tokens=tally.completion_tokens,
         calls_without_tokens=tally.without_tokens,
@@ -277,7 +286,7 @@ def _plan(pairs: SubjectSource, options: JudgingOptions, judge: Judge) -> Judgin
             for one in work:
                 calls += 1
                 call = known.get(one.key)
-                if call is not None and call.reply.status not in options.statuses_to_ask_again:
+                if call is not None and not options.asks_again(judge, call.reply):
                     kept += 1
                     continue
                 characters += one.characters

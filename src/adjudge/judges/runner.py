@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -59,7 +60,10 @@ class RunContext:
         The same question twice is asked once and waited for once.
         """
         keys, retry = [one.key for one in work], self.options.statuses_to_ask_again
-        claim = await self.store.do(lambda store: store.claim(keys, retry=retry, since=self.since))
+        again = await self._worthless(keys)
+        claim = await self.store.do(
+            lambda store: store.claim(keys, retry=retry, since=self.since, again=again)
+        )
         free = set(claim.ours)
         self._claimed |= free
         ours: list[Work] = []
@@ -74,6 +78,16 @@ class RunContext:
                 busy.append(one)
         self.show()
         return ours, busy
+
+    async def _worthless(self, keys: list[str]) -> frozenset[str]:
+        """Calls whose kept reply came back well, but is worth a status that is asked again."""
+        if not self.options.retry:
+            return frozenset()
+        kept: dict[str, Call] = await self.store.do(lambda store: store.lookup(keys))
+        old = {key: call for key, call in kept.items() if (call.call_id or 0) <= self.since}
+        return frozenset(
+            key for key, call in old.items() if self.options.asks_again(self.judge, call.reply)
+        )
 
     async def keep(self, key: str, description: Mapping[str, Any], reply: Reply) -> None:
         """Keep and count a call, its reply checked and without any secret.
@@ -102,10 +116,11 @@ class RunContext:
 
 
 class FirstReplies:
-    """Watches the first replies of a run: if none is usable, for one reason, the rest will not be.
+    """Watches the first replies of a run: if none is usable, the rest will not be.
 
     A server that leaves log probabilities out, or a judge that thinks first, would otherwise cost
-    the whole run.
+    the whole run. Reasons can alternate: of a judge that thinks first the letters are sometimes
+    listed with too little of the probability, sometimes not at all.
     """
 
     REASONS = frozenset({"no_logprobs", "off_answer", "unparsed"})
@@ -122,15 +137,19 @@ class FirstReplies:
             return
         status, detail = self._judge.protocol.status_of(reply)
         self._seen.append((status, detail))
-        if status not in self.REASONS or status != self._seen[0][0]:
+        if status not in self.REASONS:
             self._open = False
         elif len(self._seen) == self.ENOUGH:
             self._open = False
-            words = self._seen[0][1]
+            counts = Counter(status for status, _ in self._seen)
+            (most, _), *others = counts.most_common()
+            named = ", ".join(f"{n} {name}" for name, n in counts.items())
+            words = next((words for status, words in self._seen if status == most), None)
             raise UnusableRepliesError(
                 f"{self._judge.backend.name}: the first {self.ENOUGH} replies have no usable "
-                f"number, all {status}" + (f": {words}" if words else "") + "; or ask on all the "
-                "same with --keep-going"
+                f"number, {named if others else f'all {most}'}"
+                + (f": {words}" if words else "")
+                + "; or ask on all the same with --keep-going"
             )
 
 

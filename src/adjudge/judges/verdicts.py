@@ -51,13 +51,15 @@ def check_format(text: str, first: str = "A") -> str:
     raise ArgumentError("answer format", text, remedy)
 
 
-def write_format(format: str, option: str) -> str:
-    """The format with an option in the place of A.
+def write_option(option: str, format: str) -> str:
+    """The option as a judge should write it.
 
-    >>> write_format('{"winner": "A"}', "F")
-    '{"winner": "F"}'
+    >>> write_option("B", "[[A]]"), write_option("B", '{"A": "A"}'), write_option("B", LAST_LINE)
+    ('[[B]]', '{"A": "B"}', 'B')
     """
-    return re.sub(r"A(?=\]\]|\"\}|$)", option, format)
+    if match := _FIELD.fullmatch(format):
+        return json.dumps({match[1]: option})
+    return f"[[{option}]]" if format == BRACKETS else option
 
 
 def locate_option(text: str | None, options: tuple[str, ...], format: str) -> Located | None:
@@ -98,10 +100,12 @@ def _whole(answer: str, options: tuple[str, ...]) -> Iterator[Located]:
 
 
 def _brackets(answer: str, options: tuple[str, ...]) -> Iterator[Located]:
-    for match in re.finditer(r"\[\[\s*([^\[\]]{1,40}?)\s*\]\]", answer):
+    # Blanks are taken off afterwards: a pattern for them would try every way to share them out.
+    for match in re.finditer(r"\[\[([^\[\]]{1,60})\]\]", answer):
+        inside = match[1]
         # Brackets around another word are no verdict; around another option they contradict.
-        if match[1] in options:
-            yield Located(match[1], match.start(1))
+        if inside.strip() in options:
+            yield Located(inside.strip(), match.start(1) + len(inside) - len(inside.lstrip()))
 
 
 def _last_line(answer: str, options: tuple[str, ...]) -> Iterator[Located]:

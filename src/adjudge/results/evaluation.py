@@ -1,4 +1,4 @@
-"""What `evaluate`, `plan selection` and `reproduce scope` return; field names are JSON names."""
+"""What `evaluate`, `plan` and `reproduce scope` return of selection; field names are JSON names."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from adjudge._text import group_name
+from adjudge.records import SampledBy
 from adjudge.results.base import Result, frozen, plain
 from adjudge.results.checks import (
     Check,
@@ -15,9 +16,11 @@ from adjudge.results.checks import (
     NotNegative,
     Proportion,
     Repeats,
+    at_most,
     not_empty,
     same_length,
 )
+from adjudge.results.selection import Cut
 
 #: A judge and the protocol it was asked by.
 JudgeKey = tuple[str, str | None]
@@ -76,6 +79,23 @@ class Curve:
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """One doubt under one guarantee at one alpha: a judge's own, a jury's, or what was learned.
+
+    All of them over the same splits; a learned one spends a share of each split's labels.
+    """
+
+    candidate: str
+    learned: bool
+    method: str
+    alpha: Level
+    coverage: Proportion
+    coverage_sd: NotNegative
+    risk: Proportion
+    share_above: Proportion
+
+
 def _every_method_for_every_judge(evaluation: Evaluation) -> str | None:
     """Tables and pictures have a line for each judge and method, on a signal that was measured."""
     known = {(one.judge, one.protocol, one.signal) for one in evaluation.signals}
@@ -92,7 +112,10 @@ def _every_method_for_every_judge(evaluation: Evaluation) -> str | None:
 
 @frozen
 class Evaluation(Result):
-    """Uncertainty quality and selection over random splits, for every signal and method."""
+    """Uncertainty quality and selection over random splits, for every signal and method.
+
+    `comparisons` of doubts and juries where they were asked for, over `comparison_splits`.
+    """
 
     kind: ClassVar[str] = "evaluation"
     checks: ClassVar[tuple[Check, ...]] = (
@@ -109,6 +132,8 @@ class Evaluation(Result):
     signals: tuple[SignalQuality, ...]
     methods: tuple[MethodRisk, ...]
     curves: tuple[Curve, ...]
+    comparisons: tuple[Comparison, ...] = ()
+    comparison_splits: Count = 0
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     dropped: Mapping[str, Count]
@@ -187,6 +212,33 @@ class SelectionPlan(Result):
 
     def _parts(self) -> Sequence[PlanPoint]:
         return self.points
+
+
+@frozen
+class LabelPlan(Result):
+    """Pairs drawn to be labelled, in random order: of all, or of a judge's surest below a cut.
+
+    `n_pool` rows could be judged by the rule that these labels will make, `n_below` of them are not
+    beyond the cut.
+    """
+
+    kind: ClassVar[str] = "plan_labels"
+    checks: ClassVar[tuple[Check, ...]] = (at_most("n", "n_below"), at_most("n_below", "n_pool"))
+
+    sampled_by: SampledBy
+    surest: Level | None
+    cut: Cut | None
+    n: Count
+    n_pool: Count
+    n_below: Count
+    seed: Count
+    ids: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    dropped: Mapping[str, Count]
+
+    def _parts(self) -> Sequence[Mapping[str, str | float | None]]:
+        cut = {} if self.cut is None else self.cut.columns
+        return [{"id": name, "sampled_by": self.sampled_by, **cut} for name in self.ids]
 
 
 @dataclass(frozen=True, kw_only=True)

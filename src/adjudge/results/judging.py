@@ -18,7 +18,9 @@ class Judging(Result):
     store. `first_slot_share` is how often the answer shown first was preferred, over all orders
     asked (half for a draw): one half for a judge without position bias. `agreement` is the share
     of rows with a verdict and a label (ties aside) where the two are equal; no correction, no
-    promise. `undecided` rows have a score and no verdict. `dropped` counts rows of the input
+    promise. `undecided` rows have a score and no verdict; in `judge_ties` the judge's verdict is a
+    tie. `median_answer_mass` is over all rows where the probability of the letters asked for is
+    known; below `min_answer_mass` rows are `off_answer`. `dropped` counts rows of the input
     that hold no pair, by reason; `notes` is what is to be known of a public data set. `not_asked`
     subjects have no row: the run stopped before them.
     After a run that was interrupted twice no rows are made and none are counted: `rows` is 0 and
@@ -45,6 +47,9 @@ class Judging(Result):
     agreement: float | None
     agreement_rows: Count
     undecided: Count = 0
+    judge_ties: Count = 0
+    median_answer_mass: Proportion | None = None
+    min_answer_mass: Proportion | None = None
     prompt_tokens: Count
     completion_tokens: Count
     calls_without_tokens: Count

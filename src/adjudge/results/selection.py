@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
@@ -9,6 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from adjudge._text import group_name, percent
 from adjudge._validation import BoolArray, FloatArray, IntArray, finite
 from adjudge.errors import ArgumentError
 from adjudge.records import About
@@ -28,10 +30,16 @@ from adjudge.results.checks import (
 from adjudge.results.digest import DigestState, ResultWithDigest
 
 Accepts = Literal["all", "none", "below", "batch", "groups"]
+#: What lengths are made of: the columns length_a and length_b, or the characters of the texts.
+Lengths = Literal["length", "response"]
 POLICY_SCHEMA = 2
+#: Where the juries of files that do not say it cut log odds.
+EARLIER_ODDS = math.log(1e6)
 #: Calibration scores that a rule with a threshold keeps: plenty for the drift test, which calls
 #: no gap below 0.05 drift, and the file stays small.
 KEPT_SCORES = 20_000
+#: How a row that was drawn below a cut carries it.
+CUT_COLUMNS = ("cut", "cut_share", "cut_judge", "cut_protocol", "cut_fingerprint")
 
 
 def share(part: int, whole: int) -> float:
@@ -129,6 +137,40 @@ class BatchSelection(Result):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Cut:
+    """Labels drawn among the surest rows alone: no row beyond `at` calibrates or is accepted.
+
+    The score is the uncertainty of this judge and protocol, whatever a policy accepts by. `share`
+    of the rows that it was drawn from lie at or below the cut.
+    """
+
+    judge: str
+    protocol: str | None
+    judge_fingerprint: str | None = None
+    at: float
+    share: Proportion
+
+    @property
+    def rule(self) -> Rule:
+        """Accepts the scores that are not beyond the cut."""
+        return Rule(accepts="below", threshold=self.at)
+
+    @property
+    def columns(self) -> dict[str, str | float | None]:
+        """The cut as a row that was drawn below it carries it."""
+        values = (self.at, self.share, self.judge, self.protocol, self.judge_fingerprint)
+        return dict(zip(CUT_COLUMNS, values, strict=True))
+
+    @property
+    def name(self) -> str:
+        """As in "the surest 60 % of the verdicts of gpt (preference)"."""
+        judge = group_name(self.judge, none="the judge")
+        protocol = group_name(self.protocol, none="")
+        whose = f"{judge} ({protocol})" if protocol else judge
+        return f"the surest {percent(self.share)} of the verdicts of {whose}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class PolicyGroup:
     """The rule for one judge, and one group of rows where groups were asked for.
 
@@ -210,16 +252,52 @@ class Alternative:
 
 @dataclass(frozen=True, kw_only=True)
 class JuryReport:
-    """How several judges were combined, and what each would have accepted alone."""
+    """How several judges were combined, and what each would have accepted alone.
+
+    `most_odds` is where log odds are cut, `tail` their slope beyond it. A `learned` jury has the
+    weights of the mean here; what it learned is in the policy's `doubt`.
+    """
 
     method: str
     judges: tuple[str, ...]
     weights: tuple[NotNegative, ...]
+    most_odds: Positive = EARLIER_ODDS
+    tail: NotNegative = 0.0
     n_training: Count
     coverage: Proportion
     coverage_alone: Mapping[str, Proportion]
 
     checks: ClassVar[tuple[Check, ...]] = (same_length("judges", "weights"),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoubtReport:
+    """A doubt that was learned from a share of the labels: all that `select` needs to compute it.
+
+    The margin is the sum of column / scale * weight, `penalty` the one that the learning share
+    chose; at the largest one it `stays_home`, close to the judge's own order. `n_overturned` of the
+    `n_verdicts` that were not learned from are not the judge's (with clusters only some of these
+    calibrate); `coverage_without` is what the judge's own doubt accepts of the same rows.
+    """
+
+    columns: tuple[str, ...]
+    scales: tuple[Positive, ...]
+    weights: tuple[float, ...]
+    penalty: Positive
+    stays_home: bool
+    lengths: Lengths | None
+    category: str | None
+    categories: tuple[str, ...]
+    n_learning: Count
+    n_verdicts: Count
+    n_overturned: Count
+    coverage_without: Proportion
+
+    checks: ClassVar[tuple[Check, ...]] = (
+        same_length("columns", "scales", "weights"),
+        not_empty("columns"),
+        at_most("n_overturned", "n_verdicts"),
+    )
 
 
 @frozen
@@ -228,7 +306,9 @@ class Policy(ResultWithDigest):
 
     `about` says what its verdicts are: which of two answers is better, or whether one passes.
     `guarantee_version` is that of the guarantee's rule; files of schema 1 have none and are of the
-    first. They have no `digest` either.
+    first. They have no `digest` either. Rows with an answer_mass below `min_answer_mass` are
+    `off_answer`; a policy without it was made before there was one, and applies none. Where labels
+    were drawn among the surest rows, `cuts` say below which scores everything here holds.
     """
 
     kind: ClassVar[str] = "policy"
@@ -259,6 +339,9 @@ class Policy(ResultWithDigest):
     cluster: str | None = None
     weights_column: str | None = None
     jury: JuryReport | None = None
+    doubt: DoubtReport | None = None
+    min_answer_mass: Proportion | None = None
+    cuts: tuple[Cut, ...] = ()
     seed: Count | None = None
     promise: str
     not_promised: str
@@ -336,7 +419,11 @@ class GroupCount:
 
 @frozen
 class Selection(Result):
-    """What a policy did to a file of new rows; the rows themselves go with it."""
+    """What a policy did to a file of new rows; the rows themselves go with it.
+
+    `n_overturned`: accepted rows whose learned verdict is not the judge's; None where the policy
+    learned no doubt.
+    """
 
     kind: ClassVar[str] = "selection"
     checks: ClassVar[tuple[Check, ...]] = (at_most("n_accepted", "n"),)
@@ -348,6 +435,7 @@ class Selection(Result):
     n: Count
     n_accepted: Count
     accepted_share: Proportion
+    n_overturned: Count | None = None
     drift: Drift
     groups: tuple[GroupCount, ...] = ()
     promise: str

@@ -8,27 +8,34 @@ status, p_a (of a grade: p_pass), uncertainty, verdict, label.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
 from adjudge._validation import one_of
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import open_verdicts
+from adjudge.io import open_verdicts, read_pairs
 from adjudge.io.grades import FAIL, PASS
-from adjudge.io.tables import TableLike, source_name
+from adjudge.io.tables import TableLike, as_text, read_table, source_name
 from adjudge.records import MEASURED, About
+from adjudge.results.selection import Cut
 from adjudge.rows.clusters import cluster_column
 from adjudge.rows.columns import refuse_options, text_column
+from adjudge.rows.cuts import BEYOND, cuts_of, lie_below
 from adjudge.rows.dropped import Rows, first_repeats, merge_dropped
 from adjudge.rows.labels import join_labels
-from adjudge.rows.sampling import without_doubt
+from adjudge.rows.sampling import CUT_BY, leave_out_sampled_by
+from adjudge.uncertainty import INFINITE_DOUBT
 
 TIES = ("drop", "error")
 #: The verdict and label of a p_a above one half, and of one below.
 WORDS: Mapping[About, tuple[str, str]] = {"pairs": ("A", "B"), "grades": (PASS, FAIL)}
 #: The column of errors in labelled rows.
 ERROR = "__error"
+#: Whether a row can be accepted: it names one of the two answers.
+HAS_VERDICT = (pl.col("verdict") != "tie").fill_null(False)
+#: 1 where the verdict is not the label; a judge's tie is never right, whatever people say.
+IS_ERROR = (~(HAS_VERDICT & pl.col("verdict").eq_missing(pl.col("label")))).cast(pl.Int64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,12 +50,16 @@ class Judgments:
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """Measured rows with a human label, errors in `ERROR`; `cluster` is the column to be used."""
+    """Measured rows with a human label, errors in `ERROR`; `cluster` is the column to be used.
+
+    All of them lie below the `cuts`, and so must the new rows.
+    """
 
     frame: pl.DataFrame
     cluster: str | None
     dropped: Mapping[str, int]
     about: About
+    cuts: tuple[Cut, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,13 +77,15 @@ def prepare_judgments(
     judgments: TableLike | Judgments,
     *,
     labels: TableLike | None = None,
+    pairs: TableLike | None = None,
     judge: str | None = None,
     protocol: str | None = None,
 ) -> Judgments:
     """Read judgments or grades once, native or as published, of one judge or protocol where asked.
 
-    `labels` join by id. Of repeats the first counts, the others are left out. Judgments that are
-    prepared already come back as they are.
+    `labels` join by id, and so do the responses of `pairs`, for judgments without texts. Of repeats
+    the first counts, the others are left out. Judgments that are prepared already come back as they
+    are.
 
     >>> rows = prepare_judgments({"id": [1], "p_a": [0.9]}, labels={"id": [1], "label": ["A"]})
     >>> rows.frame.select("id", "judge", "verdict", "label").row(0)
@@ -97,6 +110,12 @@ def prepare_judgments(
     if labels is not None:
         joined = join_labels(frame, labels, about=about, source=source_name(judgments))
         frame, dropped = joined.frame, merge_dropped(dropped, joined.dropped)
+    if pairs is not None:
+        if about == "grades":
+            raise ArgumentError("pairs", source_name(pairs), "leave it out: these are grades")
+        texts = read_pairs(pairs).select("id", "response_a", "response_b")
+        new = [name for name in texts.columns if name == "id" or name not in frame.columns]
+        frame = frame.join(texts.select(new), on="id", how="left", maintain_order="left")
     return Judgments(frame=frame, name=source_name(judgments), dropped=dropped, about=about)
 
 
@@ -104,18 +123,24 @@ def read_labelled(
     judgments: TableLike | Judgments,
     labels: TableLike | None = None,
     *,
+    pairs: TableLike | None = None,
     judge: str | None = None,
     protocol: str | None = None,
     ties: str = "drop",
     cluster: str | None = "auto",
     by: str | None = None,
     weights: str | None = None,
+    min_answer_mass: float | None = None,
+    below_cuts: bool = False,
 ) -> LabelledRows:
     """The rows that calibrate, evaluate and plan learn from; `by` as text, `weights` as numbers.
 
     An error is a verdict that is not the label. A row without a verdict (p_a = 0.5) is an error;
-    a human tie is left out or an error, as `ties` says. A label sampled by doubt never calibrates
-    (see `without_doubt`).
+    so is a judge's tie, whose doubt is infinite; a human tie is left out or an error, as `ties`
+    says. A label sampled by doubt never calibrates (see `leave_out_sampled_by`). One drawn among
+    the surest rows, or by an audit of accepted ones, is used only where what is made of it keeps to
+    the cut (`below_cuts`); rows beyond it are then left out, however they were drawn. Rows with an
+    answer_mass below `min_answer_mass` are `off_answer`.
 
     >>> rows = {"id": [1, 2, 3], "p_a": [0.9, 0.2, 0.7], "label": ["A", "A", "tie"]}
     >>> done = read_labelled(rows)
@@ -123,8 +148,8 @@ def read_labelled(
     ([0, 1], {'human tie': 1})
     """
     one_of(ties, TIES, "ties")
-    given = prepare_judgments(judgments, labels=labels, judge=judge, protocol=protocol)
-    frame = given.frame
+    given = prepare_judgments(judgments, labels=labels, pairs=pairs, judge=judge, protocol=protocol)
+    frame = mark_off_answer(given.frame, min_answer_mass)
     if by is not None:
         frame = frame.with_columns(text_column(frame, by, "by"))
     if "label" not in frame.columns:
@@ -135,8 +160,12 @@ def read_labelled(
             column=place,
             remedy=f"add a column {place} ({values}), or give a labels file with --labels",
         )
-    rows = without_doubt(Rows(frame, given.dropped), given.name)
+    refused = ("doubt",) if below_cuts else ("doubt", *CUT_BY)
+    rows = leave_out_sampled_by(Rows(frame, given.dropped), given.name, ways=refused)
     rows = measured(rows.without(pl.col("label").is_null(), "no label"))
+    cuts = cuts_of(rows.frame, given.name) if below_cuts else ()
+    if cuts:
+        rows = rows.without(~pl.lit(lie_below(rows.frame, cuts, scored=rows.frame)), BEYOND)
     if ties == "drop":
         rows = rows.without(pl.col("label") == "tie", "human tie")
     if rows.frame.height == 0:
@@ -150,23 +179,66 @@ def read_labelled(
         rows = rows.without(pl.col(by).is_null(), f"no {by}")
         if rows.frame.height == 0:
             raise ArgumentError("by", by, "it is empty in every labelled row")
-    right = pl.col("verdict").eq_missing(pl.col("label"))
     # Sorted, so that everything random depends on the seed and not on the order of the file.
-    frame = rows.frame.with_columns((~right).cast(pl.Int64).alias(ERROR))
+    frame = doubt_ties(rows.frame).with_columns(IS_ERROR.alias(ERROR))
     frame = frame.sort("judge", "protocol", "id")
     if weights is not None:
         frame = _with_weights(frame, weights)
     column = cluster_column(frame, cluster, within=["judge", "protocol"])
-    return LabelledRows(frame, column, rows.dropped, given.about)
+    return LabelledRows(frame, column, rows.dropped, given.about, cuts)
+
+
+def without_ids(
+    frame: pl.DataFrame, ids: TableLike, *, cluster: str | None
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """The rows that are not among `ids`, nor in a cluster with one that is; how many were.
+
+    >>> rows = pl.DataFrame({"id": ["x", "y", "z"], "prompt_id": ["p", "p", "q"]})
+    >>> kept, dropped = without_ids(rows, {"id": ["x"]}, cluster="prompt_id")
+    >>> kept["id"].to_list(), dropped
+    (['z'], {'same prompt_id as a row left out': 1, 'left out by id': 1})
+    """
+    rows, named = Rows(frame), pl.col("id").is_in(read_ids(ids).implode())
+    if cluster is not None:
+        alike = named.any().over(cluster) & pl.col(cluster).is_not_null() & ~named
+        rows = rows.without(alike, f"same {cluster} as a row left out")
+    rows = rows.without(named, "left out by id")
+    if rows.frame.height == 0:
+        raise ArgumentError("leave_out", source_name(ids), "leaves no labelled row")
+    return rows.frame, dict(rows.dropped)
+
+
+def only_ids(rows: LabelledRows, ids: TableLike) -> LabelledRows:
+    """The rows whose id is among `ids`; all others are left out and counted."""
+    kept = Rows(rows.frame, rows.dropped).without(
+        ~pl.col("id").is_in(read_ids(ids).implode()), "not among the ids to choose on"
+    )
+    if kept.frame.height == 0:
+        raise ArgumentError("choose_on", source_name(ids), "no labelled row has one of its ids")
+    return replace(rows, frame=kept.frame, dropped=kept.dropped)
+
+
+def read_ids(ids: TableLike) -> pl.Series:
+    """The ids of a table that has a column of them."""
+    table = read_table(ids, text=("id",))
+    if "id" not in table.columns:
+        raise DataError(source_name(ids), "is missing", column="id", remedy="give a column of ids")
+    return as_text(table.get_column("id")).unique()
 
 
 def read_new(
-    judgments: TableLike | Judgments, *, judge: str | None = None, protocol: str | None = None
+    judgments: TableLike | Judgments,
+    *,
+    pairs: TableLike | None = None,
+    judge: str | None = None,
+    protocol: str | None = None,
+    min_answer_mass: float | None = None,
 ) -> NewRows:
-    """The rows that select decides on."""
-    given = prepare_judgments(judgments, judge=judge, protocol=protocol)
-    usable = measured(Rows(given.frame))
-    return NewRows(given.frame, usable.frame, given.dropped, usable.dropped, given.about)
+    """The rows that select decides on; `min_answer_mass` as in `read_labelled`."""
+    given = prepare_judgments(judgments, pairs=pairs, judge=judge, protocol=protocol)
+    frame = mark_off_answer(given.frame, min_answer_mass)
+    usable = measured(Rows(frame))
+    return NewRows(frame, usable.frame, given.dropped, usable.dropped, given.about)
 
 
 def measured(rows: Rows) -> Rows:
@@ -175,6 +247,31 @@ def measured(rows: Rows) -> Rows:
         if status not in MEASURED:
             rows = rows.without(pl.col("status") == status, f"status {status}")
     return rows
+
+
+def mark_off_answer(frame: pl.DataFrame, least: float | None) -> pl.DataFrame:
+    """Rows whose answer_mass is known and below `least` as `off_answer`, without a number.
+
+    >>> rows = {"status": ["ok", "ok"], "p_a": [0.6, 0.9], "answer_mass": [0.03, None]}
+    >>> mark_off_answer(pl.DataFrame(rows), 0.1).rows()
+    [('off_answer', None, 0.03), ('ok', 0.9, None)]
+    """
+    if least is None or "answer_mass" not in frame.columns:
+        return frame
+    low = pl.col("status").is_in(list(MEASURED)) & (pl.col("answer_mass") < least)
+    kept = ~low.fill_null(False)
+    numbers = ("p_fwd", "p_rev", "p_a", "p_tie", "uncertainty", "verdict")
+    return frame.with_columns(
+        pl.when(kept).then("status").otherwise(pl.lit("off_answer")).alias("status"),
+        *(pl.when(kept).then(name).alias(name) for name in numbers if name in frame.columns),
+    )
+
+
+def doubt_ties(frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows as rules rank them: a judge's tie has infinite doubt."""
+    tie = (pl.col("verdict") == "tie").fill_null(False)
+    doubt = pl.when(tie).then(pl.lit(INFINITE_DOUBT)).otherwise("uncertainty")
+    return frame.with_columns(doubt.alias("uncertainty"))
 
 
 def _with_weights(frame: pl.DataFrame, column: str) -> pl.DataFrame:

@@ -19,12 +19,14 @@ from adjudge.io.labels import once_per_rater
 from adjudge.io.refusals import refuse_where
 from adjudge.io.tables import FRAME_NAME, TableLike, as_text, read_table, source_name
 from adjudge.records import About
+from adjudge.results.selection import CUT_COLUMNS
 from adjudge.rows.columns import tidy
 from adjudge.rows.dropped import merge_dropped
+from adjudge.rows.sampling import CUT_BY
 
 Raters = Literal["majority", "refuse"]
-#: What a label brings along: how its row was drawn, and with which probability.
-_SAMPLING = ("sampled_by", "sampling_probability")
+#: What a label brings along: how its row was drawn, with which probability, below which cut.
+_SAMPLING = ("sampled_by", "sampling_probability", *CUT_COLUMNS)
 #: The columns of how many people labelled a row, and of what each of them said.
 RATERS, LABELS = "__raters", "__labels"
 
@@ -34,8 +36,8 @@ class LabelJoin:
     """Rows with their labels, and what became of every label.
 
     `frame` has all rows in their order, with the label (null where nobody gave one) and, where the
-    labels say so, `sampled_by` and `sampling_probability`; with several raters `RATERS` (how many
-    people) and `LABELS` (what each of them said).
+    labels say so, `sampled_by`, `sampling_probability` and the columns of a cut; with several
+    raters `RATERS` (how many people) and `LABELS` (what each of them said).
     """
 
     frame: pl.DataFrame
@@ -69,8 +71,9 @@ def join_labels(
     other; without such a one the id stays unlabelled and is counted in `split` (people who
     disagree evenly did not say "tie"). `raters="refuse"` refuses a second label. A label from
     the file replaces the row's own; rows where the two differ are counted in `replaced`. If any
-    label of an id was sampled by doubt, the id counts as sampled by doubt. A file of which no id
-    is among the rows is refused. `source` is the name of the rows' own file, for errors.
+    label of an id was sampled by doubt, the id counts as sampled by doubt, else if any was drawn
+    below a cut, as drawn so. A file of which no id is among the rows is refused. `source` is the
+    name of the rows' own file, for errors.
 
     >>> rows = pl.DataFrame({"id": ["x", "y"], "p_a": [0.9, 0.2]})
     >>> done = join_labels(rows, pl.DataFrame({"id": ["x", "z"], "label": ["A", "B"]}))
@@ -200,9 +203,9 @@ def _majority(given: pl.DataFrame) -> pl.DataFrame:
     )
     brought = {c: pl.col(c).drop_nulls().first() for c in _SAMPLING if c in given.columns}
     if "sampled_by" in brought:
-        doubt = (pl.col("sampled_by") == "doubt").any()
-        how = pl.when(doubt).then(pl.lit("doubt")).otherwise(brought["sampled_by"])
-        brought["sampled_by"] = how
+        for kinds in (CUT_BY, ("doubt",)):
+            narrow = pl.col("sampled_by").filter(pl.col("sampled_by").is_in(kinds)).first()
+            brought["sampled_by"] = pl.coalesce(narrow, brought["sampled_by"])
     each = given.group_by("id", maintain_order=True).agg(pl.col("label").alias(LABELS), **brought)
     return top.join(each, on="id", how="left")
 

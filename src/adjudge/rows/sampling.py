@@ -1,46 +1,67 @@
-"""How labels were drawn: at random, by a plan with known probabilities, or by doubt.
+"""How labels were drawn: at random, by a plan with known probabilities, or by the judge's score.
 
 Calibration and estimates differ in what they can use; both rules are here.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 import polars as pl
 
 from adjudge.errors import DataError
 from adjudge.io.refusals import refuse_values
+from adjudge.records import SampledBy
 from adjudge.rows.columns import tidy
-from adjudge.rows.dropped import Rows, merge_dropped
+from adjudge.rows.dropped import Rows
 
-SAMPLED_BY = ("random", "plan", "doubt")
+SAMPLED_BY = get_args(SampledBy)
+#: Drawn at random below a cut of a judge's score, which the label names in `CUT_COLUMNS`.
+CUT_BY = ("surest", "audit")
+#: Drawn by a judge's score: such rows are not like the others.
+BY_SCORE = ("doubt", *CUT_BY)
+_REMEDY = "use labels drawn at random, each marked sampled_by random or plan"
 
 
-def without_doubt(rows: Rows, name: str) -> Rows:
-    """For calibration: rows whose label was not sampled by doubt, the others counted.
+def leave_out_sampled_by(rows: Rows, name: str, *, ways: Sequence[str] = BY_SCORE) -> Rows:
+    """Rows whose label was not sampled in one of these ways, the others counted.
 
-    Labels sampled by doubt are of pairs that are hard for a judge, not of the pairs it will meet.
-    Where every other label says that it was drawn otherwise they are left out; where some do not
-    say, the whole file is refused.
+    Labels sampled by doubt are of pairs that are hard for a judge, not of the pairs it will meet;
+    those drawn among the surest are of easy ones. Where every other label says that it was drawn
+    otherwise they are left out; where some do not say, the whole file is refused.
     """
     if "sampled_by" not in rows.frame.columns:
         return rows
     has_label = rows.frame.get_column("label").is_not_null()
     how = _how(rows.frame, has_label, name)
-    by_doubt = has_label & (how == "doubt").fill_null(False)
-    doubted = rows.frame.filter(by_doubt)
-    if doubted.height == 0:
-        return rows
-    others = how.filter(has_label & ~by_doubt)
-    if others.len() == 0 or others.null_count():
-        raise DataError(
-            name,
-            f"{doubted.height} labels were sampled by doubt (id {doubted['id'][0]!r} first)",
-            column="sampled_by",
-            remedy="calibrate on labels drawn at random, each marked sampled_by random or plan",
-        )
-    return rows.without(pl.lit(by_doubt), "label sampled by doubt")
+    bad = _refused(how, has_label, ways)
+    if bad.any():
+        _refuse_unclear(rows.frame, how, has_label, bad, name)
+    rows = Rows(rows.frame.with_columns(how), rows.dropped)
+    for way in how.filter(bad).unique().sort().to_list():
+        drawn_so = pl.col("label").is_not_null() & (pl.col("sampled_by") == way)
+        rows = rows.without(drawn_so, f"label sampled by {way}")
+    return rows
+
+
+def _refused(how: pl.Series, labelled: pl.Series, ways: Sequence[str]) -> pl.Series:
+    return labelled & how.is_in(list(ways)).fill_null(False)
+
+
+def _refuse_unclear(
+    frame: pl.DataFrame, how: pl.Series, labelled: pl.Series, bad: pl.Series, name: str
+) -> None:
+    """Refuse a file with labels that cannot be used, unless every other says how it was drawn."""
+    others = how.filter(labelled & ~bad)
+    if others.len() and not others.null_count():
+        return
+    first = int(bad.arg_true()[0])
+    times = int((bad & (how == how[first])).sum())
+    where = f"id {frame['id'][first]!r}" if "id" in frame.columns else f"row {first + 1}"
+    problem = f"{times} labels were sampled by {how[first]} ({where} first)"
+    raise DataError(name, problem, column="sampled_by", remedy=_REMEDY)
 
 
 def _how(frame: pl.DataFrame, labelled: pl.Series, name: str) -> pl.Series:
@@ -64,7 +85,10 @@ class Sampling:
 def sampling_of(
     frame: pl.DataFrame, labels: pl.Series, name: str, *, probability: str = "sampling_probability"
 ) -> Sampling:
-    """Labels without those sampled by doubt (their rows count as unlabelled), and probabilities.
+    """Labels without those sampled by a score (their rows count as unlabelled), and probabilities.
+
+    A rate from labels of the surest rows alone would be too high: where not every other label says
+    how it was drawn, such a file is refused.
 
     A label drawn by a plan needs its probability, from the column `probability`. Where nothing
     says how labels were drawn, a label with a probability counts as drawn with it.
@@ -74,8 +98,11 @@ def sampling_of(
         return Sampling(labels, chance, {})
     known = labels.is_not_null()
     how = _how(frame, known, name)
-    doubt = known & (how == "doubt").fill_null(False)
-    usable = pl.select(pl.when(~doubt).then(labels)).to_series().alias(labels.name)
+    surest = _refused(how, known, CUT_BY)
+    if surest.any():
+        _refuse_unclear(frame, how, known, surest, name)
+    bad = _refused(how, known, BY_SCORE)
+    usable = pl.select(pl.when(~bad).then(labels)).to_series().alias(labels.name)
     planned = usable.is_not_null() & (how == "plan").fill_null(False)
     remedy = "keep the column that plan --write-ids wrote"
     refuse_values(
@@ -88,9 +115,12 @@ def sampling_of(
     return Sampling(
         usable,
         pl.select(pl.when(planned).then(chance)).to_series(),
-        merge_dropped(
-            {"label sampled by doubt: not used, its row is unlabelled": int(doubt.sum())}
-        ),
+        {
+            f"label sampled by {way}: not used, its row is unlabelled": int(
+                (bad & (how == way)).sum()
+            )
+            for way in how.filter(bad).unique().sort().to_list()
+        },
     )
 
 

@@ -2,6 +2,7 @@
 
 from adjudge.selection.baselines import heuristic_accept, naive_threshold, vanilla_threshold
 from adjudge.selection.calibrating import calibrate
+from adjudge.selection.drawing import ids_to_label, plan_labels
 from adjudge.selection.evaluating import evaluate
 from adjudge.selection.guarantees import (
     all_guarantees,
@@ -18,8 +19,8 @@ from adjudge.selection.guarantees.fdr import (
 )
 from adjudge.selection.guarantees.pac import pac_threshold, pac_thresholds
 from adjudge.selection.guarantees.scope import scope_threshold
-from adjudge.selection.jury import Jury, calibrate_jury, mean_jury
-from adjudge.selection.planning import ids_to_label, plan_selection
+from adjudge.selection.jury import Jury, mean_jury
+from adjudge.selection.planning import plan_selection
 from adjudge.selection.policy import read_policy
 from adjudge.selection.selecting import SelectionRun, select
 from adjudge.selection.split_counts import Levels
@@ -35,7 +36,6 @@ __all__ = [
     "SplitRisk",
     "all_guarantees",
     "calibrate",
-    "calibrate_jury",
     "effective_size",
     "evaluate",
     "fdr_select",
@@ -46,6 +46,7 @@ __all__ = [
     "naive_threshold",
     "pac_threshold",
     "pac_thresholds",
+    "plan_labels",
     "plan_selection",
     "pooled_fdr_select",
     "read_policy",

@@ -9,14 +9,18 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+import polars as pl
 
-from adjudge._validation import count, exact_level
+from adjudge._validation import count, exact_level, unit
 from adjudge.errors import ArgumentError
 from adjudge.io.tables import TableLike
+from adjudge.records import MIN_ANSWER_MASS
 from adjudge.results.selection import (
     KEPT_SCORES,
     Accepts,
     Alternative,
+    Cut,
+    DoubtReport,
     JuryReport,
     Policy,
     PolicyGroup,
@@ -24,14 +28,23 @@ from adjudge.results.selection import (
     share,
 )
 from adjudge.rows.dropped import merge_dropped
-from adjudge.rows.judgments import Judgments, read_labelled
+from adjudge.rows.judgments import Judgments, read_labelled, without_ids
 from adjudge.selection.acceptance import Acceptance, accept_labels, accept_labels_pooled
 from adjudge.selection.conditions import assumptions, cautions
+from adjudge.selection.cuts import limit_rule, promise_below
 from adjudge.selection.groups import Entry, make_entries, pool_small
 from adjudge.selection.guarantees import DEFAULT, all_guarantees, find_guarantee
 from adjudge.selection.guarantees.base import Guarantee
 from adjudge.selection.guarantees.fdr import effective_size
-from adjudge.selection.jury import JuryRows, form_jury
+from adjudge.selection.jury import INCOMPLETE, JuryRows, form_jury
+from adjudge.selection.learning import (
+    LearnedRows,
+    advise_learning,
+    judge_evidence,
+    learn_doubt,
+    refuse_learning,
+    report_doubt,
+)
 from adjudge.selection.split_counts import Levels
 from adjudge.store import StorePlace, read_judge_parts
 
@@ -41,6 +54,7 @@ def calibrate(
     *,
     alpha: float | Fraction = 0.1,
     labels: TableLike | None = None,
+    pairs: TableLike | None = None,
     guarantee: str = DEFAULT,
     delta: float | Fraction = 0.1,
     ties: str = "drop",
@@ -52,7 +66,11 @@ def calibrate(
     cluster: str | None = "auto",
     weights: str | None = None,
     jury: str | None = None,
-    jury_share: float = 0.3,
+    doubt: str | None = None,
+    learning_share: float = 0.3,
+    category: str | None = None,
+    leave_out: TableLike | None = None,
+    min_answer_mass: float | None = MIN_ANSWER_MASS,
     seed: int = 0,
     store: StorePlace = None,
 ) -> Policy:
@@ -60,12 +78,23 @@ def calibrate(
 
     `judgments` is a file or a frame (polars, pandas) of judgments or of grades; labels are in its
     column `label` (of grades: `human`) or come in `labels` by id. Of several judges (and protocols)
-    each gets its own rule, unless `judge` picks one or `jury` ("mean", "logistic") makes one of
+    each gets its own rule, unless `judge` picks one or `jury` ("mean", "learned") makes one of
     them; of several groups (`by`) each gets its own, and a guarantee with a delta (pac) shares it
     among them. `pooled` (fdr) promises over all groups together. `cluster` names rows that are not
     independent: one random row of each calibrates ("auto": prompt_id where it repeats; None: no).
-    `weights` names a column of importance weights for a shift in the kind of rows (fdr). `store` is
-    where `judge` kept its replies: the policy then remembers the parts of each judge's fingerprint.
+    `weights` names a column of importance weights for a shift in the kind of rows (fdr). Rows whose
+    answer_mass is known and below `min_answer_mass` count as `off_answer`, here and wherever the
+    policy is used. `store` is where `judge` kept its replies: the policy then remembers the parts
+    of each judge's fingerprint.
+
+    `doubt="learned"` (one judge) and `jury="learned"` (several) learn verdict and doubt from a
+    random `learning_share` of the labels and calibrate on the rest; `category` names a column that
+    they may learn from, and lengths are used where the rows have length_a and length_b or the
+    texts (`pairs` adds the texts). `leave_out` is a table of ids (those that something was chosen
+    on): they do not calibrate, nor do rows of the same cluster.
+
+    Labels that were drawn among the surest rows (`plan_labels`) make a policy for those rows: rows
+    beyond their cut neither calibrate nor are accepted later (`cuts`).
 
     The policy has what every guarantee would accept in `alternatives`, so that choosing one is a
     choice. Nothing accepted is a result: `feasible` is False.
@@ -80,33 +109,58 @@ def calibrate(
     chosen = find_guarantee(guarantee)
     levels = Levels(exact_level(alpha), exact_level(delta, "delta"))
     count(seed, "seed")
+    limit = None if min_answer_mass is None else unit(min_answer_mass, "min_answer_mass")
     _refuse_combinations(chosen, weights=weights, pooled=pooled, by=by, jury=jury)
+    refuse_learning(jury=jury, doubt=doubt, category=category)
     table = read_labelled(
         judgments,
         labels,
+        pairs=pairs,
         judge=judge,
         protocol=protocol,
         ties=ties,
         cluster=cluster,
         by=by,
         weights=weights,
+        min_answer_mass=limit,
+        below_cuts=True,
     )
     frame, column = table.frame, table.cluster
-    members: JuryRows | None = None
-    if jury is not None:
-        members = form_jury(frame, jury, jury_share, cluster=column, seed=seed, about=table.about)
+    chosen_on: Mapping[str, int] = {}
+    if leave_out is not None:
+        frame, chosen_on = without_ids(frame, leave_out, cluster=column)
+    members, learned = None if jury is None else form_jury(frame, jury, about=table.about), None
+    if members is not None:
         frame = members.rows
+    if "learned" in (jury, doubt):
+        learned = learn_doubt(
+            frame,
+            judge_evidence(frame) if members is None else members.evidence,
+            share=learning_share,
+            category=category,
+            cluster=column,
+            seed=seed,
+            about=table.about,
+        )
+        frame = learned.rows
     entries = make_entries(frame, by=by, cluster=column, weights=weights, seed=seed)
     repeated = {f"same {column} as a row kept": frame.height - sum(map(len, entries))}
-    dropped = merge_dropped(table.dropped, members.dropped if members else {}, repeated)
+    dropped = merge_dropped(
+        table.dropped,
+        chosen_on,
+        {INCOMPLETE: members.incomplete} if members else {},
+        learned.dropped if learned else {},
+        repeated,
+    )
     least = chosen.fewest_labels(chosen.levels_per_rule(levels, len(entries)))
     entries = pool_small(entries, least, small_groups=small_groups)
-    terms = _Terms(levels, len(entries), seed)
+    terms = _Terms(levels, len(entries), seed, table.cuts)
     candidates = {
         one.name: _Candidate.build(one, entries, terms, pooled=pooled) for one in all_guarantees()
     }
     alternatives = {name: candidate.alternative() for name, candidate in candidates.items()}
     own = alternatives[chosen.name]
+    others = _Comparison(chosen, terms, column, frame.get_column("id"))
     prints = sorted({name for entry in entries for name in entry.fingerprints})
     groups = candidates[chosen.name].groups(read_judge_parts(prints, store))
     return Policy(
@@ -132,7 +186,10 @@ def calibrate(
         pooled=pooled,
         cluster=column,
         weights_column=weights,
-        jury=None if members is None else _jury_report(members, own, chosen, column, terms),
+        jury=None if members is None else others.jury(members, own, learned),
+        doubt=None if learned is None else others.doubt(learned, category),
+        min_answer_mass=limit,
+        cuts=table.cuts,
         seed=seed,
         promise=own.promise,
         not_promised=own.not_promised,
@@ -145,6 +202,8 @@ def calibrate(
             pooled=pooled,
             weights=weights,
             jury=jury,
+            learned=learned is not None,
+            cuts=table.cuts,
         ),
         warnings=cautions(
             entries,
@@ -153,7 +212,9 @@ def calibrate(
             frame=frame,
             cluster=column,
             jury=jury is not None,
-        ),
+            learned=learned is not None,
+        )
+        + tuple(advise_learning(learned.n_pairs) if learned else ()),
         dropped=dropped,
         groups=groups,
         alternatives=tuple(alternatives.values()),
@@ -163,27 +224,27 @@ def calibrate(
 
 @dataclass(frozen=True)
 class _Terms:
-    """The levels asked for, the number of rules that share delta, and the seed."""
+    """The levels asked for, the number of rules that share delta, the seed, and the cuts."""
 
     levels: Levels
     rules: int
     seed: int
+    cuts: Sequence[Cut] = ()
 
 
 @dataclass(frozen=True)
 class _Candidate:
     """One guarantee on all entries: a rule for each, and what it accepts of the entry's labels.
 
-    `levels` are those asked for, `own` those of each rule.
+    `own` are the levels of each rule.
     """
 
     guarantee: Guarantee
-    levels: Levels
+    terms: _Terms
     own: Levels
     entries: Sequence[Entry]
     rules: Sequence[Rule]
     seen: Sequence[Acceptance]
-    seed: int
 
     @classmethod
     def build(
@@ -192,12 +253,12 @@ class _Candidate:
         """Decide on every entry."""
         own = guarantee.levels_per_rule(terms.levels, terms.rules)
         least = guarantee.fewest_labels(own)
-        rules = [
-            guarantee.decide(entry.in_order(terms.seed), own)
-            if len(entry) >= least
-            else Rule(accepts="none")
-            for entry in entries
-        ]
+        rules = []
+        for entry in entries:
+            labels, rule = entry.in_order(terms.seed), Rule(accepts="none")
+            if len(entry) >= least:
+                rule = guarantee.decide(labels, own)
+            rules.append(limit_rule(rule, labels.scores, entry, terms.cuts))
         if pooled and guarantee.takes_pooled:
             seen = accept_labels_pooled(guarantee, entries, own, seed=terms.seed)
         else:
@@ -205,7 +266,7 @@ class _Candidate:
                 accept_labels(guarantee, rule, entry, own, seed=terms.seed)
                 for entry, rule in zip(entries, rules, strict=True)
             ]
-        return cls(guarantee, terms.levels, own, entries, rules, seen, terms.seed)
+        return cls(guarantee, terms, own, entries, rules, seen)
 
     def alternative(self) -> Alternative:
         """All entries together, as the policy lists what each guarantee would accept."""
@@ -228,8 +289,8 @@ class _Candidate:
             coverage=coverage,
             empirical_risk=risk,
             indicative=self.guarantee.per_batch,
-            promise=self.guarantee.promise(self.levels),
-            not_promised=self.guarantee.not_promised(self.levels),
+            promise=promise_below(self.guarantee.promise(self.terms.levels), self.terms.cuts),
+            not_promised=self.guarantee.not_promised(self.terms.levels),
         )
 
     def groups(self, parts: Mapping[str, Mapping[str, Any]]) -> tuple[PolicyGroup, ...]:
@@ -244,7 +305,7 @@ class _Candidate:
         feasible = seen.coverage > 0 if rule.accepts == "batch" else rule.accepts != "none"
         fingerprint = entry.fingerprints[0] if len(entry.fingerprints) == 1 else None
         known = None if fingerprint is None else parts.get(fingerprint)
-        kept, weights = entry.in_order(self.seed), entry.labels.weights
+        kept, weights = entry.in_order(self.terms.seed), entry.labels.weights
         if not self.guarantee.per_batch and len(kept) > KEPT_SCORES:
             spaced = (2 * np.arange(KEPT_SCORES) + 1) * len(kept) // (2 * KEPT_SCORES)
             kept = kept.take(spaced)
@@ -277,7 +338,7 @@ class _Candidate:
         if n < least:
             return (
                 f"refused: {n} label{'' if n == 1 else 's'}, and {self.guarantee.name} at alpha "
-                f"{float(self.levels.alpha):g} needs {least} without an error before it can "
+                f"{float(self.terms.levels.alpha):g} needs {least} without an error before it can "
                 "accept; "
                 + ("label more" if entry.group is None else "label more, or pool small groups")
             )
@@ -287,23 +348,41 @@ class _Candidate:
         )
 
 
-def _jury_report(
-    members: JuryRows, own: Alternative, chosen: Guarantee, cluster: str | None, terms: _Terms
-) -> JuryReport:
-    """The jury next to what each of its judges would have had accepted alone."""
-    alone = {}
-    for name, rows in members.alone.items():
-        entries = make_entries(rows, by=None, cluster=cluster, weights=None, seed=terms.seed)
-        candidate = _Candidate.build(chosen, entries, terms, pooled=False)
-        alone[name] = candidate.alternative().coverage
-    return JuryReport(
-        method=members.jury.method,
-        judges=members.judges,
-        weights=tuple(members.jury.weights.tolist()),
-        n_training=members.n_training,
-        coverage=own.coverage,
-        coverage_alone=alone,
-    )
+@dataclass(frozen=True)
+class _Comparison:
+    """What other doubts would have had accepted of the same rows, for comparison alone."""
+
+    guarantee: Guarantee
+    terms: _Terms
+    cluster: str | None
+    ids: pl.Series
+
+    def coverage(self, rows: pl.DataFrame) -> float:
+        """Of the rows' own verdicts and uncertainty, without groups or weights."""
+        rows = rows.filter(pl.col("id").is_in(self.ids.implode()))
+        entries = make_entries(
+            rows, by=None, cluster=self.cluster, weights=None, seed=self.terms.seed
+        )
+        candidate = _Candidate.build(self.guarantee, entries, self.terms, pooled=False)
+        return candidate.alternative().coverage
+
+    def doubt(self, learned: LearnedRows, category: str | None) -> DoubtReport:
+        """What was learned, and the judge's own doubt."""
+        without = self.coverage(learned.judged)
+        return report_doubt(learned, category=category, coverage_without=without)
+
+    def jury(self, members: JuryRows, own: Alternative, learned: LearnedRows | None) -> JuryReport:
+        """The jury, and each of its judges alone."""
+        return JuryReport(
+            method=members.jury.method,
+            judges=members.judges,
+            weights=tuple(members.jury.weights.tolist()),
+            most_odds=members.jury.most_odds,
+            tail=members.jury.tail,
+            n_training=0 if learned is None else learned.n_learning,
+            coverage=own.coverage,
+            coverage_alone={name: self.coverage(rows) for name, rows in members.alone.items()},
+        )
 
 
 def _refuse_combinations(

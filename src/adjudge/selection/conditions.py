@@ -7,9 +7,12 @@ from collections.abc import Sequence
 import polars as pl
 
 from adjudge.records import About
+from adjudge.results.selection import Cut
+from adjudge.selection.cuts import names_of
 from adjudge.selection.groups import Entry
 from adjudge.selection.guarantees.base import Guarantee
 from adjudge.selection.split_counts import Levels
+from adjudge.uncertainty import INFINITE_DOUBT
 
 
 def assumptions(
@@ -22,6 +25,8 @@ def assumptions(
     pooled: bool = False,
     weights: str | None = None,
     jury: str | None = None,
+    learned: bool = False,
+    cuts: Sequence[Cut] = (),
 ) -> tuple[str, ...]:
     """The conditions under which the promise holds, one sentence each."""
     lines = [guarantee.assumption]
@@ -45,8 +50,18 @@ def assumptions(
         lines.append(f"the promise is about all groups of {by} together, not within each")
     elif by is not None:
         lines.append(f"the promise holds within each group of {by}")
-    if jury is not None:
+    if jury is not None and not learned:
         lines.append(f"the jury's weights ({jury}) were not learned from the calibration labels")
+    if learned:
+        lines.append(
+            "verdict and doubt were learned from labels that do not calibrate; the promise is "
+            "about the learned verdict, which is not always the judge's"
+        )
+    if cuts:
+        lines.append(
+            f"labelled and new pairs here are those among {names_of(cuts)}, and that share was "
+            "not chosen by these labels; every row beyond it is left to people"
+        )
     return tuple(lines)
 
 
@@ -58,6 +73,7 @@ def cautions(
     frame: pl.DataFrame,
     cluster: str | None,
     jury: bool,
+    learned: bool,
 ) -> tuple[str, ...]:
     """What a reader of the policy should know besides the promise, one sentence each."""
     lines = []
@@ -78,9 +94,13 @@ def cautions(
             f"{guarantee.name} spends {share:.3g} of delta {float(levels.delta):g} on each of "
             f"{len(entries)} rules: all hold at once"
         )
-    mute = sum(int((~entry.has_verdict).sum()) for entry in entries)
+    ties = sum(int((entry.labels.scores == INFINITE_DOUBT).sum()) for entry in entries)
+    if ties:
+        lines.append(f"{ties} labelled rows are ties of the judge: errors, never accepted")
+    mute = sum(int((~entry.has_verdict).sum()) for entry in entries) - ties
     if mute:
-        lines.append(f"{mute} labelled rows have no verdict (at one half): errors, never accepted")
+        why = "margin 0" if learned else "at one half"
+        lines.append(f"{mute} labelled rows have no verdict ({why}): errors, never accepted")
     if any(len(entry.fingerprints) > 1 for entry in entries):
         lines.append("one judge has rows with several fingerprints: select cannot check them")
     if not jury and not any(entry.fingerprints for entry in entries):

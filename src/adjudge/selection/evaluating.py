@@ -18,7 +18,9 @@ from adjudge._validation import FloatArray, IntArray, count, exact_level
 from adjudge.errors import ArgumentError
 from adjudge.io.tables import TableLike
 from adjudge.results.evaluation import Curve, Evaluation, MethodRisk, SignalQuality
-from adjudge.rows.judgments import Judgments, read_labelled
+from adjudge.rows.judgments import Judgments, LabelledRows, only_ids, read_labelled
+from adjudge.selection.comparing import MOST_SPLITS, compare_doubts
+from adjudge.selection.learning import advise_learning, refuse_learning
 from adjudge.selection.signals import Signal, signals_of
 from adjudge.selection.splits import ALPHAS, SplitRisk, choose_methods, split_risks
 
@@ -35,6 +37,7 @@ def evaluate(
     judgments: TableLike | Judgments,
     *,
     labels: TableLike | None = None,
+    pairs: TableLike | None = None,
     judge: str | None = None,
     protocol: str | None = None,
     ties: str = "drop",
@@ -42,6 +45,11 @@ def evaluate(
     methods: Sequence[str] | None = None,
     delta: float | Fraction = 0.1,
     splits: int = 1000,
+    jury: str | None = None,
+    doubt: str | None = None,
+    learning_share: float = 0.3,
+    category: str | None = None,
+    choose_on: TableLike | None = None,
     cluster: str | None = "auto",
     seed: int = 0,
 ) -> Evaluation:
@@ -54,6 +62,11 @@ def evaluate(
     and naive and every guarantee, unless named. As in the paper, baselines belong on the signal
     single_order and guarantees on preference_entropy; the table has every combination.
 
+    `jury` ("mean", "learned") and `doubt` ("learned") also show, over up to 200 of the splits, what
+    they would accept after learning in each split anew (`comparisons`), next to each judge's own
+    doubt. `choose_on` is a table of ids: only these rows are evaluated, so that what is chosen here
+    can be calibrated on all others (`leave_out` of `calibrate`).
+
     >>> from adjudge.simulate.selective import two_order_judge
     >>> evaluation = evaluate(two_order_judge(300, seed=1), splits=50, alphas=[0.2])
     >>> [s.signal for s in evaluation.signals]
@@ -64,8 +77,17 @@ def evaluate(
     baselines = {method.name for method in choose_methods() if method.baseline}
     count(splits, "splits", least=1)
     table = read_labelled(
-        judgments, labels, judge=judge, protocol=protocol, ties=ties, cluster=cluster
+        judgments,
+        labels,
+        pairs=pairs,
+        judge=judge,
+        protocol=protocol,
+        ties=ties,
+        cluster=cluster,
     )
+    refuse_learning(jury=jury, doubt=doubt, category=category)
+    if choose_on is not None:
+        table = only_ids(table, choose_on)
     column = table.cluster
     qualities, risks, curves = [], [], []
     for rows in table.frame.partition_by(["judge", "protocol"], maintain_order=True):
@@ -89,6 +111,20 @@ def evaluate(
                 seed=seed,
             )
             risks += [_risk(signal, row, baseline=row.method in baselines) for row in measured]
+    comparisons, remarks = [], [f"split by {column}: one row of each calibrates"] if column else []
+    if jury is not None or doubt is not None:
+        comparisons = compare_doubts(
+            table,
+            jury=jury,
+            doubt=doubt,
+            learning_share=learning_share,
+            category=category,
+            alphas=levels,
+            delta=delta,
+            splits=min(splits, MOST_SPLITS),
+            seed=seed,
+        )
+        remarks += _advice(table, learned="learned" in (jury, doubt), chosen=choose_on is not None)
     return Evaluation(
         splits=splits,
         seed=seed,
@@ -99,10 +135,32 @@ def evaluate(
         signals=tuple(qualities),
         methods=tuple(risks),
         curves=tuple(curves),
+        comparisons=tuple(comparisons),
+        comparison_splits=min(splits, MOST_SPLITS) if comparisons else 0,
         assumptions=CAVEATS,
-        warnings=(f"split by {column}: one row of each calibrates",) if column else (),
+        warnings=tuple(remarks),
         dropped=dict(table.dropped),
     )
+
+
+def _advice(table: LabelledRows, *, learned: bool, chosen: bool) -> list[str]:
+    """What a reader of the comparison should know before choosing by it."""
+    pairs = table.frame.unique("id")
+    keys = pairs.get_column("id" if table.cluster is None else table.cluster).to_list()
+    lines = advise_learning(cluster_codes(keys)[1]) if learned else []
+    if learned:
+        lines.append(
+            "the learned doubt chooses its penalty inside its own share of the labels: that choice "
+            "costs no promise"
+        )
+    lines.append(
+        "what is chosen here was chosen on these rows: calibrate with --leave-out and the same ids"
+        if chosen
+        else "choosing one of these and then calibrating on the same labels breaks the promise: "
+        "choose on a random part (--choose-on IDS, then calibrate --leave-out IDS), or calibrate "
+        "two of them under pac at delta / 2 each"
+    )
+    return lines
 
 
 def _quality(signal: Signal) -> SignalQuality:

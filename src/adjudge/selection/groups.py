@@ -10,7 +10,7 @@ import polars as pl
 
 from adjudge._validation import BoolArray, one_of
 from adjudge.rows.clusters import one_row_per_cluster
-from adjudge.rows.judgments import ERROR
+from adjudge.rows.judgments import ERROR, HAS_VERDICT
 from adjudge.selection.guarantees.base import Labels
 from adjudge.selection.thresholds import order_by_lot
 
@@ -66,7 +66,7 @@ def make_entries(
                     rows.get_column(ERROR).to_numpy().astype(np.int64),
                     None if weights is None else rows.get_column(weights).to_numpy(),
                 ),
-                has_verdict=rows.get_column("verdict").is_not_null().to_numpy(),
+                has_verdict=rows.select(HAS_VERDICT).to_series().to_numpy(),
             )
         )
     return entries

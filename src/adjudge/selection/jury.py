@@ -2,55 +2,49 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize
 
-from adjudge._stats import cluster_codes
-from adjudge._validation import (
-    BoolArray,
-    FloatArray,
-    one_of,
-    open_unit,
-    positive,
-    probabilities,
-    zero_one,
-)
+from adjudge._validation import FloatArray, one_of, probabilities
 from adjudge.errors import ArgumentError
+from adjudge.io.judgments import verdict_by
 from adjudge.records import About
-from adjudge.rows.judgments import ERROR, WORDS
+from adjudge.results.selection import JuryReport
+from adjudge.rows.judgments import ERROR, IS_ERROR, WORDS, doubt_ties
 from adjudge.uncertainty import preference_entropy
+from adjudge.uncertainty.learned import MOST_ODDS, TAIL, Evidence, log_odds, sum_in_order
 
-JURIES = ("mean", "logistic")
+JURIES = ("mean", "learned")
 #: The name in the judge column of a jury's rows.
 JURY = "jury"
 #: The column of the names of a jury's members.
 MEMBER = "__member"
 INCOMPLETE = "not measured by every judge of the jury"
-_FEWEST_TRAINING = 10
-#: Log odds beyond this are cut: a file that keeps six decimals cannot say more.
-_MOST_ODDS = math.log(1e6)
+_GAP = "__gap"
 
 
 @dataclass(frozen=True)
 class Jury:
     """Several judges as one. `predict` needs the judges' p in the order of the weights.
 
-        p = sigma(sum_j w_j x_j),    x_j = log(p_j / (1 - p_j))
+        p = sigma(sum_j w_j x_j),    x_j = log(p_j / (1 - p_j)), cut at +-most_odds
 
-    with equal weights that sum to 1 (`mean`) or learned ones (`logistic`). There is no intercept,
-    so that swapping A and B turns p into 1 - p. Odds and not probabilities are added up, because
-    judges are over-confident: where p is 0.99 or 0.9999 for most pairs, a mean of p counts votes
-    and no longer tells the surer pairs apart.
+    with equal weights that sum to 1 and a slope of `tail` beyond the cut; policies of earlier
+    versions have learned weights (`logistic`), a wider cut and no tail. There is no intercept, so
+    that swapping A and B turns p into 1 - p. Odds and not probabilities are added up, because
+    judges are over-confident: where p is 0.99 for most pairs, a mean of p counts votes and no
+    longer tells the surer pairs apart. They are cut, because one judge that says 0.9999 would
+    outvote all others.
     """
 
     method: str
     weights: FloatArray
+    most_odds: float = MOST_ODDS
+    tail: float = TAIL
 
     def predict(self, p: ArrayLike) -> FloatArray:
         """The jury's p about response_a; one row per pair, one column per judge."""
@@ -59,140 +53,63 @@ class Jury:
             raise ArgumentError(
                 "p", table.shape, f"give one column for each of {len(self.weights)} judges"
             )
-        return _sigmoid(_odds(table) @ self.weights)
+        return _sigmoid(log_odds(table, self.most_odds, self.tail) @ self.weights)
 
 
-def mean_jury(judges: int) -> Jury:
+def mean_jury(judges: int, *, method: str = "mean") -> Jury:
     """Every judge weighs the same; nothing is learned.
 
     >>> mean_jury(2).predict([[0.9, 0.5]]).round(3)
     array([0.75])
     """
-    return Jury("mean", np.full(judges, 1 / judges))
-
-
-def calibrate_jury(p: ArrayLike, label_a: ArrayLike, *, l2: float = 10.0) -> Jury:
-    """Weights by penalised maximum likelihood: sum_i log loss + l2/2 |w|^2 over all w >= 0.
-
-    A judge may be ignored, never counted against itself: on a few dozen labels a negative weight
-    is nearly always noise. The penalty matters little between 1 and 100. The labels used here may
-    not calibrate the threshold as well: the jury would look surer on them than it is.
-
-    >>> p = np.array([[0.9, 0.4], [0.2, 0.6], [0.8, 0.3], [0.1, 0.7]])
-    >>> calibrate_jury(p, [1, 0, 1, 0], l2=1).weights.round(2)
-    array([1., 0.])
-    """
-    table, y = _odds(_table(p)), zero_one(label_a, "label_a")
-    penalty = positive(l2, "l2")
-    if len(table) != len(y):
-        raise ArgumentError("label_a", len(y), f"give one label for each of {len(table)} pairs")
-
-    def loss(w: FloatArray) -> tuple[float, FloatArray]:
-        z = table @ w
-        value = (np.logaddexp(0, z) - y * z).sum() + penalty / 2 * (w @ w)
-        return float(value), table.T @ (_sigmoid(z) - y) + penalty * w
-
-    judges = table.shape[1]
-    fit = minimize(
-        loss,
-        np.full(judges, 1 / judges),
-        jac=True,
-        bounds=[(0, None)] * judges,
-        options={"ftol": 1e-14, "gtol": 1e-9, "maxiter": 1000},
-    )
-    return Jury("logistic", np.asarray(fit.x, dtype=np.float64))
+    return Jury(method, np.full(judges, 1 / judges))
 
 
 @dataclass(frozen=True)
 class JuryRows:
-    """A jury and its labelled rows; `alone` has the same pairs as each member judged them."""
+    """A jury's rows, one per pair that every member measured, and what each member said of it.
+
+    `rows` and `evidence` have the same order; `alone` has each member's own rows.
+    """
 
     jury: Jury
     judges: tuple[str, ...]
     fingerprints: tuple[str, ...]
     rows: pl.DataFrame
+    evidence: Evidence
     alone: Mapping[str, pl.DataFrame]
-    n_training: int
-    dropped: Mapping[str, int]
+    incomplete: int
 
 
-def form_jury(
-    frame: pl.DataFrame,
-    method: str,
-    train_share: float,
-    *,
-    cluster: str | None,
-    seed: int,
-    about: About = "pairs",
-) -> JuryRows:
-    """A jury of every judge in the labelled frame.
+def form_jury(frame: pl.DataFrame, method: str, *, about: About = "pairs") -> JuryRows:
+    """A jury of every judge in the labelled frame; errors are the jury's own.
 
-    A logistic jury learns from a random `train_share` of the pairs (of the clusters, where there
-    are any), which then calibrate nothing. Pairs that not every judge measured are left out.
+    The rows of a `learned` jury are those of the mean: what is learned comes on top (see
+    `learning`), so that the verdict without labels is kept.
     """
+    if method == "logistic":
+        raise ArgumentError("jury", method, "it is called learned now: use --jury learned")
     one_of(method, JURIES, "jury")
     frame = name_members(frame)
-    table, judges, incomplete = _side_by_side(frame)
+    judges = tuple(frame.get_column(MEMBER).unique().sort().to_list())
     if len(judges) < 2:
         raise ArgumentError("jury", method, f"needs two judges or more; there is {judges[0]} alone")
-    train = np.zeros(table.height, dtype=np.bool_)
-    jury, n_training = mean_jury(len(judges)), 0
-    if method == "logistic":
-        keys = table.get_column("id" if cluster is None else cluster).to_list()
-        train = _random_part(keys, open_unit(train_share, "jury_share"), seed)
-        used = train & (table.get_column("label") != "tie").to_numpy()
-        n_training = int(used.sum())
-        if n_training < _FEWEST_TRAINING or train.all():
-            raise ArgumentError(
-                "jury_share",
-                train_share,
-                f"leaves {n_training} labels to learn from and {int((~train).sum())} to "
-                f"calibrate; {_FEWEST_TRAINING} or more are needed to learn",
-            )
-        first = table.get_column("label") == WORDS[about][0]
-        label_a = first.to_numpy()[used].astype(np.int64)
-        jury = calibrate_jury(table.select(judges).to_numpy()[used], label_a)
-    kept = table.filter(pl.Series(~train))
-    rows = jury_rows(kept, jury, judges, about)
-    right = pl.col("verdict").eq_missing(pl.col("label"))
-    alone = {
-        name: frame.filter((pl.col(MEMBER) == name) & pl.col("id").is_in(kept["id"].to_list()))
-        for name in judges
-    }
-    prints = frame.get_column("judge_fingerprint").drop_nulls().unique().to_list()
-    return JuryRows(
-        jury=jury,
-        judges=tuple(judges),
-        fingerprints=tuple(sorted(prints)),
-        rows=rows.with_columns((~right).cast(pl.Int64).alias(ERROR)),
-        alone=alone,
-        n_training=n_training,
-        dropped={INCOMPLETE: incomplete, "label used to weigh the jury": int(train.sum())},
-    )
+    made = _assemble(frame, mean_jury(len(judges), method=method), judges, about)
+    return replace(made, rows=doubt_ties(made.rows).with_columns(IS_ERROR.alias(ERROR)))
 
 
-def _random_part(keys: list[object], part: float, seed: int) -> BoolArray:
-    """Marks all rows of a random share of the distinct keys."""
-    codes, groups = cluster_codes(keys)
-    marked = np.zeros(groups, dtype=np.bool_)
-    marked[np.random.default_rng(seed).permutation(groups)[: round(part * groups)]] = True
-    return np.asarray(marked[codes])
-
-
-def jury_judgments(
-    frame: pl.DataFrame, jury: Jury, judges: tuple[str, ...], about: About = "pairs"
-) -> pl.DataFrame:
+def jury_judgments(frame: pl.DataFrame, report: JuryReport, about: About = "pairs") -> JuryRows:
     """New rows of the members turned into rows of a jury that was calibrated before."""
     frame = name_members(frame)
     there = set(frame.get_column(MEMBER).unique().to_list())
-    missing = [name for name in judges if name not in there]
+    missing = [name for name in report.judges if name not in there]
     if missing:
         raise ArgumentError(
             "judgments", ", ".join(sorted(there)), "also needs " + ", ".join(missing)
         )
-    frame = frame.filter(pl.col(MEMBER).is_in(list(judges)))
-    table, _, _ = _side_by_side(frame)
-    return jury_rows(table, jury, list(judges), about)
+    frame = frame.filter(pl.col(MEMBER).is_in(list(report.judges)))
+    jury = Jury(report.method, np.asarray(report.weights), report.most_odds, report.tail)
+    return _assemble(frame, jury, report.judges, about)
 
 
 def name_members(frame: pl.DataFrame) -> pl.DataFrame:
@@ -202,12 +119,12 @@ def name_members(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(name.alias(MEMBER))
 
 
-def jury_rows(table: pl.DataFrame, jury: Jury, judges: list[str], about: About) -> pl.DataFrame:
-    """The jury's own judgments, in the columns that every other judge has."""
-    first, second = WORDS[about]
-    p = jury.predict(table.select(judges).to_numpy())
-    above, below = pl.col("p_a") > 0.5, pl.col("p_a") < 0.5
-    return (
+def _assemble(frame: pl.DataFrame, jury: Jury, judges: tuple[str, ...], about: About) -> JuryRows:
+    """The jury's p_tie, where a judge has one, is the mean of theirs, 0 for one without ties."""
+    table, incomplete = _side_by_side(frame, list(judges))
+    members = table.select(judges).to_numpy()
+    p = jury.predict(members)
+    rows = (
         table.drop(judges)
         .with_columns(
             judge=pl.lit(JURY),
@@ -217,21 +134,43 @@ def jury_rows(table: pl.DataFrame, jury: Jury, judges: list[str], about: About) 
             uncertainty=pl.Series(preference_entropy(p) if len(p) else [], dtype=pl.Float64),
             judge_fingerprint=pl.lit(None, pl.String),
         )
-        .with_columns(verdict=pl.when(above).then(pl.lit(first)).when(below).then(pl.lit(second)))
+        .with_columns(verdict=verdict_by(table.columns, WORDS[about]))
+    )
+    gaps = order_gap(frame)
+    if gaps is not None:
+        wide = frame.with_columns(pl.Series(_GAP, gaps)).pivot(on=MEMBER, index="id", values=_GAP)
+        wide = table.select("id").join(wide, on="id", how="left", maintain_order="left")
+        gaps = sum_in_order([wide[name].to_numpy() for name in judges]) / len(judges)
+    return JuryRows(
+        jury=jury,
+        judges=judges,
+        fingerprints=tuple(frame["judge_fingerprint"].drop_nulls().unique().sort().to_list()),
+        rows=rows,
+        evidence=Evidence(judges=judges, p=members, order_gap=gaps),
+        alone={name: frame.filter(pl.col(MEMBER) == name) for name in judges},
+        incomplete=incomplete,
     )
 
 
-def _side_by_side(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str], int]:
-    """One row per pair with a column of p_a per judge and the pair's other columns; the judges;
-    how many pairs some judge did not measure."""
-    judges = frame.get_column(MEMBER).unique().sort().to_list()
+def order_gap(frame: pl.DataFrame) -> FloatArray | None:
+    """How far the log odds of the two orders are apart; None unless every row has both."""
+    if frame.get_column("p_fwd").null_count() or frame.get_column("p_rev").null_count():
+        return None
+    forward, reverse = (log_odds(frame.get_column(c).to_numpy()) for c in ("p_fwd", "p_rev"))
+    return np.asarray(np.abs(forward - reverse))
+
+
+def _side_by_side(frame: pl.DataFrame, judges: list[str]) -> tuple[pl.DataFrame, int]:
+    """One row per pair with a column of p_a per judge and the pair's other columns; how many
+    pairs some judge did not measure."""
     own = {
-        "judge", "protocol", "status", "p_fwd", "p_rev", "p_a", "uncertainty", "verdict",
-        "judge_fingerprint", "tokens", "cost", "detail", MEMBER, ERROR,
+        "judge", "protocol", "status", "p_fwd", "p_rev", "p_a", "p_tie", "uncertainty", "verdict",
+        "answer_mass", "judge_fingerprint", "server", "tokens", "cost", "detail", MEMBER, ERROR,
     }  # fmt: skip
     shared = [column for column in frame.columns if column not in own]
+    ties = [pl.col("p_tie").fill_null(0.0).mean()] if "p_tie" in frame.columns else []
     pairs = frame.group_by("id", maintain_order=True).agg(
-        pl.col(column).first() for column in shared if column != "id"
+        *(pl.col(column).first() for column in shared if column != "id"), *ties
     )
     wide = frame.pivot(on=MEMBER, index="id", values="p_a").select("id", *judges)
     clash = set(judges) & set(pairs.columns)
@@ -241,7 +180,7 @@ def _side_by_side(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str], int]:
     complete = table.drop_nulls(judges)
     if complete.height == 0:
         raise ArgumentError("jury", ", ".join(judges), "no pair was measured by all of them")
-    return complete.sort("id"), judges, table.height - complete.height
+    return complete.sort("id"), table.height - complete.height
 
 
 def _table(p: ArrayLike) -> FloatArray:
@@ -250,14 +189,6 @@ def _table(p: ArrayLike) -> FloatArray:
         raise ArgumentError("p", table.shape, "give a table: rows are pairs, columns judges")
     probabilities(table.ravel(), "p", allow_empty=True)
     return table
-
-
-def _odds(table: FloatArray) -> FloatArray:
-    # A mirror image for p and 1 - p to the last bit: both sides come from the larger one.
-    top = np.maximum(table, 1 - table)
-    with np.errstate(divide="ignore"):
-        size = np.log(top) - np.log(1 - top)
-    return np.asarray(np.where(table > 0.5, 1.0, -1.0) * np.minimum(size, _MOST_ODDS))
 
 
 def _sigmoid(x: FloatArray) -> FloatArray:

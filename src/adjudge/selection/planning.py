@@ -5,15 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-import polars as pl
 
 from adjudge._validation import count, exact_level, open_unit
 from adjudge.errors import ArgumentError
 from adjudge.io.tables import TableLike
 from adjudge.results.evaluation import PlanPoint, SelectionPlan
-from adjudge.rows.clusters import cluster_column, one_row_per_cluster
 from adjudge.rows.dropped import merge_dropped
-from adjudge.rows.judgments import Judgments, prepare_judgments, read_labelled
+from adjudge.rows.judgments import Judgments, read_labelled
 from adjudge.selection.groups import Entry, make_entries
 from adjudge.selection.guarantees import DEFAULT, find_guarantee
 from adjudge.selection.guarantees.base import Guarantee
@@ -93,38 +91,6 @@ def plan_selection(
         ),
         dropped=merge_dropped(table.dropped, repeated),
     )
-
-
-def ids_to_label(
-    judgments: TableLike | Judgments,
-    n: int,
-    *,
-    labels: TableLike | None = None,
-    cluster: str | None = "auto",
-    seed: int = 0,
-) -> pl.DataFrame:
-    """`n` ids drawn at random from the rows without a label, one per cluster: id, sampled_by.
-
-    >>> frame = pl.DataFrame({"id": ["x", "y"], "p_a": [0.9, 0.2], "label": ["A", None]})
-    >>> ids_to_label(frame, 1).rows()
-    [('y', 'random')]
-    """
-    count(n, "n", least=1)
-    frame = prepare_judgments(judgments, labels=labels).frame
-    column = cluster_column(frame, cluster, within=["judge", "protocol"])
-    if "label" not in frame.columns:
-        frame = frame.with_columns(label=pl.lit(None, pl.String))
-    done = frame.filter(pl.col("label").is_not_null())
-    left = frame.unique("id").join(done, on="id", how="anti").sort("id")
-    if column is not None:
-        again = pl.col(column).is_in(done[column].drop_nulls().to_list())
-        left = left.filter(~again.fill_null(False))
-        left = left[one_row_per_cluster(left[column].to_list(), seed=seed).tolist()]
-    if left.height < n:
-        raise ArgumentError("n", n, f"only {left.height} unlabelled rows are left to draw from")
-    pick = np.random.default_rng(seed).permutation(left.height)[:n]
-    chosen = left[sorted(pick.tolist())].select("id")
-    return chosen.with_columns(sampled_by=pl.lit("random"))
 
 
 def _point(

@@ -10,6 +10,7 @@ from adjudge.errors import PolicyMismatchError
 from adjudge.io import read_result
 from adjudge.records import About
 from adjudge.results.selection import Policy, PolicyGroup
+from adjudge.rows.cuts import BEYOND
 from adjudge.rows.identity import Identity, identities, match_judge
 from adjudge.selection.verifying import NO_DIGEST, check_policy
 from adjudge.store import StorePlace
@@ -35,13 +36,17 @@ def policy_remarks(policy: Policy) -> list[str]:
 
 
 def reason_to_abstain(
-    accepted: bool, *, has_verdict: bool, group: PolicyGroup | None
+    accepted: bool, *, verdict: str | None, group: PolicyGroup | None, beyond_cut: bool = False
 ) -> str | None:
     """Why a measured row is not accepted, in the words of select's rows and of the server."""
     if accepted:
         return None
-    if not has_verdict:
+    if verdict is None:
         return "no verdict"
+    if verdict == "tie":
+        return "judge tie"
+    if beyond_cut:
+        return BEYOND
     if group is None:
         return "group not calibrated"
     return "nothing is accepted in this group" if group.accepts == "none" else "too uncertain"

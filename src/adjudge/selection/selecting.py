@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from adjudge._text import count
 from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.errors import ArgumentError
 from adjudge.io.columns import make_room
@@ -17,11 +18,13 @@ from adjudge.io.tables import TableLike
 from adjudge.results.selection import Drift, GroupCount, Policy, Selection, share
 from adjudge.rows.clusters import one_row_per_cluster
 from adjudge.rows.columns import text_column
+from adjudge.rows.cuts import lie_below
 from adjudge.rows.drift import drift_of
 from adjudge.rows.dropped import merge_dropped
-from adjudge.rows.judgments import Judgments, read_new
+from adjudge.rows.judgments import HAS_VERDICT, Judgments, doubt_ties, read_new
 from adjudge.selection.guarantees import find_guarantee
-from adjudge.selection.jury import INCOMPLETE, Jury, jury_judgments
+from adjudge.selection.jury import INCOMPLETE, jury_judgments
+from adjudge.selection.learning import count_overturned, doubt_again, judge_evidence
 from adjudge.selection.policy import (
     check_about,
     check_judge,
@@ -31,9 +34,15 @@ from adjudge.selection.policy import (
 )
 from adjudge.selection.verifying import levels_of
 from adjudge.store import StorePlace
+from adjudge.uncertainty import INFINITE_DOUBT
 
 _COLUMNS = ["id", "judge", "verdict", "p_a", "uncertainty", "accepted"]
 _GRADE_COLUMNS = ["id", "judge_name", "judge", "verdict", "p_pass", "uncertainty", "accepted"]
+#: What was learned, from the columns it has while a policy decides; a tie has no doubt to show.
+_LEARNED = {
+    "learned_verdict": pl.col("verdict"),
+    "learned_doubt": pl.when(pl.col("uncertainty") < INFINITE_DOUBT).then("uncertainty"),
+}
 
 
 @dataclass(frozen=True)
@@ -42,7 +51,9 @@ class SelectionRun:
 
     `rows` has id, judge, verdict, p_a, uncertainty, accepted and, where it was not accepted,
     `reason`; the columns of the input follow, one called accepted or reason as input_accepted or
-    input_reason. Of grades it has judge_name, judge (0 or 1) and p_pass instead.
+    input_reason. Of grades it has judge_name, judge (0 or 1) and p_pass instead. Where the policy
+    learned its doubt, `accepted` is about `learned_verdict`, at `learned_doubt`; verdict, p_a and
+    uncertainty stay the judge's.
     """
 
     summary: Selection
@@ -63,6 +74,7 @@ def select(
     judgments: TableLike | Judgments,
     policy: Policy | str | Path,
     *,
+    pairs: TableLike | None = None,
     judge: str | None = None,
     protocol: str | None = None,
     store: StorePlace = None,
@@ -71,10 +83,13 @@ def select(
     """Accept or abstain on every row of `judgments`, as the policy says.
 
     Refuses rows of another judge or prompt than the policy's; `store` helps to say which part of
-    the fingerprint differs. Never accepted: rows without a measurement or a verdict, and rows of
-    a group the policy does not know. A guarantee per batch (fdr) decides on the rows given here
-    as one batch. The new scores are compared with the calibration scores
-    (`drift`), one random row per cluster where the policy had clusters.
+    the fingerprint differs. `pairs` adds the texts, where the policy learned from their lengths.
+    Never accepted: rows without a measurement or a verdict, ties of the judge, rows of a group the
+    policy does not know, and rows beyond the policy's cuts. Rows whose answer_mass is below the
+    policy's `min_answer_mass` count as `off_answer`. A guarantee per batch (fdr) decides on the
+    rows given here as one batch. The new scores are compared with the calibration scores
+    (`drift`), one random row per cluster where the policy had clusters; without ties. Batch and
+    drift are of the rows below the cuts.
 
     >>> from adjudge.selection import calibrate
     >>> old = pl.DataFrame({"id": range(60), "p_a": [0.95] * 50 + [0.6] * 10,
@@ -84,28 +99,40 @@ def select(
     [True, False]
     """
     rules = policy if isinstance(policy, Policy) else read_policy(policy)
-    table = read_new(judgments, judge=judge, protocol=protocol)
+    limit = rules.min_answer_mass
+    table = read_new(judgments, pairs=pairs, judge=judge, protocol=protocol, min_answer_mass=limit)
     everything, usable, unmeasured = table.everything, table.measured, table.unmeasured
     check_about(rules, table.about)
     warnings = policy_remarks(rules) + check_judge(rules, everything, store=store)
-    if rules.jury is not None:
-        jury = Jury(rules.jury.method, np.asarray(rules.jury.weights))
-        usable = jury_judgments(usable, jury, rules.jury.judges, table.about)
+    members = None if rules.jury is None else jury_judgments(usable, rules.jury, table.about)
+    if members is not None:
+        usable = members.rows
         everything = _with_incomplete(everything, usable)
         unmeasured = {INCOMPLETE: everything.height - usable.height}
+    usable = doubt_ties(usable)
     for column, option in ((rules.by, "by"), (rules.weights_column, "weights")):
         if column is not None and column not in usable.columns:
             raise ArgumentError("judgments", column, f"the policy needs this column ({option})")
     if rules.by is not None:
         usable = usable.with_columns(text_column(usable, rules.by, "by"))
         everything = everything.with_columns(text_column(everything, rules.by, "by"))
+    own = usable.get_column("verdict")
+    if rules.doubt is not None:
+        evidence = judge_evidence(usable) if members is None else members.evidence
+        usable = doubt_again(rules.doubt, usable, evidence, about=table.about)
     placed = _place(rules, usable)
-    accepted = _accept(rules, usable, placed)
-    reasons = _reasons(rules, usable, placed, accepted)
-    decided = usable.select("id", "judge", "protocol").with_columns(
+    below = lie_below(usable, rules.cuts, scored=table.measured).to_numpy()
+    # Neither in a batch nor in the drift test: the labels say nothing of rows beyond the cut.
+    decidable = np.where(below, placed, -1)
+    accepted = _accept(rules, usable, decidable)
+    reasons = _reasons(rules, usable, placed, accepted, below)
+    learned = {} if rules.doubt is None else _LEARNED
+    decided = usable.select(
+        "id", "judge", "protocol", *(known.alias(name) for name, known in learned.items())
+    ).with_columns(
         accepted=pl.Series(accepted, dtype=pl.Boolean), reason=pl.Series(reasons, dtype=pl.String)
     )
-    rows = make_room(everything, ["accepted", "reason"]).join(
+    rows = make_room(everything, ["accepted", "reason", *learned]).join(
         decided, on=["id", "judge", "protocol"], how="left", maintain_order="left"
     )
     why = pl.format("status {}", "status") if rules.jury is None else pl.lit(INCOMPLETE)
@@ -123,7 +150,12 @@ def select(
         n=n,
         n_accepted=kept,
         accepted_share=share(kept, n),
-        drift=_drift(rules, usable, placed, seed),
+        n_overturned=(
+            None
+            if rules.doubt is None
+            else count_overturned(own, usable["verdict"], among=accepted)
+        ),
+        drift=_drift(rules, usable, decidable, seed),
         groups=_group_counts(rules, placed, accepted),
         promise=rules.promise,
         not_promised=rules.not_promised,
@@ -134,8 +166,10 @@ def select(
     first = _COLUMNS
     if rules.about == "grades":
         first, rows = _GRADE_COLUMNS, _as_grades(rows)
-    others = [name for name in rows.columns if name not in (*first, "reason")]
-    return SelectionRun(summary=summary, rows=rows.select([*first, "reason", *others]))
+    at = first.index("verdict")
+    first = [*first[:at], *learned, *first[at:], "reason"]
+    others = [name for name in rows.columns if name not in first]
+    return SelectionRun(summary=summary, rows=rows.select([*first, *others]))
 
 
 def _as_grades(rows: pl.DataFrame) -> pl.DataFrame:
@@ -154,7 +188,7 @@ def _with_incomplete(everything: pl.DataFrame, usable: pl.DataFrame) -> pl.DataF
         usable, on="id", how="anti", maintain_order="left"
     )
     shared = [name for name in left_out.columns if name in usable.columns]
-    blank = ("p_a", "p_fwd", "p_rev", "uncertainty", "verdict", "judge_fingerprint")
+    blank = ("p_a", "p_fwd", "p_rev", "p_tie", "uncertainty", "verdict", "judge_fingerprint")
     left_out = left_out.select(shared).with_columns(
         *(pl.lit(None, usable.schema[name]).alias(name) for name in blank if name in shared),
         judge=pl.lit(usable["judge"][0], pl.String),
@@ -195,7 +229,7 @@ def _accept(policy: Policy, rows: pl.DataFrame, placed: IntArray) -> BoolArray:
             here = placed == number
             own_weights = None if weights is None else weights[here]
             accepted[here] = chosen.accept(rule, scores[here], levels, own_weights)
-    return np.asarray(accepted & rows.get_column("verdict").is_not_null().to_numpy())
+    return np.asarray(accepted & rows.select(HAS_VERDICT).to_series().to_numpy())
 
 
 def _group_counts(policy: Policy, placed: IntArray, accepted: BoolArray) -> tuple[GroupCount, ...]:
@@ -216,18 +250,19 @@ def _group_counts(policy: Policy, placed: IntArray, accepted: BoolArray) -> tupl
 
 
 def _reasons(
-    policy: Policy, rows: pl.DataFrame, placed: IntArray, accepted: BoolArray
+    policy: Policy, rows: pl.DataFrame, placed: IntArray, accepted: BoolArray, below: BoolArray
 ) -> list[str | None]:
-    has_verdict = rows.get_column("verdict").is_not_null().to_list()
     groups = [policy.groups[number] if number >= 0 else None for number in placed.tolist()]
     return [
-        reason_to_abstain(kept, has_verdict=verdict, group=group)
-        for kept, verdict, group in zip(accepted.tolist(), has_verdict, groups, strict=True)
+        reason_to_abstain(kept, verdict=verdict, group=group, beyond_cut=not inside)
+        for kept, verdict, group, inside in zip(
+            accepted.tolist(), rows["verdict"], groups, below.tolist(), strict=True
+        )
     ]
 
 
 def _drift(policy: Policy, rows: pl.DataFrame, placed: IntArray, seed: int) -> Drift:
-    scores, parts = _scores(rows), []
+    scores, parts, ties = _scores(rows), [], 0
     for number, group in enumerate(policy.groups):
         here = np.flatnonzero(placed == number)
         if policy.cluster is not None and policy.cluster in rows.columns and len(here):
@@ -235,8 +270,13 @@ def _drift(policy: Policy, rows: pl.DataFrame, placed: IntArray, seed: int) -> D
             here = here[rows[here].select(pl.arg_sort_by("judge", "protocol", "id"))["judge"]]
             names = rows.get_column(policy.cluster)[here.tolist()].to_list()
             here = here[one_row_per_cluster(names, seed=seed)]
-        parts.append((group.name, np.asarray(group.scores), scores[here]))
+        old, new = np.asarray(group.scores), scores[here]
+        # Infinite doubt is no measurement of how sure the judge is.
+        ties += int((new == INFINITE_DOUBT).sum())
+        parts.append((group.name, old[old < INFINITE_DOUBT], new[new < INFINITE_DOUBT]))
     drift = drift_of(parts)
+    if ties:
+        drift = replace(drift, note=drift.note or f"without {count(ties, 'judge tie')}")
     if policy.weights_column is not None and drift.flagged:
         note = "a shift is what the weights are for: not counted as drift"
         return replace(drift, flagged=False, note=note)

@@ -14,6 +14,7 @@ from adjudge.io.columns import UNNAMED
 from adjudge.rows.confidence import stated_confidence
 from adjudge.rows.judgments import WORDS
 from adjudge.uncertainty import (
+    INFINITE_DOUBT,
     confidence,
     preference_entropy,
     random_orders,
@@ -44,7 +45,7 @@ def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
     With both orders there are three: the preference entropy of their mean, the probability of
     one random order alone, and the vote of both. Other protocols (verbalized, annotators,
     likelihood) give the one they wrote. An uncertainty column that is not the entropy of p_a
-    is one more.
+    is one more. A tie of the judge, or p at exactly one half, is no verdict in any of them.
 
     Confidence is max(p_a, 1 - p_a); where the judge stated one (uncertainty = 1 - confidence) it is
     that, since p_a can be empty then.
@@ -55,11 +56,14 @@ def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
     first, second = zip(*WORDS.values(), strict=True)
     p_a = rows.get_column("p_a").to_numpy().astype(np.float64)
     given = rows.get_column("uncertainty").to_numpy().astype(np.float64)
+    tie = (rows.get_column("verdict") == "tie").fill_null(False).to_numpy()
 
     def made(name: str, p: FloatArray, scores: FloatArray | None = None) -> Signal:
+        decided = (p != 0.5) & ~tie
         right = ((p > 0.5) & np.isin(label, first)) | ((p < 0.5) & np.isin(label, second))
-        doubt = preference_entropy(p) if scores is None else scores
-        return Signal(name, judge, shown, confidence(p), p != 0.5, doubt, (~right).astype(np.int64))
+        doubt = np.where(tie, INFINITE_DOUBT, preference_entropy(p) if scores is None else scores)
+        errors = (~(decided & right)).astype(np.int64)
+        return Signal(name, judge, shown, confidence(p), decided, doubt, errors)
 
     stated = stated_confidence(rows)
     if stated is not None:
@@ -72,7 +76,7 @@ def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
         raise ArgumentError("judgments", judge, "without probabilities there is nothing to compare")
 
     both = rows.get_column("p_fwd").null_count() == 0 == rows.get_column("p_rev").null_count()
-    is_entropy = bool((np.abs(given - preference_entropy(p_a)) <= _ROUNDING).all())
+    is_entropy = bool((np.abs(given - preference_entropy(p_a))[~tie] <= _ROUNDING).all())
     if not both:
         yield made(shown or "p_a" if is_entropy else "uncertainty", p_a, given)
         return

@@ -28,6 +28,7 @@ from adjudge.results.selection import (
     Rule,
     share,
 )
+from adjudge.selection.cuts import beyond_cuts, limit_rule, promise_below
 from adjudge.selection.guarantees import find_guarantee
 from adjudge.selection.guarantees.base import Guarantee, Labels
 from adjudge.selection.guarantees.fdr import effective_size
@@ -112,7 +113,8 @@ def contradictions(policy: Policy, *, source: str | Path) -> Iterator[Contradict
             )
     yield from _compare(policy, _totals(policy, chosen))
     if policy.guarantee_version == chosen.version:
-        yield from _compare(policy, {"promise": chosen.promise(levels)})
+        promise = promise_below(chosen.promise(levels), policy.cuts)
+        yield from _compare(policy, {"promise": promise})
     for other in policy.alternatives:
         if other.guarantee == policy.guarantee:
             copied = ("accepts", "threshold", "n_accepted", "coverage", "empirical_risk")
@@ -127,6 +129,9 @@ def _of_group(
     if np.any(np.diff(scores) < 0):
         yield Contradiction(field="scores", stated="not in order", expected="in ascending order")
         return
+    if (beyond := beyond_cuts(group, policy.cuts)) is not None:
+        yield beyond
+        return
     whole = len(scores) == group.n_calibration
     if whole or chosen.per_batch or len(scores) != KEPT_SCORES:
         counts = {"n_calibration": len(scores), "n_errors": int(errors.sum())}
@@ -135,7 +140,8 @@ def _of_group(
         own = chosen.levels_per_rule(levels, len(policy.groups))
         rule = Rule(accepts="none")
         if len(scores) >= chosen.fewest_labels(own):
-            rule = chosen.decide(Labels(scores.astype(np.float64), errors.astype(np.int64)), own)
+            labels = Labels(scores.astype(np.float64), errors.astype(np.int64))
+            rule = limit_rule(chosen.decide(labels, own), scores, group, policy.cuts)
         yield from _compare(group, {"accepts": rule.accepts, "threshold": rule.threshold})
     if (group.accepts == "below") != (group.threshold is not None):
         expected = "a number" if group.accepts == "below" else "null"

@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI, HTTPException, Response
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
@@ -27,6 +27,8 @@ _log = logging.getLogger("adjudge.server")
 BATCH_LIMIT = 64
 #: One text may have at most so many characters; more than any judge's context holds.
 TEXT_LIMIT = 200_000
+_LEARNED = "Where the policy learned its doubt: the verdict that is accepted."
+PassOrFail = Literal["pass", "fail"]
 TextField = Annotated[str, Field(max_length=TEXT_LIMIT)]
 
 
@@ -42,6 +44,14 @@ class SubjectIn(BaseModel):
             max_length=200,
             description="The value of the column that the policy was calibrated by, if any. "
             "A value without labels is an abstention.",
+        ),
+    ] = None
+    category: Annotated[
+        str | None,
+        Field(
+            max_length=200,
+            description="The value of the column that the policy's doubt learned from, if "
+            "any. A value that was not learned adds nothing.",
         ),
     ] = None
 
@@ -95,6 +105,7 @@ class Decision(BaseModel):
     id: str
     accepted: bool
     uncertainty: float | None
+    learned_doubt: float | None
     status: str
     reason: str | None
     group: Annotated[
@@ -107,14 +118,16 @@ class Decision(BaseModel):
 class RulingOut(Decision):
     """A verdict on a pair, or an abstention with its reason."""
 
-    verdict: Verdict | None
+    verdict: Annotated[Verdict | None, Field(description="The judge's own.")]
+    learned_verdict: Annotated[Verdict | None, Field(description=_LEARNED)]
     p_a: float | None
 
 
 class GradeOut(Decision):
     """Pass or fail, or an abstention with its reason."""
 
-    verdict: Literal["pass", "fail"] | None
+    verdict: Annotated[PassOrFail | None, Field(description="The judge's own.")]
+    learned_verdict: Annotated[PassOrFail | None, Field(description=_LEARNED)]
     p_pass: float | None
 
 
@@ -226,7 +239,9 @@ def judge_app(
         began = time.perf_counter()
         try:
             rulings = await service.rule_many(
-                [one.subject() for one in asked], [one.group for one in asked]
+                [one.subject() for one in asked],
+                [one.group for one in asked],
+                [one.category for one in asked],
             )
         except (ArgumentError, DataError) as error:
             raise HTTPException(422, str(error)) from None
@@ -277,15 +292,12 @@ class _Metrics:
 
 def _ruling(ruling: Ruling, service: JudgeService) -> RulingOut:
     p_a = ruling.judgment.p_a if isinstance(ruling.judgment, Judgment) else None
-    return RulingOut(
-        **_decision(ruling, service), verdict=cast("Verdict | None", ruling.verdict), p_a=p_a
-    )
+    return RulingOut(**_decision(ruling, service), p_a=p_a)
 
 
 def _grade(ruling: Ruling, service: JudgeService) -> GradeOut:
     p_pass = ruling.judgment.p_pass if isinstance(ruling.judgment, Grade) else None
-    verdict = cast("Literal['pass', 'fail'] | None", ruling.verdict)
-    return GradeOut(**_decision(ruling, service), verdict=verdict, p_pass=p_pass)
+    return GradeOut(**_decision(ruling, service), p_pass=p_pass)
 
 
 def _decision(ruling: Ruling, service: JudgeService) -> dict[str, Any]:
@@ -293,6 +305,9 @@ def _decision(ruling: Ruling, service: JudgeService) -> dict[str, Any]:
     return {
         "id": judgment.id,
         "accepted": ruling.accepted,
+        "verdict": ruling.verdict,
+        "learned_verdict": ruling.learned_verdict,
+        "learned_doubt": ruling.learned_doubt,
         "uncertainty": judgment.uncertainty,
         "status": judgment.status,
         "reason": ruling.reason,

@@ -15,6 +15,7 @@ from adjudge.io import read_table
 from adjudge.io.tables import TableLike, as_text
 from adjudge.records import Label, Subject
 from adjudge.results.labelling import LabellingSummary, RaterAgreement, RaterSummary
+from adjudge.results.selection import CUT_COLUMNS
 from adjudge.server.label_kinds import PAIRS, LabelKind
 from adjudge.store.labels import Answer, LabelBook
 
@@ -25,8 +26,9 @@ def labels_frame(
     """The labels file: one row per label that counts, oldest first.
 
     Grades are in `human` too, as 1 and 0, and scores in `human_score`: what `estimate` and
-    `diagnose scores` read. With the plan that was labelled, its `sampling_probability` comes along:
-    `estimate` needs it for rows that were not all equally likely to be drawn.
+    `diagnose scores` read. With the plan that was labelled, its `sampling_probability` comes along,
+    which `estimate` needs for rows that were not all equally likely to be drawn, and its cut, which
+    `calibrate` needs for rows that were drawn among the surest.
     """
     rows = [
         {
@@ -49,11 +51,12 @@ def labels_frame(
         frame = frame.with_columns(human=(pl.col("label") == "pass").cast(pl.Int8))
     elif kind.name == "scores":
         frame = frame.with_columns(human_score=pl.col("label").cast(pl.Int64))
-    drawn = None if plan is None else read_table(plan)
-    if drawn is None or "sampling_probability" not in drawn.columns:
+    if plan is None:
         return frame
-    chances = drawn.select(as_text(drawn["id"]), "sampling_probability").unique("id")
-    return frame.join(chances, on="id", how="left", maintain_order="left")
+    drawn = read_table(plan)
+    brought = [c for c in ("sampling_probability", *CUT_COLUMNS) if c in drawn.columns]
+    planned = drawn.select(as_text(drawn["id"]), *brought).unique("id")
+    return frame.join(planned, on="id", how="left", maintain_order="left")
 
 
 def records(frame: pl.DataFrame) -> list[Label]:

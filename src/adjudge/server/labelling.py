@@ -7,10 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from adjudge.errors import ArgumentError
-from adjudge.records import Order, Subject
+from adjudge.records import Order, SampledBy, Subject
 from adjudge.server.label_kinds import PAIRS, LabelKind
 from adjudge.server.queue import Draw, Queue
 from adjudge.store.labels import Answer, LabelBook
+
+#: A random draw, of all rows or of the surest, may meet a row that was labelled for its score.
+_NARROWER: Mapping[SampledBy, tuple[SampledBy, ...]] = {
+    "random": ("doubt", "surest", "audit"),
+    "surest": ("doubt", "audit"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +40,7 @@ class Progress:
     random: int
     plan: int
     doubt: int
+    surest: int
 
 
 class LabellingRound:
@@ -96,14 +103,14 @@ class LabellingRound:
         self._recount(rater)
 
     def _recount(self, rater: str) -> None:
-        """Labels for doubt that the random stream has reached too count as random from now on."""
+        """Labels for doubt that a wider draw has reached too count as drawn by it from now on."""
         answered = {click.id: click for click in self._answered(rater)}
         for draw in self.queue.draws:
             click = answered.get(draw.id)
             if click is None:
                 return
-            if draw.sampled_by == "random" and click.sampled_by == "doubt":
-                self.book.recount(click=click, sampled_by="random")
+            if click.sampled_by in _NARROWER.get(draw.sampled_by, ()):
+                self.book.recount(click=click, sampled_by=draw.sampled_by)
 
     def undo(self, *, rater: str, nonce: str) -> str | None:
         """Take back the rater's last click; the pair's id, which then comes up again."""
@@ -124,6 +131,7 @@ class LabellingRound:
             random=kinds.count("random"),
             plan=kinds.count("plan"),
             doubt=kinds.count("doubt"),
+            surest=kinds.count("surest"),
         )
 
     def order_for(self, rater: str, subject_id: str) -> Order | None:

@@ -72,7 +72,7 @@ def abstained_ids(source: TableLike) -> list[str]:
 
 def _sampled(how: str) -> SampledBy:
     if how not in get_args(SampledBy):
-        raise ArgumentError("sampled_by", how, "use random, plan or doubt")
+        raise ArgumentError("sampled_by", how, "use " + ", ".join(get_args(SampledBy)))
     return cast(SampledBy, how)
 
 

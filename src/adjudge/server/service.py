@@ -5,25 +5,21 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from adjudge.errors import ArgumentError, DataError, InputError
-from adjudge.io.grades import FAIL, PASS
 from adjudge.judges.interface import Judge, Question
 from adjudge.records import MEASURED, Grade, Judgment, Reply, Subject
 from adjudge.results.selection import Policy, PolicyGroup
 from adjudge.rows.identity import Identity
+from adjudge.selection.cuts import names_of, own_cuts
 from adjudge.selection.guarantees import all_guarantees, find_guarantee
-from adjudge.selection.policy import (
-    check_about,
-    matching_groups,
-    read_policy,
-    reason_to_abstain,
-)
+from adjudge.selection.learning import doubt_one, verdict_of
+from adjudge.selection.policy import check_about, matching_groups, read_policy, reason_to_abstain
 from adjudge.selection.verifying import levels_of
 
 #: What became of the file that the policy was read from.
@@ -61,10 +57,16 @@ class PolicyFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ruling:
-    """What the service says of one subject; `group` names the rule, `reason` why it abstains."""
+    """What the service says of one subject; `group` names the rule, `reason` why it abstains.
+
+    `verdict` is the judge's own. Where the policy learned its doubt, `accepted` is about
+    `learned_verdict`.
+    """
 
     judgment: Judgment | Grade
     verdict: str | None
+    learned_verdict: str | None
+    learned_doubt: float | None
     accepted: bool
     reason: str | None
     group: str | None
@@ -97,6 +99,10 @@ class JudgeService:
         self.policy = policy
         self.policy_id = hashlib.sha256(policy.to_json(indent=None).encode()).hexdigest()[:16]
         self.rules = matching_rules(policy, judge)
+        if any(len(own_cuts(rule, policy.cuts)) < len(policy.cuts) for rule in self.rules):
+            raise InputError(
+                f"the policy holds among {names_of(policy.cuts)}, and serve asks one judge only"
+            )
         self._by_group = {name: rule for rule in self.rules for name in rule.covers}
         self._slots = asyncio.Semaphore(concurrency or judge.backend.concurrency)
 
@@ -116,41 +122,73 @@ class JudgeService:
             raise ArgumentError("group", None, f"this policy holds by {self.policy.by}: name it")
         return self._by_group.get(group)
 
-    async def rule(self, subject: Subject, *, group: str | None = None) -> Ruling:
+    async def rule(
+        self, subject: Subject, *, group: str | None = None, category: str | None = None
+    ) -> Ruling:
         """Ask in every order the protocol needs, then accept or abstain."""
         rule = self.rule_for(group)
+        doubt = self.policy.doubt
+        if doubt is not None and doubt.category is not None and category is None:
+            raise ArgumentError(
+                "category", None, f"this policy learned from {doubt.category}: name it"
+            )
         protocol = self.judge.protocol
         questions = protocol.questions(subject)
         replies = await asyncio.gather(*(self._ask(subject, question) for question in questions))
         rows = protocol.judge(subject, replies)
         if len(rows) != 1 or not isinstance(rows[0], Judgment | Grade):
             raise ArgumentError("protocol", protocol.name, "serve one with one verdict per request")
-        return self._decide(rows[0], rule)
+        return self._decide(rows[0], rule, subject, category)
 
     async def rule_many(
-        self, subjects: Sequence[Subject], groups: Sequence[str | None]
+        self,
+        subjects: Sequence[Subject],
+        groups: Sequence[str | None],
+        categories: Sequence[str | None] | None = None,
     ) -> list[Ruling]:
         """Several subjects at once, in their order."""
+        asked = zip(subjects, groups, categories or [None] * len(subjects), strict=True)
         if len(subjects) == 1:  # the usual request, without a task of its own
-            return [await self.rule(subjects[0], group=groups[0])]
+            [(subject, group, category)] = asked
+            return [await self.rule(subject, group=group, category=category)]
         return await asyncio.gather(
-            *(self.rule(one, group=group) for one, group in zip(subjects, groups, strict=True))
+            *(self.rule(one, group=group, category=category) for one, group, category in asked)
         )
 
-    def _decide(self, judgment: Judgment | Grade, group: PolicyGroup | None) -> Ruling:
+    def _decide(
+        self,
+        judgment: Judgment | Grade,
+        group: PolicyGroup | None,
+        subject: Subject,
+        category: str | None,
+    ) -> Ruling:
         """What the guarantee accepts; never without a measurement, a verdict or a rule."""
-        verdict = judgment.verdict if isinstance(judgment, Judgment) else _word(judgment)
-        accepted, has_verdict = False, verdict is not None
-        if judgment.status not in MEASURED or judgment.uncertainty is None:
+        least, mass = self.policy.min_answer_mass, judgment.answer_mass
+        if least is not None and mass is not None and mass < least:
+            judgment = _off_answer(judgment)
+        accepted, doubt = False, judgment.uncertainty
+        own_verdict = verdict = verdict_of(judgment)
+        measured = judgment.status in MEASURED and doubt is not None
+        if measured and self.policy.doubt is not None:
+            verdict, doubt = doubt_one(self.policy.doubt, judgment, subject, category)
+        if not measured:
             reason: str | None = f"status {judgment.status}"
         else:
-            if has_verdict and group is not None:
-                score = np.array([judgment.uncertainty])
+            own, score = np.array([judgment.uncertainty]), np.array([doubt])
+            below = all(cut.rule.accept(own)[0] for cut in self.policy.cuts)
+            if verdict not in (None, "tie") and group is not None and below:
                 accepted = bool(self._guarantee.accept(group.rule, score, self._levels)[0])
-            reason = reason_to_abstain(accepted, has_verdict=has_verdict, group=group)
+            reason = reason_to_abstain(accepted, verdict=verdict, group=group, beyond_cut=not below)
         name = None if group is None else group.group
+        learned = measured and self.policy.doubt is not None
         return Ruling(
-            judgment=judgment, verdict=verdict, accepted=accepted, reason=reason, group=name
+            judgment=judgment,
+            verdict=own_verdict,
+            learned_verdict=verdict if learned else None,
+            learned_doubt=doubt if learned and verdict != "tie" else None,
+            accepted=accepted,
+            reason=reason,
+            group=name,
         )
 
     async def _ask(self, subject: Subject, question: Question) -> Reply:
@@ -158,8 +196,20 @@ class JudgeService:
             return await self.judge.backend.ask_about(subject, question)
 
 
-def _word(grade: Grade) -> str | None:
-    return None if grade.judge is None else PASS if grade.judge else FAIL
+def _off_answer(judgment: Judgment | Grade) -> Judgment | Grade:
+    """The row without its numbers, as `mark_off_answer` leaves it."""
+    if isinstance(judgment, Grade):
+        return replace(judgment, status="off_answer", p_pass=None, judge=None, uncertainty=None)
+    return replace(
+        judgment,
+        status="off_answer",
+        p_fwd=None,
+        p_rev=None,
+        p_a=None,
+        p_tie=None,
+        uncertainty=None,
+        verdict=None,
+    )
 
 
 def check_servable(policy: Policy) -> None:
@@ -172,6 +222,11 @@ def check_servable(policy: Policy) -> None:
         )
     if policy.jury is not None:
         raise InputError("a jury's policy needs several judges; serve takes one")
+    if policy.doubt is not None and policy.doubt.lengths == "length":
+        raise InputError(
+            "the policy's learned doubt needs the columns length_a and length_b, and a request has "
+            "none; calibrate on rows with response_a and response_b to serve"
+        )
 
 
 def matching_rules(policy: Policy, judge: Judge) -> list[PolicyGroup]:

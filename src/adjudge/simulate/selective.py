@@ -156,3 +156,30 @@ def several_judges(
     p = 1 / (1 + np.exp(-odds * np.asarray(scales)))
     people = gen.random(n) < 1 / (1 + np.exp(-2.5 * margin))
     return np.round(p, 6), people.astype(np.int64)
+
+
+def misled_judges(
+    n: int,
+    *,
+    misled: Sequence[float] = (0.6, 0.9, 1.1, 1.4),
+    skills: Sequence[float] = (1.1, 0.4, 0.25, 0.1),
+    hard: float = 0.7,
+    seed: Seed = 0,
+) -> tuple[FloatArray, IntArray]:
+    """As `several_judges`, on pairs that are made to mislead, as LLMBar's adversarial ones are.
+
+    One answer looks better; on a share `hard` of the pairs it is the worse one. Judge j sees
+    `skills[j]` of the truth and `misled[j]` of the looks: all but the first are right less often
+    than a coin, which is information.
+
+    >>> p, prefers_a = misled_judges(2000, seed=0)
+    >>> ((p > 0.5) == prefers_a[:, None]).mean(axis=0).round(2).tolist()
+    [0.78, 0.47, 0.4, 0.35]
+    """
+    gen = generator(seed)
+    truth = np.where(gen.random(count(n, "n", least=1)) < 0.5, 1.0, -1.0)
+    wrong_way = np.where(gen.random(n) < hard, -truth, truth)
+    looks = wrong_way * np.abs(1 + 0.8 * gen.normal(size=n))
+    noise = 0.8 * gen.normal(size=(n, len(skills)))
+    odds = np.multiply.outer(truth, np.asarray(skills)) + np.multiply.outer(looks, misled) + noise
+    return np.round(1 / (1 + np.exp(-2 * odds)), 6), (truth > 0).astype(np.int64)

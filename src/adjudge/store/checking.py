@@ -277,8 +277,8 @@ def _ignore(rowid: int, reason: str) -> None:
 def _fault(table: str, row: Mapping[str, Any]) -> str | None:
     """What is wrong with a row, or None: columns hold what they can, JSON is JSON, keys fit."""
     try:
-        if table == "judges":
-            json.loads(row["parts"])
+        if table in ("judges", "prompts"):
+            json.loads(row["parts" if table == "judges" else "answer"])
         elif table == "calls":
             call = call_of([row.get(name) for name in READ_COLUMNS], row["raw"])
             key = call_key(

@@ -8,11 +8,11 @@ asked by another while its owner lives. Labels are events, and are never changed
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from adjudge.records import Order, Reply, SampledBy, Status
 
@@ -38,6 +38,22 @@ class Call:
     reply: Reply
     created_at: str | None = None
     call_id: int | None = None
+
+
+class KnownJudge(NamedTuple):
+    """A judge as it was remembered: its name, how it was asked, the parts of its fingerprint."""
+
+    judge: str
+    protocol: str
+    parts: Mapping[str, Any]
+
+
+class KnownPrompt(NamedTuple):
+    """The words of a prompt with its placeholders, and what it declares of the answer."""
+
+    name: str
+    text: str
+    answer: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +105,30 @@ class Store(Protocol):
     def judge_parts(self, fingerprint: str) -> dict[str, Any] | None:
         """The parts behind a fingerprint, or None if this store has never seen it."""
 
+    def judges(self) -> dict[str, KnownJudge]:
+        """Every judge that was remembered, by fingerprint."""
+
+    def remember_prompt(self, sha256: str, prompt: KnownPrompt) -> None:
+        """Keep the words of a prompt, once."""
+
+    def prompts(self) -> dict[str, KnownPrompt]:
+        """Every prompt that was remembered, by the SHA-256 that fingerprints name."""
+
     def latest_call_id(self) -> int:
         """The highest call id so far: where this run's history begins."""
 
-    def claim(self, keys: Sequence[str], *, retry: Collection[Status], since: int) -> Claim:
+    def claim(
+        self,
+        keys: Sequence[str],
+        *,
+        retry: Collection[Status],
+        since: int,
+        again: Collection[str] = (),
+    ) -> Claim:
         """Take the calls that nobody has answered and nobody alive is making.
 
-        A call whose latest row has a status in `retry` counts as unanswered unless that row is
-        newer than call id `since`: one run never asks the same question twice.
+        A call in `again`, or whose latest row has a status in `retry`, counts as unanswered unless
+        that row is newer than call id `since`: one run never asks the same question twice.
         """
 
     def save(self, calls: Iterable[Call]) -> None:
@@ -107,6 +139,9 @@ class Store(Protocol):
 
     def lookup(self, keys: Sequence[str]) -> dict[str, Call]:
         """The latest row of each call that has one, without its raw reply."""
+
+    def calls(self, subject_ids: Collection[str] | None = None) -> Iterator[Call]:
+        """The latest row of every call, or of those about some subjects, oldest first, with raw."""
 
     def history(self, key: str) -> list[Call]:
         """Every row of one call, oldest first, raw replies included."""

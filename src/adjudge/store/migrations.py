@@ -111,6 +111,13 @@ MIGRATIONS: tuple[Migration, ...] = (
             "ALTER TABLE calls ADD COLUMN exact_mass INTEGER NOT NULL DEFAULT 0",
             "ALTER TABLE calls ADD COLUMN cut_off INTEGER NOT NULL DEFAULT 0",
             "ALTER TABLE calls ADD COLUMN server TEXT",
+            # The words of prompts are ours or the user's own, without the text being judged.
+            """CREATE TABLE prompts (
+                sha256 TEXT PRIMARY KEY,
+                name TEXT NOT NULL,
+                text TEXT NOT NULL,
+                answer TEXT NOT NULL
+            )""",
             # Grades and scores are labels too, and there are more ways to draw rows: what a value
             # may be is checked where labels are added.
             "ALTER TABLE label_events RENAME TO old_label_events",

@@ -16,7 +16,14 @@ from typing import Any, TypeVar
 
 from adjudge.errors import StoreError
 from adjudge.records import STATUSES, Reply, Status
-from adjudge.store.interface import SILENCE_S, Call, Claim, LabelEvent
+from adjudge.store.interface import (
+    SILENCE_S,
+    Call,
+    Claim,
+    KnownJudge,
+    KnownPrompt,
+    LabelEvent,
+)
 from adjudge.store.keys import canonical_json
 from adjudge.store.owners import Owner, state_of
 from adjudge.store.sqlite_file import DAMAGED, SQLiteFile, now
@@ -29,8 +36,7 @@ _WRITTEN = (
     "completion_tokens, latency_s, error, answer_mass, exact_mass, cut_off, server, "
     "created_at, raw"
 )
-_READ = "call_id, " + _WRITTEN.removesuffix(", raw")
-READ_COLUMNS = tuple(_READ.split(", "))
+READ_COLUMNS = ("call_id", *_WRITTEN.removesuffix(", raw").split(", "))
 #: The fields of a call and of its reply, in the order of these columns.
 _CALL_FIELDS = (
     *("call_key", "judge_fingerprint", "subject_id", "content_hash", "order", "repeat", "slot"),
@@ -60,6 +66,7 @@ class SQLiteStore(SQLiteFile):
         super().__init__(place, readonly=readonly)
         self.owner = Owner.here()
         self._signs: dict[str, tuple[float, float]] = {}
+        self._read = self._there("calls", READ_COLUMNS)
         if not readonly:
             try:
                 self.heartbeat()
@@ -81,15 +88,40 @@ class SQLiteStore(SQLiteFile):
         rows = self._all("SELECT parts FROM judges WHERE judge_fingerprint = ?", (fingerprint,))
         return dict(json.loads(rows[0][0])) if rows else None
 
+    def judges(self) -> dict[str, KnownJudge]:
+        rows = self._all("SELECT judge_fingerprint, judge, protocol, parts FROM judges")
+        return {key: KnownJudge(judge, how, json.loads(parts)) for key, judge, how, parts in rows}
+
+    def remember_prompt(self, sha256: str, prompt: KnownPrompt) -> None:
+        with self.transaction():
+            self._db.execute(
+                "INSERT INTO prompts (sha256, name, text, answer) VALUES (?, ?, ?, ?)"
+                " ON CONFLICT (sha256) DO NOTHING",
+                (sha256, _text(prompt.name), _text(prompt.text), canonical_json(prompt.answer)),
+            )
+
+    def prompts(self) -> dict[str, KnownPrompt]:
+        if not self._all("PRAGMA table_info(prompts)"):
+            return {}
+        rows = self._all("SELECT sha256, name, text, answer FROM prompts")
+        return {key: KnownPrompt(name, text, json.loads(a)) for key, name, text, a in rows}
+
     def latest_call_id(self) -> int:
         """The highest call id so far; 0 in an empty store."""
         return int(self._all("SELECT COALESCE(MAX(call_id), 0) FROM calls")[0][0])
 
-    def claim(self, keys: Sequence[str], *, retry: Collection[Status], since: int) -> Claim:
+    def claim(
+        self,
+        keys: Sequence[str],
+        *,
+        retry: Collection[Status],
+        since: int,
+        again: Collection[str] = (),
+    ) -> Claim:
         """Sort calls into done, ours and busy, and claim what is ours, in one transaction."""
         wanted = list(dict.fromkeys(keys))
         with self.transaction():
-            done = self._answered(wanted, retry, since)
+            done = self._answered(wanted, retry, since, again)
             open_keys = [key for key in wanted if key not in done]
             held = self._holders(open_keys)
             gone = self._gone({owner for owner in held.values() if owner != self.owner.owner})
@@ -125,16 +157,30 @@ class SQLiteStore(SQLiteFile):
         latest: dict[str, Call] = {}
         for chunk in _chunks(list(keys)):
             for row in self._all(
-                f"SELECT {_READ} FROM calls WHERE call_key IN {_marks(chunk)}", chunk
+                f"SELECT {self._read} FROM calls WHERE call_key IN {_marks(chunk)}", chunk
             ):
                 earlier = latest.get(row[1])
                 if earlier is None or (earlier.call_id or 0) < row[0]:
                     latest[row[1]] = self._decode(row, None)
         return latest
 
+    def calls(self, subject_ids: Collection[str] | None = None) -> Iterator[Call]:
+        wanted = [] if subject_ids is None else list(subject_ids)
+        about = "" if subject_ids is None else f" AND subject_id IN {_marks(wanted)}"
+        later = "SELECT 1 FROM calls l WHERE l.call_key = c.call_key AND l.call_id > c.call_id"
+        after = 0
+        # In pages, so that a writer need not wait for whoever reads them.
+        while rows := self._all(
+            f"SELECT {self._read}, raw FROM calls c WHERE call_id > ?{about}"
+            f" AND NOT EXISTS ({later}) ORDER BY call_id LIMIT 500",
+            (after, *wanted),
+        ):
+            yield from (self._decode(row, row[-1]) for row in rows)
+            after = rows[-1][0]
+
     def history(self, key: str) -> list[Call]:
         rows = self._all(
-            f"SELECT {_READ}, raw FROM calls WHERE call_key = ? ORDER BY call_id", (key,)
+            f"SELECT {self._read}, raw FROM calls WHERE call_key = ? ORDER BY call_id", (key,)
         )
         return [self._decode(row, row[-1]) for row in rows]
 
@@ -149,9 +195,9 @@ class SQLiteStore(SQLiteFile):
             )
 
     def label_events(self, rater: str | None = None) -> list[LabelEvent]:
+        columns = self._there("label_events", EVENT_COLUMNS)
         rows = self._all(
-            f"SELECT event, {_EVENT} FROM label_events WHERE ?1 IS NULL OR rater = ?1"
-            " ORDER BY event",
+            f"SELECT {columns} FROM label_events WHERE ?1 IS NULL OR rater = ?1 ORDER BY event",
             (rater,),
         )
         return [LabelEvent(**dict(zip(EVENT_COLUMNS, row, strict=True))) for row in rows]
@@ -179,8 +225,13 @@ class SQLiteStore(SQLiteFile):
         finally:
             self._db.close()
 
+    def _there(self, table: str, columns: Sequence[str]) -> str:
+        """The columns to select; nothing for those that an older file, opened to read, lacks."""
+        known = {row[1] for row in self._all(f"PRAGMA table_info({table})")}
+        return ", ".join(name if name in known else f"NULL AS {name}" for name in columns)
+
     def _answered(
-        self, keys: Sequence[str], retry: Collection[Status], since: int
+        self, keys: Sequence[str], retry: Collection[Status], since: int, again: Collection[str]
     ) -> dict[str, Status]:
         latest: dict[str, tuple[int, Status]] = {}
         for chunk in _chunks(keys):
@@ -193,7 +244,7 @@ class SQLiteStore(SQLiteFile):
         return {
             key: status
             for key, (call_id, status) in latest.items()
-            if call_id > since or status not in retry
+            if call_id > since or (status not in retry and key not in again)
         }
 
     def _holders(self, keys: Sequence[str]) -> dict[str, str]:

@@ -6,14 +6,19 @@ from adjudge.uncertainty.baselines import (
     swap_vote_preference,
 )
 from adjudge.uncertainty.entropy import (
+    INFINITE_DOUBT,
     confidence,
     mean_preference,
     preference_entropy,
     verdict,
     verdicts,
 )
+from adjudge.uncertainty.learned import Evidence, LearnedDoubt
 
 __all__ = [
+    "INFINITE_DOUBT",
+    "Evidence",
+    "LearnedDoubt",
     "confidence",
     "mean_preference",
     "preference_entropy",

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr
 
 from adjudge._validation import FloatArray, probabilities, same_length
+
+#: The doubt of a row that has a measurement but nothing to accept, such as a judge's tie. JSON has
+#: no infinity: this is the largest number that files of results hold, so that it is last in every
+#: order and rules by rank need no exception.
+INFINITE_DOUBT: Final = 1e18
 
 
 def mean_preference(p_fwd: ArrayLike, p_rev: ArrayLike) -> FloatArray:

@@ -22,6 +22,7 @@ COMMANDS = (
     "select {judgments} --policy {policy} -o {out}.csv --summary {out}.json",
     "policy verify {policy} -o {out}.json",
     "store check {store} -o {out}.json --rescue {out}.db",
+    "replies --store {store} -o {out}.json",
     "evaluate {judgments} --splits 2 -o {out}.json --plot {out}.svg",
     "estimate {answers} -o {out}.json --plot {out}.svg --fail-below 1",
     "plan rate {answers} --width 0.45 -o {out}.json --plot {out}.svg --write-ids {out}.csv",

@@ -70,6 +70,25 @@ def test_nothing_accepted_is_exit_2(files, capsys):
     assert "nothing was accepted" in err
 
 
+def test_plan_labels_draws_at_random_or_among_the_surest(files, capsys):
+    code, out, _err = out_of(
+        capsys, "plan", "labels", files / "new.jsonl", "--surest", "0.6", "--n", "20",
+        "--write-ids", files / "ids.jsonl", "--json",
+    )  # fmt: skip
+    plan, ids = json.loads(out), pl.read_ndjson(files / "ids.jsonl")
+    assert code == 0
+    assert (plan["kind"], plan["n_below"], plan["n_pool"]) == ("plan_labels", 72, 120)
+    assert ids["id"].to_list() == plan["ids"]
+    assert set(ids["cut"]) == {plan["cut"]["at"]}
+    code, out, err = out_of(capsys, "plan", "labels", files / "new.jsonl", "--random", "--n", "20")
+    assert code == 0
+    assert "Label these 20 of 120 pairs, drawn at random" in out
+    assert "give --write-ids FILE" in err
+    for options in ([], ["--random", "--surest", "0.6"]):
+        code, _out, err = out_of(capsys, "plan", "labels", files / "new.jsonl", *options)
+        assert (code, "give either --surest SHARE or --random" in err) == (1, True)
+
+
 def test_drift_is_exit_2(files, capsys):
     policy = files / "policy.json"
     out_of(capsys, "calibrate", files / "old.csv", "--alpha", "0.2", "-o", policy)
@@ -122,6 +141,36 @@ def test_evaluate(files, capsys):
     )
     assert code == 2
     assert "ECE" in err
+
+
+def test_choose_on_some_rows_then_learn_on_the_others(files, capsys):
+    ids, policy, rows = files / "ids.csv", files / "policy.json", files / "rows.csv"
+    old = pl.read_csv(files / "old.csv")
+    old.select("id").sample(150, seed=0).write_csv(ids)
+    texts = {"prompt": "?", "response_a": "a long answer", "response_b": "short"}
+    new = pl.read_ndjson(files / "new.jsonl")
+    for name, frame in (("old", old), ("new", new)):
+        pairs = frame.select("id").with_columns(**{k: pl.lit(v) for k, v in texts.items()})
+        pairs.write_csv(files / f"{name}-pairs.csv")
+    code, out, _err = out_of(
+        capsys, "evaluate", files / "old.csv", "--doubt", "learned", "--choose-on", ids,
+        "--splits", "5", "--json",
+    )  # fmt: skip
+    seen = json.loads(out)
+    assert (code, seen["signals"][0]["n"], seen["comparison_splits"]) == (0, 150, 5)
+    code, out, _err = out_of(
+        capsys, "calibrate", files / "old.csv", "--alpha", "0.2", "--doubt", "learned",
+        "--leave-out", ids, "--pairs", files / "old-pairs.csv", "-o", policy,
+    )  # fmt: skip
+    assert (code, "75 labels, which calibrate nothing" in out) == (0, True)
+    made = json.loads(policy.read_text())
+    assert (made["n_calibration"], made["doubt"]["lengths"]) == (175, "response")
+    select = ["select", files / "new.jsonl", "--policy", policy, "-o", rows]
+    code, _out, err = out_of(capsys, *select)
+    assert (code, "response_a" in err) == (1, True)
+    code, _out, _err = out_of(capsys, *select, "--pairs", files / "new-pairs.csv")
+    assert code == 0
+    assert pl.read_csv(rows).columns[2:5] == ["learned_verdict", "learned_doubt", "verdict"]
 
 
 def test_plan_selection_writes_ids(files, capsys):

@@ -131,6 +131,18 @@ def test_rows_without_a_verdict_are_counted_and_labels_by_doubt_not_used() -> No
     assert (got.n_test, got.n_calibration) == (1001, 200)
 
 
+@pytest.mark.parametrize("way", ["surest", "audit"])
+def test_labels_of_the_surest_rows_are_refused(way: str) -> None:
+    rows = {"judge": JUDGE, "human": HUMAN}
+    labelled = sum(h is not None for h in HUMAN)
+    with pytest.raises(DataError, match=f"{labelled} labels were sampled by {way} .* at random"):
+        estimate(pl.DataFrame(rows).with_columns(sampled_by=pl.lit(way)))
+    # The last row is labelled.
+    got = estimate(pl.DataFrame(rows | {"sampled_by": ["random"] * (len(HUMAN) - 1) + [way]}))
+    assert got.dropped[f"label sampled by {way}: not used, its row is unlabelled"] == 1
+    assert got.n_calibration == labelled - 1
+
+
 def test_planned_rows_are_only_for_conditional_or_weights() -> None:
     rng = np.random.default_rng(3)
     truth = rng.random(4000) < 0.5

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from adjudge.errors import ArgumentError, DataError, UnusableRepliesError
-from adjudge.judges.answers import Asking
+from adjudge.judges.answers import CUT_OFF, Asking
+from adjudge.judges.criteria import RUBRIC, SUMMARY
 from adjudge.judges.interface import Backend, Choice, Question, Reasoned, Text
-from adjudge.judges.judging import judge_pairs
+from adjudge.judges.judging import judge_pairs, plan_judging
 from adjudge.judges.prompting import make_prompt, template
+from adjudge.judges.protocols.annotators import Annotators
+from adjudge.judges.protocols.likert import Likert
 from adjudge.judges.protocols.preference import Preference
+from adjudge.judges.protocols.rubric import Rubric
+from adjudge.judges.protocols.verbalized import Verbalized
 from adjudge.judges.verdicts import check_format, locate_option
-from adjudge.records import Pair, Reply
+from adjudge.records import Item, Pair, Reply
 from adjudge.simulate.pairs import simulate_pairs
 from adjudge.store import use_store
 
 PLAIN = make_prompt("plain", "{prompt} {response_a} {response_b}")
 BRACKETS = make_prompt("mine", "{prompt} {response_a} {response_b}\n--- answer ---\nformat: [[A]]")
+LAST = make_prompt("last", PLAIN.text + "\n--- answer ---\nformat: last line: A\n")
 TIES = make_prompt("ties", PLAIN.text + "\n--- answer ---\ntie: C\n")
 PAIR = Pair(id="1", prompt="2+2?", response_a="4", response_b="5")
 
@@ -151,7 +158,7 @@ def test_a_reasoned_reply_is_measured_where_its_verdict_is() -> None:
     answer = asking.read([cut])
     assert (answer.status, answer.detail) == (
         "unparsed",
-        "cut off by max_tokens before its verdict; give more: --max-tokens",
+        "cut off by max_tokens; give more: --max-tokens",
     )
 
 
@@ -215,3 +222,119 @@ def test_one_usable_reply_among_the_first_ten_lets_the_run_go_on() -> None:
     )
     run = judge_pairs(list(simulate_pairs(20, seed=1)), judge=backend, store=None, concurrency=1)
     assert run.summary.rows == 20
+
+
+def test_replies_that_mix_reasons_stop_the_run_too_and_the_reasons_are_counted() -> None:
+    off = letters(0.02, 0.01, answer_mass=0.03, text="<think>")
+    backend = ScriptedBackend(lambda n: off if n % 3 else Reply(status="no_logprobs"))
+    with pytest.raises(UnusableRepliesError, match=r"7 off_answer, 3 no_logprobs: A and B hold"):
+        judge_pairs(list(simulate_pairs(20, seed=1)), judge=backend, store=None, concurrency=1)
+
+
+def test_a_cut_off_reply_has_no_verdict_whatever_its_format() -> None:
+    for prompt, text in ((BRACKETS, "[[A]]"), (LAST, "Well.\nA")):
+        asking = Asking(("A", "B"), prompt=prompt)
+        whole = letters(0.6, 0.3, text=text)
+        assert asking.read([whole]).status == "ok"
+        cut = replace(whole, cut_off=True)
+        assert (asking.read([cut]).status, asking.read([cut]).detail) == ("unparsed", CUT_OFF)
+    sampled = Asking(("A", "B"), prompt=PLAIN, samples=2)
+    answer = sampled.read(
+        [Reply(status="ok", text="A"), Reply(status="ok", text="A", cut_off=True)]
+    )
+    assert answer.drawn == {"A": 1, "unparsed": 1}
+    assert answer.shares == {"A": 0.75, "B": 0.25}
+
+
+def test_reasons_need_a_format_that_leaves_room_for_them() -> None:
+    alone = make_prompt("alone.txt", PLAIN.text + "\n--- answer ---\nformat: A")
+    for prompt in (PLAIN, alone):
+        with pytest.raises(ArgumentError, match=r"'--- answer ---' and 'format: \[\[A\]\]'"):
+            Preference(prompt=prompt, reason=True)
+
+
+def test_the_remedy_for_a_reasoning_judge_is_not_to_reason() -> None:
+    asking = Asking(("A", "B"), prompt=BRACKETS)
+    detail = asking.read([letters(0.02, 0.01, text="[[A]]", answer_mass=0.03)]).detail or ""
+    assert "where the verdict is written" in detail
+    assert "--reason" not in detail
+
+
+@pytest.mark.parametrize(
+    ("protocol", "good", "bad"),
+    [
+        (Verbalized(), "Verdict: A\nConfidence: 0.8", "A, I think"),
+        (Rubric(criteria=RUBRIC[:1]), '{"A": {"adherence": 7}, "B": {"adherence": 4}}', "seven"),
+        (Likert(samples=1), "4", "four or so"),
+    ],
+)
+def test_every_protocol_says_what_one_reply_is_worth(protocol, good: str, bad: str) -> None:
+    assert protocol.status_of(Reply(status="ok", text=good))[0] == "ok"
+    status, detail = protocol.status_of(Reply(status="ok", text=bad))
+    assert status == "unparsed"
+    assert detail
+    assert protocol.status_of(Reply(status="ok", text=bad, cut_off=True)) == ("unparsed", CUT_OFF)
+    assert protocol.status_of(Reply(status="error", error="HTTP 500")) == ("error", "HTTP 500")
+
+
+def test_a_number_that_was_cut_off_is_not_read() -> None:
+    cut = Reply(status="ok", text="Verdict: A\nConfidence: 0.8", cut_off=True)
+    row = Verbalized(order="ab").judge(PAIR, [cut])[0]
+    assert (row.status, row.p_a, row.detail) == ("unparsed", None, CUT_OFF)
+    assert Likert(samples=1).status_of(Reply(status="ok", text="4", cut_off=True))[0] == "unparsed"
+
+
+def test_annotators_show_and_read_the_format_of_their_prompt() -> None:
+    shown = [replace(PAIR, id=f"d{n}", prompt=str(n), label="B") for n in range(5)]
+    protocol = Annotators(demonstrations=shown, prompt=BRACKETS, personas=2, max_tokens=99)
+    said = {m.text for q in protocol.questions(PAIR) for m in q.messages if m.role == "assistant"}
+    assert said <= {"[[A]]", "[[B]]"}
+    assert protocol.settings()["max_tokens"] == 99
+    assert protocol.settings()["answer_format"] == "[[A]]"
+    votes = [letters(0.7, 0.2, text="[[A]]", answer_mass=mass) for mass in (0.9, 0.4)]
+    row = protocol.judge(PAIR, votes)[0]
+    assert (row.status, row.answer_mass) == ("ok", 0.4)
+
+
+def test_likert_reads_samples_by_the_format_of_its_prompt() -> None:
+    prompt = make_prompt("l", "{prompt} {response} {criterion}\n--- answer ---\nformat: [[A]]")
+    item = Item(id="1", prompt="p", response="r")
+    protocol = Likert(criteria=SUMMARY[:1], prompt=prompt, samples=3, max_tokens=50)
+    texts = ("Fine [[4]]", "[[2]]", "4")
+    row = protocol.judge(item, [Reply(status="ok", text=text) for text in texts])[0]
+    assert (row.judge_score, row.extra) == (3.0, {"repeats": [4, 2, None]})
+
+
+def test_retry_asks_again_for_replies_that_could_not_be_read(tmp_path) -> None:
+    pairs = list(simulate_pairs(6, seed=1))
+    off = letters(0.02, 0.01, answer_mass=0.03)
+    backend = ScriptedBackend(lambda n: off if n <= 4 else letters(0.6, 0.3, answer_mass=0.9))
+    options = {"judge": backend, "store": tmp_path / "s.db", "concurrency": 1}
+    run = judge_pairs(pairs, **options)
+    assert run.summary.statuses == {"ok": 4, "off_answer": 2}
+    again = {"judge": backend, "store": tmp_path / "s.db"}
+    assert plan_judging(pairs, **again).to_ask == 0
+    assert plan_judging(pairs, retry=["off_answer"], **again).to_ask == 4
+    run = judge_pairs(pairs, retry=["off_answer"], **options)
+    assert (run.summary.statuses, backend.asked) == ({"ok": 6}, 16)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[[" + " " * 190_000,
+        "[[ " * 60_000,
+        ("[[" + " " * 200) * 900,
+        "{" * 190_000,
+        '{"winner":' * 19_000,
+        "\n" * 190_000 + "A",
+        "A" * 190_000,
+    ],
+    ids=range(7),
+)
+@pytest.mark.parametrize("format", ["A", "[[A]]", '{"winner": "A"}', "last line: A"])
+def test_a_reply_that_never_ends_is_read_once(text: str, format: str) -> None:
+    """A pattern that tries every way to share out the blanks would need hours here."""
+    place = locate_option(text, ("A", "B"), format)
+    says_a = text.endswith("\nA") and format == "last line: A"
+    assert (place is not None) == says_a

@@ -14,7 +14,15 @@ import pytest
 
 from adjudge.errors import ArgumentError, BackendMissingError, JudgeRefusedError
 from adjudge.judges.backends.llamacpp import LlamaCppBackend
-from adjudge.judges.interface import Choice, Data, Likelihood, Message, Question, Text
+from adjudge.judges.interface import (
+    Choice,
+    Data,
+    Likelihood,
+    Message,
+    Question,
+    Reasoned,
+    Text,
+)
 from adjudge.judges.protocols.preference import Preference
 from adjudge.records import Pair, Reply
 
@@ -86,6 +94,33 @@ def test_letters_too_unlikely_to_be_listed_have_exact_odds_all_the_same(backend)
     odds = reply.logprobs["q"] - reply.logprobs["Z"]
     assert odds == pytest.approx(raw[q] - raw[z], abs=2e-5)
     assert reply.answer_mass < 0.01
+
+
+def test_a_verdict_after_reasons_has_the_odds_of_the_raw_logprobs_there(backend):
+    shots = [
+        message
+        for number, letter in enumerate("ABAB")
+        for message in (
+            Message("user", (f"Question {number}",)),
+            Message("assistant", (f"Fine, as it is.\n[[{letter}]]",)),
+        )
+    ]
+    messages = (*shots, Message("user", ("Question 5",)))
+    question = Question(messages, Reasoned(("A", "B", "C"), "[[A]]", max_tokens=24))
+    reply = asyncio.run(backend.ask(question))
+    before, brackets, after = reply.text.partition("[[")
+    assert (before, after[1:]) == ("Fine, as it is.\n", "]]"), reply.text
+    tokens = backend.prompt_tokens(question)
+    raw = raw_logprobs(backend, tokens + backend._server.encode(before + brackets, special=False))
+    for letter in "ABC":
+        (token,) = backend._server.encode(letter, special=False)
+        assert reply.logprobs[letter] == pytest.approx(raw[token], abs=2e-5)
+    assert max(reply.logprobs, key=reply.logprobs.get) == after[0]
+    assert 0.1 < reply.answer_mass <= 1
+    assert not reply.cut_off
+    short = Question(messages, Reasoned(("A", "B", "C"), "[[A]]", max_tokens=3))
+    cut = asyncio.run(backend.ask(short))
+    assert (cut.cut_off, cut.logprobs) == (True, None)
 
 
 def test_five_digits_have_the_odds_of_the_raw_logprobs(backend):

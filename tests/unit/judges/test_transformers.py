@@ -26,6 +26,7 @@ from adjudge.judges.interface import (  # noqa: E402
     Likelihood,
     Message,
     Question,
+    Reasoned,
     Text,
 )
 from adjudge.judges.prompting import make_prompt  # noqa: E402
@@ -153,6 +154,22 @@ def test_choices_are_those_of_a_plain_forward_pass(loop, backend, folder):
         expected = plain_logprobs(folder, backend.prompt_tokens(question))[-1]
         assert reply.logprobs["A"] == pytest.approx(expected[a], abs=1e-4)
         assert reply.logprobs["B"] == pytest.approx(expected[b], abs=1e-4)
+
+
+def test_a_verdict_after_reasons_is_that_of_a_plain_pass_there(loop, backend, folder, monkeypatch):
+    """What a random model writes is noise: the words are given, the numbers are the model's."""
+    words = "the answer</think>better: [[B]]"
+    ended = [*backend._tokens.data(words), *sorted(backend._tokens.ends)[:1]]
+    monkeypatch.setattr(backend._model, "write", lambda prompts, **_: [ended for _ in prompts])
+    question = Question((Message("user", (Data("x"),)),), Reasoned(("A", "B"), "[[A]]", 64))
+    reply = loop.run_until_complete(backend.ask(question))
+    assert (reply.status, reply.text, reply.cut_off) == ("ok", words, False)
+    before = backend._tokens.data(words.partition("B]]")[0])
+    expected = plain_logprobs(folder, backend.prompt_tokens(question) + before)[-1]
+    for letter, token in zip("AB", backend._tokens.options(("A", "B")), strict=True):
+        assert reply.logprobs[letter] == pytest.approx(expected[token], abs=1e-4)
+    assert reply.exact_mass
+    assert 0 < reply.answer_mass < 1
 
 
 def test_batched_likelihoods_equal_one_by_one_and_the_plain_pass(loop, backend, folder):

@@ -17,7 +17,7 @@ from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation import estimate
 from adjudge.io import read_judgments, read_result, write_result, write_rows
 from adjudge.judges.judging import judge_pairs
-from adjudge.present.blocks import Section, Sides
+from adjudge.present.blocks import Section, Sides, Table
 from adjudge.present.render.svg import inline_svg
 from adjudge.present.report import build_document, read_folder, render_report
 from adjudge.present.report.doubtful import doubtful_part
@@ -185,3 +185,44 @@ def test_a_doubtful_pair_of_a_judge_without_a_name() -> None:
     rows = read_judgments(pl.DataFrame({"id": ["p"], "p_a": [0.625], "uncertainty": [0.25]}))
     [part] = doubtful_part(Folder(path=Path(), files=(), pairs=pairs, judgments=(rows,)))
     assert part.blocks[-1].note == "the judge says A: p(A) = 0.625, doubt 0.250"
+
+
+def test_what_the_judge_wrote_about_doubtful_and_failed_rows(tmp_path: Path) -> None:
+    pairs = [
+        {"id": f"p{n}", "prompt": "q", "response_a": f"left {n}", "response_b": f"right {n}"}
+        for n in range(3)
+    ]
+    write_rows(pl.DataFrame(pairs), tmp_path / "pairs.jsonl")
+    replies = [
+        {"id": "p0", "order": "ab", "text": f"Well {HOSTILE}\n[[A]]",
+         "logprobs": {"A": -0.7, "B": -0.8}},
+        {"id": "p0", "order": "ba", "text": "Hmm\n[[B]]", "logprobs": {"A": -0.8, "B": -0.7}},
+        {"id": "p1", "order": "ab", "text": "Both are <i>fine</i>"},
+        {"id": "p1", "order": "ba", "text": "[[A]]", "logprobs": {"A": -0.1, "B": -3}},
+    ]  # fmt: skip
+    source = tmp_path.parent / "replies.jsonl"
+    source.write_text("\n".join(map(json.dumps, replies)))
+    judged = judge_pairs(
+        tmp_path / "pairs.jsonl", judge=f"replay:{source}", reason=True,
+        output=tmp_path / "judgments.jsonl", store=tmp_path / "adjudge.db",
+    )  # fmt: skip
+    write_result(judged.summary, tmp_path / "judging.json")
+    (part,) = doubtful_part(read_folder(tmp_path))
+    (pair,) = (block for block in part.blocks if isinstance(block, Sides))
+    assert "It wrote: order ab: 'Well <b>" in pair.note
+    assert "order ba: 'Hmm" in pair.note
+    (table,) = (block for block in part.blocks if isinstance(block, Table))
+    assert [row[0] for row in table.rows] == ["p1", "p2"]
+    assert table.rows[0][2] == "unparsed"
+    assert table.rows[0][4] == "order ab: 'Both are <i>fine</i>'; order ba: '[[A]]'"
+    html = render_report(tmp_path)
+    assert "<i>fine</i>" not in html
+    assert "\x1b" not in html
+    (tmp_path / "adjudge.db").rename(tmp_path.parent / "elsewhere.db")
+    assert "It wrote" not in render_report(tmp_path)
+    held = read_folder(tmp_path, store=tmp_path.parent / "elsewhere.db")
+    assert "It wrote" in render_report(held)
+    with pytest.raises(DataError, match="check --store"):
+        read_folder(tmp_path, store=tmp_path / "none.db")
+    (tmp_path / "adjudge.db").write_text("not a store at all")
+    assert "what the judge wrote is not shown" in render_report(tmp_path)

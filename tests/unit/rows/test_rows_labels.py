@@ -8,7 +8,7 @@ import pytest
 from adjudge.errors import DataError
 from adjudge.rows.dropped import Rows
 from adjudge.rows.labels import join_labels, join_values
-from adjudge.rows.sampling import sampling_of, without_doubt
+from adjudge.rows.sampling import leave_out_sampled_by, sampling_of
 
 ROWS = pl.DataFrame({"id": ["x", "x", "y", "z"], "judge": ["a", "b", "a", "a"]})
 
@@ -113,12 +113,12 @@ def test_the_column_of_values_is_named_or_usual() -> None:
 
 def test_calibration_leaves_doubt_out_or_refuses_it() -> None:
     rows = pl.DataFrame({"id": ["x", "y"], "label": ["A", "B"], "sampled_by": ["doubt", "random"]})
-    kept = without_doubt(Rows(rows), "file")
+    kept = leave_out_sampled_by(Rows(rows), "file")
     assert kept.frame["id"].to_list() == ["y"]
     assert kept.dropped == {"label sampled by doubt": 1}
     unsaid = rows.with_columns(sampled_by=pl.Series(["doubt", None]))
     with pytest.raises(DataError, match="file, column sampled_by: 1 labels were sampled by doubt"):
-        without_doubt(Rows(unsaid), "file")
+        leave_out_sampled_by(Rows(unsaid), "file")
 
 
 def test_estimates_use_no_label_of_doubt_and_need_the_probability_of_a_plan() -> None:

@@ -56,6 +56,26 @@ def test_a_plan_lends_its_probabilities_to_the_labels() -> None:
     }  # fmt: skip
 
 
+def test_a_cut_goes_from_the_plan_to_the_labels_and_to_calibrate() -> None:
+    rows = [
+        {"id": f"p{i}", "judge": "x", "protocol": "preference", "p_a": 0.99 - i / 20}
+        for i in range(6)
+    ]
+    Path("judgments.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    assert run(["plan", "labels", "judgments.jsonl", "--surest", "0.5", "--n", "2",
+                "--write-ids", "plan.csv"]) == 0  # fmt: skip
+    planned = pl.read_csv("plan.csv")
+    planned.select("id", "sampled_by", label=pl.lit("A")).write_csv("labels.csv")
+    assert run(["label", "pairs.jsonl", "--import", "labels.csv", "--plan", "plan.csv",
+                "--export-only", "-o", "out.csv"]) == 0  # fmt: skip
+    exported = pl.read_csv("out.csv")
+    assert exported.select(planned.columns).sort("id").equals(planned.sort("id"))
+    run(["calibrate", "judgments.jsonl", "--labels", "out.csv", "-o", "policy.json"])
+    policy = json.loads(Path("policy.json").read_text())
+    assert policy["cuts"][0]["at"] == planned["cut"][0]
+    assert policy["n_calibration"] == 2
+
+
 def test_without_abstentions_it_says_that_pairs_are_random(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -46,6 +46,22 @@ def labels_of(book: LabelBook) -> list[Label]:
     return records(labels_frame(book))
 
 
+def test_a_wider_draw_that_meets_a_label_counts_it_as_its_own(book: LabelBook) -> None:
+    click(LabellingRound(PAIRS, planned_queue([("p3", "doubt")], known=IDS), book), "ann", "left")
+    for how in ("surest", "random"):
+        round_ = LabellingRound(PAIRS, planned_queue([("p3", how), ("p5", how)], known=IDS), book)
+        if round_.next("ann") is not None:
+            click(round_, "ann", "left")
+        round_.record(
+            rater="ann", subject_id="p5", side="left",
+            shown_order=round_.order_for("ann", "p5"), nonce=f"again-{how}",
+        )  # fmt: skip
+        assert {label.sampled_by for label in labels_of(book)} == {how}
+    narrow = LabellingRound(PAIRS, planned_queue([("p5", "surest")], known=IDS), book)
+    narrow._recount("ann")
+    assert {label.sampled_by for label in labels_of(book)} == {"random"}
+
+
 def test_a_label_is_about_a_and_b_whatever_the_sides(book: LabelBook) -> None:
     round_ = LabellingRound(PAIRS, random_queue(IDS, seed=0), book)
     for _ in PAIRS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import socket
@@ -18,9 +19,16 @@ import pytest
 from serving import JUDGE, served, write_policy
 
 from adjudge.cli import run
+from adjudge.errors import ArgumentError, InputError
 from adjudge.io import write_result
-from adjudge.selection import calibrate, read_policy
+from adjudge.judges.fingerprint import make_judge
+from adjudge.judges.judging import judge_pairs
+from adjudge.judges.spec import parse_judge, parse_protocol
+from adjudge.selection import calibrate, read_policy, select
+from adjudge.server.service import JudgeService
+from adjudge.simulate.pairs import simulate_pairs
 
+FIELDS = ("id", "prompt", "response_a", "response_b")
 PAIR = {"prompt": "What is 1 + 1?", "response_a": "2", "response_b": "3"}
 
 
@@ -113,6 +121,34 @@ def test_a_group_is_decided_by_its_rule_and_a_small_one_by_the_shared_rule(tmp_p
         assert (status, message["detail"]) == (
             422, "group = None: this policy holds by language: name it"
         )  # fmt: skip
+
+
+def test_a_learned_doubt_is_that_of_select(tmp_path: Path) -> None:
+    """Same pair, same judge: the service and `select` have the same score to the last bit."""
+    pairs = simulate_pairs(200, seed=1)
+    rows = pl.DataFrame([{name: getattr(one, name) for name in FIELDS} for one in pairs])
+    judge_pairs(pairs, judge=JUDGE, output=tmp_path / "j.jsonl", store=":memory:")
+    judged = pl.read_ndjson(tmp_path / "j.jsonl").with_columns(
+        kind=pl.when(pl.int_range(200) % 2 == 0).then(pl.lit("code")).otherwise(pl.lit("math"))
+    )
+    options = {"alpha": 0.25, "doubt": "learned", "category": "kind"}
+    policy = calibrate(judged, pairs=rows, **options)
+    assert {"sign x order gap", "length ratio", "sign x category code"} <= set(policy.doubt.columns)
+    chosen = select(judged.drop("label"), policy, pairs=rows).rows
+    judge = make_judge(parse_judge(JUDGE), parse_protocol("preference"))
+    service = JudgeService(judge, policy)
+    for at in (0, 1, 50, 199):
+        row = chosen.row(at, named=True)
+        ruling = asyncio.run(service.rule(pairs[at], category=row["kind"]))
+        assert (ruling.learned_verdict, ruling.learned_doubt, ruling.accepted) == (
+            row["learned_verdict"], row["learned_doubt"], row["accepted"]
+        )  # fmt: skip
+        assert (ruling.judgment.verdict, ruling.judgment.p_a) == (row["verdict"], row["p_a"])
+    with pytest.raises(ArgumentError, match="learned from kind: name it"):
+        asyncio.run(service.rule(pairs[0]))
+    numbers = judged.with_columns(length_a=pl.lit(3), length_b=pl.int_range(1, 201))
+    with pytest.raises(InputError, match="needs the columns length_a and length_b"):
+        JudgeService(judge, calibrate(numbers, **options))
 
 
 def test_a_policy_without_groups_has_one_rule_for_all(port: int) -> None:

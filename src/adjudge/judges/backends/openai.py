@@ -188,17 +188,19 @@ def _token_at(choice: Mapping[str, Any], text: str, start: int) -> int:
     """The index of the token that holds the text's character `start`; -1 where none does.
 
     Tokens are joined as bytes, because one may end inside a character. What the server counts but
-    does not show in the text (thoughts, an end mark) is before or behind it.
+    does not show in the text (thoughts, an end mark) is before or behind it. Where a server gives
+    no bytes and such a token is unreadable, the text is looked for from the letter to its end.
     """
     try:
         pieces = [_token_bytes(entry) for entry in choice["logprobs"]["content"]]
     except (KeyError, TypeError, ValueError):
         return -1
-    written = text.encode("utf-8", "surrogatepass")
-    begin = b"".join(pieces).rfind(written)
-    if begin < 0:
+    joined, written = b"".join(pieces), text.encode("utf-8", "surrogatepass")
+    before = len(text[:start].encode("utf-8", "surrogatepass"))
+    begin = joined.rfind(written)
+    if begin < 0 and not joined.endswith(written[before:]):
         return -1
-    wanted = begin + len(text[:start].encode("utf-8", "surrogatepass"))
+    wanted = len(joined) - len(written) + before if begin < 0 else begin + before
     passed = 0
     for index, piece in enumerate(pieces):
         passed += len(piece)

@@ -37,7 +37,15 @@ from adjudge.judges.backends._batch_answers import (
 from adjudge.judges.backends._chat_server import failed_reply, is_content_refusal, too_large
 from adjudge.judges.backends._http import Exchange, shorten
 from adjudge.judges.backends.openai import OpenAIBackend, read_reply
-from adjudge.judges.interface import BatchCall, BatchProgress, Choice, Question, Text, Want
+from adjudge.judges.interface import (
+    BatchCall,
+    BatchProgress,
+    Choice,
+    Question,
+    Reasoned,
+    Text,
+    Want,
+)
 from adjudge.records import Reply, Status
 from adjudge.store.private import make_private_folder, open_privately
 
@@ -328,19 +336,29 @@ class OpenAIBatches:
         with self._path(job, ".calls").open(encoding="utf-8") as lines:
             for line in lines:
                 key, kept, meta = json.loads(line)
-                want = Choice(tuple(kept)) if isinstance(kept, list) else Text(kept or 0)
-                yield BatchCall(key, want, meta)
+                yield BatchCall(key, _want(kept), meta)
 
     def _forget(self, job: Job) -> None:
         self._path(job, ".json").unlink(missing_ok=True)
         self._path(job, ".calls").unlink(missing_ok=True)
 
 
-def _kept(want: Want) -> Sequence[str] | int:
-    """All of a want that reading its answer needs: the options, or the most tokens of a text."""
+def _kept(want: Want) -> Sequence[str] | Mapping[str, Any] | int:
+    """All of a want that reading its answer needs: options and format, the most tokens of a text.
+
+    A folder of an earlier version has null for a text.
+    """
     if isinstance(want, Choice):
         return want.options
+    if isinstance(want, Reasoned):
+        return {"options": want.options, "format": want.format, "max_tokens": want.max_tokens}
     return want.max_tokens if isinstance(want, Text) else 0
+
+
+def _want(kept: Any) -> Want:
+    if isinstance(kept, dict):
+        return Reasoned(tuple(kept["options"]), kept["format"], kept["max_tokens"])
+    return Choice(tuple(kept)) if isinstance(kept, list) else Text(kept or 0)
 
 
 def _locked(folder: Path) -> IO[str] | None:

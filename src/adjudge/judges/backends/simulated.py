@@ -16,7 +16,7 @@ from typing import Any, Self
 from adjudge.errors import ArgumentError
 from adjudge.io.grades import human_share
 from adjudge.judges.interface import Backend, Choice, Data, Likelihood, Question, Reasoned, Text
-from adjudge.judges.verdicts import BRACKETS, write_format
+from adjudge.judges.verdicts import BRACKETS, write_option
 from adjudge.records import LabelValue, Pair, Reply, Subject
 from adjudge.simulate.pairs import SimulatedJudge
 
@@ -108,10 +108,12 @@ class SimulatedBackend(Backend):
         p_a = self._preference(name, drawn, label, question)
         if isinstance(want, Choice | Reasoned):
             weights = self._weights(want.options, drawn, p_a, question)
-            likeliest = max(weights, key=weights.__getitem__)
+            text = max(weights, key=weights.__getitem__)
+            if isinstance(want, Reasoned):
+                text = f"A simulated reason.\n{write_option(text, want.format)}"
             return Reply(
                 status="ok",
-                text=likeliest if isinstance(want, Choice) else write_option(want, likeliest),
+                text=text,
                 logprobs={option: math.log(weight) for option, weight in weights.items()},
                 answer_mass=1.0,
                 exact_mass=True,
@@ -134,9 +136,12 @@ class SimulatedBackend(Backend):
         self, options: tuple[str, ...], drawn: str, p_a: float, question: Question
     ) -> dict[str, float]:
         p_a = min(max(p_a, 1e-12), 1 - 1e-12)
-        if len(options) == 2:
+        if options[:2] == ("A", "B") or len(options) == 2:
             first = p_a if question.order != "ba" else 1 - p_a
-            return dict(zip(options, (first, 1 - first), strict=True))
+            # The less it prefers either, the likelier a tie, where the prompt has a letter for it.
+            tie = 0.6 * (1 - abs(2 * p_a - 1)) if options[2:] else 0.0
+            shares = dict(zip(options, ((1 - tie) * first, (1 - tie) * (1 - first)), strict=False))
+            return shares | {option: tie / len(options[2:]) for option in options[2:]}
         centre = self._quality(drawn, question) * (len(options) - 1)
         weights = [math.exp(-((i - centre) ** 2)) for i in range(len(options))]
         total = sum(weights)
@@ -159,13 +164,15 @@ class SimulatedBackend(Backend):
             return json.dumps(_fitting(want.json_schema, letter, max(p_first, 1 - p_first), share))
         if any("confidence" in message.text.lower() for message in question.messages):
             return f"Verdict: {letter}\nConfidence: {max(p_first, 1 - p_first):.2f}"
-        asked = question.messages[-1].text
         if question.order is None and question.slot:
-            low, high = _scale(asked)
+            low, high = _scale(question.messages[-1].text)
             return str(low + round((high - low) * self._quality(drawn, question)))
+        marks = [write_option(option, BRACKETS) for option in ("A", "P")]
         if question.order is None:
             letter = {"A": "P", "B": "F"}[letter]
-        return write_format(BRACKETS, letter) if "[[" in asked else letter
+        if any(mark in message.text for message in question.messages for mark in marks):
+            return f"A simulated reason.\n{write_option(letter, BRACKETS)}"
+        return letter
 
 
 def _truth(subject: Subject | None) -> LabelValue | None:
@@ -180,11 +187,6 @@ def _scale(asked: str) -> tuple[int, int]:
     """The scale that a request names."""
     named = re.search(r"from (\d+)\b.{0,20}? to (\d+)\b", asked)
     return (int(named[1]), int(named[2])) if named else (1, 5)
-
-
-def write_option(want: Reasoned, option: str) -> str:
-    """A reason, then the option in the format asked for."""
-    return "A simulated reason.\n" + write_format(want.format.removeprefix("last line: "), option)
 
 
 def _fitting(schema: Mapping[str, Any], letter: str, confidence: float, share: float) -> Any:

@@ -22,6 +22,7 @@ from adjudge.judges.protocols._pairwise import (
     pair_values,
     seeded_order,
 )
+from adjudge.judges.verdicts import WHOLE, write_option
 from adjudge.records import MEASURED, Judgment, Order, Pair, Reply, Status, Subject
 from adjudge.uncertainty.entropy import verdict
 
@@ -42,6 +43,7 @@ class Annotators(JudgeProtocol):
     """
 
     name = "annotators"
+    prompt: Prompt
     options = ("demonstrations", "prompt", "samples", "max_tokens", "min_answer_mass", "seed")
     columns = ("order", "votes")
 
@@ -73,6 +75,7 @@ class Annotators(JudgeProtocol):
         )
         self._want = self._asking.want
         self.wants = frozenset({type(self._want)})
+        self.min_answer_mass = self._asking.min_answer_mass
         labelled = [pair for pair in demonstrations if pair.label in ("A", "B")]
         k, n = count(per_persona, "per_persona", least=1), count(personas, "personas", least=1)
         if len(labelled) < k:
@@ -103,7 +106,11 @@ class Annotators(JudgeProtocol):
         for messages in self._openings:
             for message in messages:
                 digest.update(f"{message.role}\0{message.text}\0".encode("utf-8", "surrogatepass"))
-        written = {"max_tokens": self._want.max_tokens} if isinstance(self._want, Text) else {}
+        written: dict[str, Any] = {}
+        if isinstance(self._want, Text):
+            written = {"max_tokens": self._want.max_tokens}
+        if self._asking.format != WHOLE:
+            written = self._asking.settings()
         return {
             "prompt_sha256": self.prompt.sha256,
             "personas": len(self.personas),
@@ -111,7 +118,7 @@ class Annotators(JudgeProtocol):
             "pool": len(self._pool),
             "personas_sha256": digest.hexdigest(),
             "seed": self.seed,
-            "votes": "text" if written else "logprobs",
+            "votes": "text" if isinstance(self._want, Text) else "logprobs",
             **written,
         }
 
@@ -146,10 +153,12 @@ class Annotators(JudgeProtocol):
             detail = f"{silent}: {words}" if words else silent
             return [judgment(pair, self.name, status, detail=detail, extra=extra)]
         p_a = tally["A"] / len(votes)
+        masses = [answer.answer_mass for answer in answers if answer.answer_mass is not None]
         row = judgment(
             pair,
             self.name,
             "ok",
+            answer_mass=min(masses, default=None),
             p_a=p_a,
             uncertainty=1 - max(tally.values()) / len(votes),
             verdict=verdict(p_a),
@@ -167,7 +176,8 @@ class Annotators(JudgeProtocol):
             filled = fill(self.prompt, pair_values(pair, order, self.prompt_columns))
             messages += [m for m in filled if m.role != "system" or not messages]
             chosen = pair.label if order == "ab" else ("B" if pair.label == "A" else "A")
-            messages.append(Message("assistant", (str(chosen),)))
+            shown = write_option(str(chosen), self._asking.format)
+            messages.append(Message("assistant", (shown,)))
         return tuple(messages)
 
     def _refuse_overlap(self, pair: Pair) -> None:

@@ -66,6 +66,8 @@ class ByCriterion(JudgeProtocol):
         )
         self.prompt_columns = self.letters.prompt_columns
         self.wants = frozenset({type(self.letters.want)})
+        self.min_answer_mass = self.letters.asking.min_answer_mass
+        self.prompt = self.letters.prompt
 
     def settings(self) -> Mapping[str, Any]:
         criteria = {criterion.name: criterion.settings() for criterion in self.criteria}

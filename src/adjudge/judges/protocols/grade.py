@@ -40,6 +40,7 @@ class GradeProtocol(JudgeProtocol):
     """
 
     name = "grade"
+    prompt: Prompt
     options = ("criteria", "prompt", "reason", "samples", "max_tokens", "min_answer_mass")
     columns = ("samples",)
     subjects = "items"

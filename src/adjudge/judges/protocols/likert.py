@@ -10,12 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adjudge.errors import ArgumentError
-from adjudge.judges.answers import Asking, reason, worst
+from adjudge.judges.answers import CUT_OFF, Asking, reason, worst
 from adjudge.judges.columns import PromptColumns
 from adjudge.judges.criteria import SUMMARY, Criterion, check_criteria, check_scale, write_scale
 from adjudge.judges.interface import Data, JudgeProtocol, Prompt, Question
 from adjudge.judges.parsing import parse_score, unread
 from adjudge.judges.prompting import builtin_prompt, check_prompt, fill
+from adjudge.judges.verdicts import WHOLE
 from adjudge.records import MEASURED, Reply, Score, Status, Subject
 
 #: The paper's scale, and what its prompt calls the five scores.
@@ -45,6 +46,7 @@ class Likert(JudgeProtocol):
     """
 
     name = "likert"
+    prompt: Prompt
     options = ("criteria", "scale", "prompt", "samples", "max_tokens", "min_answer_mass")
     columns = ("repeats",)
     subjects = "items"
@@ -88,6 +90,7 @@ class Likert(JudgeProtocol):
         )
         self._want = self._asking.want
         self.wants = frozenset({type(self._want)})
+        self.min_answer_mass = self._asking.min_answer_mass
 
     def settings(self) -> Mapping[str, Any]:
         return {
@@ -165,21 +168,29 @@ class Likert(JudgeProtocol):
             "detail": f"bounded by the k-th log probability: {bounded}" if bounded else None,
         }
 
+    def _score(self, reply: Reply, criterion: Criterion) -> int | None:
+        """The score that is written, as the prompt declares; not where the reply was cut off."""
+        if reply.status not in MEASURED or reply.cut_off:
+            return None
+        if self._asking.format != WHOLE:
+            written = self._asking.option_of(reply)
+            return None if written is None else int(written)
+        low, high = self.scale
+        return parse_score(
+            reply.text, low=low, high=high, criterion=criterion.name, words=self._words
+        )
+
     def _from_samples(self, replies: Sequence[Reply], criterion: Criterion) -> dict[str, Any]:
         if any(reply.status == "error" for reply in replies):
             return {"status": "error", "detail": reason(replies, "error")}
-        low, high = self.scale
-        scores = [
-            parse_score(r.text, low=low, high=high, criterion=criterion.name, words=self._words)
-            if r.status in MEASURED
-            else None
-            for r in replies
-        ]
+        scores = [self._score(reply, criterion) for reply in replies]
         readable = [score for score in scores if score is not None]
         extra = {"repeats": scores} if len(scores) > 1 else {}
         if not readable:
             status = worst(unread(r.text) if r.status in MEASURED else r.status for r in replies)
-            why = reason(replies, status) or f"no whole number from {low} to {high}"
+            low, high = self.scale
+            words = CUT_OFF if replies[0].cut_off else f"no whole number from {low} to {high}"
+            why = reason(replies, status) or words
             return {"status": status, "detail": why, "extra": extra}
         detail = f"mean of {len(readable)} of {len(scores)} samples" if len(scores) > 1 else None
         mean = math.fsum(readable) / len(readable)

@@ -62,6 +62,8 @@ class Preference(JudgeProtocol):
         )
         self.prompt_columns = self.letters.prompt_columns
         self.wants = frozenset({type(self.letters.want)})
+        self.min_answer_mass = self.letters.asking.min_answer_mass
+        self.prompt = self.letters.prompt
 
     def settings(self) -> Mapping[str, Any]:
         return self.letters.settings()

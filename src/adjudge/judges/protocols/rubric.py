@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adjudge._validation import count
-from adjudge.judges.answers import reason, worst
+from adjudge.judges.answers import CUT_OFF, reason, worst
 from adjudge.judges.columns import PromptColumns
 from adjudge.judges.criteria import RUBRIC, Criterion, check_criteria
 from adjudge.judges.interface import JudgeProtocol, Prompt, Question, Text
@@ -47,6 +47,7 @@ class Rubric(JudgeProtocol):
     """
 
     name = "rubric"
+    prompt: Prompt
     options = ("criteria", "prompt", "max_tokens")
     columns = (
         *("judge_winner", "score_diff", "score_diff_ab", "score_diff_ba"),
@@ -142,13 +143,17 @@ class Rubric(JudgeProtocol):
         )
         return [row]
 
+    def status_of(self, reply: Reply) -> tuple[Status, str | None]:
+        status, what = self._read(reply)
+        return status, None if status in MEASURED else what
+
     def _read(self, reply: Reply) -> tuple[Status, Any]:
         if reply.status not in MEASURED:
             return reply.status, reply.error
         names = [criterion.name for criterion in self.criteria]
         scores = parse_rubric(reply.text, criteria=names, low=LOW, high=HIGH)
         if isinstance(scores, str):
-            return unread(reply.text), scores
+            return unread(reply.text), CUT_OFF if reply.cut_off else scores
         return "ok", scores
 
 

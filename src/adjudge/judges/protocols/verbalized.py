@@ -7,6 +7,7 @@ from typing import Any
 
 from adjudge._validation import count, one_of
 from adjudge.errors import DataError
+from adjudge.judges.answers import CUT_OFF
 from adjudge.judges.columns import PromptColumns
 from adjudge.judges.interface import JudgeProtocol, Prompt, Question, Text
 from adjudge.judges.parsing import Claim, parse_claim, unread
@@ -38,6 +39,7 @@ class Verbalized(JudgeProtocol):
     """
 
     name = "verbalized"
+    prompt: Prompt
     options = ("prompt", "max_tokens", "order", "seed")
     columns = ("order", "confidence")
     wants: frozenset[type] = frozenset({Text})
@@ -109,7 +111,10 @@ class Verbalized(JudgeProtocol):
     def status_of(self, reply: Reply) -> tuple[Status, str | None]:
         if reply.status not in MEASURED or self._claim(reply) is not None:
             return reply.status, reply.error
-        return unread(reply.text), f"no verdict with a confidence between 0 and {self.certain:g}"
+        words = f"no verdict with a confidence between 0 and {self.certain:g}"
+        return unread(reply.text), CUT_OFF if reply.cut_off else words
 
     def _claim(self, reply: Reply) -> Claim | None:
-        return parse_claim(reply.text, top=self.certain) if reply.status in MEASURED else None
+        """What was claimed; not of a reply that was cut off, whose number may lack its end."""
+        readable = reply.status in MEASURED and not reply.cut_off
+        return parse_claim(reply.text, top=self.certain) if readable else None

@@ -25,6 +25,7 @@ from adjudge.results.evaluation import (
     SignalQuality,
 )
 from adjudge.results.selection import Policy
+from adjudge.uncertainty import INFINITE_DOUBT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -280,6 +281,7 @@ def policy_figure(policy: Policy) -> Figure:
             colour = SERIES[at % len(SERIES)] if len(shown) > 1 else ACCENT
             scores, errors = np.array(group.scores), np.cumsum(group.errors)
             ends = np.append(np.flatnonzero(scores[1:] != scores[:-1]), len(scores) - 1)
+            ends = ends[scores[ends] < INFINITE_DOUBT]  # ties of the judge are never accepted
             coverage, risk = (ends + 1) / len(scores), errors[ends] / (ends + 1)
             name = clip(group.name) if len(shown) > 1 else "error share among accepted labels"
             axes.step(coverage, risk, where="post", color=colour, label=name, linewidth=1.8)

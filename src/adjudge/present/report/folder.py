@@ -14,6 +14,7 @@ from adjudge.io.grades import are_grades
 from adjudge.results.base import Result
 from adjudge.results.selection import Policy
 from adjudge.selection.verifying import check_policy
+from adjudge.store.interface import DEFAULT_STORE
 
 _TABLES = (".jsonl", ".csv", ".parquet", ".gz", ".ndjson", ".tsv")
 #: A report shows ten pairs; a larger file is not read for them.
@@ -36,7 +37,8 @@ class Folder:
     """The results of a folder, the texts of its pairs and items, its judgments and grades, and the
     files left out.
 
-    `damaged` are files of results that cannot be shown as they are; `skipped` those of others.
+    `store` is where the judge's replies are kept. `damaged` are files of results that cannot be
+    shown as they are; `skipped` those of others.
     """
 
     path: Path
@@ -45,13 +47,20 @@ class Folder:
     judgments: tuple[pl.DataFrame, ...] = ()
     items: pl.DataFrame | None = None
     grades: tuple[pl.DataFrame, ...] = ()
+    store: Path | None = None
     damaged: Mapping[str, str] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_folder(path: str | Path) -> Folder:
-    """Read a folder. A file that is damaged or not ours is left out with its reason."""
+def read_folder(path: str | Path, *, store: str | Path | None = None) -> Folder:
+    """Read a folder. A file that is damaged or not ours is left out with its reason.
+
+    `store` is where the judge's replies are, if not in the folder's own adjudge.db.
+    """
     path = Path(path)
+    kept = path / DEFAULT_STORE if store is None else Path(store)
+    if store is not None and not kept.is_file():
+        raise DataError(store, "no such file", remedy="check --store")
     if not path.is_dir():
         raise DataError(path, "is not a folder", remedy="give the folder adjudge wrote into")
     files: list[ResultFile] = []
@@ -83,6 +92,7 @@ def read_folder(path: str | Path) -> Folder:
         judgments=tuple(held["judgments"]),
         items=_texts(held["items"]),
         grades=tuple(held["grades"]),
+        store=kept if kept.is_file() else None,
         damaged=damaged,
         skipped={**skipped, **unread},
     )

@@ -24,6 +24,7 @@ View = Callable[[Any], list[Block]]
 #: The rooms in the order a report tells them.
 ROOMS = (
     "judging",
+    "replies",
     "selection",
     "estimation",
     "diagnosis",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from adjudge._text import count, group_name, left_out, number, percent
-from adjudge.present.blocks import Block, Figure, Headline, Note, Table, table_of
+from adjudge.present.blocks import Block, Fact, Facts, Figure, Headline, Note, Table, table_of
 from adjudge.present.figures.selection import (
     draw_coverage,
     draw_reliability,
@@ -14,7 +14,7 @@ from adjudge.present.figures.selection import (
     panel,
     plan_figure,
 )
-from adjudge.results.evaluation import Evaluation, JudgeKey, MethodRisk, SelectionPlan
+from adjudge.results.evaluation import Evaluation, JudgeKey, LabelPlan, MethodRisk, SelectionPlan
 
 #: The alpha of the paper's Table 3; shown first where it was run.
 _SHOWN_ALPHA = 0.10
@@ -26,6 +26,8 @@ def view_evaluation(evaluation: Evaluation) -> list[Block]:
     blocks: list[Block] = [_evaluation_headline(evaluation), signals_table(evaluation)]
     alpha = _SHOWN_ALPHA if _SHOWN_ALPHA in evaluation.alphas else evaluation.alphas[0]
     blocks += [_methods_table(evaluation, key, alpha) for key in evaluation.judges]
+    if evaluation.comparisons:
+        blocks += _comparison(evaluation, alpha)
     lines = [
         *_signals_used(evaluation),
         "above alpha: share of splits whose test half had a larger error share; ratio: all errors "
@@ -109,6 +111,39 @@ def _methods_table(evaluation: Evaluation, key: JudgeKey, alpha: float) -> Table
     )
 
 
+def _comparison(evaluation: Evaluation, alpha: float) -> list[Block]:
+    """Each doubt under each guarantee, and whether learning paid in these splits."""
+    order = list(dict.fromkeys(one.method for one in evaluation.comparisons))
+    here = [one for one in evaluation.comparisons if one.alpha == alpha]
+    here.sort(key=lambda one: order.index(one.method))
+    table = table_of(
+        here,
+        {
+            "guarantee": lambda one: one.method,
+            "doubt of": lambda one: group_name(one.candidate, none="the judge"),
+            "coverage": lambda one: number(one.coverage),
+            "sd": lambda one: number(one.coverage_sd),
+            "error share": lambda one: number(one.risk),
+            "above alpha": lambda one: percent(one.share_above, 0),
+        },
+        caption=f"Does it pay? alpha {alpha:g}, the first {evaluation.comparison_splits:,} halves; "
+        "what is learned takes its share of each half's labels",
+        text_columns=2,
+    )
+    lines = []
+    for method in order:
+        own = [one for one in here if one.method == method]
+        learned = next((one for one in own if one.learned), own[-1])
+        best = max((one for one in own if one is not learned), key=lambda one: one.coverage)
+        gain = learned.coverage - best.coverage
+        more = f"{number(100 * abs(gain), 1)} points {'more' if gain > 0 else 'less'}"
+        lines.append(
+            f"{method}: {learned.candidate} accepts {percent(learned.coverage)}, {more} than "
+            f"{group_name(best.candidate, none='the judge')}"
+        )
+    return [table, Note(lines)]
+
+
 def _signals_used(evaluation: Evaluation) -> list[str]:
     """Which signal each method of the tables runs on, where that differs."""
     used: dict[str, list[str]] = {}
@@ -181,6 +216,44 @@ def view_plan(plan: SelectionPlan) -> list[Block]:
             partial(plan_figure, plan),
             "Stop labelling where the line flattens; the band is one standard deviation over the "
             "draws.",
+        ),
+    ]
+
+
+def view_label_plan(plan: LabelPlan) -> list[Block]:
+    """Which rows to label, below which cut, and what the labels are good for."""
+    if plan.cut is None:
+        return [
+            Headline(f"Label these {plan.n:,} of {count(plan.n_pool, 'pair')}, drawn at random"),
+            Note(["They can calibrate a policy and estimate a rate.", *left_out(plan.dropped)]),
+        ]
+    most = percent(plan.cut.share)
+    return [
+        Headline(
+            f"Label these {plan.n:,} pairs, drawn at random among {plan.cut.name}",
+            f"A policy made of them accepts at most {most} of the verdicts.",
+        ),
+        Facts(
+            [
+                Fact("measured verdicts", number(plan.n_pool)),
+                Fact(
+                    "below the cut",
+                    number(plan.n_below),
+                    f"an uncertainty of at most {plan.cut.at:.6g}; tied rows enter together",
+                ),
+            ]
+        ),
+        Note(
+            [
+                "They are for pac, which has more labels where its threshold can be; scope gains "
+                "nothing from them.",
+                f"calibrate, select and serve never go beyond the cut: the other "
+                f"{count(plan.n_pool - plan.n_below, 'verdict')} are for people.",
+                "The share must not come from these labels: to try another, draw others.",
+                "They cannot estimate a rate; labels drawn at random can.",
+                *(f"note: {line}" for line in plan.warnings),
+                *left_out(plan.dropped),
+            ]
         ),
     ]
 

@@ -28,6 +28,13 @@ def view_judging(run: Judging) -> list[Block]:
     if run.undecided:
         scored = f"of {count(run.measured, 'scored row')}: neither answer is ahead"
         facts.append(Fact("no verdict", number(run.undecided), scored))
+    if run.judge_ties:
+        never = f"of {count(run.measured, 'scored row')}: never accepted"
+        facts.append(Fact("judge tie", number(run.judge_ties), never))
+    if run.median_answer_mass is not None:
+        limit = f"median; a row below {percent(run.min_answer_mass)} is off_answer"
+        share = percent(run.median_answer_mass)
+        facts.append(Fact("probability of the letters asked for", share, limit))
     tokens = f"{run.prompt_tokens:,} read, {run.completion_tokens:,} written"
     unknown = run.calls_without_tokens
     uncounted = f"{count(unknown, 'call')} without a count" if unknown else ""

@@ -27,6 +27,10 @@ def view_labelling(summary: LabellingSummary) -> list[Block]:
         notes.append(f"drawn: {drawn}")
     if summary.sampled_by.get("doubt"):
         notes.append("labels drawn by doubt cannot calibrate; labels drawn at random can")
+    if summary.sampled_by.get("surest"):
+        notes.append(
+            "labels drawn among the surest calibrate below their cut, and cannot estimate a rate"
+        )
     blocks += notes_of(notes)
     if summary.raters:
         blocks.append(table_of(summary.raters, _rater_columns(summary)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from adjudge._text import DASH, count, group_name, left_out, number, percent
+from adjudge._text import DASH, count, group_name, left_out, number, percent, signed
 from adjudge.present.blocks import (
     Block,
     Fact,
@@ -19,13 +19,14 @@ from adjudge.present.blocks import (
 )
 from adjudge.present.figures.selection import policy_figure
 from adjudge.present.views import View
-from adjudge.present.views._evaluation import view_evaluation, view_plan
+from adjudge.present.views._evaluation import view_evaluation, view_label_plan, view_plan
 from adjudge.records import LABELLED
 from adjudge.results.base import Result
-from adjudge.results.evaluation import Evaluation, SelectionPlan
+from adjudge.results.evaluation import Evaluation, LabelPlan, SelectionPlan
 from adjudge.results.selection import (
     Alternative,
     BatchSelection,
+    DoubtReport,
     JuryReport,
     Policy,
     PolicyCheck,
@@ -63,6 +64,8 @@ def view_policy(policy: Policy) -> list[Block]:
         blocks.append(groups)
     if policy.jury is not None:
         blocks.append(_jury(policy.jury))
+    if policy.doubt is not None:
+        blocks += _doubt(policy.doubt, policy)
     blocks.append(Note(_promise(policy)))
     others = [
         f"{other.guarantee} would promise: {other.promise}; but not: {other.not_promised}"
@@ -97,8 +100,13 @@ def _policy_headline(policy: Policy) -> Headline:
     about, where = "", "on the calibration labels"
     if policy.indicative:
         about, where = "about ", "in random halves of the calibration labels"
+    verdicts = f"the verdicts of {whose}"
+    if policy.cuts:
+        verdicts = " and ".join(cut.name for cut in policy.cuts)
+    if len(policy.cuts) == 1:
+        verdicts += f" (about {percent(policy.coverage * policy.cuts[0].share)} of all)"
     return Headline(
-        f"{rule} accepts {about}{percent(policy.coverage)} of the verdicts of {whose}; {where} "
+        f"{rule} accepts {about}{percent(policy.coverage)} of {verdicts}; {where} "
         f"{percent(policy.empirical_risk)} of those were wrong",
         _policy_action(policy),
     )
@@ -107,7 +115,8 @@ def _policy_headline(policy: Policy) -> Headline:
 def _policy_action(policy: Policy) -> str:
     rest = "give the others to people"
     if policy.threshold is not None:
-        return f"Accept an uncertainty of at most {policy.threshold:.6g}; {rest}."
+        score = "an uncertainty" if policy.doubt is None else "a learned doubt"
+        return f"Accept {score} of at most {policy.threshold:.6g}; {rest}."
     if policy.accepts == "all":
         return "Every verdict passes; keep labelling a random sample to see that it stays so."
     if policy.accepts == "batch":
@@ -151,7 +160,12 @@ def _alternatives(policy: Policy) -> Table:
 
 
 def _jury(jury: JuryReport) -> Table:
+    caption = "Each judge alone and the jury, on the calibration labels"
     weights = dict(zip(jury.judges, jury.weights, strict=True))
+    if jury.method == "learned":
+        own = [(name, percent(coverage)) for name, coverage in jury.coverage_alone.items()]
+        together = ("jury (learned)", percent(jury.coverage))
+        return Table(("judge", "coverage"), [*own, together], caption=caption)
     rows = [
         (name, number(weights[name]), percent(coverage))
         for name, coverage in jury.coverage_alone.items()
@@ -159,8 +173,34 @@ def _jury(jury: JuryReport) -> Table:
     return Table(
         ("judge", "weight of its log odds", "coverage"),
         [*rows, (f"jury ({jury.method})", "", percent(jury.coverage))],
-        caption="Each judge alone and the jury, on the calibration labels",
+        caption=caption,
     )
+
+
+def _doubt(doubt: DoubtReport, policy: Policy) -> list[Block]:
+    """What was learned: the weight of each column, and what it changed."""
+    rows = [
+        (name, signed(weight))
+        for name, weight in sorted(
+            zip(doubt.columns, doubt.weights, strict=True), key=lambda one: -abs(one[1])
+        )
+    ]
+    judge = "the mean of the judges" if policy.jury is not None else "the judge"
+    notes = [
+        f"learned from {count(doubt.n_learning, 'label')}, which calibrate nothing; penalty "
+        f"{doubt.penalty:g} on what was learned"
+        + (" (it stays with the doubt that learns nothing)" if doubt.stays_home else ""),
+        f"{percent(doubt.coverage_without)} of the same rows accepted by the doubt of {judge}, "
+        f"{percent(policy.coverage)} by the learned one",
+        f"{doubt.n_overturned:,} of {count(doubt.n_verdicts, 'verdict')} overturned: "
+        "the promise is about the learned verdict",
+    ]
+    table = Table(
+        ("column", "weight"),
+        rows,
+        caption="What the learned doubt weighs (columns scaled to a root mean square of 1)",
+    )
+    return [table, Note(notes)]
 
 
 def _promise(result: Policy | Selection) -> list[str]:
@@ -258,6 +298,11 @@ def view_selection(selection: Selection) -> list[Block]:
     blocks.append(Note([_drift(selection)], tone="bad" if selection.drift.flagged else "plain"))
     blocks.append(Note(_promise(selection)))
     lines = [f"note: {line}" for line in selection.warnings]
+    if selection.n_overturned is not None:
+        lines.append(
+            f"accepted is about learned_verdict: it is not the judge's verdict in "
+            f"{selection.n_overturned:,} of {count(selection.n_accepted, 'accepted row')}"
+        )
     lines += [
         f"not accepted, {count(rows, 'row')}: {reason}"
         for reason, rows in selection.dropped.items()
@@ -348,6 +393,7 @@ VIEWS: Mapping[type[Result], View] = {
     Selection: view_selection,
     Evaluation: view_evaluation,
     SelectionPlan: view_plan,
+    LabelPlan: view_label_plan,
     Threshold: view_threshold,
     BatchSelection: view_batch,
 }

@@ -8,6 +8,7 @@ const SIDES = {};
 const MEANING = {
   random: "Drawn at random: this label may calibrate.",
   plan: "Drawn by your labelling plan.",
+  surest: "Drawn at random among the judge's surest: this label can calibrate there.",
   doubt: "Shown because the judge was in doubt: this label helps to learn, but calibration refuses it.",
 };
 
@@ -97,7 +98,8 @@ async function advance() {
     `${progress.answered} of ${progress.total} answered.` + (item ? ` Next ${told.noun}.` : " That was the last.");
   instruct(told.instructions);
   if (!item) {
-    const drawn = [["at random", progress.random], ["by plan", progress.plan], ["by doubt", progress.doubt]]
+    const drawn = [["at random", progress.random], ["by plan", progress.plan], ["by doubt", progress.doubt],
+      ["among the surest", progress.surest]]
       .filter(([, times]) => times)
       .map(([how, times]) => `${times} drawn ${how}`);
     const kept = `${progress.labels} ${progress.labels === 1 ? "label" : "labels"} kept`;

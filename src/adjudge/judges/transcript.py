@@ -1,0 +1,237 @@
+"""Out of the store: what was asked, what the judge wrote, and what each reply is worth.
+
+A store keeps the words of prompts but not the texts that were judged. With the file of pairs a
+question is filled in again, in the order in which it was asked.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
+
+from adjudge._validation import count, one_of, unit
+from adjudge.errors import AdjudgeError
+from adjudge.judges.answers import softmax
+from adjudge.judges.criteria import Criterion
+from adjudge.judges.interface import Data, JudgeProtocol, Prompt
+from adjudge.judges.prompting import Value, builtin_prompts, fill, placeholders
+from adjudge.judges.protocols._pairwise import pair_values
+from adjudge.judges.spec import PROTOCOLS
+from adjudge.judges.subjects import Subjects, SubjectSource
+from adjudge.records import MEASURED, MIN_ANSWER_MASS, STATUSES, Pair, Reply, Status, Subject
+from adjudge.results.replies import AskedMessage, JudgeReply, Replies
+from adjudge.store import store_name, use_store
+from adjudge.store.interface import DEFAULT_STORE, Call, KnownJudge, KnownPrompt, StorePlace
+
+NO_TEXTS = "the store keeps no texts: add --pairs FILE to see what was asked"
+Worth = Callable[[Reply], tuple[Status, str | None]]
+
+
+def read_replies(
+    row_id: str | Collection[str] | None = None,
+    *,
+    store: StorePlace = DEFAULT_STORE,
+    status: str | None = None,
+    judge: str | None = None,
+    protocol: str | None = None,
+    pairs: SubjectSource | None = None,
+    raw: bool = False,
+    limit: int | None = 20,
+    min_answer_mass: float | None = None,
+) -> Replies:
+    """What a judge wrote about one row, some or all, call by call, the latest reply of each.
+
+    `status` is what a reply is worth on its own: the store has what came back, and whether that
+    is `off_answer` or `unparsed` depends on how it is read. It is read as the protocol of its run
+    reads it, at `min_answer_mass` (default 0.1). A row of judgments has the worst status of its
+    replies, so that one bad order of two is listed here under its own name. `pairs` are the texts:
+    with them `asked` is the question as it was sent (`annotators`: without the demonstrations).
+    `raw` adds the server's whole answer. `limit` None gives all.
+
+    >>> from adjudge.simulate.pairs import simulate_pairs
+    >>> from adjudge.judges.judging import judge_pairs
+    >>> from adjudge.store import open_store
+    >>> kept = open_store(None)
+    >>> run = judge_pairs(simulate_pairs(3, seed=1), judge="simulated:", store=kept)
+    >>> replies = read_replies(store=kept, limit=1)
+    >>> replies.matching, replies.statuses, replies.replies[0].order
+    (6, {'ok': 6}, 'ab')
+    """
+    if status is not None:
+        one_of(status, STATUSES, "status")
+    most = None if limit is None else count(limit, "limit", least=1)
+    least = MIN_ANSWER_MASS if min_answer_mass is None else unit(min_answer_mass, "min_answer_mass")
+    statuses: Counter[str] = Counter()
+    kept: list[tuple[Call, _Question, Status, str | None]] = []
+    with use_store(store, readonly=True) as opened:
+        asked = _questions(opened.judges(), opened.prompts(), least)
+        for call in opened.calls([row_id] if isinstance(row_id, str) else row_id):
+            question = asked.get(call.judge_fingerprint) or _Question(
+                call.judge_fingerprint, "", least
+            )
+            if judge not in (None, question.judge) or protocol not in (None, question.protocol):
+                continue
+            own, detail = question.worth(call.reply)
+            if status in (None, own):
+                statuses[own] += 1
+                if most is None or len(kept) < most:
+                    kept.append((call, question, own, detail))
+        name = store_name(store) or "memory"
+    texts = {} if pairs is None else _texts(pairs, kept)
+    return Replies(
+        store=name,
+        matching=statuses.total(),
+        shown=len(kept),
+        statuses={name: statuses[name] for name in STATUSES if statuses[name]},
+        replies=tuple(
+            _reply(call, question, own, detail, texts.get(call.subject_id), raw=raw)
+            for call, question, own, detail in kept
+        ),
+        notes=_notes(kept, pairs, texts),
+    )
+
+
+class _Question:
+    """How the calls of one judge were asked, as far as the store knows."""
+
+    def __init__(
+        self,
+        judge: str,
+        protocol: str,
+        least: float,
+        *,
+        parts: Mapping[str, Any] | None = None,
+        prompt: Prompt | None = None,
+    ) -> None:
+        self.judge = judge
+        self.protocol = protocol
+        self.prompt = prompt
+        self._least = least
+        given = parts or {}
+        self._criteria: Mapping[str, Any] = given.get("protocol.criteria") or {}
+        self.made = self._make(given)
+        self.worth: Worth = self.made.status_of if self.made is not None else self._by_mass
+
+    def _make(self, parts: Mapping[str, Any]) -> JudgeProtocol | None:
+        """The protocol again; None where it needs what no store keeps, or is not installed."""
+        try:
+            kind = PROTOCOLS.load(self.protocol)
+            options = {
+                "prompt": self.prompt,
+                "min_answer_mass": self._least,
+                "criteria": [
+                    Criterion(
+                        name, one["definition"], {int(k): v for k, v in one["anchors"].items()}
+                    )
+                    for name, one in self._criteria.items()
+                ],
+                **{name: parts.get(f"protocol.{name}") for name in ("samples", "max_tokens")},
+            }
+            return kind(**{k: v for k, v in options.items() if k in kind.options and v})
+        except (AdjudgeError, KeyError, TypeError, ValueError):
+            return None
+
+    def _by_mass(self, reply: Reply) -> tuple[Status, str | None]:
+        low = reply.answer_mass is not None and reply.answer_mass < self._least
+        off = low and reply.status in MEASURED
+        return ("off_answer" if off else reply.status), reply.error
+
+    def fill(self, subject: Subject, call: Call) -> tuple[AskedMessage, ...] | None:
+        """The prompt with the texts of this subject; what only the run knew stays a placeholder."""
+        if self.prompt is None:
+            return None
+        values: dict[str, Value] = {name: f"{{{name}}}" for name in placeholders(self.prompt)}
+        values |= {name: Data(str(value)) for name, value in subject.extra.items()}
+        criterion = self._criteria.get(call.slot)
+        if criterion is not None:
+            values |= {"criterion": call.slot, "definition": str(criterion["definition"])}
+        if isinstance(subject, Pair):
+            values |= pair_values(subject, call.order or "ab")
+        else:
+            values |= {"prompt": Data(subject.prompt), "response": Data(subject.response)}
+        filled = fill(self.prompt, values)
+        return tuple(AskedMessage(role=message.role, text=message.text) for message in filled)
+
+
+def _criterion(name: str, settings: Mapping[str, Any]) -> Criterion:
+    anchors = {int(score): text for score, text in settings["anchors"].items()}
+    return Criterion(name, settings["definition"], anchors)
+
+
+def _questions(
+    judges: Mapping[str, KnownJudge], prompts: Mapping[str, KnownPrompt], least: float
+) -> dict[str, _Question]:
+    asked = {}
+    for fingerprint, known in judges.items():
+        sha256 = known.parts.get("protocol.prompt_sha256")
+        kept = prompts.get(str(sha256))
+        # A store of an earlier version kept no prompt; one that comes with adjudge is known.
+        prompt = builtin_prompts().get(str(sha256))
+        if kept is not None:
+            prompt = Prompt(name=kept.name, text=kept.text, sha256=str(sha256), answer=kept.answer)
+        asked[fingerprint] = _Question(
+            known.judge, known.protocol, least, parts=known.parts, prompt=prompt
+        )
+    return asked
+
+
+def _texts(
+    pairs: SubjectSource, kept: list[tuple[Call, _Question, Status, str | None]]
+) -> dict[str, Subject]:
+    """The subjects of the replies to be shown."""
+    wanted = {call.subject_id for call, *_ in kept}
+    protocol = next((question.made for _, question, *_ in kept if question.made is not None), None)
+    subjects: Iterator[Subject] = Subjects(pairs, protocol=protocol).read()
+    return {subject.id: subject for subject in subjects if subject.id in wanted}
+
+
+def _reply(
+    call: Call,
+    question: _Question,
+    status: Status,
+    detail: str | None,
+    subject: Subject | None,
+    *,
+    raw: bool,
+) -> JudgeReply:
+    reply = call.reply
+    return JudgeReply(
+        id=call.subject_id,
+        judge=question.judge,
+        protocol=question.protocol,
+        order=call.order,
+        repeat=call.repeat,
+        slot=call.slot,
+        status=status,
+        detail=detail,
+        text=reply.text,
+        cut_off=reply.cut_off,
+        probabilities=None if not reply.logprobs else softmax(reply.logprobs),
+        bounded=tuple(sorted(reply.censored)),
+        answer_mass=reply.answer_mass,
+        exact_mass=reply.exact_mass,
+        mean_logprob=reply.mean_logprob,
+        prompt_tokens=reply.prompt_tokens,
+        completion_tokens=reply.completion_tokens,
+        server=reply.server,
+        created_at=call.created_at,
+        prompt=None if question.prompt is None else question.prompt.name,
+        asked=None if subject is None else question.fill(subject, call),
+        raw=reply.raw if raw else None,
+    )
+
+
+def _notes(
+    kept: list[tuple[Call, _Question, Status, str | None]],
+    pairs: SubjectSource | None,
+    texts: Mapping[str, Subject],
+) -> tuple[str, ...]:
+    if not kept:
+        return ()
+    if pairs is None:
+        return (NO_TEXTS,)
+    missing = sum(call.subject_id not in texts for call, *_ in kept)
+    return (
+        (f"{missing:,} of the replies are about rows that are not in --pairs",) if missing else ()
+    )

@@ -1,0 +1,73 @@
+"""What was asked and what the judge wrote, call by call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from adjudge.results.base import Result, frozen
+from adjudge.results.checks import Check, Count, Proportion, at_most
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedMessage:
+    """One message of a question as it was sent."""
+
+    role: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeReply:
+    """One call: what was asked, and what came back.
+
+    `status` is what the reply is worth on its own, as in rows of judgments; `detail` says why.
+    `probabilities` are those of the options alone, which add up to 1; those in `bounded` are upper
+    bounds. `answer_mass` is the probability of all of them among everything the judge could have
+    written, at least that much unless `exact_mass`. `asked` needs the texts, which no store keeps.
+    """
+
+    id: str
+    judge: str
+    protocol: str
+    order: str | None
+    repeat: Count
+    slot: str
+    status: str
+    detail: str | None = None
+    text: str | None = None
+    cut_off: bool = False
+    probabilities: Mapping[str, Proportion] | None = None
+    bounded: tuple[str, ...] = ()
+    answer_mass: Proportion | None = None
+    exact_mass: bool = False
+    mean_logprob: float | None = None
+    prompt_tokens: Count | None = None
+    completion_tokens: Count | None = None
+    server: str | None = None
+    created_at: str | None = None
+    prompt: str | None = None
+    asked: tuple[AskedMessage, ...] | None = None
+    raw: str | None = None
+
+
+@frozen
+class Replies(Result):
+    """Replies out of a store: the first `shown` of `matching`, oldest first.
+
+    `statuses` counts all that match. A call that was asked again has its latest reply here.
+    """
+
+    kind: ClassVar[str] = "replies"
+    checks: ClassVar[tuple[Check, ...]] = (at_most("shown", "matching"),)
+
+    store: str
+    matching: Count
+    shown: Count
+    statuses: Mapping[str, Count]
+    replies: tuple[JudgeReply, ...]
+    notes: tuple[str, ...] = ()
+
+    def _parts(self) -> Sequence[Any]:
+        return self.replies

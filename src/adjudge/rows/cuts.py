@@ -1,0 +1,95 @@
+"""Cuts: labels drawn among the surest rows alone say nothing of the others.
+
+Below the cut such labels are a random sample, and so are labels drawn at random that happen to lie
+there. A sample below one cut and a sample below another are both random below both. So everything
+made of them is made of, and holds for, the pairs below every cut: those whose score, by the judge
+that was cut, is at most the cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from adjudge.errors import DataError, PolicyMismatchError
+from adjudge.io.refusals import refuse_values
+from adjudge.results.selection import CUT_COLUMNS, Cut
+from adjudge.rows.columns import tidy
+from adjudge.rows.sampling import CUT_BY
+
+#: Why a row beyond a cut neither calibrates nor is accepted.
+BEYOND = "beyond the share that was labelled"
+_KEEP = "keep the columns that plan labels wrote; adjudge label --plan FILE -o brings them along"
+
+
+def cuts_of(frame: pl.DataFrame, name: str) -> tuple[Cut, ...]:
+    """The cuts that the labels of these rows were drawn below; of each score the lowest.
+
+    >>> cut = Cut(judge="x", protocol="preference", at=0.3, share=0.6)
+    >>> cuts_of(pl.DataFrame({"sampled_by": ["surest"], **cut.columns}), "labels") == (cut,)
+    True
+    """
+    if "sampled_by" not in frame.columns:
+        return ()
+    drawn = frame.filter(pl.col("sampled_by").is_in(CUT_BY))
+    if drawn.height == 0:
+        return ()
+    needed = CUT_COLUMNS[:3]
+    for column in needed:
+        if column not in drawn.columns or drawn[column].null_count():
+            problem = f"is missing for labels that were sampled by {drawn['sampled_by'][0]}"
+            raise DataError(name, problem, column=column, remedy=_KEEP)
+    read = {c: tidy(drawn[c], name, c) for c in CUT_COLUMNS if c in drawn.columns}
+    for column in needed[:2]:
+        value = read[column].cast(pl.Float64, strict=False)
+        refuse_values(
+            read[column],
+            ~value.is_finite().fill_null(False),
+            "{} is not a number",
+            source=name,
+            remedy=_KEEP,
+        )
+        read[column] = value
+    lowest: dict[tuple[str | None, ...], Cut] = {}
+    for row in pl.DataFrame(list(read.values())).unique().sort("cut", descending=True).to_dicts():
+        cut = Cut(
+            judge=row["cut_judge"],
+            protocol=row.get("cut_protocol"),
+            judge_fingerprint=row.get("cut_fingerprint"),
+            at=row["cut"],
+            share=row["cut_share"],
+        )
+        lowest[cut.judge, cut.protocol, cut.judge_fingerprint] = cut
+    return tuple(lowest.values())
+
+
+def lie_below(rows: pl.DataFrame, cuts: Sequence[Cut], *, scored: pl.DataFrame) -> pl.Series:
+    """Which rows are of pairs below every cut.
+
+    `scored` has the judgments of the judges whose score was cut, with that score as `uncertainty`:
+    for a jury or a learned doubt that is not the score of `rows`. Where a cut's judge is not
+    among them nothing can be said, and PolicyMismatchError says so.
+    """
+    below = np.ones(rows.height, dtype=np.bool_)
+    for cut in cuts:
+        own = scored.filter(*(_is(column, cut) for column in ("judge", "protocol")))
+        known = own.filter(_is("judge_fingerprint", cut) | pl.col("judge_fingerprint").is_null())
+        if known.height == 0:
+            differs = "judge" if own.height == 0 else "judge_fingerprint"
+            raise PolicyMismatchError(
+                f"labels were drawn among {cut.name}, and its judgments are not here"
+                + (" (those here have another fingerprint)" if own.height else "")
+                + "; give them too, or draw labels by the judge you have",
+                differs=(differs,),
+            )
+        kept = known.filter(pl.Series(cut.rule.accept(known["uncertainty"].to_numpy())))
+        below &= rows["id"].is_in(kept["id"].implode()).to_numpy()
+    return pl.Series(below)
+
+
+def _is(column: str, cut: Cut) -> pl.Expr:
+    """Whether a row agrees with the cut in this column; what the cut does not know, it does."""
+    value = getattr(cut, column)
+    return pl.lit(True) if value is None else pl.col(column) == value

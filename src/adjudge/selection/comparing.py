@@ -1,0 +1,197 @@
+"""Does learning pay? Every doubt over the same random splits, with a learning share in each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+
+from adjudge._stats import cluster_codes
+from adjudge._validation import BoolArray, FloatArray, IntArray, exact_level, open_unit
+from adjudge.errors import ArgumentError
+from adjudge.results.evaluation import Comparison
+from adjudge.rows.judgments import ERROR, HAS_VERDICT, LabelledRows
+from adjudge.selection.guarantees import all_guarantees
+from adjudge.selection.guarantees.base import Guarantee, Labels
+from adjudge.selection.jury import form_jury
+from adjudge.selection.learning import FEWEST_LEARNING, judge_evidence, lengths_in, with_context
+from adjudge.selection.split_counts import Halves, Levels, SplitCounts, SplitOutcome, SplitTable
+from adjudge.selection.splits import SplitRisk, random_halves
+from adjudge.uncertainty import INFINITE_DOUBT
+from adjudge.uncertainty.learned import Evidence, doubt_of, learn
+
+#: A learned doubt is fitted anew in each split; the mean over more of them moves little.
+MOST_SPLITS = 200
+
+
+@dataclass(frozen=True)
+class _Doubt:
+    """A doubt that needs no labels: scores and errors of the same pairs, in the same order."""
+
+    name: str
+    scores: FloatArray
+    errors: IntArray
+    has_verdict: BoolArray
+
+    @classmethod
+    def of(cls, name: str, rows: pl.DataFrame) -> _Doubt:
+        return cls(
+            name,
+            rows.get_column("uncertainty").to_numpy().astype(np.float64),
+            rows.get_column(ERROR).to_numpy().astype(np.int64),
+            rows.select(HAS_VERDICT).to_series().to_numpy(),
+        )
+
+
+@dataclass(frozen=True)
+class _Learner:
+    """What is learned from in every split: the pairs' evidence, and what people said."""
+
+    name: str
+    evidence: Evidence
+    label: FloatArray  # 1 prefers A, -1 prefers B, 0 a tie
+    tied: BoolArray  # by the judge: stays a tie, whatever is learned
+    units: IntArray
+    share: float
+
+    def doubts(self, halves: Halves, rng: np.random.Generator) -> tuple[FloatArray, BoolArray]:
+        """Margins of all pairs in each split, and which of them were learned from."""
+        inside = halves.calibrates if halves.tested is None else ~halves.tested
+        part = _random_units(inside, self.units, self.share, rng)
+        prefers_a = (self.label > 0).astype(np.int64)
+        learns = part & (self.label != 0)
+        _, fit = learn(self.evidence, prefers_a, learns, units=self.units, seed=rng)
+        columns = self.evidence.columns(self.evidence.categories)
+        table = np.column_stack(list(columns.values()))
+        return (fit.weights / fit.scales) @ table.T, part
+
+
+def compare_doubts(
+    labelled: LabelledRows,
+    *,
+    jury: str | None,
+    doubt: str | None,
+    learning_share: float,
+    category: str | None,
+    alphas: Sequence[Fraction],
+    delta: float | Fraction,
+    splits: int,
+    seed: int,
+) -> list[Comparison]:
+    """Coverage and error share of each judge alone, of the jury, and of what is learned.
+
+    Every split gives half of the labels to calibration; what is learned takes `learning_share` of
+    that half for itself and calibrates on the rest. All doubts see the same splits.
+    """
+    plain, rows, evidence = _candidates(labelled.frame, jury)
+    column = labelled.cluster
+    clusters = None if column is None else rows.get_column(column).to_list()
+    learner = None
+    if "learned" in (jury, doubt):
+        names = {"A": 1.0, "B": -1.0}
+        learner = _Learner(
+            "learned doubt" if jury is None else "jury (learned)",
+            with_context(evidence, rows, lengths=lengths_in(rows), category=category),
+            np.array([names.get(one, 0.0) for one in rows.get_column("label")]),
+            (rows.get_column("verdict") == "tie").fill_null(False).to_numpy(),
+            np.arange(rows.height) if clusters is None else cluster_codes(clusters)[0],
+            open_unit(learning_share, "learning_share"),
+        )
+        least = round(learner.share * ((int(learner.units.max()) + 1) // 2))
+        if least < FEWEST_LEARNING:
+            raise ArgumentError(
+                "learning_share",
+                learning_share,
+                f"leaves {least} labels to learn from in each half; {FEWEST_LEARNING} or more are "
+                "needed: evaluate without learning, or label more",
+            )
+    failure = exact_level(delta, "delta")
+    levels = [Levels(alpha, failure) for alpha in alphas]
+    grid = [(one, level) for one in all_guarantees() for level in levels]
+    tables = [SplitTable.build(one.scores, one.errors, one.has_verdict, None) for one in plain]
+    outcomes: dict[str, list[list[SplitOutcome]]] = {one.name: [] for one in plain}
+    rng = np.random.default_rng([seed, 1])  # apart from the splits, which are those of `evaluate`
+    for halves in random_halves(rows.height, splits, seed, clusters=clusters):
+        for one, table in zip(plain, tables, strict=True):
+            counts = SplitCounts.build(table, halves)
+            outcomes[one.name].append([g.counts_over_splits(counts, level) for g, level in grid])
+        if learner is not None:
+            done = _learned_outcomes(learner, halves, grid, rng)
+            outcomes.setdefault(learner.name, []).append(done)
+    learned = None if learner is None else learner.name
+    return [
+        _comparison(name, guarantee, level, cells, learned=name == learned)
+        for name, parts in outcomes.items()
+        for (guarantee, level), cells in zip(grid, zip(*parts, strict=True), strict=True)
+    ]
+
+
+def _candidates(
+    frame: pl.DataFrame, jury: str | None
+) -> tuple[list[_Doubt], pl.DataFrame, Evidence]:
+    """The doubts that need no labels, the rows that they are of, and what is known of these."""
+    if jury is None:
+        evidence = judge_evidence(frame)
+        return [_Doubt.of(evidence.judges[0], frame)], frame, evidence
+    members = form_jury(frame, jury)
+    ids = members.rows.select("id")
+    alone = [
+        _Doubt.of(name, ids.join(rows, on="id", how="left", maintain_order="left"))
+        for name, rows in members.alone.items()
+    ]
+    return [*alone, _Doubt.of("jury (mean)", members.rows)], members.rows, members.evidence
+
+
+def _learned_outcomes(
+    learner: _Learner,
+    halves: Halves,
+    grid: Sequence[tuple[Guarantee, Levels]],
+    rng: np.random.Generator,
+) -> list[SplitOutcome]:
+    margins, part = learner.doubts(halves, rng)
+    tested = ~halves.calibrates if halves.tested is None else halves.tested
+    cells = np.zeros((len(grid), 3, len(margins)), dtype=np.int64)
+    for at, margin in enumerate(margins):
+        mute = (margin == 0) | learner.tied
+        errors = (np.sign(margin) != learner.label) | mute
+        scores = np.where(learner.tied, INFINITE_DOUBT, doubt_of(margin))
+        own, new = halves.calibrates[at] & ~part[at], tested[at]
+        labels = Labels(scores[own], errors[own].astype(np.int64))
+        cells[:, 2, at] = np.count_nonzero(new)
+        for cell, (guarantee, level) in enumerate(grid):
+            rule = guarantee.decide(labels, level)
+            accepted = guarantee.accept(rule, scores[new], level) & ~mute[new]
+            cells[cell, :2, at] = accepted.sum(), (accepted & errors[new]).sum()
+    return [SplitOutcome(*cell) for cell in cells]
+
+
+def _random_units(
+    inside: BoolArray, units: IntArray, share: float, rng: np.random.Generator
+) -> BoolArray:
+    """Marks a random share of the units that are inside, split by split."""
+    keys = rng.random((len(inside), int(units.max()) + 1))
+    there = np.zeros(keys.shape, dtype=np.bool_)
+    split, row = np.nonzero(inside)
+    there[split, units[row]] = True
+    ranks = np.argsort(np.argsort(keys + ~there, axis=1), axis=1)
+    chosen = ranks < np.round(share * there.sum(axis=1))[:, None]
+    return np.asarray(chosen[:, units])
+
+
+def _comparison(
+    name: str, guarantee: Guarantee, level: Levels, cells: Sequence[SplitOutcome], *, learned: bool
+) -> Comparison:
+    row = SplitRisk(guarantee.name, level.alpha, *map(np.concatenate, zip(*cells, strict=True)))
+    return Comparison(
+        candidate=name,
+        learned=learned,
+        method=guarantee.name,
+        alpha=float(level.alpha),
+        coverage=float(row.coverages.mean()),
+        coverage_sd=float(row.coverages.std(ddof=1 if len(row.accepted) > 1 else 0)),
+        risk=float(row.risks.mean()),
+        share_above=row.share_above,
+    )

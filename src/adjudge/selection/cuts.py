@@ -1,0 +1,57 @@
+"""What a cut does to a policy: rules that never accept everything, and a promise that names it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from adjudge._validation import FloatArray
+from adjudge.results.selection import Contradiction, Cut, PolicyGroup, Rule
+from adjudge.selection.groups import Entry
+
+
+def own_cuts(part: Entry | PolicyGroup, cuts: Sequence[Cut]) -> list[Cut]:
+    """The cuts of the score that this rule accepts by: the uncertainty of its own judge.
+
+    A jury's rule has none: it has a score of its own.
+    """
+    return [
+        cut for cut in cuts if cut.judge == part.judge and cut.protocol in (None, part.protocol)
+    ]
+
+
+def limit_rule(
+    rule: Rule, scores: FloatArray, part: Entry | PolicyGroup, cuts: Sequence[Cut]
+) -> Rule:
+    """The rule made of these scores; never one that accepts everything where there is a cut.
+
+    Where everything passes it accepts up to the cut: no label tells thresholds between the last
+    labelled score and the cut apart. By another score than the one that was cut (a jury's) it
+    accepts up to the largest labelled score.
+    """
+    if not cuts or rule.accepts != "all":
+        return rule
+    own = [cut.at for cut in own_cuts(part, cuts)]
+    return Rule(accepts="below", threshold=min(own or [float(scores.max())]))
+
+
+def names_of(cuts: Sequence[Cut]) -> str:
+    """The pairs below every cut, in words."""
+    return " and ".join(cut.name for cut in cuts)
+
+
+def promise_below(promise: str, cuts: Sequence[Cut]) -> str:
+    """A guarantee's promise, about the pairs below every cut."""
+    return f"among {names_of(cuts)}: {promise}" if cuts else promise
+
+
+def beyond_cuts(group: PolicyGroup, cuts: Sequence[Cut]) -> Contradiction | None:
+    """What in a group reaches beyond a cut of its own score; None where nothing does."""
+    if cuts and group.accepts == "all":
+        return Contradiction(field="accepts", stated="'all'", expected="'below', up to the cut")
+    for cut in own_cuts(group, cuts):
+        for field, value in (("scores", max(group.scores)), ("threshold", group.threshold)):
+            if value is not None and not cut.rule.accept([value])[0]:
+                return Contradiction(
+                    field=field, stated=repr(value), expected=f"at most the cut, {cut.at!r}"
+                )
+    return None

@@ -1,0 +1,195 @@
+"""Which rows to label: at random among all, or at random among a judge's surest."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike
+
+from adjudge._validation import count, exact_level, finite
+from adjudge.errors import ArgumentError
+from adjudge.io.columns import UNNAMED
+from adjudge.io.tables import TableLike
+from adjudge.results.evaluation import LabelPlan
+from adjudge.results.selection import Cut, Rule
+from adjudge.rows.clusters import cluster_column, one_row_per_cluster
+from adjudge.rows.cuts import cuts_of
+from adjudge.rows.dropped import Rows, merge_dropped
+from adjudge.rows.identity import identities
+from adjudge.rows.judgments import Judgments, measured, prepare_judgments
+from adjudge.rows.sampling import BY_SCORE
+
+
+def plan_labels(
+    judgments: TableLike | Judgments,
+    *,
+    surest: float | Fraction | None = None,
+    n: int = 200,
+    labels: TableLike | None = None,
+    judge: str | None = None,
+    protocol: str | None = None,
+    cluster: str | None = "auto",
+    seed: int = 0,
+) -> LabelPlan:
+    """Draw `n` unlabelled pairs: of all, or (`surest`) of that share of a judge's verdicts.
+
+    With `surest`, the cut is the smallest observed uncertainty with at least that share of the
+    measured rows at or below it, labelled or not, tied rows together; the draw is uniform below
+    it. A threshold below the cut then has the same law as among rows drawn at random from there, so
+    that every guarantee holds unweighted, for rows below the cut. The policy accepts nothing
+    beyond. Choose the share before looking at these labels.
+
+    Of a cluster one row is drawn. Rows are drawn by id: their order in the file does not matter.
+    A pair with a label that was drawn by its score can be drawn again: then a fair draw met it too.
+
+    >>> rows = {"id": range(10), "p_a": [0.99 - 0.04 * i for i in range(10)]}
+    >>> plan = plan_labels(rows, surest=0.5, n=2)
+    >>> plan.cut.share, plan.n_below, plan.to_frame()["sampled_by"].to_list()
+    (0.5, 5, ['surest', 'surest'])
+    """
+    count(n, "n", least=1)
+    count(seed, "seed")
+    given = prepare_judgments(judgments, labels=labels, judge=judge, protocol=protocol)
+    column = cluster_column(given.frame, cluster, within=["judge", "protocol"])
+    if surest is None:
+        drawn = _draw(given.frame, n, column, seed, again=BY_SCORE)
+        pool = given.frame.get_column("id").n_unique()
+        return _plan(drawn, given, None, seed=seed, n_pool=pool, n_below=pool)
+    share = exact_level(surest, "surest")
+    rows = measured(Rows(given.frame, given.dropped))
+    cut = _cut(rows.frame, share)
+    below = rows.frame.filter(pl.Series(cut.rule.accept(rows.frame["uncertainty"].to_numpy())))
+    if below.height == rows.frame.height:
+        raise ArgumentError(
+            "surest",
+            surest,
+            "all rows are tied at the cut: give a smaller share, or draw at random",
+        )
+    drawn = _draw(rows.frame, n, column, seed, again=("doubt", "audit"), among=below)
+    return _plan(
+        drawn,
+        Judgments(frame=rows.frame, name=given.name, dropped=rows.dropped),
+        cut,
+        surest=float(share),
+        seed=seed,
+        n_pool=rows.frame.height,
+        n_below=below.height,
+    )
+
+
+def ids_to_label(
+    judgments: TableLike | Judgments,
+    n: int,
+    *,
+    labels: TableLike | None = None,
+    cluster: str | None = "auto",
+    seed: int = 0,
+) -> pl.DataFrame:
+    """`n` ids drawn at random from the rows without a label, one per cluster: id, sampled_by.
+
+    >>> frame = pl.DataFrame({"id": ["x", "y"], "p_a": [0.9, 0.2], "label": ["A", None]})
+    >>> ids_to_label(frame, 1).rows()
+    [('y', 'random')]
+    """
+    return plan_labels(judgments, n=n, labels=labels, cluster=cluster, seed=seed).to_frame()
+
+
+def cut_at(scores: ArrayLike, share: float | Fraction) -> float:
+    """The smallest score with at least this share of all at or below it.
+
+    >>> cut_at([0.4, 0.1, 0.2, 0.3, 0.2], 0.5)
+    0.2
+    """
+    ordered = np.sort(finite(scores, "scores"))
+    return float(ordered[math.ceil(exact_level(share, "surest") * len(ordered)) - 1])
+
+
+def _cut(rows: pl.DataFrame, share: Fraction) -> Cut:
+    """The cut of one judge's scores that has this share of the rows at or below it."""
+    known = identities(rows)
+    judges = sorted({str(one) for one in known})
+    if len(judges) != 1:
+        remedy = f"choose one of {', '.join(judges)}" if judges else "no row is measured"
+        raise ArgumentError("judge", None, remedy)
+    scores = rows.get_column("uncertainty").to_numpy()
+    at = cut_at(scores, share)
+    prints = {one.fingerprint for one in known}
+    return Cut(
+        judge=known[0].judge or UNNAMED,
+        protocol=known[0].protocol,
+        judge_fingerprint=prints.pop() if len(prints) == 1 else None,
+        at=at,
+        share=float(Rule(accepts="below", threshold=at).accept(scores).mean()),
+    )
+
+
+def _draw(
+    frame: pl.DataFrame,
+    n: int,
+    cluster: str | None,
+    seed: int,
+    *,
+    again: tuple[str, ...],
+    among: pl.DataFrame | None = None,
+) -> list[str]:
+    """`n` ids in random order of the rows without a label, one per cluster.
+
+    A label that was sampled in one of the ways of `again` leaves its row to be drawn. A cluster
+    is met by one row of it, chosen before anybody looks whether it is `among` the rows wanted:
+    otherwise clusters with more such rows would count for more than in a draw from all rows.
+    """
+    if "label" not in frame.columns:
+        frame = frame.with_columns(label=pl.lit(None, pl.String))
+    done = frame.filter(pl.col("label").is_not_null())
+    if "sampled_by" in frame.columns:
+        done = done.filter(~pl.col("sampled_by").is_in(again).fill_null(False))
+    left = frame.unique("id").join(done, on="id", how="anti").sort("id")
+    if cluster is not None:
+        met = pl.col(cluster).is_in(done[cluster].drop_nulls().to_list())
+        left = left.filter(~met.fill_null(False))
+        left = left[one_row_per_cluster(left[cluster].to_list(), seed=seed).tolist()]
+    if among is not None:
+        left = left.join(among, on="id", how="semi", maintain_order="left")
+    if left.height < n:
+        where = "" if among is None else " below the cut"
+        raise ArgumentError(
+            "n", n, f"only {left.height} unlabelled rows{where} are left to draw from"
+        )
+    pick = np.random.default_rng(seed).permutation(left.height)[:n]
+    return [left["id"][row] for row in pick.tolist()]
+
+
+def _plan(
+    ids: list[str],
+    given: Judgments,
+    cut: Cut | None,
+    *,
+    surest: float | None = None,
+    seed: int,
+    n_pool: int,
+    n_below: int,
+) -> LabelPlan:
+    warnings = []
+    if cut is not None and "label" in given.frame.columns:
+        labelled = given.frame.filter(pl.col("label").is_not_null())
+        lower = [old for old in cuts_of(labelled, given.name) if old.at < cut.at]
+        warnings += [
+            f"earlier labels were drawn among {old.name}: together with these they calibrate "
+            "below that cut only"
+            for old in lower
+        ]
+    return LabelPlan(
+        sampled_by="random" if cut is None else "surest",
+        surest=surest,
+        cut=cut,
+        n=len(ids),
+        n_pool=n_pool,
+        n_below=n_below,
+        seed=seed,
+        ids=tuple(ids),
+        warnings=tuple(warnings),
+        dropped=merge_dropped(given.dropped),
+    )
