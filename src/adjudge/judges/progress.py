@@ -21,9 +21,9 @@ class Progress:
 
     `total` is known from the first subject and may be off by a few. `rows` counts the rows that so
     many calls make, of `subjects`. `rate` is the current pace, calls a second over the last
-    seconds; `eta_s` is None until it is known; `cost` is None when the price is not known. `rate_limited`
-    requests were turned away ("too many requests") so far; `waiting_s` is how long the server asks
-    for nothing more.
+    seconds; `eta_s` is None until it is known; `cost` is None when the price is not known.
+    `rate_limited` requests were turned away ("too many requests") so far; `waiting_s` is how long
+    the server asks for nothing more.
     """
 
     done: int

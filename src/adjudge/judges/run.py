@@ -22,7 +22,7 @@ from adjudge.io import read_table
 from adjudge.io.writing import Row, Schema, row_writer, rows_frame
 from adjudge.judges.calls import CHARACTERS_PER_TOKEN, CallList, prepare_calls
 from adjudge.judges.fingerprint import by_route
-from adjudge.judges.flow import GRACE_S, Stop
+from adjudge.judges.flow import GRACE_S, Pace, Stop
 from adjudge.judges.interface import Judge
 from adjudge.judges.options import JudgingOptions
 from adjudge.judges.prices import Price
@@ -111,6 +111,8 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
             await thread.open()
             for given, tally in zip(judges, tallies, strict=True):
                 tally.began = time.monotonic()
+                pace = None if options.rpm is None else Pace(options.rpm, stop)
+                given.backend.keep_pace(pace)
                 settled = None
                 if not stop.requested:
                     settled = await stop.see_through(
@@ -127,6 +129,7 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
                     calls=lists.enter_context(closing(calls)),
                     tally=tally,
                     claimed=claimed,
+                    pace=pace,
                     spent=sum(other.tally.cost for other in contexts),
                 )
                 contexts.append(context)

@@ -51,6 +51,7 @@ class RunContext:
     calls: CallList
     tally: Tally
     spent: float = 0.0
+    pace: Pace | None = None
     _redactor: Redactor = field(init=False)
     claimed: set[str] = field(default_factory=set)
     _remembered: bool = False
@@ -193,8 +194,7 @@ class Runner:
         self._max_cost = context.options.max_cost
         self._stop = stop = context.options.stop
         self._concurrency = context.options.concurrency or self._backend.concurrency
-        rpm = context.options.rpm
-        self._pace = Pace(rpm, stop) if rpm is not None else None
+        self._pace = context.pace
         if self._backend.keep_pace(self._pace):
             # One call may take several requests: who sends them takes the turns.
             self._pace = None
