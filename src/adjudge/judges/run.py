@@ -22,7 +22,7 @@ from adjudge.io import read_table
 from adjudge.io.writing import Row, Schema, row_writer, rows_frame
 from adjudge.judges.calls import CHARACTERS_PER_TOKEN, CallList, prepare_calls
 from adjudge.judges.fingerprint import by_route
-from adjudge.judges.flow import GRACE_S, Pace, Stop
+from adjudge.judges.flow import GRACE_S, NotSentError, Pace, Stop
 from adjudge.judges.interface import Judge
 from adjudge.judges.options import JudgingOptions
 from adjudge.judges.prices import Price
@@ -194,6 +194,10 @@ async def _settle(
             return usual_route(judge), None, {claimed}
         await judge.backend.start()
         return await ask_route(judge, subjects), None, {claimed}
+    except NotSentError:
+        # Stopped before its turn came: nothing more is asked.
+        await judge.backend.close()
+        return judge, None, {claimed}
     except BaseException:
         await judge.backend.close()
         await store.do(lambda opened: opened.release([claimed]))

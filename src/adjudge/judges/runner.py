@@ -192,7 +192,7 @@ class Runner:
         self._backend = context.judge.backend
         self._tally = context.tally
         self._max_cost = context.options.max_cost
-        self._stop = stop = context.options.stop
+        self._stop = context.options.stop
         self._concurrency = context.options.concurrency or self._backend.concurrency
         self._pace = context.pace
         if self._backend.keep_pace(self._pace):

@@ -194,7 +194,8 @@ class Server:
         for attempt in range(1, most + 1):
             cuts = await limiter.enter()
             try:
-                if self.pace is not None:
+                # Looking at the server (GET) asks no judge: `--rpm` is about questions.
+                if self.pace is not None and method != "GET":
                     await self.pace.turn(first=attempt == 1)
                 began = time.perf_counter()
                 outcome = await self._attempt(method, path, sink, largest, request)
