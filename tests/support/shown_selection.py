@@ -136,21 +136,22 @@ BY_GROUP = replace(
     ),
     alternatives=(replace(SCOPE, accepts="groups", threshold=None),),
 )
+VOTES = JuryReport(
+    method="logistic",
+    judges=("a", "b"),
+    weights=(0.625, 0.375),
+    n_training=30,
+    coverage=0.81,
+    coverage_alone={"a": 0.72, "b": 0.63},
+)
 JURY = replace(
     POLICY,
     judges=("a", "b"),
-    jury=JuryReport(
-        method="logistic",
-        judges=("a", "b"),
-        weights=(0.625, 0.375),
-        n_training=30,
-        coverage=0.81,
-        coverage_alone={"a": 0.72, "b": 0.63},
-    ),
+    jury=VOTES,
 )
 LEARNED = replace(
     JURY,
-    jury=replace(JURY.jury, method="learned", weights=(0.5, 0.5), most_odds=4.9),
+    jury=replace(VOTES, method="learned", weights=(0.5, 0.5), most_odds=4.9),
     doubt=DoubtReport(
         columns=("mean odds", "sign", "odds of a", "odds of b"),
         scales=(1.1, 1.0, 1.2, 1.3),

@@ -44,8 +44,11 @@ def judge(
         list[str],
         typer.Option(
             "--judge",
-            help="openai:MODEL, anthropic:MODEL, llamacpp:smollm2, llamacpp:FILE.gguf[?context=N], "
-            "replay:FILE, simulated:accuracy=0.8,position_bias=0.1,noise=0.5,seed=1 ...; several "
+            help="openai:MODEL, anthropic:MODEL, azure:DEPLOYMENT, gemini:MODEL, mistral:MODEL, "
+            "groq:MODEL, together:MODEL, deepseek:MODEL, openrouter:MODEL[?provider=NAME], "
+            "vllm:MODEL, sglang:MODEL, ollama:MODEL, llamacpp:smollm2, "
+            "llamacpp:FILE.gguf[?context=N], transformers:MODEL, replay:FILE, "
+            "simulated:accuracy=0.8,position_bias=0.1,noise=0.5,seed=1 ...; several "
             "are asked one after the other.",
             show_default=False,
         ),

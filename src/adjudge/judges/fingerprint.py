@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from adjudge.errors import ArgumentError
@@ -25,6 +26,8 @@ from adjudge.records import Item, Pair
 from adjudge.results.base import plain
 from adjudge.store.keys import content_hash, sha256_json
 
+#: Parts that judges kept by earlier versions lack: where one side has none, they are not compared.
+LATER_PARTS = frozenset({"route"})
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]*@")
 _WANT_NAMES = {
     "Choice": "letter probabilities",
@@ -35,14 +38,21 @@ _WANT_NAMES = {
 
 
 def differing_parts(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of the parts in which two judges differ.
+    """The names of the parts in which two judges differ, as far as both can have them.
 
     >>> differing_parts({"model": "a", "protocol": "preference"}, {"model": "b", "seed": 1})
     ('model', 'protocol', 'seed')
+    >>> differing_parts({"model": "a"}, {"model": "a", "route": "top_logprobs 5"})
+    ()
     """
     missing = object()
-    names = sorted(one.keys() | other.keys())
+    names = sorted((one.keys() | other.keys()).difference(incomparable_parts(one, other)))
     return tuple(name for name in names if one.get(name, missing) != other.get(name, missing))
+
+
+def incomparable_parts(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]:
+    """The later parts that only one of two judges has."""
+    return tuple(sorted(LATER_PARTS & (one.keys() ^ other.keys())))
 
 
 def make_judge(backend: Backend, protocol: JudgeProtocol, *, repeats: int = 1) -> Judge:
@@ -71,6 +81,17 @@ def make_judge(backend: Backend, protocol: JudgeProtocol, *, repeats: int = 1) -
         fingerprint_parts=parts,
         repeats=repeats,
     )
+
+
+def by_route(judge: Judge) -> dict[str, Judge]:
+    """The judge by each route that its server may allow; none where there is nothing to choose."""
+    routes = judge.backend.routes(judge.protocol.wants)
+    return {route: _with_parts(judge, {"route": route}) for route in routes}
+
+
+def _with_parts(judge: Judge, more: Mapping[str, Any]) -> Judge:
+    parts = {**judge.fingerprint_parts, **more}
+    return replace(judge, fingerprint=sha256_json(parts), fingerprint_parts=parts)
 
 
 def question_hash(question: Question, subject: Pair | Item | None = None) -> str:

@@ -7,6 +7,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 Reason = Literal["interrupted", "max_cost", "failed"]
@@ -15,6 +16,17 @@ T = TypeVar("T")
 GRACE_S = 0.5
 #: Between two looks at whether the run was stopped.
 _LOOK_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class ServerLoad:
+    """What a server says of its load: requests it turned away, and how long it wants none."""
+
+    rate_limited: int = 0
+    waiting_s: float = 0.0
+
+
+IDLE = ServerLoad()
 
 
 class Stop:
@@ -133,6 +145,13 @@ class Limiter:
     def leave(self) -> None:
         self.in_flight -= 1
         self._wake()
+
+    @property
+    def closed_s(self) -> float:
+        """How long the server still wants no request."""
+        if not self._closed_until:
+            return 0.0
+        return max(0.0, self._closed_until - asyncio.get_running_loop().time())
 
     def answered(self) -> None:
         """The server coped: a little more room."""

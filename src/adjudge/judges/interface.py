@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 from adjudge.errors import ArgumentError
-from adjudge.judges.flow import Pace
+from adjudge.judges.flow import IDLE, Pace, ServerLoad
 from adjudge.records import Grade, Item, Judgment, Order, Pair, Reply, Score, Status, Subject
 
 if TYPE_CHECKING:
@@ -140,8 +140,26 @@ class Backend(ABC):
     def identity(self) -> Mapping[str, Any]:
         """The parts of the judge fingerprint that this backend knows, secrets never among them.
 
-        Complete before `start`: a dry run names the judge without loading it.
+        Complete before `start`, but for the route: a dry run names the judge without loading it.
         """
+
+    def routes(self, wants: frozenset[type]) -> tuple[str, ...]:
+        """The ways in which it may ask such questions, where the server decides; usually none.
+
+        A route changes numbers (all log probabilities or only the likeliest), so it is a part of
+        the fingerprint, known once `find_route` has asked.
+        """
+        return ()
+
+    async def find_route(self, question: Question) -> str | None:
+        """Ask one question of the run to see which route the server allows, and keep to it.
+
+        Its reply is kept for `ask`. None where the reply is an error, which shows nothing.
+        """
+        return None
+
+    def take_route(self, route: str | None) -> None:  # noqa: B027  (most have no routes)
+        """Keep to the route of earlier replies; None: they are older than routes."""
 
     def secrets(self) -> Sequence[str]:
         """What must be struck out of every reply before it is kept: the key it uses."""
@@ -168,6 +186,10 @@ class Backend(ABC):
         runner takes one turn for each question.
         """
         return False
+
+    def load(self) -> ServerLoad:
+        """What the server says of its load, for whoever watches the run."""
+        return IDLE
 
     def open_batches(self, folder: Path) -> Batches:
         """Questions sent together; what is under way is kept in `folder`."""

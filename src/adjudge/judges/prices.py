@@ -64,6 +64,11 @@ KNOWN: Mapping[str, tuple[float, float, str]] = {
     "claude-opus-4-6": (5.00, 25.00, "2026-10"),
 }
 
+#: What a price file holds, said wherever one is refused.
+_SCHEMA = (
+    'give a CSV with the columns model, prompt, completion, or JSON {"MODEL": {"prompt": 2.0, '
+    '"completion": 8.0}}, in dollars per million tokens'
+)
 #: A list price holds at the maker's own door only; a gateway has prices of its own.
 _OWN_DOORS = frozenset({"https://api.openai.com", "https://api.anthropic.com"})
 #: How makers date a version of a model: "-2025-04-14", "-20250414".
@@ -146,8 +151,7 @@ def _from_json(path: str | Path, text: str) -> list[tuple[int, str, Any]]:
     try:
         loaded = json.loads(text)
     except (ValueError, RecursionError) as error:
-        remedy = "repair it or write it again"
-        raise DataError(path, f"not valid JSON ({error})", remedy=remedy) from None
+        raise DataError(path, f"not valid JSON ({error})", remedy=_SCHEMA) from None
     return [(row, str(model), entry) for row, (model, entry) in enumerate(loaded.items(), 1)]
 
 
@@ -157,12 +161,7 @@ def _from_csv(path: str | Path, text: str) -> list[tuple[int, str, Any]]:
     except csv.Error:
         rows = []
     if not rows or not {"model", "prompt", "completion"} <= rows[0].keys():
-        raise DataError(
-            path,
-            "is not a price table",
-            remedy='give columns model, prompt, completion, or JSON {"MODEL": {"prompt": 2.0,'
-            ' "completion": 8.0}} in dollars per million tokens',
-        )
+        raise DataError(path, "is not a price table", remedy=_SCHEMA)
     return [(row, entry["model"], entry) for row, entry in enumerate(rows, 1)]
 
 
@@ -179,7 +178,7 @@ def _price(path: str | Path, row: int, model: str, entry: Any) -> Price:
                 f"the {column} price of {model!r} is not a number",
                 row=row,
                 column=column,
-                remedy="give dollars per million tokens",
+                remedy=_SCHEMA,
             )
         values.append(value)
     return Price(values[0], values[1], str(path))

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from adjudge.judges.flow import IDLE, ServerLoad
 from adjudge.judges.prices import Price
 from adjudge.records import Reply
+
+#: The pace is that of the last so many seconds.
+_PACE_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
     """One moment of a run, while it asks `judge`.
 
-    `total` is known from the first subject and may be off by a few.
-    `rate` is calls a second over this run; `eta_s` is None until it is known; `cost` is None when
-    the price is not known.
+    `total` is known from the first subject and may be off by a few. `rows` counts the rows that so
+    many calls make, of `subjects`. `rate` is the current pace, calls a second over the last
+    seconds; `eta_s` is None until it is known; `cost` is None when the price is not known.
+    `rate_limited` requests were turned away ("too many requests") so far; `waiting_s` is how long
+    the server asks for nothing more.
     """
 
     done: int
     total: int
+    rows: int = 0
+    subjects: int = 0
     reused: int
     made: int
     in_flight: int
@@ -33,6 +41,8 @@ class Progress:
     cost: float | None
     elapsed_s: float
     judge: str = ""
+    rate_limited: int = 0
+    waiting_s: float = 0.0
 
 
 ProgressCallback = Callable[[Progress], None]
@@ -51,6 +61,7 @@ class Tally:
     cost: float = 0.0
     without_tokens: int = 0
     began: float = field(default_factory=time.monotonic)
+    _recent: deque[tuple[float, int]] = field(default_factory=deque)
 
     def add(self, reply: Reply) -> None:
         """Count one call made now."""
@@ -74,15 +85,18 @@ class Tally:
         """Seconds since the run began."""
         return time.monotonic() - self.began
 
-    def snapshot(self, *, total: int, judge: str = "") -> Progress:
-        """The counts as they are now, of `total` calls to come."""
+    def snapshot(
+        self, *, total: int, subjects: int = 0, judge: str = "", load: ServerLoad = IDLE
+    ) -> Progress:
+        """The counts as they are now, of `total` calls about `subjects`."""
         made, reused = self.made.total(), self.reused.total()
-        elapsed = self.elapsed_s
-        rate = made / elapsed if elapsed > 0 else 0.0
+        rate = self._pace(made)
         left = max(0, total - made - reused)
         return Progress(
             done=made + reused,
             total=max(total, made + reused),
+            rows=(made + reused) * subjects // max(total, made + reused, 1),
+            subjects=subjects,
             reused=reused,
             made=made,
             in_flight=self.in_flight,
@@ -92,6 +106,17 @@ class Tally:
             prompt_tokens=self.prompt_tokens,
             completion_tokens=self.completion_tokens,
             cost=self.cost if self.price is not None else None,
-            elapsed_s=elapsed,
+            elapsed_s=self.elapsed_s,
             judge=judge,
+            rate_limited=load.rate_limited,
+            waiting_s=load.waiting_s,
         )
+
+    def _pace(self, made: int) -> float:
+        """Calls a second over the last seconds, or since the run began."""
+        now = time.monotonic()
+        self._recent.append((now, made))
+        while len(self._recent) > 2 and now - self._recent[1][0] >= _PACE_S:
+            self._recent.popleft()
+        since, before = self._recent[0] if now - self.began > _PACE_S else (self.began, 0)
+        return (made - before) / (now - since) if now > since else 0.0

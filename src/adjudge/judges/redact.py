@@ -15,6 +15,7 @@ import html
 import json
 import os
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -64,6 +65,7 @@ class Redactor:
         spellings = {spelling for secret in long for spelling in _spellings(secret)}
         # Longest first: a secret inside another must not leave the rest of the longer one.
         self._spellings = sorted(spellings, key=lambda spelling: (-len(spelling), spelling))
+        self._seams = [(f'{s[0]}"', f'"{s[1]}', s[:2], s) for s in self._spellings]
 
     def exact(self, text: str) -> str:
         """Only the secrets it knows: for replies that are kept as they came."""
@@ -109,23 +111,58 @@ class Redactor:
 
     def _in_pieces(self, raw: str) -> bool:
         """Whether string values of a JSON text make up a secret that none of them holds alone."""
+        if not self._may_be_in_pieces(raw):
+            return False
         values: list[str] = []
-        by_name: dict[tuple[int, str], list[str]] = {}
-        name, level = "", 0
-        # Levels matter where tokens alternate with their alternatives, and take time to follow.
-        pattern = _PARTS if raw.count('"top_logprobs"') > 1 else _STRINGS
-        for whole, string, colon in pattern.findall(raw):
-            if whole[0] != '"':
-                level += 1 if whole in "{[" else -1
-            elif colon:
-                name = string
+        by_name: defaultdict[tuple[int, str], list[str]] = defaultdict(list)
+        named = by_name[0, ""]
+        for level, string, is_name in _strings(raw):
+            if is_name:
+                named = by_name[level, string]
             else:
                 values.append(string)
-                by_name.setdefault((level, name), []).append(string)
-        pieces = [values, *(named for named in by_name.values() if len(named) > 1)]
+                named.append(string)
+        pieces = [values, *(alike for alike in by_name.values() if len(alike) > 1)]
         # No secret holds a line end and a quote: none reaches from one of these into the next.
         joined = self._in('"\n'.join(map("".join, pieces)))
         return bool(joined) and bool(set(joined).difference(self._in(raw)))
+
+    def _may_be_in_pieces(self, raw: str) -> bool:
+        """Whether a secret could end one string and go on in another: seldom, and quickly seen."""
+        if "%" in raw or "&" in raw or ("\\" in raw and "\\" in raw.replace("\\n", "")):
+            return True  # an escape may be in pieces too
+        for begins, goes_on, two, spelling in self._seams:
+            if begins in raw and goes_on in raw:
+                return True
+            for end in range(2, len(spelling)) if two in raw else ():
+                if spelling[:end] not in raw:
+                    break
+                if f'{spelling[:end]}"' in raw and f'"{spelling[end]}' in raw:
+                    return True
+        return False
+
+
+def _strings(raw: str) -> list[tuple[int, str, bool]]:
+    """The strings of a JSON text, their level, and whether each is a name.
+
+    Quotes alone separate the strings of a usual answer, in which none holds a quote. Levels matter
+    where tokens alternate with their alternatives, and take time to follow.
+    """
+    if raw.count('"top_logprobs"') < 2 and '\\"' not in raw:
+        parts = raw.split('"')
+        return [
+            (0, string, after[:1] == ":" or (after[:1].isspace() and after.lstrip()[:1] == ":"))
+            for string, after in zip(parts[1::2], parts[2::2], strict=False)
+        ]
+    if raw.count('"top_logprobs"') < 2:
+        return [(0, string, bool(colon)) for _, string, colon in _STRINGS.findall(raw)]
+    strings, level = [], 0
+    for whole, string, colon in _PARTS.findall(raw):
+        if whole[0] == '"':
+            strings.append((level, string, bool(colon)))
+        else:
+            level += 1 if whole in "{[" else -1
+    return strings
 
 
 def _spellings(secret: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from statistics import median
 from typing import Any, TypeVar
@@ -21,21 +21,25 @@ from adjudge.errors import ArgumentError, StoreMissingError
 from adjudge.io import read_table
 from adjudge.io.writing import Row, Schema, row_writer, rows_frame
 from adjudge.judges.calls import CHARACTERS_PER_TOKEN, CallList, prepare_calls
-from adjudge.judges.flow import GRACE_S, Stop
+from adjudge.judges.fingerprint import by_route
+from adjudge.judges.flow import GRACE_S, NotSentError, Pace, Stop
 from adjudge.judges.interface import Judge
 from adjudge.judges.options import JudgingOptions
 from adjudge.judges.prices import Price
 from adjudge.judges.progress import Tally
+from adjudge.judges.routing import ask_route, kept_route, usual_route
 from adjudge.judges.rows import RowCounts, make_rows, schema_of
 from adjudge.judges.runner import RunContext, Runner
 from adjudge.judges.subjects import Subjects, SubjectSource, Survey
 from adjudge.records import STATUSES
 from adjudge.results.judging import Judging, JudgingPanel, JudgingPlan, JudgingPlans
-from adjudge.store import Store, store_name, use_store
+from adjudge.store import Store, call_key, store_name, use_store
 from adjudge.store.interface import KnownPrompt
 from adjudge.store.thread import StoreThread
 
 T = TypeVar("T")
+#: Between two looks at whether another process knows how the judge is to be asked.
+_POLL_S = 0.1
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,11 +109,21 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
         thread = StoreThread(options.store)
         contexts: list[RunContext] = []
         elapsed: list[float] = []
+        remarks: list[tuple[str, ...]] = []
         try:
             await thread.open()
-            for judge, tally in zip(judges, tallies, strict=True):
-                calls = CallList(judge, subjects=survey.subjects)
+            for given, tally in zip(judges, tallies, strict=True):
                 tally.began = time.monotonic()
+                pace = None if options.rpm is None else Pace(options.rpm, stop)
+                given.backend.keep_pace(pace)
+                settled = None
+                if not stop.requested:
+                    settled = await stop.see_through(
+                        _settle(given, thread, subjects, batch=options.batch), grace_s=GRACE_S
+                    )
+                judge, remark, claimed = settled or (given, None, set())
+                remarks.append(() if remark is None else (remark,))
+                calls = CallList(judge, subjects=survey.subjects)
                 context = RunContext(
                     judge=judge,
                     options=options,
@@ -117,6 +131,8 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
                     since=await thread.do(partial(_begin, judge=judge)),
                     calls=lists.enter_context(closing(calls)),
                     tally=tally,
+                    claimed=claimed,
+                    pace=pace,
                     spent=sum(other.tally.cost for other in contexts),
                 )
                 contexts.append(context)
@@ -130,7 +146,10 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
             await thread.close()
     counts, rows = collected or (None, ())
     summaries = tuple(
-        _summary(context, survey, None if counts is None else counts[at], elapsed[at])
+        replace(
+            _summary(context, survey, None if counts is None else counts[at], elapsed[at]),
+            notes=(*survey.notes, *remarks[at]),
+        )
         for at, context in enumerate(contexts)
     )
     return JudgingRun(summaries, rows, schema_of(judges[0]))
@@ -158,18 +177,46 @@ def calls_in_words(judge: Judge, subjects: int, each: int, *, judges: int = 1) -
 
 
 def _begin(store: Store, judge: Judge) -> int:
-    """Remember the judge and its prompt; the call id at which this run's history begins."""
+    """Remember the judge's prompt; the call id at which this run's history begins."""
     prompt = judge.protocol.prompt
     if prompt is not None:
         kept = KnownPrompt(prompt.name, prompt.text, dict(prompt.answer))
         store.remember_prompt(prompt.sha256, kept)
-    store.remember_judge(
-        judge.fingerprint,
-        judge=judge.backend.name,
-        protocol=judge.protocol.name,
-        parts=judge.fingerprint_parts,
-    )
     return store.latest_call_id()
+
+
+async def _settle(
+    judge: Judge, store: StoreThread, subjects: Subjects, *, batch: bool
+) -> tuple[Judge, str | None, set[str]]:
+    """The judge with its whole fingerprint, a remark, and what was claimed; see `judges.routing`.
+
+    Of processes that begin together on one store, one asks. The others take what it learnt, once it
+    has claimed its first calls and remembered the judge.
+    """
+    if not judge.backend.routes(judge.protocol.wants):
+        return judge, None, set()
+    claimed = call_key(judge.fingerprint, "route", None, 0, "")
+    try:
+        while True:
+            claim = await store.do(lambda opened: opened.claim([claimed], retry=(), since=0))
+            kept = await store.do(lambda opened: kept_route(judge, opened))
+            if kept is not None:
+                return *kept, {claimed} & claim.ours
+            if claimed in claim.ours:
+                break
+            await asyncio.sleep(_POLL_S)
+        if batch:
+            return usual_route(judge), None, {claimed}
+        await judge.backend.start()
+        return await ask_route(judge, subjects), None, {claimed}
+    except NotSentError:
+        # Stopped before its turn came: nothing more is asked.
+        await judge.backend.close()
+        return judge, None, {claimed}
+    except BaseException:
+        await judge.backend.close()
+        await store.do(lambda opened: opened.release([claimed]))
+        raise
 
 
 async def _ask(context: RunContext, subjects: Subjects) -> None:
@@ -279,6 +326,9 @@ def _plan(pairs: SubjectSource, options: JudgingOptions, judge: Judge) -> Judgin
             store = stack.enter_context(use_store(options.store, readonly=True))
         except StoreMissingError:
             store = None
+        kept_judge = None if store is None else kept_route(judge, store)
+        judge, remark = kept_judge or (judge, None)
+        unknown = kept_judge is None and bool(by_route(judge))
         for subject in subjects.read():
             rows += 1
             work = prepare_calls(judge, subject)
@@ -305,6 +355,8 @@ def _plan(pairs: SubjectSource, options: JudgingOptions, judge: Judge) -> Judgin
         completion_tokens_most=written,
         cost_estimate=None if price is None else price.of(read, written),
         price_source=None if price is None else price.source,
+        unknown_parts=("route",) if unknown else (),
+        notes=() if remark is None else (remark,),
     )
 
 

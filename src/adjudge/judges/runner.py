@@ -15,29 +15,33 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adjudge.errors import UnusableRepliesError
-from adjudge.judges.calls import CallList, Work
+from adjudge.judges.calls import CallList, Work, by_beginning
 from adjudge.judges.flow import NotSentError, Pace
 from adjudge.judges.interface import Judge
 from adjudge.judges.options import JudgingOptions
 from adjudge.judges.progress import Tally
 from adjudge.judges.redact import Redactor, environment_secrets
 from adjudge.judges.replies import check_reply, without_raw
-from adjudge.records import Reply, Subject
-from adjudge.store.interface import Call
+from adjudge.records import Reply, Status, Subject
+from adjudge.store.interface import Call, Claim, Store
 from adjudge.store.thread import StoreThread
 
 #: Between two looks at calls that another process is making.
 _POLL_S = 0.2
 #: So many calls may wait for other processes before this one stops reading on.
 _MOST_WAITING = 4096
+#: So many calls are put in order before they are asked: those of one prompt follow each other.
+_CALLS_AHEAD = 1024
 _SHOW_EVERY_S = 0.1
+_WATCH_EVERY_S = 0.5
 
 
 @dataclass(slots=True, kw_only=True)
 class RunContext:
     """What one run of one judge works with; `since` is the call id at which its history begins.
 
-    `spent` is what the judges before it cost: all of them share `max_cost`.
+    `spent` is what the judges before it cost: all of them share `max_cost`. `claimed` is what it
+    holds in the store and has not answered.
     """
 
     judge: Judge
@@ -47,8 +51,10 @@ class RunContext:
     calls: CallList
     tally: Tally
     spent: float = 0.0
+    pace: Pace | None = None
     _redactor: Redactor = field(init=False)
-    _claimed: set[str] = field(default_factory=set)
+    claimed: set[str] = field(default_factory=set)
+    _remembered: bool = False
     _shown: float = 0.0
 
     def __post_init__(self) -> None:
@@ -61,11 +67,9 @@ class RunContext:
         """
         keys, retry = [one.key for one in work], self.options.statuses_to_ask_again
         again = await self._worthless(keys)
-        claim = await self.store.do(
-            lambda store: store.claim(keys, retry=retry, since=self.since, again=again)
-        )
+        claim = await self.store.do(lambda store: self._claim(store, keys, retry, again))
         free = set(claim.ours)
-        self._claimed |= free
+        self.claimed |= free
         ours: list[Work] = []
         busy: list[Work] = []
         for one in work:
@@ -89,6 +93,22 @@ class RunContext:
             key for key, call in old.items() if self.options.asks_again(self.judge, call.reply)
         )
 
+    def _claim(
+        self, store: Store, keys: list[str], retry: frozenset[Status], again: frozenset[str]
+    ) -> Claim:
+        """Claim calls; with the first of them the judge is remembered, for whoever waits for it."""
+        claim = store.claim(keys, retry=retry, since=self.since, again=again)
+        if not self._remembered:
+            judge = self.judge
+            store.remember_judge(
+                judge.fingerprint,
+                judge=judge.backend.name,
+                protocol=judge.protocol.name,
+                parts=judge.fingerprint_parts,
+            )
+            self._remembered = True
+        return claim
+
     async def keep(self, key: str, description: Mapping[str, Any], reply: Reply) -> None:
         """Keep and count a call, its reply checked and without any secret.
 
@@ -97,13 +117,13 @@ class RunContext:
         clean = self._redactor.clean(check_reply(reply))
         kept = clean if self.options.keep_raw else without_raw(clean)
         await self.store.save(Call(call_key=key, reply=kept, **description))
-        self._claimed.discard(key)
+        self.claimed.discard(key)
         self.tally.add(clean)
 
     async def release(self) -> None:
         """Give back what was claimed and never asked: a store that stays open would keep it."""
-        if self._claimed:
-            keys, self._claimed = self._claimed, set()
+        if self.claimed:
+            keys, self.claimed = self.claimed, set()
             await self.store.do(lambda store: store.release(keys))
 
     def show(self, *, force: bool = False) -> None:
@@ -111,8 +131,19 @@ class RunContext:
         progress, now = self.options.progress, time.monotonic()
         if progress is not None and (force or now - self._shown >= _SHOW_EVERY_S):
             self._shown = now
-            name = self.judge.backend.name
-            progress(self.tally.snapshot(total=self.calls.total, judge=name))
+            calls, backend = self.calls, self.judge.backend
+            progress(
+                self.tally.snapshot(
+                    total=calls.total,
+                    subjects=calls.subjects,
+                    judge=backend.name,
+                    load=backend.load(),
+                )
+            )
+
+
+def _next_calls(calls: CallList, subjects: Iterator[Subject]) -> list[Work]:
+    return by_beginning(calls.prepare(subjects, _CALLS_AHEAD))
 
 
 class FirstReplies:
@@ -161,10 +192,9 @@ class Runner:
         self._backend = context.judge.backend
         self._tally = context.tally
         self._max_cost = context.options.max_cost
-        self._stop = stop = context.options.stop
+        self._stop = context.options.stop
         self._concurrency = context.options.concurrency or self._backend.concurrency
-        rpm = context.options.rpm
-        self._pace = Pace(rpm, stop) if rpm is not None else None
+        self._pace = context.pace
         if self._backend.keep_pace(self._pace):
             # One call may take several requests: who sends them takes the turns.
             self._pace = None
@@ -179,9 +209,10 @@ class Runner:
         """Ask all there is to ask. Raises what stopped it, after keeping all that came back."""
         workers = [asyncio.create_task(self._work()) for _ in range(self._concurrency)]
         feeder = asyncio.create_task(self._feed(iter(subjects)))
-        tasks = [feeder, *workers]
+        watch = asyncio.create_task(self._watch())
+        tasks = [watch, feeder, *workers]
         try:
-            await asyncio.gather(*tasks)
+            await asyncio.gather(feeder, *workers)
         finally:
             for task in tasks:
                 task.cancel()
@@ -191,15 +222,23 @@ class Runner:
         if self._failure is not None:
             raise self._failure
 
+    async def _watch(self) -> None:
+        """Show how it goes while nothing comes back too: a server may ask to wait for minutes."""
+        while True:
+            await asyncio.sleep(_WATCH_EVERY_S)
+            self._context.show()
+
     async def _feed(self, subjects: Iterator[Subject]) -> None:
         calls = self._context.calls
         waiting: list[Work] = []
         try:
             while not self._stop.requested:
-                batch = await asyncio.to_thread(calls.prepare, subjects, self._batch)
-                if not batch:
+                ahead = await asyncio.to_thread(_next_calls, calls, subjects)
+                if not ahead:
                     break
-                waiting += await self._offer(batch)
+                while ahead and not self._stop.requested:
+                    waiting += await self._offer(ahead[: self._batch])
+                    ahead = ahead[self._batch :]
                 while len(waiting) > _MOST_WAITING and not self._stop.requested:
                     waiting = await self._wait_for_others(waiting)
             while waiting and not self._stop.requested:

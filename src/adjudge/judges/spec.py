@@ -22,6 +22,21 @@ BACKENDS: Registry[type[Backend]] = Registry(
     "adjudge.backends",
     {
         "openai": Builtin(_BACKENDS + "openai:OpenAIBackend"),
+        **{
+            name: Builtin(f"{_BACKENDS}services:{kind}")
+            for name, kind in {
+                "azure": "AzureBackend",
+                "gemini": "GeminiBackend",
+                "openrouter": "OpenRouterBackend",
+                "mistral": "MistralBackend",
+                "groq": "GroqBackend",
+                "together": "TogetherBackend",
+                "deepseek": "DeepSeekBackend",
+                "ollama": "OllamaBackend",
+                "vllm": "VLLMBackend",
+                "sglang": "SGLangBackend",
+            }.items()
+        },
         "anthropic": Builtin(_BACKENDS + "anthropic:AnthropicBackend"),
         "llamacpp": Builtin(_BACKENDS + "llamacpp:LlamaCppBackend", "embedded"),
         "transformers": Builtin(_BACKENDS + "transformers:TransformersBackend", "transformers"),

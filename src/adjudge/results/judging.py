@@ -88,6 +88,8 @@ class JudgingPlan(Result):
     """What a run would do, found without asking anybody: calls, tokens and cost.
 
     Tokens are estimated as characters over four; completions at their allowed length.
+    `unknown_parts` of the fingerprint are known once the server has answered: until then
+    `judge_fingerprint` is that of the other parts.
     """
 
     kind: ClassVar[str] = "plan_judging"
@@ -104,6 +106,8 @@ class JudgingPlan(Result):
     completion_tokens_most: Count
     cost_estimate: NotNegative | None
     price_source: str | None
+    unknown_parts: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @frozen

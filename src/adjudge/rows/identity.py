@@ -15,7 +15,7 @@ import polars as pl
 
 from adjudge.errors import PolicyMismatchError
 from adjudge.io.tables import as_text
-from adjudge.judges.fingerprint import differing_parts
+from adjudge.judges.fingerprint import differing_parts, incomparable_parts
 from adjudge.store import StorePlace, read_judge_parts
 
 
@@ -75,8 +75,39 @@ def match_judge(
         at for at in alike if given.fingerprint is None or known[at].fingerprint is None
     )
     if not comparable:
+        older, remark = _but_for_later_parts(known, alike, given, made, store)
+        if older:
+            return Match(older, remark)
         raise _mismatch([known[at] for at in alike] or known, given, made, remedy, store)
     return Match(comparable, _remark(known[comparable[0]], given, made))
+
+
+def _but_for_later_parts(
+    known: Sequence[Identity], alike: Sequence[int], given: Identity, made: str, store: StorePlace
+) -> tuple[tuple[int, ...], str]:
+    """The judges that differ only in parts which earlier versions did not keep, and a remark."""
+    parts = _known_parts(given, store)
+    if parts is None:
+        return (), ""
+    equal = []
+    lacking: dict[str, None] = {}
+    for at in alike:
+        mine = known[at].parts
+        if mine is not None and not differing_parts(mine, parts):
+            equal.append(at)
+            lacking |= dict.fromkeys(incomparable_parts(mine, parts))
+    names = ", ".join(lacking)
+    return tuple(equal), (
+        f"{made} or the rows of {given} were made by an earlier version, which did not keep {names}"
+        " of the judge: not compared"
+    )
+
+
+def _known_parts(given: Identity, store: StorePlace) -> Mapping[str, Any] | None:
+    """The parts behind a fingerprint, if they came with it or the store knows them."""
+    if given.parts is not None or given.fingerprint is None:
+        return given.parts
+    return read_judge_parts([given.fingerprint], store).get(given.fingerprint)
 
 
 def identities(frame: pl.DataFrame) -> list[Identity]:
@@ -127,8 +158,7 @@ def _mismatch(
     remedy: str,
     store: StorePlace,
 ) -> PolicyMismatchError:
-    wanted = [] if given.fingerprint is None or given.parts is not None else [given.fingerprint]
-    parts = given.parts or read_judge_parts(wanted, store).get(given.fingerprint or "")
+    parts = _known_parts(given, store)
     mine = next((one.parts for one in known if one.parts is not None), None)
     names = ", ".join(dict.fromkeys(str(one) for one in known))
     if parts is not None and mine is not None:

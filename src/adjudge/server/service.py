@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from adjudge.errors import ArgumentError, DataError, InputError
+from adjudge.judges.fingerprint import by_route
 from adjudge.judges.interface import Judge, Question
 from adjudge.records import MEASURED, Grade, Judgment, Reply, Subject
 from adjudge.results.selection import Policy, PolicyGroup
@@ -95,7 +96,7 @@ class JudgeService:
         _refuse_columns(judge)
         self._guarantee = find_guarantee(policy.guarantee)
         self._levels = levels_of(policy)
-        self.judge = judge
+        self.judge = judge = by_policy_route(policy, judge)
         self.policy = policy
         self.policy_id = hashlib.sha256(policy.to_json(indent=None).encode()).hexdigest()[:16]
         self.rules = matching_rules(policy, judge)
@@ -227,6 +228,16 @@ def check_servable(policy: Policy) -> None:
             "the policy's learned doubt needs the columns length_a and length_b, and a request has "
             "none; calibrate on rows with response_a and response_b to serve"
         )
+
+
+def by_policy_route(policy: Policy, judge: Judge) -> Judge:
+    """The judge by the route of the policy's judgments, where the server could decide otherwise."""
+    prints = {group.judge_fingerprint for group in policy.groups}
+    for route, candidate in by_route(judge).items():
+        if candidate.fingerprint in prints:
+            judge.backend.take_route(route)
+            return candidate
+    return judge
 
 
 def matching_rules(policy: Policy, judge: Judge) -> list[PolicyGroup]:

@@ -178,7 +178,8 @@ def test_a_terminal_sees_a_bar_and_keeps_the_summary(pairs: str) -> None:
         pass  # Linux says so when the other end is closed.
     os.close(ours)
     assert done.returncode == 0
-    assert b"/60" in drawn
+    assert b"simulated:accuracy=0.8,position_bias=0.1,noise=0,seed=1, preference" in drawn
+    assert b"30/30 rows" in drawn
     assert "30 ok" in done.stdout
     assert "\x1b" not in done.stdout
 

@@ -57,8 +57,10 @@ def test_prices_of_the_user_come_first(tmp_path: Path) -> None:
 def test_a_bad_price_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "prices"
     path.write_text(text)
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match=message) as refused:
         read_prices(path)
+    assert "columns model, prompt, completion" in str(refused.value)
+    assert "dollars per million tokens" in str(refused.value)
 
 
 def test_our_table_holds_at_the_makers_server_only() -> None:

@@ -53,7 +53,9 @@ def test_an_unknown_protocol_lists_the_known() -> None:
 
 
 def test_options_a_judge_does_not_take_are_refused() -> None:
-    with pytest.raises(ArgumentError, match="simulated does not take it .openai, anthropic would."):
+    with pytest.raises(
+        ArgumentError, match="simulated does not take it .openai, .*, anthropic would."
+    ):
         parse_judge("simulated:", base_url="http://localhost:1/v1")
     with pytest.raises(ArgumentError, match="likelihood does not take it"):
         parse_protocol("likelihood", samples=3)
@@ -159,3 +161,25 @@ def test_importing_a_backend_loads_no_room_it_does_not_need() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert told.stdout.strip() == "[]"
+
+
+def test_a_server_by_name_is_the_same_judge_as_by_its_address() -> None:
+    from adjudge.judges import make_judge
+
+    protocol = parse_protocol("preference")
+    by_name = make_judge(parse_judge("ollama:m"), protocol)
+    by_url = make_judge(parse_judge("openai:m", base_url="http://localhost:11434/v1"), protocol)
+    assert by_name.fingerprint == by_url.fingerprint
+    assert (by_name.backend.name, by_url.backend.name) == ("ollama:m", "openai:m")
+
+
+def test_settings_of_named_servers_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AZURE_OPENAI_ENDPOINT", raising=False)
+    with pytest.raises(ArgumentError, match="set AZURE_OPENAI_ENDPOINT"):
+        parse_judge("azure:mine")
+    with pytest.raises(ArgumentError, match="write provider=VALUE"):
+        parse_judge("openrouter:m?providers=x")
+    assert parse_judge("openrouter:m?provider=b,a").identity()["provider"] == ["a", "b"]
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://mine.openai.azure.com/")
+    identity = parse_judge("azure:mine").identity()
+    assert identity["base_url"] == "https://mine.openai.azure.com/openai/v1"

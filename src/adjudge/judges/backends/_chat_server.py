@@ -14,7 +14,7 @@ from adjudge._validation import count
 from adjudge.errors import JudgeError, JudgeRefusedError
 from adjudge.judges.backends._body import too_large_words
 from adjudge.judges.backends._http import Exchange, Server, key_from, shorten
-from adjudge.judges.flow import Pace
+from adjudge.judges.flow import Pace, ServerLoad
 from adjudge.judges.interface import Backend, Message, Question, Reasoned, Text, Want
 from adjudge.records import Reply, Status
 
@@ -36,7 +36,9 @@ class ChatServerBackend(Backend):
     #: The maker's own server, the variable that holds its key, and where questions go.
     maker_url: ClassVar[str]
     key_variable: ClassVar[str]
-    path: ClassVar[str]
+    path: str
+    #: Whether the maker's server answers only to those with a key.
+    needs_key: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -100,7 +102,7 @@ class ChatServerBackend(Backend):
         return self._max_reply or _LEAST_ROOM + tokens * _TOKEN_ROOM
 
     async def start(self) -> None:
-        if not self._has_key and self.server.base_url == self.maker_url:
+        if self.needs_key and not self._has_key and self.server.base_url == self.maker_url:
             raise JudgeError(
                 f"{self._key_variable} is not set; export it, or name your own server by --base-url"
             )
@@ -112,6 +114,9 @@ class ChatServerBackend(Backend):
     def keep_pace(self, pace: Pace | None) -> bool:
         self.server.pace = pace
         return True
+
+    def load(self) -> ServerLoad:
+        return ServerLoad(self.server.rate_limited, self.server.limiter.closed_s)
 
     async def ask(self, question: Question) -> Reply:
         while True:

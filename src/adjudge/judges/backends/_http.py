@@ -145,6 +145,8 @@ class Server:
         self.first_pause_s = positive(first_pause_s, "first_pause_s")
         self.reached = False
         self.pace: Pace | None = None
+        #: Answers so far that said "too many requests".
+        self.rate_limited = 0
         self._headers = dict(headers)
         self._session: aiohttp.ClientSession | None = None
         self._urls: dict[str, URL] = {}
@@ -192,7 +194,8 @@ class Server:
         for attempt in range(1, most + 1):
             cuts = await limiter.enter()
             try:
-                if self.pace is not None:
+                # Looking at the server (GET) asks no judge: `--rpm` is about questions.
+                if self.pace is not None and method != "GET":
                     await self.pace.turn(first=attempt == 1)
                 began = time.perf_counter()
                 outcome = await self._attempt(method, path, sink, largest, request)
@@ -204,6 +207,8 @@ class Server:
                 return outcome
             if outcome.http_status is not None:
                 self.reached = True
+            if outcome.http_status == 429:
+                self.rate_limited += 1
             if outcome.overload:
                 pause = outcome.wait_s if outcome.wait_s <= LONGEST_PAUSE_S else 0.0
                 limiter.overloaded(cuts, pause)
@@ -301,11 +306,21 @@ class Server:
             )
         return Exchange(code, payload, raw, latency)
 
+    def at_root(self, path: str) -> str:
+        """A path that is not below /v1, for `exchange`.
+
+        >>> Server("http://localhost:8000/v1", headers={}, secrets=[], concurrency=1, timeout_s=1,
+        ...        max_attempts=1).at_root("/tokenize")
+        'http://localhost:8000/tokenize'
+        """
+        return self.base_url.removesuffix("/v1") + path
+
     def _url(self, path: str) -> URL:
         """Parsed once: with one-token answers the client is the bottleneck."""
         url = self._urls.get(path)
         if url is None:
-            url = self._urls[path] = URL(self.base_url + path, encoded=True)
+            whole = self.base_url + path if path.startswith("/") else path
+            url = self._urls[path] = URL(whole, encoded=True)
         return url
 
     def words(self, payload: Any, raw: str | None) -> str:

@@ -1,16 +1,14 @@
 """Any OpenAI-compatible chat server: OpenAI, vLLM, SGLang, llama.cpp, Ollama, OpenRouter.
 
-A Choice is one token with its 20 most likely alternatives, counted for the options as
-`_spellings` says; Reasoned is written text with the same alternatives at each token, read where
-the verdict is written.
-
-An option that none of the returned tokens names is at most as likely as the least likely of them:
-its entry is that bound and the status `censored`. No option at all: `no_logprobs`.
+A Choice is one token with its likeliest alternatives (20, or as many as the server gives), counted
+for the options as `_spellings` says. vLLM and SGLang give the log probabilities of tokens named by
+id, so that nothing is censored there. Which way it is, is the *route*: it changes numbers, is part
+of the fingerprint, and is known from the first question of a run. Reasoned is written text with the
+likeliest alternatives at each token, read where the verdict is written. Likelihood needs vLLM or
+SGLang.
 
 Temperature 0 makes the drawn token the likeliest, so that a list which always includes the drawn
-token is still the top of the distribution, and the bound holds. Log probabilities are those before
-the temperature; a server that reports them after sampling shows one token at 1 and the rest at 0,
-is recognised by that, and has none (`no_logprobs`).
+token is still the top of the distribution, and the bound on what is not in it holds.
 
 What is judged travels inside the content strings of the messages. Whether a server's tokenizer
 reads chat-template tokens there as text is the server's own affair; the local backends see to it.
@@ -18,27 +16,32 @@ reads chat-template tokens there as text is the server's own affair; the local b
 
 from __future__ import annotations
 
-import math
+import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from adjudge.errors import JudgeError, JudgeRefusedError
-from adjudge.judges.backends._chat_server import (
-    PER_QUESTION,
-    ChatServerBackend,
-    as_chat,
-    measure,
-    shapeless_reply,
-)
+from adjudge.errors import JudgeRefusedError
+from adjudge.judges.backends._chat_reply import read_reply
+from adjudge.judges.backends._chat_server import PER_QUESTION, ChatServerBackend, as_chat
 from adjudge.judges.backends._http import Exchange
-from adjudge.judges.backends._spellings import NEVER, option_logprobs, option_mass
-from adjudge.judges.interface import Batches, Choice, Question, Reasoned, Text
-from adjudge.judges.verdicts import locate_option
+from adjudge.judges.backends._native import NativeApi
+from adjudge.judges.backends._server_kind import ServerKind, recognise
+from adjudge.judges.interface import Batches, Choice, Likelihood, Question, Reasoned, Text
 from adjudge.records import Reply
 
 TOP_LOGPROBS = 20
+#: Servers that name no number allow at least as many as OpenAI's older API did.
+_FEW_LOGPROBS = 5
+#: The routes of letters and likelihoods that are exact, by the server that has them.
+_LETTERS = {"vllm": "logprob_token_ids", "sglang": "generate token_ids_logprob"}
+_LIKELIHOODS = {"vllm": "completions prompt_logprobs", "sglang": "generate logprob_start_len"}
+_REASONING = (
+    "an OpenAI reasoning model gives them, and takes a temperature, only with "
+    """--extra-body '{"reasoning_effort": "none"}'"""
+)
 
 
 class OpenAIBackend(ChatServerBackend):
@@ -51,14 +54,19 @@ class OpenAIBackend(ChatServerBackend):
     maker_url = "https://api.openai.com/v1"
     key_variable = "OPENAI_API_KEY"
     path = "/chat/completions"
-    wants: frozenset[type] = frozenset({Choice, Reasoned, Text})
+    wants: frozenset[type] = frozenset({Choice, Reasoned, Text, Likelihood})
     concurrency = 32
+    #: What is at `maker_url`, where that needs no asking.
+    service: ClassVar[str] = "openai"
 
     # What the server turned out to want; learnt from its own words, once.
     _length_field = "max_tokens"
     _top_logprobs = TOP_LOGPROBS
     _takes_schema = True
     _takes_temperature = True
+    _kind: ServerKind | None = None
+    _route: str | None = None
+    _route_is_fixed = False
 
     def headers(self, key: str) -> dict[str, str]:
         return {"Authorization": f"Bearer {key}"} if key else {}
@@ -78,6 +86,105 @@ class OpenAIBackend(ChatServerBackend):
 
         return OpenAIBatches(self, folder)
 
+    @cached_property
+    def _native(self) -> NativeApi:
+        return NativeApi(self)
+
+    @cached_property
+    def _by_id(self) -> dict[tuple[str, ...], dict[int, str]]:
+        """Options -> the ids and spellings of their tokens."""
+        return {}
+
+    @cached_property
+    def _asked_before(self) -> list[tuple[Question, Reply]]:
+        """What was asked to see the route, and not asked by the run yet."""
+        return []
+
+    # --- the route ------------------------------------------------------------------------------
+
+    def routes(self, wants: frozenset[type]) -> tuple[str, ...]:
+        if Likelihood in wants:
+            return tuple(_LIKELIHOODS.values())
+        likeliest = tuple(_likeliest(few) for few in range(TOP_LOGPROBS, 1, -1))
+        if Choice in wants:
+            return (*likeliest, *_LETTERS.values())
+        return likeliest if Reasoned in wants else ()
+
+    def take_route(self, route: str | None) -> None:
+        self._route_is_fixed = route is not None
+        if route is None or route in (*_LETTERS.values(), *_LIKELIHOODS.values()):
+            self._route = route
+        else:
+            self._route, self._top_logprobs = None, int(route.rpartition(" ")[2])
+
+    async def find_route(self, question: Question) -> str | None:
+        kind = await self._recognise()
+        table = _LIKELIHOODS if isinstance(question.want, Likelihood) else _LETTERS
+        if not isinstance(question.want, Reasoned):
+            self._route = table.get(kind.name)
+        reply = await self.ask(question)
+        self._asked_before.append((question, reply))
+        if isinstance(question.want, Likelihood):
+            return self._route
+        if reply.status == "error":
+            self._route = None
+            return None
+        if self._route in _LETTERS.values() and not reply.exact_mass:
+            self._route = None  # an older version, which does not know token ids
+        self._route_is_fixed = True
+        return self._route or _likeliest(self._top_logprobs)
+
+    # --- asking ---------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        self._recognising = asyncio.Lock()  # of this event loop
+        await super().start()
+
+    async def ask(self, question: Question) -> Reply:
+        if self._asked_before:
+            for at, (asked, reply) in enumerate(self._asked_before):
+                if asked == question:
+                    del self._asked_before[at]
+                    return reply
+        kind = self._kind or await self._recognise()
+        want = question.want
+        if isinstance(want, Likelihood):
+            route = self._route or _LIKELIHOODS.get(kind.name)
+            if route is None:
+                raise JudgeRefusedError(
+                    f"{self.name} cannot be asked for likelihoods: that needs a vLLM or SGLang "
+                    f"server, and this one is {kind or 'not recognised'}; or use a local judge"
+                )
+            return await self._native.likelihood(question, want, at_vllm="prompt" in route)
+        if isinstance(want, Choice) and self._route is not None:
+            if want.options not in self._by_id:
+                self._by_id[want.options] = await self._native.letters(want.options)
+            if self._route == _LETTERS["sglang"] and self._by_id[want.options]:
+                exact = await self._native.choice(question, want, self._by_id[want.options])
+                if exact is not None:
+                    return exact
+        reply = await super().ask(question)
+        if self._route is not None and isinstance(want, Choice) and self._route_is_fixed:
+            return self._still_exact(reply)
+        return reply
+
+    def _still_exact(self, reply: Reply) -> Reply:
+        """A reply by the run's route, or why it is none: numbers of two routes are not mixed."""
+        if reply.status not in ("ok", "censored") or reply.exact_mass:
+            return reply
+        error = "the server gives no log probabilities by token id any more; use another --store"
+        return Reply(status="error", error=error, raw=reply.raw, latency_s=reply.latency_s)
+
+    async def _recognise(self) -> ServerKind:
+        """What answers there, asked once: whoever comes meanwhile waits."""
+        async with self._recognising:
+            if self._kind is None:
+                if self.service and self.server.base_url == self.maker_url:
+                    self._kind = ServerKind(self.service)
+                else:
+                    self._kind = await recognise(self.server, self.model)
+            return self._kind
+
     def request_body(self, question: Question) -> dict[str, Any]:
         want = question.want
         body: dict[str, Any] = {
@@ -89,6 +196,8 @@ class OpenAIBackend(ChatServerBackend):
             body["temperature"] = 0
             body["logprobs"] = True
             body["top_logprobs"] = self._top_logprobs
+            if self._route == _LETTERS["vllm"] and self._by_id.get(want.options):
+                body["logprob_token_ids"] = list(self._by_id[want.options])
         elif isinstance(want, Text | Reasoned):
             body[self._length_field] = want.max_tokens
             if self._takes_temperature:
@@ -105,178 +214,86 @@ class OpenAIBackend(ChatServerBackend):
                         "schema": dict(want.json_schema),
                     },
                 }
-        else:
-            raise JudgeError(f"{self.name} cannot be asked for likelihoods; use a local judge")
         body.update(self.extra_body)
         return body
 
     def read(self, exchange: Exchange, question: Question) -> Reply:
-        return read_reply(exchange, question)
+        want, by_id = question.want, 0
+        if self._route == _LETTERS["vllm"] and isinstance(want, Choice):
+            by_id = len(self._by_id.get(want.options, ()))
+        server = self.server_name(exchange.payload)
+        return read_reply(exchange, question, server=server, by_id=by_id)
+
+    def server_name(self, payload: Any) -> str | None:
+        """The program that gave this answer, and its version, as rows name it."""
+        return str(self._kind) or None
+
+    # --- what the server does not take ----------------------------------------------------------
 
     def adapt(self, exchange: Exchange, body: Mapping[str, Any]) -> bool:
         if exchange.http_status not in PER_QUESTION:
             return False
         words = self.server.words(exchange.payload, exchange.raw)
-        if "max_tokens" in body and "max_completion_tokens" in words:
+        field = _error_field(exchange.payload)
+        if "max_tokens" in body and self._wants_other_length(words, field):
             self._length_field = "max_completion_tokens"
             return True
-        if "top_logprobs" in body and "top_logprobs" in words:
-            fewer = [
-                int(n) for n in re.findall(r"\d+", words) if 2 <= int(n) < body["top_logprobs"]
-            ]
-            self._top_logprobs = max(fewer, default=self._top_logprobs)
-            return bool(fewer)
+        if "logprob_token_ids" in body and "logprob_token_ids" in (field, *words.split()):
+            self._route = None
+            return True
+        if "top_logprobs" in body and ("logprobs" in words or field == "top_logprobs"):
+            return self._take_fewer(words, field, int(body["top_logprobs"]))
         schema_words = ("response_format", "json_schema", "structured output", "guided")
-        if "response_format" in body and any(word in words.lower() for word in schema_words):
+        if "response_format" in body and (
+            field == "response_format" or any(word in words.lower() for word in schema_words)
+        ):
             self._takes_schema = False
             return True
-        if "temperature" in words and body.get("temperature") == 1:
+        if body.get("temperature") == 1 and ("temperature" in words or field == "temperature"):
             # Models that take no temperature sample at 1, which is what was asked for.
             self._takes_temperature = False
             return True
         return False
 
+    def _wants_other_length(self, words: str, field: str) -> bool:
+        if self._kind is not None and self._kind.short_names:
+            return False
+        unnamed = field == "max_tokens" and not re.search(r"\d", words)
+        return unnamed or "max_completion_tokens" in words
+
+    def _take_fewer(self, words: str, field: str, asked: int) -> bool:
+        named = [int(number) for number in re.findall(r"\d+", words)]
+        fewer = max((n for n in named if 2 <= n < asked), default=0)
+        if not named and field == "top_logprobs" and asked > _FEW_LOGPROBS:
+            fewer = _FEW_LOGPROBS
+        if fewer and self._route_is_fixed:
+            raise JudgeRefusedError(
+                f"{self.name} gives only {fewer} log probabilities now, and the replies so far were"
+                f" asked with {asked}; use another --store",
+                http_status=400,
+            )
+        self._top_logprobs = fewer or self._top_logprobs
+        return bool(fewer)
+
     def refusal(self, status: int, words: str, question: Question) -> JudgeRefusedError:
-        asked = isinstance(question.want, Choice | Reasoned) and "logprob" in words
-        if asked and status in (400, 403, 422):
+        asked = isinstance(question.want, Choice | Reasoned)
+        if asked and status in (400, 403, 422) and re.search("logprob|temperature", words):
+            hint = "" if self._kind and self._kind.own_models else f"{_REASONING}; or "
+            lacks = "log probabilities" if "logprob" in words else "answers at temperature 0"
             return JudgeRefusedError(
-                f"{self.name} gives no log probabilities (HTTP {status}: {words}); "
+                f"{self.name} gives no {lacks} (HTTP {status}: {words}); {hint}"
                 "sample its verdicts instead: --samples 10",
                 http_status=status,
             )
         return super().refusal(status, words, question)
 
 
-def read_reply(exchange: Exchange, question: Question) -> Reply:
-    """A reply from a chat completion."""
-    payload = exchange.payload
-    try:
-        choice = payload["choices"][0]
-        message = choice["message"]
-        text = message.get("content")
-        refusal = message.get("refusal")
-        finish = choice.get("finish_reason")
-    except (AttributeError, IndexError, KeyError, TypeError):
-        return shapeless_reply(exchange)
-    usage = payload.get("usage")
-    measured = measure(exchange, text, usage, "prompt_tokens", "completion_tokens")
-    if refusal or finish == "content_filter":
-        words = refusal if isinstance(refusal, str) else "stopped by the server's content filter"
-        return Reply(status="refused", error=" ".join(words.split())[:300], **measured)
-    want = question.want
-    if isinstance(want, Choice):
-        return _read_choice(_alternatives(choice, 0), want.options, measured)
-    measured["cut_off"] = finish == "length"
-    if isinstance(want, Reasoned):
-        return _read_reasoned(choice, want, measured)
-    return Reply(status="ok", **measured)
+def _likeliest(number: int) -> str:
+    return f"top_logprobs {number}"
 
 
-def _read_reasoned(choice: Mapping[str, Any], want: Reasoned, measured: dict[str, Any]) -> Reply:
-    """The written reply, with the options' log probabilities where its verdict is written."""
-    text = measured["text"]
-    place = locate_option(text, want.options, want.format) if isinstance(text, str) else None
-    if place is None:
-        return Reply(status="ok", **measured)
-    pairs = _alternatives(choice, _token_at(choice, text, place.start))
-    if not pairs:
-        return Reply(status="ok", **measured)
-    return _read_choice(pairs, want.options, measured)
-
-
-def _token_at(choice: Mapping[str, Any], text: str, start: int) -> int:
-    """The index of the token that holds the text's character `start`; -1 where none does.
-
-    Tokens are joined as bytes, because one may end inside a character. What the server counts but
-    does not show in the text (thoughts, an end mark) is before or behind it. Where a server gives
-    no bytes and such a token is unreadable, the text is looked for from the letter to its end.
-    """
-    try:
-        pieces = [_token_bytes(entry) for entry in choice["logprobs"]["content"]]
-    except (KeyError, TypeError, ValueError):
-        return -1
-    joined, written = b"".join(pieces), text.encode("utf-8", "surrogatepass")
-    before = len(text[:start].encode("utf-8", "surrogatepass"))
-    begin = joined.rfind(written)
-    if begin < 0 and not joined.endswith(written[before:]):
-        return -1
-    wanted = len(joined) - len(written) + before if begin < 0 else begin + before
-    passed = 0
-    for index, piece in enumerate(pieces):
-        passed += len(piece)
-        if passed > wanted:
-            return index
-    return -1
-
-
-def _token_bytes(entry: Mapping[str, Any]) -> bytes:
-    given = entry.get("bytes")
-    return bytes(given) if given else str(entry["token"]).encode("utf-8", "surrogatepass")
-
-
-def _alternatives(choice: Mapping[str, Any], index: int) -> list[tuple[str, float]] | None:
-    """The likeliest tokens at one place of the reply; none where the server gives none.
-
-    None where they are not tokens with numbers.
-    """
-    if index < 0:
-        return []
-    try:
-        top = choice["logprobs"]["content"][index]["top_logprobs"]
-    except (IndexError, KeyError, TypeError):
-        return []
-    return _token_pairs(top)
-
-
-def _read_choice(
-    pairs: Sequence[tuple[str, float]] | None, options: tuple[str, ...], measured: dict[str, Any]
-) -> Reply:
-    if pairs is None:
-        error = "the server's top_logprobs are not texts of tokens with a number each"
-        return Reply(status="error", error=error, **measured)
-    if not pairs:
-        empty = not measured["text"]
-        what = "the reply is empty" if empty else "the server returned no log probabilities"
-        return _unmeasured(f"{what}; --samples K asks for verdicts alone", measured)
-    values = [value for _, value in pairs]
-    mass = sum(map(math.exp, values)) if max(values) < 1 else math.nan
-    if not mass <= 1.01:
-        error = "the server's log probabilities are not those of tokens"
-        return Reply(status="error", error=error, **measured)
-    if len([value for value in values if value > NEVER]) < 2:
-        # One token at 1 and the rest at 0 is the outcome of greedy sampling, not a measurement.
-        error = "the server gives the drawn token alone a probability"
-        return _unmeasured(f"{error}; --samples K asks for verdicts alone", measured)
-    logprobs, censored = option_logprobs(pairs, options)
-    if len(censored) == len(options):
-        first = max(pairs, key=lambda pair: pair[1])[0]
-        error = f"none of {', '.join(options)} is among the {len(pairs)} likeliest first tokens"
-        advice = "ask with --reason, or --samples 10"
-        return _unmeasured(f"{error} (likeliest: {first[:40]!r}); {advice}", measured)
-    return Reply(
-        status="censored" if censored else "ok",
-        logprobs=logprobs,
-        censored=censored,
-        answer_mass=option_mass(pairs, options),
-        **measured,
-    )
-
-
-def _token_pairs(top: Any) -> list[tuple[str, float]] | None:
-    """Tokens with their log probabilities; none where there are none, None where they are odd."""
-    if not top:
-        return []
-    try:
-        pairs = [(entry["token"], entry["logprob"]) for entry in top]
-    except (KeyError, TypeError):
-        return None
-    try:
-        if all(isinstance(token, str) and type(value) in (int, float) for token, value in pairs):
-            return [(token, float(value)) for token, value in pairs]
-    except OverflowError:  # a whole number beyond all floats
-        pass
-    return None
-
-
-def _unmeasured(error: str, measured: dict[str, Any]) -> Reply:
-    return Reply(status="no_logprobs", error=error, **measured)
+def _error_field(payload: Any) -> str:
+    """The field that an error names on its own, outside its words."""
+    error = payload.get("error") if isinstance(payload, dict) else None
+    field = error.get("param") if isinstance(error, dict) else None
+    return field if isinstance(field, str) else ""

@@ -34,9 +34,10 @@ from adjudge.judges.backends._batch_answers import (
     read_line,
     why_unanswered,
 )
+from adjudge.judges.backends._chat_reply import read_reply
 from adjudge.judges.backends._chat_server import failed_reply, is_content_refusal, too_large
 from adjudge.judges.backends._http import Exchange, shorten
-from adjudge.judges.backends.openai import OpenAIBackend, read_reply
+from adjudge.judges.backends.openai import OpenAIBackend
 from adjudge.judges.interface import (
     BatchCall,
     BatchProgress,

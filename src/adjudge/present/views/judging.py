@@ -161,6 +161,10 @@ def view_plan(plan: JudgingPlan) -> list[Block]:
         cost = _FREE
     else:
         cost = Fact("cost, about", f"${plan.cost_estimate:,.4f}", str(plan.price_source))
+    notes = [f"note: {note}" for note in plan.notes]
+    if plan.unknown_parts:
+        parts = ", ".join(plan.unknown_parts)
+        notes.append(f"fingerprint: {parts} unknown until the server has answered a first question")
     return [
         Headline(
             f"{plan.judge} asked by {plan.protocol}, {count(plan.subjects, 'subject')}: "
@@ -176,6 +180,7 @@ def view_plan(plan: JudgingPlan) -> list[Block]:
                 cost,
             ]
         ),
+        *notes_of(notes),
     ]
 
 

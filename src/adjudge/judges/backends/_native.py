@@ -1,0 +1,137 @@
+"""What vLLM and SGLang give beside the chat API: tokens by id, and likelihoods of a text.
+
+Sent only to a server that was recognised as one of the two. The server renders and tokenises the
+chat (`POST /tokenize`), so that its own chat template is used; text being judged is tokenised there
+too, where a chat-template token in it may be read as one.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from adjudge.judges.backends._chat_reply import read_choice
+from adjudge.judges.backends._chat_server import as_chat, failed_reply, measure, shapeless_reply
+from adjudge.judges.backends._http import Exchange
+from adjudge.judges.backends._letters import Tokenizer, is_good
+from adjudge.judges.interface import Choice, Likelihood, Question
+from adjudge.records import Reply
+
+if TYPE_CHECKING:
+    from adjudge.judges.backends.openai import OpenAIBackend
+
+_UNTOKENISED = "the server does not tokenise this chat (POST /tokenize)"
+
+
+class NativeApi:
+    """The two servers' own ways, for a backend whose server was recognised."""
+
+    def __init__(self, backend: OpenAIBackend) -> None:
+        self._backend = backend
+        template = backend.extra_body.get("chat_template_kwargs")
+        kwargs = {} if template is None else {"chat_template_kwargs": template}
+        self._tokenizer = Tokenizer(backend.server, backend.model, kwargs)
+
+    async def letters(self, options: tuple[str, ...]) -> dict[int, str]:
+        """id -> spelling of the options' tokens; none where the server does not name them all."""
+        return await self._tokenizer.letters(options) or {}
+
+    async def choice(self, question: Question, want: Choice, ids: dict[int, str]) -> Reply | None:
+        """Exact letters by SGLang's /generate; None where it does not give them."""
+        prompt = await self._tokenizer.chat(as_chat(question.messages))
+        if prompt is None:
+            return None
+        body = {
+            **_generate(prompt, start=-1),
+            "token_ids_logprob": list(ids),
+        }
+        answer = await self._post(self._backend.server.at_root("/generate"), body, question)
+        if isinstance(answer, Reply):
+            return answer
+        meta, measured = self._measured(answer)
+        try:
+            first = meta["output_token_ids_logprobs"][0]
+            pairs = [(ids[entry[1]], float(entry[0])) for entry in first]
+        except (IndexError, KeyError, TypeError, ValueError):
+            return None
+        return read_choice(pairs, want.options, measured, by_id=len(ids))
+
+    async def likelihood(self, question: Question, want: Likelihood, *, at_vllm: bool) -> Reply:
+        """The mean log probability of a continuation's own tokens."""
+        prompt = await self._tokenizer.chat(as_chat(question.messages))
+        tail = await self._tokenizer.text(want.continuation.text)
+        if prompt is None or tail is None:
+            return Reply(status="error", error=_UNTOKENISED)
+        server = self._backend.server
+        if at_vllm:
+            body: dict[str, Any] = {
+                "model": self._backend.model,
+                "prompt": [*prompt, *tail],
+                "prompt_logprobs": 0,
+                "max_tokens": 1,
+                "temperature": 0,
+            }
+            answer = await self._post("/completions", body, question)
+        else:
+            body = _generate([*prompt, *tail], start=len(prompt) - 1)
+            answer = await self._post(server.at_root("/generate"), body, question)
+        if isinstance(answer, Reply):
+            return answer
+        read = _of_completion if at_vllm else _of_generation
+        try:
+            logprobs = read(answer.payload, tail)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            error = "the answer holds no log probabilities of the tokens that were sent"
+            return failed_reply(answer, "error", error)
+        return Reply(
+            status="ok",
+            mean_logprob=math.fsum(logprobs) / len(logprobs),
+            scored_tokens=len(logprobs),
+            prompt_tokens=len(prompt) + len(tail),
+            completion_tokens=1,
+            latency_s=answer.latency_s,
+            server=self._backend.server_name(answer.payload),
+            raw=answer.raw,
+        )
+
+    async def _post(self, path: str, body: dict[str, Any], question: Question) -> Exchange | Reply:
+        """The server's good answer; otherwise the reply that says why there is none."""
+        largest = 1 << 24
+        answer = await self._backend.server.post_json(path, body, largest=largest)
+        if answer.http_status is None or answer.trouble is not None:
+            return failed_reply(answer, "error", answer.trouble or "no answer")
+        if answer.http_status >= 300:
+            return self._backend.read_rejection(answer, question)
+        return answer if is_good(answer) else shapeless_reply(answer)
+
+    def _measured(self, answer: Exchange) -> tuple[dict[str, Any], dict[str, Any]]:
+        meta = answer.payload.get("meta_info")
+        meta = meta if isinstance(meta, dict) else {}
+        text = answer.payload.get("text")
+        measured = measure(answer, text, meta, "prompt_tokens", "completion_tokens")
+        return meta, measured | {"server": self._backend.server_name(answer.payload)}
+
+
+def _generate(ids: list[int], *, start: int) -> dict[str, Any]:
+    """One token from SGLang, with log probabilities of the prompt from `start` on (-1: none)."""
+    return {
+        "input_ids": ids,
+        "sampling_params": {"max_new_tokens": 1, "temperature": 0},
+        "return_logprob": True,
+        "logprob_start_len": start,
+    }
+
+
+def _of_completion(payload: Any, tail: list[int]) -> list[float]:
+    """vLLM: an object of token ids for each place of the prompt."""
+    places = payload["choices"][0]["prompt_logprobs"][-len(tail) :]
+    pairs = zip(places, tail, strict=True)
+    return [float(place[str(token)]["logprob"]) for place, token in pairs]
+
+
+def _of_generation(payload: Any, tail: list[int]) -> list[float]:
+    """SGLang: [log probability, id, text] for each place from logprob_start_len on."""
+    places = payload["meta_info"]["input_token_logprobs"][-len(tail) :]
+    if [place[1] for place in places] != tail:
+        raise ValueError("other tokens")
+    return [float(place[0]) for place in places]

@@ -1,0 +1,192 @@
+"""The usual servers by name: where they are and which variable holds their key, over one client.
+
+`gemini:MODEL` is `openai:MODEL --base-url https://generativelanguage.googleapis.com/v1beta/openai
+--api-key-env GEMINI_API_KEY`, and has the same fingerprint. Addresses and variables are
+those the makers give (OpenRouter's and Gemini's checked in their documentation, 2026-11); they were
+tried against stub servers with their habits, not against the services.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+from urllib.parse import quote
+
+from adjudge.errors import ArgumentError
+from adjudge.judges.backends.openai import OpenAIBackend
+from adjudge.judges.interface import Question
+
+
+class GeminiBackend(OpenAIBackend):
+    """Google's Gemini, by its OpenAI-compatible API."""
+
+    example = "gemini:gemini-2.5-flash"
+    service = "gemini"
+    batches = False
+    maker_url = "https://generativelanguage.googleapis.com/v1beta/openai"
+    key_variable = "GEMINI_API_KEY"
+
+
+class MistralBackend(OpenAIBackend):
+    """Mistral's own API."""
+
+    example = "mistral:mistral-small-latest"
+    service = "mistral"
+    batches = False
+    maker_url = "https://api.mistral.ai/v1"
+    key_variable = "MISTRAL_API_KEY"
+
+
+class GroqBackend(OpenAIBackend):
+    """Models on Groq."""
+
+    example = "groq:llama-3.3-70b-versatile"
+    service = "groq"
+    batches = False
+    maker_url = "https://api.groq.com/openai/v1"
+    key_variable = "GROQ_API_KEY"
+
+
+class TogetherBackend(OpenAIBackend):
+    """Models on Together."""
+
+    example = "together:meta-llama/Llama-3.3-70B-Instruct-Turbo"
+    service = "together"
+    batches = False
+    maker_url = "https://api.together.xyz/v1"
+    key_variable = "TOGETHER_API_KEY"
+
+
+class DeepSeekBackend(OpenAIBackend):
+    """DeepSeek's own API."""
+
+    example = "deepseek:deepseek-chat"
+    service = "deepseek"
+    batches = False
+    maker_url = "https://api.deepseek.com/v1"
+    key_variable = "DEEPSEEK_API_KEY"
+
+
+class _OwnServer(OpenAIBackend):
+    """A server of one's own: no key unless one was set, recognised by what it answers."""
+
+    service = ""
+    batches = False
+    needs_key = False
+
+
+class OllamaBackend(_OwnServer):
+    """Ollama on this machine, or at --base-url."""
+
+    example = "ollama:llama3.1"
+    maker_url = "http://localhost:11434/v1"
+    key_variable = "OLLAMA_API_KEY"
+
+
+class VLLMBackend(_OwnServer):
+    """vLLM on this machine, or at --base-url."""
+
+    example = "vllm:Qwen/Qwen2.5-7B-Instruct"
+    maker_url = "http://localhost:8000/v1"
+    key_variable = "VLLM_API_KEY"
+
+
+class SGLangBackend(_OwnServer):
+    """SGLang on this machine, or at --base-url."""
+
+    example = "sglang:Qwen/Qwen2.5-7B-Instruct"
+    maker_url = "http://localhost:30000/v1"
+    key_variable = "SGLANG_API_KEY"
+
+
+class OpenRouterBackend(OpenAIBackend):
+    """`openrouter:MODEL[?provider=NAME,NAME]`: models of many providers behind one address.
+
+    Providers run one model with different programs and precisions: which one answers changes
+    numbers. Those named are the only ones used, none stands in for them, and they are part of the
+    fingerprint. A provider that would drop log probabilities without a word is never used.
+    """
+
+    example = "openrouter:meta-llama/llama-3.3-70b-instruct"
+    service = "openrouter"
+    batches = False
+    maker_url = "https://openrouter.ai/api/v1"
+    key_variable = "OPENROUTER_API_KEY"
+    providers: Sequence[str] = ()
+
+    @classmethod
+    def parse(cls, model: str, **options: Any) -> Self:
+        model, given = _settings(model, "provider")
+        backend = cls(model, **options)
+        backend.providers = sorted(filter(None, given.get("provider", "").split(",")))
+        if backend.providers:
+            backend.name += f"?provider={','.join(backend.providers)}"
+        return backend
+
+    def identity(self) -> Mapping[str, Any]:
+        provider = {"provider": list(self.providers)} if self.providers else {}
+        return {**super().identity(), **provider}
+
+    def request_body(self, question: Question) -> dict[str, Any]:
+        routing: dict[str, Any] = {"require_parameters": True}
+        if self.providers:
+            routing |= {"only": list(self.providers), "allow_fallbacks": False}
+        return {"provider": routing, **super().request_body(question)}
+
+    def server_name(self, payload: Any) -> str | None:
+        provider = payload.get("provider") if isinstance(payload, dict) else None
+        if isinstance(provider, str) and provider.isprintable():
+            return f"{self.service} {provider[:40]}"
+        return super().server_name(payload)
+
+
+class AzureBackend(OpenAIBackend):
+    """`azure:DEPLOYMENT[?api-version=VERSION]`, at AZURE_OPENAI_ENDPOINT or --base-url.
+
+    Without a version it is Azure's v1 API, at https://RESOURCE.openai.azure.com/openai/v1.
+    """
+
+    example = "azure:my-deployment"
+    service = "azure"
+    batches = False
+    maker_url = "https://RESOURCE.openai.azure.com/openai/v1"
+    key_variable = "AZURE_OPENAI_API_KEY"
+
+    @classmethod
+    def parse(cls, model: str, **options: Any) -> Self:
+        model, given = _settings(model, "api-version")
+        version = given.get("api-version")
+        endpoint = os.environ.get("AZURE_OPENAI_ENDPOINT", "").rstrip("/")
+        if endpoint and not options.get("base_url"):
+            options["base_url"] = endpoint if version else f"{endpoint}/openai/v1"
+        if not options.get("base_url"):
+            remedy = "set AZURE_OPENAI_ENDPOINT, or give --base-url https://RESOURCE.openai.azure"
+            raise ArgumentError("judge", f"azure:{model}", f"{remedy}.com/openai/v1")
+        backend = cls(model, **options)
+        if version:
+            place = f"/openai/deployments/{quote(model, safe='')}/chat/completions"
+            backend.path = f"{place}?api-version={version}"
+        return backend
+
+    def headers(self, key: str) -> dict[str, str]:
+        return {"api-key": key} if key else {}
+
+    def identity(self) -> Mapping[str, Any]:
+        version = self.path.partition("api-version=")[2]
+        return {**super().identity(), **({"api_version": version} if version else {})}
+
+
+def _settings(model: str, known: str) -> tuple[str, dict[str, str]]:
+    """The model, and what is set after a question mark.
+
+    >>> _settings("m?provider=x,y", "provider")
+    ('m', {'provider': 'x,y'})
+    """
+    name, mark, rest = model.partition("?")
+    given = dict(part.partition("=")[::2] for part in rest.split("&")) if mark else {}
+    for setting, value in given.items():
+        if setting != known or not re.fullmatch(r"[\w.,/-]+", value):
+            raise ArgumentError("judge", model, f"after the question mark write {known}=VALUE")
+    return name, given

@@ -1,0 +1,57 @@
+"""Which way the judge of a run is asked, where its server decides.
+
+Replies by two routes are not mixed. A store goes on by the route of the replies it holds, whatever
+the server has learnt meanwhile, so that no patch release of a server asks everything again. Only
+the first run on a store asks the server, by a question of its own, whose reply is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain, islice
+
+from adjudge.judges.fingerprint import by_route
+from adjudge.judges.interface import Judge
+from adjudge.records import Subject
+from adjudge.store.interface import Store
+
+#: Questions that may fail before the usual route is taken.
+_QUESTIONS = 3
+EARLIER = (
+    "the store holds replies of this judge by an earlier version, which did not keep by which route"
+    " they were asked: not compared, and the run goes on as that version asked"
+)
+
+
+def kept_route(judge: Judge, store: Store) -> tuple[Judge, str | None] | None:
+    """The judge by the route of the replies in the store, and a remark; None where it has none."""
+    routed = by_route(judge)
+    for route, candidate in routed.items():
+        if store.judge_parts(candidate.fingerprint) is not None:
+            judge.backend.take_route(route)
+            return candidate, None
+    if routed and store.judge_parts(judge.fingerprint) is not None:
+        judge.backend.take_route(None)
+        return judge, EARLIER
+    return None
+
+
+async def ask_route(judge: Judge, subjects: Iterable[Subject]) -> Judge:
+    """The judge by the route that its server allows, asked by the first questions of the run."""
+    routed = by_route(judge)
+    questions = chain.from_iterable(map(judge.protocol.questions, subjects))
+    for question in islice(questions, _QUESTIONS):
+        route = await judge.backend.find_route(question)
+        if route is not None:
+            return routed[route]
+    return usual_route(judge)
+
+
+def usual_route(judge: Judge) -> Judge:
+    """The judge by the route that most servers allow."""
+    routed = by_route(judge)
+    if not routed:
+        return judge
+    route, usual = next(iter(routed.items()))
+    judge.backend.take_route(route)
+    return usual
