@@ -97,12 +97,12 @@ def lengths_in(frame: pl.DataFrame) -> Lengths | None:
     return None
 
 
-def advise_learning(pairs: int) -> list[str]:
-    """That there are too few labels to learn from, where there are; clusters count as one pair."""
-    if pairs >= WORTH_LEARNING:
+def advise_learning(rows: int) -> list[str]:
+    """That there are too few labels to learn from, where there are; clusters count as one row."""
+    if rows >= WORTH_LEARNING:
         return []
     return [
-        f"{pairs} labelled pairs: below about {WORTH_LEARNING} learning costs more labels than it "
+        f"{rows} labelled rows: below about {WORTH_LEARNING} learning costs more labels than it "
         "brings; stay with the doubt that learns nothing"
     ]
 

@@ -18,13 +18,14 @@ from fuzzing import arguments_of
 from adjudge.cli import run
 from adjudge.io import read_table
 from adjudge.judges.spec import PROTOCOLS
-from adjudge.records import Judgment, Score
+from adjudge.records import Grade, Judgment, Score
 
 JUDGE = "judge {%s} --judge JUDGE --store {out}.db -o {out}.jsonl --protocol %s"
 #: Of a pair's or an item's own columns a row carries the value on.
-GIVEN = {"id", "label", "doc_id", "model", "extra"}
+GIVEN = {"id", "label", "human", "doc_id", "model", "extra"}
 JUDGMENT = [field.name for field in fields(Judgment) if field.name not in GIVEN]
 SCORE = [field.name for field in fields(Score) if field.name not in GIVEN]
+GRADE = [field.name for field in fields(Grade) if field.name not in GIVEN]
 SETS = "diagnose scores {scores} --splits 1 --write-sets {out}.jsonl"
 
 #: The command, the file it reads, and the columns it writes that this file need not have.
@@ -37,6 +38,7 @@ WRITERS: dict[str, tuple[str, str, list[str]]] = {
         JUDGE % ("pairs", "annotators") + " --demonstrations {demonstrations}", "pairs", JUDGMENT
     ),
     "likert": (JUDGE % ("items", "likert"), "items", SCORE),
+    "grade": (JUDGE % ("items", "grade"), "items", GRADE),
     "select": (
         "select {judgments} --policy {policy} -o {out}.jsonl", "judgments", ["accepted", "reason"]
     ),
@@ -101,7 +103,7 @@ def test_every_protocol_names_the_columns_it_adds(files: dict[str, Path], tmp_pa
     for writer in PROTOCOLS:
         command, target, _ = WRITERS[writer]
         made = rows_written(command, files, tmp_path / writer)[0].keys()
-        known = {field.name for kind in (Judgment, Score) for field in fields(kind)}
+        known = {field.name for kind in (Judgment, Score, Grade) for field in fields(kind)}
         known |= {*read_table(files[target]).columns, "winner"}
         assert made - known <= set(PROTOCOLS.load(writer).columns)
 

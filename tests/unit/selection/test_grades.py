@@ -8,9 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from adjudge.errors import PolicyMismatchError
+from adjudge.errors import ArgumentError, PolicyMismatchError
 from adjudge.io import write_result
-from adjudge.selection import calibrate, evaluate, plan_selection, read_policy, select
+from adjudge.rows.cuts import BEYOND
+from adjudge.selection import calibrate, evaluate, plan_labels, plan_selection, read_policy, select
 
 
 def tables(n: int = 300) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -77,7 +78,7 @@ def test_evaluate_and_plan_count_the_same_errors() -> None:
     assert plan_selection(grades, repeats=10).points == plan_selection(pairs, repeats=10).points
 
 
-@pytest.mark.parametrize("jury", ["mean", "logistic"])
+@pytest.mark.parametrize("jury", ["mean", "learned"])
 def test_a_jury_of_graders(jury: str) -> None:
     (grades, pairs), noise = tables(), np.random.default_rng(1).random(300)
     second = np.clip(grades["p_pass"].to_numpy() + 0.2 * (noise - 0.5), 0.001, 0.999)
@@ -92,3 +93,53 @@ def test_a_jury_of_graders(jury: str) -> None:
     chosen = [select(rows, one).rows for rows, one in zip((two, same), policies, strict=True)]
     assert chosen[0]["accepted"].to_list() == chosen[1]["accepted"].to_list()
     assert set(chosen[0]["verdict"]) == {"pass", "fail"}
+
+
+def test_a_doubt_learned_from_grades() -> None:
+    grades, pairs = tables(600)
+    policies = [calibrate(rows, alpha=0.15, doubt="learned") for rows in (grades, pairs)]
+    assert policies[0].doubt == policies[1].doubt
+    assert policies[0].n_accepted == policies[1].n_accepted > 50
+    one, other = (
+        select(rows, policy).rows for rows, policy in zip((grades, pairs), policies, strict=True)
+    )
+    assert one.columns[:6] == [
+        *("id", "judge_name", "judge", "learned_verdict", "learned_doubt", "verdict"),
+    ]
+    words = {"A": "pass", "B": "fail"}
+    assert one["learned_verdict"].to_list() == [words[w] for w in other["learned_verdict"]]
+    assert one["accepted"].to_list() == other["accepted"].to_list()
+    assert not any("pair" in line for line in policies[0].assumptions + policies[0].warnings)
+
+
+def test_low_answer_mass_is_off_the_answer() -> None:
+    mass = pl.when(pl.int_range(300) % 3 == 0).then(0.05).otherwise(0.9)
+    grades = tables()[0].with_columns(answer_mass=mass, sampled_by=pl.lit("random"))
+    policy = calibrate(grades, alpha=0.15, min_answer_mass=0.1)
+    assert policy.dropped == {"status off_answer": 100}
+    rows = select(grades, policy).rows
+    off = rows.filter(pl.col("answer_mass") < 0.1)
+    assert off.select("status", "p_pass", "judge", "accepted").unique().rows() == [
+        ("off_answer", None, None, False)
+    ]
+    assert set(off["reason"]) == {"status off_answer"}
+
+
+def test_labels_of_the_surest_grades_make_a_policy_for_them() -> None:
+    grades, pairs = tables()
+    plans = [
+        plan_labels(rows.drop(["human", "label"], strict=False), surest=0.6, n=100)
+        for rows in (grades, pairs)
+    ]
+    assert plans[0].ids == plans[1].ids
+    labels = plans[0].to_frame().join(grades.select("id", "human"), on="id")
+    policy = calibrate(grades.drop("human"), labels=labels, alpha=0.1)
+    assert [cut.share for cut in policy.cuts] == [0.6]
+    rows = select(grades, policy).rows
+    assert rows.filter(pl.col("reason") == BEYOND).height > 0
+    assert policy.n_accepted > 0
+
+
+def test_texts_of_pairs_do_not_go_with_grades() -> None:
+    with pytest.raises(ArgumentError, match="leave it out: these are grades"):
+        calibrate(tables()[0], pairs={"id": ["r0"]}, doubt="learned")

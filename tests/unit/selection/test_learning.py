@@ -294,7 +294,7 @@ def test_evaluate_learns_by_prompt_and_from_one_judge():
     frame = one_judge(160).with_columns(prompt_id=pl.col("id").str.slice(-2, 2))
     seen = evaluate(frame, doubt="learned", splits=10, alphas=[0.3])
     assert [one.candidate for one in seen.comparisons][::3] == ["x", "learned doubt"]
-    assert any("100 labelled pairs: below about 150" in line for line in seen.warnings)
+    assert any("100 labelled rows: below about 150" in line for line in seen.warnings)
 
 
 def test_halves_too_small_to_learn_from_are_refused():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -12,10 +14,13 @@ from serving import ask, running, served, write_policy
 
 from adjudge.cli import run
 from adjudge.errors import ArgumentError, PolicyMismatchError
+from adjudge.judges.backends.simulated import SimulatedBackend
 from adjudge.judges.fingerprint import make_judge
+from adjudge.judges.interface import Question
+from adjudge.judges.judging import judge_pairs
 from adjudge.judges.spec import parse_judge, parse_protocol
-from adjudge.records import Item
-from adjudge.selection import read_policy
+from adjudge.records import Item, Reply, Subject
+from adjudge.selection import calibrate, read_policy, select
 from adjudge.server.label_kinds import GRADES, scores
 from adjudge.server.label_summary import labels_frame, summarise
 from adjudge.server.labelling import LabellingRound
@@ -59,6 +64,45 @@ def test_a_policy_about_answers_serves_no_protocol_for_pairs(policy: Path) -> No
     judge = make_judge(parse_judge(JUDGE), parse_protocol("preference"))
     with pytest.raises(PolicyMismatchError, match="about grades of single answers"):
         JudgeService(judge, read_policy(policy))
+
+
+def test_a_doubt_learned_from_grades_is_that_of_select(tmp_path: Path) -> None:
+    items = [Item(id=f"i{n}", prompt=f"{n}?", response="R", extra={"human": n % 3 > 0})
+             for n in range(200)]  # fmt: skip
+    out = tmp_path / "g.jsonl"
+    judge_pairs(items, judge=JUDGE, protocol="grade", output=out, store=":memory:")
+    graded = pl.read_ndjson(out).with_columns(
+        kind=pl.when(pl.int_range(200) % 2 == 0).then(pl.lit("code")).otherwise(pl.lit("math"))
+    )
+    policy = calibrate(graded, alpha=0.25, doubt="learned", category="kind")
+    chosen = select(graded.drop("human"), policy).rows
+    service = JudgeService(make_judge(parse_judge(JUDGE), parse_protocol("grade")), policy)
+    for at in (0, 1, 50, 199):
+        row = chosen.row(at, named=True)
+        ruling = asyncio.run(service.rule(items[at], category=row["kind"]))
+        assert (ruling.verdict, ruling.learned_verdict, ruling.learned_doubt, ruling.accepted) == (
+            row["verdict"], row["learned_verdict"], row["learned_doubt"], row["accepted"]
+        )  # fmt: skip
+
+
+class Unsure(SimulatedBackend):
+    """Gives the letters asked for hardly any probability."""
+
+    async def ask_about(self, subject: Subject, question: Question) -> Reply:
+        reply = await super().ask_about(subject, question)
+        return replace(reply, answer_mass=0.05)
+
+
+def test_the_policys_answer_mass_holds_for_grades(policy: Path) -> None:
+    rules = read_policy(policy)
+    assert rules.min_answer_mass == 0.1
+    protocol = parse_protocol("grade", min_answer_mass=0.0)
+    judge = make_judge(Unsure.parse("accuracy=0.85,seed=1"), protocol)
+    own = replace(rules, groups=tuple(
+        replace(group, judge_fingerprint=judge.fingerprint, fingerprint_parts={})
+        for group in rules.groups))  # fmt: skip
+    ruling = asyncio.run(JudgeService(judge, own).rule(ITEMS[0]))
+    assert (ruling.verdict, ruling.reason) == (None, "status off_answer")
 
 
 def test_labels_of_one_store_do_not_mix(tmp_path: Path) -> None:
