@@ -88,6 +88,8 @@ def prepare_grades(
         judge_column = "p_pass"
     first = first_repeats(Rows(frame))
     frame = first.frame
+    if by != "judge_name":
+        _refuse_several_judges(frame, name)
     if not needs_labels and human_column not in frame.columns:
         frame = frame.with_columns(pl.lit(None, pl.String).alias(human_column))
     lost = first.dropped
@@ -146,6 +148,20 @@ def prepare_grades(
         clusters=code_clusters(kept["__cluster"]) if "cluster" in columns else None,
         dropped=merge_dropped(rows.dropped, drawn.dropped),
     )
+
+
+def _refuse_several_judges(frame: pl.DataFrame, name: str) -> None:
+    """Rows of one id by several judges are no rows of their own: each label would count again."""
+    if not {"id", "judge_name"} <= set(frame.columns) or frame["id"].is_unique().all():
+        return
+    judges = tidy(frame["judge_name"], name, "judge_name").drop_nulls().unique().sort().to_list()
+    if len(judges) > 1:
+        raise DataError(
+            name,
+            f"has verdicts of {len(judges)} judges on one id",
+            column="judge_name",
+            remedy="name two or more of them (estimate --judge), or keep the rows of one",
+        )
 
 
 def _drawn_at_random(frame: pl.DataFrame, labels: pl.Series, name: str) -> bool:

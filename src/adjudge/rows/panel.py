@@ -15,7 +15,7 @@ from adjudge.io.refusals import refuse_duplicates, refuse_values
 from adjudge.io.tables import Table, TableLike, read_table, source_name
 from adjudge.rows.clusters import DEFAULT_CLUSTER
 from adjudge.rows.columns import tidy
-from adjudge.rows.dropped import merge_dropped
+from adjudge.rows.dropped import Rows, first_repeats, merge_dropped
 from adjudge.rows.grades import Grades, prepare_grades
 from adjudge.rows.labels import join_values
 from adjudge.rows.scales import against_the_rest, as_numbers
@@ -70,13 +70,13 @@ def prepare_panel(
     if data is None:
         raise ArgumentError("judge", names, "give a table with their verdicts")
     name = source_name(data)
-    frame = refuse_working(read_table(data, text=("id",)), name)
+    asked = first_repeats(Rows(refuse_working(read_table(data, text=("id",)), name)))
+    frame, lost = asked.frame, dict(asked.dropped)
     if not set(names) <= set(frame.columns):
         frame = _one_row_each(frame, names, name, judge_column, human_column)
-    lost: dict[str, int] = {}
     if labels is not None:
         joined = join_values(frame, labels, column=human_column, source=name)
-        frame, lost = joined.frame, joined.dropped
+        frame, lost = joined.frame, {**lost, **joined.dropped}
     columns = {judge: _verdicts(frame, judge, name, human_column, positive) for judge in names[1:]}
     first = tidy(frame[names[0]], name, names[0])
     missing = first.is_null()

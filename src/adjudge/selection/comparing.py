@@ -12,8 +12,9 @@ import polars as pl
 from adjudge._stats import cluster_codes
 from adjudge._validation import BoolArray, FloatArray, IntArray, exact_level, open_unit
 from adjudge.errors import ArgumentError
+from adjudge.records import About
 from adjudge.results.evaluation import Comparison
-from adjudge.rows.judgments import ERROR, HAS_VERDICT, LabelledRows
+from adjudge.rows.judgments import ERROR, HAS_VERDICT, WORDS, LabelledRows
 from adjudge.selection.guarantees import all_guarantees
 from adjudge.selection.guarantees.base import Guarantee, Labels
 from adjudge.selection.jury import form_jury
@@ -52,7 +53,7 @@ class _Learner:
 
     name: str
     evidence: Evidence
-    label: FloatArray  # 1 prefers A, -1 prefers B, 0 a tie
+    label: FloatArray  # 1 for A or pass, -1 for B or fail, 0 for a tie
     tied: BoolArray  # by the judge: stays a tie, whatever is learned
     units: IntArray
     share: float
@@ -86,12 +87,12 @@ def compare_doubts(
     Every split gives half of the labels to calibration; what is learned takes `learning_share` of
     that half for itself and calibrates on the rest. All doubts see the same splits.
     """
-    plain, rows, evidence = _candidates(labelled.frame, jury)
+    plain, rows, evidence = _candidates(labelled.frame, jury, labelled.about)
     column = labelled.cluster
     clusters = None if column is None else rows.get_column(column).to_list()
     learner = None
     if "learned" in (jury, doubt):
-        names = {"A": 1.0, "B": -1.0}
+        names = dict(zip(WORDS[labelled.about], (1.0, -1.0), strict=True))
         learner = _Learner(
             "learned doubt" if jury is None else "jury (learned)",
             with_context(evidence, rows, lengths=lengths_in(rows), category=category),
@@ -130,13 +131,13 @@ def compare_doubts(
 
 
 def _candidates(
-    frame: pl.DataFrame, jury: str | None
+    frame: pl.DataFrame, jury: str | None, about: About
 ) -> tuple[list[_Doubt], pl.DataFrame, Evidence]:
     """The doubts that need no labels, the rows that they are of, and what is known of these."""
     if jury is None:
         evidence = judge_evidence(frame)
         return [_Doubt.of(evidence.judges[0], frame)], frame, evidence
-    members = form_jury(frame, jury)
+    members = form_jury(frame, jury, about=about)
     ids = members.rows.select("id")
     alone = [
         _Doubt.of(name, ids.join(rows, on="id", how="left", maintain_order="left"))

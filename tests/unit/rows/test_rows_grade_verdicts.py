@@ -10,6 +10,7 @@ from adjudge.io import read_grades
 from adjudge.rows.grades import prepare_grades
 from adjudge.rows.judgments import prepare_judgments, read_labelled
 from adjudge.rows.labels import join_values
+from adjudge.rows.panel import prepare_panel
 
 ROWS = {
     "id": ["a", "b", "c", "d"],
@@ -106,3 +107,20 @@ def test_several_raters_of_an_estimate_vote() -> None:
 def test_an_unknown_judge_is_named() -> None:
     with pytest.raises(ArgumentError, match="the judgments have j"):
         prepare_judgments(ROWS, judge="k")
+
+
+def test_a_label_counts_once_though_several_judges_graded() -> None:
+    asked = [(judge, repeat) for judge in ("j", "k") for repeat in (0, 1)]
+    table = pl.concat(
+        pl.DataFrame({"id": ["a", "b"], "judge": [1, 0], "human": [1, None]}).with_columns(
+            judge_name=pl.lit(judge), repeat=pl.lit(repeat), judge_fingerprint=pl.lit(f"f{judge}")
+        )
+        for judge, repeat in asked
+    )
+    with pytest.raises(DataError, match="column judge_name: has verdicts of 2 judges on one id"):
+        prepare_grades(table)
+    one = prepare_grades(table.filter(pl.col("judge_name") == "j"))
+    assert (len(one.judge), one.dropped) == (2, {"repeat of another row": 2})
+    panel = prepare_panel(table, ["j", "k"])
+    assert panel.verdicts.tolist() == [[1.0, 1.0], [0.0, 0.0]]
+    assert panel.grades.dropped == {"repeat of another row": 4}

@@ -90,6 +90,8 @@ def test_a_jury_of_graders(jury: str) -> None:
     same = pl.concat([pairs, pairs.with_columns(judge=pl.lit("k"), p_a=more)])
     policies = [calibrate(rows, alpha=0.15, jury=jury) for rows in (two, same)]
     assert policies[0].threshold == policies[1].threshold
+    shown = [evaluate(rows, jury=jury, splits=10, alphas=[0.15]) for rows in (two, same)]
+    assert shown[0].comparisons == shown[1].comparisons
     chosen = [select(rows, one).rows for rows, one in zip((two, same), policies, strict=True)]
     assert chosen[0]["accepted"].to_list() == chosen[1]["accepted"].to_list()
     assert set(chosen[0]["verdict"]) == {"pass", "fail"}

@@ -76,6 +76,7 @@ class GradeProtocol(JudgeProtocol):
             temperature=temperature,
             min_answer_mass=min_answer_mass,
         )
+        self.min_answer_mass = self._asking.min_answer_mass
         self.wants = frozenset({type(self._asking.want)})
 
     def settings(self) -> Mapping[str, Any]:
