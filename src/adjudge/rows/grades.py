@@ -88,7 +88,7 @@ def prepare_grades(
         judge_column = "p_pass"
     first = first_repeats(Rows(frame))
     frame = first.frame
-    if by != "judge_name":
+    if not (isinstance(by, str) and by == "judge_name"):
         _refuse_several_judges(frame, name)
     if not needs_labels and human_column not in frame.columns:
         frame = frame.with_columns(pl.lit(None, pl.String).alias(human_column))
