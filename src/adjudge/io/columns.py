@@ -256,7 +256,8 @@ def _check_numbers(values: pl.Series, column: Column, source: str) -> pl.Series:
     outside = ~numbers.is_between(column.low, column.high).fill_null(True)
     refuse(outside, "{} is out of range", remedy=column.range_remedy)
     if column.type == "whole":
-        broken = (numbers != numbers.round()).fill_null(False)
+        # Beyond 2^53 no number in a file is sure to be a whole one, or counts anything.
+        broken = ((numbers != numbers.round()) | (numbers.abs() > 2.0**53)).fill_null(False)
         refuse(broken, "{} is not a whole number", remedy="give whole numbers")
         return numbers.cast(pl.Int64)
     return numbers

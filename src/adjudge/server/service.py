@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from adjudge.errors import ArgumentError, DataError, InputError
+from adjudge.io.files import open_regular
 from adjudge.judges.fingerprint import by_route
 from adjudge.judges.interface import Judge, Question
 from adjudge.records import MEASURED, Grade, Judgment, Reply, Subject
@@ -51,8 +52,9 @@ class PolicyFile:
 
     def _read(self) -> str | None:
         try:
-            return hashlib.sha256(self.path.read_bytes()).hexdigest()
-        except OSError:
+            with open_regular(self.path) as file:  # a device could be read without end
+                return hashlib.sha256(file.read()).hexdigest()
+        except (OSError, DataError):
             return None
 
 
