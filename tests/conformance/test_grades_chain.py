@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import polars as pl
+import pytest
 from serving import ask, running
 
 from adjudge.simulate.items import simulate_items
@@ -27,6 +28,7 @@ def adjudge(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return done
 
 
+@pytest.mark.crash
 def test_from_items_to_a_report(tmp_path: Path) -> None:
     items = simulate_items(N, seed=4, rate=RATE, labels=0)
     truth = {item.id: item.extra["truth"] for item in items}

@@ -11,9 +11,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from judge_runs import CONCURRENCY, finish, kept, start, wait_for, write_pairs
 
 
+@pytest.mark.crash
 def test_kill_9_in_the_middle_costs_no_more_than_what_was_in_flight(
     judge_server: Any, tmp_path: Path
 ) -> None:
@@ -72,6 +74,7 @@ def test_a_signal_finishes_what_is_in_flight_and_says_how_to_go_on(
     assert (counts["requests"], counts["most_per_content"]) == (300, 1)
 
 
+@pytest.mark.crash
 def test_two_processes_on_one_store_share_the_work(judge_server: Any, tmp_path: Path) -> None:
     pairs = write_pairs(tmp_path / "pairs.jsonl", 400)
     # Slow enough for the process that starts later to find something left.

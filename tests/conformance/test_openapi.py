@@ -13,7 +13,11 @@ from serving import served, write_policy
 
 @pytest.mark.parametrize(
     ("about", "phases", "examples"),
-    [("pairs", "examples,coverage,fuzzing", "20"), ("grades", "fuzzing", "4")],
+    [
+        ("pairs", "fuzzing", "4"),
+        pytest.param("pairs", "examples,coverage,fuzzing", "20", marks=pytest.mark.crash),
+        pytest.param("grades", "fuzzing", "10", marks=pytest.mark.crash),
+    ],
 )
 def test_schemathesis_finds_nothing(tmp_path: Path, about: str, phases: str, examples: str) -> None:
     program = shutil.which("schemathesis", path=str(Path(sys.executable).parent))

@@ -56,6 +56,7 @@ def differing(one: dict[str, bytes], other: dict[str, bytes]) -> list[str]:
     return [name for name in one.keys() | other.keys() if one.get(name) != other.get(name)]
 
 
+@pytest.mark.crash
 def test_two_hash_seeds_and_thread_counts_give_the_same_bytes(tmp_path: Path) -> None:
     runs = [
         start(tmp_path / str(n), hash_seed=n, threads=threads) for n, threads in ((1, 1), (2, 2))

@@ -74,8 +74,9 @@ TABLES = frozenset(
 )
 #: Verbs that take no file of the user's.
 READS_NOTHING = ("demo", "models list", "models pull")
-#: It reads scores as `diagnose scores` does, and then simulates for seconds.
-READS_AS_OTHERS = ("reproduce diagnosis",)
+#: The one reads scores as `diagnose scores` does, and then simulates for seconds; the other reads a
+#: store as `store check` does, and rows as `judge` does.
+READS_AS_OTHERS = ("reproduce diagnosis", "replies")
 
 
 def write_valid(folder: Path) -> dict[str, Path]:
