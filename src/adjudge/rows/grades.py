@@ -222,7 +222,7 @@ def _complete(rows: Rows, name: str, columns: Mapping[str, str]) -> Rows:
         if role in columns:
             out = pl.col("__verdict").is_not_null() & pl.col(f"__{role}").is_null()
             rows = rows.without(out, f"no {role} value")
-    if "status" in frame.columns:
+    if not frame.schema.get("status", pl.List(pl.String)).is_nested():
         for status in sorted(set(STATUSES) - MEASURED):
             without = pl.col("__verdict").is_null() & (pl.col("status").cast(pl.String) == status)
             rows = rows.without(without, f"status {status}")

@@ -179,7 +179,10 @@ def _truth(subject: Subject | None) -> LabelValue | None:
     """The better response of a pair; A and B for an item that should pass or fail."""
     if subject is None or isinstance(subject, Pair):
         return None if subject is None else subject.label
-    share = human_share(subject.extra.get("truth", subject.extra.get("human")))
+    try:
+        share = human_share(subject.extra.get("truth", subject.extra.get("human")))
+    except ValueError:  # a column of another kind, such as a score: the coin decides
+        return None
     return None if share is None else "A" if share > 0.5 else "B" if share < 0.5 else "tie"
 
 
