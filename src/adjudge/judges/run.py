@@ -115,7 +115,9 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
             for given, tally in zip(judges, tallies, strict=True):
                 tally.began = time.monotonic()
                 pace = None if options.rpm is None else Pace(options.rpm, stop)
-                given.backend.keep_pace(pace)
+                if given.backend.keep_pace(pace):
+                    # One call may take several requests: who sends them takes the turns.
+                    pace = None
                 settled = None
                 if not stop.requested:
                     settled = await stop.see_through(

@@ -195,9 +195,6 @@ class Runner:
         self._stop = context.options.stop
         self._concurrency = context.options.concurrency or self._backend.concurrency
         self._pace = context.pace
-        if self._backend.keep_pace(self._pace):
-            # One call may take several requests: who sends them takes the turns.
-            self._pace = None
         self._reserved = 0.0
         self._first = FirstReplies(context.judge, keep_going=context.options.keep_going)
         # Small claims for slow judges, so that a second process finds work; large for fast ones.
