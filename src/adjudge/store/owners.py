@@ -89,7 +89,8 @@ def _same_start(started: str, pid: int) -> bool:
     now = _start_of(pid)
     if ":" in now and ":" in started:
         return now == started
-    return abs(psutil.Process(pid).create_time() - float(started)) <= _CLOCK_S
+    began: float = psutil.Process(pid).create_time()
+    return abs(began - float(started)) <= _CLOCK_S
 
 
 @cache
