@@ -27,6 +27,7 @@ from adjudge.io.judgments import read_judgments
 from adjudge.io.labels import read_labels
 from adjudge.io.pairs import read_pairs
 from adjudge.io.published import Context, Row, UnusableRow
+from adjudge.io.runners.grades import read_log_grades
 from adjudge.io.scores import read_human_scores
 from adjudge.io.tables import (
     Table,
@@ -43,6 +44,7 @@ _READERS: dict[Kind, Callable[[Table], pl.DataFrame]] = {
     "pairs": read_pairs,
     "battles": read_battles,
     "judgments": read_judgments,
+    "grades": read_log_grades,
     "items": read_items,
     "labels": read_labels,
     "human_scores": read_human_scores,
@@ -92,7 +94,7 @@ def read_public(
         reasons = ", ".join(f"{n} {reason}" for reason, n in run.dropped.items())
         raise DataError(name, f"no row can be used ({reasons or 'it has none'})")
     frame = records_frame([record for _, record in converted], name)
-    if not run.merges:
+    if run.keeps:
         at = [number - 1 for number, _ in converted]
         new = [column.gather(at) for column in kept if column.name not in frame.columns]
         frame = frame.hstack(new)
@@ -118,19 +120,21 @@ class Conversion:
         self.kind = kind
         self.context = context
         self.dropped: Counter[str] = Counter()
-        #: Where several rows become one, no column can be kept as it is.
-        self.merges = kind == "pairs" and format.merge is not None
+        self.merge = format.merge.get(kind)
         #: Columns that are turned into others.
         self.used = format.used | format.texts
+        #: Where several rows become one, no column can be kept as it is. Of a log nothing is kept
+        #: but what its converter makes: its rows are nested, and long.
+        self.keeps = self.merge is None and not format.log
         #: Columns that the converter does not see, and that need not be read.
         self.hidden = frozenset() if kind in ("pairs", "items") else format.texts
 
     def convert(self, rows: Iterable[Record]) -> Iterator[tuple[int, Record]]:
         """What the rows become, each with the number of the row it was made of."""
         each = self._convert_each(rows)
-        if self.merges and self.format.merge is not None:
-            return enumerate(self.format.merge(record for _, record in each), start=1)
-        return each
+        if self.merge is None:
+            return each
+        return enumerate(self._usable(self.merge(record for _, record in each)), start=1)
 
     def stream(self, source: TableLike) -> Iterator[Record]:
         """The converted rows one by one, each with the columns of its row that are kept."""
@@ -139,11 +143,19 @@ class Conversion:
         def rows() -> Iterator[Record]:
             nonlocal kept
             for record in iter_rows(source):
-                kept = {key: value for key, value in record.items() if key not in self.used}
+                if self.keeps:
+                    kept = {key: value for key, value in record.items() if key not in self.used}
                 yield record
 
         for _, record in self.convert(rows()):
-            yield record if self.merges else {**kept, **record}
+            yield {**kept, **record}
+
+    def _usable(self, made: Iterable[Record | UnusableRow]) -> Iterator[Record]:
+        for one in made:
+            if isinstance(one, UnusableRow):
+                self.dropped[str(one)] += 1
+            else:
+                yield one
 
     def _convert_each(self, rows: Iterable[Record]) -> Iterator[tuple[int, Record]]:
         converter = self.format.gives[self.kind]
@@ -151,19 +163,18 @@ class Conversion:
             if self.hidden:
                 record = {key: record[key] for key in record if key not in self.hidden}
             try:
-                for made in converter(Row(record, number, self.context)):
-                    if isinstance(made, UnusableRow):
-                        self.dropped[str(made)] += 1
-                    elif self.kind == "battles" and made["model_a"] == made["model_b"]:
+                for made in self._usable(converter(Row(record, number, self.context))):
+                    if self.kind == "battles" and made["model_a"] == made["model_b"]:
                         raise UnusableRow("a model met itself")
-                    else:
-                        yield number, made
+                    yield number, made
             except UnusableRow as reason:
                 self.dropped[str(reason)] += 1
 
 
 def _split_columns(source: TableLike, run: Conversion) -> tuple[list[pl.Series], Iterable[Record]]:
     """The columns that stay as they are, and the rows of those that are turned into others."""
+    if run.format.log:
+        return [], iter_rows(source)
     if isinstance(source, (str, Path)) and is_json(source):
         # Nested JSON is read into rows in a third of the time it takes to read it into columns.
         rows = list(iter_rows(source))

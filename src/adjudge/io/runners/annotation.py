@@ -1,0 +1,179 @@
+"""What labelling tools keep of one task: its texts, the judge's suggestion, people's answers.
+
+Label Studio and Argilla both do, under other names. A task is about two answers (a side or a tie)
+or about one (pass or fail); the same parts make judgments, grades, labels, pairs and battles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from adjudge.io.formats import Kind
+from adjudge.io.json_files import Record
+from adjudge.io.published import Converter, Row, UnusableRow
+from adjudge.io.runners.grades import identify, label_of, scored
+from adjudge.io.runners.values import agree, is_missing, read_share
+
+_SIDES = {
+    **dict.fromkeys(("a", "left", "response_a", "response a", "answer_a", "answer a"), "A"),
+    **dict.fromkeys(("b", "right", "response_b", "response b", "answer_b", "answer b"), "B"),
+    **dict.fromkeys(("tie", "draw", "equal", "both", "neither", "same"), "tie"),
+}
+_PASS, _FAIL = "pass", "fail"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a person or the judge answered, and who; a judge can say how sure it is (`score`)."""
+
+    value: Any
+    who: str | None
+    score: float | None = None
+    #: A person's that began from the judge's answer.
+    from_judge: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One question of a task: its name, the judge's answer and people's."""
+
+    name: str
+    judge: Answer | None
+    people: tuple[Answer, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One task: its columns (id, texts, models, whatever came with it) and its questions."""
+
+    columns: Record
+    questions: tuple[Question, ...]
+    #: Answers that are no labels, each with the reason.
+    left_out: tuple[UnusableRow, ...] = field(default=())
+
+
+def side_of(value: Any) -> str:
+    """A, B or tie, as tools and people write them."""
+    side = _SIDES.get(str(value).strip().lower())
+    if side is None:
+        raise UnusableRow("an answer that is neither a side nor a tie")
+    return side
+
+
+def convert_tasks(read: Callable[[Row], Task]) -> dict[Kind, Converter]:
+    """The converters of a labelling tool, from the function that reads one of its tasks."""
+
+    def judgments(row: Row) -> Iterator[Record | UnusableRow]:
+        task = read(row)
+        yield from task.left_out
+        for question in task.questions:
+            if question.judge is None:
+                yield UnusableRow("no prediction of a judge")
+                continue
+            yield {
+                **task.columns,
+                "judge": question.judge.who or question.name,
+                "protocol": question.name,
+                "metric": question.name,
+                **_verdict(question.judge),
+                **_label(question, side_of, "label"),
+            }
+
+    def grades(row: Row) -> Iterator[Record | UnusableRow]:
+        task = read(row)
+        yield from task.left_out
+        for question in task.questions:
+            if question.judge is None:
+                yield UnusableRow("no prediction of a judge")
+                continue
+            yield {
+                **task.columns,
+                **identify(question.name, question.judge.who),
+                **scored(question.judge.value),
+                **_label(question, read_share, "human"),
+            }
+
+    def labels(row: Row) -> Iterator[Record | UnusableRow]:
+        task = read(row)
+        yield from task.left_out
+        about_pairs = is_comparison(task)
+        for question in task.questions:
+            for answer in question.people:
+                word = side_of(answer.value) if about_pairs else _word(answer.value)
+                yield {
+                    **task.columns,
+                    "label": word,
+                    "rater": answer.who,
+                    "labelled_by": "person",
+                    "started_from": "judge" if answer.from_judge else None,
+                }
+
+    def pairs(row: Row) -> Iterator[Record | UnusableRow]:
+        task = read(row)
+        yield from task.left_out
+        question = next(iter(task.questions), None)
+        label = {} if question is None else _label(question, side_of, "label")
+        yield {**task.columns, **label}
+
+    def battles(row: Row) -> Iterator[Record | UnusableRow]:
+        task = read(row)
+        yield from task.left_out
+        for side in ("model_a", "model_b"):
+            if not task.columns.get(side):
+                raise row.error("is missing", side, "battles need the names of both models")
+        for question in task.questions:
+            verdict = {} if question.judge is None else _verdict(question.judge)
+            label = _label(question, side_of, "label")
+            winner = {"A": "model_a", "B": "model_b", "tie": "tie"}.get(label.pop("label", ""))
+            name = None if question.judge is None else question.judge.who
+            yield {**task.columns, **verdict, **label, "winner": winner, "judge": name}
+
+    return {
+        "judgments": judgments,
+        "grades": grades,
+        "labels": labels,
+        "pairs": pairs,
+        "battles": battles,
+    }
+
+
+def is_comparison(task: Task) -> bool:
+    """Whether the task is about two answers."""
+    return "response_b" in task.columns
+
+
+def _word(value: Any) -> str:
+    share = read_share(value)
+    if share not in (0, 1):
+        raise UnusableRow("an answer that is neither pass nor fail")
+    return _PASS if share else _FAIL
+
+
+def _verdict(judge: Answer) -> Record:
+    """The side the judge named. Its score is how sure it is of that side; without one p_a is 1.
+
+    A score below one half names a side that it does not favour: the verdict then has no p_a.
+    """
+    side = side_of(judge.value)
+    if side == "tie":
+        return {"status": "ok", "p_a": 0.5, "uncertainty": 1.0}
+    sure = 1.0 if judge.score is None else judge.score
+    p_a = sure if side == "A" else 1 - sure
+    if sure <= 0.5:
+        return {"status": "ok", "p_a": None, "verdict": side, "uncertainty": 1 - sure}
+    return {"status": "ok", "p_a": p_a, "verdict": side, "uncertainty": 1 - sure}
+
+
+def _label(question: Question, read: Callable[[Any], Any], column: str) -> Record:
+    """What most people said; of those who began from the judge's answer only where all did."""
+    given = [answer for answer in question.people if not is_missing(answer.value)]
+    own = [answer for answer in given if not answer.from_judge]
+    used = own or given
+    value = agree(read(answer.value) for answer in used)
+    raters = {answer.who for answer in used}
+    label = label_of(
+        value, raters.pop() if len(raters) == 1 else None, from_judge=bool(given) and not own
+    )
+    return {column if key == "human" else key: said for key, said in label.items()}

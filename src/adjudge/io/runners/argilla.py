@@ -1,0 +1,76 @@
+"""Argilla records: a judge's suggestions and people's responses, by question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from adjudge.io.formats import Format, Kind, signature
+from adjudge.io.published import Row, UnusableRow
+from adjudge.io.runners.annotation import Answer, Question, Task, convert_tasks
+from adjudge.io.runners.values import as_written, list_in, object_in, plain_columns
+
+_SUBMITTED = ("submitted", None)
+
+
+def read_task(row: Row) -> Task:
+    """One record: the suggestion and the submitted responses to each question."""
+    fields = row.record.get("fields")
+    if not isinstance(fields, Mapping):
+        raise row.error("holds no object", "fields", "export records with to_list or to_json")
+    columns = {
+        "id": str(row.record.get("id") or row.record.get("_server_id") or f"record-{row.number}"),
+        **{name: as_written(value) for name, value in fields.items() if name != "id"},
+    }
+    columns |= plain_columns(row.record.get("metadata"), taken=columns)
+    suggestions = object_in(row.record.get("suggestions"))
+    responses = object_in(row.record.get("responses"))
+    left_out: list[UnusableRow] = []
+    questions = []
+    for name in {**dict.fromkeys(suggestions), **dict.fromkeys(responses)}:
+        people = []
+        for response in list_in(responses.get(name)):
+            one = object_in(response)
+            if one.get("status") not in _SUBMITTED:
+                left_out.append(UnusableRow(f"a response that was {one['status']}"))
+            else:
+                who = one.get("user_id")
+                people.append(
+                    Answer(value=one.get("value"), who=None if who is None else str(who))
+                )
+        suggested = object_in(suggestions.get(name))
+        judge = _judge(suggested) if suggested else None
+        questions.append(Question(name=str(name), judge=judge, people=tuple(people)))
+    if not questions:
+        left_out.append(UnusableRow("a record without an answer"))
+    return Task(columns=columns, questions=tuple(questions), left_out=tuple(left_out))
+
+
+def _judge(suggested: Mapping[str, Any]) -> Answer:
+    score, agent = suggested.get("score"), suggested.get("agent")
+    sure = float(score) if isinstance(score, (int, float)) and 0 <= score <= 1 else None
+    who = None if agent is None else str(agent)
+    return Answer(value=suggested.get("value"), who=who, score=sure)
+
+
+def kind_of(first: Mapping[str, Any]) -> Kind:
+    """Labels where no judge suggested; else judgments of pairs or grades of answers."""
+    if not object_in(first.get("suggestions")):
+        return "labels"
+    return "judgments" if "response_b" in object_in(first.get("fields")) else "grades"
+
+
+ARGILLA = Format(
+    name="argilla",
+    title="Argilla records",
+    source="argilla SDK, records.to_json",
+    signature=signature("fields responses suggestions"),
+    gives=convert_tasks(read_task),
+    log=True,
+    kind_of=kind_of,
+    notes=(
+        "Argilla shows people the judge's suggestion: labels are independent of it only where it "
+        "was hidden",
+        "a suggestion's score is how sure the judge is; without one p_a is 1 or 0",
+    ),
+)
