@@ -40,6 +40,13 @@ JudgmentsArgument = Annotated[
 LabelsOption = Annotated[
     Path | None, typer.Option(help="Human labels by id, where the rows have none.")
 ]
+ModelLabelsFlag = Annotated[
+    bool,
+    typer.Option(
+        "--model-labels",
+        help="Use labels that a model made (labelled_by model); the result says so.",
+    ),
+]
 FormatOption = Annotated[
     str | None,
     typer.Option("--format", help="Name of a public format, where content does not tell it."),
@@ -127,7 +134,8 @@ PositiveOption = Annotated[
 #: The groups of a verb's help, and the options in each.
 PANELS: Mapping[str, tuple[str, ...]] = {
     "Rows": (
-        *("labels", "format", "baseline", "column", "judge_column", "human_column", "doc_column"),
+        *("labels", "model_labels", "format", "baseline", "column", "judge_column"),
+        *("human_column", "doc_column"),
         *("model_column", "raters", "positive", "human", "verdict", "score", "pairs", "limit"),
         *(
             "families",

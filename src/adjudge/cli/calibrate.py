@@ -23,6 +23,7 @@ from adjudge.cli._options import (
     LabelsOption,
     LearningShareOption,
     MinAnswerMassOption,
+    ModelLabelsFlag,
     PlotOption,
     ProtocolRowsOption,
     SeedOption,
@@ -63,6 +64,7 @@ def calibrate(
     ] = None,
     min_answer_mass: MinAnswerMassOption = None,
     store: KnownStoreOption = "adjudge.db",
+    model_labels: ModelLabelsFlag = False,
     seed: SeedOption = 0,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the policy here (JSON).")
@@ -94,6 +96,7 @@ def calibrate(
         category=category,
         leave_out=leave_out,
         min_answer_mass=MIN_ANSWER_MASS if min_answer_mass is None else min_answer_mass,
+        model_labels=model_labels,
         seed=seed,
         store=store,
     )

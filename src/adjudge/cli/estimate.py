@@ -14,6 +14,7 @@ from adjudge.cli._options import (
     JsonFlag,
     JudgeColumnOption,
     LabelsOption,
+    ModelLabelsFlag,
     OutputOption,
     PlotOption,
     PositiveOption,
@@ -96,6 +97,7 @@ def estimate(
         float | None,
         typer.Option(help="Exit 2 unless every interval lies above this rate.", min=0, max=1),
     ] = None,
+    model_labels: ModelLabelsFlag = False,
     seed: SeedOption = 0,
     output: OutputOption = None,
     plot: PlotOption = None,
@@ -125,6 +127,7 @@ def estimate(
         judge_column=judge_column,
         human_column=human_column,
         positive=positive,
+        model_labels=model_labels,
         seed=seed,
     )
     if as_json:

@@ -14,6 +14,7 @@ from adjudge.cli._options import (
     FormatOption,
     FormerFormatOption,
     JsonFlag,
+    ModelLabelsFlag,
     OutputOption,
     PlotOption,
     SeedOption,
@@ -108,6 +109,7 @@ def rank(
     ] = None,
     output: OutputOption = None,
     plot: PlotOption = None,
+    model_labels: ModelLabelsFlag = False,
     seed: SeedOption = 0,
     as_json: JsonFlag = False,
 ) -> None:
@@ -135,6 +137,7 @@ def rank(
         cluster=cluster,
         by=by,
         against=against,
+        model_labels=model_labels,
     )
     if anchors is not None:
         board = ranking.place(prepared, anchors, alpha=alpha, seed=seed)

@@ -17,6 +17,7 @@ from adjudge.io.opening import (
     open_pairs,
     open_scores,
     open_table,
+    open_values,
     open_verdicts,
 )
 from adjudge.io.pairs import iter_pairs, read_pairs
@@ -47,6 +48,7 @@ __all__ = [
     "open_pairs",
     "open_scores",
     "open_table",
+    "open_values",
     "open_verdicts",
     "read_battles",
     "read_binary",

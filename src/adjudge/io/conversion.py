@@ -68,10 +68,12 @@ def read_public(
     kind: Kind | None = None,
     seed: int = 0,
     baseline: str | None = None,
+    reader: Callable[[Table], pl.DataFrame] | None = None,
 ) -> Table:
-    """A public data set as adjudge's own rows; without `format` it is recognised by its columns.
+    """A public data set or a log as adjudge's own rows; without `format` it is recognised.
 
-    `kind` chooses what it becomes where it can become several things (pairs before battles).
+    `kind` chooses what it becomes where it can become several things (pairs before battles), and
+    `reader` checks it where not the usual one does.
     `seed` decides on which side RewardBench's chosen response is; `baseline` names Arena-Hard's.
     Columns that are not used are kept.
 
@@ -86,7 +88,7 @@ def read_public(
         remedy = "name it with --format: " + ", ".join(sorted(FORMATS))
         raise DataError(source_name(source), problem, remedy=remedy)
     name = source_name(source)
-    wanted: Kind = next(iter(chosen.gives)) if kind is None else kind
+    wanted = chosen.kind_by(first_row(source) or {}) if kind is None else kind
     run = Conversion(chosen, wanted, Context(source=name, seed=seed, baseline=baseline))
     kept, rows = _split_columns(source, run)
     converted = list(run.convert(rows))
@@ -99,7 +101,7 @@ def read_public(
         new = [column.gather(at) for column in kept if column.name not in frame.columns]
         frame = frame.hstack(new)
     return Table(
-        frame=_READERS[wanted](Table(frame=frame, name=name, kind=wanted)),
+        frame=(reader or _READERS[wanted])(Table(frame=frame, name=name, kind=wanted)),
         name=name,
         kind=wanted,
         format=chosen.name,

@@ -47,6 +47,7 @@ def rank(
     alpha: float = 0.1,
     splits: int = 5,
     time_limit: float = 10.0,
+    model_labels: bool = False,
     seed: Seed = 0,
 ) -> Leaderboard:
     """Rank models by their battles.
@@ -67,7 +68,8 @@ def rank(
     together ("auto": prompt_id where it repeats; None: battles alone). Intervals cover the noise
     of these battles; how far a judge's leaderboard is from people's is what `evaluate` measures.
     `by` names a column whose groups get a temperature each. `against` ("votes" or a column) adds
-    the rank correlation with that opinion's leaderboard.
+    the rank correlation with that opinion's leaderboard. Votes that a model made (`labelled_by`)
+    are refused unless `model_labels`; a warning then says so.
 
     >>> rank({"model_a": ["x", "x", "y"], "model_b": ["y", "z", "z"],
     ...       "winner": ["model_a", "tie", "tie"]}, interval="none").models[0].model
@@ -90,6 +92,7 @@ def rank(
         cluster=cluster,
         by=by,
         against=against,
+        model_labels=model_labels,
     )
     if not len(ready):
         raise DataError("battles", "has no battle left", remedy="give battles of two models")

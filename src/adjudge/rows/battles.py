@@ -17,6 +17,7 @@ from adjudge.rows.clusters import cluster_column, code_clusters
 from adjudge.rows.columns import refuse_options, text_column
 from adjudge.rows.dropped import Rows, first_repeats, merge_dropped
 from adjudge.rows.identity import Identity, identities
+from adjudge.rows.makers import count_model_labels, state_model_labels, without_dependent
 from adjudge.rows.outcomes import code_names, code_sorted, judge_scores, outcome_targets
 
 #: Where people's votes may be.
@@ -89,6 +90,7 @@ def prepare_battles(
     cluster: str | None = "auto",
     by: str | None = None,
     against: str | None = None,
+    model_labels: bool = False,
 ) -> Battles:
     """Read and code battles once; several analyses can then use the same object.
 
@@ -104,7 +106,14 @@ def prepare_battles(
         return battles
     table = open_battles(battles, format, baseline=baseline, votes_required=False)
     rows = first_repeats(Rows(table.frame, table.dropped))
-    return code_battles(
+    votes = human or next((c for c in _HUMAN if c in rows.frame.columns and c != verdict), None)
+    makers: tuple[str, ...] = ()
+    if votes in rows.frame.columns:
+        usable, dependent = without_dependent(rows.frame, rows.frame[votes], table.name)
+        by_model = count_model_labels(rows.frame, usable, table.name, allowed=model_labels)
+        rows = Rows(rows.frame.with_columns(usable), merge_dropped(rows.dropped, dependent))
+        makers = state_model_labels(by_model)
+    coded = code_battles(
         rows.frame,
         human=human,
         verdict=verdict,
@@ -114,6 +123,7 @@ def prepare_battles(
         against=against,
         unread=rows.dropped,
     )
+    return replace(coded, warnings=(*makers, *coded.warnings))
 
 
 def code_battles(

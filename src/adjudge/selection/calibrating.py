@@ -71,6 +71,7 @@ def calibrate(
     category: str | None = None,
     leave_out: TableLike | None = None,
     min_answer_mass: float | None = MIN_ANSWER_MASS,
+    model_labels: bool = False,
     seed: int = 0,
     store: StorePlace = None,
 ) -> Policy:
@@ -94,7 +95,8 @@ def calibrate(
     on): they do not calibrate, nor do rows of the same cluster.
 
     Labels that were drawn among the surest rows (`plan_labels`) make a policy for those rows: rows
-    beyond their cut neither calibrate nor are accepted later (`cuts`).
+    beyond their cut neither calibrate nor are accepted later (`cuts`). Labels that a model made
+    (`labelled_by`) are refused unless `model_labels`, and the policy's assumptions then say so.
 
     The policy has what every guarantee would accept in `alternatives`, so that choosing one is a
     choice. Nothing accepted is a result: `feasible` is False.
@@ -124,6 +126,7 @@ def calibrate(
         weights=weights,
         min_answer_mass=limit,
         below_cuts=True,
+        model_labels=model_labels,
     )
     frame, column = table.frame, table.cluster
     chosen_on: Mapping[str, int] = {}
@@ -204,7 +207,8 @@ def calibrate(
             jury=jury,
             learned=learned is not None,
             cuts=table.cuts,
-        ),
+        )
+        + table.makers,
         warnings=cautions(
             entries,
             guarantee=chosen,

@@ -21,7 +21,6 @@ _SIDES = {
     **dict.fromkeys(("b", "right", "response_b", "response b", "answer_b", "answer b"), "B"),
     **dict.fromkeys(("tie", "draw", "equal", "both", "neither", "same"), "tie"),
 }
-_PASS, _FAIL = "pass", "fail"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +77,7 @@ def convert_tasks(read: Callable[[Row], Task]) -> dict[Kind, Converter]:
                 "protocol": question.name,
                 "metric": question.name,
                 **_verdict(question.judge),
-                **_label(question, side_of, "label"),
+                **{"label": None, **_label(question, side_of, "label")},
             }
 
     def grades(row: Row) -> Iterator[Record | UnusableRow]:
@@ -145,10 +144,11 @@ def is_comparison(task: Task) -> bool:
 
 
 def _word(value: Any) -> str:
+    """1 or 0, which labels of pass and fail can be written as, and rates are made of."""
     share = read_share(value)
     if share not in (0, 1):
         raise UnusableRow("an answer that is neither pass nor fail")
-    return _PASS if share else _FAIL
+    return str(int(share))
 
 
 def _verdict(judge: Answer) -> Record:

@@ -35,9 +35,7 @@ def read_task(row: Row) -> Task:
                 left_out.append(UnusableRow(f"a response that was {one['status']}"))
             else:
                 who = one.get("user_id")
-                people.append(
-                    Answer(value=one.get("value"), who=None if who is None else str(who))
-                )
+                people.append(Answer(value=one.get("value"), who=None if who is None else str(who)))
         suggested = object_in(suggestions.get(name))
         judge = _judge(suggested) if suggested else None
         questions.append(Question(name=str(name), judge=judge, people=tuple(people)))

@@ -148,9 +148,7 @@ INSPECT = Format(
     signature=signature("id epoch input scores"),
     gives={"grades": grades, "items": items_of(grades)},
     log=True,
-    envelopes=(
-        Envelope(marks=frozenset({"eval", "status"}), path=("samples",), keeps=("eval",)),
-    ),
+    envelopes=(Envelope(marks=frozenset({"eval", "status"}), path=("samples",), keeps=("eval",)),),
     archive=read_archive,
     notes=(
         "labels are people's edits of a score: they saw the judge's, and chose what to look at",

@@ -115,8 +115,8 @@ def kind_of(first: Mapping[str, Any]) -> Kind:
 def refuse(row: Row) -> Iterator[Record]:
     """The reason, in one line."""
     raise row.error(
-        "JSON_MIN and CSV do not say whether a person started from the judge's answer, and JSON_MIN "
-        "puts task numbers where your ids were",
+        "JSON_MIN and CSV do not say whether a person started from the judge's answer, and "
+        "JSON_MIN puts task numbers where your ids were",
         "annotation_id",
         "export the project as JSON",
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from adjudge.io.formats import Format, signature
+from adjudge.io.formats import Format, columns, signature
 from adjudge.io.json_files import Record
 from adjudge.io.json_windows import Envelope
 from adjudge.io.published import Row, UnusableRow
@@ -24,9 +24,9 @@ from adjudge.io.runners.values import (
 )
 
 #: What a line has besides its metrics, in versions that do not list them.
-_OTHERS = frozenset(
+_OTHERS = columns(
     "doc_id doc target arguments resps filtered_resps filter metrics doc_hash prompt_hash "
-    "target_hash task task_name".split()
+    "target_hash task task_name"
 )
 
 

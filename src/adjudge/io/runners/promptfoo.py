@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from adjudge.io.formats import Format, signature
+from adjudge.io.formats import Format, columns, signature
 from adjudge.io.json_files import Record
 from adjudge.io.json_windows import Envelope
 from adjudge.io.published import Row, UnusableRow
@@ -28,10 +28,10 @@ from adjudge.io.runners.values import (
 )
 
 #: Assertions that a model grades; with "not-" before them too.
-_MODEL_GRADED = frozenset(
+_MODEL_GRADED = columns(
     "llm-rubric model-graded-closedqa model-graded-factuality factuality g-eval answer-relevance "
     "context-faithfulness context-recall context-relevance conversation-relevance search-rubric "
-    "agent-rubric trajectory:goal-success pi webhook".split()
+    "agent-rubric trajectory:goal-success pi webhook"
 )
 #: Model-graded as well, but about several answers at once: no grade of one of them.
 _COMPARISONS = ("select-best", "max-score")

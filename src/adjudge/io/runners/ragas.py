@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from adjudge.io.formats import Format, signature
+from adjudge.io.formats import Format, columns, signature
 from adjudge.io.json_files import Record
 from adjudge.io.published import Row, UnusableRow
 from adjudge.io.runners.grades import COLUMNS, identify, label_of, scored
@@ -20,9 +20,9 @@ from adjudge.io.runners.values import (
 
 #: What a row has besides its metrics.
 _TEXTS = ("user_input", "response", "reference")
-_OTHERS = frozenset(
+_OTHERS = columns(
     "retrieved_contexts reference_contexts multi_responses rubrics persona_name query_style "
-    "query_length synthesizer_name reference_tool_calls id human rater".split()
+    "query_length synthesizer_name reference_tool_calls id human rater"
 ) | set(_TEXTS)
 
 
