@@ -22,7 +22,7 @@ _ROOMS: dict[str, str] = {
         "plan_from_table plan_rate profile_interval rows_to_label"
     ),
     "adjudge.io": (
-        "open_battles open_judgments open_pairs open_scores read_battles read_binary read_grades "
+        "LogRows convert_log open_battles open_judgments open_pairs open_scores read_battles read_binary read_grades "
         "read_items read_judgments read_labels read_pairs read_public read_scores read_table "
         "read_tournaments write_rows"
     ),
@@ -54,6 +54,7 @@ _ROOMS: dict[str, str] = {
         "Anchors BattlePlan Leaderboard LeastReversals RankAgreement Temperature"
     ),
     "adjudge.results.ranking_reproduction": "SoftEloReproduction",
+    "adjudge.results.reading": "LogSummary",
     "adjudge.results.replies": "Replies",
     "adjudge.results.reporting": "ReportingReproduction",
     "adjudge.results.selection": "BatchSelection Policy PolicyCheck Selection Threshold",

@@ -86,7 +86,11 @@ def estimate(
         ),
     ] = None,
     cluster: Annotated[
-        str | None, typer.Option(help="Column of rows that belong together, such as prompt_id.")
+        str | None,
+        typer.Option(
+            help="Column of rows that belong together; none: all are independent.",
+            show_default="prompt_id where it repeats",
+        ),
     ] = None,
     strata: Annotated[
         str | None, typer.Option(help="A confusion matrix for each value of this column.")

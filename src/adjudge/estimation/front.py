@@ -79,8 +79,9 @@ def estimate(
         by: Column (or array) of groups: one estimate each, with its own confusion matrix.
         pool: With `by`: one confusion matrix for all groups. Almost always a mistake.
         compare: With `by`: two group names; the corrected difference, paired by `cluster`.
-        cluster: Column (or array) of rows that belong together, such as the prompt; a row without
-            one belongs to no other.
+        cluster: Column (or array) of rows that belong together; a row without one belongs to no
+            other. Without it prompt_id, where it repeats within a group; "none": all rows are
+            independent.
         strata: Column (or array): a confusion matrix per stratum, combined.
         sampling_probability: Array, where labels were picked with unequal probabilities.
         method: auto, misclassification, ppi++, conditional, difference, human-only or naive.

@@ -6,6 +6,7 @@ Each takes a path, an in-memory frame or a `Table` that was read before, which i
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -37,6 +38,8 @@ from adjudge.io.tables import (
 from adjudge.records import About, Item, Pair
 
 T = TypeVar("T", Pair, Item)
+#: Where every remark of a reader goes: the commands print them, a notebook shows them.
+_LOG = logging.getLogger("adjudge.io")
 
 
 class Stream(Generic[T]):
@@ -58,6 +61,8 @@ class Stream(Generic[T]):
         self._format = choose_format(self._source, format, kind)
         self._context = Context(source=self.name, seed=seed)
         self._read: Callable[[TableLike], Iterator[T]] = read
+        if self._format is not None:
+            _remark(self._format, kind, self.name)
 
     @property
     def format(self) -> str:
@@ -111,14 +116,35 @@ def _log(source: TableLike, first: Record) -> Table | None:
     format = looks_like(first)
     if not isinstance(format, Format) or not format.log:
         return None
-    return read_public(source, format.name, kind=format.kind_by(first))
+    return _convert(source, format, kind=format.kind_by(first))
+
+
+def _convert(
+    source: TableLike,
+    format: Format,
+    *,
+    kind: Kind,
+    baseline: str | None = None,
+    reader: Callable[[Table], pl.DataFrame] | None = None,
+) -> Table:
+    table = read_public(source, format.name, kind=kind, baseline=baseline, reader=reader)
+    _remark(format, f"{table.frame.height:,} {kind}", table.name)
+    return table
+
+
+def _remark(format: Format, rows: str, source: str) -> None:
+    """Say what a log was taken for, and what its reader should know."""
+    if format.log:
+        _LOG.warning("%s: %s, read as %s", source, format.title, rows)
+        for note in format.notes:
+            _LOG.warning("note: %s", note)
 
 
 def open_values(source: TableLike) -> Table:
     """Labels of any sort by id, unchecked: the labels of a log, any other file as it is."""
     format = looks_like(first_row(source) or ())
     if isinstance(format, Format) and format.log and "labels" in format.gives:
-        return read_public(source, format.name, kind="labels", reader=lambda table: table.frame)
+        return _convert(source, format, kind="labels", reader=lambda table: table.frame)
     return open_table(source)
 
 
@@ -191,8 +217,7 @@ def _open(
     chosen = choose_format(source, format, kind)
     if chosen is None:
         return Table(frame=read(source), name=source_name(source), kind=kind, format=kind)
-    wanted = cast(Kind, kind)
-    return read_public(source, chosen.name, kind=wanted, baseline=baseline, reader=read)
+    return _convert(source, chosen, kind=cast(Kind, kind), baseline=baseline, reader=read)
 
 
 def _in_memory(source: TableLike) -> TableLike:

@@ -77,7 +77,8 @@ def prepare_grades(
     """Grades from a table (path, polars, pandas, dict) or from the arrays `judge` and `human`.
 
     Options as in `estimate`, which takes the result in place of a file. A row without a verdict,
-    group or stratum is left out and counted; one without a cluster is a cluster of its own. With
+    group or stratum is left out and counted; one without a cluster is a cluster of its own. A log
+    of another tool is read as grades, or as pairs whose verdicts and labels are classes. With
     `needs_labels=False` a table without the column of labels is one where nobody labelled yet.
     In a table of grades, rows that have no number are counted by their status; where there is
     p_pass and no judge, p_pass is read.
@@ -169,7 +170,8 @@ def prepare_grades(
 
 def _refuse_several_metrics(frame: pl.DataFrame, name: str, by: object) -> None:
     """Rows of one id by several metrics measure different things, which no one rate is about."""
-    if by == "metric" or not {"id", "metric"} <= set(frame.columns):
+    by_metric = isinstance(by, str) and by == "metric"
+    if by_metric or not {"id", "metric"} <= set(frame.columns):
         return
     metrics = tidy(frame["metric"], name, "metric").drop_nulls().unique().sort().to_list()
     if len(metrics) > 1 and not frame["id"].is_unique().all():

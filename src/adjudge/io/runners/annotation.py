@@ -77,7 +77,8 @@ def convert_tasks(read: Callable[[Row], Task]) -> dict[Kind, Converter]:
                 "protocol": question.name,
                 "metric": question.name,
                 **_verdict(question.judge),
-                **{"label": None, **_label(question, side_of, "label")},
+                "label": None,
+                **_label(question, side_of, "label"),
             }
 
     def grades(row: Row) -> Iterator[Record | UnusableRow]:
