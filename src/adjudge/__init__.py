@@ -22,9 +22,9 @@ _ROOMS: dict[str, str] = {
         "plan_from_table plan_rate profile_interval rows_to_label"
     ),
     "adjudge.io": (
-        "LogRows convert_log open_battles open_judgments open_pairs open_scores read_battles read_binary read_grades "
-        "read_items read_judgments read_labels read_pairs read_public read_scores read_table "
-        "read_tournaments write_rows"
+        "LogRows convert_log open_battles open_judgments open_pairs open_scores read_battles "
+        "read_binary read_grades read_items read_judgments read_labels read_pairs read_public "
+        "read_scores read_table read_tournaments write_rows"
     ),
     "adjudge.judges": "JudgingOptions JudgingRun judge_pairs judge_pairs_async plan_judging",
     "adjudge.judges.transcript": "read_replies",

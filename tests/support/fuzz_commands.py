@@ -19,6 +19,7 @@ from adjudge.simulate.pairs import simulate_pairs
 from adjudge.simulate.scores import simulate_scores
 from adjudge.simulate.tournaments import simulate_tournaments
 
+LOGS = Path(__file__).parents[1] / "fixtures" / "runner_logs"
 JUDGE = "simulated:accuracy=0.85,position_bias=0.05,noise=0.3,seed=1"
 #: Every command that reads files: {name} is a file of `write_valid`, {out} a path to write to.
 #: No server starts: `label` only exports, and `serve` is given a judge its policy was not made for.
@@ -34,6 +35,8 @@ COMMANDS: tuple[str, ...] = (
     "judge {items} --judge JUDGE --store {out}.db -o {out}.parquet --protocol likert",
     "judge {pairs} --judge JUDGE --prompt {prompt} --prices {prices} --dry-run --json",
     "judge {pairs} --judge replay:{replies} --store {out}.db -o {out}.jsonl.gz",
+    "convert {log} -o {out}.jsonl --json",
+    "convert {archive} -o {out}.csv --summary {out}.json",
     "calibrate {judgments} --json -o {out}.json",
     "calibrate {judgments} --labels {labels} --by topic --cluster prompt_id",
     "select {judgments} --policy {policy} -o {out}.csv --json",
@@ -135,6 +138,8 @@ def write_valid(folder: Path) -> dict[str, Path]:
     }.items():
         files[name] = folder / f"{name}.json"
         files[name].write_text(json.dumps(held))
+    for name, log in {"log": "promptfoo.json", "archive": "inspect.eval"}.items():
+        files[name] = Path(shutil.copy(LOGS / log, folder / log))
     files["prompt"] = folder / "prompt.txt"
     files["prompt"].write_text("Which is better?\n{prompt}\nA: {response_a}\nB: {response_b}\n")
     files["results"] = folder / "results"

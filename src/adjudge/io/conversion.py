@@ -24,8 +24,8 @@ from adjudge.io.formats import (
 from adjudge.io.items import read_items
 from adjudge.io.json_files import Record, column_series, records_frame
 from adjudge.io.judgments import read_judgments
-from adjudge.io.labels import read_labels
-from adjudge.io.pairs import read_pairs
+from adjudge.io.labels import once_per_rater, read_labels
+from adjudge.io.pairs import LABELS, read_pairs
 from adjudge.io.published import Context, Row, UnusableRow
 from adjudge.io.runners.grades import read_log_grades
 from adjudge.io.scores import read_human_scores
@@ -40,13 +40,20 @@ from adjudge.io.tables import (
     source_name,
 )
 
+
+def _read_labels(table: Table) -> pl.DataFrame:
+    """Labels of pairs, checked; those of pass and fail stay 1 and 0, as rates use them."""
+    labels = set(table.frame["label"].drop_nulls().unique())
+    return read_labels(table) if labels <= set(LABELS) else once_per_rater(table.frame, table.name)
+
+
 _READERS: dict[Kind, Callable[[Table], pl.DataFrame]] = {
     "pairs": read_pairs,
     "battles": read_battles,
     "judgments": read_judgments,
     "grades": read_log_grades,
     "items": read_items,
-    "labels": read_labels,
+    "labels": _read_labels,
     "human_scores": read_human_scores,
 }
 

@@ -123,7 +123,8 @@ def join_values(
     given = table.select(
         as_text(table["id"]),
         tidy(table[theirs], name, theirs).alias("label"),
-        *(c for c in ("rater", *_BROUGHT) if c in table.columns),
+        *(c for c in ("rater",) if c in table.columns),
+        *(tidy(table[c], name, c) for c in _BROUGHT if c in table.columns),
     )
     if "rater" not in given.columns:
         _refuse_second(given, name)

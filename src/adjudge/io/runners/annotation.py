@@ -61,6 +61,12 @@ def side_of(value: Any) -> str:
     return side
 
 
+def sureness(score: Any) -> float | None:
+    """How sure a judge says it is of its answer; None where that is no share."""
+    known = isinstance(score, (int, float)) and not isinstance(score, bool) and 0 <= score <= 1
+    return float(score) if known else None
+
+
 def convert_tasks(read: Callable[[Row], Task]) -> dict[Kind, Converter]:
     """The converters of a labelling tool, from the function that reads one of its tasks."""
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from adjudge.io.formats import Format, Kind, signature
 from adjudge.io.published import Row, UnusableRow
-from adjudge.io.runners.annotation import Answer, Question, Task, convert_tasks
-from adjudge.io.runners.values import as_written, list_in, object_in, plain_columns
+from adjudge.io.runners.annotation import Answer, Question, Task, convert_tasks, sureness
+from adjudge.io.runners.values import as_written, list_in, name_in, object_in, plain_columns
 
 _SUBMITTED = ("submitted", None)
 
@@ -34,8 +34,7 @@ def read_task(row: Row) -> Task:
             if one.get("status") not in _SUBMITTED:
                 left_out.append(UnusableRow(f"a response that was {one['status']}"))
             else:
-                who = one.get("user_id")
-                people.append(Answer(value=one.get("value"), who=None if who is None else str(who)))
+                people.append(Answer(value=one.get("value"), who=name_in(one.get("user_id"))))
         suggested = object_in(suggestions.get(name))
         judge = _judge(suggested) if suggested else None
         questions.append(Question(name=str(name), judge=judge, people=tuple(people)))
@@ -45,10 +44,11 @@ def read_task(row: Row) -> Task:
 
 
 def _judge(suggested: Mapping[str, Any]) -> Answer:
-    score, agent = suggested.get("score"), suggested.get("agent")
-    sure = float(score) if isinstance(score, (int, float)) and 0 <= score <= 1 else None
-    who = None if agent is None else str(agent)
-    return Answer(value=suggested.get("value"), who=who, score=sure)
+    return Answer(
+        value=suggested.get("value"),
+        who=name_in(suggested.get("agent")),
+        score=sureness(suggested.get("score")),
+    )
 
 
 def kind_of(first: Mapping[str, Any]) -> Kind:

@@ -13,8 +13,15 @@ from typing import Any
 from adjudge.io.formats import Format, Kind, signature
 from adjudge.io.json_files import Record
 from adjudge.io.published import Row, UnusableRow
-from adjudge.io.runners.annotation import Answer, Question, Task, convert_tasks, is_comparison
-from adjudge.io.runners.values import as_written, list_in, object_in, plain_columns
+from adjudge.io.runners.annotation import (
+    Answer,
+    Question,
+    Task,
+    convert_tasks,
+    is_comparison,
+    sureness,
+)
+from adjudge.io.runners.values import as_written, list_in, name_in, object_in, plain_columns
 
 _TEXTS = ("prompt", "response", "response_a", "response_b", "reference")
 #: Results of these types are answers; the others mark places in a text or an image.
@@ -93,15 +100,14 @@ def _prediction(task: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _answer_of(judge: Mapping[str, Any], value: Any) -> Answer:
-    score, name = judge.get("score"), judge.get("model_version")
-    sure = float(score) if isinstance(score, (int, float)) and 0 <= score <= 1 else None
-    return Answer(value=value, who=None if name is None else str(name), score=sure)
+    name = name_in(judge.get("model_version"))
+    return Answer(value=value, who=name, score=sureness(judge.get("score")))
 
 
 def _person(completed_by: Any) -> str | None:
     """People are numbers, or objects with an address where the export says more."""
-    who = object_in(completed_by).get("email") or object_in(completed_by).get("id") or completed_by
-    return None if who is None else str(who)
+    person = object_in(completed_by)
+    return name_in(person.get("email") or person.get("id") or completed_by)
 
 
 def kind_of(first: Mapping[str, Any]) -> Kind:

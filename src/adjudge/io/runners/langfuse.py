@@ -13,6 +13,7 @@ from adjudge.io.json_files import Record
 from adjudge.io.published import Row, UnusableRow
 from adjudge.io.runners.opinions import Opinion
 from adjudge.io.runners.phoenix import merge
+from adjudge.io.runners.values import name_in
 
 _BY: Mapping[str, Literal["judge", "person"]] = {"EVAL": "judge", "ANNOTATION": "person"}
 #: Who a score is about, the narrowest first; as the API writes it and as the SDK does.
@@ -35,7 +36,7 @@ def opinions(row: Row) -> Iterator[Record | UnusableRow]:
             metric=row.text("name"),
             by=by,
             # An evaluator is its name; of a person there is an id.
-            who=None if by == "judge" else _either(row, "authorUserId", "author_user_id"),
+            who=None if by == "judge" else name_in(_either(row, "authorUserId", "author_user_id")),
             value=_value(row),
             at=str(_either(row, "createdAt", "created_at", "timestamp") or ""),
         )

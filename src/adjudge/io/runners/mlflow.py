@@ -16,7 +16,7 @@ from adjudge.io.json_windows import Envelope
 from adjudge.io.published import Row, UnusableRow
 from adjudge.io.runners.grades import COLUMNS, items_of
 from adjudge.io.runners.opinions import Opinion, grades_of
-from adjudge.io.runners.values import as_written, hash_of, object_in, plain_columns
+from adjudge.io.runners.values import as_written, hash_of, name_in, object_in, plain_columns
 
 _BY: Mapping[str, Literal["judge", "person"]] = {
     "LLM_JUDGE": "judge",
@@ -60,7 +60,7 @@ def _opinion(entry: Mapping[str, Any], key: str, answer: Record) -> Opinion | Un
         id=key,
         metric=str(entry.get("assessment_name") or entry.get("name") or "unnamed"),
         by=by,
-        who=None if source.get("source_id") is None else str(source["source_id"]),
+        who=name_in(source.get("source_id")),
         value=feedback.get("value"),
         at=str(entry.get("create_time") or ""),
         error=object_in(error).get("error_message") or error,

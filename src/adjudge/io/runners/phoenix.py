@@ -10,7 +10,7 @@ from adjudge.io.json_files import Record
 from adjudge.io.json_windows import Envelope
 from adjudge.io.published import Row, UnusableRow
 from adjudge.io.runners.opinions import Opinion, grades_of
-from adjudge.io.runners.values import is_missing, object_in
+from adjudge.io.runners.values import is_missing, name_in, object_in
 
 _BY: Mapping[str, Literal["judge", "person"]] = {"LLM": "judge", "HUMAN": "person"}
 
@@ -29,7 +29,7 @@ def opinions(row: Row) -> Iterator[Record | UnusableRow]:
             id=str(subject),
             metric=str(row.get("name") or row.get("annotation_name") or "unnamed"),
             by=_BY[kind],
-            who=row.get("identifier") or row.get("user_id"),
+            who=name_in(row.get("identifier") or row.get("user_id")),
             value=label if is_missing(score) else score,
             at=str(row.get("created_at") or ""),
             error=object_in(row.record.get("metadata")).get("error"),

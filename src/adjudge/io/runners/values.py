@@ -22,6 +22,7 @@ _WORDS = {
     **dict.fromkeys(("p", "partial", "partially correct"), 0.5),
     **dict.fromkeys(("i", "incorrect", "fail", "failed", "no", "n", "false", "bad"), 0.0),
 }
+_NOTHING = ("", "nan", "none", "null", "n/a", "na")
 _UNREADABLE = re.compile(r"\bpars|json|not found in model output|invalid .*verdict", re.IGNORECASE)
 _LONGEST_DETAIL = 500
 
@@ -48,8 +49,14 @@ def read_share(value: Any) -> float:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether there is no value: nothing, or NaN."""
-    return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
+    """Whether there is no value: nothing, NaN, or a word for it.
+
+    >>> [is_missing(value) for value in (None, float("nan"), " NaN", 0, False)]
+    [True, True, True, False, False]
+    """
+    if isinstance(value, str):
+        return value.strip().lower() in _NOTHING
+    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def failure(reason: object) -> Record:
@@ -89,6 +96,11 @@ def hash_of(value: Any) -> str:
     """A stable short name of anything JSON holds, to tell which rows are about the same."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def name_in(value: Any) -> str | None:
+    """A name or a number as a name, whatever a log holds there; None where there is none."""
+    return None if is_missing(value) else as_written(value)
 
 
 def object_in(value: Any) -> Mapping[str, Any]:
