@@ -31,6 +31,8 @@ from adjudge.estimation import plan_from_table as plan_from_table
 from adjudge.estimation import plan_rate as plan_rate
 from adjudge.estimation import profile_interval as profile_interval
 from adjudge.estimation import rows_to_label as rows_to_label
+from adjudge.io import LogRows as LogRows
+from adjudge.io import convert_log as convert_log
 from adjudge.io import open_battles as open_battles
 from adjudge.io import open_judgments as open_judgments
 from adjudge.io import open_pairs as open_pairs
@@ -110,6 +112,7 @@ from adjudge.results.ranking import LeastReversals as LeastReversals
 from adjudge.results.ranking import RankAgreement as RankAgreement
 from adjudge.results.ranking import Temperature as Temperature
 from adjudge.results.ranking_reproduction import SoftEloReproduction as SoftEloReproduction
+from adjudge.results.reading import LogSummary as LogSummary
 from adjudge.results.replies import Replies as Replies
 from adjudge.results.reporting import ReportingReproduction as ReportingReproduction
 from adjudge.results.selection import BatchSelection as BatchSelection
@@ -182,6 +185,8 @@ __all__ = [
     "Leaderboard",
     "LeastReversals",
     "LengthBias",
+    "LogRows",
+    "LogSummary",
     "ModelList",
     "Pair",
     "PanelEstimate",
@@ -218,6 +223,7 @@ __all__ = [
     "check_store",
     "confidence",
     "contradictions",
+    "convert_log",
     "corrected_interval",
     "corrected_rate",
     "corrected_variance",
