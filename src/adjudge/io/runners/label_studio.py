@@ -92,7 +92,7 @@ def _answers(result: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _prediction(task: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The judge's prediction: the task's own, else the one that stands with an annotation."""
+    """The judge's prediction: the task's own, else the one kept with an annotation."""
     own = [one for one in list_in(task.get("predictions")) if isinstance(one, Mapping)]
     kept = (object_in(a).get("prediction") for a in list_in(task.get("annotations")))
     with_them = [one for one in kept if isinstance(one, Mapping) and one]

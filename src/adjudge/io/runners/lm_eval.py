@@ -1,6 +1,6 @@
 """lm-evaluation-harness samples (`samples_*.jsonl`): every metric is a key of the line.
 
-The metrics are mostly computed by a program: it stands where the judge does. One document comes
+The metrics are mostly computed by a program, which takes the judge's place. One document comes
 once per filter; which one is part of the metric's name, as in lm-eval's own tables.
 """
 
