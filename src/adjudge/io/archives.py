@@ -35,7 +35,7 @@ class Archive:
         try:
             self._zip = zipfile.ZipFile(path)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-            problem = f"is not a whole zip archive ({error})"
+            problem = f"is a zip archive or a spreadsheet, and not whole ({error})"
             raise DataError(path, problem, remedy=_COPY) from None
         self._members = {member.filename: member for member in self._zip.infolist()}
 

@@ -157,7 +157,7 @@ _RUNNERS = {
     "ragas": Builtin("adjudge.io.runners.ragas:RAGAS"),
     "judgearena": Builtin("adjudge.io.runners.judgearena:JUDGEARENA"),
 }
-_OURS = {**_RUNNERS, **_PUBLIC}
+_OURS = {**_PUBLIC, **_RUNNERS}
 #: Every format that is not native, by the name that --format takes.
 FORMATS: Registry[Format] = Registry("format", "adjudge.formats", _OURS)
 

@@ -507,7 +507,7 @@ def test_a_damaged_archive_names_its_member(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"member 'samples/q3_epoch_1.json' cannot be read"):
         convert_log(path)
     path.write_bytes(whole[:30_000])
-    with pytest.raises(DataError, match="is not a whole zip archive"):
+    with pytest.raises(DataError, match="is a zip archive or a spreadsheet, and not whole"):
         convert_log(path)
 
 
