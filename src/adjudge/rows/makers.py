@@ -14,13 +14,13 @@ import polars as pl
 from adjudge._text import count
 from adjudge.errors import DataError
 from adjudge.io.refusals import refuse_values
+from adjudge.io.runners.values import FROM_JUDGE
 from adjudge.records import LabelledBy, StartedFrom
 from adjudge.rows.columns import tidy
 from adjudge.rows.dropped import Rows
 
 #: The columns that say it.
 MAKERS = ("labelled_by", "started_from")
-FROM_JUDGE = "label started from the judge's answer"
 _CHOICES = {"labelled_by": get_args(LabelledBy), "started_from": get_args(StartedFrom)}
 
 

@@ -374,6 +374,47 @@ def test_a_second_person_who_did_not_begin_from_the_prediction_is_the_label(
     assert (row["label"], row["rater"], row["started_from"]) == ("B", "2", None)
 
 
+def test_an_answer_that_cannot_be_read_leaves_the_judges_verdict(tmp_path: Path) -> None:
+    def change(content: Any) -> None:
+        content[0]["annotations"][0]["result"][0]["value"]["selected"] = "up"
+        content[1]["predictions"] = [content[1]["annotations"][0]["prediction"]] * 2
+
+    made = convert_log(changed("label_studio.json", change, tmp_path))
+    assert made.rows.select("verdict", "label").rows()[:2] == [("A", None), ("A", "B")]
+    assert made.summary.dropped == {
+        "an answer that is neither a side nor a tie": 1,
+        "another prediction of the same task": 1,
+        "a cancelled annotation": 1,
+    }
+    labels = convert_log(tmp_path / "label_studio.json", kind="labels").rows
+    assert labels["id"].to_list() == ["p1", "p2"]
+
+
+def test_people_who_disagree_on_a_pair_leave_no_label(tmp_path: Path) -> None:
+    def change(content: Any) -> None:
+        other = json.loads(json.dumps(content[0]["annotations"][0])) | {"completed_by": 2}
+        other["result"][0]["value"]["selected"] = "right"
+        content[0]["annotations"].append(other)
+
+    made = convert_log(changed("label_studio.json", change, tmp_path))
+    assert one(made.rows, id="p0")["label"] is None
+    assert made.summary.dropped["raters without a majority"] == 1
+
+
+@pytest.mark.parametrize("name", ["label_studio.json", "argilla.json"])
+def test_a_column_of_the_task_is_not_taken_for_a_label(name: str, tmp_path: Path) -> None:
+    def change(content: Any) -> None:
+        for task in content:
+            task.pop("annotations", None)
+            task.pop("responses", None)
+            task.get("data", task.get("metadata")).update(label="B", topic="x")
+            task.update({"predictions": []} if "data" in task else {"responses": {}})
+
+    frame = convert_log(changed(name, change, tmp_path), kind="pairs").rows
+    assert "label" not in frame.columns or frame["label"].null_count() == frame.height
+    assert frame.select("input_label", "topic").row(0) == ("B", "x")
+
+
 def test_a_project_of_pass_and_fail_gives_grades_and_labels(tmp_path: Path) -> None:
     def answer(word: str) -> list[dict[str, Any]]:
         return [{"from_name": "ok", "type": "choices", "value": {"choices": [word]}}]
@@ -423,6 +464,19 @@ def test_a_test_that_was_run_twice_keeps_both_rows_under_one_prompt(tmp_path: Pa
     frame = convert_log(changed("deepeval.json", change, tmp_path)).rows
     assert frame["id"].to_list() == ["q1", "q2", "q3", "q1#2"]
     assert frame["prompt_id"][0] == frame["prompt_id"][3]
+
+
+def test_a_verdict_stays_where_the_score_is_on_another_scale(tmp_path: Path) -> None:
+    def change(content: Any) -> None:
+        first, second, _ = (case["metricsData"][0] for case in content["testCases"])
+        first |= {"score": 8, "threshold": 7}
+        second |= {"score": 8, "threshold": None}
+
+    frame = convert_log(changed("deepeval.json", change, tmp_path)).rows
+    assert frame.select("judge", "judge_score", "uncertainty").rows()[:2] == [
+        (1, 8.0, 0.0),
+        (0, 0.0, 0.5),
+    ]
 
 
 def test_the_filter_of_lm_eval_is_part_of_the_metrics_name(tmp_path: Path) -> None:

@@ -7,8 +7,15 @@ from typing import Any
 
 from adjudge.io.formats import Format, Kind, signature
 from adjudge.io.published import Row, UnusableRow
-from adjudge.io.runners.annotation import Answer, Question, Task, convert_tasks, sureness
-from adjudge.io.runners.values import as_written, list_in, name_in, object_in, plain_columns
+from adjudge.io.runners.annotation import (
+    Answer,
+    Question,
+    Task,
+    convert_tasks,
+    sureness,
+    task_columns,
+)
+from adjudge.io.runners.values import list_in, name_in, object_in
 
 _SUBMITTED = ("submitted", None)
 
@@ -18,11 +25,8 @@ def read_task(row: Row) -> Task:
     fields = row.record.get("fields")
     if not isinstance(fields, Mapping):
         raise row.error("holds no object", "fields", "export records with to_list or to_json")
-    columns = {
-        "id": str(row.record.get("id") or row.record.get("_server_id") or f"record-{row.number}"),
-        **{name: as_written(value) for name, value in fields.items() if name != "id"},
-    }
-    columns |= plain_columns(row.record.get("metadata"), taken=columns)
+    key = name_in(row.record.get("id") or row.record.get("_server_id")) or f"record-{row.number}"
+    columns = task_columns(key, fields, row.record.get("metadata"))
     suggestions = object_in(row.record.get("suggestions"))
     responses = object_in(row.record.get("responses"))
     left_out: list[UnusableRow] = []

@@ -7,6 +7,7 @@ A tool that says pass or fail itself gives `judge` (1 or 0), its score in `judge
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,7 +15,7 @@ import polars as pl
 
 from adjudge.io.json_files import Record
 from adjudge.io.published import Converter, Row, UnusableRow
-from adjudge.io.runners.values import read_share
+from adjudge.io.runners.values import is_missing, read_share
 from adjudge.io.tables import Table
 
 #: The columns of a grade in their order; columns of the log itself come after them.
@@ -44,14 +45,20 @@ def decided(passed: bool, score: Any, threshold: Any = None) -> Record:
     >>> decided(True, 0.75, 0.5)
     {'status': 'ok', 'judge': 1, 'judge_score': 0.75, 'uncertainty': 0.75}
     """
-    given = read_share(passed if score is None else score)
-    cut = read_share(_THRESHOLD if threshold is None else threshold)
+    cut = _THRESHOLD if not _is_number(threshold) else float(threshold)
+    known = _is_number(score) and (0 <= score <= 1 or _is_number(threshold))
+    # Without a threshold nothing says what is near it, beyond the usual scale.
+    given = float(score) if known else float(passed)
     return {
         "status": "ok",
         "judge": int(passed),
         "judge_score": given,
         "uncertainty": round(1 - abs(given - cut), 12),
     }
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not is_missing(value) and abs(value) < math.inf
 
 
 def label_of(share: float | None, rater: object = None, *, from_judge: bool = False) -> Record:

@@ -20,8 +20,9 @@ from adjudge.io.runners.annotation import (
     convert_tasks,
     is_comparison,
     sureness,
+    task_columns,
 )
-from adjudge.io.runners.values import as_written, list_in, name_in, object_in, plain_columns
+from adjudge.io.runners.values import list_in, name_in, object_in
 
 _TEXTS = ("prompt", "response", "response_a", "response_b", "reference")
 #: Results of these types are answers; the others mark places in a text or an image.
@@ -33,14 +34,11 @@ def read_task(row: Row) -> Task:
     data = row.record.get("data")
     if not isinstance(data, Mapping):
         raise row.error("holds no object", "data", "export the project as JSON")
-    columns = {
-        "id": str(data.get("id") or f"task-{row.record.get('id') or row.number}"),
-        **{name: as_written(data[name]) for name in _TEXTS if data.get(name) is not None},
-        **plain_columns(
-            {k: v for k, v in data.items() if k not in ("id", *_TEXTS)}, taken=("id", *_TEXTS)
-        ),
-    }
-    left_out = []
+    key = name_in(data.get("id")) or f"task-{row.record.get('id') or row.number}"
+    texts = {name: data.get(name) for name in _TEXTS}
+    columns = task_columns(key, texts, {k: v for k, v in data.items() if k not in ("id", *_TEXTS)})
+    judge, *others = _predictions(row.record) or [{}]
+    left_out = [UnusableRow("another prediction of the same task") for _ in others]
     answers: dict[str, list[Answer]] = {}
     for annotation in list_in(row.record.get("annotations") or row.record.get("completions")):
         one = object_in(annotation)
@@ -57,7 +55,6 @@ def read_task(row: Row) -> Task:
                     from_judge=one.get("parent_prediction") is not None,
                 )
             )
-    judge = _prediction(row.record)
     suggested = dict(_answers(judge.get("result")))
     names = {**dict.fromkeys(suggested), **dict.fromkeys(answers)}
     task = Task(columns=columns, questions=(), left_out=tuple(left_out))
@@ -91,12 +88,11 @@ def _answers(result: Any) -> Iterator[tuple[str, Any]]:
             yield str(one.get("from_name") or "answer"), value
 
 
-def _prediction(task: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The judge's prediction: the task's own, else the one kept with an annotation."""
+def _predictions(task: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The judge's predictions: the task's own, else the one kept with its annotations."""
     own = [one for one in list_in(task.get("predictions")) if isinstance(one, Mapping)]
     kept = (object_in(a).get("prediction") for a in list_in(task.get("annotations")))
-    with_them = [one for one in kept if isinstance(one, Mapping) and one]
-    return next(iter((*own, *with_them)), {})
+    return own or [one for one in kept if isinstance(one, Mapping) and one][:1]
 
 
 def _answer_of(judge: Mapping[str, Any], value: Any) -> Answer:
@@ -112,7 +108,7 @@ def _person(completed_by: Any) -> str | None:
 
 def kind_of(first: Mapping[str, Any]) -> Kind:
     """Labels where no judge predicted; else judgments of pairs or grades of answers."""
-    if not _prediction(first):
+    if not _predictions(first):
         return "labels"
     data = object_in(first.get("data"))
     return "judgments" if "response_b" in data else "grades"

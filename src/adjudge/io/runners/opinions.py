@@ -14,7 +14,14 @@ from typing import Any, Literal
 from adjudge.io.json_files import Record
 from adjudge.io.published import UnusableRow
 from adjudge.io.runners.grades import identify, label_of, scored
-from adjudge.io.runners.values import agree, failure, is_missing, read_share
+from adjudge.io.runners.values import (
+    FROM_JUDGE,
+    NO_MAJORITY,
+    agree,
+    failure,
+    is_missing,
+    read_share,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +54,12 @@ def grades_of(opinions: Iterable[Opinion]) -> Iterator[Record | UnusableRow]:
                 yield UnusableRow("a second grade by the same judge")
             elif opinion.by == "judge":
                 judges[opinion.who] = opinion
+        people = {o.who: o for o in group if o.by == "person" and not is_missing(o.value)}
+        own = [opinion for opinion in people.values() if not opinion.from_judge]
+        used = own or list(people.values())
+        yield from (UnusableRow(FROM_JUDGE) for _ in range(len(people) - len(used)))
         try:
-            label = _label([opinion for opinion in group if opinion.by == "person"])
+            label = _label(used)
         except UnusableRow as reason:
             yield reason
             label = {}
@@ -70,15 +81,12 @@ def _judged(opinion: Opinion) -> Record:
 
 
 def _label(people: Sequence[Opinion]) -> Record:
-    """What most people said; of those who began from the judge's answer only where all did."""
-    last = {opinion.who: opinion for opinion in people if not is_missing(opinion.value)}
-    own = [opinion for opinion in last.values() if not opinion.from_judge]
-    used = own or list(last.values())
-    if not used:
+    """What most of these people said, all of whom or none of whom began from the judge's answer."""
+    if not people:
         return {}
-    share = agree(read_share(opinion.value) for opinion in used)
+    share = agree(read_share(opinion.value) for opinion in people)
     if share is None:
-        raise UnusableRow("raters without a majority")
-    raters = {opinion.who for opinion in used}
+        raise UnusableRow(NO_MAJORITY)
+    raters = {opinion.who for opinion in people}
     rater = raters.pop() if len(raters) == 1 else None
-    return label_of(share, rater, from_judge=not own)
+    return label_of(share, rater, from_judge=people[0].from_judge)

@@ -25,6 +25,9 @@ _WORDS = {
 _NOTHING = ("", "nan", "none", "null", "n/a", "na")
 _UNREADABLE = re.compile(r"\bpars|json|not found in model output|invalid .*verdict", re.IGNORECASE)
 _LONGEST_DETAIL = 500
+#: Why a person's answer is no label.
+NO_MAJORITY = "raters without a majority"
+FROM_JUDGE = "label started from the judge's answer"
 
 
 def read_share(value: Any) -> float:
