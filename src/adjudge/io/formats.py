@@ -259,6 +259,15 @@ def refuse_public(columns: Collection[str], expected: str, source: str) -> None:
         raise wrong_format(format, expected, source)
 
 
+def refuse_log(columns: Collection[str], source: str) -> None:
+    """Refuse a log of another tool where a table is expected: its rows are converted first."""
+    format = looks_like(columns)
+    if isinstance(format, Format) and format.log:
+        kind = next(iter(format.gives))
+        remedy = NATIVE[kind].remedy if kind in NATIVE else f"make {kind} of it: adjudge convert"
+        raise DataError(source, f"looks like {format.title}, which holds {kind}", remedy=remedy)
+
+
 def other_format(
     here: Collection[str], expected: str, required: Collection[str], known: Collection[str]
 ) -> Format | NativeFormat | None:

@@ -21,7 +21,7 @@ from adjudge.errors import ArgumentError, DataError
 from adjudge.io.archives import Archive
 from adjudge.io.csv_files import STREAM_BLOCK, csv_blocks, type_columns
 from adjudge.io.files import GIVE_ROWS, File, open_file
-from adjudge.io.formats import known_archives, known_envelopes
+from adjudge.io.formats import known_archives, known_envelopes, refuse_log
 from adjudge.io.json_files import (
     Record,
     check_record,
@@ -133,7 +133,7 @@ def _parse(path: str | Path, without: Collection[str] = ()) -> tuple[pl.DataFram
         elif file.container == "csv":
             rows = pl.concat(list(csv_blocks(file)))
         elif (inside := _rows_inside(file)) is not None:
-            rows = records_frame(list(inside), str(path))
+            rows = records_frame(list(_not_of_a_log(inside, path)), str(path))
         else:
             rows = json_frame(file)
     if rows.height == 0 or rows.width == 0:
@@ -184,6 +184,14 @@ def _rows_inside(file: File) -> Iterator[Record] | None:
     return (
         check_record(file, value, written, row) for row, value, written in enveloped(file, envelope)
     )
+
+
+def _not_of_a_log(rows: Iterator[Record], path: str | Path) -> Iterator[Record]:
+    """The rows, unless they are a log's: nested, long, and nothing that has columns of ours."""
+    first = next(rows, {})
+    refuse_log(first, str(path))
+    yield first
+    yield from rows
 
 
 def _archive_rows(file: File) -> Iterator[Record]:

@@ -139,6 +139,12 @@ def test_labels_of_label_studio_join_by_the_rows_own_id(
             "estimate inspect.eval",
             "has 2 metrics: match, model_graded_qa; take a rate for each",
         ),
+        (
+            "diagnose bias inspect.eval",
+            "looks like an Inspect log, which holds grades; such a file",
+        ),
+        ("diagnose transitivity inspect.json", "looks like an Inspect log, which holds grades;"),
+        ("diagnose transitivity mlflow.json", "looks like MLflow traces, not a tournaments file;"),
         ("rank inspect.eval", "inspect has no battles; it gives grades or items"),
         ("rank label_studio.json", "column model_a: is missing; battles need the names of both"),
         (
