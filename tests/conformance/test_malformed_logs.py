@@ -1,4 +1,4 @@
-"""Logs of other tools with entries of any kind in any place: rows or one line, never a traceback."""
+"""Logs of other tools with anything in any place: rows or one line, never a traceback."""
 
 from __future__ import annotations
 

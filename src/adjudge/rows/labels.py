@@ -17,12 +17,13 @@ from adjudge.errors import DataError
 from adjudge.io import open_labels, open_values
 from adjudge.io.labels import once_per_rater
 from adjudge.io.refusals import refuse_where
+from adjudge.io.runners.values import FROM_JUDGE
 from adjudge.io.tables import FRAME_NAME, TableLike, as_text, read_table, source_name
 from adjudge.records import About
 from adjudge.results.selection import CUT_COLUMNS
 from adjudge.rows.columns import tidy
 from adjudge.rows.dropped import merge_dropped
-from adjudge.rows.makers import FROM_JUDGE, MAKERS
+from adjudge.rows.makers import MAKERS
 from adjudge.rows.sampling import CUT_BY
 
 Raters = Literal["majority", "refuse"]

@@ -21,8 +21,8 @@ from adjudge import (
 )
 from adjudge.cli import run
 from adjudge.errors import DataError
+from adjudge.io.runners.values import FROM_JUDGE
 from adjudge.rows.labels import join_labels, join_values
-from adjudge.rows.makers import FROM_JUDGE
 
 N = 60
 PAIRS = {
