@@ -81,7 +81,7 @@ PIECES = {
     },
     "letters": {"content": list(KEY)},
     "base64": {"a": SPELLINGS["base64"][:20], "b": SPELLINGS["base64"][20:]},
-    "last_letter": {"x": SPELLINGS["hex"][:-1], "y": SPELLINGS["hex"][-1] + "!"},
+    "last_letter": {"x": "!" + SPELLINGS["hex"][:-1], "y": SPELLINGS["hex"][-1] + "!"},
     "last_escape": {"x": KEY[:-1] + "%3", "y": "9!"},
 }
 
@@ -161,4 +161,4 @@ def test_innocent_text_stays_as_it_is(text: str) -> None:
 )
 def test_any_printable_key_is_struck_out_of_json(key: str) -> None:
     shown = Redactor([key]).exact(json.dumps({"content": f"<{key}>"}))
-    assert key not in json.loads(shown)["content"]
+    assert shown == MARK or key not in json.loads(shown)["content"]
