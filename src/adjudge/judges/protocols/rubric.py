@@ -11,7 +11,7 @@ from adjudge.judges.answers import CUT_OFF, reason, worst
 from adjudge.judges.columns import PromptColumns
 from adjudge.judges.criteria import RUBRIC, Criterion, check_criteria
 from adjudge.judges.interface import JudgeProtocol, Prompt, Question, Text
-from adjudge.judges.parsing import Scores, parse_preference, parse_rubric, unread
+from adjudge.judges.parsing import Scores, parse_preference, parse_rubric
 from adjudge.judges.prompting import builtin_prompt, check_prompt, fill
 from adjudge.judges.protocols._pairwise import (
     BOTH_ORDERS,
@@ -19,6 +19,7 @@ from adjudge.judges.protocols._pairwise import (
     judgment,
     pair_values,
 )
+from adjudge.judges.refusals import unread
 from adjudge.records import MEASURED, Judgment, Pair, Reply, Status, Subject
 from adjudge.uncertainty.entropy import verdict
 
