@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from adjudge._validation import count
 from adjudge.judges.answers import CUT_OFF, reason, worst
@@ -50,6 +50,10 @@ class Rubric(JudgeProtocol):
     name = "rubric"
     prompt: Prompt
     options = ("criteria", "prompt", "max_tokens")
+    unfit_options: ClassVar[Mapping[str, str]] = {
+        "samples": "rubric reads scores that a reply states, in no letters that could be counted; "
+        "repeats ask this again"
+    }
     columns = (
         *("judge_winner", "score_diff", "score_diff_ab", "score_diff_ba"),
         *("score_a", "score_b", "scores_a", "scores_b"),

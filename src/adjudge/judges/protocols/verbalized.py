@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from adjudge._validation import count, one_of
 from adjudge.errors import DataError
@@ -42,6 +42,10 @@ class Verbalized(JudgeProtocol):
     name = "verbalized"
     prompt: Prompt
     options = ("prompt", "max_tokens", "order", "seed")
+    unfit_options: ClassVar[Mapping[str, str]] = {
+        "samples": "verbalized reads the confidence that one reply states, and a share of drawn "
+        "letters would be another number; preference counts samples, repeats ask this again"
+    }
     columns = ("order", "confidence")
     wants: frozenset[type] = frozenset({Text})
 
