@@ -156,9 +156,9 @@ def plant_trees(padded: CausalModel, *, length: int, context: int | None) -> Tre
 
     Raises UnusableTreesError where the model or this machine cannot.
     """
-    most = length // BLOCK * BLOCK
-    trees = TreeModel(padded, lengths=sorted({max(most // 4 // BLOCK, 1) * BLOCK, most}))
-    try_trees(trees, padded, longest=min(trees.longest, context or most))
+    whole, quarter = (max(cells // BLOCK, 1) * BLOCK for cells in (length, length // 4))
+    trees = TreeModel(padded, lengths=(quarter, whole))
+    try_trees(trees, padded, longest=min(trees.longest, context or whole))
     return trees
 
 
@@ -173,8 +173,8 @@ def try_trees(trees: TreeModel, padded: CausalModel, *, longest: int) -> None:
     rng = np.random.default_rng(0)
     vocabulary = int(padded.model.config.get_text_config().vocab_size)
     ids = np.unique(np.linspace(0, vocabulary - 1, 64).astype(int)).tolist()
-    half = min(2 * BLOCK, longest // 2)
     for length in trees.lengths:
+        half = min(2 * BLOCK, longest // 2, length // 4)
         stem, *branches = rng.integers(vocabulary, size=(length // half, half)).tolist()
         prompts = [stem + branch for branch in branches]
         try:
