@@ -57,8 +57,7 @@ class CausalModel:
     def __init__(self, model: Any, *, pad: int) -> None:
         self.model = model.eval()
         self.pad = pad
-        first = next(model.parameters())
-        self.device, self.dtype = first.device, first.dtype
+        self.device = next(model.parameters()).device
         takes = inspect.signature(model.forward).parameters
         # A model that does not know it gives all columns, of which the last are taken.
         self._keeps = "logits_to_keep" in takes

@@ -32,6 +32,9 @@ from adjudge.judges.backends._prefix_tree import (
 BLOCK = 128
 #: Attention that is the ancestor mask as long as no prompt is longer than its window.
 _KNOWN_LAYERS = frozenset({"full_attention", "sliding_attention"})
+#: Times of padded batches. Trees should take half of one, and hundreds where nothing is compiled;
+#: a busy GPU must not change the route, which is part of the fingerprint.
+_SLOW = 2.0
 
 
 class UnusableTreesError(Exception):
@@ -165,10 +168,9 @@ def plant_trees(padded: CausalModel, *, length: int, context: int | None) -> Tre
 def try_trees(trees: TreeModel, padded: CausalModel, *, longest: int) -> None:
     """Compile, and compare numbers and time with padded batches.
 
-    Raises UnusableTreesError where trees fail, move the numbers or are the slower way. What they
-    are compared on are prompts that share a half, so that trees should take half the time;
-    where torch does not compile FlexAttention to one kernel, it says nothing and takes hundreds of
-    times as long.
+    Raises UnusableTreesError where trees fail, move the numbers or take much longer. What they are
+    compared on are prompts that share a half. Where torch does not compile FlexAttention to one
+    kernel it says nothing: only the time shows it.
     """
     rng = np.random.default_rng(0)
     vocabulary = int(padded.model.config.get_text_config().vocab_size)
@@ -186,12 +188,14 @@ def try_trees(trees: TreeModel, padded: CausalModel, *, longest: int) -> None:
         theirs, padded_s = _timed(padded, prompts, ids)
         spread = np.linalg.norm(theirs - theirs.mean(axis=1, keepdims=True))
         apart = float(np.linalg.norm(ours - theirs) / spread)
-        if not apart <= 2 * math.sqrt(torch.finfo(padded.dtype).eps):
-            raise UnusableTreesError(f"they move log probabilities by {apart:.1g} of their spread")
-    if tree_s > padded_s:
+        if not apart <= 2 * math.sqrt(torch.finfo(padded.model.dtype).eps):
+            raise UnusableTreesError(
+                f"prefix trees move its log probabilities by {apart:.1g} of their spread"
+            )
+    if tree_s > _SLOW * padded_s:
         raise UnusableTreesError(
-            f"they take {tree_s / padded_s:.1f} times as long as padded batches: FlexAttention is "
-            "not compiled to one kernel (a module named 'tree' on the path does that)"
+            f"prefix trees take {tree_s / padded_s:.0f} times as long here (a module named 'tree' "
+            "on the path can keep torch from compiling FlexAttention)"
         )
 
 

@@ -118,7 +118,7 @@ class TransformersBackend(Backend):
             self._why_padded = kept if self._on_cuda else _NEED_CUDA
 
     async def find_route(self, question: Question) -> str | None:
-        """Prefix trees, where a trial of them agrees with padded batches and is quicker."""
+        """Prefix trees, where a trial of them agrees with padded batches and is not slow."""
         from adjudge.judges.backends._tree_model import UnusableTreesError
 
         try:
