@@ -48,6 +48,7 @@ CLOCK = time.perf_counter if CUDA else time.process_time
 IN_FLIGHT = 512  # as the runner asks
 ORDERS, SEVEN = "pairs in both orders", "all pairs of 7 answers"
 LIKELIHOODS = "likelihoods of 7 answers"
+FLOAT32 = "the same weights in float32"
 #: Trees as a multiple of padded batches and of `generate`.
 GOALS = {ORDERS: (1.4, 5.0), SEVEN: (2.5, 10.0)}
 
@@ -138,7 +139,9 @@ async def measure(
     print(f"{np.mean(lengths):.0f} tokens a prompt)", flush=True)
 
 
-def measure_generate(bench: Bench, work: str, questions: list[Question]) -> None:
+def measure_generate(
+    bench: Bench, work: str, questions: list[Question], path: str = "generate"
+) -> None:
     """Each prompt alone, the scores of one generated token."""
     backend = bench.backends["padded"]
     letters = backend._tokens.options(("A", "B"))
@@ -160,15 +163,15 @@ def measure_generate(bench: Bench, work: str, questions: list[Question]) -> None
         a, b = (float(out.scores[0][0, letter]) for letter in letters)
         odds.append(a - b)
     rate = len(prompts) / 2 / (CLOCK() - began)
-    bench.rates[work, "generate"] = rate
-    bench.odds[work, "generate"] = np.array(odds[1:])
-    print(f"    {work}, generate: {rate:.2f} a second ({len(prompts)} calls)", flush=True)
+    bench.rates[work, path] = rate
+    bench.odds[work, path] = np.array(odds[1:])
+    print(f"    {work}, {path}: {rate:.2f} a second ({len(prompts)} calls)", flush=True)
 
 
 def print_packing(bench: Bench, work: str, questions: list[Question]) -> None:
     """How many tokens are asked, how many remain as trees, and how full the rows are."""
     prompts = [bench.backends["padded"].prompt_tokens(question) for question in questions]
-    length = bench.backends["padded"]._budget
+    length = bench.backends.get("trees", bench.backends["padded"])._budget
     began = time.perf_counter()
     rows = plan_rows(prompts, length=length, kept=[1] * len(prompts), most_kept=1 << 20)
     sizes = [make_tree([prompts[at] for at in row]).tokens.size for row in rows]
@@ -184,7 +187,7 @@ def print_packing(bench: Bench, work: str, questions: list[Question]) -> None:
 
 def print_agreement(bench: Bench) -> None:
     """The largest differences between paths, as P(A) (of likelihoods: mean log probability)."""
-    paths = ("generate", "padded", "padded again", "trees")
+    paths = (FLOAT32, "generate", "padded", "padded again", "trees")
     for work in dict.fromkeys(work for work, _ in bench.odds):
         have = [path for path in paths if (work, path) in bench.odds]
         for at, one in enumerate(have):
@@ -277,20 +280,6 @@ def seconds_of(work: Callable[[], Any], repeats: int = 3) -> float:
     return (time.perf_counter() - began) / repeats
 
 
-def compile_whole(bench: Bench, questions: list[Question]) -> None:
-    """One graph for all layers, against one for the whole model."""
-    trees, decoder = bench.backends["trees"]._trees, bench.model.model
-    prompts, _ = first_row(bench, questions)
-    whole = {decoder: torch.compile(decoder.forward, dynamic=False)}
-    for name, layers in (("by layer", trees._layers), ("whole", whole)):
-        trees._layers = layers
-        began = time.perf_counter()
-        trees.options(prompts, [65, 66])
-        first = time.perf_counter() - began
-        spent = seconds_of(lambda: trees.options(prompts, [65, 66]))
-        print(f"    {name}: first pass {first:.1f} s, then {1e3 * spent:.1f} ms", flush=True)
-
-
 async def start(bench: Bench, path: str, **options: Any) -> None:
     """Start a backend; that of trees compiles them and compares them with padded batches."""
     backend = ReadyBackend(bench.tokenizer, bench.model, **options)
@@ -308,7 +297,7 @@ async def start(bench: Bench, path: str, **options: Any) -> None:
     bench.backends[path] = backend
 
 
-async def run_all(bench: Bench, dtype: torch.dtype, scale: int) -> None:
+async def run_all(bench: Bench, dtype: torch.dtype, scale: int, row: int | None) -> None:
     """Both workloads by all paths, then grades and likelihoods, then where the time goes."""
     sizes, part = bench.sizes, bench.part
     orders = make_comparisons(sizes, documents=32 * scale, answers=2)
@@ -321,7 +310,7 @@ async def run_all(bench: Bench, dtype: torch.dtype, scale: int) -> None:
 
     await part(f"model of shape {bench.shape}, {dtype}", load)
     await part("padded batches start", start, bench, "padded")
-    await part("prefix trees start: compile, compare", start, bench, "trees")
+    await part("prefix trees start: compile, compare", start, bench, "trees", token_budget=row)
     paths = [path for path in ("trees", "padded") if path in bench.backends]
     for work, questions in ((ORDERS, orders), (SEVEN, seven)):
         await part(work, print_packing, bench, work, questions)
@@ -336,11 +325,17 @@ async def run_all(bench: Bench, dtype: torch.dtype, scale: int) -> None:
     for work, questions in (("grades of 7 answers", grades), (LIKELIHOODS, likelihoods)):
         for path in paths:
             await part(work, measure, bench, work, path, questions, calls=1)
-    await part("agreement", print_agreement, bench)
     print_table(bench)
     if CUDA:
         await part("ceiling", print_ceiling, bench, orders)
         await part("profile", profile, bench, seven)
+        # What bfloat16 itself moves: last, because the model stays in float32.
+        await part("weights to float32", bench.model.float)
+        for work, questions in ((ORDERS, orders), (SEVEN, seven)):
+            await part(work, measure_generate, bench, work, questions[: 8 * scale], FLOAT32)
+    await part("agreement", print_agreement, bench)
+    for backend in bench.backends.values():
+        await backend.close()
 
 
 async def run_float32(bench: Bench) -> None:
@@ -360,23 +355,20 @@ async def run_float32(bench: Bench) -> None:
         await bench.part(work, measure, bench, work, path, questions, calls=2)
     await bench.part(work, measure_generate, bench, work, questions)
     await bench.part("agreement in float32", print_agreement, bench)
+    for backend in bench.backends.values():
+        await backend.close()
 
 
-async def main(shape: str, minutes: float, scale: int) -> None:
+async def main(shape: str, minutes: float, scale: int, row: int | None) -> None:
     if shape == "7b" and not CUDA:
         raise SystemExit("--shape 7b needs a CUDA machine")
     torch.set_num_threads(4 if CUDA else 1)
     where = torch.cuda.get_device_name() if CUDA else "one core"
     print(f"{shape} on {where}; torch {torch.__version__}, transformers {transformers.__version__}")
     bench = Bench(shape, LARGE if CUDA else SMALL, 60 * minutes)
-    await run_all(bench, torch.bfloat16 if CUDA else torch.float32, scale)
+    await run_all(bench, torch.bfloat16 if CUDA else torch.float32, scale, row)
     if CUDA:
         await run_float32(Bench("1b", LARGE, bench.ends, bench.began))
-        seven = make_comparisons(bench.sizes, documents=1, answers=7)
-        await bench.part("whole model compiled", compile_whole, bench, seven)
-        print_table(bench)
-    for backend in bench.backends.values():
-        await backend.close()
 
 
 if __name__ == "__main__":
@@ -386,5 +378,6 @@ if __name__ == "__main__":
     parser.add_argument(
         "--scale", type=int, default=12 if CUDA else 1, help="size of the workloads"
     )
+    parser.add_argument("--row", type=int, help="tokens of a row of trees")
     given = parser.parse_args()
-    asyncio.run(main(given.shape, given.minutes, given.scale))
+    asyncio.run(main(given.shape, given.minutes, given.scale, given.row))
