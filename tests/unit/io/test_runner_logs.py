@@ -14,7 +14,7 @@ from polars.testing import assert_frame_equal
 from runner_logs import LOGS, READ_AS, load_log, write_log
 
 from adjudge.errors import DataError
-from adjudge.io import convert_log, open_table, sniff, write_rows
+from adjudge.io import convert_log, open_labels, open_table, sniff, write_rows
 from adjudge.io.tables import first_row
 
 Change = Callable[[Any], None]
@@ -435,6 +435,19 @@ def test_a_project_of_pass_and_fail_gives_grades_and_labels(tmp_path: Path) -> N
         ("x1", 1.0, 1.0, "random"),
     ]
     assert convert_log(path, kind="labels").rows["label"].to_list() == ["0", "1"]
+
+
+def test_choices_that_name_the_response_and_how_rows_were_drawn_come_back(tmp_path: Path) -> None:
+    """As where the sides were shuffled for people and the export names the response itself."""
+    choice = {"from_name": "answer", "type": "choices", "value": {"choices": ["response_b"]}}
+    data = {"id": "p7", "prompt": "q", "response_a": "x", "response_b": "y", "left": "y"}
+    drawn = {"sampled_by": "plan", "sampling_probability": 0.25, "shown_order": "ba"}
+    task = {"id": 1, "data": data | drawn, "annotations": [{"completed_by": 3, "result": [choice]}]}
+    path = write_log([task], tmp_path / "tasks.json")
+    assert open_table(path).kind == "labels"
+    row = one(open_labels(path).frame, id="p7")
+    assert (row["label"], row["rater"], row["labelled_by"]) == ("B", "3", "person")
+    assert {name: row[name] for name in drawn} == drawn
 
 
 @pytest.mark.parametrize("name", ["label_studio_min.json", "label_studio.csv"])
