@@ -67,7 +67,7 @@ def rank(
     together ("auto": prompt_id where it repeats; None: battles alone). Intervals cover the noise
     of these battles; how far a judge's leaderboard is from people's is what `evaluate` measures.
     `by` names a column whose groups get a temperature each. `against` ("votes" or a column) adds
-    the rank correlation with that opinion's leaderboard.
+    the rank correlation with that opinion's Bradley-Terry leaderboard.
 
     >>> rank({"model_a": ["x", "x", "y"], "model_b": ["y", "z", "z"],
     ...       "winner": ["model_a", "tie", "tie"]}, interval="none").models[0].model
@@ -151,13 +151,15 @@ def rank(
 def _agreement(
     battles: Battles, target: Target, request: Request, rng: np.random.Generator
 ) -> RankAgreement | None:
-    """The board's targets and another opinion's, ranked on the same battles."""
+    """The board's own order and another opinion's Bradley-Terry, on the same battles."""
     if battles.other is None or target.values is None:
         return None
     return ranking_agreement(
         battles,
         target.values,
         battles.other,
+        method=request.method,
+        time_limit=request.time_limit,
         l2=request.l2 or DEFAULT_L2,
         confidence_level=request.level,
         replicates=min(request.replicates, _MOST_CORRELATIONS),

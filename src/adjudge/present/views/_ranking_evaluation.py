@@ -114,11 +114,12 @@ def agreement_facts(agreement: RankAgreement) -> list[Fact]:
     models = count(agreement.n_models, "model")
     if agreement.kendall is None:
         return [Fact("rank correlation", DASH, f"{models}, too few or all tied")]
+    rough = f"rough {level(agreement.confidence_level)} interval"
     return [
         Fact(
             f"{name} with the other ranking",
             number(value),
-            f"rough {level(agreement.confidence_level)} interval {interval(low, high)}, {models}",
+            models if low is None else f"{rough} {interval(low, high)}, {models}",
         )
         for name, value, low, high in (
             ("Kendall's tau", agreement.kendall, agreement.kendall_low, agreement.kendall_high),
