@@ -17,7 +17,6 @@ from adjudge._bradley_terry import DEFAULT_L2, fit_strengths, to_elo
 from adjudge._stats import mean_known
 from adjudge._validation import FloatArray, count, exact_level, generator, positive
 from adjudge.diagnosis import family_of, family_scores
-from adjudge.diagnosis.family import of_family
 from adjudge.errors import DataError
 from adjudge.io import open_battles
 from adjudge.ranking import (
@@ -44,6 +43,7 @@ from adjudge.results.ranking_reproduction import (
 )
 from adjudge.rows.agreement import cohen_kappa
 from adjudge.rows.battles import Battles, code_battles
+from adjudge.rows.families import of_family
 
 #: Languages with fewer prompts than this are left out of Table 6.
 FEWEST_PROMPTS = 50

@@ -67,6 +67,8 @@ def view_leaderboard(board: Leaderboard) -> list[Block]:
         blocks.append(Facts(facts))
     if board.temperature is not None:
         blocks += temperature_blocks(board.temperature, _describe_beta(board.temperature))
+    if board.jury:
+        blocks.append(_jury_table(board))
     blocks += evaluation_blocks(board) + group_blocks(board)
     blocks += notes_of([f"assumes: {text}" for text in board.assumptions])
     return blocks + _remarks(board)
@@ -177,6 +179,19 @@ def _fitted(result: Leaderboard | Anchors) -> list[Fact]:
     if result.smoothing is not None:
         facts.append(Fact("smoothing constant", number(result.smoothing)))
     return facts
+
+
+def _jury_table(board: Leaderboard) -> Table:
+    return table_of(
+        board.jury,
+        {
+            "judge": lambda row: row.judge,
+            "votes": lambda row: number(row.n_votes),
+            "beta": lambda row: number(row.beta),
+            "se": lambda row: number(row.beta_se),
+        },
+        caption="The jury: each judge's own temperature",
+    )
 
 
 def _describe_beta(fit: Temperature) -> str:
