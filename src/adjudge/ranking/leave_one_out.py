@@ -17,7 +17,6 @@ from scipy.sparse import csr_array
 from adjudge._bradley_terry import (
     DEFAULT_L2,
     ELO_PER_UNIT,
-    connected_groups,
     fit_against_anchors,
     fit_strengths,
     to_elo,
@@ -133,25 +132,35 @@ def _reasons(rule: Rule, opponents: FloatArray, n: int) -> list[str | None]:
     """Why a model has no held-out Elo; None where it has one."""
     reasons: list[str | None] = []
     linked = (opponents > 0) | (opponents.T > 0)
-    degree = linked.sum(axis=1)
+    neighbours = [_bits(row) for row in linked]
     for m in range(n):
-        met = opponents[m] > 0
         if not rule.usable[m]:
             reasons.append("no temperature without its battles")
         elif opponents[m].sum() < 2:
             reasons.append("fewer than two battles")
         else:
-            # Somebody who met all the others holds them together; only else is a search needed.
-            without = degree - linked[:, m]
-            without[m] = 0
-            together = bool(without.max() == n - 2)
-            if not together:
-                rest = linked.copy()
-                rest[m] = rest[:, m] = False
-                _, group = connected_groups(rest)
-                together = len(np.unique(group[met])) == 1
+            together = _together(neighbours, _bits(opponents[m] > 0), m)
             reasons.append(None if together else "its opponents never met without it")
     return reasons
+
+
+def _bits(models: BoolArray) -> int:
+    """A set of models as the bits of one number: a search over them is then a few operations."""
+    return int.from_bytes(np.packbits(models, bitorder="little").tobytes(), "little")
+
+
+def _together(neighbours: list[int], some: int, without: int) -> bool:
+    """Whether paths that avoid one model connect these models."""
+    reached = edge = some & -some
+    while edge and some & ~reached:
+        step = 0
+        while edge:
+            one = edge & -edge
+            step |= neighbours[one.bit_length() - 1]
+            edge ^= one
+        edge = step & ~reached & ~(1 << without)
+        reached |= edge
+    return not some & ~reached
 
 
 def anchored_standard_error(

@@ -58,8 +58,8 @@ class StrengthStructure:
 class LengthEffect:
     """What length does to near-tied verdicts and to residuals (F.1).
 
-    `longer_share` is how often the longer answer wins where |s| <= 0.3. `partial` is the correlation
-    of the Hard-Elo residual with a model's mean length, people's Elo held fixed.
+    `longer_share` is how often the longer answer wins where |s| <= 0.3. `partial` correlates the
+    Hard-Elo residual with a model's mean length, people's Elo held fixed.
     """
 
     near_tied: Count

@@ -1,7 +1,7 @@
 """Battles in the shape of the Soft-Elo release: corpora of votes, each scored by several judges.
 
 Every corpus has models of known strength and one battle per prompt. Answers differ in quality by
-u = 1.5 (theta_a - theta_b) + noise, people prefer A with probability sigma(0.6 u), and every judge
+u = 1.2 (theta_a - theta_b) + noise, people prefer A with probability sigma(0.6 u), and every judge
 sees the same u. It adds what appendix F measures: noise and likings of its own, points for the
 answer shown first, for the longer answer, for its own maker's models. It scores both orders; the
 release keeps their mean, and these rows keep both (`score_diff_ab`, `score_diff_ba`). On the French
@@ -29,7 +29,7 @@ LANGUAGES = {
 }  # fmt: skip
 CORPORA = ("lmarena100k", "lmarena140k", "comparia")
 _FRENCH = "comparia"
-_STRETCH, _BETA, _NOISE = 1.5, 0.6, 1.4
+_STRETCH, _BETA, _NOISE = 1.2, 0.6, 1.4
 #: Share of the prompts that a judge has scored.
 _SCORED = 0.96
 
@@ -56,19 +56,19 @@ class SimulatedJudge:
 
 JUDGES = (
     SimulatedJudge(
-        name="openai-judge", scale=1.0, noise=0.4, liking=0.15, first_slot=0.2, longer=0.1,
+        name="openai-judge", scale=0.9, noise=0.4, liking=0.15, first_slot=0.4, longer=0.1,
         own_maker=0.1,
     ),
     SimulatedJudge(
-        name="google-judge", scale=1.5, noise=0.8, liking=0.2, first_slot=0.25, longer=0.3,
+        name="google-judge", scale=1.3, noise=0.8, liking=0.2, first_slot=0.5, longer=0.3,
         own_maker=0.3,
     ),
     SimulatedJudge(
-        name="meta-judge", scale=1.2, noise=1.2, liking=0.35, first_slot=0.4, longer=0.2,
+        name="meta-judge", scale=1.0, noise=1.2, liking=0.3, first_slot=0.6, longer=0.2,
         own_maker=0.0,
     ),
     SimulatedJudge(
-        name="alibaba-judge", scale=1.1, noise=0.6, liking=0.2, first_slot=0.3, longer=0.05,
+        name="alibaba-judge", scale=1.0, noise=0.6, liking=0.2, first_slot=0.5, longer=0.05,
         own_maker=0.2, reads_french=False,
     ),
 )  # fmt: skip
@@ -119,7 +119,7 @@ class _World:
             for side in (self.a, self.b)
         )
         self.u = _STRETCH * (theta[self.a] - theta[self.b]) + rng.normal(0, _NOISE, battles)
-        ties = rng.random(battles) < 0.3 * np.exp(-np.abs(self.u))
+        ties = rng.random(battles) < 0.4 * np.exp(-0.3 * np.abs(self.u))
         prefers_a = rng.random(battles) < expit(_BETA * self.u)
         self.winner = np.where(ties, "tie", np.where(prefers_a, "model_a", "model_b"))
         shares = np.array(list(LANGUAGES.values()))
@@ -135,17 +135,16 @@ class _World:
         s += liking[self.a] - liking[self.b] + judge.longer * np.clip(doubled, -2, 2)
         if self.corpus == _FRENCH and not judge.reads_french:
             s = np.sign(s) * rng.permutation(np.abs(s))
-        wobble = rng.normal(0, 0.3, (2, len(s)))
+        wobble = rng.normal(0, 0.8, (2, len(s)))
         forward, reverse = (
             np.round((s + slot * judge.first_slot + shift) * 6) / 6
             for slot, shift in zip((1, -1), wobble, strict=True)
         )
         mean = (forward + reverse) / 2
-        verdict = np.where(
-            (np.sign(forward) == -np.sign(reverse)) | (mean == 0),
-            "tie",
-            np.where(mean > 0, "model_a", "model_b"),
-        )
+        # What it states as its preference follows its scores, and length once more.
+        stated = mean + 2 * judge.longer * doubled + rng.normal(0, 0.4, len(s))
+        flips = np.sign(forward) == -np.sign(reverse)
+        verdict = np.where(flips, "tie", np.where(stated > 0, "model_a", "model_b"))
         level = np.clip(7 + 0.5 * rng.normal(0, 1, len(s)), 4, 9).round(1)
         table = np.array(self.names)
         frame = pl.DataFrame(
@@ -173,7 +172,7 @@ def _models(models: int) -> tuple[tuple[str, ...], FloatArray | IntArray]:
     """Names by maker, in the proportions of MAKERS."""
     pattern = [maker for maker, times in MAKERS.items() for _ in range(times)]
     makers = [pattern[k * 7 % len(pattern)] for k in range(models)]
-    made = {maker: 0 for maker in MAKERS}
+    made = dict.fromkeys(MAKERS, 0)
     names = []
     for maker in makers:
         made[maker] += 1
