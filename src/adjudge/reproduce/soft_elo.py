@@ -11,6 +11,7 @@ every table and figure of the paper.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -47,11 +48,11 @@ from adjudge.rows.agreement import cohen_kappa
 from adjudge.rows.battles import code_battles
 from adjudge.rows.dropped import Rows
 from adjudge.rows.juries import gather_jury
-from adjudge.simulate.release import simulate_release
+from adjudge.simulate.release import SimulatedRun, simulate_release
 
 
 def reproduce_soft_elo(
-    source: str | Path | None = None,
+    source: str | Path | Sequence[SimulatedRun] | None = None,
     *,
     l2: float = DEFAULT_L2,
     alpha: float = 0.1,
@@ -62,13 +63,14 @@ def reproduce_soft_elo(
     """Hard-Elo, Soft-Elo and label smoothing on every released file below `source`, and appendices.
 
     The paper's settings are the defaults: 5 model splits, 20 resamples, alpha 0.10, l2 0.01.
-    Without `source`, battles are simulated (`simulate_release`).
+    Without `source`, battles are simulated; what `simulate_release` returned can be given too.
     """
     l2 = positive(l2, "l2")
     exact_level(alpha)
     count(splits, "splits", least=1)
     count(replicates, "replicates", least=2)
-    runs = _simulated(seed) if source is None else _read(Path(source))
+    real = isinstance(source, (str, Path))
+    runs = _read(Path(source)) if isinstance(source, (str, Path)) else _simulated(source, seed)
     order = {name: k for k, name in enumerate(published.CORPORA)}
     rows = [_row(run, l2, alpha, splits, replicates, seed) for run in runs]
     corpora: dict[str, list[Run]] = {}
@@ -81,9 +83,7 @@ def reproduce_soft_elo(
     result = SoftEloReproduction(
         rows=tuple(rows),
         languages=tuple(
-            row
-            for same in corpora.values()
-            for row in language_rows(same, l2=l2, compare=source is not None)
+            row for same in corpora.values() for row in language_rows(same, l2=l2, compare=real)
         ),
         l2=l2,
         alpha=alpha,
@@ -91,18 +91,17 @@ def reproduce_soft_elo(
         replicates=replicates,
         seed=seed,
         notes=published.NOTES,
-        simulated=source is None,
+        simulated=not real,
         juries=tuple(row for row in juries if row is not None),
         language_counts={name: count_languages(same) for name, same in corpora.items()},
-        published_quarters=published.QUARTERS
-        if source is not None and published.CORPORA[0] in corpora
-        else {},
+        published_quarters=published.QUARTERS if real and published.CORPORA[0] in corpora else {},
     )
     return replace(result, items=list_items(result))
 
 
-def _simulated(seed: int) -> list[Run]:
-    return [_run(one.corpus, one.judge, one.frame) for one in simulate_release(seed=seed)]
+def _simulated(runs: Sequence[SimulatedRun] | None, seed: int) -> list[Run]:
+    drawn = simulate_release(seed=seed) if runs is None else runs
+    return [_run(one.corpus, one.judge, one.frame) for one in drawn]
 
 
 def _read(source: Path) -> list[Run]:

@@ -15,6 +15,7 @@ from adjudge.results.soft_elo_parts import BetaStability
 PAPER = "soft-elo"
 _Reduce = Callable[[Sequence[float]], float]
 _ARENA, _NEWER, _FRENCH = published.CORPORA
+_UNBOUNDED = "intervals are unbounded: too few models"
 #: How many judges the paper has on each corpus.
 _JUDGES = {_ARENA: 8, _NEWER: 7, _FRENCH: 7}
 
@@ -50,12 +51,11 @@ class _Book:
         figure: str | None = None,
         rows: Sequence[SoftEloRow] | None = None,
         missing: str = "",
+        unknown: str = "the rows do not have what it takes",
     ) -> None:
-        """An item; not possible where something is `missing` or none of its values has a number."""
-        if rows is not None and not rows:
-            missing = missing or "no files of this corpus"
+        """An item; not possible where something is `missing` or none of its numbers is known."""
         if not missing and values and all(value.ours is None for value in values):
-            missing = "the rows do not have what it takes"
+            missing = unknown
         reason = missing
         if not missing and rows and not self._simulated:
             reason = _completeness(rows)
@@ -164,7 +164,7 @@ def _ratings(book: _Book, rows: list[SoftEloRow]) -> None:
             "coverage soft, %", (_times(row.soft_coverage, 100) for row in rows), (92.1, 96.4)
         ),
         *_ends("width cut, %", (_cut(row.hard_width, row.soft_width) for row in rows), (39, 70), 0),
-        rows=rows,
+        rows=rows, unknown=_UNBOUNDED,
     )  # fmt: skip
     book.add(
         "Table 8", "Label smoothing by constant, mean error",
@@ -199,14 +199,14 @@ def _ratings(book: _Book, rows: list[SoftEloRow]) -> None:
         for q in range(4)
     ]  # fmt: skip
     book.add("Figure 14", "Residuals by quarter of strength", *quarters, figure="figure-14",
-             rows=rows)  # fmt: skip
+             rows=rows, unknown="it takes eight models")  # fmt: skip
     falls = [_less(row.soft_quantile, row.hard_quantile) for row in rows]
     narrower = [_less(row.soft_width, row.hard_width) for row in rows]
     book.add(
         "Figure 17", "Width as quantile times standard error",
         ItemValue(name="judges whose quantile falls", ours=_count(falls), published=5, digits=0),
         ItemValue(name="judges whose width falls", ours=_count(narrower), published=8, digits=0),
-        figure="figure-17", rows=rows,
+        figure="figure-17", rows=rows, unknown=_UNBOUNDED,
     )  # fmt: skip
     parts = [row.strength for row in rows if row.strength is not None]
     book.add(
@@ -318,7 +318,7 @@ def _replication(book: _Book, rows: list[SoftEloRow], corpus: str, name: str) ->
     book.add(
         f"Table 5, {name}", "Conformal widths on another corpus",
         *_ends("width cut, %", cuts, (30, 73) if newer else (19, 78), 0),
-        _mean("width cut, %, mean", cuts, 56, 0), rows=rows, missing=missing,
+        _mean("width cut, %, mean", cuts, 56, 0), rows=rows, missing=missing, unknown=_UNBOUNDED,
     )  # fmt: skip
     shown = _judge(rows, "Gemma4-26B-A4B")[:1]
     figure = "figure-08" if newer else "figure-09"
@@ -333,7 +333,7 @@ def _replication(book: _Book, rows: list[SoftEloRow], corpus: str, name: str) ->
                   published=87 if newer else 117, digits=0),
         ItemValue(name="contain people's Elo, soft, %", ours=share,
                   published=94 if newer else 92, digits=0),
-        figure=figure, rows=rows, missing=missing,
+        figure=figure, rows=rows, missing=missing, unknown=_UNBOUNDED,
     )  # fmt: skip
 
 

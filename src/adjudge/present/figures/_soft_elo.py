@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adjudge._text import clip
+from adjudge._text import clip, span
 from adjudge._validation import FloatArray
 from adjudge.errors import ArgumentError
 from adjudge.present.theme import SERIES
@@ -77,8 +77,22 @@ def name_rows(axes: Axes, names: Sequence[str], *, size: float = 9) -> None:
     axes.grid(visible=False, axis="y")
 
 
+def add_legend(axes: Axes, *, loc: str = "best", fontsize: float = 10) -> None:
+    """A legend, where something has a name."""
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc=loc, fontsize=fontsize)
+
+
 def whiskers(value: float, low: float | None, high: float | None) -> list[list[float]] | None:
     """The ends of an interval as matplotlib wants them; None without one."""
     if low is None or high is None:
         return None
     return [[max(0.0, value - low)], [max(0.0, high - value)]]
+
+
+def range_title(what: str, values: Sequence[float | None], digits: int) -> str:
+    """What is drawn, from its least to its most."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return what
+    return f"{what} from {span(f'{min(known):.{digits}f}', f'{max(known):.{digits}f}')}"

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adjudge._text import span
 from adjudge.errors import ArgumentError
 from adjudge.present.figures._soft_elo import (
     MAIN,
+    add_legend,
     corpus_colour,
     corpus_name,
     main_rows,
     name_rows,
+    range_title,
     whiskers,
 )
 from adjudge.present.theme import ACCENT, GRID, INK, MUTED, WARM, new_figure, themed
@@ -55,7 +56,7 @@ def figure_5(result: SoftEloReproduction) -> Figure:
         share = 100 * max(first.values()) / sum(first.values())
         more = f", the {len(names)} largest" if len(total) > len(names) else ""
         axes.set_title(f"{len(total)} languages{more}; {share:.0f} % are {next(iter(first))}")
-        axes.legend(loc="lower right")
+        add_legend(axes, loc="lower right")
     return figure
 
 
@@ -72,14 +73,14 @@ def figure_10(result: SoftEloReproduction) -> Figure:
         _draw_languages(left, rows, [row.mean_score for row in rows],
                         [row.mean_score_sd for row in rows])  # fmt: skip
         left.set_ylabel("mean |s|")
-        left.set_title(_range_title("Mean |s|", [row.mean_score for row in rows], 2))
+        left.set_title(range_title("Mean |s|", [row.mean_score for row in rows], 2))
         shares = [None if row.agreement is None else 100 * row.agreement for row in rows]
         spread = [None if row.agreement_sd is None else 100 * row.agreement_sd for row in rows]
         _draw_languages(right, rows, shares, spread)
         right.axhline(50, color=MUTED, lw=1, ls="--")
         right.set_ylim(0, 100)
         right.set_ylabel("people take the judge's side, %")
-        right.set_title(_range_title("Agreement, %,", shares, 0))
+        right.set_title(range_title("Agreement, %,", shares, 0))
     return figure
 
 
@@ -96,13 +97,6 @@ def _draw_languages(
     axes.set_xticks(range(len(rows)), [row.language for row in rows])
     axes.grid(visible=False, axis="x")
     axes.set_xlabel("language, most prompts first (whiskers: over judges)")
-
-
-def _range_title(what: str, values: Sequence[float | None], digits: int) -> str:
-    known = [value for value in values if value is not None]
-    if not known:
-        return what
-    return f"{what} from {span(f'{min(known):.{digits}f}', f'{max(known):.{digits}f}')}"
 
 
 def figure_11(result: SoftEloReproduction) -> Figure:
@@ -137,7 +131,7 @@ def _draw_slots(axes: Axes, rows: Sequence[tuple[SoftEloRow, PositionEffect]]) -
     axes.set_xlim(0, 100)
     axes.set_xlabel("% of battles, with 95 % intervals")
     shares = [100 * part.first_share for _, part in rows]
-    axes.set_title(_range_title("First slot wins, %,", shares, 0))
+    axes.set_title(range_title("First slot wins, %,", shares, 0))
 
 
 def _draw_orders(axes: Axes, rows: Sequence[tuple[SoftEloRow, PositionEffect]]) -> None:
@@ -169,9 +163,9 @@ def _draw_orders(axes: Axes, rows: Sequence[tuple[SoftEloRow, PositionEffect]]) 
 def figure_12(result: SoftEloReproduction) -> Figure:
     """How often the longer answer wins where the judge's scores are near-tied."""
     rows = [
-        (row, row.length, row.length.longer_share)
+        (row, row.length, row.length.longer_share or 0.0)
         for row in main_rows(result)
-        if row.length is not None and row.length.longer_share is not None
+        if row.length is not None
     ]
     if not rows:
         raise ArgumentError("figure", "figure-12", "it takes lengths (len_a, len_b)")
@@ -190,7 +184,7 @@ def figure_12(result: SoftEloReproduction) -> Figure:
             left.text(2, at, f"n = {part.near_tied:,}", va="center", color="white", fontsize=8)
         left.set_xlim(0, 100)
         left.set_xlabel("longer answer wins where |s| ≤ 0.3, %, with 95 % intervals")
-        left.set_title(_range_title("Longer wins, %,", [100 * share for *_, share in rows], 0))
+        left.set_title(range_title("Longer wins, %,", [100 * share for *_, share in rows], 0))
         _draw_partials(right, [(row, part) for row, part, _ in rows])
     return figure
 
@@ -237,8 +231,8 @@ def figure_13(result: SoftEloReproduction) -> Figure:
             left.plot([], [], "o", color=corpus_colour(corpus), label=corpus_name(result, corpus))
         right.plot([], [], "o", mfc="white", mec=INK, label="Hard-Elo")
         right.plot([], [], "o", color=INK, label="Soft-Elo")
-        left.legend(loc="best", fontsize=8.5)
-        right.legend(loc="best", fontsize=8.5)
+        add_legend(left, loc="best", fontsize=8.5)
+        add_legend(right, loc="best", fontsize=8.5)
         left.set_xlabel("own family − others, points, minus the other judges' median")
         right.set_xlabel("own family − others, judge − people in Elo")
         above = [sum(value > 0 for value in values) for values in (points, elo)]

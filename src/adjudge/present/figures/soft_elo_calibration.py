@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -11,11 +12,13 @@ import numpy as np
 from adjudge._text import number, percent
 from adjudge.errors import ArgumentError
 from adjudge.present.figures._soft_elo import (
+    add_legend,
     corpus_colour,
     corpus_name,
     judge_colours,
     main_rows,
     name_rows,
+    range_title,
     short,
     shown_judge,
 )
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+#: The judge that the paper shows across corpora.
+_REPRESENTATIVE = "GPT-OSS-120B"
 #: Bins with fewer battles are left out of Figure 7.
 _FEWEST = 30
 _STABLE = 0.05
@@ -49,7 +54,7 @@ def figure_3(result: SoftEloReproduction) -> Figure:
         ):
             label = f"β = {number(beta, 2)}, error {number(ece, 3)}"
             _plot_reliability(right, bins, colour, label)
-        right.legend(loc="upper left")
+        add_legend(right, loc="upper left")
         right.set_title(f"{short(row.judge)}: before and after fitting β")
     return figure
 
@@ -109,8 +114,6 @@ def figure_6(result: SoftEloReproduction) -> Figure:
         left, right = figure.subplots(1, 2)
         _draw_settling(left, rows, judge_colours(result.rows))
         ticks = sorted({one.per_model for one in row.budgets})
-        if not ticks:
-            raise ArgumentError("figure", "figure-06", "it takes more than five battles per model")
         lines = {}
         for method in ("hard-elo", "soft-elo"):
             known = [one for one in row.budgets if one.method == method]
@@ -120,7 +123,8 @@ def figure_6(result: SoftEloReproduction) -> Figure:
         both = [tick for tick in ticks if all(tick in line for line in lines.values())]
         ends = [[line[tick] for tick in both] for line in lines.values()]
         right.fill_between(both, *ends, color=GRID, lw=0, zorder=0)
-        budget_axes(right, ticks)
+        if ticks:
+            budget_axes(right, ticks)
         last = {method: line[both[-1]] for method, line in lines.items() if both}
         title = change_title(f"error at {both[-1]:g} battles each", last) if both else "error"
         right.set_title(f"{short(row.judge)}: {title}")
@@ -151,7 +155,7 @@ def _draw_settling(axes: Axes, rows: Sequence[SoftEloRow], colours: dict[str, st
     axes.minorticks_off()
     axes.set_xlabel("judged battles per model (dots: random parts of the battles)")
     axes.set_ylabel("β − β of all battles (grey: ± 0.05)")
-    axes.legend(loc="best", fontsize=8)
+    add_legend(axes, loc="best", fontsize=8)
     farthest = f"; at most {max(late):.3f} away from 50 battles on" if late else ""
     axes.set_title(f"β by budget{farthest}")
 
@@ -211,7 +215,8 @@ def _draw_correlations(
             axes.text(end, y, f" β {number(row.beta, 2)}", va="center", fontsize=7.5)
     axes.set_xlim(right=1.18 * axes.get_xlim()[1])
     axes.set_xlabel("correlation of |s| with agreement")
-    axes.set_title("Where it is low, |s| says little", fontsize=10)
+    values = [row.agreement_correlation for row in result.rows]
+    axes.set_title(range_title("Correlation", values, 2), fontsize=10)
 
 
 def figure_15(result: SoftEloReproduction) -> Figure:
@@ -245,10 +250,12 @@ def figure_15(result: SoftEloReproduction) -> Figure:
 
 def figure_16(result: SoftEloReproduction) -> Figure:
     """Reliability of one judge on every corpus."""
-    judge = shown_judge(main_rows(result), "GPT-OSS-120B").judge
-    rows = [row for row in result.rows if row.judge == judge and row.reliability]
-    if len(rows) < 2:
-        raise ArgumentError("figure", "figure-16", "it takes a judge on two corpora")
+    drawn = [row for row in result.rows if row.reliability]
+    if not drawn:
+        raise ArgumentError("figure", "figure-16", "no judge has a positive beta")
+    widest = Counter(row.judge for row in drawn).most_common(1)[0][0]
+    judge = _REPRESENTATIVE if any(row.judge == _REPRESENTATIVE for row in drawn) else widest
+    rows = [row for row in drawn if row.judge == judge]
     with themed():
         figure = new_figure(6.6, 5.2)
         axes = figure.subplots()
@@ -261,7 +268,7 @@ def figure_16(result: SoftEloReproduction) -> Figure:
                 f"error {number(row.ece, 3)}{theirs}"
             )
             _plot_reliability(axes, row.reliability, corpus_colour(row.corpus), label)
-        axes.legend(loc="upper left", fontsize=8.5)
+        add_legend(axes, loc="upper left", fontsize=8.5)
         worst = max(row.ece or 0.0 for row in rows)
         axes.set_title(f"{short(judge)}: calibration error at most {number(worst, 3)}")
     return figure

@@ -14,6 +14,7 @@ from adjudge._text import signed
 from adjudge.errors import ArgumentError
 from adjudge.present.figures._soft_elo import (
     QUARTERS,
+    add_legend,
     corpus_name,
     judge_colours,
     main_rows,
@@ -66,8 +67,8 @@ def _draw_targets(axes: Axes, row: SoftEloRow) -> None:
     axes.axhline(0.5, color=MUTED, lw=1, ls="--")
     axes.set_xlabel("score difference s")
     axes.set_ylabel("target: probability that A wins")
-    axes.legend(loc="lower right")
-    axes.set_title(f"{short(row.judge)}: a verdict knows no doubt")
+    add_legend(axes, loc="lower right")
+    axes.set_title(f"{short(row.judge)}: what a battle counts for")
 
 
 def _draw_intervals(axes: Axes, row: SoftEloRow) -> None:
@@ -92,7 +93,7 @@ def _draw_intervals(axes: Axes, row: SoftEloRow) -> None:
     axes.plot([people[name] for name in names], range(len(names)), "|", color=INK, ms=7, mew=1.6,
               label="people")  # fmt: skip
     axes.set_xlabel("Elo, with the interval of each left-out model")
-    axes.legend(loc="lower right")
+    add_legend(axes, loc="lower right")
     title = change_title("Median width", widths)
     axes.set_title(f"{title}; {inside} of {bounded} contain people's" if bounded else title)
 
@@ -115,7 +116,7 @@ def figure_2(result: SoftEloReproduction) -> Figure:
         right.set_ylabel("mean of judge − people, Elo")
         rising = sum(one.hard_quarters[-1:] > one.hard_quarters[:1] for one in rows)
         right.set_title(f"It rises from weak to strong for {rising} of {len(rows)} judges")
-        right.legend(loc="best", fontsize=8)
+        add_legend(right, loc="best", fontsize=8)
     return figure
 
 
@@ -123,7 +124,8 @@ def _draw_ramp(axes: Axes, held: Sequence[HeldOutRow], row: SoftEloRow) -> None:
     x = np.array([one.human_elo for one in held])
     y = np.array([one.residual for one in held])
     if len(x) < 4:
-        raise ArgumentError("figure", "figure-02", "it takes four models or more")
+        axes.set_title(f"{short(row.judge)}: fewer than four models")
+        return
     quarter = np.argsort(np.argsort(x)) * 4 // len(x)
     shades = ("#f4b08f", "#e88453", WARM, "#8f3410")
     axes.axhline(0, color=MUTED, lw=1)
@@ -141,7 +143,7 @@ def _draw_ramp(axes: Axes, held: Sequence[HeldOutRow], row: SoftEloRow) -> None:
         axes.plot(x[inside], y[inside], "o", color=shade, ms=6, label=name)
     axes.set_xlabel("people's Elo (line: fit, with its 95 % band)")
     axes.set_ylabel("Hard-Elo − people, Elo")
-    axes.legend(loc="best", fontsize=8)
+    add_legend(axes, loc="best", fontsize=8)
     axes.set_title(f"{short(row.judge)}: residual and strength, r = {signed(fit.rvalue, 2)}")
 
 
@@ -177,7 +179,7 @@ def _draw_quarters(axes: Axes, rows: Sequence[SoftEloRow], *, each: bool = False
         ramps[method] = float(mean[3] - mean[0])
     axes.set_xticks(range(4), QUARTERS)
     axes.set_ylabel("mean of judge − people, Elo")
-    axes.legend(loc="best")
+    add_legend(axes, loc="best")
     axes.set_title(change_title("Strongest − weakest quarter", ramps))
 
 
@@ -212,7 +214,7 @@ def budget_axes(axes: Axes, ticks: Sequence[float]) -> None:
     axes.set_ylim(bottom=0)
     axes.set_xlabel("judged battles per model")
     axes.set_ylabel("held-out error, Elo")
-    axes.legend(loc="upper right")
+    add_legend(axes, loc="upper right")
 
 
 def figure_8(result: SoftEloReproduction) -> Figure:
@@ -250,7 +252,7 @@ def figure_14(result: SoftEloReproduction) -> Figure:
                 axes.plot(range(4), theirs, "o", mfc="none", mec=COLOUR[method], ms=12, mew=1.6)
         if result.published_quarters:
             axes.plot([], [], "o", mfc="none", mec=INK, ms=11, mew=1.2, label="paper")
-        axes.legend(loc="best")
+        add_legend(axes, loc="best")
     return figure
 
 

@@ -13,7 +13,7 @@ from adjudge._text import DASH, count, interval, level, number, percent
 from adjudge.present.blocks import Block, Figure, Headline, Table, notes_of
 from adjudge.present.figures.reproduction_soft_elo import compared, describe_change, row_names
 from adjudge.present.figures.soft_elo_pictures import PICTURES
-from adjudge.present.views._items import describe_items, items_table
+from adjudge.present.views._items import describe_items, item_blocks
 from adjudge.present.views._ranking_evaluation import quarters
 from adjudge.present.views._soft_elo_appendices import appendix_blocks, own_beta_table
 from adjudge.results.ranking_reproduction import SoftEloReproduction
@@ -59,7 +59,7 @@ def view_soft_elo(result: SoftEloReproduction) -> list[Block]:
         blocks += _languages(result)
     if result.items:
         caption = f"Tables, figures and claims of the paper, {describe_items(result.items)}"
-        blocks.append(items_table(result.items, caption))
+        blocks += item_blocks(result.items, caption)
     blocks += _figures(result)
     warnings = [
         f"warning, {row.judge}, {row.corpus}: {text}"
