@@ -65,10 +65,11 @@ def panel(
 def draw_held_out(axes: Axes, board: Leaderboard) -> None:
     """Held-out Elo against people's, an arrow from hard to soft for each model."""
     plot_held_out(axes, board.held_out)
+    axes.set_title(change_title("Held-out error", {row.method: row.mae for row in board.loo}))
 
 
 def plot_held_out(axes: Axes, held_out: Sequence[HeldOutRow]) -> None:
-    """The same from the rows alone."""
+    """The same from the rows alone, with their mean error in the title."""
     hard = {row.model: row for row in held_out if row.method == "hard-elo"}
     soft = {row.model: row for row in held_out if row.method == "soft-elo"}
     shown = {"hard-elo": hard} | ({"soft-elo": soft} if soft else {})

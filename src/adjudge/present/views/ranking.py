@@ -267,6 +267,8 @@ def view_anchors(anchors: Anchors) -> list[Block]:
         Fact("judge", anchors.judge or "not named", anchors.judge_fingerprint or ""),
         Fact("battles", number(anchors.n_battles), anchors.score_source),
     ]
+    if anchors.cluster is not None:
+        facts.append(Fact("errors resampled by", anchors.cluster))
     table = table_of(
         sorted(anchors.models, key=lambda row: -row.theta),
         {
