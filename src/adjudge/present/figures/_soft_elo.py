@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from adjudge.results.ranking_reproduction import SoftEloReproduction, SoftEloRow
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_Corner = Literal["best", "upper left", "upper right", "lower left", "lower right"]
 MAIN = "lmarena100k"
 #: The paper's colours of its corpora: blue, green, pink.
 CORPUS_COLOUR = {MAIN: SERIES[0], "lmarena140k": SERIES[3], "comparia": SERIES[5]}
@@ -77,7 +78,7 @@ def name_rows(axes: Axes, names: Sequence[str], *, size: float = 9) -> None:
     axes.grid(visible=False, axis="y")
 
 
-def add_legend(axes: Axes, *, loc: str = "best", fontsize: float = 10) -> None:
+def add_legend(axes: Axes, *, loc: _Corner = "best", fontsize: float = 10) -> None:
     """A legend, where something has a name."""
     if axes.get_legend_handles_labels()[0]:
         axes.legend(loc=loc, fontsize=fontsize)
