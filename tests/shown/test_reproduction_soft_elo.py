@@ -135,6 +135,8 @@ def test_the_soft_elo_paper() -> None:
             "Qwen3-32B | 42.3 | 24.9 | 23.4",
             "paper | 42.2 | 24.8 | –",
             "mine | 51.2 | – | –",
+            "mean | 46.8 | 24.9 | 23.4",
+            "paper | 42.2 | 24.8 | –",
             "Judge minus people in Elo, weakest quarter of models to strongest, Figure 14",
             "judge | hard | soft",
             "Qwen3-32B | -44 -9 +17 +38 | +11 +7 -2 -16",

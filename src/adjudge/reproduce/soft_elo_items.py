@@ -140,8 +140,9 @@ def _ratings(book: ItemBook, rows: list[SoftEloRow], remark: str) -> None:
         value_of("judges whose width falls", _falls(widths), 8, 0),
         figure="figure-17", unknown=_UNBOUNDED)  # fmt: skip
     add("Section 4.2", "Median |s| by strength of the two models",
-        mean_of("strongest quarter among itself", (part.top_top for part in parts), 0.61, 2),
-        mean_of("strongest against weakest", (part.top_bottom for part in parts), 1.54, 2))  # fmt: skip
+        mean_of("strongest among itself", (part.top_top for part in parts), 0.61, 2),
+        mean_of("strongest against weakest", (part.top_bottom for part in parts), 1.54,
+                2))  # fmt: skip
 
 
 def _spread(values: Sequence[float]) -> float | None:
@@ -329,15 +330,11 @@ def _calibration(
         mean_of("ECE, mean", errors, 0.050, 3),
         value_of("ECE, median", over(errors, median), 0.045, 3),
         value_of("agreement, least, %", over(rates, min), 60.8), figure="figure-15")  # fmt: skip
-    corpora = {
-        _ARENA: (main, 0.050),
-        _NEWER: (rows[_NEWER], 0.054),
-        _FRENCH: (rows[_FRENCH], 0.058),
-    }
+    means = {_ARENA: 0.050, _NEWER: 0.054, _FRENCH: 0.058}
     add("Table 7", "Calibration error by corpus",
         *(
-            mean_of(f"mean ECE, {_TITLES[corpus]}", (row.ece for row in same), theirs, 3)
-            for corpus, (same, theirs) in corpora.items()
+            mean_of(f"mean ECE, {_TITLES[corpus]}", (row.ece for row in same), means[corpus], 3)
+            for corpus, same in {**rows, _ARENA: main}.items()
         ))  # fmt: skip
     several = sum(bool(same) for same in rows.values()) > 1
     missing = "" if several else "it takes files of two corpora"

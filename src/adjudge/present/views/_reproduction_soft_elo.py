@@ -16,7 +16,7 @@ from adjudge.present.figures.soft_elo_pictures import PICTURES
 from adjudge.present.views._items import describe_items, item_blocks
 from adjudge.present.views._ranking_evaluation import quarters
 from adjudge.present.views._soft_elo_appendices import appendix_blocks, own_beta_table
-from adjudge.results.ranking_reproduction import SoftEloReproduction
+from adjudge.results.ranking_reproduction import SoftEloReproduction, SoftEloRow
 
 _SIMULATED = (
     "Simulated battles of the release's shape: models, judges and numbers are invented. Compare "
@@ -143,16 +143,27 @@ def _judges(
 
 def _mean_rows(result: SoftEloReproduction, columns: Sequence[_Column]) -> list[tuple[str, Any]]:
     """The mean over the judges of each corpus that has several, the paper's over the same ones."""
+    fields = [f"{prefix}{one.field}" for prefix in ("", "published_") for one in columns]
+    return [
+        (
+            name,
+            SimpleNamespace(
+                **{field: mean_known(getattr(row, field) for row in rows) for field in fields}
+            ),
+        )
+        for name, rows in _several(result)
+    ]
+
+
+def _several(result: SoftEloReproduction) -> list[tuple[str, list[SoftEloRow]]]:
+    """The rows of each corpus that has several judges, and what their mean is called."""
     corpora = dict.fromkeys(row.corpus for row in result.rows)
-    means = []
-    for corpus in corpora:
-        rows = [row for row in result.rows if row.corpus == corpus]
-        if len(rows) > 1:
-            name = "mean" if len(corpora) == 1 else f"mean, {corpus}"
-            fields = [f"{prefix}{one.field}" for prefix in ("", "published_") for one in columns]
-            values = {field: mean_known(getattr(row, field) for row in rows) for field in fields}
-            means.append((name, SimpleNamespace(**values)))
-    return means
+    grouped = {name: [row for row in result.rows if row.corpus == name] for name in corpora}
+    return [
+        ("mean" if len(corpora) == 1 else f"mean, {corpus}", rows)
+        for corpus, rows in grouped.items()
+        if len(rows) > 1
+    ]
 
 
 def _both(
@@ -177,6 +188,13 @@ def _smoothing(result: SoftEloReproduction, names: Sequence[str]) -> Table:
         if row.published_smoothed:
             theirs = [number(row.published_smoothed.get(c), 1) for c in constants]
             lines.append(("  paper", *theirs, DASH))
+    for name, rows in _several(result):
+        ours = [number(mean_known(row.smoothed.get(c) for row in rows), 1) for c in constants]
+        chosen = mean_known(row.chosen_smoothing_mae for row in rows)
+        lines.append((name, *ours, number(chosen, 1)))
+        means = [mean_known(row.published_smoothed.get(c) for row in rows) for c in constants]
+        if any(mean is not None for mean in means):
+            lines.append(("  paper", *(number(mean, 1) for mean in means), DASH))
     caption = "Held-out error of label smoothing by constant, Table 8"
     return Table(("judge", *constants, "chosen"), lines, caption)
 
