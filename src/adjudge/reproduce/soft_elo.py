@@ -287,11 +287,12 @@ def _jury(runs: list[Run], l2: float) -> JuryRow | None:
 def _together(runs: list[Run]) -> pl.DataFrame:
     """The rows of several judges, their ids made of what a battle is: prompt and models."""
     columns = ("model_a", "model_b", "winner", "judge_winner", "score_a", "score_b")
-    return pl.concat(
+    parts = [
         run.frame.select(
             pl.concat_str(run.prompts, "model_a", "model_b", separator=" ").alias("id"),
             *(column for column in columns if column in run.frame.columns),
             judge=pl.lit(run.judge),
         ).unique("id", keep="first", maintain_order=True)
         for run in runs
-    )
+    ]
+    return pl.concat(parts, how="diagonal")

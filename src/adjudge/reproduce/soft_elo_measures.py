@@ -44,7 +44,6 @@ from adjudge.rows.families import of_family
 AGREEMENT_EDGES = (0.0, 0.5, 1.0, 2.0, 3.0, 4.0)
 #: Near-tied (F.1).
 NEAR_TIE = 0.3
-_NONE = (None, None)
 _BOTH_ORDERS = ("score_diff_ab", "score_diff_ba")
 
 
@@ -82,7 +81,8 @@ def agreement_by_size(run: Run, beta: float | None) -> tuple[AgreementBin, ...]:
     both = decided_by_both(run.verdict, run.human) & np.isfinite(run.score)
     size = np.abs(run.score[both])
     agree = run.verdict[both] == run.human[both]
-    which = np.searchsorted(AGREEMENT_EDGES, size, side="left") - 1
+    # (low, high], and a difference of 0 in the first bin.
+    which = np.maximum(np.searchsorted(AGREEMENT_EDGES, size, side="left") - 1, 0)
     bins = []
     for k, low in enumerate(AGREEMENT_EDGES):
         inside = which == k
@@ -163,14 +163,13 @@ def _fixed_beta(run: Run, beta: float | None, human: HeldOut, l2: float) -> Resi
 
 def strength_structure(run: Run, hard: Residuals, soft: Residuals | None) -> StrengthStructure:
     """Residual against strength, and |s| within and between quarters (sections 4.2, 4.3)."""
-    known = {name: k for k, name in enumerate(hard.names)}
     quarter = np.full(run.battles.n_models, -1)
     if len(hard.names) >= 4:
         for name, q in zip(hard.names, strongest_quarters(hard.human), strict=True):
             quarter[run.battles.names.index(name)] = q
     a, b = quarter[run.battles.a], quarter[run.battles.b]
     return StrengthStructure(
-        hard_correlation=_pearson(hard.human, hard.values) if known else None,
+        hard_correlation=_pearson(hard.human, hard.values),
         soft_correlation=None if soft is None else _pearson(soft.human, soft.values),
         top_top=_median_size(run, (a == 3) & (b == 3)),
         top_bottom=_median_size(run, ((a == 3) & (b == 0)) | ((a == 0) & (b == 3))),
@@ -197,13 +196,17 @@ def length_effect(run: Run, hard: Residuals) -> LengthEffect | None:
     decided = np.isin(run.verdict, (0.0, 1.0)) & (np.abs(run.score) <= NEAR_TIE)
     unequal = np.isfinite(a) & np.isfinite(b) & (a != b)
     longer = ((run.verdict == 1) == (a > b))[decided & unequal]
-    low, high = binomial_interval(int(longer.sum()), len(longer), 0.95) if len(longer) else _NONE
+    share: float | None = None
+    ends: tuple[float | None, float | None] = (None, None)
+    if len(longer):
+        share = float(longer.mean())
+        ends = binomial_interval(int(longer.sum()), len(longer), 0.95)
     partial, p = _length_correlation(run, hard, a, b)
     return LengthEffect(
         near_tied=len(longer),
-        longer_share=float(longer.mean()) if len(longer) else None,
-        low=low,
-        high=high,
+        longer_share=share,
+        low=ends[0],
+        high=ends[1],
         partial=partial,
         p_value=p,
     )

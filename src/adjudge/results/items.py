@@ -25,7 +25,7 @@ class ItemValue:
 
 @dataclass(frozen=True, kw_only=True)
 class PaperItem:
-    """A table, a figure or a claim in the text, with the numbers it stands on.
+    """A table, a figure or a claim in the text, with the numbers it rests on.
 
     `figure` names the picture of the reproduction that draws it. `reason` says why an item is not
     possible, or on how much of the paper's data it rests.

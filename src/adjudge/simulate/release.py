@@ -16,9 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from scipy.special import expit
 
-from adjudge._validation import FloatArray, IntArray, Seed, count, generator
+from adjudge._validation import Seed, count, generator
 
 #: Makers of models, and how many of every ten models each has.
 MAKERS = {"openai": 3, "google": 3, "meta": 2, "alibaba": 1, "mistral": 1}
@@ -168,7 +169,7 @@ class _World:
         return frame.filter(pl.Series(rng.random(len(s)) < _SCORED))
 
 
-def _models(models: int) -> tuple[tuple[str, ...], FloatArray | IntArray]:
+def _models(models: int) -> tuple[tuple[str, ...], NDArray[np.str_]]:
     """Names by maker, in the proportions of MAKERS."""
     pattern = [maker for maker, times in MAKERS.items() for _ in range(times)]
     makers = [pattern[k * 7 % len(pattern)] for k in range(models)]
