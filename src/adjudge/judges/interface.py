@@ -161,6 +161,10 @@ class Backend(ABC):
     def take_route(self, route: str | None) -> None:  # noqa: B027  (most have no routes)
         """Keep to the route of earlier replies; None: they are older than routes."""
 
+    def remarks(self) -> Sequence[str]:
+        """What whoever reads the run's summary should know of how its questions were asked."""
+        return ()
+
     def secrets(self) -> Sequence[str]:
         """What must be struck out of every reply before it is kept: the key it uses."""
         return ()
