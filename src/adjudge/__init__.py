@@ -46,6 +46,7 @@ _ROOMS: dict[str, str] = {
         "ClassEstimate Estimate GroupedEstimate LabelShift RateDifference RatePlan"
     ),
     "adjudge.results.evaluation": "Evaluation LabelPlan ScopeReproduction SelectionPlan",
+    "adjudge.results.items": "ReproductionItems",
     "adjudge.results.judging": "Judging JudgingPanel JudgingPlan JudgingPlans ModelList",
     "adjudge.results.labelling": "LabellingSummary",
     "adjudge.results.length": "LengthBias VerbosityBias",

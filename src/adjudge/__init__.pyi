@@ -96,6 +96,7 @@ from adjudge.results.evaluation import Evaluation as Evaluation
 from adjudge.results.evaluation import LabelPlan as LabelPlan
 from adjudge.results.evaluation import ScopeReproduction as ScopeReproduction
 from adjudge.results.evaluation import SelectionPlan as SelectionPlan
+from adjudge.results.items import ReproductionItems as ReproductionItems
 from adjudge.results.judging import Judging as Judging
 from adjudge.results.judging import JudgingPanel as JudgingPanel
 from adjudge.results.judging import JudgingPlan as JudgingPlan
@@ -200,6 +201,7 @@ __all__ = [
     "Reliability",
     "Replies",
     "ReportingReproduction",
+    "ReproductionItems",
     "Result",
     "Retest",
     "ScopeReproduction",

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from adjudge._validation import FloatArray, Seed, non_negative, open_unit, positive
 from adjudge.diagnosis._intervals import FLOOR
 from adjudge.diagnosis.agreement import agreement
-from adjudge.diagnosis.family import family_bias, family_of, family_scores, of_family
+from adjudge.diagnosis.family import family_bias, family_scores
 from adjudge.diagnosis.length import length_bias
 from adjudge.diagnosis.position import picks, position_bias
 from adjudge.diagnosis.reliability import contradictions, reliability
@@ -37,6 +37,7 @@ from adjudge.rows.answers import same_answers
 from adjudge.rows.columns import text_column
 from adjudge.rows.confidence import confidences
 from adjudge.rows.dropped import Rows, merge_dropped
+from adjudge.rows.families import family_of, of_family
 from adjudge.rows.labels import LABELS
 from adjudge.rows.verdicts import CLUSTER, LABEL_VALUES, prepare_verdicts
 

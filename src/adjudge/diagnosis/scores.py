@@ -20,7 +20,7 @@ from adjudge.diagnosis._score_evaluation import (
     width_agreement,
 )
 from adjudge.diagnosis.agreement import agreement
-from adjudge.diagnosis.family import family_of, family_scores, of_family
+from adjudge.diagnosis.family import family_scores
 from adjudge.diagnosis.quantiles import fewest_documents
 from adjudge.diagnosis.score_sets import SETS, WEIGHS, ScoreSets, checked_scale
 from adjudge.diagnosis.set_rules import default_rule, random_half
@@ -30,6 +30,7 @@ from adjudge.io.columns import make_room
 from adjudge.io.tables import TableLike
 from adjudge.results.bias import FamilyScores
 from adjudge.results.diagnosis import HumanAgreement, PooledWidth, ScoreDiagnosis, WidthAgreement
+from adjudge.rows.families import family_of, of_family
 from adjudge.rows.scores import Scores, prepare_scores, ratings_table, scored_by_both
 
 ALPHAS = (0.05, 0.10, 0.15, 0.20)
