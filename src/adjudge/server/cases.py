@@ -23,8 +23,8 @@ from adjudge.store.keys import content_hash
 
 #: One text may have at most so many characters; more than any judge's context holds.
 TEXT_LIMIT = 200_000
-#: What a verdict says of the answer under test.
-_PASSES = {"pass": True, "fail": False, "A": True, "B": False}
+#: Whether the answer under test passes by a verdict.
+PASSES = {"pass": True, "fail": False, "A": True, "B": False}
 _SAYS = {
     "pass": "pass",
     "fail": "fail",
@@ -86,8 +86,8 @@ def outcome_of(ruling: Ruling, service: JudgeService) -> Outcome:
     """The accepted verdict, or an abstention with its reason and the judge's own verdict."""
     judgment, policy = ruling.judgment, service.policy
     verdict = ruling.verdict if policy.doubt is None else ruling.learned_verdict
-    measure = ("p_pass", judgment.p_pass) if isinstance(judgment, Grade) else ("p_a", judgment.p_a)
-    numbers = f"{measure[0]} {number(measure[1])}, doubt {number(judgment.uncertainty)}"
+    name, p = ("p_pass", judgment.p_pass) if isinstance(judgment, Grade) else ("p_a", judgment.p_a)
+    numbers = f"{name} {number(p)}, doubt {number(judgment.uncertainty)}"
     if ruling.accepted and verdict is not None:
         held = f"accepted by {policy.guarantee} at error level {policy.alpha:g}"
         explanation = f"{_SAYS[verdict]}: {held} ({numbers})"
@@ -97,9 +97,15 @@ def outcome_of(ruling: Ruling, service: JudgeService) -> Outcome:
         said = f"the judge alone says {_SAYS[ruling.verdict]}"
         explanation = f"abstained: {ruling.reason}; {said} ({numbers})"
     return Outcome(
-        passed=_PASSES[verdict] if ruling.accepted and verdict is not None else None,
+        passed=PASSES[verdict] if ruling.accepted and verdict is not None else None,
         explanation=explanation,
-        details={**describe_ruling(ruling, service), measure[0]: measure[1]},
+        details={
+            **describe_ruling(ruling, service),
+            name: p,
+            "judge": service.judge.backend.name,
+            "protocol": judgment.protocol,
+            "judge_fingerprint": service.judge.fingerprint,
+        },
     )
 
 

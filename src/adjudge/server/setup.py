@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TypedDict
 
 from adjudge.judges.criteria import read_criteria
 from adjudge.judges.fingerprint import make_judge
@@ -10,6 +11,19 @@ from adjudge.judges.prompting import read_prompt
 from adjudge.judges.spec import PROTOCOLS, parse_judge, parse_protocol
 from adjudge.results.selection import Policy
 from adjudge.server.service import JudgeService
+
+
+class JudgeOptions(TypedDict, total=False):
+    """How the judge is asked: the options of `make_service`, for callers that hand them on."""
+
+    protocol: str | None
+    base_url: str | None
+    prompt: str | Path | None
+    criteria: str | Path | None
+    reason: bool
+    samples: int | None
+    max_tokens: int | None
+    concurrency: int | None
 
 
 def make_service(
