@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import weakref
+from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Unpack
@@ -31,7 +32,7 @@ class PolicyJudge:
         self.service = make_service(known, judge, **options)
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._finalizer: weakref.finalize[[], PolicyJudge] | None = None
+        self._end: Callable[[], object] | None = None
 
     @property
     def policy(self) -> Policy:
@@ -54,9 +55,9 @@ class PolicyJudge:
     def close(self) -> None:
         """Close the backend and end the thread; the next case starts them again."""
         with self._lock:
-            if self._finalizer is not None:
-                self._finalizer()
-            self._loop = self._finalizer = None
+            if self._end is not None:
+                self._end()
+            self._loop = self._end = None
 
     def _started(self) -> asyncio.AbstractEventLoop:
         with self._lock:
@@ -66,7 +67,7 @@ class PolicyJudge:
                     target=loop.run_forever, name="adjudge-policy-judge", daemon=True
                 )
                 thread.start()
-                self._finalizer = weakref.finalize(self, _stop, self.service, loop, thread)
+                self._end = weakref.finalize(self, _stop, self.service, loop, thread)
                 asyncio.run_coroutine_threadsafe(self.service.start(), loop).result()
                 self._loop = loop
             return self._loop
