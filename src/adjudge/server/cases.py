@@ -25,6 +25,8 @@ from adjudge.store.keys import content_hash
 TEXT_LIMIT = 200_000
 #: Whether the answer under test passes by a verdict.
 PASSES = {"pass": True, "fail": False, "A": True, "B": False}
+#: Columns of a case that are no part of what is judged, or have a place of their own.
+_NOT_JUDGED = ("id", "prompt", "response", "response_a", "response_b", "human", "label")
 _SAYS = {
     "pass": "pass",
     "fail": "fail",
@@ -63,6 +65,7 @@ def read_case(
     if asked is None or answer is None:
         raise ArgumentError("response" if asked else "prompt", None, "give its text")
     category = None if policy.doubt is None else policy.doubt.category
+    extra = {column: value for column, value in columns.items() if column not in _NOT_JUDGED}
     subject: Subject
     if policy.about == "pairs":
         other = _text(columns.get("response_b"), "response_b")
@@ -70,11 +73,11 @@ def read_case(
             remedy = "this policy is about pairs: give the other answer under this name"
             raise ArgumentError("response_b", None, remedy)
         name = _id(columns, asked, answer, other)
-        subject = Pair(id=name, prompt=asked, response_a=answer, response_b=other)
+        subject = Pair(id=name, prompt=asked, response_a=answer, response_b=other, extra=extra)
     else:
         shown = {column: _text(columns.get(column), column) for column in ("reference", "context")}
         name = _id(columns, asked, answer, *(text or "" for text in shown.values()))
-        subject = Item(id=name, prompt=asked, response=answer, extra=shown)
+        subject = Item(id=name, prompt=asked, response=answer, extra=extra | shown)
     return Case(
         subject=subject,
         group=_value(columns, policy.by),

@@ -114,14 +114,14 @@ def grades_service(policy: Path) -> JudgeService:
 
 
 def test_a_case_of_single_answers_has_the_columns_a_judge_is_shown(policy: Path) -> None:
-    columns = {"reference": 4, "context": {"page": 1}, "model": "m", "id": 7}
+    columns = {"reference": 4, "context": {"page": 1}, "topic": "t", "id": 7, "human": "?"}
     chat = json.dumps([{"role": "system", "content": "Add."}, {"role": "user", "content": "2+2?"}])
     case = read_case(read_policy(policy), prompt=chat, response={"sum": 4}, columns=columns)
     assert case.subject == Item(
         id="7",
         prompt="[system]\nAdd.\n\n[user]\n2+2?",
         response='{"sum": 4}',
-        extra={"reference": "4", "context": '{"page": 1}'},
+        extra={"topic": "t", "reference": "4", "context": '{"page": 1}'},
     )
 
 
