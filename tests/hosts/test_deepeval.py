@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from integration_page import example
 
-pytestmark = [pytest.mark.hosts, pytest.mark.filterwarnings("default")]
+pytestmark = [pytest.mark.hosts, pytest.mark.filterwarnings("ignore")]
 JUDGE = "simulated:accuracy=0.85,noise=0.5"
 
 

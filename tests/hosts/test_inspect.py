@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from integration_page import example
 
-pytestmark = [pytest.mark.hosts, pytest.mark.filterwarnings("default")]
+pytestmark = [pytest.mark.hosts, pytest.mark.filterwarnings("ignore")]
 JUDGE = "simulated:accuracy=0.85,noise=0.5"
 
 
@@ -48,9 +48,17 @@ def test_the_example_goes_from_a_task_to_a_corrected_rate(page_files: Path) -> N
 def test_a_log_is_scored_afterwards_by_the_scorers_name(page_files: Path) -> None:
     (page_files / "task.py").write_text(
         "from inspect_ai import Task, task\n"
-        "from inspect_ai.dataset import Sample\n\n"
+        "from inspect_ai.dataset import Sample\n"
+        "from inspect_ai.model import ModelOutput\n"
+        "from inspect_ai.solver import solver\n\n"
+        "@solver\ndef answer():\n"
+        "    async def solve(state, generate):\n"
+        "        state.output = ModelOutput.from_content('none', '7')\n"
+        "        return state\n"
+        "    return solve\n\n"
         "@task\ndef sums():\n"
-        "    return Task(dataset=[Sample(id=n, input=f'{n}?', target=str(n)) for n in range(20)])\n"
+        "    samples = [Sample(id=n, input=f'{n}?', target=str(n)) for n in range(20)]\n"
+        "    return Task(dataset=samples, solver=answer())\n"
     )
     program = str(Path(sys.executable).parent / "inspect")
     quiet = ["--display", "plain", "--log-dir", "logs"]
@@ -68,6 +76,7 @@ def test_a_log_is_scored_afterwards_by_the_scorers_name(page_files: Path) -> Non
     assert grades.height == 20
     assert set(grades["judge_name"]) == {"simulated:accuracy=0.85,position_bias=0,noise=0.5,seed=0"}
     assert grades["p_pass"].null_count() == 0
+    assert set(grades["response"]) == {"7"}
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
@@ -95,10 +104,16 @@ UNUSUAL = """
 from inspect_ai import Task, eval
 from inspect_ai.dataset import Sample
 from inspect_ai.model import ChatMessageSystem, ChatMessageUser, ContentImage, ContentText
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
 from adjudge.integrations.inspect import log_grades, policy_judge
 
 pixel = ("data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
          "YPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==")
+def answer(*_):
+    output = ModelOutput.from_content("mockllm/model", "2")
+    output.usage = ModelUsage()
+    return output
+
 chat = [ChatMessageSystem(content="Add."), ChatMessageUser(content="1 + 1?")]
 picture = [ChatMessageUser(content=[ContentText(text="What?"), ContentImage(image=pixel)])]
 [log] = eval(
@@ -106,7 +121,7 @@ picture = [ChatMessageUser(content=[ContentText(text="What?"), ContentImage(imag
         dataset=[Sample(id="chat", input=chat, target="2"), Sample(id="picture", input=picture)],
         scorer=policy_judge("graded_policy.json", "simulated:accuracy=0.85,noise=0.5"),
     ),
-    model="mockllm/model", display="none", log_dir="logs",
+    model=get_model("mockllm/model", custom_outputs=answer), display="none", log_dir="logs",
 )
 scores = {sample.id: sample.scores["policy_judge"] for sample in log.samples}
 print(log.status)

@@ -96,6 +96,10 @@ def log_grades(log: EvalLog, *, scorer: str = "policy_judge") -> pl.DataFrame:
     sample share a `prompt_id`.
     """
     several = (log.eval.config.epochs or 1) > 1
+    names = {name for sample in log.samples or () for name in sample.scores or {}}
+    if scorer not in names:
+        listed = ", ".join(sorted(names)) or "none"
+        raise ArgumentError("scorer", scorer, f"name one of the log's scorers ({listed})")
     rows = [
         {
             "id": f"{sample.id}/{sample.epoch}" if several else str(sample.id),
