@@ -2,9 +2,10 @@
 
 A task's `data` has what comes back with the labels in Label Studio's JSON export: the row's `id`,
 `sampled_by` and, for rows that a plan drew, its probability or its cut. Answers of a pair are shown
-as `left` and `right`, shuffled by the seed; `shown_order` says which of them is response_a. Tasks
-have no predictions, because a label that began from the judge's answer cannot calibrate the judge,
-and no names of models.
+as `left` and `right`, shuffled by the seed; what the export has is not the side that a rater chose
+but `response_a` or `response_b`, so that whoever reads it needs not know the shuffle. Tasks have no
+predictions, because a label that began from the judge's answer cannot calibrate the judge, and no
+names of models.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import polars as pl
 from adjudge._validation import count
 from adjudge.errors import ArgumentError
 from adjudge.io._atomic import replacing
+from adjudge.records import Order, Pair, Subject
 from adjudge.server.label_kinds import Name
 from adjudge.server.labelling import NARROWER, LabellingRound
 from adjudge.server.queue import Draw
@@ -35,10 +37,8 @@ _TITLES = {
     "right": "Right",
 }
 #: What the export has for each choice, and what the rater reads.
-_CHOICES: dict[Name, dict[str, str]] = {
-    "pairs": {"left": "Left is better", "tie": "Tie", "right": "Right is better"},
-    "grades": {"pass": "Pass", "fail": "Fail"},
-}
+_GRADES = {"pass": "Pass", "fail": "Fail"}
+_SIDES = ("Left is better", "Tie", "Right is better")
 
 
 def write_tasks(
@@ -54,7 +54,7 @@ def write_tasks(
     the config; keep its task sampling sequential, so that people label in the order of the queue.
     """
     kind = round_.kind.name
-    if kind not in _CHOICES:
+    if kind == "scores":
         raise ArgumentError("scale", kind, "Label Studio gets pairs, or answers to pass or fail")
     tasks = make_tasks(round_, limit=limit, plan=plan)
     if not tasks:
@@ -86,13 +86,27 @@ def make_tasks(
             "data": {
                 "id": task.id,
                 "sampled_by": task.draw.sampled_by,
-                **({} if task.shown_order is None else {"shown_order": task.shown_order}),
                 **brought.get(task.id, {}),
                 **{place: text or "" for place, text in task.texts.items() if place in places},
+                **_sides(round_.subjects[task.id], task.shown_order),
             }
         }
         for task in shown
     ]
+
+
+def _sides(subject: Subject, shown_order: Order | None) -> dict[str, Any]:
+    """A pair's responses by name, and its choices: what the rater reads, what the export has."""
+    if not isinstance(subject, Pair):
+        return {}
+    left, right = ("response_a", "response_b")[:: 1 if shown_order == "ab" else -1]
+    words = zip(_SIDES, (left, "tie", right), strict=True)
+    return {
+        "shown_order": shown_order,
+        "response_a": subject.response_a,
+        "response_b": subject.response_b,
+        "choices": [{"value": value, "alias": alias} for value, alias in words],
+    }
 
 
 def once_each(draws: tuple[Draw, ...]) -> list[Draw]:
@@ -131,8 +145,11 @@ def make_config(kind: Name, places: Collection[str]) -> str:
     asked = SubElement(
         view, "Choices", name="label", toName="prompt", choice="single", required="true"
     )
-    for alias, words in _CHOICES[kind].items():
-        SubElement(asked, "Choice", value=words, alias=alias)
+    if kind == "pairs":
+        asked.set("value", "$choices")
+    else:
+        for alias, words in _GRADES.items():
+            SubElement(asked, "Choice", value=words, alias=alias)
     indent(view)
     return tostring(view, encoding="unicode") + "\n"
 

@@ -42,12 +42,17 @@ def test_a_random_draw_is_a_task_each_with_its_sides_shuffled() -> None:
     assert len({data["id"] for data in drawn}) == 20
     assert [data["id"] for data in drawn] != [f"p{i}" for i in range(20)]
     for data in drawn:
-        assert set(data) == {"id", "sampled_by", "shown_order", "prompt", "left", "right"}
-        assert data["sampled_by"] == "random"
         n = data["id"].removeprefix("p")
-        sides = [f"a{n}", f"b{n}"] if data["shown_order"] == "ab" else [f"b{n}", f"a{n}"]
-        assert [data["left"], data["right"]] == sides
-        assert data["prompt"] == f"q{n}"
+        assert (data["sampled_by"], data["prompt"]) == ("random", f"q{n}")
+        assert (data["response_a"], data["response_b"]) == (f"a{n}", f"b{n}")
+        left, right = ("response_a", "response_b")[:: 1 if data["shown_order"] == "ab" else -1]
+        assert (data["left"], data["right"]) == (data[left], data[right])
+        assert data["choices"] == [
+            {"value": "Left is better", "alias": left},
+            {"value": "Tie", "alias": "tie"},
+            {"value": "Right is better", "alias": right},
+        ]
+        assert not {"model_a", "label"} & set(data)
     assert {data["shown_order"] for data in drawn} == {"ab", "ba"}
     assert drawn == tasks("--limit", "20")
     assert drawn != tasks("--limit", "20", "--seed", "1")
@@ -64,7 +69,8 @@ def test_the_config_names_only_what_every_task_has() -> None:
         assert all(named <= set(data) for data in drawn)
         values = [choice.get("alias") for choice in config().iter("Choice")]
         if rows == "pairs.jsonl":
-            assert (named, values) == ({"prompt", "left", "right"}, ["left", "tie", "right"])
+            assert (named, values) == ({"prompt", "left", "right"}, [])
+            assert [one.get("value") for one in config().iter("Choices")] == ["$choices"]
         else:
             assert (named, values) == ({"prompt", "reference", "response"}, ["pass", "fail"])
             assert {data["id"]: data["reference"] for data in drawn} == {"1": "", "2": "s"}
