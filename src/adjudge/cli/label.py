@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adjudge._text import count
+from adjudge._text import count, left_out
 from adjudge.cli._common import deliver, remark, require_extra
 from adjudge.cli._options import (
     FormatOption,
@@ -93,7 +93,7 @@ def label(
     page = not export_only and label_studio is None
     if page:
         require_extra("server", "fastapi", "uvicorn")
-    from adjudge.io import read_labels, write_rows
+    from adjudge.io import open_labels, write_rows
     from adjudge.io.files import read_text
     from adjudge.server.label_summary import labels_frame, records, summarise
     from adjudge.server.labelling import LabellingRound
@@ -112,8 +112,11 @@ def label(
     with use_store(store) as kept:
         book = LabelBook(kept, kind.labels)
         if import_labels is not None:
-            added, same = book.import_labels(records(read_labels(import_labels, about=kind.name)))
+            given = open_labels(import_labels, about=kind.name)
+            added, same = book.import_labels(records(given.frame))
             remark(f"{import_labels}: {added:,} labels added, {same:,} were there already")
+            for line in left_out(given.dropped, "label"):
+                remark(f"{import_labels}: {line}")
         _strangers(book, subjects, rows, kind)
         queue = _queue(subjects, plan, abstentions, random_share, seed, kind)
         round_ = LabellingRound(
