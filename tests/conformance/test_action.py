@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
+#: A process each, so they run with the long tests.
+pytestmark = pytest.mark.crash
 ACTION: dict[str, Any] = yaml.safe_load(
     (Path(__file__).parents[2] / "action.yml").read_text(encoding="utf-8")
 )
@@ -50,16 +52,10 @@ def run(
 @pytest.mark.parametrize(
     ("limit", "fail", "code", "reported", "annotation"),
     [
+        ("0.4", "true", 0, 0, None),
         ("0.9", "true", 2, 2, "::error title=adjudge::the finding is bad"),
-        pytest.param("0.4", "true", 0, 0, None, marks=pytest.mark.crash),
-        pytest.param(
-            *("0.9", "false", 0, 2, "::warning title=adjudge::the finding is bad"),
-            marks=pytest.mark.crash,
-        ),
-        pytest.param(
-            *("high", "false", 1, 1, "::error title=adjudge::the command could not run"),
-            marks=pytest.mark.crash,
-        ),
+        ("0.9", "false", 0, 2, "::warning title=adjudge::the finding is bad"),
+        ("high", "false", 1, 1, "::error title=adjudge::the command could not run"),
     ],
 )
 def test_a_bad_finding_fails_the_job(
@@ -73,7 +69,6 @@ def test_a_bad_finding_fails_the_job(
     assert annotation is None or last.startswith(annotation)
 
 
-@pytest.mark.crash
 def test_words_are_grouped_by_quotes_and_never_run_by_the_shell(folder: Path) -> None:
     (folder / "my grades.csv").write_text(ROWS)
     done, _ = run(folder, "estimate 'my grades.csv' --json")
@@ -88,7 +83,6 @@ def test_words_are_grouped_by_quotes_and_never_run_by_the_shell(folder: Path) ->
     assert done.stdout == "::error::the input command is empty or its quotes do not match\n"
 
 
-@pytest.mark.crash
 def test_text_from_data_is_no_command_to_the_runner(folder: Path) -> None:
     (folder / "grades.csv").write_text(ROWS.replace("judge", "::error::pwned\njudge", 1))
     done, left = run(folder, "estimate grades.csv")

@@ -16,8 +16,10 @@ _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 def section(heading: str) -> str:
     """The text under a heading; "" is what precedes the first."""
-    parts = re.split(r"^## (.+)$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    return parts[0] if not heading else parts[parts.index(heading) + 1]
+    text = PAGE.read_text(encoding="utf-8")
+    under = text.partition(f"\n## {heading}\n")[2] if heading else text
+    assert under, f"no heading {heading} on the page"
+    return under.partition("\n## ")[0]
 
 
 def example(heading: str, language: str) -> str:

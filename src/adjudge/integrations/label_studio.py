@@ -21,7 +21,7 @@ import polars as pl
 from adjudge._validation import count
 from adjudge.errors import ArgumentError
 from adjudge.io._atomic import replacing
-from adjudge.records import Order, Pair, Subject
+from adjudge.records import Order, Pair, SampledBy, Subject
 from adjudge.server.label_kinds import Name
 from adjudge.server.labelling import NARROWER, LabellingRound
 from adjudge.server.queue import Draw
@@ -120,7 +120,7 @@ def once_each(draws: tuple[Draw, ...]) -> list[Draw]:
     >>> [(draw.id, draw.sampled_by) for draw in once_each(tuple(steps))]
     [('a', 'random'), ('b', 'doubt'), ('c', 'random')]
     """
-    streams: dict[str, set[str]] = {}
+    streams: dict[str, set[SampledBy]] = {}
     for draw in draws:
         streams.setdefault(draw.id, set()).add(draw.sampled_by)
     kept: dict[str, Draw] = {}
