@@ -46,7 +46,8 @@ class PolicyJudge:
 
     def submit(self, case: Case) -> Future[Outcome]:
         """Ask, and do not wait. The future has a `JudgeError` where the judge cannot be asked."""
-        return asyncio.run_coroutine_threadsafe(_decide(self.service, case), self._started())
+        loop = self._started()
+        return asyncio.run_coroutine_threadsafe(_decide(self.service, case), loop)
 
     def decide(self, case: Case) -> Outcome:
         """Ask and wait."""
@@ -68,7 +69,11 @@ class PolicyJudge:
                 )
                 thread.start()
                 self._end = weakref.finalize(self, _stop, self.service, loop, thread)
-                asyncio.run_coroutine_threadsafe(self.service.start(), loop).result()
+                try:
+                    asyncio.run_coroutine_threadsafe(self.service.start(), loop).result()
+                except BaseException:
+                    self._end()
+                    raise
                 self._loop = loop
             return self._loop
 

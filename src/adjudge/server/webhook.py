@@ -22,7 +22,7 @@ from adjudge.server.service import JudgeService, Ruling
 #: The answer to an abstention that counts as an error: no other trouble has this status.
 ABSTAINED = 409
 _Text = Annotated[str, Field(max_length=TEXT_LIMIT)]
-_Words = _Text | dict[str, JsonValue] | list[JsonValue] | bool | float
+_Words = _Text | dict[str, JsonValue] | list[JsonValue] | bool | int | float
 
 
 class AnswerVars(BaseModel):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from serving import write_policy
 
-from adjudge.errors import ArgumentError, PolicyMismatchError
+from adjudge.errors import ArgumentError, JudgeError, PolicyMismatchError
 from adjudge.integrations import missing_host
 from adjudge.integrations.policy_judge import PolicyJudge
 from adjudge.judges.judging import judge_pairs
@@ -61,6 +61,24 @@ def test_the_thread_ends_with_close_and_starts_again(policy: Path) -> None:
     judge.close()
     assert not any(thread.name == THREAD for thread in threading.enumerate())
     assert judge.decide(case(judge, 1)) == before
+    judge.close()
+
+
+def test_a_backend_that_does_not_start_leaves_no_thread(
+    policy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = PolicyJudge(policy, JUDGE)
+
+    async def fail() -> None:
+        raise JudgeError("no weights")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(judge.service, "start", fail)
+        for _ in range(2):
+            with pytest.raises(JudgeError, match="no weights"):
+                judge.decide(case(judge, 1))
+            assert not any(thread.name == THREAD for thread in threading.enumerate())
+    assert judge.decide(case(judge, 1)).explanation
     judge.close()
 
 

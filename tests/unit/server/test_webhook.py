@@ -19,6 +19,7 @@ from adjudge.selection import read_policy
 from adjudge.server.cases import outcome_of, read_case
 from adjudge.server.service import JudgeService, Ruling
 from adjudge.server.setup import make_service
+from adjudge.server.webhook import AnswerVars, WebhookIn
 
 #: Sure or not by the case's name, so that some cases are accepted and some are not.
 JUDGE = "simulated:accuracy=0.85,noise=0.5,seed=3"
@@ -122,6 +123,15 @@ def test_a_case_of_single_answers_has_the_columns_a_judge_is_shown(policy: Path)
         prompt="[system]\nAdd.\n\n[user]\n2+2?",
         response='{"sum": 4}',
         extra={"topic": "t", "reference": "4", "context": '{"page": 1}'},
+    )
+
+
+def test_a_whole_number_stays_one() -> None:
+    """YAML makes numbers of what looks like one: a reference of 4 must not be shown as 4.0."""
+    context = {"prompt": "2 + 2?", "vars": {"reference": 4, "context": 0.5}}
+    sent = WebhookIn[AnswerVars].model_validate({"output": 7, "context": context})
+    assert repr((sent.output, sent.context.vars.reference, sent.context.vars.context)) == (
+        "(7, 4, 0.5)"
     )
 
 
