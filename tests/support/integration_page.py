@@ -24,7 +24,8 @@ def section(heading: str) -> str:
 
 def example(heading: str, language: str) -> str:
     """The one example in that language under a heading."""
-    [text] = [text for kind, text in _BLOCK.findall(section(heading)) if kind == language]
+    blocks: list[tuple[str, str]] = _BLOCK.findall(section(heading))
+    [text] = [text for kind, text in blocks if kind == language]
     return text
 
 
