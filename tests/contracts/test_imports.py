@@ -27,6 +27,7 @@ FLOORS: tuple[frozenset[str], ...] = (
     frozenset({"present"}),
     frozenset({"reproduce", "demo"}),
     frozenset({"server"}),
+    frozenset({"integrations", "testing"}),
     frozenset({"cli"}),
 )
 FLOOR_OF = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}

@@ -162,7 +162,7 @@ PANELS: Mapping[str, tuple[str, ...]] = {
     "Output": (
         *("output", "summary", "plot", "figure", "figures", "as_json", "write_ids", "write_rows"),
         *("write_sets", "save_anchors", "title", "fail_above", "fail_below", "out", "help"),
-        *("export_only", "rescue"),
+        *("export_only", "label_studio", "rescue"),
     ),
 }
 #: The title of everything else: what the verb's method takes.

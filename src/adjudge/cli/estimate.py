@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -20,9 +20,6 @@ from adjudge.cli._options import (
     PositiveOption,
     SeedOption,
 )
-
-if TYPE_CHECKING:
-    from adjudge.estimation import AnyEstimate
 
 
 def estimate(
@@ -113,6 +110,7 @@ def estimate(
     (in some group), or an interval that reaches below --fail-below.
     """
     from adjudge.estimation import estimate as compute
+    from adjudge.estimation.intervals import intervals_of
 
     result = compute(
         table,
@@ -138,23 +136,9 @@ def estimate(
         for text in getattr(result, "all_warnings", result.warnings):
             remark(f"warning: {text}")
     deliver(result, as_json=as_json, output=output, plot=plot)
-    lows = _lower_ends(result)
+    lows = [one.low for one in intervals_of(result)]
     if any(low is None for low in lows):
         bad_finding()
     if fail_below is not None and any(low is not None and low < fail_below for low in lows):
         remark(f"adjudge estimate: an interval reaches below {fail_below:g}")
         bad_finding()
-
-
-def _lower_ends(result: AnyEstimate) -> list[float | None]:
-    """The lower end of every interval asked for; None where there is no estimate."""
-    from adjudge.results.estimation import ClassEstimate, GroupedEstimate
-    from adjudge.results.panel import PanelEstimate
-
-    if isinstance(result, PanelEstimate):
-        return [None if one.estimate is None else one.low for one in result.groups]
-    if isinstance(result, GroupedEstimate):
-        return [low for one in result.groups for low in _lower_ends(one)]
-    if isinstance(result, ClassEstimate):
-        return [None if one.estimate is None else one.low for one in result.classes]
-    return [None if result.estimate is None else result.low]

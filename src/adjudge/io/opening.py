@@ -193,7 +193,12 @@ def open_verdicts(source: TableLike) -> tuple[Table, About]:
     return open_judgments(table), "pairs"
 
 
-def open_labels(source: TableLike, format: str | None = None, *, about: About = "pairs") -> Table:
+def open_labels(
+    source: TableLike,
+    format: str | None = None,
+    *,
+    about: About | Literal["scores"] = "pairs",
+) -> Table:
     """Labels from a native file or the MT-Bench human judgments; `about` as in `read_labels`."""
     return _open(source, "labels", format, partial(read_labels, about=about))
 
