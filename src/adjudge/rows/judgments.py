@@ -132,6 +132,7 @@ def read_labelled(
     weights: str | None = None,
     min_answer_mass: float | None = None,
     below_cuts: bool = False,
+    keep_failed: bool = False,
 ) -> LabelledRows:
     """The rows that calibrate, evaluate and plan learn from; `by` as text, `weights` as numbers.
 
@@ -140,7 +141,8 @@ def read_labelled(
     says. A label sampled by doubt never calibrates (see `leave_out_sampled_by`). One drawn among
     the surest rows, or by an audit of accepted ones, is used only where what is made of it keeps to
     the cut (`below_cuts`); rows beyond it are then left out, however they were drawn. Rows with an
-    answer_mass below `min_answer_mass` are `off_answer`.
+    answer_mass below `min_answer_mass` are `off_answer`. Rows without a number are left out, unless
+    they are wanted (`keep_failed`): in a cascade another judge is asked then.
 
     >>> rows = {"id": [1, 2, 3], "p_a": [0.9, 0.2, 0.7], "label": ["A", "A", "tie"]}
     >>> done = read_labelled(rows)
@@ -162,7 +164,9 @@ def read_labelled(
         )
     refused = ("doubt",) if below_cuts else ("doubt", *CUT_BY)
     rows = leave_out_sampled_by(Rows(frame, given.dropped), given.name, ways=refused)
-    rows = measured(rows.without(pl.col("label").is_null(), "no label"))
+    rows = rows.without(pl.col("label").is_null(), "no label")
+    if not keep_failed:
+        rows = measured(rows)
     cuts = cuts_of(rows.frame, given.name) if below_cuts else ()
     if cuts:
         rows = rows.without(~pl.lit(lie_below(rows.frame, cuts, scored=rows.frame)), BEYOND)
