@@ -318,10 +318,11 @@ class _Sheet:
         return best
 
     def points(self, planned: float | None) -> tuple[CostPoint, ...]:
-        """The curve, thinned, with the planned tau in it."""
+        """The curve, thinned, with the planned tau and half of it."""
         taus = self.taus
         some = taus[np.unique(np.linspace(0, len(taus) - 1, _KEPT).round().astype(int))]
-        return tuple(self.point(tau) for tau in sorted({*some.tolist(), planned or 0.0}))
+        wanted = {*some.tolist(), planned or 0.0, (planned or 0.0) / 2}
+        return tuple(self.point(tau) for tau in sorted(wanted))
 
     def best(self, coverage: float) -> CostPoint | None:
         """Of the points that cover as much, the one whose accepted verdicts cost least."""

@@ -50,14 +50,18 @@ class LearnedRows:
     dropped: Mapping[str, int]
 
 
-def refuse_learning(*, jury: str | None, doubt: str | None, category: str | None) -> None:
+def refuse_learning(
+    *, jury: str | None, doubt: str | None, category: str | None, cascade: bool = False
+) -> None:
     """Refuse options that do not go together."""
     if doubt is not None:
         one_of(doubt, DOUBTS, "doubt")
         if jury is not None:
             raise ArgumentError("doubt", doubt, "leave it out: --jury learned learns it too")
-    if category is not None and "learned" not in (jury, doubt):
-        raise ArgumentError("category", category, "needs --doubt learned or --jury learned")
+    if category is not None and not cascade and "learned" not in (jury, doubt):
+        raise ArgumentError(
+            "category", category, "needs --doubt learned, --jury learned or --cascade"
+        )
 
 
 def judge_evidence(frame: pl.DataFrame) -> Evidence:
