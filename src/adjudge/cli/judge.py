@@ -56,8 +56,8 @@ def judge(
     policy: Annotated[
         Path | None,
         typer.Option(
-            help="The policy of a cascade, instead of --judge: its judges are asked stage by stage, "
-            "each where those before it leave doubt.",
+            help="The policy of a cascade, instead of --judge: its judges are asked one after the "
+            "other, each where those before it leave doubt.",
         ),
     ] = None,
     output: Annotated[
@@ -194,7 +194,9 @@ def judge(
     from adjudge.judges.run import make_plans
 
     if (policy is None) == (not judges):
-        remedy = "name a judge with --judge openai:MODEL or the like, or give the --policy of a cascade"
+        remedy = (
+            "name a judge with --judge openai:MODEL or the like, or give the --policy of a cascade"
+        )
         raise ArgumentError("judge", judges or None, f"{remedy}, not both")
     options = JudgingOptions(
         judge=judges or [],

@@ -10,11 +10,17 @@ import typer
 
 from adjudge.cli._common import remark, require_extra
 from adjudge.cli._options import MaxTokensOption, ReasonOption
+from adjudge.errors import ArgumentError
 
 
 def serve(
     policy: Annotated[Path, typer.Option(help="The policy that calibrate wrote.")],
-    judge: Annotated[str, typer.Option(help="The judge, as for `adjudge judge`.")],
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            help="The judge, as for `adjudge judge`.", show_default="the judges of a cascade"
+        ),
+    ] = None,
     protocol: Annotated[
         str | None, typer.Option(help="How the judge is asked.", show_default="as the policy's was")
     ] = None,
@@ -55,8 +61,16 @@ def serve(
     from adjudge.server.service import JudgeService, PolicyFile
 
     source = PolicyFile(policy)
+    cascade = source.policy.cascade
+    if (judge is None) == (cascade is None):
+        remedy = "leave it out: the policy's cascade names its judges"
+        raise ArgumentError("judge", judge, remedy if judge else "name the policy's judge")
+    specs = [judge] if judge is not None else [] if cascade is None else cascade.rule.judges
     if protocol is None:
-        own = source.policy.groups[0].protocol or ""
+        own = (
+            source.policy.groups[0].protocol if cascade is None else cascade.rule.stages[0].protocol
+        )
+        own = own or ""
         protocol = own if own in PROTOCOLS else "preference"
     asked: dict[str, object] = {"samples": samples, "max_tokens": max_tokens}
     asked["prompt"] = read_prompt(prompt) if prompt is not None else None
@@ -65,16 +79,20 @@ def serve(
     if "min_answer_mass" in PROTOCOLS.load(protocol).options:
         # As it was calibrated; a policy made before there was a limit has none.
         asked["min_answer_mass"] = source.policy.min_answer_mass or 0.0
-    made = make_judge(
-        parse_judge(judge, base_url=base_url, concurrency=concurrency),
-        parse_protocol(protocol, **asked),
-    )
-    service = JudgeService(made, source.policy, concurrency=concurrency)
+    judges = [
+        make_judge(
+            parse_judge(spec, base_url=base_url, concurrency=concurrency),
+            parse_protocol(protocol, **asked),
+        )
+        for spec in specs
+    ]
+    service = JudgeService(judges, source.policy, concurrency=concurrency)
     token = os.environ.get("ADJUDGE_TOKEN") or None
     limits = Limits(body_bytes=4_000_000, answer_seconds=timeout, stop_seconds=grace)
 
     def ready(address: str) -> None:
-        remark(f"serving {made.backend.name} under {policy}: {address}v1/judge")
+        names = " -> ".join(one.backend.name for one in judges)
+        remark(f"serving {names} under {policy}: {address}v1/judge")
         remark(f"policy {service.policy_id}: {service.policy.promise}")
 
     run(

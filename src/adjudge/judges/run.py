@@ -133,7 +133,9 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
             each = len(judges[0].protocol.questions(next(iter(subjects))))
             asked = 1 if stages is not None else len(judges)
             words = calls_in_words(judges[0], survey.subjects, each, judges=asked)
-            later = "" if stages is None else " of the first judge; the others where it leaves doubt"
+            later = (
+                "" if stages is None else " of the first judge; the others where it leaves doubt"
+            )
             options.announce(words + later)
         thread = StoreThread(options.store)
         contexts: list[RunContext] = []

@@ -30,7 +30,7 @@ PLAN_SCHEMA = 1
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """One judge of a cascade, what a row costs with it, and what was learned of it and those before.
+    """One judge of a cascade, its cost of a row, and what was learned of it and those before it.
 
     The margin is the sum of column / scale * weight, as in a learned doubt.
     """

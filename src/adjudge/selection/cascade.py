@@ -139,7 +139,10 @@ def lay_out(frame: pl.DataFrame, stages: Sequence[Member]) -> StageRows:
     )
     measured = [one["status"].is_in(list(MEASURED)).fill_null(False).to_numpy() for one in own]
     p = np.column_stack(
-        [np.where(here, _numbers(one, "p_a"), np.nan) for one, here in zip(own, measured, strict=True)]
+        [
+            np.where(here, _numbers(one, "p_a"), np.nan)
+            for one, here in zip(own, measured, strict=True)
+        ]
     )
     gaps = np.column_stack(
         [gap_between(_numbers(one, "p_fwd"), _numbers(one, "p_rev")) for one in own]
@@ -157,9 +160,7 @@ def lay_out(frame: pl.DataFrame, stages: Sequence[Member]) -> StageRows:
     )
 
 
-def run_cascade(
-    rule: CascadeRule, frame: pl.DataFrame, *, about: About = "pairs"
-) -> CascadeRows:
+def run_cascade(rule: CascadeRule, frame: pl.DataFrame, *, about: About = "pairs") -> CascadeRows:
     """What the cascade makes of the judges' rows (of every status); other judges' are ignored."""
     check_context(frame, lengths=rule.lengths, category=rule.category, who="the cascade")
     laid = lay_out(frame, members_of(rule))
@@ -271,9 +272,9 @@ def _numbers(frame: pl.DataFrame, column: str) -> FloatArray:
 def _at_stage(laid: StageRows, stage: IntArray) -> pl.DataFrame:
     """The rows with the columns of the judge at which each ended, and its name."""
     parts = [
-        own.with_row_index(_ROW).filter(pl.Series(stage == at)).with_columns(
-            pl.col("judge").alias(STAGE)
-        )
+        own.with_row_index(_ROW)
+        .filter(pl.Series(stage == at))
+        .with_columns(pl.col("judge").alias(STAGE))
         for at, own in enumerate(laid.own)
     ]
     ended = pl.concat(parts, how="diagonal_relaxed").sort(_ROW).drop(_ROW, "id")
@@ -289,6 +290,6 @@ def _spent(laid: StageRows, way: BoolArray) -> list[pl.Series]:
             each = np.column_stack(
                 [own[column].cast(pl.Float64, strict=False).fill_null(np.nan) for own in laid.own]
             )
-            total = np.where(way, each, 0.0).sum(axis=1)
-            spent.append(pl.Series(column, total, nan_to_null=True))
+            total = pl.Series(column, np.where(way, each, 0.0).sum(axis=1), nan_to_null=True)
+            spent.append(total.cast(pl.Int64) if column == "tokens" else total)
     return spent

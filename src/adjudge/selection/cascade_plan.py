@@ -90,9 +90,9 @@ def plan_cascade(
 
     `cascade` names judges of the file, cheap to strong; each must have judged the rows. `costs` of
     a row with each judge come from the rows' column `cost` unless they are given. A judge is
-    dropped where without it as much is accepted, at no higher cost an accepted verdict. The planned tau is the largest at
-    which the mean fitted chance of an error of what would be accepted is at most `alpha`; `tau`
-    takes another one, at least as sure as it is small.
+    dropped where without it as much is accepted, at no higher cost an accepted verdict. The planned
+    tau is the largest at which the mean fitted chance of an error of the rows below it is at most
+    `alpha`; `tau` takes another point of the curve: a smaller one is dearer and accepts more.
 
     >>> from adjudge.simulate.selective import cascade_judges
     >>> plan = plan_cascade(cascade_judges(600, seed=1), "cheap,strong", costs=[1, 20])
@@ -113,9 +113,7 @@ def plan_cascade(
     )
     stages = find_stages(cascade, table.frame)
     rows = Rows(table.frame, table.dropped).without(~of_stages(stages), OTHER_JUDGE)
-    learning = LearningShare(
-        column=table.cluster or "id", share=learning_share, seed=seed
-    )
+    learning = LearningShare(column=table.cluster or "id", share=learning_share, seed=seed)
     share = pl.Series(in_learning_share(rows.frame, learning))
     rows = rows.without(~pl.lit(share), "outside the learning share")
     prices, source = _costs(rows.frame, stages, costs)
@@ -139,7 +137,9 @@ def plan_cascade(
                 judge=stages[at][0],
                 protocol=stages[at][1],
                 judge_fingerprint=prints[at],
-                fingerprint_parts=None if (known := parts.get(prints[at] or "")) is None else dict(known),
+                fingerprint_parts=None
+                if (known := parts.get(prints[at] or "")) is None
+                else dict(known),
                 cost=prices[at],
                 columns=doubt.columns,
                 scales=tuple(doubt.scales.tolist()),
@@ -231,7 +231,7 @@ class _Laboratory:
         """Lay the judges side by side; a human tie says nothing of who is right."""
         rows = rows.without(pl.col("label") == "tie", "human tie")
         laid = lay_out(rows.frame.sort("id"), stages)
-        whole = laid.asked.all(axis=1)
+        whole = np.asarray(laid.asked.all(axis=1))
         kept = laid.take(whole)
         n = kept.frame.height
         if n < FEWEST_LEARNING or (kept.evidence.measured.sum(axis=0) < FEWEST_LEARNING).any():

@@ -173,9 +173,7 @@ def doubt_again(
     report: DoubtReport, frame: pl.DataFrame, evidence: Evidence, *, about: About = "pairs"
 ) -> pl.DataFrame:
     """New rows with the verdict and the uncertainty of a doubt that was learned before."""
-    check_context(
-        frame, lengths=report.lengths, category=report.category, who="the learned doubt"
-    )
+    check_context(frame, lengths=report.lengths, category=report.category, who="the learned doubt")
     if ORDER_GAP in report.columns and evidence.order_gap is None:
         raise ArgumentError("judgments", "p_fwd, p_rev", "the learned doubt needs both orders")
     evidence = with_context(evidence, frame, lengths=report.lengths, category=report.category)

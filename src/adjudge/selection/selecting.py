@@ -117,9 +117,9 @@ def select(
     chain = None
     if rules.cascade is not None:
         chain = run_cascade(rules.cascade.rule, everything, about=table.about)
-        others = everything.filter(~of_stages(members_of(rules.cascade.rule))).height
-        if others:
-            warnings.append(f"{count(others, 'row')} {OTHER_JUDGE}: ignored")
+        ignored = everything.filter(~of_stages(members_of(rules.cascade.rule))).height
+        if ignored:
+            warnings.append(f"{count(ignored, 'row')} {OTHER_JUDGE}: ignored")
         usable, everything = chain.judged, pl.concat([chain.judged, chain.incomplete])
         unmeasured = {NOT_ASKED: chain.incomplete.height}
     members = None if rules.jury is None else jury_judgments(usable, rules.jury, table.about)

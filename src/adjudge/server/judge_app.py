@@ -111,6 +111,10 @@ class Decision(BaseModel):
     group: Annotated[
         str | None, Field(description="The policy's rule that decided; small groups share one.")
     ]
+    stage: Annotated[
+        str | None, Field(description="Of a cascade: the judge at which the request ended.")
+    ]
+    judges_asked: Annotated[int, Field(description="More than one only of a cascade.")]
     guarantee: str
     policy_id: str
 
@@ -279,6 +283,10 @@ class _Metrics:
         self.statuses = Counter(
             "adjudge_judgments", "Judgments by status.", ["status"], registry=self.registry
         )
+        self.stages = Counter(
+            "adjudge_stages", "Requests by the judge that they ended at (cascades).", ["judge"],
+            registry=self.registry,
+        )  # fmt: skip
         self.seconds = Histogram(
             "adjudge_request_seconds", "Time to rule on a request.", registry=self.registry
         )
@@ -287,6 +295,8 @@ class _Metrics:
         for ruling in rulings:
             self.rulings.labels("accepted" if ruling.accepted else "abstained").inc()
             self.statuses.labels(ruling.judgment.status).inc()
+            if ruling.stage is not None:
+                self.stages.labels(ruling.stage).inc()
         self.seconds.observe(seconds)
 
 
@@ -312,6 +322,8 @@ def _decision(ruling: Ruling, service: JudgeService) -> dict[str, Any]:
         "status": judgment.status,
         "reason": ruling.reason,
         "group": ruling.group,
+        "stage": ruling.stage,
+        "judges_asked": ruling.asked,
         "guarantee": service.policy.guarantee,
         "policy_id": service.policy_id,
     }
@@ -326,9 +338,9 @@ def _policy(service: JudgeService, source: PolicyFile) -> PolicyOut:
         guarantee=policy.guarantee,
         alpha=policy.alpha,
         delta=policy.delta,
-        judge=service.judge.backend.name,
+        judge=", ".join(judge.backend.name for judge in service.judges),
         protocol=service.judge.protocol.name,
-        judge_fingerprint=service.judge.fingerprint,
+        judge_fingerprint=", ".join(judge.fingerprint for judge in service.judges),
         promise=policy.promise,
         not_promised=policy.not_promised,
         assumptions=list(policy.assumptions),

@@ -172,8 +172,8 @@ def cascade_judges(
     its rows has the status error and no number.
 
     >>> rows = cascade_judges(2, seed=0)
-    >>> rows["id"], rows["judge"]
-    (['pair-00000', 'pair-00001', 'pair-00000', 'pair-00001'], ['cheap', 'cheap', 'strong', 'strong'])
+    >>> rows["judge"], rows["id"] == ["pair-00000", "pair-00001"] * 2
+    (['cheap', 'cheap', 'strong', 'strong'], True)
     """
     named = {"cheap": 0.8, "strong": 2.0} if skills is None else skills
     gen = generator(seed)

@@ -35,7 +35,7 @@ class StageEvidence:
     @property
     def stages(self) -> int:
         """How many judges there are."""
-        return self.whole.p.shape[1]
+        return int(self.whole.p.shape[1])
 
     @property
     def measured(self) -> BoolArray:
@@ -70,9 +70,7 @@ def stage_doubts(
     return with_failures(margins, evidence)
 
 
-def with_failures(
-    margins: FloatArray, evidence: StageEvidence
-) -> tuple[FloatArray, FloatArray]:
+def with_failures(margins: FloatArray, evidence: StageEvidence) -> tuple[FloatArray, FloatArray]:
     """The margins and their doubts, 0 and infinity where a judge failed or called a tie."""
     mute = ~evidence.measured | evidence.ties
     return np.where(mute, 0.0, margins), np.where(mute, np.inf, doubt_of(margins))

@@ -133,8 +133,10 @@ def view_cascade(run: JudgingCascade) -> list[Block]:
     """Where subjects ended and why they went on, judge by judge, with calls and cost."""
     stages = list(zip(run.judges, run.settled, run.doubtful, run.failed, strict=True))
     subjects, last = run.judges[0].subjects, run.judges[-1]
+    whose = f"cascade of {count(len(stages), 'judge')}"
     notes = [
-        "settled: the judge was sure enough and no other was asked; calls and cost of this run",
+        "settled: sure enough, no other judge was asked; doubt, failed: went on to the next judge; "
+        "calls and cost of this run",
         *left_out(run.judges[0].dropped, "input row"),
     ]
     notes += [
@@ -147,16 +149,20 @@ def view_cascade(run: JudgingCascade) -> list[Block]:
     notes += [f"note: {note}" for note in run.judges[0].notes]
     if run.stopped is not None:
         headline = Headline(
-            f"cascade of {count(len(run.judges), 'judge')}: stopped ({run.stopped}) at {last.judge}",
+            f"{whose}: stopped ({run.stopped}) at {last.judge}",
             "Run the same command again to resume.",
         )
     else:
         escalated = sum(run.failed[:-1])
         headline = Headline(
-            f"cascade of {count(len(run.judges), 'judge')}: {last.judge} was asked about "
+            f"{whose}: {last.judge} was asked about "
             f"{last.subjects:,} of {count(subjects, 'subject')}"
             + (f" ({percent(last.subjects / subjects)})" if subjects else "")
-            + (f"; {count(escalated, 'subject')} went on because a judge failed" if escalated else "")
+            + (
+                f"; {count(escalated, 'subject')} went on because a judge failed"
+                if escalated
+                else ""
+            )
         )
     return [
         headline,
@@ -164,10 +170,10 @@ def view_cascade(run: JudgingCascade) -> list[Block]:
             stages,
             {
                 "judge": lambda stage: stage[0].judge,
-                "asked about": lambda stage: number(stage[0].subjects),
+                "asked": lambda stage: number(stage[0].subjects),
                 "settled": lambda stage: number(stage[1]),
-                "open: doubt": lambda stage: number(stage[2]),
-                "open: failed": lambda stage: number(stage[3]),
+                "doubt": lambda stage: number(stage[2]),
+                "failed": lambda stage: number(stage[3]),
                 "calls": lambda stage: number(stage[0].calls_made),
                 "reused": lambda stage: number(stage[0].reused),
                 "cost": lambda stage: _dollars(stage[0].cost_this_run),
