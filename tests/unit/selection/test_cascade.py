@@ -35,8 +35,18 @@ def old():
 
 
 @pytest.fixture(scope="module")
+def plan(old):
+    return plan_cascade(old, "cheap,middle,strong", costs=COSTS, alpha=0.1)
+
+
+@pytest.fixture(scope="module")
 def policy(old):
     return calibrate(old, alpha=0.1, cascade="cheap,middle,strong", costs=COSTS)
+
+
+@pytest.fixture(scope="module")
+def pair_plan(old):
+    return plan_cascade(old, "cheap,strong", costs=[1, 30], alpha=0.15)
 
 
 def in_share(frame, plan):
@@ -74,8 +84,7 @@ def test_one_judge_by_two_protocols_is_two_stages(old):
 # --- the plan --------------------------------------------------------------------------------
 
 
-def test_a_plan_comes_from_its_learning_share_alone(old):
-    plan = plan_cascade(old, "cheap,middle,strong", costs=COSTS)
+def test_a_plan_comes_from_its_learning_share_alone(old, plan):
     outside = pl.Series(~in_share(old, plan))
     other = old.with_columns(
         label=pl.when(outside).then(pl.lit("A")).otherwise("label"),
@@ -151,10 +160,10 @@ def test_costs_are_measured_dollars_unless_given(old):
         cost=pl.when(pl.col("judge") == "cheap").then(0.001)
         .when(pl.col("judge") == "middle").then(0.004).otherwise(pl.lit(0.02))
     )  # fmt: skip
-    plan = plan_cascade(priced, "cheap,middle,strong")
+    plan = plan_cascade(priced, "cheap,strong")
     assert plan.cost_source == "dollars"
-    assert [one.cost for one in plan.alone] == pytest.approx([0.001, 0.004, 0.02])
-    assert plan_cascade(priced, "cheap,middle,strong", costs=COSTS).cost_source == "given"
+    assert [one.cost for one in plan.alone] == pytest.approx([0.001, 0.02])
+    assert plan_cascade(priced, "cheap,strong", costs=[1, 30]).cost_source == "given"
 
 
 @pytest.mark.parametrize(
@@ -172,8 +181,7 @@ def test_few_labels_are_refused(old):
         plan_cascade(old.filter(pl.col("id") < "pair-00020"), "cheap,strong", costs=[1, 2])
 
 
-def test_a_plan_is_read_back_and_refused_where_it_was_edited(old, tmp_path):
-    plan = plan_cascade(old, "cheap,middle,strong", costs=COSTS)
+def test_a_plan_is_read_back_and_refused_where_it_was_edited(old, tmp_path, plan):
     write_result(plan, tmp_path / "plan.json")
     assert read_result(tmp_path / "plan.json", CascadePlan) == plan
     written = json.loads((tmp_path / "plan.json").read_text())
@@ -186,8 +194,7 @@ def test_a_plan_is_read_back_and_refused_where_it_was_edited(old, tmp_path):
 # --- calibrate -------------------------------------------------------------------------------
 
 
-def test_rows_of_the_learning_share_never_calibrate(old, policy):
-    plan = plan_cascade(old, "cheap,middle,strong", costs=COSTS)
+def test_rows_of_the_learning_share_never_calibrate(old, policy, plan):
     learning = in_share(old.unique("id"), plan).sum()
     assert policy.n_calibration == 500 - learning
     assert policy.dropped["in the learning share of the cascade"] == learning
@@ -197,9 +204,8 @@ def test_rows_of_the_learning_share_never_calibrate(old, policy):
         calibrate(only, plan=plan)
 
 
-def test_rows_of_a_learning_rows_cluster_do_not_calibrate_either(old):
+def test_rows_of_a_learning_rows_cluster_do_not_calibrate_either(old, plan):
     """The plan drew by id; the file that calibrates has prompts."""
-    plan = plan_cascade(old, "cheap,middle,strong", costs=COSTS)
     prompts = old.with_columns(prompt_id=pl.col("id").str.slice(5, 5).cast(pl.Int64) // 2)
     used = pl.Series("used", in_share(prompts, plan))
     clean = prompts.with_columns(used).filter(~pl.col("used").any().over("prompt_id"))
@@ -243,9 +249,8 @@ def test_rows_are_decided_in_use_as_in_calibration(old, policy):
         assert own["uncertainty"].equals(done.rows.filter(pl.col("id") == name)["uncertainty"])
 
 
-def test_rows_of_a_deployed_cascade_calibrate_it_again(old, policy):
+def test_rows_of_a_deployed_cascade_calibrate_it_again(old, policy, plan):
     """Its way is all that a row needs; the plan stays, and so do the counts."""
-    plan = plan_cascade(old, "cheap,middle,strong", costs=COSTS)
     done = run_cascade(plan.rule, prepare_judgments(old).frame)
     open_ids = done.rows.filter(pl.Series(done.stage > 0))["id"]
     deployed = old.filter((pl.col("judge") == plan.rule.judges[0]) | pl.col("id").is_in(
@@ -259,17 +264,17 @@ def test_rows_of_a_deployed_cascade_calibrate_it_again(old, policy):
 
 
 @pytest.mark.parametrize("guarantee", ["scope", "fdr", "pac"])
-def test_every_guarantee_holds_for_a_cascade_and_says_so(old, guarantee):
-    made = calibrate(old, alpha=0.15, cascade="cheap,strong", costs=[1, 30], guarantee=guarantee)
+def test_every_guarantee_holds_for_a_cascade_and_says_so(old, pair_plan, guarantee):
+    made = calibrate(old, alpha=0.15, plan=pair_plan, guarantee=guarantee)
     assert made.guarantee == guarantee
     assert made.coverage > 0.3
     assert any("every guarantee holds for it as for any judge" in one for one in made.assumptions)
 
 
-def test_a_cascade_by_group(old):
+def test_a_cascade_by_group(old, pair_plan):
     made = old.with_columns(half=pl.when(pl.col("id") < "pair-00250").then(pl.lit("x"))
                             .otherwise(pl.lit("y")))  # fmt: skip
-    policy = calibrate(made, alpha=0.2, cascade="cheap,strong", costs=[1, 30], by="half")
+    policy = calibrate(made, alpha=0.2, plan=pair_plan, by="half")
     assert [group.group for group in policy.groups] == ["x", "y"]
     assert {one.group for one in select(made, policy).summary.groups} == {"x", "y"}
 
@@ -288,8 +293,7 @@ def test_costs_without_a_cascade_are_refused(old):
         calibrate(old, costs=[1, 2])
 
 
-def test_a_plan_of_another_judge_or_answer_mass_is_refused(old):
-    plan = plan_cascade(old, "cheap,strong", costs=[1, 30])
+def test_a_plan_of_another_judge_or_answer_mass_is_refused(old, plan):
     other = old.with_columns(judge_fingerprint=pl.lit("f2") + pl.col("judge"))
     with pytest.raises(PolicyMismatchError, match="the plan was made for"):
         calibrate(other, plan=plan)
@@ -351,8 +355,8 @@ def test_select_refuses_another_judge(old, policy):
         select(other, policy)
 
 
-def test_fdr_decides_on_a_batch_with_the_failed_rows_in_it(old):
-    made = calibrate(old, alpha=0.15, cascade="cheap,strong", costs=[1, 30], guarantee="fdr")
+def test_fdr_decides_on_a_batch_with_the_failed_rows_in_it(old, pair_plan):
+    made = calibrate(old, alpha=0.15, plan=pair_plan, guarantee="fdr")
     new = rows(300, seed=9, failures={"cheap": 0.1, "strong": 0.3})
     few = select(new, made).summary
     assert 0 < few.n_accepted < 300
