@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
@@ -33,7 +33,7 @@ from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.judgments import Judgments, prepare_judgments, read_labelled, without_ids
 from adjudge.selection.acceptance import Acceptance, accept_labels, accept_labels_pooled
 from adjudge.selection.cascade import members_of, stage_names
-from adjudge.selection.cascade_plan import plan_cascade, read_plan
+from adjudge.selection.cascade_plan import plan_cascade, read_plan, with_parts
 from adjudge.selection.cascade_policy import (
     describe_cascade,
     refuse_with_cascade,
@@ -172,6 +172,7 @@ def calibrate(
             given={"cascade": cascade, "costs": costs, "category": category},
             limit=limit,
         )
+        planned = replace(planned, rule=with_parts(planned.rule, store))
         chain = rows_to_calibrate(planned, frame, cluster=column, about=table.about, store=store)
         frame = chain.cascade.rows
     if "learned" in (jury, doubt):

@@ -90,13 +90,14 @@ def drop_stages(
 ) -> tuple[tuple[int, ...], list[DroppedStage]]:
     """Leave out, one by one, a judge without which as much is accepted for no more a verdict.
 
-    People get what is not accepted, so that a cheap cascade that accepts little is no gain.
+    People get what is not accepted, so that a cheap cascade that accepts little is no gain. The
+    last judge always stays: a hundred labels cannot show that it is not needed.
     """
     dropped: list[DroppedStage] = []
     while len(kept) > 1 and (tau := sheet(kept).planned) is not None:
         now = sheet(kept).point(tau)
         others = {}
-        for at in kept:
+        for at in kept[:-1]:
             rest = tuple(other for other in kept if other != at)
             point = sheet(rest).best(now.coverage - _SLACK)
             if point is not None and point.cost * now.coverage <= now.cost * point.coverage:

@@ -7,7 +7,7 @@ from nothing else: stages, weights, curve, tau. The other labels calibrate.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -78,10 +78,11 @@ def plan_cascade(
     """Cost and coverage of a cascade over tau, and the judges that pay, from the learning share.
 
     `cascade` names judges of the file, cheap to strong; each must have judged the rows. `costs` of
-    a row with each judge come from the rows' column `cost` unless they are given. A judge is
-    dropped where without it as much is accepted, at no higher cost an accepted verdict. The planned
-    tau is the largest at which the mean fitted chance of an error of the rows below it is at most
-    `alpha`; `tau` takes another point of the curve: a smaller one is dearer and accepts more.
+    a row with each judge come from the rows' column `cost` unless they are given. A judge but the
+    last is dropped where without it as much is accepted, at no higher cost an accepted verdict. The
+    planned tau is the largest at which the mean fitted chance of an error of the rows below it is
+    at most `alpha`; `tau` takes another point of the curve: a smaller one is dearer and accepts
+    more.
 
     >>> from adjudge.simulate.selective import cascade_judges
     >>> plan = plan_cascade(cascade_judges(600, seed=1), "cheap,strong", costs=[1, 20])
@@ -119,16 +120,12 @@ def plan_cascade(
     planned = chosen.planned if tau is None else unit(tau, "tau")
     points = chosen.points(planned)
     prints = [_fingerprint(rows.frame, stage) for stage in stages]
-    parts = read_judge_parts([one for one in prints if one is not None], store)
     rule = CascadeRule(
         stages=tuple(
             Stage(
                 judge=stages[at][0],
                 protocol=stages[at][1],
                 judge_fingerprint=prints[at],
-                fingerprint_parts=None
-                if (known := parts.get(prints[at] or "")) is None
-                else dict(known),
                 cost=prices[at],
                 columns=doubt.columns,
                 scales=tuple(doubt.scales.tolist()),
@@ -147,7 +144,7 @@ def plan_cascade(
     return CascadePlan(
         about=table.about,
         alpha=level,
-        rule=rule,
+        rule=with_parts(rule, store),
         tau_given=tau is not None,
         feasible=planned is not None,
         cost_source=source,
@@ -168,6 +165,21 @@ def plan_cascade(
 def read_plan(plan: CascadePlan | str | Path) -> CascadePlan:
     """The plan itself, or the one in a file that `plan cascade -o` wrote."""
     return plan if isinstance(plan, CascadePlan) else read_result(plan, CascadePlan)
+
+
+def with_parts(rule: CascadeRule, store: StorePlace) -> CascadeRule:
+    """The rule with the parts of its judges' fingerprints, as far as the store knows them."""
+    prints = [one.judge_fingerprint for one in rule.stages if one.judge_fingerprint is not None]
+    parts = read_judge_parts(prints, store)
+    return replace(
+        rule,
+        stages=tuple(
+            replace(stage, fingerprint_parts=dict(parts[stage.judge_fingerprint]))
+            if stage.judge_fingerprint in parts
+            else stage
+            for stage in rule.stages
+        ),
+    )
 
 
 def read_cascade(
