@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import beta
@@ -72,6 +72,7 @@ class Cascade:
     judges: tuple[int, ...]
     doubts: tuple
     tau: float
+    tau_without_margin: float
 
     @classmethod
     def plan(cls, p: np.ndarray, people: np.ndarray) -> Cascade:
@@ -88,11 +89,12 @@ class Cascade:
             return sheets[kept]
 
         kept, _ = drop_stages((0, 1, 2), sheet, ("1", "2", "3"))
-        return cls(kept, sheet(kept).fitted.doubts, sheet(kept).planned or 0.0)
+        plain = sheet(kept).largest_tau(margin=0.0)
+        return cls(kept, sheet(kept).fitted.doubts, sheet(kept).planned or 0.0, plain or 0.0)
 
-    def at(self, share: float) -> Cascade:
-        """The same with a smaller tau."""
-        return Cascade(self.judges, self.doubts, self.tau * share)
+    def at(self, tau: float) -> Cascade:
+        """The same with another tau."""
+        return replace(self, tau=tau)
 
     def decide(self, p: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Margin, doubt and cost of each row."""
@@ -222,11 +224,12 @@ def one_repeat(world: World, labels: int, seed: int) -> dict[str, tuple[float, f
         ways: dict[str, tuple[Callable, np.ndarray]] = {
             "strong alone": (strong_alone, np.ones(labels, dtype=np.bool_)),
             "cascade": (cascade.decide, ~learning),
-            "cascade, tau/2": (cascade.at(1 / 2).decide, ~learning),
+            "cascade, tau/2": (cascade.at(cascade.tau / 2).decide, ~learning),
         }
         if guarantee == "scope":
-            ways["cascade, tau/4"] = (cascade.at(1 / 4).decide, ~learning)
-            ways["cascade, tau/10"] = (cascade.at(1 / 10).decide, ~learning)
+            plain = cascade.at(cascade.tau_without_margin)
+            ways["cascade, tau without margin"] = (plain.decide, ~learning)
+            ways["cascade, tau/4"] = (cascade.at(cascade.tau / 4).decide, ~learning)
         for name, (decide, own) in ways.items():
             margin, doubt, _ = decide(p[own])
             errors = ((margin > 0) != (people[own] > 0)) | (doubt >= 1e18)

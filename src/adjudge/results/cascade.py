@@ -144,7 +144,7 @@ class CascadePlan(ResultWithDigest):
     """What a cascade would cost and cover, stage by stage, from the learning share alone.
 
     `points` is the curve over tau of the stages that were kept; `feasible` is False where no tau
-    passes at alpha: then every row goes to the last judge.
+    passes at alpha: then the last judge alone is left.
     """
 
     kind: ClassVar[str] = "plan_cascade"

@@ -57,12 +57,21 @@ class Sheet:
 
     @property
     def planned(self) -> float | None:
-        """The largest tau at which the mean doubt of the rows below it is at most alpha."""
+        """The largest tau with room for chance; see `largest_tau`."""
+        return self.largest_tau(margin=1.0)
+
+    def largest_tau(self, *, margin: float) -> float | None:
+        """The largest tau at which the mean doubt of the rows below it fits alpha.
+
+        `margin` standard errors of a share alpha are left free: a tau that just fits in some
+        ninety rows is above alpha in half of all cases, and then little of it can be accepted.
+        """
         best = None
         for tau in self.taus[1:].tolist():
             doubt = self.doubts[np.arange(len(self.doubts)), stop_at(self.doubts, tau)]
             below = doubt[doubt <= tau]
-            if len(below) and below.mean() <= self.alpha:
+            error = (self.alpha * (1 - self.alpha) / max(len(below), 1)) ** 0.5
+            if len(below) and below.mean() + margin * error <= self.alpha:
                 best = tau
         return best
 
@@ -91,7 +100,8 @@ def drop_stages(
     """Leave out, one by one, a judge without which as much is accepted for no more a verdict.
 
     People get what is not accepted, so that a cheap cascade that accepts little is no gain. The
-    last judge always stays: a hundred labels cannot show that it is not needed.
+    last judge always stays: a hundred labels cannot show that it is not needed. Where no tau
+    passes, no other does: no row would end at one.
     """
     dropped: list[DroppedStage] = []
     while len(kept) > 1 and (tau := sheet(kept).planned) is not None:
@@ -115,4 +125,4 @@ def drop_stages(
             )
         )
         kept = tuple(other for other in kept if other != worst)
-    return kept, dropped
+    return kept if sheet(kept).planned is not None else kept[-1:], dropped

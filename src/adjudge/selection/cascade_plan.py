@@ -80,9 +80,9 @@ def plan_cascade(
     `cascade` names judges of the file, cheap to strong; each must have judged the rows. `costs` of
     a row with each judge come from the rows' column `cost` unless they are given. A judge but the
     last is dropped where without it as much is accepted, at no higher cost an accepted verdict. The
-    planned tau is the largest at which the mean fitted chance of an error of the rows below it is
-    at most `alpha`; `tau` takes another point of the curve: a smaller one is dearer and accepts
-    more.
+    planned tau is the largest at which the mean fitted chance of an error of the rows below it,
+    and one standard error, is at most `alpha`; `tau` takes another point of the curve: a smaller
+    one is dearer and accepts more.
 
     >>> from adjudge.simulate.selective import cascade_judges
     >>> plan = plan_cascade(cascade_judges(600, seed=1), "cheap,strong", costs=[1, 20])
@@ -146,7 +146,7 @@ def plan_cascade(
         alpha=level,
         rule=with_parts(rule, store),
         tau_given=tau is not None,
-        feasible=planned is not None,
+        feasible=tau is not None or chosen.planned is not None,
         cost_source=source,
         points=points,
         alone=tuple(sheet((at,)).alone(stages[at][0]) for at in range(len(stages))),
