@@ -258,10 +258,14 @@ def equal_coverage(cells: Sequence[dict[str, tuple[float, float, float]]]) -> No
     """What the cascade costs where it accepts as much as the strong judge alone (scope)."""
     means = {name: np.mean([one[name] for one in cells], axis=0) for name in cells[0]}
     goal = means["scope: strong alone"][0]
-    curve = sorted(
-        (means[name][0], means[name][2]) for name in means if name.startswith("scope: cascade")
-    )
-    shares, costs = np.array(curve).T
+    points = [means[name][[0, 2]] for name in means if name.startswith("scope: cascade")]
+    # Of two points the one that accepts more for less stays.
+    best = [
+        (share, cost)
+        for share, cost in points
+        if not any(other[0] > share and other[1] < cost for other in points)
+    ]
+    shares, costs = np.array(sorted(best)).T
     if goal > shares[-1]:
         print(f"   at equal coverage: the cascade reaches {shares[-1]:.3f} of {goal:.3f}")
     else:
