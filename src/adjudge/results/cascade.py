@@ -132,6 +132,11 @@ def _planned_point_is_there(plan: CascadePlan) -> str | None:
     return f"no point has the planned tau {plan.rule.tau!r}"
 
 
+def _last_judge_costs_something(plan: CascadePlan) -> str | None:
+    """Costs are shown as shares of its own."""
+    return None if plan.last.cost > 0 else "the last judge costs nothing"
+
+
 def _stops_have_stages(plan: CascadePlan) -> str | None:
     sizes = {len(point.stops) for point in plan.points}
     if sizes == {len(plan.rule.stages)}:
@@ -152,6 +157,7 @@ class CascadePlan(ResultWithDigest):
     checks: ClassVar[tuple[Check, ...]] = (
         not_empty("points", "alone"),
         _planned_point_is_there,
+        _last_judge_costs_something,
         _stops_have_stages,
     )
 
