@@ -53,8 +53,9 @@ COMMANDS: tuple[str, ...] = (
     "plan rate {answers} --width 0.45 --write-ids {out}.csv --json",
     "plan selection {half} --cluster none --repeats 2 --write-ids {out}.csv --json",
     "plan labels {half} --surest 0.6 --n 2 --cluster none --write-ids {out}.csv --json",
-    "plan cascade {staged} --cascade CASCADE --costs 1,9 --learning-share 0.5 -o {out}.json --json",
-    "calibrate {staged} --cascade CASCADE --costs 1,9 --labels {labels} --learning-share 0.5",
+    "plan cascade {staged} --cascade CASCADE --costs 1,9 --learning-share 0.5 --alpha 0.3 --json",
+    "calibrate {staged} --cascade CASCADE --costs 1,9 --labels {labels} --alpha 0.3 --cluster none"
+    " --learning-share 0.5",
     "calibrate {staged} --plan {cascade_plan} --alpha 0.3 -o {out}.json",
     "judge {pairs} --policy {cascade} --store {out}.db -o {out}.jsonl",
     "plan battles {battles} --budget 3 --judged {judged} --write-rows {out}.csv --json",
