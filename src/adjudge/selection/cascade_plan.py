@@ -117,7 +117,17 @@ def plan_cascade(
 
     kept, dropped = drop_stages(tuple(range(len(stages))), sheet, [name for name, _ in stages])
     chosen = sheet(kept)
-    planned = chosen.planned if tau is None else unit(tau, "tau")
+    # Alone the last judge takes every row, whatever tau is: no room for chance is needed.
+    planned = chosen.largest_tau(margin=1.0 if len(kept) > 1 else 0.0)
+    feasible = planned is not None
+    warnings = advise_learning(round(len(lab.prefers_a) / learning_share))
+    if len(kept) == 1 and len(dropped) + 1 < len(stages):
+        warnings.append(
+            f"no tau leaves room for chance in {len(lab.prefers_a)} rows: only the last judge is "
+            "left; label more rows"
+        )
+    if tau is not None:
+        planned = unit(tau, "tau")
     points = chosen.points(planned)
     prints = [_fingerprint(rows.frame, stage) for stage in stages]
     rule = CascadeRule(
@@ -146,7 +156,7 @@ def plan_cascade(
         alpha=level,
         rule=with_parts(rule, store),
         tau_given=tau is not None,
-        feasible=tau is not None or chosen.planned is not None,
+        feasible=feasible,
         cost_source=source,
         points=points,
         alone=tuple(sheet((at,)).alone(stages[at][0]) for at in range(len(stages))),
@@ -157,7 +167,7 @@ def plan_cascade(
             "coverage is what the fitted chances of an error allow at alpha: an estimate, and no "
             "promise; the labels outside the learning share calibrate",
         ),
-        warnings=tuple(advise_learning(round(len(lab.prefers_a) / learning_share))),
+        warnings=tuple(warnings),
         dropped=lab.dropped,
     )
 
