@@ -45,6 +45,7 @@ from adjudge.selection.cascade import (
     in_learning_share,
     lay_out,
     of_stages,
+    stage_names,
 )
 from adjudge.selection.cascade_curve import Sheet, drop_stages
 from adjudge.selection.learning import FEWEST_LEARNING, advise_learning, lengths_in, with_context
@@ -270,9 +271,9 @@ class _Laboratory:
     def sheet(self, kept: tuple[int, ...], costs: Sequence[float], alpha: float) -> Sheet:
         """The cascade of these judges on the learning rows."""
         part = self.laid.of(kept).evidence
-        whole = with_context(
-            part.whole, self.laid.frame, lengths=self.lengths, category=self.category
-        )
+        # As they are named without the judges that were dropped.
+        named = replace(part.whole, judges=stage_names([self.stages[at] for at in kept]))
+        whole = with_context(named, self.laid.frame, lengths=self.lengths, category=self.category)
         seen = StageEvidence(whole=whole, ties=part.ties, gaps=part.gaps)
         fitted = fit_stages(seen, self.prefers_a, units=self.units, seed=self.seed)
         margins, doubts = with_failures(fitted.held_out, seen)

@@ -81,6 +81,19 @@ def test_one_judge_by_two_protocols_is_two_stages(old):
     assert select(two, made).summary.n == 500
 
 
+def test_a_judge_by_two_protocols_of_which_one_is_dropped():
+    made = rows(400, skills={"useless": 0.0, "middle": 1.3, "strong": 2.5}, seed=0)
+    made = made.with_columns(
+        protocol=pl.when(pl.col("judge") == "useless").then(pl.lit("likelihood"))
+        .otherwise(pl.lit("preference")),
+        judge=pl.when(pl.col("judge") == "strong").then(pl.lit("y")).otherwise(pl.lit("x")),
+    )  # fmt: skip
+    names = ["x (likelihood)", "x (preference)", "y (preference)"]
+    policy = calibrate(made, cascade=names, costs=COSTS, alpha=0.1)
+    assert policy.judges == ("x", "y")
+    assert select(made, policy).summary.n == 400
+
+
 # --- the plan --------------------------------------------------------------------------------
 
 
