@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib.metadata import version
@@ -33,9 +33,11 @@ from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.judgments import Judgments, prepare_judgments, read_labelled, without_ids
 from adjudge.selection.acceptance import Acceptance, accept_labels, accept_labels_pooled
 from adjudge.selection.cascade import members_of, stage_names
-from adjudge.selection.cascade_plan import plan_cascade, read_plan, with_parts
+from adjudge.selection.cascade_plan import plan_cascade, with_parts
 from adjudge.selection.cascade_policy import (
+    choose_plan,
     describe_cascade,
+    plan_remarks,
     refuse_with_cascade,
     rows_to_calibrate,
 )
@@ -154,7 +156,7 @@ def calibrate(
     if members is not None:
         frame = members.rows
     if cascade is not None or plan is not None:
-        planned = _planned(
+        planned = choose_plan(
             plan,
             plan_now=lambda: plan_cascade(
                 given,
@@ -271,7 +273,7 @@ def calibrate(
             cascade=chain is not None,
         )
         + tuple(advise_learning(learned.n_pairs) if learned else ())
-        + (() if chain is None else _about_plan(chain.plan, levels)),
+        + (() if chain is None else plan_remarks(chain.plan, float(levels.alpha))),
         dropped=dropped,
         groups=groups,
         alternatives=tuple(alternatives.values()),
@@ -442,37 +444,6 @@ class _Comparison:
             coverage=own.coverage,
             coverage_alone={name: self.coverage(rows) for name, rows in members.alone.items()},
         )
-
-
-def _planned(
-    plan: CascadePlan | str | Path | None,
-    *,
-    plan_now: Callable[[], CascadePlan],
-    given: Mapping[str, object],
-    limit: float | None,
-) -> CascadePlan:
-    """The plan that was given, which decides all that it was made with, or one made now."""
-    if plan is None:
-        return plan_now()
-    for name, value in given.items():
-        if value is not None:
-            raise ArgumentError(name, value, "leave it out: the plan says it")
-    planned = read_plan(plan)
-    if planned.min_answer_mass != limit:
-        raise ArgumentError(
-            "min_answer_mass", limit, f"the plan was made with {planned.min_answer_mass}: keep it"
-        )
-    return planned
-
-
-def _about_plan(plan: CascadePlan, levels: Levels) -> tuple[str, ...]:
-    """What a reader should know of a plan."""
-    lines = list(plan.warnings)
-    if plan.alpha != float(levels.alpha):
-        lines.append(f"the cascade was planned for alpha {plan.alpha:g}")
-    if not plan.feasible:
-        lines.append("no tau passes in the learning share: every row goes to the last judge")
-    return tuple(lines)
 
 
 def _refuse_combinations(

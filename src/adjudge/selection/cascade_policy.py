@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -23,6 +24,7 @@ from adjudge.selection.cascade import (
     run_cascade,
     stage_names,
 )
+from adjudge.selection.cascade_plan import read_plan
 from adjudge.selection.learning import count_overturned
 from adjudge.store import StorePlace
 
@@ -66,6 +68,37 @@ def refuse_with_cascade(**options: object) -> None:
     for name, value in options.items():
         if value is not None:
             raise ArgumentError(name, value, "leave it out: a cascade has no such form here")
+
+
+def choose_plan(
+    plan: CascadePlan | str | Path | None,
+    *,
+    plan_now: Callable[[], CascadePlan],
+    given: Mapping[str, object],
+    limit: float | None,
+) -> CascadePlan:
+    """The plan that was given, which decides all that it was made with, or one made now."""
+    if plan is None:
+        return plan_now()
+    for name, value in given.items():
+        if value is not None:
+            raise ArgumentError(name, value, "leave it out: the plan says it")
+    planned = read_plan(plan)
+    if planned.min_answer_mass != limit:
+        raise ArgumentError(
+            "min_answer_mass", limit, f"the plan was made with {planned.min_answer_mass}: keep it"
+        )
+    return planned
+
+
+def plan_remarks(plan: CascadePlan, alpha: float) -> tuple[str, ...]:
+    """What a reader should know of a plan."""
+    lines = list(plan.warnings)
+    if plan.alpha != alpha:
+        lines.append(f"the cascade was planned for alpha {plan.alpha:g}")
+    if not plan.feasible:
+        lines.append("no tau passes in the learning share: every row goes to the last judge")
+    return tuple(lines)
 
 
 def rows_to_calibrate(
