@@ -46,8 +46,11 @@ _ROOMS: dict[str, str] = {
         "ClassEstimate Estimate GroupedEstimate LabelShift RateDifference RatePlan"
     ),
     "adjudge.results.evaluation": "Evaluation LabelPlan ScopeReproduction SelectionPlan",
+    "adjudge.results.cascade": "CascadePlan",
     "adjudge.results.items": "ReproductionItems",
-    "adjudge.results.judging": "Judging JudgingPanel JudgingPlan JudgingPlans ModelList",
+    "adjudge.results.judging": (
+        "Judging JudgingCascade JudgingPanel JudgingPlan JudgingPlans ModelList"
+    ),
     "adjudge.results.labelling": "LabellingSummary",
     "adjudge.results.length": "LengthBias VerbosityBias",
     "adjudge.results.panel": "PanelEstimate",
@@ -61,8 +64,9 @@ _ROOMS: dict[str, str] = {
     "adjudge.results.selection": "BatchSelection Policy PolicyCheck Selection Threshold",
     "adjudge.rows": "join_labels prepare_battles prepare_grades prepare_judgments prepare_scores",
     "adjudge.selection": (
-        "SelectionRun calibrate evaluate fdr_select pac_threshold pac_thresholds plan_labels "
-        "plan_selection read_policy register_guarantee scope_threshold select verify_policy"
+        "SelectionRun calibrate evaluate fdr_select judge_cascade pac_threshold pac_thresholds "
+        "plan_cascade plan_labels plan_selection read_policy register_guarantee scope_threshold "
+        "select verify_policy"
     ),
     "adjudge.results.store": "StoreCheck",
     "adjudge.store": "check_store open_store",

@@ -80,6 +80,7 @@ from adjudge.results.bias import FamilyScores as FamilyScores
 from adjudge.results.bias import PositionBias as PositionBias
 from adjudge.results.bias import Reliability as Reliability
 from adjudge.results.bias import Retest as Retest
+from adjudge.results.cascade import CascadePlan as CascadePlan
 from adjudge.results.demo import Demo as Demo
 from adjudge.results.demo import JudgeCheck as JudgeCheck
 from adjudge.results.diagnosis import CycleCount as CycleCount
@@ -98,6 +99,7 @@ from adjudge.results.evaluation import ScopeReproduction as ScopeReproduction
 from adjudge.results.evaluation import SelectionPlan as SelectionPlan
 from adjudge.results.items import ReproductionItems as ReproductionItems
 from adjudge.results.judging import Judging as Judging
+from adjudge.results.judging import JudgingCascade as JudgingCascade
 from adjudge.results.judging import JudgingPanel as JudgingPanel
 from adjudge.results.judging import JudgingPlan as JudgingPlan
 from adjudge.results.judging import JudgingPlans as JudgingPlans
@@ -131,8 +133,10 @@ from adjudge.selection import SelectionRun as SelectionRun
 from adjudge.selection import calibrate as calibrate
 from adjudge.selection import evaluate as evaluate
 from adjudge.selection import fdr_select as fdr_select
+from adjudge.selection import judge_cascade as judge_cascade
 from adjudge.selection import pac_threshold as pac_threshold
 from adjudge.selection import pac_thresholds as pac_thresholds
+from adjudge.selection import plan_cascade as plan_cascade
 from adjudge.selection import plan_labels as plan_labels
 from adjudge.selection import plan_selection as plan_selection
 from adjudge.selection import read_policy as read_policy
@@ -156,6 +160,7 @@ __all__ = [
     "BatchSelection",
     "BattlePlan",
     "BiasReport",
+    "CascadePlan",
     "ClassEstimate",
     "Contradictions",
     "Counts",
@@ -173,6 +178,7 @@ __all__ = [
     "JudgeCheck",
     "JudgeError",
     "Judging",
+    "JudgingCascade",
     "JudgingOptions",
     "JudgingPanel",
     "JudgingPlan",
@@ -241,6 +247,7 @@ __all__ = [
     "fdr_select",
     "fit_temperature",
     "join_labels",
+    "judge_cascade",
     "judge_pairs",
     "judge_pairs_async",
     "least_reversals",
@@ -256,6 +263,7 @@ __all__ = [
     "pac_thresholds",
     "place",
     "plan_battles",
+    "plan_cascade",
     "plan_from_table",
     "plan_judging",
     "plan_labels",

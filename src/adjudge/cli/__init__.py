@@ -35,12 +35,13 @@ VERBS: Mapping[str, str | tuple[str, Mapping[str, str]]] = {
     "evaluate": "evaluate:evaluate",
     "estimate": "estimate:estimate",
     "plan": (
-        "How many human labels, of which rows; which battles to judge next.",
+        "How many human labels, of which rows; which battles or judges to ask.",
         {
             "rate": "plan_rate:rate",
             "selection": "plan_selection:selection",
             "battles": "plan_battles:battles",
             "labels": "plan_labels:labels",
+            "cascade": "plan_cascade:cascade",
         },
     ),
     "diagnose": (

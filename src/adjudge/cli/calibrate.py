@@ -10,8 +10,10 @@ import typer
 from adjudge.cli._common import bad_finding, deliver, remark
 from adjudge.cli._options import (
     AlphaOption,
+    CascadeOption,
     CategoryOption,
     ClusterOption,
+    CostsOption,
     DeltaOption,
     DoubtOption,
     GuaranteeOption,
@@ -29,6 +31,7 @@ from adjudge.cli._options import (
     SeedOption,
     TextsOption,
     TiesOption,
+    parse_costs,
 )
 from adjudge.records import MIN_ANSWER_MASS
 
@@ -56,6 +59,12 @@ def calibrate(
     protocol: ProtocolRowsOption = None,
     jury: JuryOption = None,
     doubt: DoubtOption = None,
+    cascade: CascadeOption = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(help="The cascade of this plan (plan cascade -o) instead of --cascade."),
+    ] = None,
+    costs: CostsOption = None,
     learning_share: LearningShareOption = 0.3,
     category: CategoryOption = None,
     leave_out: Annotated[
@@ -92,6 +101,9 @@ def calibrate(
         weights=weights,
         jury=jury,
         doubt=doubt,
+        cascade=cascade,
+        plan=plan,
+        costs=parse_costs(costs),
         learning_share=learning_share,
         category=category,
         leave_out=leave_out,

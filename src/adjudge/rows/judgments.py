@@ -136,6 +136,7 @@ def read_labelled(
     min_answer_mass: float | None = None,
     below_cuts: bool = False,
     model_labels: bool = False,
+    keep_failed: bool = False,
 ) -> LabelledRows:
     """The rows that calibrate, evaluate and plan learn from; `by` as text, `weights` as numbers.
 
@@ -145,7 +146,9 @@ def read_labelled(
     the surest rows, or by an audit of accepted ones, is used only where what is made of it keeps to
     the cut (`below_cuts`); rows beyond it are then left out, however they were drawn. A label that
     began from the judge's answer is left out; those that a model made are refused unless
-    `model_labels`. Rows with an answer_mass below `min_answer_mass` are `off_answer`.
+    `model_labels`. Rows with an answer_mass below `min_answer_mass` are `off_answer`. Rows without
+    a number are left out, unless they are wanted (`keep_failed`): in a cascade another judge is
+    asked then.
 
     >>> rows = {"id": [1, 2, 3], "p_a": [0.9, 0.2, 0.7], "label": ["A", "A", "tie"]}
     >>> done = read_labelled(rows)
@@ -169,7 +172,9 @@ def read_labelled(
     rows = leave_out_dependent(Rows(frame, given.dropped), given.name)
     by_model = count_model_labels(rows.frame, rows.frame["label"], given.name, allowed=model_labels)
     rows = leave_out_sampled_by(rows, given.name, ways=refused)
-    rows = measured(rows.without(pl.col("label").is_null(), "no label"))
+    rows = rows.without(pl.col("label").is_null(), "no label")
+    if not keep_failed:
+        rows = measured(rows)
     cuts = cuts_of(rows.frame, given.name) if below_cuts else ()
     if cuts:
         rows = rows.without(~pl.lit(lie_below(rows.frame, cuts, scored=rows.frame)), BEYOND)
