@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -351,6 +352,26 @@ class Policy(ResultWithDigest):
     groups: tuple[PolicyGroup, ...]
     alternatives: tuple[Alternative, ...] = ()
     adjudge_version: str
+
+    @property
+    def rules_id(self) -> str:
+        """Names what the policy accepts: the same for the same rules, whichever version wrote it.
+
+        A monitor counts the audits of one set of rules.
+        """
+        rules = [
+            (g.judge, g.protocol, g.judge_fingerprint, *g.covers, g.accepts, repr(g.threshold))
+            for g in self.groups
+        ]
+        content = (
+            self.guarantee,
+            self.alpha,
+            self.delta,
+            self.by,
+            self.ties,
+            sorted(map(str, rules)),
+        )
+        return hashlib.sha256(repr(content).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     def _parts(self) -> Sequence[PolicyGroup]:
         return self.groups

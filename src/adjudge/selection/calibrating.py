@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from adjudge._validation import count, exact_level, unit
 from adjudge.errors import ArgumentError
 from adjudge.io.tables import TableLike
 from adjudge.records import MIN_ANSWER_MASS
+from adjudge.results.monitoring import Monitor
 from adjudge.results.selection import (
     KEPT_SCORES,
     Accepts,
@@ -27,6 +29,7 @@ from adjudge.results.selection import (
     Rule,
     share,
 )
+from adjudge.rows.audits import WITHOUT_PROOF, audits_to_calibrate
 from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.judgments import Judgments, read_labelled, without_ids
 from adjudge.selection.acceptance import Acceptance, accept_labels, accept_labels_pooled
@@ -70,6 +73,8 @@ def calibrate(
     learning_share: float = 0.3,
     category: str | None = None,
     leave_out: TableLike | None = None,
+    from_audits: Monitor | str | Path | None = None,
+    since_change: bool = False,
     min_answer_mass: float | None = MIN_ANSWER_MASS,
     seed: int = 0,
     store: StorePlace = None,
@@ -96,6 +101,10 @@ def calibrate(
     Labels that were drawn among the surest rows (`plan_labels`) make a policy for those rows: rows
     beyond their cut neither calibrate nor are accepted later (`cuts`).
 
+    `from_audits` is the state of a monitor that raised an alarm, and `judgments` are its audits:
+    those drawn after the alarm calibrate, below the old thresholds. `since_change` takes those from
+    the estimated change on instead, without proof.
+
     The policy has what every guarantee would accept in `alternatives`, so that choosing one is a
     choice. Nothing accepted is a result: `feasible` is False.
 
@@ -112,6 +121,21 @@ def calibrate(
     limit = None if min_answer_mass is None else unit(min_answer_mass, "min_answer_mass")
     _refuse_combinations(chosen, weights=weights, pooled=pooled, by=by, jury=jury)
     refuse_learning(jury=jury, doubt=doubt, category=category)
+    remarks: tuple[str, ...] = ()
+    if since_change and from_audits is None:
+        raise ArgumentError("since_change", since_change, "needs --from-audits")
+    if from_audits is not None:
+        judgments, remark = audits_to_calibrate(
+            judgments,
+            from_audits,
+            labels=labels,
+            pairs=pairs,
+            judge=judge,
+            protocol=protocol,
+            since_change=since_change,
+        )
+        labels = pairs = judge = protocol = None
+        remarks = (remark,)
     table = read_labelled(
         judgments,
         labels,
@@ -204,7 +228,8 @@ def calibrate(
             jury=jury,
             learned=learned is not None,
             cuts=table.cuts,
-        ),
+        )
+        + ((WITHOUT_PROOF,) if since_change else ()),
         warnings=cautions(
             entries,
             guarantee=chosen,
@@ -214,7 +239,8 @@ def calibrate(
             jury=jury is not None,
             learned=learned is not None,
         )
-        + tuple(advise_learning(learned.n_pairs) if learned else ()),
+        + tuple(advise_learning(learned.n_pairs) if learned else ())
+        + remarks,
         dropped=dropped,
         groups=groups,
         alternatives=tuple(alternatives.values()),

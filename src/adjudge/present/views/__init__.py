@@ -29,6 +29,7 @@ ROOMS = (
     "estimation",
     "diagnosis",
     "ranking",
+    "monitoring",
     "labelling",
     "store",
     "reproduction",
