@@ -126,6 +126,12 @@ PositiveOption = Annotated[
     str | None, typer.Option(help="For labels in words: the one that counts as 1.")
 ]
 
+
+def parse_place(text: str) -> Path | str:
+    """A file, or the URL of a store as it is: a path would lose one of its slashes."""
+    return text if "://" in text else Path(text)
+
+
 AuditRateOption = Annotated[
     float | None,
     typer.Option(help="Share of accepted verdicts that people audit, such as 0.05."),

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from adjudge.cli._common import bad_finding, deliver, remark
-from adjudge.cli._options import JsonFlag, LabelsOption, OutputOption, PlotOption
+from adjudge.cli._options import JsonFlag, LabelsOption, OutputOption, PlotOption, parse_place
 
 
 def check(
@@ -16,6 +16,8 @@ def check(
         Path,
         typer.Argument(
             help="All audits that were drawn (monitor draw -o), or the store that has them.",
+            parser=parse_place,
+            metavar="AUDITS",
             show_default=False,
         ),
     ],

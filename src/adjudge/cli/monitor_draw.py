@@ -14,6 +14,7 @@ from adjudge.cli._options import (
     JudgeRowsOption,
     SecretOption,
     SummaryOption,
+    parse_place,
     read_secret,
 )
 from adjudge.errors import ArgumentError
@@ -24,6 +25,8 @@ def draw(
         Path,
         typer.Argument(
             help="Rows of `adjudge select -o`, or the store that serve kept its audits in.",
+            parser=parse_place,
+            metavar="SERVED",
             show_default=False,
         ),
     ],

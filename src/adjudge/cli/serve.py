@@ -9,7 +9,13 @@ from typing import Annotated
 import typer
 
 from adjudge.cli._common import remark, require_extra
-from adjudge.cli._options import MaxTokensOption, ReasonOption
+from adjudge.cli._options import (
+    AuditRateOption,
+    MaxTokensOption,
+    ReasonOption,
+    SecretOption,
+    read_secret,
+)
 
 
 def serve(
@@ -36,6 +42,15 @@ def serve(
         float,
         typer.Option(min=0, help="Seconds for requests under way to finish after a stop signal."),
     ] = 1.0,
+    audit_rate: AuditRateOption = None,
+    secret_env: SecretOption = None,
+    store: Annotated[
+        str, typer.Option(help="With --audit-rate: keep what is served, and the audits, here.")
+    ] = "adjudge.db",
+    state: Annotated[
+        str | None,
+        typer.Option(help="State of `monitor check`, a file or a store, for /metrics."),
+    ] = None,
     host: Annotated[
         str, typer.Option(help="Another address than loopback needs ADJUDGE_TOKEN.")
     ] = "127.0.0.1",
@@ -49,10 +64,13 @@ def serve(
     from adjudge.judges.fingerprint import make_judge
     from adjudge.judges.prompting import read_prompt
     from adjudge.judges.spec import PROTOCOLS, parse_judge, parse_protocol
+    from adjudge.monitoring import AuditCoin
+    from adjudge.server.audits import AuditTrail, MonitorMetrics
     from adjudge.server.judge_app import judge_app
     from adjudge.server.run import serve as run
     from adjudge.server.safety import Limits
     from adjudge.server.service import JudgeService, PolicyFile
+    from adjudge.store import open_store, store_name
 
     source = PolicyFile(policy)
     if protocol is None:
@@ -70,15 +88,33 @@ def serve(
         parse_protocol(protocol, **asked),
     )
     service = JudgeService(made, source.policy, concurrency=concurrency)
+    trail = monitor = None
+    if audit_rate is not None:
+        open_store(store).close()  # what is wrong with it is said before anybody is served
+        trail = AuditTrail(AuditCoin(audit_rate, read_secret(secret_env)), source.policy, store)
+    if state is not None:
+        monitor = MonitorMetrics(state, source.policy)
     token = os.environ.get("ADJUDGE_TOKEN") or None
     limits = Limits(body_bytes=4_000_000, answer_seconds=timeout, stop_seconds=grace)
 
     def ready(address: str) -> None:
         remark(f"serving {made.backend.name} under {policy}: {address}v1/judge")
         remark(f"policy {service.policy_id}: {service.policy.promise}")
+        if audit_rate is not None:
+            place = store_name(store)
+            remark(f"{audit_rate:.3g} of what is accepted is drawn for an audit, kept in {place}")
 
     run(
-        lambda taken: judge_app(service, source, host=host, port=taken, token=token, limits=limits),
+        lambda taken: judge_app(
+            service,
+            source,
+            host=host,
+            port=taken,
+            token=token,
+            limits=limits,
+            trail=trail,
+            monitor=monitor,
+        ),
         host=host,
         port=port,
         token=token,

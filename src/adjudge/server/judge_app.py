@@ -5,6 +5,7 @@ What it takes follows from the policy: pairs, or single answers that pass or fai
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -16,9 +17,10 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from pydantic import BaseModel, ConfigDict, Field
 
-from adjudge.errors import ArgumentError, DataError, JudgeError
+from adjudge.errors import ArgumentError, DataError, JudgeError, StoreError
 from adjudge.records import About, Grade, Item, Judgment, Pair, Verdict
 from adjudge.server.answers import explain_in_one_line
+from adjudge.server.audits import AuditTrail, MonitorMetrics
 from adjudge.server.safety import Guard, Limits
 from adjudge.server.service import FileState, JudgeService, PolicyFile, Ruling
 
@@ -190,14 +192,25 @@ def judge_app(
     port: int,
     token: str | None = None,
     limits: Limits | None = None,
+    trail: AuditTrail | None = None,
+    monitor: MonitorMetrics | None = None,
 ) -> Guard:
-    """The ASGI application of one service, behind its guard."""
+    """The ASGI application of one service, behind its guard.
+
+    `trail` keeps what is served and draws audits; `monitor` is what /metrics says of them.
+    """
     metrics = _Metrics()
+    if monitor is not None:
+        metrics.registry.register(monitor)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         await service.start()
+        if trail is not None:
+            await trail.start()
         yield
+        if trail is not None:
+            await trail.close()
         await service.close()
 
     app = FastAPI(
@@ -237,17 +250,25 @@ def judge_app(
 
     async def rule(asked: Sequence[PairIn | AnswerIn]) -> list[Ruling]:
         began = time.perf_counter()
+        subjects = [one.subject() for one in asked]
+        groups, categories = [one.group for one in asked], [one.category for one in asked]
         try:
-            rulings = await service.rule_many(
-                [one.subject() for one in asked],
-                [one.group for one in asked],
-                [one.category for one in asked],
-            )
+            rulings = await service.rule_many(subjects, groups, categories)
         except (ArgumentError, DataError) as error:
             raise HTTPException(422, str(error)) from None
         except JudgeError as error:
             _log.warning("the judge cannot be asked: %s", error)
             raise HTTPException(502, "the judge cannot be asked; see the server's log") from None
+        if trail is not None:
+            names = [one.id if "id" in one.model_fields_set else None for one in asked]
+            try:
+                metrics.audits.inc(await trail.keep(names, subjects, groups, categories, rulings))
+            except StoreError as error:
+                # An accepted verdict that is not kept could never be audited.
+                _log.warning("what is served cannot be kept: %s", error)
+                raise HTTPException(
+                    503, "the verdict cannot be kept; see the server's log"
+                ) from None
         metrics.saw(rulings, time.perf_counter() - began)
         return rulings
 
@@ -264,7 +285,8 @@ def judge_app(
     @app.get("/metrics", response_class=Response)
     async def metrics_page() -> Response:
         """Counters for Prometheus."""
-        return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
+        page = await asyncio.to_thread(generate_latest, metrics.registry)
+        return Response(page, media_type=CONTENT_TYPE_LATEST)
 
     explain_in_one_line(app)
     return Guard(app, host=host, port=port, token=token, limits=limits or Limits())
@@ -278,6 +300,9 @@ class _Metrics:
         )
         self.statuses = Counter(
             "adjudge_judgments", "Judgments by status.", ["status"], registry=self.registry
+        )
+        self.audits = Counter(
+            "adjudge_audits", "Accepted verdicts drawn for an audit.", registry=self.registry
         )
         self.seconds = Histogram(
             "adjudge_request_seconds", "Time to rule on a request.", registry=self.registry

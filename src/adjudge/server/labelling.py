@@ -41,6 +41,7 @@ class Progress:
     plan: int
     doubt: int
     surest: int
+    audit: int
 
 
 class LabellingRound:
@@ -132,6 +133,7 @@ class LabellingRound:
             plan=kinds.count("plan"),
             doubt=kinds.count("doubt"),
             surest=kinds.count("surest"),
+            audit=kinds.count("audit"),
         )
 
     def order_for(self, rater: str, subject_id: str) -> Order | None:
