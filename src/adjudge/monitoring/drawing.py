@@ -9,8 +9,10 @@ draw can be repeated and checked. A higher rate draws the same rows and more.
 from __future__ import annotations
 
 import hmac
+import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import polars as pl
 
@@ -20,7 +22,7 @@ from adjudge.io.tables import TableLike, as_text, read_table, source_name
 from adjudge.results.monitoring import AuditDraw
 from adjudge.rows.audits import DRAWN, order_audits
 from adjudge.rows.columns import truth_column
-from adjudge.rows.dropped import Rows, merge_dropped
+from adjudge.rows.dropped import Rows
 
 #: What an audit's row has besides the columns of what was served.
 AUDIT_COLUMNS = (DRAWN, "sampled_by", "audit_rate")
@@ -52,7 +54,11 @@ class AuditCoin:
         """Whether the row of this id is audited."""
         content = name.encode("utf-8", "surrogatepass")
         digest = hmac.digest(self.secret.encode("utf-8", "surrogatepass"), content, "sha256")
-        return int.from_bytes(digest[:8], "big") < Fraction(str(self.rate)) * 2**64
+        return int.from_bytes(digest[:8], "big") < self._end
+
+    @cached_property
+    def _end(self) -> int:
+        return math.ceil(Fraction(str(self.rate)) * 2**64)
 
 
 @dataclass(frozen=True)
@@ -158,5 +164,4 @@ def _accepted(served: TableLike, judge: str | None) -> Rows:
     accepted = truth_column(frame, "accepted", name, remedy=_SELECTED)
     rows = Rows(frame, {}).without(~pl.lit(accepted), "not accepted")
     rows = rows.without(pl.col("id").is_null(), "no id")
-    kept = rows.without(~pl.col("id").is_first_distinct(), "id served before")
-    return Rows(kept.frame, merge_dropped(kept.dropped))
+    return rows.without(~pl.col("id").is_first_distinct(), "id served before")
