@@ -42,6 +42,11 @@ def view_monitor(monitor: Monitor) -> list[Block]:
         for group in monitor.groups
         if group.change_at is not None
     ]
+    changes += [
+        f"{_where(group)}with every missing audit counted as wrong there would be an alarm"
+        for group in monitor.groups
+        if group.worst.alarm and not group.rate.alarm
+    ]
     blocks += notes_of(changes)
     blocks.append(Note(_promise(monitor)))
     blocks += warnings_of(monitor.warnings)
@@ -64,11 +69,11 @@ def _headline(monitor: Monitor) -> Headline:
             _wait(monitor),
         )
     where = " and ".join(
-        f"{_where(group)}at audit {number(group.alarm_at)}"
+        f"{'' if group.group is None else f'in {group.group} '}at audit {number(group.alarm_at)}"
         + (f" ({number(group.alarm_after)} counted)" if group.alarm_after != group.alarm_at else "")
         for group in rung
     )
-    return Headline(f"ALARM, {where}; {above}", _what_to_do(monitor), tone="bad")
+    return Headline(f"ALARM {where}; {above}", _what_to_do(monitor), tone="bad")
 
 
 def _what_to_do(monitor: Monitor) -> str:
@@ -78,7 +83,8 @@ def _what_to_do(monitor: Monitor) -> str:
         )
     return (
         "Stop accepting, or recalibrate on audits drawn after the alarm: adjudge calibrate AUDITS "
-        "--from-audits STATE. To accept more than before, label rows at random."
+        "--from-audits STATE. Go on drawing audits for it, whether or not the verdicts are used. "
+        "To accept more than before, label rows at random."
     )
 
 
@@ -88,8 +94,8 @@ def _wait(monitor: Monitor) -> str:
     if not waiting:
         return ""
     return (
-        f"{count(waiting, 'returned audit')} not counted yet: {count(pending, 'audit')} drawn "
-        f"before are pending, for {monitor.wait_days:g} days at most."
+        f"Not counted yet: {count(waiting, 'returned audit')}, drawn after "
+        f"{count(pending, 'pending one')} (for at most {monitor.wait_days:g} days)."
     )
 
 
