@@ -12,7 +12,7 @@ from scipy import stats
 from adjudge.monitoring import log_evidence, running_interval
 
 AUDITS, DELTA = 3000, 0.05
-FULL = pytest.param(2000, marks=pytest.mark.montecarlo)
+FULL = pytest.param(1000, marks=pytest.mark.montecarlo)
 
 
 def alarm(errors: np.ndarray, limit: float, *, delta: float = DELTA) -> float:
@@ -49,12 +49,12 @@ def test_false_alarms_of_a_rate_that_wanders_below_the_limit() -> None:
 def test_an_adversary_who_sees_the_past_rings_no_oftener() -> None:
     """The rate is 0 until the evidence is high, and the limit then: still within delta."""
     rng = np.random.default_rng(3)
-    repeats, limit = 300, 0.1
+    repeats, limit = 200, 0.1
     rung = 0
     for _ in range(repeats):
         errors: list[int] = []
         level = 0.0
-        for _ in range(30):
+        for _ in range(20):
             rate = limit if level > -0.5 or rng.random() < 0.5 else 0.0
             errors += at_rates(np.full(50, rate), rng).tolist()
             level = float(log_evidence(errors, limit=limit)[-1])
@@ -77,7 +77,7 @@ def test_delays_are_those_of_the_plain_process(
         assert alarm(errors, 0.1) == (math.inf if plain is None else plain)
 
 
-@pytest.mark.parametrize("repeats", [20, pytest.param(1000, marks=pytest.mark.montecarlo)])
+@pytest.mark.parametrize("repeats", [10, pytest.param(300, marks=pytest.mark.montecarlo)])
 def test_the_interval_holds_at_all_audits_at_once_under_drift(repeats: int) -> None:
     rng = np.random.default_rng(5)
     audits = np.arange(1, 1501)

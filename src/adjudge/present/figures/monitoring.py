@@ -51,7 +51,7 @@ def _draw_rate(axes: Axes, monitor: Monitor, group: MonitorGroup) -> None:
     _mark_alarm(axes, group)
     axes.set_ylim(0, min(1.0, 1.3 * max(*_settled(path.high), *path.error_rate, monitor.limit)))
     axes.set_ylabel("error rate of accepted")
-    axes.legend(ncols=3, fontsize=8.5, loc="upper right")
+    _legend(axes, "upper right")
 
 
 def _settled(high: tuple[float, ...]) -> tuple[float, ...]:
@@ -74,7 +74,12 @@ def _draw_evidence(axes: Axes, monitor: Monitor, group: MonitorGroup) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: power_of_ten(value)))
     axes.set_xlabel("audits, in the order of drawing")
     axes.set_ylabel("evidence (log scale)")
-    axes.legend(ncols=2, fontsize=8.5, loc="upper left")
+    _legend(axes, "upper left")
+
+
+def _legend(axes: Axes, place: str) -> None:
+    # The line of the alarm can be anywhere: the words stay legible over it.
+    axes.legend(ncols=3, fontsize=8.5, loc=place, frameon=True, edgecolor="white", framealpha=0.9)
 
 
 def _mark_alarm(axes: Axes, group: MonitorGroup) -> None:
