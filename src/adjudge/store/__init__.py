@@ -96,11 +96,16 @@ def is_store(place: object) -> bool:
     scheme = _SCHEME.match(str(place))
     if scheme is not None:
         return scheme[1] in STORES
+    path = Path(place).expanduser()
+    if not path.exists():
+        return path.suffix == ".db"
+    if not path.is_file():  # a pipe would wait for its writer
+        return False
     try:
-        with Path(place).expanduser().open("rb") as file:
+        with path.open("rb") as file:
             return file.read(len(_SQLITE)) == _SQLITE
     except OSError:
-        return Path(place).suffix == ".db" and not Path(place).exists()
+        return False
 
 
 def check_not_store(place: StorePlace, output: str | Path) -> None:
