@@ -22,7 +22,9 @@ from adjudge.monitoring.stored import (
 from adjudge.results.monitoring import Monitor
 from adjudge.results.selection import Policy
 from adjudge.rows.audits import read_monitor
+from adjudge.rows.judgments import prepare_judgments
 from adjudge.selection import find_guarantee, read_policy
+from adjudge.selection.policy import check_about, check_judge
 from adjudge.store import is_store
 
 
@@ -67,6 +69,9 @@ def check_audits(
         place = audits
         audits = read_served_audits(place, rules_id=rules.rules_id).rows
         labels = read_audit_labels(place, about=rules.about) if labels is None else labels
+    given = prepare_judgments(audits, labels=labels)
+    check_about(rules, given.about)
+    remarks = check_judge(rules, given.frame)
     previous = None if state is None else read_monitor(state, state_name(rules.rules_id, by))
     if previous is None:
         terms = MonitorTerms(
@@ -76,17 +81,17 @@ def check_audits(
             by=by,
         )
     else:
-        given = {"limit": limit, "delta": delta, "horizon": horizon, "by": by}
-        check_terms(previous, rules, given)
+        chosen = {"limit": limit, "delta": delta, "horizon": horizon, "by": by}
+        check_terms(previous, rules, chosen)
         terms = MonitorTerms(
             limit=previous.limit, delta=previous.delta, horizon=previous.horizon, by=previous.by
         )
     monitor = continue_monitor(
         previous,
-        audits,
+        given,
         rules,
         terms,
-        labels=labels,
+        remarks=remarks,
         wait_days=wait,
         now=time.time() if now is None else now,
     )

@@ -91,7 +91,7 @@ def serve(
     trail = monitor = None
     if audit_rate is not None:
         open_store(store).close()  # what is wrong with it is said before anybody is served
-        trail = AuditTrail(AuditCoin(audit_rate, read_secret(secret_env)), source.policy, store)
+        trail = AuditTrail(AuditCoin(audit_rate, read_secret(secret_env)), service, store)
     if state is not None:
         monitor = MonitorMetrics(state, source.policy)
     token = os.environ.get("ADJUDGE_TOKEN") or None

@@ -12,7 +12,6 @@ import numpy as np
 from adjudge._text import level
 from adjudge._validation import FloatArray, IntArray, non_negative, open_unit, positive
 from adjudge.errors import ArgumentError
-from adjudge.io.tables import TableLike
 from adjudge.monitoring.counting import (
     NEW_GROUPS,
     Ledger,
@@ -63,22 +62,22 @@ def check_terms(previous: Monitor, policy: Policy, given: Mapping[str, object]) 
 
 def continue_monitor(
     previous: Monitor | None,
-    audits: TableLike | Judgments,
+    audits: Judgments,
     policy: Policy,
     terms: MonitorTerms,
     *,
-    labels: TableLike | None = None,
+    remarks: Sequence[str] = (),
     wait_days: float = 14.0,
     now: float,
 ) -> Monitor:
-    """The monitor after these audits; `previous` is what it was after the check before.
+    """The monitor after these audits, with their labels; `previous` is that of the check before.
 
     Run again on the same audits it stays the same. Under `terms.by` each group has a process of its
     own and an equal share of delta. The groups are those of the policy where it was calibrated by
     the same column; else those of the first check, and one more share for all that come later.
     """
     non_negative(wait_days, "wait")
-    returns = read_returns(audits, policy, labels=labels, by=terms.by)
+    returns = read_returns(audits, policy, by=terms.by)
     names, open_ended = _processes(policy, returns, terms.by)
     ledger = count_audits(previous, returns, known_groups=names, now=now, wait_days=wait_days)
     share = terms.delta / len(ledger.names)
@@ -117,7 +116,7 @@ def continue_monitor(
             "audits are missing for reasons that have nothing to do with errors; else read what "
             "the table says with every missing one counted as wrong",
         ),
-        warnings=returns.warnings,
+        warnings=(*remarks, *returns.warnings),
         dropped=merge_dropped(
             returns.dropped,
             {

@@ -14,13 +14,13 @@ from datetime import UTC, datetime
 
 import polars as pl
 
-from adjudge.errors import ArgumentError, DataError
-from adjudge.io.tables import TableLike, as_text
+from adjudge.errors import DataError
+from adjudge.io.tables import as_text
 from adjudge.results.monitoring import Monitor, Outcome
 from adjudge.results.selection import Policy
 from adjudge.rows.audits import order_audits
 from adjudge.rows.columns import text_column, tidy
-from adjudge.rows.judgments import IS_ERROR, Judgments, prepare_judgments
+from adjudge.rows.judgments import IS_ERROR, Judgments
 
 #: When the deadline of an audit begins to run; without it, at the check that first sees it.
 DRAWN_AT = "drawn_at"
@@ -65,15 +65,8 @@ class Ledger:
         return [at for at, own in enumerate(self.group_of) if own == code]
 
 
-def read_returns(
-    audits: TableLike | Judgments, policy: Policy, *, labels: TableLike | None, by: str | None
-) -> Returns:
+def read_returns(given: Judgments, policy: Policy, *, by: str | None) -> Returns:
     """The audits that were drawn, with their labels and groups where they have some."""
-    given = prepare_judgments(audits, labels=labels)
-    if given.about != policy.about:
-        raise ArgumentError(
-            "audits", given.name, f"these are {given.about}, and the policy is about {policy.about}"
-        )
     frame = order_audits(given.frame, given.name)
     if "learned_verdict" in frame.columns and policy.doubt is not None:
         # What was accepted is the learned verdict, not the judge's own.

@@ -15,11 +15,11 @@ from prometheus_client.registry import Collector
 from adjudge.errors import AdjudgeError
 from adjudge.monitoring import AuditCoin
 from adjudge.monitoring.stored import state_name
-from adjudge.records import Pair, Subject
+from adjudge.records import Judgment, Pair, Subject
 from adjudge.results.monitoring import Monitor, MonitorGroup
 from adjudge.results.selection import Policy
 from adjudge.rows.audits import read_monitor
-from adjudge.server.service import Ruling
+from adjudge.server.service import JudgeService, Ruling
 from adjudge.store import Served, StorePlace, content_hash, is_store
 from adjudge.store.thread import StoreThread
 
@@ -30,9 +30,10 @@ _LARGEST = 300.0
 class AuditTrail:
     """Keeps every ruling before it is answered; accepted ones that the coin draws, with texts."""
 
-    def __init__(self, coin: AuditCoin, policy: Policy, store: StorePlace) -> None:
+    def __init__(self, coin: AuditCoin, service: JudgeService, store: StorePlace) -> None:
         self._coin = coin
-        self._policy = policy
+        self._judge = service.judge
+        self._policy = service.policy
         self._place = store
         self._thread: StoreThread | None = None
 
@@ -78,8 +79,12 @@ class AuditTrail:
         audited = ruling.accepted and self._coin.draws(name)
         content: dict[str, Any] = asdict(ruling.judgment)
         del content["extra"]
+        whose = "judge" if isinstance(ruling.judgment, Judgment) else "judge_name"
         content |= {
             "id": name,
+            whose: self._judge.backend.name,
+            "protocol": self._judge.protocol.name,
+            "judge_fingerprint": self._judge.fingerprint,
             "verdict": ruling.verdict,
             "learned_verdict": ruling.learned_verdict,
             "learned_doubt": ruling.learned_doubt,

@@ -228,8 +228,27 @@ def test_lists_with_gaps_and_rows_of_another_kind_are_refused(policy: Policy) ->
             check_audits(bad, policy)
         assert message in str(caught.value)
     grades = pl.DataFrame({"id": ["x"], "judge": [1], "p_pass": [0.9], "drawn": [1]})
-    with pytest.raises(AdjudgeError, match="these are grades, and the policy is about pairs"):
+    with pytest.raises(
+        AdjudgeError, match="the policy is about verdicts on pairs, and here are grades"
+    ):
         check_audits(grades, policy)
+
+
+def test_audits_of_another_judge_are_refused(policy: Policy) -> None:
+    with pytest.raises(AdjudgeError, match="the policy was made for j .unnamed., not for k"):
+        check_audits(audits(["A"]).with_columns(judge=pl.lit("k")), policy)
+
+
+def test_grades_are_audited_too() -> None:
+    parts = {"id": range(60), "p_pass": [0.9] * 60, "judge_name": ["j"] * 60}
+    made = calibrate({**parts, "human": [1] * 60}, alpha=0.1)
+    new = {**parts, "id": range(100, 160), "human": [1] * 20 + [0] * 20 + [1] * 20}
+    drawn = draw_audits(select(new, made).rows, audit_rate=1, secret="a secret for these tests")
+    labels = pl.DataFrame({"id": new["id"], "label": ["pass"] * 20 + ["fail"] * 20 + ["pass"] * 20})
+    monitor = check_audits(drawn.rows.drop("human"), made, labels=labels)
+    assert outcomes(monitor) == "r" * 20 + "w" * 20 + "r" * 20
+    again = calibrate(drawn.rows, alpha=0.9, from_audits=monitor)
+    assert (again.about, again.accepts) == ("grades", "below")
 
 
 def test_rules_keep_their_name_when_words_change(policy: Policy) -> None:

@@ -6,9 +6,12 @@ import http.client
 import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from serving import JUDGE, ask, running, write_policy
 
@@ -19,6 +22,7 @@ from adjudge.judges import judge_pairs
 from adjudge.monitoring.drawing import AuditCoin
 from adjudge.results.monitoring import Monitor
 from adjudge.selection import read_policy, select
+from adjudge.server.audits import MonitorMetrics
 from adjudge.simulate.pairs import simulate_pairs
 from adjudge.store import open_store, use_store
 from adjudge.store.labels import LabelBook
@@ -154,6 +158,28 @@ def test_the_service_exports_the_last_check(labelled: Path) -> None:
         damaged = metrics(port)
         assert "adjudge_monitor_readable 0.0" in damaged
         assert "adjudge_monitor_e_value{" not in damaged
+
+
+def test_groups_with_odd_names_are_escaped(folder: Path, tmp_path: Path) -> None:
+    policy = read_policy(folder / "policy.json")
+    name = 'a "quoted"\\name\nof two lines'
+    rows = pl.DataFrame(
+        {"id": ["x"], "drawn": [1], "p_a": [0.99], "label": ["B"], "topic": [name]}
+    ).with_columns(judge=pl.lit(policy.groups[0].judge), protocol=pl.lit("preference"))
+    state = tmp_path / "state.json"
+    check_audits(rows, policy, by="topic", state=state)
+    registry = CollectorRegistry()
+    registry.register(MonitorMetrics(state, policy))
+    page = generate_latest(registry).decode()
+    families = {family.name: family for family in text_string_to_metric_families(page)}
+    groups = [s.labels["group"] for s in families["adjudge_monitor_e_value"].samples]
+    assert groups == [name, "(new groups)"]
+    # Without a counted audit there is no error rate: no sample, and never a zero.
+    assert len(families["adjudge_monitor_error_rate"].samples) == 1
+    other = replace(policy, alpha=0.2)
+    registry = CollectorRegistry()
+    registry.register(MonitorMetrics(state, other))
+    assert "adjudge_monitor_e_value{" not in generate_latest(registry).decode()
 
 
 def test_draw_and_label_take_the_queue_of_a_store(

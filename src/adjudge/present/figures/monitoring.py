@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from adjudge._text import clip, number, percent, plain_level, power_of_ten
 from adjudge.errors import ArgumentError
@@ -77,7 +77,7 @@ def _draw_evidence(axes: Axes, monitor: Monitor, group: MonitorGroup) -> None:
     _legend(axes, "upper left")
 
 
-def _legend(axes: Axes, place: str) -> None:
+def _legend(axes: Axes, place: Literal["upper left", "upper right"]) -> None:
     # The line of the alarm can be anywhere: the words stay legible over it.
     axes.legend(ncols=3, fontsize=8.5, loc=place, frameon=True, edgecolor="white", framealpha=0.9)
 
