@@ -10,6 +10,7 @@ from plain_monitor import first_alarm
 from scipy import stats
 
 from adjudge.monitoring import log_evidence, running_interval
+from adjudge.selection import pac_threshold
 
 AUDITS, DELTA = 3000, 0.05
 FULL = pytest.param(1000, marks=pytest.mark.montecarlo)
@@ -91,3 +92,25 @@ def test_the_interval_holds_at_all_audits_at_once_under_drift(repeats: int) -> N
         missed += bool(((mean < low) | (mean > high)).any())
     assert missed <= stats.binom.ppf(1 - 1e-5, repeats, 0.1)
     assert (high - low)[-1] < 0.12
+
+
+@pytest.mark.parametrize("repeats", [40, pytest.param(1500, marks=pytest.mark.montecarlo)])
+def test_audits_after_the_alarm_calibrate_with_the_guarantees_own_promise(repeats: int) -> None:
+    """Score u is uniform below the old threshold; errors have probability u / 4, then u / 2.
+
+    Accepting up to t then has the error rate t / 4: a threshold above 0.4 breaks alpha = 0.1.
+    """
+    rng = np.random.default_rng(6)
+    old, n, change, broken = 0.6, 150, 200, 0
+    for _ in range(repeats):
+        scores = old * rng.random(6000)
+        slope = np.where(np.arange(len(scores)) < change, 0.25, 0.5)
+        errors = (rng.random(len(scores)) < slope * scores).astype(int)
+        ring = alarm(errors, 0.1)
+        assert ring < len(scores) - n
+        sample = slice(int(ring), int(ring) + n)
+        rule = pac_threshold(scores[sample], errors[sample], alpha=0.1, delta=0.1)
+        reached = {"all": old, "none": 0.0}.get(rule.accepts, rule.threshold)
+        assert reached is not None
+        broken += reached > 0.4
+    assert broken <= stats.binom.ppf(1 - 1e-5, repeats, 0.1)

@@ -69,7 +69,9 @@ def test_the_alarm_is_where_the_plain_process_raises_it(policy: Policy) -> None:
 def test_the_limit_is_the_guarantees_own(policy: Policy) -> None:
     pac = calibrate({**PARTS, "label": ["A"] * 300}, alpha=0.1, guarantee="pac")
     rows = audits(["A"] * 20)
+    fdr = calibrate({**PARTS, "label": ["A"] * 300}, alpha=0.1, guarantee="fdr")
     assert check_audits(rows, pac).limit == 0.1
+    assert check_audits(rows, fdr).limit == 0.15
     assert check_audits(rows, policy).limit == 0.15
     assert check_audits(rows, policy, limit=0.3).limit == 0.3
     loose = calibrate({**PARTS, "label": ["A"] * 300}, alpha=0.7)
