@@ -78,7 +78,8 @@ class AuditTrail:
         name = name.encode("utf-8", "replace").decode()
         audited = ruling.accepted and self._coin.draws(name)
         content: dict[str, Any] = asdict(ruling.judgment)
-        del content["extra"]
+        for known in ("extra", "label", "human"):  # people speak in the labels, nowhere else
+            content.pop(known, None)
         whose = "judge" if isinstance(ruling.judgment, Judgment) else "judge_name"
         content |= {
             "id": name,

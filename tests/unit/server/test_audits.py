@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import re
 from collections.abc import Iterator
@@ -18,11 +19,14 @@ from serving import JUDGE, ask, running, write_policy
 from adjudge.auditing import check_audits
 from adjudge.cli import run
 from adjudge.io import read_labels, read_result
-from adjudge.judges import judge_pairs
+from adjudge.judges import judge_pairs, make_judge, parse_judge, parse_protocol
 from adjudge.monitoring.drawing import AuditCoin
+from adjudge.monitoring.stored import read_served_audits
 from adjudge.results.monitoring import Monitor
 from adjudge.selection import read_policy, select
-from adjudge.server.audits import MonitorMetrics
+from adjudge.server.audits import AuditTrail, MonitorMetrics
+from adjudge.server.service import JudgeService
+from adjudge.simulate.items import simulate_items
 from adjudge.simulate.pairs import simulate_pairs
 from adjudge.store import open_store, use_store
 from adjudge.store.labels import LabelBook
@@ -198,6 +202,34 @@ def test_draw_and_label_take_the_queue_of_a_store(
     from_files = read_result("s.json", Monitor)
     assert from_files == from_store
     assert re.fullmatch(r"[0-9a-f]{16}", from_store.rules_id)
+
+
+def test_audited_grades_are_kept_with_their_texts(tmp_path: Path) -> None:
+    policy = read_policy(write_policy(tmp_path, n=120, about="grades", alpha=0.2))
+    judge = make_judge(parse_judge(JUDGE), parse_protocol("grade"))
+    items = simulate_items(12, seed=3)
+
+    async def serve() -> int:
+        service = JudgeService(judge, policy)
+        trail = AuditTrail(AuditCoin(1, SECRET), service, tmp_path / "store.db")
+        await service.start()
+        await trail.start()
+        nothing = [None] * len(items)
+        rulings = await service.rule_many(items, nothing)
+        new = await trail.keep([*nothing[1:], "named"], items, nothing, nothing, rulings)
+        again = await trail.keep([*nothing[1:], "named"], items, nothing, nothing, rulings)
+        await trail.close()
+        await service.close()
+        assert (new, again) == (sum(ruling.accepted for ruling in rulings), 0)
+        return new
+
+    new = asyncio.run(serve())
+    assert new > 0
+    monitor = check_audits(tmp_path / "store.db", policy)
+    assert (monitor.about, monitor.groups[0].n_pending) == ("grades", new)
+    run_ = read_served_audits(tmp_path / "store.db")
+    assert {"prompt", "response", "judge_name", "p_pass", "drawn_at"} <= set(run_.rows.columns)
+    assert set(run_.rows["judge_name"]) == {policy.judges[0]}
 
 
 def test_what_serve_refuses_before_it_serves(
