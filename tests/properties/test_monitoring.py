@@ -17,11 +17,11 @@ from adjudge.results.monitoring import Monitor
 
 POLICY = calibrate({"id": range(40), "p_a": [0.9] * 40, "label": ["A"] * 40}, alpha=0.1)
 LEVELS = st.floats(1e-6, 1 - 1e-6)
-ERRORS = st.lists(st.integers(0, 1), min_size=1, max_size=120)
+ERRORS = st.lists(st.integers(0, 1), min_size=1, max_size=60)
 
 
 @given(errors=ERRORS, limit=st.floats(0.01, 0.9), horizon=st.floats(1.01, 1e6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_evidence_is_the_plain_one_wherever_that_is_finite(errors, limit, horizon) -> None:
     ours = log_evidence(errors, limit=limit, horizon=horizon)
     plain = plain_evidence(errors, limit, horizon)
@@ -32,7 +32,7 @@ def test_evidence_is_the_plain_one_wherever_that_is_finite(errors, limit, horizo
 
 
 @given(errors=ERRORS, delta=LEVELS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_intervals_contain_the_share_and_shrink_with_delta(errors, delta) -> None:
     k, wrong = np.arange(1, len(errors) + 1), np.cumsum(errors)
     low, high = running_interval(wrong, k, delta=delta)
@@ -50,7 +50,7 @@ def test_intervals_contain_the_share_and_shrink_with_delta(errors, delta) -> Non
     delta=LEVELS,
     days=st.floats(0, 40),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_a_monitor_in_any_steps_can_be_written_read_and_shown(
     labels, cuts, limit, delta, days
 ) -> None:

@@ -21,7 +21,7 @@ def served(n: int, first: int = 0) -> pl.DataFrame:
 
 
 def test_the_coin_is_fair_repeatable_and_another_with_another_secret() -> None:
-    names = [f"id-{i}" for i in range(20_000)]
+    names = [f"id-{i}" for i in range(5_000)]
     rate = 0.05
     drawn = {name for name in names if AuditCoin(rate, SECRET).draws(name)}
     assert drawn == {name for name in names if AuditCoin(rate, SECRET).draws(name)}

@@ -39,14 +39,27 @@ BODIES = [{name: getattr(pair, name) for name in FIELDS} for pair in PAIRS]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A policy, and a store of a service that has ended: 60 pairs, one without an id, one twice."""
+    """A policy, the store of a service that was killed, and what its /metrics said on the way.
+
+    It was asked about 60 pairs, one of them twice and one without an id. Then a check said that all
+    audits were wrong, and then its state was damaged.
+    """
     folder = tmp_path_factory.mktemp("audits")
     write_policy(folder, n=250)
-    with service(folder) as port:
+    policy, state = read_policy(folder / "policy.json"), folder / "state.json"
+    with service(folder, "--state", str(state)) as port:
         assert ask(port, "/v1/judge/batch", {"pairs": BODIES[:30]})[0] == 200
         for body in [*BODIES[30:], BODIES[0], {k: v for k, v in BODIES[1].items() if k != "id"}]:
             assert ask(port, "/v1/judge", body)[0] == 200
-        (folder / "metrics.txt").write_text(metrics(port))
+        (folder / "served.txt").write_text(metrics(port))
+        audits = read_served_audits(folder / "store.db").rows
+        wrong = audits.select("id", label=pl.col("verdict").replace({"A": "B", "B": "A"}))
+        check_audits(folder / "store.db", policy, labels=wrong[:-1], state=state)
+        (folder / "checked.txt").write_text(metrics(port))
+        whole = state.read_text()
+        state.write_text(whole[:-40])
+        (folder / "damaged.txt").write_text(metrics(port))
+        state.write_text(whole)
     # It was killed: what it answered is in the log next to the store, and is not lost.
     open_store(folder / "store.db").close()
     return folder
@@ -97,16 +110,18 @@ def test_the_store_has_every_id_once_and_the_audits_that_the_coin_draws(folder: 
 
 
 def test_the_metrics_count_what_was_accepted_and_audited(folder: Path) -> None:
+    page = (folder / "served.txt").read_text()
     families = {
         family.name: {
             tuple(s.labels.values()): s.value for s in family.samples if "_created" not in s.name
         }
-        for family in text_string_to_metric_families((folder / "metrics.txt").read_text())
+        for family in text_string_to_metric_families(page)
     }
     outcomes = families["adjudge_rulings"]
     assert outcomes["accepted",] + outcomes["abstained",] == 62
     assert families["adjudge_audits"] == {(): float(len(stored(folder)[0]))}
-    assert "adjudge_monitor_e_value" not in families
+    assert "adjudge_monitor_readable 1.0" in page
+    assert "adjudge_monitor_e_value" not in page
 
 
 @pytest.fixture
@@ -143,25 +158,20 @@ def test_a_check_reads_audits_labels_and_state_from_the_store(
     assert late.groups[0].worst.n == late.groups[0].rate.n + 1
 
 
-def test_the_service_exports_the_last_check(labelled: Path) -> None:
-    policy, state = labelled / "policy.json", labelled / "state.json"
-    with service(labelled, "--state", str(state)) as port:
-        before = metrics(port)
-        assert "adjudge_monitor_readable 1.0" in before
-        assert "adjudge_monitor_e_value" not in before
-        monitor = check_audits(labelled / "store.db", policy, state=state)
-        families = {f.name: f for f in text_string_to_metric_families(metrics(port))}
-        [e] = families["adjudge_monitor_e_value"].samples
-        assert (families["adjudge_monitor_e_value"].type, e.labels) == ("gauge", {"group": ""})
-        assert e.value == pytest.approx(10 ** monitor.groups[0].rate.log10_e)
-        assert families["adjudge_monitor_error_rate"].samples[0].value == 1.0
-        assert families["adjudge_monitor_alarm"].samples[0].value == 1.0
-        audits = {s.labels["outcome"]: s.value for s in families["adjudge_monitor_audits"].samples}
-        assert (audits["drawn"], audits["pending"]) == (len(monitor.ids), 1)
-        state.write_text(state.read_text()[:-40])
-        damaged = metrics(port)
-        assert "adjudge_monitor_readable 0.0" in damaged
-        assert "adjudge_monitor_e_value{" not in damaged
+def test_the_service_exports_the_last_check(folder: Path) -> None:
+    monitor = read_result(folder / "state.json", Monitor)
+    page = (folder / "checked.txt").read_text()
+    families = {family.name: family for family in text_string_to_metric_families(page)}
+    [e] = families["adjudge_monitor_e_value"].samples
+    assert (families["adjudge_monitor_e_value"].type, e.labels) == ("gauge", {"group": ""})
+    assert e.value == pytest.approx(10 ** monitor.groups[0].rate.log10_e)
+    assert families["adjudge_monitor_error_rate"].samples[0].value == 1.0
+    assert families["adjudge_monitor_alarm"].samples[0].value == 1.0
+    audits = {s.labels["outcome"]: s.value for s in families["adjudge_monitor_audits"].samples}
+    assert (audits["drawn"], audits["pending"]) == (len(monitor.ids), 1)
+    damaged = (folder / "damaged.txt").read_text()
+    assert "adjudge_monitor_readable 0.0" in damaged
+    assert "adjudge_monitor_e_value{" not in damaged
 
 
 def test_groups_with_odd_names_are_escaped(folder: Path, tmp_path: Path) -> None:
