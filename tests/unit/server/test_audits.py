@@ -18,6 +18,7 @@ from serving import JUDGE, ask, running, write_policy
 
 from adjudge.auditing import check_audits
 from adjudge.cli import run
+from adjudge.cli.label import _queue, _read, _read_audits
 from adjudge.io import read_labels, read_result
 from adjudge.judges import judge_pairs, make_judge, parse_judge, parse_protocol
 from adjudge.monitoring.drawing import AuditCoin
@@ -206,6 +207,13 @@ def test_draw_and_label_take_the_queue_of_a_store(
     assert run(["label", "store.db", "--export-only", "-o", "labels.csv"]) == 0
     assert read_labels("labels.csv")["sampled_by"].to_list() == ["audit"] * (drawn - 1)
     assert run(["label", "audits.jsonl", "--store", "store.db", "--export-only"]) == 0
+    names, _ = stored(labelled)
+    for rows in (Path("store.db"), Path("audits.jsonl")):
+        read = _read_audits(rows) if rows.suffix == ".db" else _read(rows, None, None)
+        queue = _queue(read[0], None, None, 0.3, 0, read[1])
+        assert [(draw.id, draw.sampled_by) for draw in queue.draws] == [
+            (name, "audit") for name in names
+        ]
     asked = ["--policy", "policy.json", "--state", "s.json"]
     assert run(["monitor", "check", "audits.jsonl", "--labels", "labels.csv", *asked]) == 2
     from_store = check_audits("store.db", "policy.json")
