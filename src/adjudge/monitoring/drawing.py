@@ -116,8 +116,8 @@ def draw_audits(
         first = before.height
     new = drawn.height
     drawn = number_audits(drawn, first=first, audit_rate=audit_rate)
-    if before is not None:
-        drawn = pl.concat([before, drawn], how="diagonal_relaxed")
+    if before is not None and earlier is not None:
+        drawn = _append(before, drawn, source_name(earlier))
     return AuditRun(
         summary=AuditDraw(
             audit_rate=audit_rate,
@@ -129,6 +129,16 @@ def draw_audits(
         ),
         rows=drawn,
     )
+
+
+def _append(before: pl.DataFrame, new: pl.DataFrame, name: str) -> pl.DataFrame:
+    """The new audits after the earlier ones; numbers and texts in one column become text."""
+    for column in set(before.columns).intersection(new.columns):
+        old, other = before.schema[column], new.schema[column]
+        if old != other and (old.is_nested() or other.is_nested()) and pl.Null not in (old, other):
+            problem = f"holds {old} here, and {other} in the rows that were served"
+            raise DataError(name, problem, column=column, remedy="give what monitor draw wrote")
+    return pl.concat([before, new], how="diagonal_relaxed")
 
 
 def number_audits(

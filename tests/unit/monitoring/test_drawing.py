@@ -57,6 +57,16 @@ def test_a_later_draw_continues_the_numbers_and_changes_nothing_drawn_before() -
     assert more.rows.equals(whole.rows)
 
 
+def test_earlier_audits_of_another_shape_are_refused_by_column() -> None:
+    first = draw_audits(served(40), audit_rate=0.5, secret=SECRET).rows
+    odd = first.with_columns(p_a=pl.concat_list("p_a", "p_a"))
+    with pytest.raises(DataError, match="column p_a: holds List.Float64. here, and Float64 in"):
+        draw_audits(served(80), audit_rate=0.5, secret=SECRET, earlier=odd)
+    text = draw_audits(served(80), audit_rate=0.5, secret=SECRET,
+                       earlier=first.with_columns(p_a=pl.lit("high")))  # fmt: skip
+    assert set(text.rows["p_a"]) == {"high", "0.9"}
+
+
 def test_columns_of_the_rows_called_like_ours_are_kept_under_another_name() -> None:
     rows = served(9).with_columns(sampled_by=pl.lit("random"), drawn=pl.lit(7))
     out = draw_audits(rows, audit_rate=1, secret=SECRET).rows
