@@ -2,11 +2,14 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+HOSTS := .venv-hosts
+# The processes that tests start would compile the whole package anew, every one of them.
+unexport PYTHONDONTWRITEBYTECODE
 # Two BLAS threads stall at random on small matrices; the demo's language model wants both cores.
 test montecarlo crash fuzz coverage bench: export OPENBLAS_NUM_THREADS := 1
 test montecarlo crash fuzz coverage bench: export OMP_NUM_THREADS := 1
 
-.PHONY: demo test lint types montecarlo crash fuzz coverage docs bench clean
+.PHONY: demo test lint types montecarlo crash fuzz hosts coverage docs bench clean
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -37,7 +40,7 @@ types: $(VENV)/.dev
 	$(BIN)/mypy
 
 test: lint types  ## what CI runs first
-	$(BIN)/pytest -n 2 --dist loadfile -m "not montecarlo and not crash and not fuzz" src tests
+	$(BIN)/pytest -n 2 --dist loadfile -m "not montecarlo and not crash and not fuzz and not hosts" src tests
 
 montecarlo: $(VENV)/.dev  ## the full Monte Carlo behind every guarantee
 	$(BIN)/pytest -n 2 --dist worksteal -m montecarlo tests/montecarlo
@@ -48,8 +51,21 @@ crash: $(VENV)/.dev  ## processes killed, disks full, servers under load: nothin
 fuzz: $(VENV)/.dev  ## 3,000 malformed inputs over all verbs: a result or one line, never a traceback
 	$(BIN)/pytest -n 2 --dist worksteal -m fuzz tests/conformance
 
+# The tools that adjudge works inside, each where it cannot disturb the others.
+$(HOSTS)/.made: pyproject.toml
+	$(PYTHON) -m venv $(HOSTS) && $(PYTHON) -m venv $(HOSTS)/label-studio
+	$(HOSTS)/bin/python -m pip install --quiet -e '.[server]' pytest hypothesis trio inspect-ai==0.3.285 deepeval==4.3.1
+	$(HOSTS)/label-studio/bin/python -m pip install --quiet label-studio==1.23.2
+	npm install --silent --prefix $(HOSTS)/promptfoo promptfoo@0.121.20
+	@touch $@
+
+hosts: $(HOSTS)/.made  ## docs/integrations.md inside the real promptfoo, Inspect, DeepEval and Label Studio
+	PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 PROMPTFOO=$(CURDIR)/$(HOSTS)/promptfoo/node_modules/.bin/promptfoo \
+	  LABEL_STUDIO=$(CURDIR)/$(HOSTS)/label-studio/bin/label-studio \
+	  $(HOSTS)/bin/python -m pytest -m hosts tests/hosts
+
 coverage: $(VENV)/.dev  ## the tests again, with the lines of src they run; fails below the floor
-	$(BIN)/pytest -n 2 --dist loadfile -m "not montecarlo and not crash and not fuzz" --cov --cov-report=term src tests
+	$(BIN)/pytest -n 2 --dist loadfile -m "not montecarlo and not crash and not fuzz and not hosts" --cov --cov-report=term src tests
 
 docs: $(VENV)/.dev  ## docs/cli.md and the type stub, from the code itself
 	$(BIN)/python docs/make_cli.py
@@ -59,4 +75,4 @@ bench: $(VENV)/.bench
 	for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* demo-out
+	rm -rf $(VENV) $(HOSTS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* demo-out

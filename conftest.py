@@ -18,6 +18,11 @@ IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
 NEEDS_TORCH = "src/adjudge/judges/backends/_causal.py"
 # Its doctests cannot even be collected without torch; in CI that is an error like any other.
 collect_ignore = [] if find_spec("torch") or IN_CI else [NEEDS_TORCH]
+# These import the tools they are for, which `make hosts` installs; they have no doctests.
+collect_ignore_glob = [
+    "src/adjudge/integrations/inspect.py",
+    "src/adjudge/integrations/deepeval.py",
+]
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 

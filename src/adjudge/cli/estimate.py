@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -14,14 +14,12 @@ from adjudge.cli._options import (
     JsonFlag,
     JudgeColumnOption,
     LabelsOption,
+    ModelLabelsFlag,
     OutputOption,
     PlotOption,
     PositiveOption,
     SeedOption,
 )
-
-if TYPE_CHECKING:
-    from adjudge.estimation import AnyEstimate
 
 
 def estimate(
@@ -85,7 +83,11 @@ def estimate(
         ),
     ] = None,
     cluster: Annotated[
-        str | None, typer.Option(help="Column of rows that belong together, such as prompt_id.")
+        str | None,
+        typer.Option(
+            help="Column of rows that belong together; none: all are independent.",
+            show_default="prompt_id where it repeats",
+        ),
     ] = None,
     strata: Annotated[
         str | None, typer.Option(help="A confusion matrix for each value of this column.")
@@ -96,6 +98,7 @@ def estimate(
         float | None,
         typer.Option(help="Exit 2 unless every interval lies above this rate.", min=0, max=1),
     ] = None,
+    model_labels: ModelLabelsFlag = False,
     seed: SeedOption = 0,
     output: OutputOption = None,
     plot: PlotOption = None,
@@ -107,6 +110,7 @@ def estimate(
     (in some group), or an interval that reaches below --fail-below.
     """
     from adjudge.estimation import estimate as compute
+    from adjudge.estimation.intervals import intervals_of
 
     result = compute(
         table,
@@ -125,29 +129,16 @@ def estimate(
         judge_column=judge_column,
         human_column=human_column,
         positive=positive,
+        model_labels=model_labels,
         seed=seed,
     )
     if as_json:
         for text in getattr(result, "all_warnings", result.warnings):
             remark(f"warning: {text}")
     deliver(result, as_json=as_json, output=output, plot=plot)
-    lows = _lower_ends(result)
+    lows = [one.low for one in intervals_of(result)]
     if any(low is None for low in lows):
         bad_finding()
     if fail_below is not None and any(low is not None and low < fail_below for low in lows):
         remark(f"adjudge estimate: an interval reaches below {fail_below:g}")
         bad_finding()
-
-
-def _lower_ends(result: AnyEstimate) -> list[float | None]:
-    """The lower end of every interval asked for; None where there is no estimate."""
-    from adjudge.results.estimation import ClassEstimate, GroupedEstimate
-    from adjudge.results.panel import PanelEstimate
-
-    if isinstance(result, PanelEstimate):
-        return [None if one.estimate is None else one.low for one in result.groups]
-    if isinstance(result, GroupedEstimate):
-        return [low for one in result.groups for low in _lower_ends(one)]
-    if isinstance(result, ClassEstimate):
-        return [None if one.estimate is None else one.low for one in result.classes]
-    return [None if result.estimate is None else result.low]

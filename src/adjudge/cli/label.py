@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adjudge._text import count
+from adjudge._text import count, left_out
 from adjudge.cli._common import deliver, remark, require_extra
 from adjudge.cli._options import (
     FormatOption,
@@ -24,6 +24,7 @@ from adjudge.errors import ArgumentError
 if TYPE_CHECKING:
     from adjudge.records import Subject
     from adjudge.server.label_kinds import LabelKind
+    from adjudge.server.labelling import LabellingRound
     from adjudge.server.queue import Queue
     from adjudge.store.labels import LabelBook
 
@@ -67,6 +68,17 @@ def label(
     export_only: Annotated[
         bool, typer.Option(help="Write the labels and the summary; open no page.")
     ] = False,
+    label_studio: Annotated[
+        Path | None,
+        typer.Option(
+            help="Open no page: write the queue as tasks for Label Studio here (.json), and their "
+            "labelling config next to them (.xml)."
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, help="With --label-studio: only the first so many of the queue."),
+    ] = None,
     format: FormatOption = None,
     from_: FormerFormatOption = None,
     host: Annotated[
@@ -78,9 +90,10 @@ def label(
     as_json: JsonFlag = False,
 ) -> None:
     """Label pairs or single answers in the browser; nothing is lost on reload or kill."""
-    if not export_only:
+    page = not export_only and label_studio is None
+    if page:
         require_extra("server", "fastapi", "uvicorn")
-    from adjudge.io import read_labels, write_rows
+    from adjudge.io import open_labels, write_rows
     from adjudge.io.files import read_text
     from adjudge.server.label_summary import labels_frame, records, summarise
     from adjudge.server.labelling import LabellingRound
@@ -89,30 +102,38 @@ def label(
 
     if plan is not None and abstentions is not None:
         raise ArgumentError("abstentions", str(abstentions), "give --plan or --abstentions")
-    if output is not None:
-        check_not_store(store, output)
+    if limit is not None and label_studio is None:
+        raise ArgumentError("limit", limit, "is for --label-studio: the page asks until Ctrl-C")
+    for written in (output, label_studio):
+        if written is not None:
+            check_not_store(store, written)
     guide = None if instructions is None else read_text(instructions)
     subjects, kind = _read(rows, format or from_, scale)
     with use_store(store) as kept:
         book = LabelBook(kept, kind.labels)
         if import_labels is not None:
-            added, same = book.import_labels(records(read_labels(import_labels, about=kind.name)))
+            given = open_labels(import_labels, about=kind.name)
+            added, same = book.import_labels(records(given.frame))
             remark(f"{import_labels}: {added:,} labels added, {same:,} were there already")
+            for line in left_out(given.dropped, "label"):
+                remark(f"{import_labels}: {line}")
         _strangers(book, subjects, rows, kind)
         queue = _queue(subjects, plan, abstentions, random_share, seed, kind)
-        if not export_only:
+        round_ = LabellingRound(
+            subjects,
+            queue,
+            book,
+            kind=kind,
+            instructions=guide,
+            seed=seed,
+            share_out=share_out,
+        )
+        if label_studio is not None:
+            _write_tasks(round_, label_studio, limit, plan)
+        if page:
             from adjudge.server.label_app import label_app
             from adjudge.server.run import serve
 
-            round_ = LabellingRound(
-                subjects,
-                queue,
-                book,
-                kind=kind,
-                instructions=guide,
-                seed=seed,
-                share_out=share_out,
-            )
             token = os.environ.get("ADJUDGE_TOKEN") or None
 
             def ready(address: str) -> None:
@@ -150,6 +171,19 @@ def _read(rows: Path, format: str | None, scale: str | None) -> tuple[list[Subje
         return list(open_pairs(rows, format=format)), PAIRS
     kind = GRADES if scale is None else scores(parse_scale(scale))
     return list(open_items(rows, format=format)), kind
+
+
+def _write_tasks(round_: LabellingRound, path: Path, limit: int | None, plan: Path | None) -> None:
+    from adjudge.integrations.label_studio import write_tasks
+    from adjudge.server.label_summary import plan_columns
+
+    if round_.instructions is not None:
+        remedy = "paste them into the instructions of the Label Studio project"
+        raise ArgumentError("instructions", "a file", remedy)
+    columns = None if plan is None else plan_columns(plan)
+    tasks, config = write_tasks(round_, path, limit=limit, plan=columns)
+    remark(f"wrote {count(tasks, 'task')} to {path} and their labelling config to {config}")
+    remark("export the labels as JSON, then: adjudge label ROWS --import EXPORT -o labels.csv")
 
 
 def _strangers(book: LabelBook, subjects: list[Subject], rows: Path, kind: LabelKind) -> None:

@@ -15,6 +15,7 @@ from adjudge.cli._options import (
     FormatOption,
     FormerFormatOption,
     JsonFlag,
+    ModelLabelsFlag,
     OutputOption,
     PlotOption,
     SeedOption,
@@ -123,6 +124,7 @@ def rank(
     ] = None,
     output: OutputOption = None,
     plot: PlotOption = None,
+    model_labels: ModelLabelsFlag = False,
     seed: SeedOption = 0,
     as_json: JsonFlag = False,
 ) -> None:
@@ -150,6 +152,7 @@ def rank(
         cluster=cluster,
         by=by,
         against=against,
+        model_labels=model_labels,
         jury=jury,
     )
     makers = read_families(families)

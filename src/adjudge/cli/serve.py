@@ -14,7 +14,12 @@ from adjudge.cli._options import MaxTokensOption, ReasonOption
 
 def serve(
     policy: Annotated[Path, typer.Option(help="The policy that calibrate wrote.")],
-    judge: Annotated[str, typer.Option(help="The judge, as for `adjudge judge`.")],
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            help="The judge, as for `adjudge judge`.", show_default="the judges of a cascade"
+        ),
+    ] = None,
     protocol: Annotated[
         str | None, typer.Option(help="How the judge is asked.", show_default="as the policy's was")
     ] = None,
@@ -45,36 +50,31 @@ def serve(
 
     It takes pairs, or single answers where the policy was made from grades."""
     require_extra("server", "fastapi", "uvicorn", "prometheus_client")
-    from adjudge.judges.criteria import read_criteria
-    from adjudge.judges.fingerprint import make_judge
-    from adjudge.judges.prompting import read_prompt
-    from adjudge.judges.spec import PROTOCOLS, parse_judge, parse_protocol
     from adjudge.server.judge_app import judge_app
     from adjudge.server.run import serve as run
     from adjudge.server.safety import Limits
-    from adjudge.server.service import JudgeService, PolicyFile
+    from adjudge.server.service import PolicyFile
+    from adjudge.server.setup import make_service
 
     source = PolicyFile(policy)
-    if protocol is None:
-        own = source.policy.groups[0].protocol or ""
-        protocol = own if own in PROTOCOLS else "preference"
-    asked: dict[str, object] = {"samples": samples, "max_tokens": max_tokens}
-    asked["prompt"] = read_prompt(prompt) if prompt is not None else None
-    asked["criteria"] = read_criteria(criteria) if criteria is not None else None
-    asked["reason"] = reason or None
-    if "min_answer_mass" in PROTOCOLS.load(protocol).options:
-        # As it was calibrated; a policy made before there was a limit has none.
-        asked["min_answer_mass"] = source.policy.min_answer_mass or 0.0
-    made = make_judge(
-        parse_judge(judge, base_url=base_url, concurrency=concurrency),
-        parse_protocol(protocol, **asked),
+    service = make_service(
+        source.policy,
+        judge,
+        protocol=protocol,
+        base_url=base_url,
+        prompt=prompt,
+        criteria=criteria,
+        reason=reason,
+        samples=samples,
+        max_tokens=max_tokens,
+        concurrency=concurrency,
     )
-    service = JudgeService(made, source.policy, concurrency=concurrency)
     token = os.environ.get("ADJUDGE_TOKEN") or None
     limits = Limits(body_bytes=4_000_000, answer_seconds=timeout, stop_seconds=grace)
 
     def ready(address: str) -> None:
-        remark(f"serving {made.backend.name} under {policy}: {address}v1/judge")
+        names = " -> ".join(one.backend.name for one in service.judges)
+        remark(f"serving {names} under {policy}: {address}v1/judge")
         remark(f"policy {service.policy_id}: {service.policy.promise}")
 
     run(

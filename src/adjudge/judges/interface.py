@@ -263,6 +263,8 @@ class JudgeProtocol(ABC):
 
     #: The options of `judge_pairs` that the constructor takes: samples, prompt, criteria ...
     options: ClassVar[tuple[str, ...]] = ()
+    #: Options that would make no sense here, and why.
+    unfit_options: ClassVar[Mapping[str, str]] = {}
     #: What it is asked about: pairs of responses, or single responses.
     subjects: ClassVar[Literal["pairs", "items"]] = "pairs"
     #: A protocol about pairs that can be given single responses too: all models answering one

@@ -52,6 +52,7 @@ def rank(
     alpha: float = 0.1,
     splits: int = 5,
     time_limit: float = 10.0,
+    model_labels: bool = False,
     seed: Seed = 0,
 ) -> Leaderboard:
     """Rank models by their battles.
@@ -72,10 +73,11 @@ def rank(
     together ("auto": prompt_id where it repeats; None: battles alone). Intervals cover the noise
     of these battles; how far a judge's leaderboard is from people's is what `evaluate` measures.
     `by` names a column whose groups get a temperature each. `against` ("votes" or a column) adds
-    the rank correlation with that opinion's Bradley-Terry leaderboard. `jury` makes one judge of
-    all judges in the file: battles that each of them scored (rows of the same `id`), soft-elo on
-    the mean of their calibrated scores, verdicts by majority. `families` names the makers of models
-    whose names do not tell, for the quantiles by family that `evaluate` gives.
+    the rank correlation with that opinion's Bradley-Terry leaderboard. Votes that a model made
+    (`labelled_by`) are refused unless `model_labels`; a warning then says so. `jury` makes one
+    judge of all judges in the file: battles that each of them scored (rows of the same `id`),
+    soft-elo on the mean of their calibrated scores, verdicts by majority. `families` names the
+    makers of models whose names do not tell, for the quantiles by family that `evaluate` gives.
 
     >>> rank({"model_a": ["x", "x", "y"], "model_b": ["y", "z", "z"],
     ...       "winner": ["model_a", "tie", "tie"]}, interval="none").models[0].model
@@ -98,6 +100,7 @@ def rank(
         cluster=cluster,
         by=by,
         against=against,
+        model_labels=model_labels,
         jury=jury,
     )
     if not len(ready):

@@ -18,6 +18,7 @@ from adjudge.rows.columns import refuse_options, text_column
 from adjudge.rows.dropped import Rows, first_repeats, merge_dropped
 from adjudge.rows.identity import Identity, identities
 from adjudge.rows.juries import gather_jury
+from adjudge.rows.makers import count_model_labels, state_model_labels, without_dependent
 from adjudge.rows.outcomes import (
     JudgeScores,
     code_names,
@@ -100,6 +101,7 @@ def prepare_battles(
     cluster: str | None = "auto",
     by: str | None = None,
     against: str | None = None,
+    model_labels: bool = False,
     jury: bool = False,
 ) -> Battles:
     """Read and code battles once; several analyses can then use the same object.
@@ -119,7 +121,14 @@ def prepare_battles(
     said = None
     if jury:
         rows, said = gather_jury(rows, verdict=verdict, score=score)
-    return code_battles(
+    votes = human or next((c for c in _HUMAN if c in rows.frame.columns and c != verdict), None)
+    makers: tuple[str, ...] = ()
+    if votes in rows.frame.columns:
+        usable, dependent = without_dependent(rows.frame, rows.frame[votes], table.name)
+        by_model = count_model_labels(rows.frame, usable, table.name, allowed=model_labels)
+        rows = Rows(rows.frame.with_columns(usable), merge_dropped(rows.dropped, dependent))
+        makers = state_model_labels(by_model)
+    coded = code_battles(
         rows.frame,
         said=said,
         human=human,
@@ -130,6 +139,7 @@ def prepare_battles(
         against=against,
         unread=rows.dropped,
     )
+    return replace(coded, warnings=(*makers, *coded.warnings))
 
 
 def code_battles(

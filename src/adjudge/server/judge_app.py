@@ -19,14 +19,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from adjudge.errors import ArgumentError, DataError, JudgeError
 from adjudge.records import About, Grade, Item, Judgment, Pair, Verdict
 from adjudge.server.answers import explain_in_one_line
+from adjudge.server.cases import TEXT_LIMIT, Case, describe_ruling
 from adjudge.server.safety import Guard, Limits
 from adjudge.server.service import FileState, JudgeService, PolicyFile, Ruling
+from adjudge.server.webhook import ABSTAINED, add_webhook
 
 _log = logging.getLogger("adjudge.server")
 
 BATCH_LIMIT = 64
-#: One text may have at most so many characters; more than any judge's context holds.
-TEXT_LIMIT = 200_000
 _LEARNED = "Where the policy learned its doubt: the verdict that is accepted."
 PassOrFail = Literal["pass", "fail"]
 TextField = Annotated[str, Field(max_length=TEXT_LIMIT)]
@@ -62,14 +62,15 @@ class PairIn(SubjectIn):
     response_a: TextField
     response_b: TextField
 
-    def subject(self) -> Pair:
+    def case(self) -> Case:
         """The pair to be judged."""
-        return Pair(
+        pair = Pair(
             id=self.id,
             prompt=self.prompt,
             response_a=self.response_a,
             response_b=self.response_b,
         )
+        return Case(subject=pair, group=self.group, category=self.category)
 
 
 class AnswerIn(SubjectIn):
@@ -79,10 +80,11 @@ class AnswerIn(SubjectIn):
     reference: TextField | None = None
     context: TextField | None = None
 
-    def subject(self) -> Item:
+    def case(self) -> Case:
         """The answer to be graded."""
         shown = {"reference": self.reference, "context": self.context}
-        return Item(id=self.id, prompt=self.prompt, response=self.response, extra=shown)
+        item = Item(id=self.id, prompt=self.prompt, response=self.response, extra=shown)
+        return Case(subject=item, group=self.group, category=self.category)
 
 
 class BatchIn(BaseModel):
@@ -111,6 +113,10 @@ class Decision(BaseModel):
     group: Annotated[
         str | None, Field(description="The policy's rule that decided; small groups share one.")
     ]
+    stage: Annotated[
+        str | None, Field(description="Of a cascade: the judge at which the request ended.")
+    ]
+    judges_asked: Annotated[int, Field(description="More than one only of a cascade.")]
     guarantee: str
     policy_id: str
 
@@ -178,7 +184,7 @@ class PolicyOut(BaseModel):
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem}
-    for status in (400, 401, 403, 408, 413, 415, 421, 422, 500, 502, 503, 504)
+    for status in (400, 401, 403, 408, ABSTAINED, 413, 415, 421, 422, 500, 502, 503, 504)
 }
 
 
@@ -216,32 +222,34 @@ def judge_app(
         @app.post("/v1/judge")
         async def grade(answer: AnswerIn) -> GradeOut:
             """Grade one answer."""
-            return _grade((await rule([answer]))[0], service)
+            return _grade((await rule([answer.case()]))[0], service)
 
         @app.post("/v1/judge/batch")
         async def grade_batch(batch: AnswersIn) -> GradesOut:
             """Grade several answers, each on its own."""
-            return GradesOut(rulings=[_grade(one, service) for one in await rule(batch.items)])
+            cases = [one.case() for one in batch.items]
+            return GradesOut(rulings=[_grade(one, service) for one in await rule(cases)])
 
     else:
 
         @app.post("/v1/judge")
         async def judge(pair: PairIn) -> RulingOut:
             """Judge one pair."""
-            return _ruling((await rule([pair]))[0], service)
+            return _ruling((await rule([pair.case()]))[0], service)
 
         @app.post("/v1/judge/batch")
         async def judge_batch(batch: BatchIn) -> BatchOut:
             """Judge several pairs, each on its own."""
-            return BatchOut(rulings=[_ruling(one, service) for one in await rule(batch.pairs)])
+            cases = [one.case() for one in batch.pairs]
+            return BatchOut(rulings=[_ruling(one, service) for one in await rule(cases)])
 
-    async def rule(asked: Sequence[PairIn | AnswerIn]) -> list[Ruling]:
+    async def rule(cases: Sequence[Case]) -> list[Ruling]:
         began = time.perf_counter()
         try:
             rulings = await service.rule_many(
-                [one.subject() for one in asked],
-                [one.group for one in asked],
-                [one.category for one in asked],
+                [case.subject for case in cases],
+                [case.group for case in cases],
+                [case.category for case in cases],
             )
         except (ArgumentError, DataError) as error:
             raise HTTPException(422, str(error)) from None
@@ -250,6 +258,8 @@ def judge_app(
             raise HTTPException(502, "the judge cannot be asked; see the server's log") from None
         metrics.saw(rulings, time.perf_counter() - began)
         return rulings
+
+    add_webhook(app, service, rule)
 
     @app.get("/v1/policy")
     async def policy() -> PolicyOut:
@@ -279,6 +289,10 @@ class _Metrics:
         self.statuses = Counter(
             "adjudge_judgments", "Judgments by status.", ["status"], registry=self.registry
         )
+        self.stages = Counter(
+            "adjudge_stages", "Requests by the judge that they ended at (cascades).", ["judge"],
+            registry=self.registry,
+        )  # fmt: skip
         self.seconds = Histogram(
             "adjudge_request_seconds", "Time to rule on a request.", registry=self.registry
         )
@@ -287,34 +301,19 @@ class _Metrics:
         for ruling in rulings:
             self.rulings.labels("accepted" if ruling.accepted else "abstained").inc()
             self.statuses.labels(ruling.judgment.status).inc()
+            if ruling.stage is not None:
+                self.stages.labels(ruling.stage).inc()
         self.seconds.observe(seconds)
 
 
 def _ruling(ruling: Ruling, service: JudgeService) -> RulingOut:
     p_a = ruling.judgment.p_a if isinstance(ruling.judgment, Judgment) else None
-    return RulingOut(**_decision(ruling, service), p_a=p_a)
+    return RulingOut(**describe_ruling(ruling, service), p_a=p_a)
 
 
 def _grade(ruling: Ruling, service: JudgeService) -> GradeOut:
     p_pass = ruling.judgment.p_pass if isinstance(ruling.judgment, Grade) else None
-    return GradeOut(**_decision(ruling, service), p_pass=p_pass)
-
-
-def _decision(ruling: Ruling, service: JudgeService) -> dict[str, Any]:
-    judgment = ruling.judgment
-    return {
-        "id": judgment.id,
-        "accepted": ruling.accepted,
-        "verdict": ruling.verdict,
-        "learned_verdict": ruling.learned_verdict,
-        "learned_doubt": ruling.learned_doubt,
-        "uncertainty": judgment.uncertainty,
-        "status": judgment.status,
-        "reason": ruling.reason,
-        "group": ruling.group,
-        "guarantee": service.policy.guarantee,
-        "policy_id": service.policy_id,
-    }
+    return GradeOut(**describe_ruling(ruling, service), p_pass=p_pass)
 
 
 def _policy(service: JudgeService, source: PolicyFile) -> PolicyOut:
@@ -326,9 +325,9 @@ def _policy(service: JudgeService, source: PolicyFile) -> PolicyOut:
         guarantee=policy.guarantee,
         alpha=policy.alpha,
         delta=policy.delta,
-        judge=service.judge.backend.name,
+        judge=", ".join(judge.backend.name for judge in service.judges),
         protocol=service.judge.protocol.name,
-        judge_fingerprint=service.judge.fingerprint,
+        judge_fingerprint=", ".join(judge.fingerprint for judge in service.judges),
         promise=policy.promise,
         not_promised=policy.not_promised,
         assumptions=list(policy.assumptions),

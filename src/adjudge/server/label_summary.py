@@ -53,10 +53,14 @@ def labels_frame(
         frame = frame.with_columns(human_score=pl.col("label").cast(pl.Int64))
     if plan is None:
         return frame
+    return frame.join(plan_columns(plan), on="id", how="left", maintain_order="left")
+
+
+def plan_columns(plan: TableLike) -> pl.DataFrame:
+    """What a plan lends to the labels of its rows, by id: their probability or their cut."""
     drawn = read_table(plan)
     brought = [c for c in ("sampling_probability", *CUT_COLUMNS) if c in drawn.columns]
-    planned = drawn.select(as_text(drawn["id"]), *brought).unique("id")
-    return frame.join(planned, on="id", how="left", maintain_order="left")
+    return drawn.select(as_text(drawn["id"]), *brought).unique("id")
 
 
 def records(frame: pl.DataFrame) -> list[Label]:

@@ -13,7 +13,7 @@ from adjudge.server.queue import Draw, Queue
 from adjudge.store.labels import Answer, LabelBook
 
 #: A random draw, of all rows or of the surest, may meet a row that was labelled for its score.
-_NARROWER: Mapping[SampledBy, tuple[SampledBy, ...]] = {
+NARROWER: Mapping[SampledBy, tuple[SampledBy, ...]] = {
     "random": ("doubt", "surest", "audit"),
     "surest": ("doubt", "audit"),
 }
@@ -70,10 +70,14 @@ class LabellingRound:
 
     def next(self, rater: str) -> LabelTask | None:
         """The first of the queue that this rater has not answered yet."""
-        answered = {click.id for click in self._answered(rater)}
+        answered = self.answered(rater)
         return next(
-            (self._shown(rater, draw) for draw in self.queue.draws if draw.id not in answered), None
+            (self.task(rater, draw) for draw in self.queue.draws if draw.id not in answered), None
         )
+
+    def answered(self, rater: str) -> set[str]:
+        """The rows that this rater is not asked about any more."""
+        return {click.id for click in self._answered(rater)}
 
     def record(
         self, *, rater: str, subject_id: str, side: str, shown_order: Order | None, nonce: str
@@ -109,7 +113,7 @@ class LabellingRound:
             click = answered.get(draw.id)
             if click is None:
                 return
-            if click.sampled_by in _NARROWER.get(draw.sampled_by, ()):
+            if click.sampled_by in NARROWER.get(draw.sampled_by, ()):
                 self.book.recount(click=click, sampled_by=draw.sampled_by)
 
     def undo(self, *, rater: str, nonce: str) -> str | None:
@@ -122,7 +126,7 @@ class LabellingRound:
         own = [click for click in self.book.answers(rater) if click.id in ids]
         labels = [click for click in own if click.label is not None]
         kinds = [click.sampled_by for click in labels]
-        done = {click.id for click in self._answered(rater)} & ids
+        done = self.answered(rater) & ids
         return Progress(
             answered=len(done),
             total=len(ids),
@@ -133,6 +137,12 @@ class LabellingRound:
             doubt=kinds.count("doubt"),
             surest=kinds.count("surest"),
         )
+
+    def task(self, rater: str, draw: Draw) -> LabelTask:
+        """What this rater sees of a row."""
+        order = self.order_for(rater, draw.id)
+        texts = self.kind.texts(self.subjects[draw.id], order)
+        return LabelTask(id=draw.id, texts=texts, shown_order=order, draw=draw)
 
     def order_for(self, rater: str, subject_id: str) -> Order | None:
         """Which response stands left: a coin fixed by seed, rater and pair; a reload keeps it."""
@@ -150,8 +160,3 @@ class LabellingRound:
             for click in self.book.answers()
             if click.rater == rater or click.label is not None
         ]
-
-    def _shown(self, rater: str, draw: Draw) -> LabelTask:
-        order = self.order_for(rater, draw.id)
-        texts = self.kind.texts(self.subjects[draw.id], order)
-        return LabelTask(id=draw.id, texts=texts, shown_order=order, draw=draw)

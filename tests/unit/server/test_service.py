@@ -81,6 +81,24 @@ def test_one_pair_and_a_batch_agree(port: int) -> None:
     assert many["rulings"] == [one]
 
 
+def test_an_output_of_promptfoo_is_compared_with_the_other_answer(port: int) -> None:
+    seen = set()
+    for n in range(20):
+        pair = {"id": f"w{n}", "prompt": "Best?", "response_a": "this", "response_b": "that"}
+        _, ruling = ask(port, "/v1/judge", pair)
+        variables = {"id": f"w{n}", "response_b": "that"}
+        sent = {"output": "this", "context": {"prompt": "Best?", "vars": variables}}
+        status, answer = ask(port, "/v1/promptfoo?abstain=pass", sent)
+        assert status == 200
+        assert answer["pass"] == (ruling["verdict"] == "A" or not ruling["accepted"])
+        words = {"A": "better than", "B": "worse than"}[ruling["verdict"]] + " the other answer"
+        assert words in answer["reason"]
+        seen.add((answer["pass"], ruling["accepted"]))
+    assert seen == {(True, True), (False, True), (True, False)}
+    status, answer = ask(port, "/v1/promptfoo", {"output": "x", "context": {"prompt": "y"}})
+    assert (status, answer["detail"]) == (422, "body.context.vars: Field required")
+
+
 def test_the_policy_is_told_with_what_it_does_not_promise(port: int) -> None:
     _, message = ask(port, "/v1/policy")
     _, ruling = ask(port, "/v1/judge", PAIR)

@@ -1,0 +1,104 @@
+"""DeepEval: a metric that is 1 or 0 where the policy accepts the judge's verdict, or has no score.
+
+::
+
+    metric = PolicyMetric(policy="policy.json", judge="openai:gpt-4.1-mini")
+    evaluate(test_cases, metrics=[metric])
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Literal, Unpack
+
+from adjudge._validation import one_of
+from adjudge.errors import ArgumentError
+from adjudge.integrations import missing_host
+from adjudge.integrations.policy_judge import PolicyJudge
+from adjudge.results.selection import Policy
+from adjudge.server.cases import Case, Outcome, read_case
+from adjudge.server.setup import JudgeOptions
+
+try:
+    from deepeval.errors import MissingTestCaseParamsError
+    from deepeval.metrics import BaseMetric
+    from deepeval.test_case import LLMTestCase
+except ModuleNotFoundError as error:
+    raise missing_host(error, "deepeval") from None
+
+
+class PolicyMetric(BaseMetric):
+    """Passes or fails a test case where the policy accepts the judge's verdict.
+
+    The judge sees `input`, `actual_output`, `expected_output` as the reference and `context` (else
+    `retrieval_context`). Columns that the policy decides by are in the case's `metadata`; so is
+    `response_b`, the other answer, for a policy about pairs. An abstention has neither score nor
+    success, so DeepEval counts it neither way for this metric, unless `abstain` says "pass" or
+    "fail"; a test case with no other metric then counts as passed.
+    """
+
+    threshold = 0.5
+    include_reason = True
+
+    def __init__(
+        self,
+        *,
+        policy: str | Path | Policy,
+        judge: str | PolicyJudge,
+        abstain: Literal["unscored", "pass", "fail"] = "unscored",
+        **options: Unpack[JudgeOptions],
+    ) -> None:
+        one_of(abstain, ("unscored", "pass", "fail"), "abstain")
+        # DeepEval makes a metric for each test case from the attributes of this one: they share
+        # the judge, which has its connections and weights.
+        self.judge = (
+            judge if isinstance(judge, PolicyJudge) else PolicyJudge(policy, judge, **options)
+        )
+        self.policy = self.judge.policy
+        self.abstain = abstain
+        # DeepEval's cache goes by this name: another policy or rule must not get these answers.
+        self.evaluation_model = f"{self.judge.name}, abstentions {abstain}"
+
+    @property
+    def __name__(self) -> str:
+        return "Policy"
+
+    def measure(self, test_case: LLMTestCase, *_: object, **__: object) -> float | None:
+        """Ask the judge and wait."""
+        return self._keep(self.judge.decide(self._case(test_case)))
+
+    async def a_measure(self, test_case: LLMTestCase, *_: object, **__: object) -> float | None:
+        """Ask the judge; other test cases go on meanwhile."""
+        asked = self.judge.submit(self._case(test_case))
+        return self._keep(await asyncio.wrap_future(asked))
+
+    def is_successful(self) -> bool | None:
+        """What the accepted verdict says; None for an abstention that counts neither way."""
+        return self.success if self.error is None else False
+
+    def _case(self, test_case: LLMTestCase) -> Case:
+        material = test_case.context or test_case.retrieval_context or ()
+        columns = {
+            "reference": test_case.expected_output,
+            "context": "\n\n".join(str(getattr(one, "context", one)) for one in material) or None,
+            **(test_case.metadata or {}),
+        }
+        try:
+            return read_case(
+                self.policy,
+                prompt=test_case.input,
+                response=test_case.actual_output,
+                columns=columns,
+            )
+        except ArgumentError as error:
+            raise MissingTestCaseParamsError(str(error)) from None
+
+    def _keep(self, outcome: Outcome) -> float | None:
+        passed = outcome.passed
+        if passed is None and self.abstain != "unscored":
+            passed = self.abstain == "pass"
+        self.success, self.reason = passed, outcome.explanation
+        self.score = None if passed is None else float(passed)
+        self.score_breakdown = dict(outcome.details)
+        return self.score

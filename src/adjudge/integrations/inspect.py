@@ -1,0 +1,160 @@
+"""Inspect: a scorer that accepts a verdict or leaves the sample unscored, and its logs as grades.
+
+Installed with adjudge under the entry point group `inspect_ai`, as `adjudge/policy_judge`::
+
+    inspect score LOG --scorer adjudge/policy_judge -S policy=policy.json -S judge=openai:MODEL
+"""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import polars as pl
+
+from adjudge.errors import ArgumentError
+from adjudge.integrations import missing_host
+from adjudge.integrations.policy_judge import PolicyJudge
+from adjudge.io.conversations import NotTextError
+from adjudge.judges.columns import write_value
+from adjudge.records import MEASURED
+from adjudge.server.cases import PASSES, read_case
+from adjudge.server.setup import JudgeOptions
+
+try:
+    import anyio
+    import anyio.to_thread
+    from inspect_ai.log import EvalLog
+    from inspect_ai.model import ChatMessage
+    from inspect_ai.scorer import (
+        CORRECT,
+        INCORRECT,
+        Score,
+        Scorer,
+        Target,
+        accuracy,
+        scorer,
+        stderr,
+    )
+    from inspect_ai.solver import TaskState
+except ModuleNotFoundError as error:
+    raise missing_host(error, "inspect-ai") from None
+
+#: Why an unscored sample has no value: Inspect's own words where it has one.
+ABSTAINED, JUDGE_FAILED, NOT_ASKED = "abstained", "grader_failed", "scoring_failed"
+
+
+@scorer(metrics=[accuracy(), stderr()])
+def policy_judge(policy: str, judge: str | list[str], **options: Unpack[JudgeOptions]) -> Scorer:
+    """Correct or incorrect where the policy accepts the judge's verdict, unscored elsewhere.
+
+    The judge sees the input, the completion, the target as the reference and, where the sample's
+    metadata has it, `context`. With a policy about pairs the completion is compared with
+    `response_b` of the metadata. The score's metadata has what the judge said of unscored samples.
+
+    Args:
+        policy: The file that `adjudge calibrate` wrote.
+        judge: The judge, as for `adjudge judge`; another than the policy's is refused.
+        options: protocol, base_url, prompt, criteria, reason, samples, max_tokens, concurrency.
+    """
+    # Inspect's command line makes a list of a value with commas.
+    spec = judge if isinstance(judge, str) else ",".join(judge)
+    hosted = PolicyJudge(policy, spec, **options)
+    # Inspect may run on asyncio or trio, so a thread waits for each answer; not on Inspect's own.
+    waiting = anyio.CapacityLimiter(hosted.service.judge.backend.concurrency)
+
+    async def score(state: TaskState, target: Target) -> Score:
+        answer = state.output.completion
+        columns = {"reference": _reference(target), **state.metadata, "id": state.sample_id}
+        try:
+            case = read_case(
+                hosted.policy, prompt=_messages(state.input), response=answer, columns=columns
+            )
+            outcome = await anyio.to_thread.run_sync(
+                hosted.decide, case, abandon_on_cancel=True, limiter=waiting
+            )
+        except ArgumentError as trouble:
+            return Score.unscored(reason=NOT_ASKED, answer=answer, explanation=str(trouble))
+        details = dict(outcome.details)
+        if outcome.passed is None:
+            reason = ABSTAINED if details["status"] in MEASURED else JUDGE_FAILED
+            return Score.unscored(
+                reason=reason, answer=answer, explanation=outcome.explanation, metadata=details
+            )
+        value = CORRECT if outcome.passed else INCORRECT
+        return Score(value=value, answer=answer, explanation=outcome.explanation, metadata=details)
+
+    return score
+
+
+def log_grades(log: EvalLog, *, scorer: str = "policy_judge") -> pl.DataFrame:
+    """The judge's own verdict on every sample of a log, accepted or not: items and grades in one.
+
+    `accuracy` in the log is over the accepted samples, which are the easier ones. Label a random
+    part of these rows (`adjudge label`) and `estimate` gives the rate over all of them. Scores that
+    were edited in Inspect count as they were before: people edit where they disagree, so their
+    edits are no random sample. Samples without a score have the status `error`. Epochs of one
+    sample share a `prompt_id`.
+    """
+    several = (log.eval.config.epochs or 1) > 1
+    names = {name for sample in log.samples or () for name in sample.scores or {}}
+    if scorer not in names:
+        listed = ", ".join(sorted(names)) or "none"
+        raise ArgumentError("scorer", scorer, f"name one of the log's scorers ({listed})")
+    rows = [
+        {
+            "id": f"{sample.id}/{sample.epoch}" if several else str(sample.id),
+            "prompt_id": str(sample.id),
+            "prompt": _prompt(sample.input),
+            "response": sample.output.completion,
+            "reference": _reference(Target(sample.target)),
+            **_grade((sample.scores or {}).get(scorer)),
+        }
+        for sample in log.samples or ()
+    ]
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _grade(score: Score | None) -> dict[str, Any]:
+    """What the scorer wrote first; an edit replaces the metadata, and keeps it in the history."""
+    first = score.history[0] if score is not None and score.history else score
+    details = {} if first is None or not isinstance(first.metadata, dict) else first.metadata
+    verdict = details.get("verdict", "none")
+    measure = "p_a" if "p_a" in details else "p_pass"
+    return {
+        "judge_name": details.get("judge"),
+        "protocol": details.get("protocol"),
+        "judge_fingerprint": details.get("judge_fingerprint"),
+        "status": details.get("status", "error"),
+        measure: details.get(measure),
+        "judge": None if verdict not in PASSES else int(PASSES[verdict]),
+        "uncertainty": details.get("uncertainty"),
+        "accepted": details.get("accepted", False),
+    }
+
+
+def _prompt(given: str | list[ChatMessage]) -> str | None:
+    try:
+        return write_value(_messages(given))
+    except NotTextError:
+        return None
+
+
+def _messages(given: str | list[ChatMessage]) -> str | list[dict[str, Any]]:
+    """The input as text, or as the list of messages that `read_case` writes as a conversation."""
+    if isinstance(given, str):
+        return given
+    return [
+        {
+            **message.model_dump(include={"role", "content"}),
+            "tool_calls": [
+                {"name": call.function, "arguments": call.arguments}
+                for call in getattr(message, "tool_calls", None) or ()
+            ],
+        }
+        for message in given
+    ]
+
+
+def _reference(target: Target) -> str | None:
+    """Several targets are alternatives, each on a line."""
+    return "\n".join(target) or None

@@ -1,0 +1,94 @@
+"""A judge under a policy for programs that have an event loop of their own, another, or none."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import weakref
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Unpack
+
+from adjudge.results.selection import Policy
+from adjudge.selection import read_policy
+from adjudge.server.cases import Case, Outcome, outcome_of
+from adjudge.server.service import JudgeService
+from adjudge.server.setup import JudgeOptions, make_service
+
+
+class PolicyJudge:
+    """Asks on a thread of its own, whose event loop keeps the judge's connections.
+
+    `policy` is a file that `adjudge calibrate` wrote or a `Policy`; `judge` and the options are
+    those of `adjudge judge` (a cascade names its judges itself). A judge other than the policy's is
+    refused here, before anything is asked. The backend starts with the first case, and is closed by `close` or at exit.
+    """
+
+    def __init__(
+        self,
+        policy: str | Path | Policy,
+        judge: str | None = None,
+        **options: Unpack[JudgeOptions],
+    ) -> None:
+        known = policy if isinstance(policy, Policy) else read_policy(policy)
+        self.service = make_service(known, judge, **options)
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._end: Callable[[], object] | None = None
+
+    @property
+    def policy(self) -> Policy:
+        """What verdicts are held to."""
+        return self.service.policy
+
+    @property
+    def name(self) -> str:
+        """The judge and the policy, as a tool that caches by name must tell them apart."""
+        judges = " -> ".join(one.backend.name for one in self.service.judges)
+        return f"{judges} under policy {self.service.policy_id}"
+
+    def submit(self, case: Case) -> Future[Outcome]:
+        """Ask, and do not wait. The future has a `JudgeError` where the judge cannot be asked."""
+        loop = self._started()
+        return asyncio.run_coroutine_threadsafe(_decide(self.service, case), loop)
+
+    def decide(self, case: Case) -> Outcome:
+        """Ask and wait."""
+        return self.submit(case).result()
+
+    def close(self) -> None:
+        """Close the backend and end the thread; the next case starts them again."""
+        with self._lock:
+            if self._end is not None:
+                self._end()
+            self._loop = self._end = None
+
+    def _started(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None:
+                loop = asyncio.new_event_loop()
+                thread = threading.Thread(
+                    target=loop.run_forever, name="adjudge-policy-judge", daemon=True
+                )
+                thread.start()
+                self._end = weakref.finalize(self, _stop, self.service, loop, thread)
+                try:
+                    asyncio.run_coroutine_threadsafe(self.service.start(), loop).result()
+                except BaseException:
+                    self._end()
+                    raise
+                self._loop = loop
+            return self._loop
+
+
+async def _decide(service: JudgeService, case: Case) -> Outcome:
+    ruling = await service.rule(case.subject, group=case.group, category=case.category)
+    return outcome_of(ruling, service)
+
+
+def _stop(service: JudgeService, loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+    asyncio.run_coroutine_threadsafe(service.close(), loop).result()
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()

@@ -1,0 +1,129 @@
+"""Assertions for pytest, or any test runner: a corrected bound gates the build, not a raw score.
+
+::
+
+    def test_answers_are_good_enough():
+        assert_rate("grades.jsonl", at_least=0.8)
+
+Each returns the result it was about, and the message of a failure has the numbers. The lower end of
+a 95 % interval is above the truth in about 2.5 % of samples, so that is how often a rate below
+`at_least` passes; the level is an option of `estimate`. Where there is no estimate, nothing was
+shown, and the assertion fails. Warnings of the result become Python warnings, which pytest lists.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+from adjudge._text import interval, left_out, level, number, percent, signed
+from adjudge._validation import unit
+from adjudge.errors import ArgumentError
+from adjudge.estimation import AnyEstimate, estimate
+from adjudge.estimation.intervals import RateInterval, intervals_of
+from adjudge.io.tables import TableLike
+from adjudge.results.estimation import ClassEstimate, Estimate, GroupedEstimate, RateDifference
+from adjudge.results.panel import PanelEstimate
+from adjudge.results.selection import Selection
+from adjudge.selection import SelectionRun
+
+__all__ = ["assert_accepted", "assert_difference", "assert_rate"]
+_RATES = (Estimate, GroupedEstimate, ClassEstimate, PanelEstimate)
+
+
+def assert_rate(
+    data: AnyEstimate | TableLike, *, at_least: float | None = None, at_most: float | None = None
+) -> AnyEstimate:
+    """The corrected rate, of every group, is shown to lie above or below a limit.
+
+    `data` is what `estimate` returned, or rows that it is given with its defaults. `at_least` holds
+    if the lower end of each interval is no smaller, `at_most` if the upper end is no larger.
+
+    >>> assert_rate({"judge": [1] * 90 + [0] * 10, "human": [None] * 100}, at_least=0.8)
+    Traceback (most recent call last):
+    AssertionError: no rate of at least 0.8 is shown:
+      no estimate: ...
+    """
+    __tracebackhide__ = True
+    if at_least is None and at_most is None:
+        raise ArgumentError("at_least", None, "give at_least, at_most or both")
+    if isinstance(data, RateDifference):
+        raise ArgumentError("data", "a difference", "use assert_difference")
+    result = data if isinstance(data, _RATES) else estimate(data)
+    rates = intervals_of(result)
+    failures = []
+    if at_least is not None:
+        low = unit(at_least, "at_least")
+        wrong = [one for one in rates if one.low is None or one.low < low]
+        failures += _failure(f"no rate of at least {low:g} is shown", wrong, result)
+    if at_most is not None:
+        high = unit(at_most, "at_most")
+        wrong = [one for one in rates if one.high is None or one.high > high]
+        failures += _failure(f"no rate of at most {high:g} is shown", wrong, result)
+    _conclude(failures, getattr(result, "all_warnings", result.warnings))
+    return result
+
+
+def assert_difference(difference: RateDifference, *, at_least: float) -> RateDifference:
+    """The first group is shown to be ahead of the second by `at_least`, or behind by no more.
+
+    `difference` is `estimate(..., by="model", compare=("new", "old"))`. With `at_least=-0.02` the
+    test passes if the whole interval is above -0.02: the new model is at most 2 points worse.
+    """
+    __tracebackhide__ = True
+    if not -1 <= at_least <= 1:
+        raise ArgumentError("at_least", at_least, "give a difference of rates, from -1 to 1")
+    [one] = intervals_of(difference)
+    wrong = [one] if one.low is None or one.low < at_least else []
+    claim = f"no difference of at least {signed(at_least)} is shown"
+    _conclude(_failure(claim, wrong, difference), difference.warnings)
+    return difference
+
+
+def assert_accepted(selection: Selection | SelectionRun, *, at_least: float) -> Selection:
+    """A policy accepts this share of the new rows, and their scores do not look shifted.
+
+    `selection` is what `select` returned. What a policy promises holds for rows like those it was
+    calibrated on; a test that only asks for the share would pass after a shift towards easy rows.
+    """
+    __tracebackhide__ = True
+    result = selection.summary if isinstance(selection, SelectionRun) else selection
+    failures = []
+    if result.accepted_share < unit(at_least, "at_least"):
+        failures.append(
+            f"{percent(result.accepted_share)} of the rows are accepted ({result.n_accepted:,} of "
+            f"{result.n:,}), not {percent(at_least)}; {result.guarantee} at error level "
+            f"{result.alpha:g}"
+        )
+        failures += [f"  {text}" for text in left_out(result.dropped)]
+    if result.drift.flagged:
+        gap, p_value = number(result.drift.statistic), number(result.drift.p_value)
+        failures.append(
+            f"the new scores do not look like the calibration scores (gap {gap}, p = {p_value}): "
+            "label some of the new rows and calibrate again"
+        )
+    _conclude(failures, result.warnings)
+    return result
+
+
+def _failure(claim: str, wrong: list[RateInterval], result: AnyEstimate) -> list[str]:
+    """The claim that failed and, on a line each, the rates it failed for."""
+    if not wrong:
+        return []
+    at_level = level(result.confidence_level)
+    return [f"{claim}:", *(f"  {_describe(one, at_level)}" for one in wrong)]
+
+
+def _describe(one: RateInterval, at_level: str) -> str:
+    name = "" if one.name is None else f"{one.name}: "
+    if one.estimate is None or one.low is None:
+        return f"{name}no estimate: {one.reason}"
+    alone = "" if one.naive is None else f"; the judge alone says {number(one.naive)}"
+    return f"{name}{number(one.estimate)}, {at_level} interval {interval(one.low, one.high)}{alone}"
+
+
+def _conclude(failures: list[str], remarks: tuple[str, ...]) -> None:
+    __tracebackhide__ = True
+    if failures:
+        raise AssertionError("\n".join([*failures, *(f"warning: {text}" for text in remarks)]))
+    for text in remarks:
+        warnings.warn(text, stacklevel=3)
