@@ -7,8 +7,10 @@ The tour in docs/tour.md works on them, and a test runs the tour.
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -66,7 +68,46 @@ def write_examples(folder: Path) -> list[str]:
     }
     for name, frame in files.items():
         write_rows(frame, folder / name)
-    return list(files)
+    log = folder / "promptfoo.json"
+    log.write_text(json.dumps(promptfoo_results(answers)), encoding="utf-8")
+    return [*files, log.name]
+
+
+def promptfoo_results(answers: pl.DataFrame) -> dict[str, Any]:
+    """The answers as promptfoo exports them: a judge's rubric on each, a thumb on some.
+
+    As there, a thumb overwrites what stands at the top, and a grader that failed says fail.
+    """
+    results = []
+    for at, row in enumerate(answers.to_dicts()):
+        failed, score = at % 50 == 7, 0.9 if row["judge"] else 0.2
+        rubric = {
+            "assertion": {"type": "llm-rubric", "value": "is right", "metric": "correctness"},
+            "pass": row["judge"] == 1 and not failed,
+            "score": 0 if failed else score,
+            "reason": "Could not extract JSON from llm-rubric response" if failed else "",
+            "metadata": {"graderError": True} if failed else {},
+        }
+        thumb = {"assertion": {"type": "human"}, "pass": row["human"] == 1, "score": row["human"]}
+        last = rubric if row["human"] is None else thumb
+        results.append(
+            {
+                "id": row["id"],
+                "success": last["pass"],
+                "score": last["score"],
+                "gradingResult": {
+                    "pass": last["pass"],
+                    "score": last["score"],
+                    "componentResults": [rubric] if last is rubric else [rubric, thumb],
+                },
+                "prompt": {"raw": row["prompt_id"], "label": "{{question}}"},
+                "provider": {"id": row["model"]},
+                "response": {"output": "an answer"},
+                "testCase": {"options": {"provider": "openai:gpt-5-mini"}},
+                "vars": {"question": row["prompt_id"]},
+            }
+        )
+    return {"evalId": "eval-1", "results": {"version": 3, "results": results}}
 
 
 if __name__ == "__main__":

@@ -22,9 +22,9 @@ _ROOMS: dict[str, str] = {
         "plan_from_table plan_rate profile_interval rows_to_label"
     ),
     "adjudge.io": (
-        "open_battles open_judgments open_pairs open_scores read_battles read_binary read_grades "
-        "read_items read_judgments read_labels read_pairs read_public read_scores read_table "
-        "read_tournaments write_rows"
+        "LogRows convert_log open_battles open_judgments open_pairs open_scores read_battles "
+        "read_binary read_grades read_items read_judgments read_labels read_pairs read_public "
+        "read_scores read_table read_tournaments write_rows"
     ),
     "adjudge.judges": "JudgingOptions JudgingRun judge_pairs judge_pairs_async plan_judging",
     "adjudge.judges.transcript": "read_replies",
@@ -46,7 +46,11 @@ _ROOMS: dict[str, str] = {
         "ClassEstimate Estimate GroupedEstimate LabelShift RateDifference RatePlan"
     ),
     "adjudge.results.evaluation": "Evaluation LabelPlan ScopeReproduction SelectionPlan",
-    "adjudge.results.judging": "Judging JudgingPanel JudgingPlan JudgingPlans ModelList",
+    "adjudge.results.cascade": "CascadePlan",
+    "adjudge.results.items": "ReproductionItems",
+    "adjudge.results.judging": (
+        "Judging JudgingCascade JudgingPanel JudgingPlan JudgingPlans ModelList"
+    ),
     "adjudge.results.labelling": "LabellingSummary",
     "adjudge.results.length": "LengthBias VerbosityBias",
     "adjudge.results.panel": "PanelEstimate",
@@ -54,13 +58,15 @@ _ROOMS: dict[str, str] = {
         "Anchors BattlePlan Leaderboard LeastReversals RankAgreement Temperature"
     ),
     "adjudge.results.ranking_reproduction": "SoftEloReproduction",
+    "adjudge.results.reading": "LogSummary",
     "adjudge.results.replies": "Replies",
     "adjudge.results.reporting": "ReportingReproduction",
     "adjudge.results.selection": "BatchSelection Policy PolicyCheck Selection Threshold",
     "adjudge.rows": "join_labels prepare_battles prepare_grades prepare_judgments prepare_scores",
     "adjudge.selection": (
-        "SelectionRun calibrate evaluate fdr_select pac_threshold pac_thresholds plan_labels "
-        "plan_selection read_policy register_guarantee scope_threshold select verify_policy"
+        "SelectionRun calibrate evaluate fdr_select judge_cascade pac_threshold pac_thresholds "
+        "plan_cascade plan_labels plan_selection read_policy register_guarantee scope_threshold "
+        "select verify_policy"
     ),
     "adjudge.results.store": "StoreCheck",
     "adjudge.store": "check_store open_store",

@@ -31,6 +31,8 @@ from adjudge.estimation import plan_from_table as plan_from_table
 from adjudge.estimation import plan_rate as plan_rate
 from adjudge.estimation import profile_interval as profile_interval
 from adjudge.estimation import rows_to_label as rows_to_label
+from adjudge.io import LogRows as LogRows
+from adjudge.io import convert_log as convert_log
 from adjudge.io import open_battles as open_battles
 from adjudge.io import open_judgments as open_judgments
 from adjudge.io import open_pairs as open_pairs
@@ -78,6 +80,7 @@ from adjudge.results.bias import FamilyScores as FamilyScores
 from adjudge.results.bias import PositionBias as PositionBias
 from adjudge.results.bias import Reliability as Reliability
 from adjudge.results.bias import Retest as Retest
+from adjudge.results.cascade import CascadePlan as CascadePlan
 from adjudge.results.demo import Demo as Demo
 from adjudge.results.demo import JudgeCheck as JudgeCheck
 from adjudge.results.diagnosis import CycleCount as CycleCount
@@ -94,7 +97,9 @@ from adjudge.results.evaluation import Evaluation as Evaluation
 from adjudge.results.evaluation import LabelPlan as LabelPlan
 from adjudge.results.evaluation import ScopeReproduction as ScopeReproduction
 from adjudge.results.evaluation import SelectionPlan as SelectionPlan
+from adjudge.results.items import ReproductionItems as ReproductionItems
 from adjudge.results.judging import Judging as Judging
+from adjudge.results.judging import JudgingCascade as JudgingCascade
 from adjudge.results.judging import JudgingPanel as JudgingPanel
 from adjudge.results.judging import JudgingPlan as JudgingPlan
 from adjudge.results.judging import JudgingPlans as JudgingPlans
@@ -110,6 +115,7 @@ from adjudge.results.ranking import LeastReversals as LeastReversals
 from adjudge.results.ranking import RankAgreement as RankAgreement
 from adjudge.results.ranking import Temperature as Temperature
 from adjudge.results.ranking_reproduction import SoftEloReproduction as SoftEloReproduction
+from adjudge.results.reading import LogSummary as LogSummary
 from adjudge.results.replies import Replies as Replies
 from adjudge.results.reporting import ReportingReproduction as ReportingReproduction
 from adjudge.results.selection import BatchSelection as BatchSelection
@@ -127,8 +133,10 @@ from adjudge.selection import SelectionRun as SelectionRun
 from adjudge.selection import calibrate as calibrate
 from adjudge.selection import evaluate as evaluate
 from adjudge.selection import fdr_select as fdr_select
+from adjudge.selection import judge_cascade as judge_cascade
 from adjudge.selection import pac_threshold as pac_threshold
 from adjudge.selection import pac_thresholds as pac_thresholds
+from adjudge.selection import plan_cascade as plan_cascade
 from adjudge.selection import plan_labels as plan_labels
 from adjudge.selection import plan_selection as plan_selection
 from adjudge.selection import read_policy as read_policy
@@ -152,6 +160,7 @@ __all__ = [
     "BatchSelection",
     "BattlePlan",
     "BiasReport",
+    "CascadePlan",
     "ClassEstimate",
     "Contradictions",
     "Counts",
@@ -169,6 +178,7 @@ __all__ = [
     "JudgeCheck",
     "JudgeError",
     "Judging",
+    "JudgingCascade",
     "JudgingOptions",
     "JudgingPanel",
     "JudgingPlan",
@@ -182,6 +192,8 @@ __all__ = [
     "Leaderboard",
     "LeastReversals",
     "LengthBias",
+    "LogRows",
+    "LogSummary",
     "ModelList",
     "Pair",
     "PanelEstimate",
@@ -195,6 +207,7 @@ __all__ = [
     "Reliability",
     "Replies",
     "ReportingReproduction",
+    "ReproductionItems",
     "Result",
     "Retest",
     "ScopeReproduction",
@@ -218,6 +231,7 @@ __all__ = [
     "check_store",
     "confidence",
     "contradictions",
+    "convert_log",
     "corrected_interval",
     "corrected_rate",
     "corrected_variance",
@@ -233,6 +247,7 @@ __all__ = [
     "fdr_select",
     "fit_temperature",
     "join_labels",
+    "judge_cascade",
     "judge_pairs",
     "judge_pairs_async",
     "least_reversals",
@@ -248,6 +263,7 @@ __all__ = [
     "pac_thresholds",
     "place",
     "plan_battles",
+    "plan_cascade",
     "plan_from_table",
     "plan_judging",
     "plan_labels",

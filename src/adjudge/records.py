@@ -19,6 +19,8 @@ LABELLED: Mapping[About, str] = {"pairs": "pairs", "grades": "answers"}
 LabelValue = Literal["A", "B", "tie"]
 SampledBy = Literal["random", "plan", "doubt", "surest", "audit"]
 LabelledBy = Literal["person", "model"]
+#: What a labeller began from: an empty answer, or the judge's, which they could leave as it was.
+StartedFrom = Literal["nothing", "judge"]
 Status = Literal["ok", "censored", "off_answer", "unparsed", "refused", "no_logprobs", "error"]
 
 STATUSES: tuple[Status, ...] = (
@@ -169,7 +171,7 @@ class Grade:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:
-    """What one person said of one pair or answer, and how it came to be shown to them.
+    """What one person (or a model) said of one pair or answer, and how it came to be shown.
 
     `label` is A, B or tie of a pair, pass or fail of an answer, or its score.
     """
@@ -178,5 +180,6 @@ class Label:
     label: str
     rater: str | None = None
     labelled_by: LabelledBy | None = None
+    started_from: StartedFrom | None = None
     sampled_by: SampledBy | None = None
     shown_order: Order | None = None

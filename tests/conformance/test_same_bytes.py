@@ -16,10 +16,11 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
 #: These go by id or by counts: a shuffled file gives the same bytes.
 SAME_IN_ANY_ORDER = (
     *("evaluation.json", "policy.json", "fdr.json", "pac.json", "selection.json"),
-    *("plan_selection.json", "plan_rate.json"),
+    *("plan_selection.json", "plan_rate.json", "plan_cascade.json", "cascade.json"),
+    "cascade_selection.json",
 )
 #: Rows are written in the order in which they came.
-SAME_LINES = ("judgments.jsonl", "judgments.csv", "selected.csv")
+SAME_LINES = ("judgments.jsonl", "judgments.csv", "selected.csv", "cascade_selected.csv")
 #: Sums of floats in another order: the same but for the last digits. Bootstrap draws, which go
 #: by position, are left out.
 SAME_NUMBERS: dict[str, tuple[str, ...]] = {

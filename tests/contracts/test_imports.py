@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -106,3 +107,16 @@ def test_the_rule_itself(name: str, source: str, wrong: list[str]) -> None:
     messages = wrong_imports(name, source)
     assert len(messages) == len(wrong)
     assert all(words in message for words, message in zip(wrong, messages, strict=True))
+
+
+def test_judges_know_nothing_of_what_is_learned() -> None:
+    """A stop rule comes to the runner as a function: judges/ asks, and others doubt.
+
+    The closed formulas of `uncertainty.entropy` are what its rows are made of.
+    """
+    learned = re.compile(r"adjudge\.(selection|uncertainty\.(?!entropy\b)\w+)|Learned|Cascade\b")
+    for name in MODULES:
+        if name.startswith("judges/"):
+            source = (SOURCE / name).read_text(encoding="utf-8")
+            imports = [line for line in source.splitlines() if re.match(r"\s*(from|import) ", line)]
+            assert [line for line in imports if learned.search(line)] == [], name

@@ -29,9 +29,11 @@ from adjudge.ranking import (
     split_conformal,
 )
 from adjudge.ranking.bradley_terry import elo_standard_errors
+from adjudge.ranking.conformal import elo_quantile, family_quantiles
 from adjudge.ranking.counts import wins_table
 from adjudge.ranking.evaluation import group_temperatures
 from adjudge.ranking.leaderboard import elo_spread
+from adjudge.ranking.leave_one_out import Residuals
 from adjudge.ranking.targets import fixed_rule, soft_rule
 from adjudge.rows.battles import Battles, code_battles
 from adjudge.simulate.battles import simulate_battles
@@ -392,3 +394,38 @@ def test_temperature_standard_error() -> None:
     worlds = 250
     mean, _ = over_worlds(temperature_coverage, worlds)
     assert abs(mean - 0.95) <= BAND * math.sqrt(0.95 * 0.05 / worlds)
+
+
+def family_coverage(seed: int) -> tuple[float, float]:
+    """Whether a new model of a disliked family is inside its family's and the pooled interval."""
+    draw = np.random.default_rng(seed)
+    names = tuple(f"{maker}-{k}" for maker in ("openai", "meta") for k in range(14))
+    # The judge dislikes Meta's models: their residuals are off by two standard errors more.
+    shift = np.repeat([0.0, -25.0], 14)
+    human = draw.normal(1500, 80, 28)
+    held = Residuals(
+        method="soft-elo",
+        names=names,
+        human=human,
+        judge=human + shift + draw.normal(0, 12, 28),
+        se=np.full(28, 12.0),
+        mean_parameter=None,
+        left_out={},
+    )
+    own = next(row for row in family_quantiles(held, alpha=0.1) if row.group == "Meta").quantile
+    pooled = elo_quantile(held.values, held.se, alpha=0.1).quantile
+    assert own is not None
+    assert pooled is not None
+    score = abs(-25.0 + draw.normal(0, 12)) / 12
+    return float(score <= own), float(score <= pooled)
+
+
+def test_a_familys_own_quantile_covers_its_models() -> None:
+    worlds = 600
+    inside = np.array([family_coverage(seed) for seed in range(worlds)])
+    own, pooled = inside.mean(axis=0)
+    # 14 models calibrate: the promise is the 14th of 15 ranks.
+    promise = conformal_rank(14, exact_level(0.1)) / 15
+    assert own >= promise - BAND * math.sqrt(promise * (1 - promise) / worlds)
+    # The pooled interval holds on average over families, not for this one.
+    assert pooled < 0.9

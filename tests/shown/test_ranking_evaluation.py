@@ -16,7 +16,7 @@ from shown_ranking import (
     halves,
 )
 
-from adjudge.results.ranking import GroupRow, Temperature
+from adjudge.results.ranking import GroupQuantile, GroupRow, JurorRow, Temperature
 from shown import assert_shown, html_lines, terminal_lines
 
 AGREEMENT_FACTS = [
@@ -156,3 +156,48 @@ def test_rank_agreement() -> None:
     assert_shown(tied, ["bad: No rank correlation: 2 models, too few or all tied"])
     facts = terminal_lines(replace(BOARD, agreement=tied))
     assert "rank correlation | – | 2 models, too few or all tied" in facts
+
+
+def test_a_jury_and_quantiles_by_group() -> None:
+    board = replace(
+        EVALUATED,
+        jury=(
+            JurorRow(judge="oak", beta=0.412, beta_se=0.031, n_votes=998),
+            JurorRow(judge="pine", beta=1.733, beta_se=0.124, n_votes=1001),
+        ),
+        quantiles=(
+            GroupQuantile(
+                method="soft-elo", by="family", group="OpenAI", n_models=13, quantile=4.377,
+                median_width=87.2, coverage=12 / 13,
+            ),
+            GroupQuantile(
+                method="soft-elo", by="family", group="Meta", n_models=4,
+                reason="4 models, it takes 10",
+            ),
+            *(
+                GroupQuantile(
+                    method="soft-elo", by="language", group=name, n_models=3,
+                    reason="3 models, it takes 10",
+                )
+                for name in "abcdefgh"
+            ),
+        ),
+    )  # fmt: skip
+    lines = terminal_lines(board)
+    at = lines.index("The jury: each judge's own temperature")
+    assert lines[at + 1 : at + 4] == [
+        "judge | votes | beta | se",
+        "oak | 998 | 0.412 | 0.031",
+        "pine | 1,001 | 1.733 | 0.124",
+    ]
+    at = lines.index("Intervals by family, each model's from the others of its family (soft-elo)")
+    assert lines[at + 1 : at + 5] == [
+        "family | models | quantile | median width | coverage",
+        "OpenAI | 13 | 4.38 | 87 | 92.3 %",
+        "no intervals by family for Meta (4 models, it takes 10)",
+        "no intervals by language for a (3 models, it takes 10), b (3 models, it takes 10), "
+        "c (3 models, it takes 10), d (3 models, it takes 10), e (3 models, it takes 10), "
+        "f (3 models, it takes 10) and 2 more",
+    ]
+    slow = replace(AGREEMENT, kendall_low=None, kendall_high=None)
+    assert "Kendall's tau with the other ranking | 0.667 | 4 models" in terminal_lines(slow)

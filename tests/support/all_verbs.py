@@ -31,6 +31,11 @@ calibrate out/judgments.jsonl --alpha 0.1 -o out/policy.json
 calibrate out/judgments.jsonl --alpha 0.2 --guarantee fdr --by topic --cluster prompt_id -o out/fdr.json
 calibrate out/judgments.jsonl --alpha 0.2 --guarantee pac -o out/pac.json
 select out/judgments.jsonl --policy out/policy.json -o out/selected.csv --summary out/selection.json
+judge pairs.jsonl --judge {judge} --judge simulated:accuracy=0.97 -o out/staged.jsonl --store a.db
+plan cascade out/staged.jsonl --cascade {judge},seed=0,accuracy=0.97,position_bias=0,noise=0,seed=0 --costs 1,9 -o out/plan_cascade.json --plot out/cascade.svg
+calibrate out/staged.jsonl --plan out/plan_cascade.json --alpha 0.2 -o out/cascade.json
+judge pairs.jsonl --policy out/cascade.json -o out/cascade.jsonl --store b.db
+select out/cascade.jsonl --policy out/cascade.json -o out/cascade_selected.csv --summary out/cascade_selection.json
 plan selection out/judgments.jsonl --alpha 0.1 -o out/plan_selection.json
 estimate answers.csv --by model -o out/estimate.json
 plan rate answers.csv --labels 100 --write-ids out/ids.csv -o out/plan_rate.json

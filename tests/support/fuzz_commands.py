@@ -12,14 +12,20 @@ import polars as pl
 from adjudge.io import write_result, write_rows
 from adjudge.judges.judging import judge_pairs
 from adjudge.ranking import make_anchors
-from adjudge.selection import calibrate, select
+from adjudge.selection import calibrate, plan_cascade, select
 from adjudge.simulate.battles import simulate_battles
 from adjudge.simulate.binary import BinaryModel, binary_rows
 from adjudge.simulate.pairs import simulate_pairs
 from adjudge.simulate.scores import simulate_scores
 from adjudge.simulate.tournaments import simulate_tournaments
 
+LOGS = Path(__file__).parents[1] / "fixtures" / "runner_logs"
 JUDGE = "simulated:accuracy=0.85,position_bias=0.05,noise=0.3,seed=1"
+#: A cheap judge and a strong one, and how a cascade names them.
+STAGES = ["simulated:accuracy=0.75,seed=2", "simulated:accuracy=0.95,seed=3"]
+CASCADE = (
+    "accuracy=0.75,position_bias=0,noise=0,seed=2,accuracy=0.95,position_bias=0,noise=0,seed=3"
+)
 #: Every command that reads files: {name} is a file of `write_valid`, {out} a path to write to.
 #: No server starts: `label` only exports, and `serve` is given a judge its policy was not made for.
 COMMANDS: tuple[str, ...] = (
@@ -34,6 +40,8 @@ COMMANDS: tuple[str, ...] = (
     "judge {items} --judge JUDGE --store {out}.db -o {out}.parquet --protocol likert",
     "judge {pairs} --judge JUDGE --prompt {prompt} --prices {prices} --dry-run --json",
     "judge {pairs} --judge replay:{replies} --store {out}.db -o {out}.jsonl.gz",
+    "convert {log} -o {out}.jsonl --json",
+    "convert {archive} -o {out}.csv --summary {out}.json",
     "calibrate {judgments} --json -o {out}.json",
     "calibrate {judgments} --labels {labels} --by topic --cluster prompt_id",
     "select {judgments} --policy {policy} -o {out}.csv --json",
@@ -50,6 +58,11 @@ COMMANDS: tuple[str, ...] = (
     "plan rate {answers} --width 0.45 --write-ids {out}.csv --json",
     "plan selection {half} --cluster none --repeats 2 --write-ids {out}.csv --json",
     "plan labels {half} --surest 0.6 --n 2 --cluster none --write-ids {out}.csv --json",
+    "plan cascade {staged} --cascade CASCADE --costs 1,9 --learning-share 0.5 --alpha 0.3 --json",
+    "calibrate {staged} --cascade CASCADE --costs 1,9 --labels {labels} --alpha 0.3 --cluster none"
+    " --learning-share 0.5",
+    "calibrate {staged} --plan {cascade_plan} --alpha 0.3 -o {out}.json",
+    "judge {pairs} --policy {cascade} --store {out}.db -o {out}.jsonl",
     "plan battles {battles} --budget 3 --judged {judged} --write-rows {out}.csv --json",
     "diagnose transitivity {tournaments} --replicates 2 --json",
     "diagnose scores {scores} --splits 1 --write-sets {out}.csv --families {families} --json",
@@ -72,6 +85,7 @@ TABLES = frozenset(
     (
         *("pairs", "items", "demonstrations", "labels", "replies", "judgments", "half", "answers"),
         *("grades", "tournaments", "scores", "battles", "judged", "newcomers", "plan", "decided"),
+        "staged",
     )
 )
 #: Verbs that take no file of the user's.
@@ -98,6 +112,10 @@ def write_valid(folder: Path) -> dict[str, Path]:
     judge_pairs(pl.DataFrame(pairs), judge=JUDGE, output=judgments, store=store)
     half = [{**p, "label": p["label"] if n < 30 else None} for n, p in enumerate(others)]
     policy = calibrate(judgments, alpha=0.12)
+    staged = judge_pairs(pl.DataFrame(pairs), judge=STAGES, store=None).judgments
+    cascade_plan = plan_cascade(
+        staged, CASCADE, costs=[1, 9], learning_share=0.5, alpha=0.3, cluster="none"
+    )
     battles = simulate_battles(models=5, battles=60, seed=1).frame
     answers = binary_rows(
         {name: BinaryModel(rate=0.6, specificity=0.8, sensitivity=0.9) for name in ("m", "n")},
@@ -123,11 +141,15 @@ def write_valid(folder: Path) -> dict[str, Path]:
         "plan": [{"id": p["id"], "sampled_by": "plan", "sampling_probability": 0.5}
                  for p in pairs[:9]],
         "decided": select(judgments, policy).rows,
+        "staged": staged,
     }  # fmt: skip
     files = {"judgments": judgments, "store": store}
     for name, rows in tables.items():
         files[name] = write_rows(rows, folder / f"{name}.jsonl")
     files["policy"] = write_result(policy, folder / "policy.json")
+    files["cascade_plan"] = write_result(cascade_plan, folder / "cascade_plan.json")
+    cascade = calibrate(staged, plan=cascade_plan, alpha=0.3, cluster="none")
+    files["cascade"] = write_result(cascade, folder / "cascade.json")
     files["anchors"] = write_result(make_anchors(battles), folder / "anchors.json")
     for name, held in {
         "criteria": {"clarity": "is it clear", "truth": {"definition": "is it true"}},
@@ -136,6 +158,8 @@ def write_valid(folder: Path) -> dict[str, Path]:
     }.items():
         files[name] = folder / f"{name}.json"
         files[name].write_text(json.dumps(held))
+    for name, log in {"log": "promptfoo.json", "archive": "inspect.eval"}.items():
+        files[name] = Path(shutil.copy(LOGS / log, folder / log))
     files["prompt"] = folder / "prompt.txt"
     files["prompt"].write_text("Which is better?\n{prompt}\nA: {response_a}\nB: {response_b}\n")
     files["results"] = folder / "results"

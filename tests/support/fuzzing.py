@@ -27,7 +27,7 @@ from typing import Any, NoReturn
 
 import polars as pl
 from fuzz_attacks import BYTES, PATHS, RECORDS, Records, damage, write_records
-from fuzz_commands import COMMANDS, JUDGE, TABLES, write_valid
+from fuzz_commands import CASCADE, COMMANDS, JUDGE, TABLES, write_valid
 
 from adjudge._text import safe
 from adjudge.cli import run
@@ -114,7 +114,8 @@ def _within(seconds: int) -> Iterator[None]:
 def arguments_of(command: str, paths: Mapping[str, Path], folder: Path) -> list[str]:
     """The command with these paths in its places, writing into `folder`."""
     places = {**{name: str(path) for name, path in paths.items()}, "out": str(folder / "out")}
-    return [part.replace("JUDGE", JUDGE).format(**places) for part in command.split()]
+    names = {"JUDGE": JUDGE, "CASCADE": CASCADE}
+    return [names.get(part, part).format(**places) for part in command.split()]
 
 
 def run_case(case: Case, files: Mapping[str, Path], folder: Path) -> str:

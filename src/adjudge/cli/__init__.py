@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import sys
 from collections.abc import Mapping
@@ -24,6 +25,7 @@ VERBS: Mapping[str, str | tuple[str, Mapping[str, str]]] = {
     "demo": "demo:demo",
     "judge": "judge:judge",
     "replies": "replies:replies",
+    "convert": "convert:convert",
     "calibrate": "calibrate:calibrate",
     "select": "select:select",
     "policy": (
@@ -33,12 +35,13 @@ VERBS: Mapping[str, str | tuple[str, Mapping[str, str]]] = {
     "evaluate": "evaluate:evaluate",
     "estimate": "estimate:estimate",
     "plan": (
-        "How many human labels, of which rows; which battles to judge next.",
+        "How many human labels, of which rows; which battles or judges to ask.",
         {
             "rate": "plan_rate:rate",
             "selection": "plan_selection:selection",
             "battles": "plan_battles:battles",
             "labels": "plan_labels:labels",
+            "cascade": "plan_cascade:cascade",
         },
     ),
     "diagnose": (
@@ -195,8 +198,18 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(code)
 
 
+class _Remarks(logging.Handler):
+    """What readers say of a file, as remarks."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        remark(record.getMessage())
+
+
 def run(arguments: list[str]) -> int:
     """Run the command line and return its exit code: 0 done, 2 bad finding, 1 could not run."""
+    reading = logging.getLogger("adjudge.io")
+    if not any(isinstance(handler, _Remarks) for handler in reading.handlers):
+        reading.addHandler(_Remarks())
     command = _command()
     try:
         code = command.main(args=arguments, prog_name="adjudge", standalone_mode=False)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from adjudge.errors import ArgumentError
 from adjudge.present.theme import check_picture
 
 
@@ -39,6 +40,13 @@ JudgmentsArgument = Annotated[
 ]
 LabelsOption = Annotated[
     Path | None, typer.Option(help="Human labels by id, where the rows have none.")
+]
+ModelLabelsFlag = Annotated[
+    bool,
+    typer.Option(
+        "--model-labels",
+        help="Use labels that a model made (labelled_by model); the result says so.",
+    ),
 ]
 FormatOption = Annotated[
     str | None,
@@ -111,11 +119,27 @@ DoubtOption = Annotated[
     str | None,
     typer.Option(help="learned: verdict and doubt of one judge, from a share of the labels."),
 ]
+CascadeOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Judges of the file, cheap to strong, separated by commas: each is needed only where "
+        "those before it leave doubt."
+    ),
+]
+CostsOption = Annotated[
+    str | None,
+    typer.Option(
+        help="What a row costs with each judge of the cascade, such as 1,5,30.",
+        show_default="the rows' column cost",
+    ),
+]
 LearningShareOption = Annotated[
-    float, typer.Option(help="Share of the labels that a learned doubt or jury learns from.")
+    float,
+    typer.Option(help="Share of the labels that a learned doubt, jury or cascade learns from."),
 ]
 CategoryOption = Annotated[
-    str | None, typer.Option(help="Column of categories that a learned doubt can learn from.")
+    str | None,
+    typer.Option(help="Column of categories that a learned doubt or cascade can learn from."),
 ]
 ConfidenceOption = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
 JudgeColumnOption = Annotated[str, typer.Option(help="Column of the judge's verdicts.")]
@@ -124,10 +148,22 @@ PositiveOption = Annotated[
     str | None, typer.Option(help="For labels in words: the one that counts as 1.")
 ]
 
+
+def parse_costs(costs: str | None) -> tuple[float, ...] | None:
+    """The numbers of a text such as 1,5,30."""
+    if costs is None:
+        return None
+    try:
+        return tuple(float(part) for part in costs.split(","))
+    except ValueError:
+        raise ArgumentError("costs", costs, "give numbers, such as 1,5,30") from None
+
+
 #: The groups of a verb's help, and the options in each.
 PANELS: Mapping[str, tuple[str, ...]] = {
     "Rows": (
-        *("labels", "format", "baseline", "column", "judge_column", "human_column", "doc_column"),
+        *("labels", "model_labels", "format", "baseline", "column", "judge_column"),
+        *("human_column", "doc_column"),
         *("model_column", "raters", "positive", "human", "verdict", "score", "pairs", "limit"),
         *(
             "families",
@@ -149,7 +185,7 @@ PANELS: Mapping[str, tuple[str, ...]] = {
         *("max_tokens", "base_url", "api_key_env", "extra_body", "concurrency", "rpm", "timeout"),
         *("max_reply", "batch", "batch_folder", "retry", "store", "no_raw"),
     ),
-    "Cost": ("dry_run", "max_cost", "prices"),
+    "Cost": ("dry_run", "max_cost", "prices", "costs"),
     "Server": ("host", "port", "browser"),
     "Output": (
         *("output", "summary", "plot", "figure", "figures", "as_json", "write_ids", "write_rows"),

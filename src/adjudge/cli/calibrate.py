@@ -10,8 +10,10 @@ import typer
 from adjudge.cli._common import bad_finding, deliver, remark
 from adjudge.cli._options import (
     AlphaOption,
+    CascadeOption,
     CategoryOption,
     ClusterOption,
+    CostsOption,
     DeltaOption,
     DoubtOption,
     GuaranteeOption,
@@ -23,11 +25,13 @@ from adjudge.cli._options import (
     LabelsOption,
     LearningShareOption,
     MinAnswerMassOption,
+    ModelLabelsFlag,
     PlotOption,
     ProtocolRowsOption,
     SeedOption,
     TextsOption,
     TiesOption,
+    parse_costs,
 )
 from adjudge.records import MIN_ANSWER_MASS
 
@@ -55,6 +59,12 @@ def calibrate(
     protocol: ProtocolRowsOption = None,
     jury: JuryOption = None,
     doubt: DoubtOption = None,
+    cascade: CascadeOption = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(help="The cascade of this plan (plan cascade -o) instead of --cascade."),
+    ] = None,
+    costs: CostsOption = None,
     learning_share: LearningShareOption = 0.3,
     category: CategoryOption = None,
     leave_out: Annotated[
@@ -63,6 +73,7 @@ def calibrate(
     ] = None,
     min_answer_mass: MinAnswerMassOption = None,
     store: KnownStoreOption = "adjudge.db",
+    model_labels: ModelLabelsFlag = False,
     seed: SeedOption = 0,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the policy here (JSON).")
@@ -90,10 +101,14 @@ def calibrate(
         weights=weights,
         jury=jury,
         doubt=doubt,
+        cascade=cascade,
+        plan=plan,
+        costs=parse_costs(costs),
         learning_share=learning_share,
         category=category,
         leave_out=leave_out,
         min_answer_mass=MIN_ANSWER_MASS if min_answer_mass is None else min_answer_mass,
+        model_labels=model_labels,
         seed=seed,
         store=store,
     )

@@ -19,7 +19,14 @@ from adjudge.cli._diagnosis import (
     read_families,
     thresholds,
 )
-from adjudge.cli._options import JsonFlag, LabelsOption, OutputOption, PlotOption, SeedOption
+from adjudge.cli._options import (
+    JsonFlag,
+    LabelsOption,
+    ModelLabelsFlag,
+    OutputOption,
+    PlotOption,
+    SeedOption,
+)
 
 if TYPE_CHECKING:
     from adjudge.results.bias import JudgeBias
@@ -80,6 +87,7 @@ def bias(
     fail_above: FailAboveOption = None,
     output: OutputOption = None,
     plot: PlotOption = None,
+    model_labels: ModelLabelsFlag = False,
     seed: SeedOption = 0,
     as_json: JsonFlag = False,
 ) -> None:
@@ -104,6 +112,7 @@ def bias(
         near_tie=near_tie,
         floor=floor,
         families=read_families(families),
+        model_labels=model_labels,
         seed=seed,
     )
     deliver(result, as_json=as_json, output=output, plot=plot)

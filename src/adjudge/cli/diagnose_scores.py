@@ -19,7 +19,13 @@ from adjudge.cli._diagnosis import (
     read_families,
     thresholds,
 )
-from adjudge.cli._options import JsonFlag, OutputOption, PlotOption, SeedOption
+from adjudge.cli._options import (
+    JsonFlag,
+    ModelLabelsFlag,
+    OutputOption,
+    PlotOption,
+    SeedOption,
+)
 from adjudge.errors import ArgumentError
 
 #: A miss rate is one minus coverage: what goes wrong is what a threshold bounds from above.
@@ -83,6 +89,7 @@ def scores(
     fail_above: FailAboveOption = None,
     output: OutputOption = None,
     plot: PlotOption = None,
+    model_labels: ModelLabelsFlag = False,
     seed: SeedOption = 0,
     as_json: JsonFlag = False,
 ) -> None:
@@ -100,7 +107,9 @@ def scores(
     alphas = alpha or [str(level) for level in ALPHAS]
     columns = column_map(column, doc_id=doc_column, model=model_column)
     named_raters = [name.strip() for name in raters.split(",")] if raters else None
-    prepared = prepare_scores(file, raters=named_raters, columns=columns, labels=labels)
+    prepared = prepare_scores(
+        file, raters=named_raters, columns=columns, labels=labels, model_labels=model_labels
+    )
     result = diagnose_scores(
         prepared,
         alphas=alphas,

@@ -14,6 +14,7 @@ from adjudge.cli._options import (
     JsonFlag,
     JudgeColumnOption,
     LabelsOption,
+    ModelLabelsFlag,
     OutputOption,
     PlotOption,
     PositiveOption,
@@ -82,7 +83,11 @@ def estimate(
         ),
     ] = None,
     cluster: Annotated[
-        str | None, typer.Option(help="Column of rows that belong together, such as prompt_id.")
+        str | None,
+        typer.Option(
+            help="Column of rows that belong together; none: all are independent.",
+            show_default="prompt_id where it repeats",
+        ),
     ] = None,
     strata: Annotated[
         str | None, typer.Option(help="A confusion matrix for each value of this column.")
@@ -93,6 +98,7 @@ def estimate(
         float | None,
         typer.Option(help="Exit 2 unless every interval lies above this rate.", min=0, max=1),
     ] = None,
+    model_labels: ModelLabelsFlag = False,
     seed: SeedOption = 0,
     output: OutputOption = None,
     plot: PlotOption = None,
@@ -123,6 +129,7 @@ def estimate(
         judge_column=judge_column,
         human_column=human_column,
         positive=positive,
+        model_labels=model_labels,
         seed=seed,
     )
     if as_json:

@@ -19,6 +19,7 @@ from adjudge.cli._options import (
     JuryOption,
     LabelsOption,
     LearningShareOption,
+    ModelLabelsFlag,
     OutputOption,
     PlotOption,
     ProtocolRowsOption,
@@ -54,6 +55,7 @@ def evaluate(
         float | None,
         typer.Option(help="Exit 2 if the main signal's ECE is above this for any judge."),
     ] = None,
+    model_labels: ModelLabelsFlag = False,
     seed: SeedOption = 0,
     output: OutputOption = None,
     plot: PlotOption = None,
@@ -86,6 +88,7 @@ def evaluate(
         category=category,
         choose_on=choose_on,
         cluster=cluster,
+        model_labels=model_labels,
         seed=seed,
     )
     deliver(evaluation, as_json=as_json, output=output, plot=plot, figure=figure)

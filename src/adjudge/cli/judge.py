@@ -41,7 +41,7 @@ def judge(
         ),
     ],
     judges: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             "--judge",
             help="openai:MODEL, anthropic:MODEL, azure:DEPLOYMENT, gemini:MODEL, mistral:MODEL, "
@@ -52,7 +52,14 @@ def judge(
             "are asked one after the other.",
             show_default=False,
         ),
-    ],
+    ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(
+            help="The policy of a cascade, instead of --judge: its judges are asked one after the "
+            "other, each where those before it leave doubt.",
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -60,12 +67,13 @@ def judge(
         ),
     ] = None,
     protocol: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="How to ask: preference, likelihood, verbalized, annotators, rubric, criterion; "
-            "grade (pass or fail) and likert (scores) for single responses."
+            "grade (pass or fail) and likert (scores) for single responses.",
+            show_default="preference; the policy's",
         ),
-    ] = "preference",
+    ] = None,
     store: StoreOption = "adjudge.db",
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many pairs.")] = None,
     concurrency: Annotated[
@@ -185,9 +193,14 @@ def judge(
     from adjudge.judges.options import JudgingOptions
     from adjudge.judges.run import make_plans
 
+    if (policy is None) == (not judges):
+        remedy = (
+            "name a judge with --judge openai:MODEL or the like, or give the --policy of a cascade"
+        )
+        raise ArgumentError("judge", judges or None, f"{remedy}, not both")
     options = JudgingOptions(
-        judge=judges,
-        protocol=protocol,
+        judge=judges or [],
+        protocol=protocol or "preference",
         store=store,
         output=output,
         limit=limit,
@@ -220,7 +233,14 @@ def judge(
         announce=remark,
         handle_signals=True,
     )
+    if policy is not None:
+        from adjudge.selection import read_policy
+        from adjudge.selection.cascade_judging import cascade_options
+
+        options = cascade_options(read_policy(policy), options, protocol=protocol)
     if dry_run:
+        if policy is not None:
+            remark("at most: every judge about every row; a cascade asks fewer")
         deliver(make_plans(pairs, options), as_json=as_json, output=summary)
         return
     if output is None and not as_json:
@@ -228,7 +248,7 @@ def judge(
     from adjudge.cli._progress import watch_run
     from adjudge.judges.flow import Stop
 
-    with watch_run(protocol) as watch:
+    with watch_run(str(options.protocol)) as watch:
         stop = Stop(on_interrupt=lambda: _acknowledge(watch))
         run = _run(pairs, replace(options, progress=watch.show, stop=stop), watch)
     if run.summaries[0].stopped == "interrupted":

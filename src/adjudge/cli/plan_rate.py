@@ -13,6 +13,7 @@ from adjudge.cli._options import (
     HumanColumnOption,
     JsonFlag,
     JudgeColumnOption,
+    ModelLabelsFlag,
     OutputOption,
     PlotOption,
     PositiveOption,
@@ -62,6 +63,7 @@ def rate(
             "number. verdict: the plan by verdict, for method conditional."
         ),
     ] = "random",
+    model_labels: ModelLabelsFlag = False,
     seed: SeedOption = 0,
     output: OutputOption = None,
     plot: PlotOption = None,
@@ -85,6 +87,7 @@ def rate(
         positive=positive,
         step=step,
         confidence_level=confidence_level,
+        model_labels=model_labels,
     )
     if plot is not None and plan.rate is None:
         remark("adjudge plan rate: no picture, this judge cannot be corrected")

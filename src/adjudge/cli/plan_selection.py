@@ -16,6 +16,7 @@ from adjudge.cli._options import (
     JsonFlag,
     JudgeRowsOption,
     LabelsOption,
+    ModelLabelsFlag,
     OutputOption,
     PlotOption,
     ProtocolRowsOption,
@@ -42,6 +43,7 @@ def selection(
         Path | None,
         typer.Option(help="Draw the missing labels at random from unlabelled rows; write ids."),
     ] = None,
+    model_labels: ModelLabelsFlag = False,
     seed: SeedOption = 0,
     output: OutputOption = None,
     plot: PlotOption = None,
@@ -62,6 +64,7 @@ def selection(
         cluster=cluster,
         gain=gain,
         repeats=repeats,
+        model_labels=model_labels,
         seed=seed,
     )
     if write_ids is not None:

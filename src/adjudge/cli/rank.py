@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adjudge.cli._common import bad_finding, deliver, remark
+from adjudge.cli._diagnosis import FamiliesOption, read_families
 from adjudge.cli._options import (
     ClusterOption,
     ConfidenceOption,
     FormatOption,
     FormerFormatOption,
     JsonFlag,
+    ModelLabelsFlag,
     OutputOption,
     PlotOption,
     SeedOption,
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 #: What anchors settle, or what only a board of all battles has: not to be given with --anchors.
 _NOT_WITH_ANCHORS = (
     *("method", "human", "beta", "smoothing", "l2", "interval", "confidence_level", "replicates"),
-    *("cluster", "by", "against", "evaluate", "splits", "save_anchors", "time_limit"),
+    *("cluster", "by", "against", "jury", "evaluate", "splits", "save_anchors", "time_limit"),
 )
 
 
@@ -72,6 +74,13 @@ def rank(
         str | None,
         typer.Option(help="votes, or a column: rank correlation with that leaderboard."),
     ] = None,
+    jury: Annotated[
+        bool,
+        typer.Option(
+            "--jury",
+            help="All judges of the file as one: mean of calibrated scores, majority of verdicts.",
+        ),
+    ] = False,
     evaluate: Annotated[
         bool,
         typer.Option(
@@ -89,6 +98,13 @@ def rank(
         Path | None,
         typer.Option(help="Place the new models of BATTLES among these anchors."),
     ] = None,
+    quantile: Annotated[
+        str,
+        typer.Option(
+            help="With --anchors: pooled, or family, from models of the same maker alone."
+        ),
+    ] = "pooled",
+    families: FamiliesOption = None,
     time_limit: Annotated[float, typer.Option(help="Seconds for mfas.")] = 10.0,
     fail_above: Annotated[
         float | None,
@@ -108,6 +124,7 @@ def rank(
     ] = None,
     output: OutputOption = None,
     plot: PlotOption = None,
+    model_labels: ModelLabelsFlag = False,
     seed: SeedOption = 0,
     as_json: JsonFlag = False,
 ) -> None:
@@ -135,9 +152,14 @@ def rank(
         cluster=cluster,
         by=by,
         against=against,
+        model_labels=model_labels,
+        jury=jury,
     )
+    makers = read_families(families)
     if anchors is not None:
-        board = ranking.place(prepared, anchors, alpha=alpha, seed=seed)
+        board = ranking.place(
+            prepared, anchors, alpha=alpha, quantile=quantile, families=makers, seed=seed
+        )
     else:
         board = ranking.rank(
             prepared,
@@ -148,6 +170,7 @@ def rank(
             interval=interval,
             confidence_level=confidence_level,
             replicates=replicates,
+            families=makers,
             evaluate=evaluate,
             alpha=alpha,
             splits=splits,

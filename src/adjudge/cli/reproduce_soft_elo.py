@@ -1,4 +1,4 @@
-"""`adjudge reproduce soft-elo`: the Soft-Elo paper's protocol on its released annotations."""
+"""`adjudge reproduce soft-elo`: the Soft-Elo paper on its released annotations, or simulated."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from typing import Annotated
 
 import typer
 
-from adjudge.cli._common import deliver
-from adjudge.cli._options import JsonFlag, OutputOption, PlotOption, SeedOption
+from adjudge.cli._common import deliver, remark
+from adjudge.cli._options import FiguresOption, JsonFlag, OutputOption, PlotOption, SeedOption
 
 
 def soft_elo(
     source: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
-            help="The release's data folder, a folder of annotations_*.csv, or one file.",
+            help="The release's data folder, a folder of annotations_*.csv, or one file; without "
+            "it, simulated battles of the same shape.",
             show_default=False,
         ),
-    ],
+    ] = None,
     l2: Annotated[
         float, typer.Option(help="Penalty l2 |theta|^2; 0.005 is the released code's.")
     ] = 0.01,
@@ -27,13 +28,28 @@ def soft_elo(
     replicates: Annotated[int, typer.Option(min=2, help="Resamples per model.")] = 20,
     output: OutputOption = None,
     plot: PlotOption = None,
+    figure: Annotated[
+        str | None,
+        typer.Option(
+            help="What --plot draws: errors, or figure-01 to figure-17.", show_default="errors"
+        ),
+    ] = None,
+    figures: FiguresOption = None,
     seed: SeedOption = 42,
     as_json: JsonFlag = False,
 ) -> None:
-    """Leave-one-model-out Elo, conformal intervals, smoothing and languages: Tables 1 to 8."""
+    """The paper's tables, figures and claims, each with what the paper has.
+
+    Leave-one-model-out Elo, conformal intervals, smoothing, temperature, languages, biases.
+    """
+    from adjudge.present.theme import save_figure
+    from adjudge.present.views import figures_of
     from adjudge.reproduce.soft_elo import reproduce_soft_elo
 
     result = reproduce_soft_elo(
         source, l2=l2, alpha=alpha, splits=splits, replicates=replicates, seed=seed
     )
-    deliver(result, as_json=as_json, output=output, plot=plot)
+    if figures is not None:
+        for name, one in figures_of(result).items():
+            remark(f"wrote {save_figure(one.draw(), figures / f'{name}.png')}")
+    deliver(result, as_json=as_json, output=output, plot=plot, figure=figure)

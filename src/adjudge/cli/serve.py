@@ -14,7 +14,12 @@ from adjudge.cli._options import MaxTokensOption, ReasonOption
 
 def serve(
     policy: Annotated[Path, typer.Option(help="The policy that calibrate wrote.")],
-    judge: Annotated[str, typer.Option(help="The judge, as for `adjudge judge`.")],
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            help="The judge, as for `adjudge judge`.", show_default="the judges of a cascade"
+        ),
+    ] = None,
     protocol: Annotated[
         str | None, typer.Option(help="How the judge is asked.", show_default="as the policy's was")
     ] = None,
@@ -68,7 +73,8 @@ def serve(
     limits = Limits(body_bytes=4_000_000, answer_seconds=timeout, stop_seconds=grace)
 
     def ready(address: str) -> None:
-        remark(f"serving {service.judge.backend.name} under {policy}: {address}v1/judge")
+        names = " -> ".join(one.backend.name for one in service.judges)
+        remark(f"serving {names} under {policy}: {address}v1/judge")
         remark(f"policy {service.policy_id}: {service.policy.promise}")
 
     run(

@@ -3,7 +3,7 @@
 from adjudge.diagnosis.agreement import agreement
 from adjudge.diagnosis.bias import diagnose_bias
 from adjudge.diagnosis.cycles import count_cycles, cyclic_triples
-from adjudge.diagnosis.family import family_bias, family_of, family_scores
+from adjudge.diagnosis.family import family_bias, family_scores
 from adjudge.diagnosis.length import length_bias
 from adjudge.diagnosis.nonconformity import ordinal_nonconformity
 from adjudge.diagnosis.position import position_bias
@@ -13,6 +13,7 @@ from adjudge.diagnosis.score_sets import PredictedSets, ScoreSets, advise
 from adjudge.diagnosis.scores import diagnose_scores, score_set_rows
 from adjudge.diagnosis.transitivity import diagnose_transitivity
 from adjudge.diagnosis.verbosity import verbosity_bias
+from adjudge.rows.families import family_of
 
 __all__ = [
     "PredictedSets",

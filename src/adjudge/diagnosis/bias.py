@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from adjudge._validation import FloatArray, Seed, non_negative, open_unit, positive
 from adjudge.diagnosis._intervals import FLOOR
 from adjudge.diagnosis.agreement import agreement
-from adjudge.diagnosis.family import family_bias, family_of, family_scores, of_family
+from adjudge.diagnosis.family import family_bias, family_scores
 from adjudge.diagnosis.length import length_bias
 from adjudge.diagnosis.position import picks, position_bias
 from adjudge.diagnosis.reliability import contradictions, reliability
@@ -37,6 +37,7 @@ from adjudge.rows.answers import same_answers
 from adjudge.rows.columns import text_column
 from adjudge.rows.confidence import confidences
 from adjudge.rows.dropped import Rows, merge_dropped
+from adjudge.rows.families import family_of, of_family
 from adjudge.rows.labels import LABELS
 from adjudge.rows.verdicts import CLUSTER, LABEL_VALUES, prepare_verdicts
 
@@ -92,6 +93,7 @@ def diagnose_bias(
     floor: float = FLOOR,
     families: Mapping[str, str] | None = None,
     confidence_level: float = 0.95,
+    model_labels: bool = False,
     seed: Seed = 0,
 ) -> BiasReport:
     """Position, length, family, agreement, reliability, contradictions and retest, per judge.
@@ -112,7 +114,7 @@ def diagnose_bias(
     `near_tie` is how close to a tie the judge must be for verbosity: 0.1 in probability, or 0.3 in
     score where the judge gave scores alone (a rubric's p_a is its score). A difference from an
     unbiased judge of less than `floor` (0.03: three points of a hundred) is called no bias, however
-    sure it is; scores in points have no floor.
+    sure it is; scores in points have no floor. `model_labels` as in `calibrate`.
 
     >>> always_first = {"id": list("abcdefgh"), "p_fwd": [1.0] * 8, "p_rev": [0.0] * 8}
     >>> report = diagnose_bias(always_first)
@@ -130,6 +132,7 @@ def diagnose_bias(
         columns=columns,
         judge=judge,
         cluster="auto" if cluster is None else cluster,
+        model_labels=model_labels,
     )
     frame = rows.frame
     if by is not None:
@@ -169,7 +172,7 @@ def diagnose_bias(
         dropped=rows.dropped,
         confidence_level=confidence_level,
         seed=seed if isinstance(seed, int) else None,
-        assumptions=_ASSUMPTIONS,
+        assumptions=(*_ASSUMPTIONS, *rows.makers),
         floor=floor,
         same_answers=same_answers(frame, _wins(frame)),
     )

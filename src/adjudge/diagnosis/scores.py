@@ -20,7 +20,7 @@ from adjudge.diagnosis._score_evaluation import (
     width_agreement,
 )
 from adjudge.diagnosis.agreement import agreement
-from adjudge.diagnosis.family import family_of, family_scores, of_family
+from adjudge.diagnosis.family import family_scores
 from adjudge.diagnosis.quantiles import fewest_documents
 from adjudge.diagnosis.score_sets import SETS, WEIGHS, ScoreSets, checked_scale
 from adjudge.diagnosis.set_rules import default_rule, random_half
@@ -30,6 +30,7 @@ from adjudge.io.columns import make_room
 from adjudge.io.tables import TableLike
 from adjudge.results.bias import FamilyScores
 from adjudge.results.diagnosis import HumanAgreement, PooledWidth, ScoreDiagnosis, WidthAgreement
+from adjudge.rows.families import family_of, of_family
 from adjudge.rows.scores import Scores, prepare_scores, ratings_table, scored_by_both
 
 ALPHAS = (0.05, 0.10, 0.15, 0.20)
@@ -65,6 +66,7 @@ def diagnose_scores(
     columns: Mapping[str, str] | None = None,
     families: Mapping[str, str] | None = None,
     confidence_level: float = 0.95,
+    model_labels: bool = False,
     seed: Seed = 0,
 ) -> ScoreDiagnosis:
     """Coverage and size of conformal sets per judge and criterion, and what their width tells.
@@ -79,7 +81,7 @@ def diagnose_scores(
     are means over documents of the means over their rows. Widths, advice and the error at each
     width are those of sets calibrated on all labelled documents. Where models of the judge's own
     family are among those scored (known by name, or by `families`), `family` says whether it
-    favours them.
+    favours them. `model_labels` as in `calibrate`.
 
     >>> rows = {"doc_id": [str(d) for d in range(40)], "judge_score": [3, 4] * 20,
     ...         "human_score": [3, 4] * 20}
@@ -99,7 +101,7 @@ def diagnose_scores(
     one_of(weigh, WEIGHS, "weigh")
     count(splits, "splits", least=1)
     open_unit(confidence_level, "confidence_level")
-    given = prepare_scores(source, raters=raters, columns=columns)
+    given = prepare_scores(source, raters=raters, columns=columns, model_labels=model_labels)
     if by is not None and by not in given.frame.columns:
         raise DataError(given.name, "is not there", column=by, remedy="name a column to group by")
     labelled = scored_by_both(given)
@@ -148,6 +150,7 @@ def diagnose_scores(
             *_assumptions(used, weigh, target),
             *_reason(sets, used, fewest, weigh, main),
             *_without_adaptive(frame),
+            *given.makers,
         ),
     )
 

@@ -141,7 +141,7 @@ def _class_estimate(
         n_test=n,
         n_calibration=int(known.sum()),
         group=group,
-        assumptions=(assumption, independence(rows.clusters is not None)),
+        assumptions=(assumption, independence(rows.clusters is not None), *request.makers),
         why=request.why,
         warnings=warnings,
         dropped=dropped or {},

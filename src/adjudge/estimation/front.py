@@ -56,6 +56,7 @@ def estimate(
     judge_column: str = "judge",
     human_column: str = "human",
     positive: str | None = None,
+    model_labels: bool = False,
     seed: Seed = 0,
 ) -> AnyEstimate:
     """The rate people would give, from the judge's verdicts and some human labels.
@@ -78,8 +79,9 @@ def estimate(
         by: Column (or array) of groups: one estimate each, with its own confusion matrix.
         pool: With `by`: one confusion matrix for all groups. Almost always a mistake.
         compare: With `by`: two group names; the corrected difference, paired by `cluster`.
-        cluster: Column (or array) of rows that belong together, such as the prompt; a row without
-            one belongs to no other.
+        cluster: Column (or array) of rows that belong together; a row without one belongs to no
+            other. Without it prompt_id, where it repeats within a group; "none": all rows are
+            independent.
         strata: Column (or array): a confusion matrix per stratum, combined.
         sampling_probability: Array, where labels were picked with unequal probabilities.
         method: auto, misclassification, ppi++, conditional, difference, human-only or naive.
@@ -92,6 +94,8 @@ def estimate(
         human_column: The labels' column.
         positive: For labels in words: the one that counts as 1. Verdicts can be in the same words,
             or probabilities of that one.
+        model_labels: Use labels that a model made (`labelled_by`); refused otherwise, and stated in
+            the result's assumptions.
         seed: Seed of the profile interval and of the permutation test under `pool`.
 
     Returns:
@@ -134,6 +138,7 @@ def estimate(
             judge_column=judge_column,
             human_column=human_column,
             positive=positive,
+            model_labels=model_labels,
         )
         return estimate_panel(
             panel,
@@ -154,6 +159,7 @@ def estimate(
         judge_column=judge_column,
         human_column=human_column,
         positive=positive,
+        model_labels=model_labels,
     )
     if compare is not None and rows.by is None:
         raise ArgumentError("compare", compare, "name the column of the two: --by model (by=)")
@@ -183,6 +189,7 @@ def estimate(
         by=rows.by,
         pool=pool,
         seed=seed,
+        makers=rows.makers,
     )
     if sample is None:
         return estimate_classes(rows, request)

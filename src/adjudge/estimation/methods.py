@@ -82,6 +82,8 @@ class Request:
     by: str | None = None
     pool: bool = False
     seed: Seed = 0
+    #: What is said of labels that a model made.
+    makers: tuple[str, ...] = ()
 
 
 def known_seed(seed: Seed) -> int | None:
@@ -275,7 +277,7 @@ def describe(
         group=group,
         why=request.why,
         labels_drawn=request.labels_drawn,
-        assumptions=(assumption, independence(sample.clusters is not None)),
+        assumptions=(assumption, independence(sample.clusters is not None), *request.makers),
         label_shift=shift,
         alternatives=_alternatives(sample, method, ruled_out, level) if alternatives else (),
         warnings=warnings,

@@ -118,7 +118,7 @@ def estimate_panel(
         labels_drawn=labels_drawn,
         promise=PROMISE,
         share_promise=SHARED if share else None,
-        assumptions=(_ASSUMES, independence(rows.clusters is not None)),
+        assumptions=(_ASSUMES, independence(rows.clusters is not None), *rows.makers),
         warnings=warnings,
         dropped=rows.dropped,
         seed=known_seed(seed),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -39,12 +40,14 @@ def plan_from_table(
     positive: str | None = None,
     step: int = 50,
     confidence_level: float = 0.95,
+    model_labels: bool = False,
 ) -> RatePlan:
     """`plan_rate` with what the table knows; an argument given overrides it.
 
     Sensitivity and specificity are taken as (correct + 1)/(labels + 2), as Algorithm 1 takes them
     from its pilot: a pilot without errors does not show a judge without errors. Labels picked by
     plan are weighted by the inverse of their sampling probability, as `estimate` weights them.
+    `model_labels` as there.
 
     >>> plan = plan_from_table({"judge": [1] * 60 + [0] * 40, "human": [None] * 100},
     ...                        width=0.3, sensitivity=0.9, specificity=0.8)
@@ -52,6 +55,7 @@ def plan_from_table(
     (100, 0.6)
     """
     have = (0, 0)
+    makers: tuple[str, ...] = ()
     if data is not None:
         rows = prepare_grades(
             data,
@@ -59,7 +63,9 @@ def plan_from_table(
             human_column=human_column,
             positive=positive,
             needs_labels=False,
+            model_labels=model_labels,
         )
+        makers = rows.makers
         sample = sample_of(rows)
         if sample is None or rows.scale != "binary":
             raise ArgumentError(
@@ -91,7 +97,7 @@ def plan_from_table(
                 f"no table has it: give a guess with --{name.replace('_', '-')} ({name}=), or a "
                 "table with some 20 rows labelled at random",
             )
-    return plan_rate(
+    plan = plan_rate(
         judge_rate=float(judge_rate or 0),
         sensitivity=float(sensitivity or 0),
         specificity=float(specificity or 0),
@@ -102,6 +108,7 @@ def plan_from_table(
         step=step,
         confidence_level=confidence_level,
     )
+    return replace(plan, assumptions=(*plan.assumptions, *makers))
 
 
 def _judge_shares(sample: Sample, counts: Counts) -> tuple[float | None, float | None]:

@@ -21,12 +21,15 @@ class PolicyJudge:
     """Asks on a thread of its own, whose event loop keeps the judge's connections.
 
     `policy` is a file that `adjudge calibrate` wrote or a `Policy`; `judge` and the options are
-    those of `adjudge judge`. A judge other than the policy's is refused here, before anything is
-    asked. The backend starts with the first case, and is closed by `close` or at exit.
+    those of `adjudge judge` (a cascade names its judges itself). A judge other than the policy's is
+    refused here, before anything is asked. The backend starts with the first case, and is closed by `close` or at exit.
     """
 
     def __init__(
-        self, policy: str | Path | Policy, judge: str, **options: Unpack[JudgeOptions]
+        self,
+        policy: str | Path | Policy,
+        judge: str | None = None,
+        **options: Unpack[JudgeOptions],
     ) -> None:
         known = policy if isinstance(policy, Policy) else read_policy(policy)
         self.service = make_service(known, judge, **options)
@@ -42,7 +45,8 @@ class PolicyJudge:
     @property
     def name(self) -> str:
         """The judge and the policy, as a tool that caches by name must tell them apart."""
-        return f"{self.service.judge.backend.name} under policy {self.service.policy_id}"
+        judges = " -> ".join(one.backend.name for one in self.service.judges)
+        return f"{judges} under policy {self.service.policy_id}"
 
     def submit(self, case: Case) -> Future[Outcome]:
         """Ask, and do not wait. The future has a `JudgeError` where the judge cannot be asked."""

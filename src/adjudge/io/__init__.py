@@ -3,6 +3,7 @@
 from adjudge.io.battles import read_battles
 from adjudge.io.binary import read_binary
 from adjudge.io.conversion import read_public, sniff
+from adjudge.io.converting import LogRows, convert_log
 from adjudge.io.formats import FORMATS, Format, kinds_of
 from adjudge.io.grades import read_grades
 from adjudge.io.items import iter_items, read_items
@@ -17,6 +18,7 @@ from adjudge.io.opening import (
     open_pairs,
     open_scores,
     open_table,
+    open_values,
     open_verdicts,
 )
 from adjudge.io.pairs import iter_pairs, read_pairs
@@ -31,10 +33,12 @@ from adjudge.io.writing import write_rows
 __all__ = [
     "FORMATS",
     "Format",
+    "LogRows",
     "Row",
     "Stream",
     "Table",
     "UnusableRow",
+    "convert_log",
     "iter_items",
     "iter_pairs",
     "iter_rows",
@@ -47,6 +51,7 @@ __all__ = [
     "open_pairs",
     "open_scores",
     "open_table",
+    "open_values",
     "open_verdicts",
     "read_battles",
     "read_binary",

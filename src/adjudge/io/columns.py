@@ -26,6 +26,7 @@ _WORKING = frozenset(
     for name in (
         *("by", "chance", "cluster", "error", "key", "label", "labels", "member", "raters", "row"),
         *("sampled_by", "sampling_probability", "strata", "verdict"),
+        *("labelled_by", "started_from"),
         *("cut", "cut_share", "cut_judge", "cut_protocol", "cut_fingerprint"),
     )
 )

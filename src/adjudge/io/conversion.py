@@ -24,9 +24,10 @@ from adjudge.io.formats import (
 from adjudge.io.items import read_items
 from adjudge.io.json_files import Record, column_series, records_frame
 from adjudge.io.judgments import read_judgments
-from adjudge.io.labels import read_labels
-from adjudge.io.pairs import read_pairs
+from adjudge.io.labels import once_per_rater, read_labels
+from adjudge.io.pairs import LABELS, read_pairs
 from adjudge.io.published import Context, Row, UnusableRow
+from adjudge.io.runners.grades import read_log_grades
 from adjudge.io.scores import read_human_scores
 from adjudge.io.tables import (
     Table,
@@ -39,12 +40,20 @@ from adjudge.io.tables import (
     source_name,
 )
 
+
+def _read_labels(table: Table) -> pl.DataFrame:
+    """Labels of pairs, checked; those of pass and fail stay 1 and 0, as rates use them."""
+    labels = set(table.frame["label"].drop_nulls().unique())
+    return read_labels(table) if labels <= set(LABELS) else once_per_rater(table.frame, table.name)
+
+
 _READERS: dict[Kind, Callable[[Table], pl.DataFrame]] = {
     "pairs": read_pairs,
     "battles": read_battles,
     "judgments": read_judgments,
+    "grades": read_log_grades,
     "items": read_items,
-    "labels": read_labels,
+    "labels": _read_labels,
     "human_scores": read_human_scores,
 }
 
@@ -66,10 +75,12 @@ def read_public(
     kind: Kind | None = None,
     seed: int = 0,
     baseline: str | None = None,
+    reader: Callable[[Table], pl.DataFrame] | None = None,
 ) -> Table:
-    """A public data set as adjudge's own rows; without `format` it is recognised by its columns.
+    """A public data set or a log as adjudge's own rows; without `format` it is recognised.
 
-    `kind` chooses what it becomes where it can become several things (pairs before battles).
+    `kind` chooses what it becomes where it can become several things (pairs before battles), and
+    `reader` checks it where not the usual one does.
     `seed` decides on which side RewardBench's chosen response is; `baseline` names Arena-Hard's.
     Columns that are not used are kept.
 
@@ -84,7 +95,7 @@ def read_public(
         remedy = "name it with --format: " + ", ".join(sorted(FORMATS))
         raise DataError(source_name(source), problem, remedy=remedy)
     name = source_name(source)
-    wanted: Kind = next(iter(chosen.gives)) if kind is None else kind
+    wanted = chosen.kind_by(first_row(source) or {}) if kind is None else kind
     run = Conversion(chosen, wanted, Context(source=name, seed=seed, baseline=baseline))
     kept, rows = _split_columns(source, run)
     converted = list(run.convert(rows))
@@ -92,12 +103,12 @@ def read_public(
         reasons = ", ".join(f"{n} {reason}" for reason, n in run.dropped.items())
         raise DataError(name, f"no row can be used ({reasons or 'it has none'})")
     frame = records_frame([record for _, record in converted], name)
-    if not run.merges:
+    if run.keeps:
         at = [number - 1 for number, _ in converted]
         new = [column.gather(at) for column in kept if column.name not in frame.columns]
         frame = frame.hstack(new)
     return Table(
-        frame=_READERS[wanted](Table(frame=frame, name=name, kind=wanted)),
+        frame=(reader or _READERS[wanted])(Table(frame=frame, name=name, kind=wanted)),
         name=name,
         kind=wanted,
         format=chosen.name,
@@ -118,19 +129,21 @@ class Conversion:
         self.kind = kind
         self.context = context
         self.dropped: Counter[str] = Counter()
-        #: Where several rows become one, no column can be kept as it is.
-        self.merges = kind == "pairs" and format.merge is not None
+        self.merge = format.merge.get(kind)
         #: Columns that are turned into others.
         self.used = format.used | format.texts
+        #: Where several rows become one, no column can be kept as it is. Of a log nothing is kept
+        #: but what its converter makes: its rows are nested, and long.
+        self.keeps = self.merge is None and not format.log
         #: Columns that the converter does not see, and that need not be read.
         self.hidden = frozenset() if kind in ("pairs", "items") else format.texts
 
     def convert(self, rows: Iterable[Record]) -> Iterator[tuple[int, Record]]:
         """What the rows become, each with the number of the row it was made of."""
         each = self._convert_each(rows)
-        if self.merges and self.format.merge is not None:
-            return enumerate(self.format.merge(record for _, record in each), start=1)
-        return each
+        if self.merge is None:
+            return each
+        return enumerate(self._usable(self.merge(record for _, record in each)), start=1)
 
     def stream(self, source: TableLike) -> Iterator[Record]:
         """The converted rows one by one, each with the columns of its row that are kept."""
@@ -139,11 +152,19 @@ class Conversion:
         def rows() -> Iterator[Record]:
             nonlocal kept
             for record in iter_rows(source):
-                kept = {key: value for key, value in record.items() if key not in self.used}
+                if self.keeps:
+                    kept = {key: value for key, value in record.items() if key not in self.used}
                 yield record
 
         for _, record in self.convert(rows()):
-            yield record if self.merges else {**kept, **record}
+            yield {**kept, **record}
+
+    def _usable(self, made: Iterable[Record | UnusableRow]) -> Iterator[Record]:
+        for one in made:
+            if isinstance(one, UnusableRow):
+                self.dropped[str(one)] += 1
+            else:
+                yield one
 
     def _convert_each(self, rows: Iterable[Record]) -> Iterator[tuple[int, Record]]:
         converter = self.format.gives[self.kind]
@@ -151,19 +172,18 @@ class Conversion:
             if self.hidden:
                 record = {key: record[key] for key in record if key not in self.hidden}
             try:
-                for made in converter(Row(record, number, self.context)):
-                    if isinstance(made, UnusableRow):
-                        self.dropped[str(made)] += 1
-                    elif self.kind == "battles" and made["model_a"] == made["model_b"]:
+                for made in self._usable(converter(Row(record, number, self.context))):
+                    if self.kind == "battles" and made["model_a"] == made["model_b"]:
                         raise UnusableRow("a model met itself")
-                    else:
-                        yield number, made
+                    yield number, made
             except UnusableRow as reason:
                 self.dropped[str(reason)] += 1
 
 
 def _split_columns(source: TableLike, run: Conversion) -> tuple[list[pl.Series], Iterable[Record]]:
     """The columns that stay as they are, and the rows of those that are turned into others."""
+    if run.format.log:
+        return [], iter_rows(source)
     if isinstance(source, (str, Path)) and is_json(source):
         # Nested JSON is read into rows in a third of the time it takes to read it into columns.
         rows = list(iter_rows(source))

@@ -127,6 +127,10 @@ def _header(file: File, record: bytes, delimiter: str) -> list[str]:
         remedy = "check its quotes, and end lines with LF or CRLF"
         raise file.error(f"the header cannot be read ({error})", remedy) from None
     names = [restore(name.strip()) for name in names]
+    if {"Status", "Grader Reason"} <= set(names):
+        # Its columns repeat for every prompt, and a thumb is where the grade was.
+        problem = "is promptfoo's CSV, which mixes graders and people"
+        raise file.error(problem, "export the results as JSON or JSONL")
     for name in names:
         if names.count(name) > 1:
             raise file.error(f"two columns are called {name!r}", "rename one of them")

@@ -19,14 +19,14 @@ PIECE = 1024 * 1024
 GIVE_ROWS = "give a file with at least one row"
 SAVE_AS_UTF8 = "save the file as UTF-8"
 
-Container = Literal["parquet", "json_lines", "json_array", "csv"]
+Container = Literal["parquet", "json_lines", "json_array", "csv", "zip"]
 
 _GZIP = b"\x1f\x8b"
+_ZIP = b"PK\x03\x04"
 _BOM = b"\xef\xbb\xbf"
 _COPY = "copy or download it again"
 #: Containers people hand over by mistake, by their first bytes.
 _ELSEWHERE = {
-    b"PK\x03\x04": ("a zip archive or a spreadsheet", "unpack it or export it as CSV"),
     b"\x28\xb5\x2f\xfd": ("compressed with zstd", "unpack it with: zstd -d"),
     b"\xfd7zXZ": ("compressed with xz", "unpack it with: xz -d"),
     b"BZh": ("compressed with bzip2", "unpack it with: bzip2 -d"),
@@ -49,11 +49,15 @@ class File:
         self._stream = stream
         self._head = head
 
+    @property
+    def beginning(self) -> bytes:
+        """The first megabyte, without a byte order mark."""
+        return self._head.removeprefix(_BOM)
+
     def pieces(self) -> Iterator[bytes]:
         """The content without a byte order mark, about a megabyte at a time."""
-        head = self._head.removeprefix(_BOM)
-        if head:
-            yield head
+        if self.beginning:
+            yield self.beginning
         while piece := _read(self.path, self._stream, PIECE):
             yield piece
 
@@ -166,6 +170,8 @@ def _container(path: Path, head: bytes) -> Container:
             raise DataError(path, f"is {what}", remedy=remedy)
     if head.startswith(b"PAR1"):
         return "parquet"
+    if head.startswith(_ZIP):
+        return "zip"
     if b"\x00" in head:
         remedy = "give JSON lines, CSV or Parquet (gzip is fine)"
         raise DataError(path, "is a binary file", remedy=remedy)

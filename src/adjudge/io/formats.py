@@ -14,15 +14,21 @@ instead of complaining about the first column it misses.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from adjudge.errors import ArgumentError, DataError
+from adjudge.io.archives import Archive
 from adjudge.io.json_files import Record
-from adjudge.io.published import Converter
+from adjudge.io.json_windows import Envelope
+from adjudge.io.published import Converter, UnusableRow
 from adjudge.plugins import Builtin, Registry
 
-Kind = Literal["pairs", "battles", "judgments", "items", "labels", "human_scores"]
+Kind = Literal["pairs", "battles", "judgments", "grades", "items", "labels", "human_scores"]
+#: Makes one row of several records that are about one thing.
+Merger = Callable[[Iterable[Record]], Iterator[Record | UnusableRow]]
+#: The rows of a log in a zip archive; None where the archive is another tool's.
+ArchiveReader = Callable[[Archive], Iterator[Record] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +84,26 @@ class Format:
     used: frozenset[str] = frozenset()
     #: Long columns that only pairs and items are made of: no other converter sees them.
     texts: frozenset[str] = frozenset()
-    #: Where several rows are about one pair: makes one pair of them.
-    merge: Callable[[Iterable[Record]], Iterator[Record]] | None = None
+    #: Where several rows are about one thing: makes one of them, for these kinds.
+    merge: Mapping[Kind, Merger] = field(default_factory=dict)
     #: What a reader of the converted rows should know.
     notes: tuple[str, ...] = ()
+    #: A log of another tool: its rows are nested, and only what its converter makes is kept.
+    log: bool = False
+    #: Of a log: the JSON objects and the archive that can hold its rows.
+    envelopes: tuple[Envelope, ...] = ()
+    archive: ArchiveReader | None = None
+    #: Of a log that can be of several kinds: which, by its first row.
+    kind_of: Callable[[Mapping[str, Any]], Kind] | None = None
 
     @property
     def remedy(self) -> str:
         """What to do with such a file where another was expected."""
         return f"read it with --format {self.name}"
+
+    def kind_by(self, first: Mapping[str, Any]) -> Kind:
+        """What a file with this first row is read as where nobody says."""
+        return next(iter(self.gives)) if self.kind_of is None else self.kind_of(first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +125,7 @@ class NativeFormat:
         return f"such a file goes to {self.used_by}"
 
 
-#: Our public formats. The first whose signature fits is the one a file looks like.
+#: Public data sets. The first whose signature fits is the one a file looks like.
 _PUBLIC = {
     "lmarena-55k": Builtin("adjudge.io.public.lmarena:PREFERENCES_55K"),
     "lmarena-140k": Builtin("adjudge.io.public.lmarena:PREFERENCES_140K"),
@@ -125,8 +142,24 @@ _PUBLIC = {
     "softelo": Builtin("adjudge.io.public.softelo:SOFTELO"),
     "trust-or-escalate": Builtin("adjudge.io.public.trust_or_escalate:TRUST_OR_ESCALATE"),
 }
+#: Logs of other tools.
+_RUNNERS = {
+    "inspect": Builtin("adjudge.io.runners.inspect:INSPECT"),
+    "promptfoo": Builtin("adjudge.io.runners.promptfoo:PROMPTFOO"),
+    "deepeval": Builtin("adjudge.io.runners.deepeval:DEEPEVAL"),
+    "lm-eval": Builtin("adjudge.io.runners.lm_eval:LM_EVAL"),
+    "mlflow": Builtin("adjudge.io.runners.mlflow:MLFLOW"),
+    "langfuse": Builtin("adjudge.io.runners.langfuse:LANGFUSE"),
+    "phoenix": Builtin("adjudge.io.runners.phoenix:PHOENIX"),
+    "label-studio": Builtin("adjudge.io.runners.label_studio:LABEL_STUDIO"),
+    "label-studio-min": Builtin("adjudge.io.runners.label_studio:LABEL_STUDIO_MIN"),
+    "argilla": Builtin("adjudge.io.runners.argilla:ARGILLA"),
+    "ragas": Builtin("adjudge.io.runners.ragas:RAGAS"),
+    "judgearena": Builtin("adjudge.io.runners.judgearena:JUDGEARENA"),
+}
+_OURS = {**_PUBLIC, **_RUNNERS}
 #: Every format that is not native, by the name that --format takes.
-FORMATS: Registry[Format] = Registry("format", "adjudge.formats", _PUBLIC)
+FORMATS: Registry[Format] = Registry("format", "adjudge.formats", _OURS)
 
 #: Our own kinds of rows, those with more telling columns first.
 NATIVE: dict[str, NativeFormat] = {
@@ -174,6 +207,17 @@ def load_format(name: str) -> Format:
     return format
 
 
+def known_envelopes() -> list[Envelope]:
+    """The JSON objects that hold the rows of some log."""
+    return [envelope for name in FORMATS for envelope in load_format(name).envelopes]
+
+
+def known_archives() -> list[ArchiveReader]:
+    """What reads the archives that are logs."""
+    readers = (load_format(name).archive for name in FORMATS)
+    return [reader for reader in readers if reader is not None]
+
+
 def kinds_of(format: str | None) -> frozenset[str]:
     """What a file of that format, native or not, can be read as.
 
@@ -188,7 +232,7 @@ def kinds_of(format: str | None) -> frozenset[str]:
 def looks_like(columns: Collection[str]) -> Format | NativeFormat | None:
     """The known format that a table with these columns looks like, if any.
 
-    Our public formats come before what packages bring. A package's format comes before a native
+    Our formats come before what packages bring. A package's format comes before a native
     one only if it asks for more columns, so that no package takes every pairs file for its own.
 
     >>> looks_like(["input", "output_1", "output_2", "label"]).name
@@ -196,11 +240,11 @@ def looks_like(columns: Collection[str]) -> Format | NativeFormat | None:
     >>> looks_like(["colour", "weight"]) is None
     True
     """
-    for name in _PUBLIC:
+    for name in _OURS:
         if load_format(name).signature.fits(columns):
             return load_format(name)
     native = next((known for known in NATIVE.values() if known.signature.fits(columns)), None)
-    plugins = [load_format(name) for name in FORMATS if name not in {*_PUBLIC, *NATIVE}]
+    plugins = [load_format(name) for name in FORMATS if name not in {*_OURS, *NATIVE}]
     fitting = [format for format in plugins if format.signature.fits(columns)]
     best = max(fitting, key=lambda format: format.signature.strength, default=None)
     if best is None or (native and native.signature.strength >= best.signature.strength):
@@ -213,6 +257,15 @@ def refuse_public(columns: Collection[str], expected: str, source: str) -> None:
     format = looks_like(columns)
     if isinstance(format, Format) and format.name != expected:
         raise wrong_format(format, expected, source)
+
+
+def refuse_log(columns: Collection[str], source: str) -> None:
+    """Refuse a log of another tool where a table is expected: its rows are converted first."""
+    format = looks_like(columns)
+    if isinstance(format, Format) and format.log:
+        kind = next(iter(format.gives))
+        remedy = NATIVE[kind].remedy if kind in NATIVE else f"make {kind} of it: adjudge convert"
+        raise DataError(source, f"looks like {format.title}, which holds {kind}", remedy=remedy)
 
 
 def other_format(

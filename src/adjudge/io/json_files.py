@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -11,7 +10,8 @@ from typing import Any
 import polars as pl
 
 from adjudge.errors import DataError
-from adjudge.io.files import GIVE_ROWS, LINE_LIMIT, SAVE_AS_UTF8, File
+from adjudge.io.files import GIVE_ROWS, File
+from adjudge.io.json_windows import Window, elements
 
 Record = dict[str, Any]
 _JSON_TYPES = {str, bool, int, float, dict, list}
@@ -19,9 +19,7 @@ _JSON_TYPES = {str, bool, int, float, dict, list}
 #: polars turns half of a surrogate pair into NUL without a word; Python's parser is asked instead.
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _HALF = re.compile(_SURROGATE.pattern.decode())
-#: What comes before an element of an array: nothing but space, then a comma between two.
-_FIRST = re.compile(r"\s*")
-_NEXT = re.compile(r"\s*,\s*|\s*(?=\])|\s*$")
+_ONE_A_LINE = "write one object a line"
 
 
 def json_records(file: File) -> Iterator[Record]:
@@ -107,11 +105,12 @@ def _object(file: File, line: bytes, row: int) -> Record:
             problem = "is one JSON object over many lines, not a table"
             remedy = "write one object a line, or a JSON array of objects"
             raise file.error(problem, remedy) from None
-        raise _broken(file, row, error) from None
-    return _check_record(file, value, text, row)
+        raise Window(file, _ONE_A_LINE).broken(error, row) from None
+    return check_record(file, value, text, row)
 
 
-def _check_record(file: File, value: object, text: str, row: int) -> Record:
+def check_record(file: File, value: object, text: str, row: int) -> Record:
+    """The value as a record; anything else, and text that no file takes, is refused."""
     if not isinstance(value, dict):
         problem = f"is a JSON {type(value).__name__}, not an object"
         raise file.error(problem, 'write each row as {"column": value, ...}', row=row)
@@ -125,70 +124,13 @@ def _check_record(file: File, value: object, text: str, row: int) -> Record:
     return value
 
 
-def _broken(file: File, row: int, error: Exception) -> DataError:
-    reason = str(error)
-    if isinstance(error, json.JSONDecodeError):
-        reason = f"{error.msg} at character {error.pos + 1}"
-    return file.error(f"is not valid JSON ({reason})", "write one object a line", row=row)
-
-
 def _array_records(file: File) -> Iterator[Record]:
-    """Element by element out of a growing window, so that one element is in memory at a time."""
-    decoder = json.JSONDecoder()
-    utf8 = codecs.getincrementaldecoder("utf-8")()
-    pieces = file.pieces()
-    window, at, row, ended = "", 0, 0, False
-
-    def more() -> None:
-        """Twice as much of the window, so that a long element is not parsed again and again."""
-        nonlocal window, at, ended
-        parts, size = [window[at:]], len(window) - at
-        needed = 2 * size + 1
-        while size < needed and not ended:
-            piece = next(pieces, None)
-            try:
-                parts.append(utf8.decode(piece or b"", final=piece is None))
-            except UnicodeDecodeError:
-                raise file.error("is not valid UTF-8", SAVE_AS_UTF8, row=row + 1) from None
-            size += len(parts[-1])
-            ended = piece is None
-        window, at = "".join(parts), 0
-
-    more()
-    at = len(window) - len(window.lstrip()) + 1  # past the opening bracket
-    separator = _FIRST
-    while True:
-        gap = separator.match(window, at)
-        start = at if gap is None else gap.end()
-        if start < len(window) and window[start] == "]" and (gap is None or "," not in gap[0]):
-            break
-        try:
-            if gap is None:
-                raise json.JSONDecodeError("Expecting ',' delimiter", window, start)
-            value, end = decoder.raw_decode(window, start)
-            # What ends where the window ends may go on in the next piece.
-            if end == len(window) and not ended:
-                raise json.JSONDecodeError("Cut off", window, end)
-        except (json.JSONDecodeError, RecursionError, ValueError) as error:
-            if ended or not _cut_off(error, window):
-                raise _broken(file, row + 1, error) from None
-            if len(window) - at > LINE_LIMIT:
-                raise file.too_long(row + 1) from None
-            more()
-            continue
-        row += 1
-        yield _check_record(file, value, window[start:end], row)
-        at, separator = end, _NEXT
-    rest = window[start + 1 :].strip() or next((piece for piece in pieces if piece.strip()), b"")
-    if rest:
+    """Element by element, so that one element is in memory at a time."""
+    window, row = Window(file, _ONE_A_LINE), 0
+    for row, value, text in elements(window):
+        yield check_record(file, value, text, row)
+    if not window.is_over():
         remedy = "write one JSON array and nothing after it"
         raise file.error("goes on after the end of its JSON array", remedy, row=row or None)
     if row == 0:
         raise file.error("has no rows", GIVE_ROWS)
-
-
-def _cut_off(error: Exception, window: str) -> bool:
-    """Whether more text could help: it fails at the window's end, or in an open string."""
-    if not isinstance(error, json.JSONDecodeError):
-        return False
-    return error.msg.startswith("Unterminated") or error.pos >= len(window) - 12

@@ -13,13 +13,15 @@ from adjudge.io.grades import pass_or_fail
 from adjudge.io.pairs import LABELS
 from adjudge.io.refusals import quote
 from adjudge.io.tables import TableLike, source_name
-from adjudge.records import About, SampledBy
+from adjudge.records import About, LabelledBy, SampledBy, StartedFrom
 
 LAYOUT = Layout(
     "labels",
     Column(name="id", required=True, filled=True),
     Column(name="label", required=True, choices=LABELS),
     Column(name="rater"),
+    Column(name="labelled_by", choices=get_args(LabelledBy)),
+    Column(name="started_from", choices=get_args(StartedFrom)),
     Column(name="sampled_by", choices=get_args(SampledBy)),
     Column(name="shown_order", choices=("ab", "ba")),
 )
@@ -40,7 +42,7 @@ def read_labels(
     columns: Mapping[str, str] | None = None,
     about: About | Literal["scores"] = "pairs",
 ) -> pl.DataFrame:
-    """Labels as a checked frame: id, label (A, B, tie or empty), rater, sampled_by, shown_order.
+    """Labels as a checked frame: id, label (A, B, tie or empty), rater, and where it comes from.
 
     Labels `about` grades are pass, fail (also written 1 and 0) or empty, those of scores whole
     numbers.

@@ -6,6 +6,7 @@ Each takes a path, an in-memory frame or a `Table` that was read before, which i
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -16,18 +17,29 @@ import polars as pl
 
 from adjudge.io.battles import read_battles
 from adjudge.io.conversion import Conversion, choose_format, read_public
-from adjudge.io.formats import Kind, looks_like
+from adjudge.io.formats import Format, Kind, looks_like
 from adjudge.io.grades import are_grades, read_grades
 from adjudge.io.items import iter_items
+from adjudge.io.json_files import Record
 from adjudge.io.judgments import read_judgments
 from adjudge.io.labels import read_labels
 from adjudge.io.pairs import iter_pairs
 from adjudge.io.published import Context
 from adjudge.io.scores import read_scores
-from adjudge.io.tables import NamedRows, Table, TableLike, parse_table, source_name
+from adjudge.io.tables import (
+    NamedRows,
+    Table,
+    TableLike,
+    first_row,
+    is_json,
+    parse_table,
+    source_name,
+)
 from adjudge.records import About, Item, Pair
 
 T = TypeVar("T", Pair, Item)
+#: Where every remark of a reader goes: the commands print them, a notebook shows them.
+_LOG = logging.getLogger("adjudge.io")
 
 
 class Stream(Generic[T]):
@@ -49,6 +61,8 @@ class Stream(Generic[T]):
         self._format = choose_format(self._source, format, kind)
         self._context = Context(source=self.name, seed=seed)
         self._read: Callable[[TableLike], Iterator[T]] = read
+        if self._format is not None:
+            _remark(self._format, kind, self.name)
 
     @property
     def format(self) -> str:
@@ -75,18 +89,63 @@ class Stream(Generic[T]):
 def open_table(source: TableLike) -> Table:
     """The rows of a file of any kind, unchecked; `format` says what they look like.
 
-    For whoever must see the columns before a kind is chosen: the Table then goes to the door or
+    A log of another tool is converted to the rows it holds most of all, which `kind` names. For
+    whoever must see the columns before a kind is chosen: the Table then goes to the door or
     the reader of that kind, and the file is parsed once.
 
     >>> table = open_table({"id": ["x"], "p_a": [0.9]})
     >>> table.format, open_judgments(table).frame["verdict"].to_list()
     ('judgments', ['A'])
     """
+    if isinstance(source, (str, Path)) and is_json(source):
+        # Rows of a log are nested: they are converted one by one and never made into columns.
+        log = _log(source, first_row(source) or {})
+        if log is not None:
+            return log
     table = parse_table(source)
     if table.format is not None:
         return table
     format = looks_like(table.frame.columns)
+    if isinstance(format, Format) and format.log:
+        return _log(table, first_row(table) or {}) or table
     return replace(table, format=None if format is None else format.name)
+
+
+def _log(source: TableLike, first: Record) -> Table | None:
+    """A log of another tool as the rows it is most of all; None where it is no log."""
+    format = looks_like(first)
+    if not isinstance(format, Format) or not format.log:
+        return None
+    return _convert(source, format, kind=format.kind_by(first))
+
+
+def _convert(
+    source: TableLike,
+    format: Format,
+    *,
+    kind: Kind,
+    baseline: str | None = None,
+    reader: Callable[[Table], pl.DataFrame] | None = None,
+) -> Table:
+    table = read_public(source, format.name, kind=kind, baseline=baseline, reader=reader)
+    _remark(format, f"{table.frame.height:,} {kind}", table.name)
+    return table
+
+
+def _remark(format: Format, rows: str, source: str) -> None:
+    """Say what a log was taken for, and what its reader should know."""
+    if format.log:
+        _LOG.warning("%s: %s, read as %s", source, format.title, rows)
+        for note in format.notes:
+            _LOG.warning("note: %s", note)
+
+
+def open_values(source: TableLike) -> Table:
+    """Labels of any sort by id, unchecked: the labels of a log, any other file as it is."""
+    format = looks_like(first_row(source) or ())
+    if isinstance(format, Format) and format.log and "labels" in format.gives:
+        return _convert(source, format, kind="labels", reader=lambda table: table.frame)
+    return open_table(source)
 
 
 def open_pairs(source: TableLike, format: str | None = None, *, seed: int = 0) -> Stream[Pair]:
@@ -130,8 +189,7 @@ def open_verdicts(source: TableLike) -> tuple[Table, About]:
     """Judgments of pairs or grades of single answers, whichever the file holds, and which."""
     table = open_table(source)
     if table.kind != "judgments" and are_grades(table.frame.columns):
-        checked = Table(frame=read_grades(table), name=table.name, kind="grades", format="grades")
-        return checked, "grades"
+        return replace(table, frame=read_grades(table), kind="grades", fields=None), "grades"
     return open_judgments(table), "pairs"
 
 
@@ -164,7 +222,7 @@ def _open(
     chosen = choose_format(source, format, kind)
     if chosen is None:
         return Table(frame=read(source), name=source_name(source), kind=kind, format=kind)
-    return read_public(source, chosen.name, kind=cast(Kind, kind), baseline=baseline)
+    return _convert(source, chosen, kind=cast(Kind, kind), baseline=baseline, reader=read)
 
 
 def _in_memory(source: TableLike) -> TableLike:

@@ -18,9 +18,19 @@ from typing import Any, Protocol
 import polars as pl
 
 from adjudge.errors import ArgumentError, DataError
+from adjudge.io.archives import Archive
 from adjudge.io.csv_files import STREAM_BLOCK, csv_blocks, type_columns
 from adjudge.io.files import GIVE_ROWS, File, open_file
-from adjudge.io.json_files import Record, column_series, json_frame, json_records, records_frame
+from adjudge.io.formats import known_archives, known_envelopes, refuse_log
+from adjudge.io.json_files import (
+    Record,
+    check_record,
+    column_series,
+    json_frame,
+    json_records,
+    records_frame,
+)
+from adjudge.io.json_windows import enveloped, find_envelope
 
 #: How an in-memory frame is called in errors.
 FRAME_NAME = "<frame>"
@@ -122,6 +132,8 @@ def _parse(path: str | Path, without: Collection[str] = ()) -> tuple[pl.DataFram
             rows = _parquet(file, without)
         elif file.container == "csv":
             rows = pl.concat(list(csv_blocks(file)))
+        elif (inside := _rows_inside(file)) is not None:
+            rows = records_frame(list(_not_of_a_log(inside, path)), str(path))
         else:
             rows = json_frame(file)
     if rows.height == 0 or rows.width == 0:
@@ -156,7 +168,40 @@ def _records(file: File) -> Iterator[Record]:
         for block in csv_blocks(file, block=STREAM_BLOCK):
             yield from block.iter_rows(named=True)
     else:
-        yield from json_records(file)
+        inside = _rows_inside(file)
+        yield from json_records(file) if inside is None else inside
+
+
+def _rows_inside(file: File) -> Iterator[Record] | None:
+    """The rows that a known log holds inside one JSON object, or inside an archive."""
+    if file.container == "zip":
+        return _archive_rows(file)
+    if file.container != "json_lines":
+        return None
+    envelope = find_envelope(file.beginning, known_envelopes())
+    if envelope is None:
+        return None
+    return (
+        check_record(file, value, written, row) for row, value, written in enveloped(file, envelope)
+    )
+
+
+def _not_of_a_log(rows: Iterator[Record], path: str | Path) -> Iterator[Record]:
+    """The rows, unless they are a log's: nested, long, and nothing that has columns of ours."""
+    first = next(rows, {})
+    refuse_log(first, str(path))
+    yield first
+    yield from rows
+
+
+def _archive_rows(file: File) -> Iterator[Record]:
+    with Archive(file.path) as archive:
+        for rows_of in known_archives():
+            rows = rows_of(archive)
+            if rows is not None:
+                yield from rows
+                return
+    raise file.error("is a zip archive or a spreadsheet", "unpack it or export it as CSV")
 
 
 def quick_rows(frame: pl.DataFrame) -> Iterator[Record]:
@@ -171,9 +216,9 @@ def quick_rows(frame: pl.DataFrame) -> Iterator[Record]:
 
 
 def is_json(path: str | Path) -> bool:
-    """Whether a file holds JSON lines or a JSON array."""
+    """Whether a file holds JSON, as lines, as an array or in an archive."""
     with open_file(path) as file:
-        return file.container in ("json_lines", "json_array")
+        return file.container in ("json_lines", "json_array", "zip")
 
 
 def source_name(source: TableLike) -> str:

@@ -12,6 +12,7 @@ from adjudge.judges.options import JudgingOptions, OneJudge
 from adjudge.judges.prices import Price
 from adjudge.judges.progress import ProgressCallback
 from adjudge.judges.run import JudgingRun, make_plan, run_judging, run_to_end
+from adjudge.judges.stages import StopRule
 from adjudge.judges.subjects import SubjectSource
 from adjudge.records import Status
 from adjudge.results.judging import JudgingPlan
@@ -50,6 +51,7 @@ def judge_pairs(
     retry: Collection[Status] = (),
     keep_going: bool = False,
     keep_raw: bool = True,
+    stop_rule: StopRule | None = None,
     batch: bool = False,
     batch_folder: str | Path | None = None,
     poll_s: float = 30.0,
@@ -103,6 +105,9 @@ def judge_pairs(
         keep_going: ask on where the first ten replies have no usable number for one reason.
         keep_raw: False leaves the server's raw answers out of the store, and what the judge wrote
             unless rows are read from it; statuses and numbers are kept, and a run resumes as ever.
+        stop_rule: of several judges, cheap to strong, each is asked only about what those before
+            it left open: the rule is given subjects with their rows so far, and says of each
+            "settled", "doubt" or "failure" (`judge_cascade` makes one from a policy).
         batch: send the calls as a batch (half the price, within a day); the same call goes on with
             batches under way.
         batch_folder: where the list of batches under way is kept, unless in your data folder.
@@ -155,6 +160,7 @@ async def judge_pairs_async(
     retry: Collection[Status] = (),
     keep_going: bool = False,
     keep_raw: bool = True,
+    stop_rule: StopRule | None = None,
     batch: bool = False,
     batch_folder: str | Path | None = None,
     poll_s: float = 30.0,

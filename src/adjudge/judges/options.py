@@ -18,6 +18,7 @@ from adjudge.judges.prices import Price, price_for, read_prices
 from adjudge.judges.progress import ProgressCallback
 from adjudge.judges.prompting import read_prompt
 from adjudge.judges.spec import BACKENDS, PROTOCOLS, parse_judge, parse_protocol
+from adjudge.judges.stages import StopRule
 from adjudge.judges.subjects import Subjects, SubjectSource
 from adjudge.records import STATUSES, Reply, Status
 from adjudge.store import check_not_store
@@ -65,6 +66,7 @@ class JudgingOptions:
     prices: str | Path | Mapping[str, Price] | None = None
     retry: Collection[Status] = ()
     keep_raw: bool = True
+    stop_rule: StopRule | None = None
     batch: bool = False
     batch_folder: str | Path | None = None
     poll_s: float = 30.0

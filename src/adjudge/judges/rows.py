@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from array import array
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import islice
 from operator import methodcaller
@@ -18,7 +18,6 @@ from adjudge.io.writing import Row, Schema
 from adjudge.judges.calls import CallList
 from adjudge.judges.interface import Judge, Record
 from adjudge.judges.prices import Price
-from adjudge.judges.subjects import Subjects
 from adjudge.records import MEASURED, STATUSES, Grade, Judgment, Pair, Score, Subject
 from adjudge.store.interface import Call
 from adjudge.store.thread import StoreThread
@@ -112,15 +111,24 @@ class RowCounts:
         return {name: self.statuses[name] for name in STATUSES if self.statuses[name]}
 
 
+@dataclass(frozen=True, slots=True)
+class RowBatch:
+    """Rows, the subjects they are about, and how many other subjects have none."""
+
+    rows: list[Row]
+    subjects: list[Subject]
+    incomplete: int
+
+
 async def make_rows(
     judge: Judge,
-    subjects: Subjects,
+    subjects: Iterable[Subject],
     calls: CallList,
     store: StoreThread,
     *,
     price: Price | None,
     complete: bool,
-) -> AsyncIterator[tuple[list[Row], int]]:
+) -> AsyncIterator[RowBatch]:
     """The rows of all subjects in input order, in batches, read from the store.
 
     With each batch comes how many of its subjects have not all their replies, and so no row: after
@@ -131,21 +139,23 @@ async def make_rows(
         keys = [key for _, own in batch for key in own]
         kept: dict[str, Call] = await store.do(methodcaller("lookup", keys))
         rows: list[Row] = []
+        asked: list[Subject] = []
         incomplete = 0
         for subject, own in batch:
             answered = [kept[key] for key in own if key in kept]
             if len(answered) == len(own):
+                asked.append(subject)
                 each = len(own) // judge.repeats
                 for repeat in range(judge.repeats):
-                    asked = answered[repeat * each : (repeat + 1) * each]
-                    rows += _subject_rows(judge, subject, asked, price, repeat)
+                    replies = answered[repeat * each : (repeat + 1) * each]
+                    rows += _subject_rows(judge, subject, replies, price, repeat)
             elif complete:
                 raise StoreError(
                     f"the store has lost a reply about {subject.id!r}; run the same command again"
                 )
             else:
                 incomplete += 1
-        yield rows, incomplete
+        yield RowBatch(rows, asked, incomplete)
 
 
 def _subject_rows(

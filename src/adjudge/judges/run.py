@@ -7,7 +7,8 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Coroutine, Iterator, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -28,11 +29,18 @@ from adjudge.judges.options import JudgingOptions
 from adjudge.judges.prices import Price
 from adjudge.judges.progress import Tally
 from adjudge.judges.routing import ask_route, kept_route, usual_route
-from adjudge.judges.rows import RowCounts, make_rows, schema_of
+from adjudge.judges.rows import RowBatch, RowCounts, make_rows, schema_of
 from adjudge.judges.runner import RunContext, Runner
-from adjudge.judges.subjects import Subjects, SubjectSource, Survey
-from adjudge.records import STATUSES
-from adjudge.results.judging import Judging, JudgingPanel, JudgingPlan, JudgingPlans
+from adjudge.judges.stages import OpenSubjects, Outcome, Stages, check_stages
+from adjudge.judges.subjects import SubjectSource, Survey
+from adjudge.records import STATUSES, Subject
+from adjudge.results.judging import (
+    Judging,
+    JudgingCascade,
+    JudgingPanel,
+    JudgingPlan,
+    JudgingPlans,
+)
 from adjudge.store import Store, call_key, store_name, use_store
 from adjudge.store.interface import KnownPrompt
 from adjudge.store.thread import StoreThread
@@ -49,6 +57,7 @@ class JudgingRun:
     summaries: tuple[Judging, ...]
     _rows: tuple[Row, ...] | None
     _schema: Schema
+    _stages: Stages | None = None
 
     @property
     def summary(self) -> Judging:
@@ -59,9 +68,21 @@ class JudgingRun:
         return self.summaries[0]
 
     @property
-    def result(self) -> Judging | JudgingPanel:
+    def result(self) -> Judging | JudgingPanel | JudgingCascade:
         """What the run came to as one result, with one judge or several."""
         first = self.summaries[0]
+        if self._stages is not None:
+            # Who interrupts twice leaves a stage without its outcomes.
+            unknown = len(self.summaries) - len(self._stages.outcomes)
+            outcomes = [*self._stages.outcomes, *[Counter[Outcome]()] * unknown]
+            return JudgingCascade(
+                judges=self.summaries,
+                settled=tuple(one["settled"] for one in outcomes),
+                doubtful=tuple(one["doubt"] for one in outcomes),
+                failed=tuple(one["failure"] for one in outcomes),
+                output=first.output,
+                store=first.store,
+            )
         if len(self.summaries) == 1:
             return first
         return JudgingPanel(judges=self.summaries, output=first.output, store=first.store)
@@ -91,10 +112,15 @@ class JudgingRun:
 async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingRun:
     """Ask, keep, make the rows; they come back too unless they were written to a file.
 
-    Several judges are asked one after the other. Where one fails, nothing is written, and the
-    replies of those before it are in the store.
+    Several judges are asked one after the other: about everything, or with a `stop_rule` about what
+    those before it left open. Where one fails, nothing is written, and the replies of those before
+    it are in the store.
     """
     judges = options.make_judges()
+    stages = None
+    if options.stop_rule is not None:
+        check_stages(judges)
+        stages = Stages(options.stop_rule)
     tallies = [Tally(_price(options, judge)) for judge in judges]
     stop = options.stop
     with (
@@ -105,27 +131,34 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
         survey = await asyncio.to_thread(subjects.survey)
         if options.announce is not None:
             each = len(judges[0].protocol.questions(next(iter(subjects))))
-            options.announce(calls_in_words(judges[0], survey.subjects, each, judges=len(judges)))
+            asked = 1 if stages is not None else len(judges)
+            words = calls_in_words(judges[0], survey.subjects, each, judges=asked)
+            later = (
+                "" if stages is None else " of the first judge; the others where it leaves doubt"
+            )
+            options.announce(words + later)
         thread = StoreThread(options.store)
         contexts: list[RunContext] = []
+        parts = [OpenSubjects(subjects, survey.subjects)]
         elapsed: list[float] = []
         remarks: list[tuple[str, ...]] = []
         try:
             await thread.open()
             for given, tally in zip(judges, tallies, strict=True):
+                part = parts[-1]
                 tally.began = time.monotonic()
                 pace = None if options.rpm is None else Pace(options.rpm, stop)
                 if given.backend.keep_pace(pace):
                     # One call may take several requests: who sends them takes the turns.
                     pace = None
                 settled = None
-                if not stop.requested:
+                if part.total and not stop.requested:
                     settled = await stop.see_through(
-                        _settle(given, thread, subjects, batch=options.batch), grace_s=GRACE_S
+                        _settle(given, thread, part, batch=options.batch), grace_s=GRACE_S
                     )
                 judge, remark, claimed = settled or (given, None, set())
                 remarks.append(() if remark is None else (remark,))
-                calls = CallList(judge, subjects=survey.subjects)
+                calls = CallList(judge, subjects=part.total)
                 context = RunContext(
                     judge=judge,
                     options=options,
@@ -138,23 +171,35 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
                     spent=sum(other.tally.cost for other in contexts),
                 )
                 contexts.append(context)
-                if not stop.requested:
-                    await stop.see_through(_ask(context, subjects), grace_s=GRACE_S)
+                if part.total and not stop.requested:
+                    await stop.see_through(_ask(context, part), grace_s=GRACE_S)
                 elapsed.append(tally.elapsed_s)
+                if stages is not None:
+                    rest = await stop.see_through(
+                        stages.settle(part, _rows_of(context, part)), grace_s=math.inf
+                    )
+                    if rest is None or stop.requested:
+                        break
+                    parts.append(rest)
+                elif given is not judges[-1]:
+                    parts.append(part)
             # Rows that are complete are written whatever stopped the run: only who interrupts a
             # second time goes without them.
-            collected = await stop.see_through(_collect(contexts, subjects), grace_s=math.inf)
+            collected = await stop.see_through(_collect(contexts, parts), grace_s=math.inf)
         finally:
+            if stages is not None:
+                stages.close()
             await thread.close()
     counts, rows = collected or (None, ())
     summaries = tuple(
         replace(
             _summary(context, survey, None if counts is None else counts[at], elapsed[at]),
+            subjects=parts[at].total,
             notes=(*survey.notes, *remarks[at], *context.judge.backend.remarks()),
         )
         for at, context in enumerate(contexts)
     )
-    return JudgingRun(summaries, rows, schema_of(judges[0]))
+    return JudgingRun(summaries, rows, schema_of(judges[0]), stages)
 
 
 def _price(options: JudgingOptions, judge: Judge) -> Price | None:
@@ -188,7 +233,7 @@ def _begin(store: Store, judge: Judge) -> int:
 
 
 async def _settle(
-    judge: Judge, store: StoreThread, subjects: Subjects, *, batch: bool
+    judge: Judge, store: StoreThread, subjects: Iterable[Subject], *, batch: bool
 ) -> tuple[Judge, str | None, set[str]]:
     """The judge with its whole fingerprint, a remark, and what was claimed; see `judges.routing`.
 
@@ -221,7 +266,7 @@ async def _settle(
         raise
 
 
-async def _ask(context: RunContext, subjects: Subjects) -> None:
+async def _ask(context: RunContext, subjects: Iterable[Subject]) -> None:
     backend, options = context.judge.backend, context.options
     if options.batch:
         from adjudge.judges.batching import BatchRunner, batch_folder
@@ -238,8 +283,20 @@ async def _ask(context: RunContext, subjects: Subjects) -> None:
         await backend.close()
 
 
+def _rows_of(context: RunContext, subjects: Iterable[Subject]) -> AsyncIterator[RowBatch]:
+    """The rows of what one judge was asked."""
+    return make_rows(
+        context.judge,
+        subjects,
+        context.calls,
+        context.store,
+        price=context.tally.price,
+        complete=not context.options.stop.requested,
+    )
+
+
 async def _collect(
-    contexts: Sequence[RunContext], subjects: Subjects
+    contexts: Sequence[RunContext], parts: Sequence[Iterable[Subject]]
 ) -> tuple[Sequence[RowCounts], tuple[Row, ...] | None]:
     """The rows of what was asked, judge by judge: counted, and written or returned."""
     options = contexts[0].options
@@ -247,22 +304,14 @@ async def _collect(
     kept: list[Row] = []
     counts = []
     with nullcontext() if output is None else row_writer(output, schema=schema) as writer:
-        for context in contexts:
+        for context, part in zip(contexts, parts, strict=False):
             counts.append(RowCounts(record=context.judge.protocol.record))
-            batches = make_rows(
-                context.judge,
-                subjects,
-                context.calls,
-                context.store,
-                price=context.tally.price,
-                complete=not options.stop.requested,
-            )
-            async for rows, incomplete in batches:
-                counts[-1].add(rows, incomplete=incomplete)
+            async for batch in _rows_of(context, part):
+                counts[-1].add(batch.rows, incomplete=batch.incomplete)
                 if writer is None:
-                    kept += rows
+                    kept += batch.rows
                 else:
-                    writer.write(rows)
+                    writer.write(batch.rows)
     return counts, tuple(kept) if output is None else None
 
 

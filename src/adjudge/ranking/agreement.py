@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
 from adjudge._bradley_terry import DEFAULT_L2, fit_strengths
-from adjudge._validation import FloatArray, Seed, count, finite, generator, open_unit, same_length
+from adjudge._validation import (
+    FloatArray,
+    IntArray,
+    Seed,
+    count,
+    finite,
+    generator,
+    open_unit,
+    same_length,
+)
 from adjudge.ranking.bootstrap import cluster_weights
-from adjudge.ranking.counts import battles_per_model, wins_table
+from adjudge.ranking.counts import battles_per_model, target_battles, wins_table
+from adjudge.ranking.mfas import least_reversals, order_strengths
+from adjudge.ranking.orders import copeland, online_elo, schulze, win_rate
 from adjudge.results.ranking import RankAgreement
 from adjudge.rows.battles import Battles
 
@@ -32,12 +45,17 @@ def ranking_agreement(
     one: FloatArray,
     other: FloatArray,
     *,
+    method: str = "bt",
     l2: float = DEFAULT_L2,
     confidence_level: float = 0.95,
     replicates: int = 200,
+    time_limit: float = 10.0,
     seed: Seed = 0,
 ) -> RankAgreement:
-    """Agreement of the Bradley-Terry rankings of two sets of targets on the same battles.
+    """Agreement of `one`, ranked by `method`, with the Bradley-Terry ranking of `other`.
+
+    The reference is the same whatever the method, so that methods can be compared. The exact order
+    (`mfas`) and `online-elo` are too slow to repeat, and get no interval.
 
     Battles (prompts, where there are prompt codes) are resampled once for both rankings, so that
     what they share is kept. Noise in either ranking pulls the correlation down, and resampling
@@ -54,27 +72,20 @@ def ranking_agreement(
     for target in (one, other):
         known = np.isfinite(target)
         met &= battles_per_model(battles.a[known], battles.b[known], n) > 0
-    tables = [_table(battles, target, None) for target in (one, other)]
-    fits = [fit_strengths(table, l2=l2) for table in tables]
-    tau, rho = rank_correlations(fits[0][met], fits[1][met])
-    drawn: list[tuple[float, float]] = []
-    if replicates and tau is not None:
-        codes = np.arange(len(battles)) if battles.prompts is None else battles.prompts
-        present, code = np.unique(codes, return_inverse=True)
-        weights = cluster_weights(len(present), replicates, rng)
-        refits = [
-            fit_strengths(
-                np.stack([_table(battles, target, w[code]) for w in weights.T]),
-                l2=l2,
-                start=fit,
-                tolerance=1e-5,
-            )
-            for target, fit in zip((one, other), fits, strict=True)
-        ]
-        for x, y in zip(refits[0], refits[1], strict=True):
-            t, r = rank_correlations(x[met], y[met])
-            if t is not None and r is not None:
-                drawn.append((t, r))
+    slow = method in ("mfas", "online-elo")
+    replicates = 0 if slow else replicates
+    codes = np.arange(len(battles)) if battles.prompts is None else battles.prompts
+    present, code = np.unique(codes, return_inverse=True)
+    weights = cluster_weights(len(present), replicates, rng).T
+    if slow:
+        ours = _slow_order(battles, one, method, time_limit)[None]
+    else:
+        ours = _orders(battles, one, weights, code, method, l2)
+    theirs = _orders(battles, other, weights, code, "bt", l2)
+    (tau, rho), *resampled = (
+        rank_correlations(x[met], y[met]) for x, y in zip(ours, theirs, strict=True)
+    )
+    drawn = [(t, r) for t, r in resampled if t is not None and r is not None]
     low = high = (None, None)
     if drawn and tau is not None and rho is not None:
         low, high = _hull(np.array([tau, rho]), np.array(drawn), level).tolist()
@@ -88,7 +99,7 @@ def ranking_agreement(
         spearman_high=high[1],
         confidence_level=level,
         replicates=replicates,
-        failed=(replicates if tau is not None else 0) - len(drawn),
+        failed=replicates - len(drawn) if tau is not None else 0,
     )
 
 
@@ -102,8 +113,39 @@ def _hull(estimate: FloatArray, drawn: FloatArray, level: float) -> FloatArray:
     return np.stack([np.minimum(direct[0], reflected[0]), np.maximum(direct[1], reflected[1])])
 
 
-def _table(battles: Battles, target: FloatArray, weight: FloatArray | None) -> FloatArray:
-    known = np.isfinite(target)
-    a, b = battles.a[known], battles.b[known]
-    w = None if weight is None else weight[known]
-    return wins_table(a, b, target[known], battles.n_models, w)
+#: Orders from one table of wins; every other method's is Bradley-Terry.
+_BY_TABLE: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "win-rate": win_rate,
+    "copeland": copeland,
+    "schulze": schulze,
+}
+
+
+def _orders(
+    battles: Battles,
+    target: FloatArray,
+    weights: FloatArray,
+    code: IntArray,
+    method: str,
+    l2: float,
+) -> FloatArray:
+    """(1 + replicates, models): the order of these battles, then of each resample of them."""
+    used, y = target_battles(battles, target)
+    drawn_with = code[np.isfinite(target)]
+    whole = wins_table(used.a, used.b, y, used.n_models)
+    drawn = [wins_table(used.a, used.b, y, used.n_models, w[drawn_with]) for w in weights]
+    if (order := _BY_TABLE.get(method)) is not None:
+        return np.nan_to_num(np.stack([order(table) for table in (whole, *drawn)]), nan=0.5)
+    fit = fit_strengths(whole, l2=l2)
+    if not drawn:
+        return fit[None]
+    refits = fit_strengths(np.stack(drawn), l2=l2, start=fit, tolerance=1e-5)
+    return np.vstack([fit[None], refits])
+
+
+def _slow_order(battles: Battles, target: FloatArray, method: str, time_limit: float) -> FloatArray:
+    used, y = target_battles(battles, target)
+    if method == "online-elo":
+        return online_elo(used.a, used.b, y, used.n_models, shuffles=0).elo
+    wins = wins_table(used.a, used.b, y, used.n_models)
+    return order_strengths(least_reversals(wins, time_limit=time_limit))

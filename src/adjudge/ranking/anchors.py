@@ -8,7 +8,6 @@ standard error. `adjudge.ranking.placing` uses them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +53,7 @@ def make_anchors(
     human: str | None = None,
     verdict: str | None = None,
     score: str | None = None,
+    cluster: str | None = "auto",
     smoothing: float | None = None,
     l2: float = DEFAULT_L2,
     replicates: int = DEFAULT_REPLICATES,
@@ -61,7 +61,8 @@ def make_anchors(
 ) -> Anchors:
     """Calibrate on models with votes, for placing models without. See the module.
 
-    `battles` as in `rank`, or what `prepare_battles` made of them. Anchors that were never
+    `battles` as in `rank`, or what `prepare_battles` made of them. Standard errors resample the
+    values of `cluster`, as in `rank`; `place` does the same. Anchors that were never
     compared, even through other models, are refused: there is no one scale.
     """
     from adjudge import __version__
@@ -76,10 +77,8 @@ def make_anchors(
         human=human,
         verdict=verdict,
         score=score,
-        cluster=None,
+        cluster=cluster,
     )
-    # The standard error of beta that anchors keep counts battles one by one.
-    ready = replace(ready, prompts=None)
     if ready.human is None:
         raise ArgumentError(
             "battles", "no human votes", "anchors need battles that people voted on"
@@ -138,6 +137,7 @@ def make_anchors(
         warnings=tuple(warnings),
         dropped=merge_dropped(ready.dropped, {"no judge score": len(ready) - len(used)}),
         adjudge_version=__version__,
+        cluster=ready.cluster,
     )
 
 

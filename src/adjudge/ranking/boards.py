@@ -22,7 +22,7 @@ from adjudge.ranking.leaderboard import (
     model_rows,
     normal_draws,
 )
-from adjudge.ranking.mfas import least_reversals
+from adjudge.ranking.mfas import least_reversals, order_strengths
 from adjudge.ranking.orders import copeland, online_elo, schulze, win_rate
 from adjudge.ranking.prediction_powered import prediction_powered
 from adjudge.ranking.targets import Target
@@ -152,8 +152,7 @@ def _plain_order(
         strength = score = copeland(wins) if request.method == "copeland" else schulze(wins)
     elif request.method == "mfas":
         exact = least_reversals(wins, time_limit=request.time_limit)
-        strength = np.empty(len(wins))
-        strength[list(exact.order)] = -np.arange(1, len(wins) + 1, dtype=np.float64)
+        strength = order_strengths(exact)
         proven, gap = exact.proven, exact.gap
         if not proven:
             warnings.append(f"order not proven optimal: gap {100 * gap:.2f} % of all wins")

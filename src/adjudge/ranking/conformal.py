@@ -12,6 +12,8 @@ calibration models do not represent.
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -22,7 +24,8 @@ from adjudge._stats import conformal_quantile
 from adjudge._validation import FloatArray, Seed, count, exact_level, finite, generator, same_length
 from adjudge.ranking.leaderboard import float_at
 from adjudge.ranking.leave_one_out import Residuals
-from adjudge.results.ranking import ConformalRow, HeldOutRow
+from adjudge.results.ranking import ConformalRow, GroupQuantile, HeldOutRow
+from adjudge.rows.families import family_of
 
 
 @dataclass(frozen=True)
@@ -167,3 +170,49 @@ def held_out_intervals(
             )
         )
     return tuple(rows)
+
+
+def quantile_of_group(
+    held: Residuals, *, by: str, group: str, alpha: float | str | Fraction = 0.1
+) -> GroupQuantile:
+    """The quantile of some models alone, tested by leaving each of them out; refused if too few."""
+    rows = held_out_intervals(held, alpha=alpha)
+    widths = [row.high - row.low for row in rows if row.low is not None and row.high is not None]
+    if len(rows) <= models_needed(alpha) or not widths:
+        return too_few_models(held.method, by, group, len(rows), alpha)
+    return GroupQuantile(
+        method=held.method,
+        by=by,
+        group=group,
+        n_models=len(rows),
+        quantile=elo_quantile(held.values, held.se, alpha=alpha).quantile,
+        median_width=float(np.median(widths)),
+        coverage=sum(row.covered is True for row in rows) / len(widths),
+    )
+
+
+def too_few_models(
+    method: str, by: str, group: str, n: int, alpha: float | str | Fraction
+) -> GroupQuantile:
+    """A group that gets no quantile of its own."""
+    needed = models_needed(alpha) + 1
+    reason = f"{n} models, it takes {needed}"
+    if n >= needed:
+        reason = "the battles of too many models leave no standard error"
+    return GroupQuantile(method=method, by=by, group=group, n_models=n, reason=reason)
+
+
+def family_quantiles(
+    held: Residuals,
+    *,
+    alpha: float | str | Fraction = 0.1,
+    families: Mapping[str, str] | None = None,
+) -> tuple[GroupQuantile, ...]:
+    """A quantile for each maker of several models here, the largest family first."""
+    makers = np.array([family_of(name, families) or "" for name in held.names])
+    known = Counter(makers[makers != ""].tolist())
+    return tuple(
+        quantile_of_group(held.take(makers == maker), by="family", group=maker, alpha=alpha)
+        for maker, models in known.most_common()
+        if models > 1
+    )

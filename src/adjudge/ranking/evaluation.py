@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import stats
@@ -11,7 +12,16 @@ from adjudge._bradley_terry import DEFAULT_L2
 from adjudge._validation import Seed, exact_level, generator, positive
 from adjudge.errors import ArgumentError
 from adjudge.ranking.agreement import rank_correlations
-from adjudge.ranking.conformal import held_out_intervals, split_conformal
+from adjudge.ranking.conformal import (
+    family_quantiles,
+    held_out_intervals,
+    models_needed,
+    quantile_of_group,
+    split_conformal,
+    too_few_models,
+)
+from adjudge.ranking.counts import battles_per_model
+from adjudge.ranking.jury import juror_battles, jury_rule
 from adjudge.ranking.leave_one_out import (
     HeldOut,
     Residuals,
@@ -29,7 +39,14 @@ from adjudge.ranking.targets import (
     verdicts_of,
 )
 from adjudge.ranking.temperature import fit_temperature
-from adjudge.results.ranking import BudgetRow, ConformalRow, GroupRow, HeldOutRow, LooRow
+from adjudge.results.ranking import (
+    BudgetRow,
+    ConformalRow,
+    GroupQuantile,
+    GroupRow,
+    HeldOutRow,
+    LooRow,
+)
 from adjudge.rows.battles import Battles
 
 #: The constants of Table 8.
@@ -48,12 +65,22 @@ class Evaluation:
     conformal: tuple[ConformalRow, ...] = ()
     held_out: tuple[HeldOutRow, ...] = ()
     budgets: tuple[BudgetRow, ...] = ()
+    quantiles: tuple[GroupQuantile, ...] = ()
 
 
 def evaluate_methods(
-    battles: Battles, *, l2: float = DEFAULT_L2, alpha: float = 0.1, splits: int = 5, seed: Seed = 0
+    battles: Battles,
+    *,
+    l2: float = DEFAULT_L2,
+    alpha: float = 0.1,
+    splits: int = 5,
+    families: Mapping[str, str] | None = None,
+    seed: Seed = 0,
 ) -> Evaluation:
-    """Hard-Elo, Soft-Elo and label smoothing, fixed and chosen, on the same folds."""
+    """Hard-Elo, Soft-Elo and label smoothing, fixed and chosen, on the same folds.
+
+    `families` names the makers of models whose names do not tell.
+    """
     positive(l2, "l2")
     exact_level(alpha)
     rng = generator(seed)
@@ -64,17 +91,22 @@ def evaluate_methods(
     human = human_reference(battles, l2=l2)
     rows, intervals = [], []
     details: list[HeldOutRow] = []
-    for rule in evaluation_rules(battles):
+    quantiles: tuple[GroupQuantile, ...] = ()
+    for rule in (*evaluation_rules(battles), *juror_rules(battles)):
         held = residuals(hold_out_each(battles, rule, l2=l2, seed=rng), human)
         rows.append(loo_row(held, seed=rng))
         intervals.append(split_conformal(held, alpha=alpha, splits=splits, seed=rng))
         if rule.name in ("hard-elo", "soft-elo", "smoothed"):
             details.extend(held_out_intervals(held, alpha=alpha))
+        if rule.name in ("hard-elo", "soft-elo"):
+            # Soft-Elo comes second, and is the one to keep where scores allow it.
+            quantiles = family_quantiles(held, alpha=alpha, families=families)
     return Evaluation(
         loo=tuple(rows),
         conformal=tuple(intervals),
         held_out=tuple(details),
         budgets=sample_efficiency(battles, human, l2=l2, seed=rng),
+        quantiles=(*quantiles, *group_quantiles(battles, l2=l2, alpha=alpha, seed=rng)),
     )
 
 
@@ -94,9 +126,21 @@ def judge_rules(battles: Battles) -> list[Rule]:
     rules = [fixed_rule("hard-elo", battles, verdicts_of(battles))]
     if battles.score is not None:
         sizes = np.unique(np.abs(battles.score[np.isfinite(battles.score)]))
-        if len(sizes) > 2:
+        if battles.panel is not None:
+            rules.append(jury_rule(battles))
+        elif len(sizes) > 2:
             rules.append(soft_rule(battles))
     return rules
+
+
+def juror_rules(battles: Battles) -> list[Rule]:
+    """soft-elo by each judge of a jury alone, to see whether the jury is better than its best."""
+    if battles.panel is None:
+        return []
+    return [
+        replace(soft_rule(alone), name=f"soft-elo, {judge}")
+        for judge, alone in juror_battles(battles).items()
+    ]
 
 
 def loo_row(held: Residuals, *, seed: Seed = 0) -> LooRow:
@@ -118,7 +162,7 @@ def loo_row(held: Residuals, *, seed: Seed = 0) -> LooRow:
         mae=held.mae,
         spearman=rho,
         kendall=tau,
-        mean_beta=held.mean_parameter if held.method == "soft-elo" else None,
+        mean_beta=held.mean_parameter if held.method.startswith("soft-elo") else None,
         mean_smoothing=held.mean_parameter if held.method == "smoothed" else None,
         mae_low=low,
         mae_high=high,
@@ -140,12 +184,15 @@ def sample_efficiency(
     rows = []
     for budget in (b for b in BUDGETS if b * n < len(battles)):
         errors: dict[str, list[float]] = {}
+        betas: list[float] = []
         for _ in range(_BUDGET_DRAWS):
             part = battles.take(rng.choice(len(battles), budget * n, replace=False))
             for rule in judge_rules(part):
                 held = residuals(hold_out_each(part, rule, l2=l2, replicates=0), human)
                 if held.mae is not None:
                     errors.setdefault(rule.name, []).append(held.mae)
+                if held.mean_parameter is not None:
+                    betas.append(held.mean_parameter)
         rows += [
             BudgetRow(
                 method=name,
@@ -154,9 +201,35 @@ def sample_efficiency(
                 mae=float(np.mean(seen)),
                 mae_sd=float(np.std(seen, ddof=1)) if len(seen) > 1 else None,
                 draws=len(seen),
+                betas=tuple(betas) if name == "soft-elo" else (),
             )
             for name, seen in errors.items()
         ]
+    return tuple(rows)
+
+
+def group_quantiles(
+    battles: Battles, *, l2: float = DEFAULT_L2, alpha: float = 0.1, seed: Seed = 0
+) -> tuple[GroupQuantile, ...]:
+    """Conformal quantiles from the battles of each group alone: a model's Elo in one language.
+
+    Everything is refitted there, people's Elo too. A group with too few models is refused.
+    """
+    if battles.groups is None or battles.group_codes is None or battles.by is None:
+        return ()
+    rng = generator(seed)
+    rows = []
+    for k, name in enumerate(battles.groups):
+        part = battles.take(np.flatnonzero(battles.group_codes == k))
+        rule = judge_rules(part)[-1]
+        met = battles_per_model(part.a, part.b, part.n_models) >= 2
+        if int(met.sum()) <= models_needed(alpha):
+            # Languages are many and most are small: refused before anything is fitted.
+            rows.append(too_few_models(rule.name, battles.by, name, int(met.sum()), alpha))
+            continue
+        human = human_reference(part, l2=l2)
+        held = residuals(hold_out_each(part, rule, l2=l2, seed=rng), human)
+        rows.append(quantile_of_group(held, by=battles.by, group=name, alpha=alpha))
     return tuple(rows)
 
 

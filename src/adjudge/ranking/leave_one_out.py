@@ -8,20 +8,22 @@ people's votes. All folds are fitted at once on tables of wins.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from adjudge._bradley_terry import (
     DEFAULT_L2,
     ELO_PER_UNIT,
-    connected_groups,
     fit_against_anchors,
     fit_strengths,
     to_elo,
 )
-from adjudge._validation import FloatArray, IntArray, Seed, count, generator, positive
+from adjudge._validation import BoolArray, FloatArray, IntArray, Seed, count, generator, positive
 from adjudge.errors import ArgumentError
+from adjudge.ranking.bootstrap import cluster_weights
 from adjudge.ranking.targets import Rule, fixed_rule
 from adjudge.rows.battles import Battles
 
@@ -57,7 +59,8 @@ def hold_out_each(
     """Algorithm 1, lines 2 to 8, for every model under one rule of targets.
 
     The penalty also enters line 8, as in the authors' release, which keeps clean sweeps finite.
-    `replicates = 0` skips the standard errors.
+    Standard errors resample a model's battles by prompt where the battles have prompt codes;
+    `replicates = 0` skips them.
     """
     l2 = positive(l2, "l2")
     if count(replicates, "replicates") == 1:
@@ -72,6 +75,7 @@ def hold_out_each(
     se = np.full(n, np.nan)
     if replicates:
         a, b = battles.a[rule.rows], battles.b[rule.rows]
+        prompts = None if battles.prompts is None else battles.prompts[rule.rows]
         both = np.concatenate([a, b])
         order = np.argsort(both, kind="stable")
         edge = np.searchsorted(both[order], np.arange(n + 1))
@@ -87,6 +91,7 @@ def hold_out_each(
                 l2=l2,
                 replicates=replicates,
                 rng=rng,
+                prompts=None if prompts is None else prompts[rows],
             )
     return HeldOut(
         method=rule.name,
@@ -127,25 +132,35 @@ def _reasons(rule: Rule, opponents: FloatArray, n: int) -> list[str | None]:
     """Why a model has no held-out Elo; None where it has one."""
     reasons: list[str | None] = []
     linked = (opponents > 0) | (opponents.T > 0)
-    degree = linked.sum(axis=1)
+    neighbours = [_bits(row) for row in linked]
     for m in range(n):
-        met = opponents[m] > 0
         if not rule.usable[m]:
             reasons.append("no temperature without its battles")
         elif opponents[m].sum() < 2:
             reasons.append("fewer than two battles")
         else:
-            # Somebody who met all the others holds them together; only else is a search needed.
-            without = degree - linked[:, m]
-            without[m] = 0
-            together = bool(without.max() == n - 2)
-            if not together:
-                rest = linked.copy()
-                rest[m] = rest[:, m] = False
-                _, group = connected_groups(rest)
-                together = len(np.unique(group[met])) == 1
+            together = _together(neighbours, _bits(opponents[m] > 0), m)
             reasons.append(None if together else "its opponents never met without it")
     return reasons
+
+
+def _bits(models: BoolArray) -> int:
+    """A set of models as the bits of one number: a search over them is then a few operations."""
+    return int.from_bytes(np.packbits(models, bitorder="little").tobytes(), "little")
+
+
+def _together(neighbours: list[int], some: int, without: int) -> bool:
+    """Whether paths that avoid one model connect these models."""
+    reached = edge = some & -some
+    while edge and some & ~reached:
+        step = 0
+        while edge:
+            one = edge & -edge
+            step |= neighbours[one.bit_length() - 1]
+            edge ^= one
+        edge = step & ~reached & ~(1 << without)
+        reached |= edge
+    return not some & ~reached
 
 
 def anchored_standard_error(
@@ -156,14 +171,21 @@ def anchored_standard_error(
     l2: float,
     replicates: int,
     rng: np.random.Generator,
+    prompts: IntArray | None = None,
 ) -> float:
-    """Standard error in Elo of one model's anchored fit, its battles drawn with replacement."""
-    n, k = len(target), len(anchors)
-    rows = rng.integers(0, n, size=(replicates, n))
-    won = target[rows].sum(axis=1)
-    cell = opponent[rows] + k * np.arange(replicates)[:, None]
-    met = np.bincount(cell.ravel(), minlength=k * replicates).reshape(replicates, k)
-    theta = fit_against_anchors(met.astype(np.float64), won, anchors, l2=l2)
+    """Standard error in Elo of one model's anchored fit, its battles drawn with replacement.
+
+    With `prompts`, prompts are drawn and all the model's battles on one come along (appendix J):
+    answers to one prompt win or lose together. One prompt alone leaves no error to measure: 0.
+    """
+    code = np.arange(len(target))
+    if prompts is not None:
+        code = np.unique(prompts, return_inverse=True)[1]
+    weights = cluster_weights(int(code.max()) + 1, replicates, rng)[code]
+    shape = len(anchors), len(code)
+    fought = csr_array((np.ones(len(code)), (opponent, np.arange(len(code)))), shape=shape)
+    met = np.asarray(fought @ weights, dtype=np.float64).T
+    theta = fit_against_anchors(met, target @ weights, anchors, l2=l2)
     return float(ELO_PER_UNIT * theta.std(ddof=1))
 
 
@@ -190,6 +212,16 @@ class Residuals:
     def values(self) -> FloatArray:
         """epsilon = judge - human."""
         return self.judge - self.human
+
+    def take(self, models: BoolArray) -> Residuals:
+        """The residuals of some of the models."""
+        return replace(
+            self,
+            names=tuple(compress(self.names, models)),
+            human=self.human[models],
+            judge=self.judge[models],
+            se=self.se[models],
+        )
 
     @property
     def mae(self) -> float | None:

@@ -65,6 +65,13 @@ def least_reversals(wins: ArrayLike, *, time_limit: float = 10.0) -> LeastRevers
     )
 
 
+def order_strengths(best: LeastReversals) -> FloatArray:
+    """A number per model that falls down the order."""
+    strength = np.empty(len(best.order))
+    strength[list(best.order)] = -np.arange(1, len(best.order) + 1, dtype=np.float64)
+    return strength
+
+
 def _from_top(net: FloatArray, group: IntArray) -> list[IntArray]:
     """Groups joined by majority cycles, each before those it beats."""
     count = int(group.max()) + 1 if len(group) else 0

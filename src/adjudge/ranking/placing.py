@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from adjudge._bradley_terry import fit_against_anchors, to_elo
-from adjudge._validation import FloatArray, Seed, count, exact_level, generator
+from adjudge._validation import FloatArray, Seed, count, exact_level, generator, one_of
 from adjudge.errors import DataError, PolicyMismatchError
 from adjudge.io.tables import TableLike
 from adjudge.ranking.anchors import read_anchors
@@ -29,8 +29,11 @@ from adjudge.results.ranking import Anchors, Leaderboard, ModelRow
 from adjudge.rows.battles import Battles, prepare_battles
 from adjudge.rows.drift import drift_from_quantiles
 from adjudge.rows.dropped import merge_dropped
+from adjudge.rows.families import family_of
 from adjudge.rows.identity import Identity, match_judge
 
+#: Whose residuals make the quantile.
+QUANTILES = ("pooled", "family")
 #: Battles below which the resampled standard error is itself a guess.
 _FEW_BATTLES = 30
 
@@ -40,6 +43,8 @@ def place(
     anchors: str | Path | Anchors | Mapping[str, Any],
     *,
     alpha: float = 0.1,
+    quantile: str = "pooled",
+    families: Mapping[str, str] | None = None,
     format: str | None = None,
     baseline: str | None = None,
     verdict: str | None = None,
@@ -54,6 +59,9 @@ def place(
     leaderboard with probability at least 1 - `alpha` if the new model is exchangeable with the
     anchors. Refuses battles judged by another judge than the anchors'.
 
+    `quantile` "family" takes the quantile from the anchors of the new model's maker alone: the
+    promise is then about models of that maker, and with too few of them there is no interval.
+
     The scale SE comes from the new model's battles, but counts no more of them than the median
     anchor had: residuals hold the judge's own liking, which more battles do not average away, and
     Eq. 4 as published would let them shrink the interval all the same (anchors of 200 battles, new
@@ -64,10 +72,18 @@ def place(
     level = exact_level(alpha)
     rng = generator(seed)
     replicates = kept.replicates if replicates is None else count(replicates, "replicates", least=2)
+    one_of(quantile, QUANTILES, "quantile")
     ready = prepare_battles(
-        battles, format=format, baseline=baseline, verdict=verdict, score=score, cluster=None
+        battles,
+        format=format,
+        baseline=baseline,
+        verdict=verdict,
+        score=score,
+        cluster=None if isinstance(battles, Battles) else kept.cluster,
     )
     warnings = [*ready.warnings, *_same_judge(ready, kept)]
+    if kept.cluster is not None and ready.prompts is None:
+        warnings.append(f"errors of the anchors are by {kept.cluster}, which does not repeat here")
     if ready.source != kept.score_source:
         raise PolicyMismatchError(
             f"scores here are {ready.source or 'missing'}, the anchors were made from "
@@ -75,12 +91,12 @@ def place(
             differs=("score_source",),
         )
     warnings += _drift(ready, kept)
-    quantile = _quantile(kept, level)
-    if quantile.quantile is None:
+    pooled = _quantile(kept, level)
+    if pooled.quantile is None:
         warnings.append(
-            f"intervals are unbounded: {quantile.n} anchors with a residual, "
-            f"{quantile.models_needed} needed at alpha = {float(level):g}; {quantile.n} allow "
-            f"alpha from {math.ceil(1000 / (quantile.n + 1)) / 1000:g}"
+            f"intervals are unbounded: {pooled.n} anchors with a residual, "
+            f"{pooled.models_needed} needed at alpha = {float(level):g}; {pooled.n} allow "
+            f"alpha from {math.ceil(1000 / (pooled.n + 1)) / 1000:g}"
         )
     theta = np.array([row.theta for row in kept.models])
     position = {row.model: k for k, row in enumerate(kept.models)}
@@ -100,6 +116,7 @@ def place(
             "no judged battle of a new model against an anchor",
             remedy="judge new models against the anchors' models, under the same names",
         )
+    prompts = None if kept.cluster is None else ready.prompts
     typical = float(np.median([row.n_battles for row in kept.models]))
     rows: list[ModelRow] = []
     for new in np.unique(np.where(a_known, ready.b, ready.a)[usable]):
@@ -110,10 +127,20 @@ def place(
         met = np.bincount(opponent, minlength=len(theta)).astype(np.float64)
         estimate = float(to_elo(fit_against_anchors(met, np.asarray(y.sum()), theta, l2=kept.l2)))
         se = anchored_standard_error(
-            opponent, y, theta, l2=kept.l2, replicates=replicates, rng=rng
+            opponent,
+            y,
+            theta,
+            l2=kept.l2,
+            replicates=replicates,
+            rng=rng,
+            prompts=None if prompts is None else prompts[mine],
         ) * math.sqrt(max(1.0, len(y) / typical))
         swept = bool(np.all(y == 1) or np.all(y == 0))
-        low, high = (None, None) if swept else quantile.interval(estimate, se)
+        own = pooled
+        if quantile == "family":
+            own, refusal = _family_quantile(ready.names[new], kept, level, families)
+            warnings += refusal
+        low, high = (None, None) if swept else own.interval(estimate, se)
         warnings += _remarks(ready.names[new], estimate, y, to_elo(theta), typical)
         rows.append(
             ModelRow(
@@ -195,6 +222,23 @@ def _target(battles: Battles, kept: Anchors) -> FloatArray:
     if kept.method == "smoothed" and kept.smoothing is not None:
         return smoothed_targets(judged, kept.smoothing)
     return judged
+
+
+def _family_quantile(
+    model: str, kept: Anchors, level: Fraction, families: Mapping[str, str] | None
+) -> tuple[EloQuantile, list[str]]:
+    """The quantile of the anchors of this model's maker; unbounded, and why, where they are few."""
+    maker = family_of(model, families)
+    own = [row for row in kept.models if maker and family_of(row.model, families) == maker]
+    quantile = _quantile(replace(kept, models=tuple(own)), level)
+    if quantile.quantile is not None:
+        return quantile, []
+    if maker is None:
+        return quantile, [f"{model}: its family is not known, no interval; name it in --families"]
+    return quantile, [
+        f"{model}: {quantile.n} anchors of {maker}, a quantile of its own takes "
+        f"{quantile.models_needed}: no interval; use --quantile pooled"
+    ]
 
 
 def _quantile(kept: Anchors, level: Fraction) -> EloQuantile:

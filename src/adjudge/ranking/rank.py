@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from adjudge._bradley_terry import DEFAULT_L2
@@ -11,9 +13,10 @@ from adjudge.io.tables import TableLike
 from adjudge.ranking.agreement import ranking_agreement
 from adjudge.ranking.boards import Request, order_by_target, order_with_judge
 from adjudge.ranking.evaluation import Evaluation, evaluate_methods, group_temperatures
+from adjudge.ranking.jury import calibrate_jury
 from adjudge.ranking.leaderboard import INTERVALS
 from adjudge.ranking.targets import Target, choose_method, make_target
-from adjudge.results.ranking import Leaderboard, RankAgreement
+from adjudge.results.ranking import JurorRow, Leaderboard, RankAgreement
 from adjudge.rows.agreement import cohen_kappa
 from adjudge.rows.battles import Battles, prepare_battles
 
@@ -43,10 +46,13 @@ def rank(
     cluster: str | None = "auto",
     by: str | None = None,
     against: str | None = None,
+    jury: bool = False,
+    families: Mapping[str, str] | None = None,
     evaluate: bool = False,
     alpha: float = 0.1,
     splits: int = 5,
     time_limit: float = 10.0,
+    model_labels: bool = False,
     seed: Seed = 0,
 ) -> Leaderboard:
     """Rank models by their battles.
@@ -67,7 +73,11 @@ def rank(
     together ("auto": prompt_id where it repeats; None: battles alone). Intervals cover the noise
     of these battles; how far a judge's leaderboard is from people's is what `evaluate` measures.
     `by` names a column whose groups get a temperature each. `against` ("votes" or a column) adds
-    the rank correlation with that opinion's leaderboard.
+    the rank correlation with that opinion's Bradley-Terry leaderboard. Votes that a model made
+    (`labelled_by`) are refused unless `model_labels`; a warning then says so. `jury` makes one
+    judge of all judges in the file: battles that each of them scored (rows of the same `id`),
+    soft-elo on the mean of their calibrated scores, verdicts by majority. `families` names the
+    makers of models whose names do not tell, for the quantiles by family that `evaluate` gives.
 
     >>> rank({"model_a": ["x", "x", "y"], "model_b": ["y", "z", "z"],
     ...       "winner": ["model_a", "tie", "tie"]}, interval="none").models[0].model
@@ -90,11 +100,14 @@ def rank(
         cluster=cluster,
         by=by,
         against=against,
+        model_labels=model_labels,
+        jury=jury,
     )
     if not len(ready):
         raise DataError("battles", "has no battle left", remedy="give battles of two models")
     if method == "auto":
         method = choose_method(ready)
+    jurors: tuple[JurorRow, ...] = ()
     request = Request(method, penalty, interval, level, replicates, time_limit)
     if method == "prediction-powered":
         if ready.other is not None:
@@ -102,13 +115,20 @@ def rank(
             raise ArgumentError("against", against or "another opinion", remedy)
         target, order = order_with_judge(ready, request, rng)
     else:
+        if method == "soft-elo" and ready.panel is not None:
+            if beta is not None:
+                remedy = "leave it out: a jury's temperatures are fitted to votes"
+                raise ArgumentError("beta", beta, remedy)
+            ready, jurors = calibrate_jury(ready)
         target = make_target(ready, method, beta=beta, smoothing=smoothing)
         order = order_by_target(ready, target, request, rng)
     agreement = _agreement(ready, target, request, rng)
     groups, pooling = group_temperatures(ready)
     evaluation = Evaluation()
     if evaluate:
-        evaluation = evaluate_methods(ready, l2=penalty, alpha=alpha, splits=splits, seed=rng)
+        evaluation = evaluate_methods(
+            ready, l2=penalty, alpha=alpha, splits=splits, families=families, seed=rng
+        )
     kappa = None
     if ready.human is not None and ready.verdict is not None:
         kappa = cohen_kappa(ready.verdict, ready.human)
@@ -143,6 +163,8 @@ def rank(
         conformal=evaluation.conformal,
         held_out=evaluation.held_out,
         budgets=evaluation.budgets,
+        quantiles=evaluation.quantiles,
+        jury=jurors,
         seed=seed if isinstance(seed, int) else None,
         judge_fingerprint=ready.fingerprints[0] if len(ready.fingerprints) == 1 else None,
     )
@@ -151,13 +173,15 @@ def rank(
 def _agreement(
     battles: Battles, target: Target, request: Request, rng: np.random.Generator
 ) -> RankAgreement | None:
-    """The board's targets and another opinion's, ranked on the same battles."""
+    """The board's own order and another opinion's Bradley-Terry, on the same battles."""
     if battles.other is None or target.values is None:
         return None
     return ranking_agreement(
         battles,
         target.values,
         battles.other,
+        method=request.method,
+        time_limit=request.time_limit,
         l2=request.l2 or DEFAULT_L2,
         confidence_level=request.level,
         replicates=min(request.replicates, _MOST_CORRELATIONS),

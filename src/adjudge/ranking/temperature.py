@@ -110,6 +110,25 @@ def fit_temperature(
     )
 
 
+def temperature_with_ties(score: FloatArray, human: FloatArray) -> float | None:
+    """beta when people's ties count as one half (appendix C); None where there is no maximum.
+
+    A tie is half a vote for either side: it pulls beta to 0, the more the larger |s| is.
+
+    >>> s, y = np.array([2.0, 1.0, -1.0, 0.5, -2.0]), np.array([1, 1, 0, 0, 0.5])
+    >>> round(temperature_with_ties(s, y), 3)
+    1.114
+    """
+    decided = np.isfinite(score) & ((human == 0) | (human == 1))
+    tied = score[np.isfinite(score) & (human == 0.5)]
+    t = np.concatenate([signed_differences(score[decided], human[decided]), tied, -tied])
+    if no_maximum(t) is not None:
+        return None
+    weights = np.concatenate([np.ones(int(decided.sum())), np.full(2 * len(tied), 0.5)])
+    beta = float(newton_temperature(t, weights[None])[0])
+    return beta if np.isfinite(beta) else None
+
+
 def signed_differences(score: FloatArray, vote: FloatArray) -> FloatArray:
     """s where people chose A, -s where B; a billionth of the largest |s| and less counts as 0."""
     t = score * (2 * vote - 1)

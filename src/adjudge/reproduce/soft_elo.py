@@ -2,22 +2,25 @@
 
 Expects the release's folder `data/`, or any folder of `annotations_*.csv`, or one such file:
 
-    data/lmarena100k/annotations_qwen3_5_27b.csv, ...    Tables 1, 2, 3, 6, 7, 8
-    data/lmarena140k/..., data/comparia/...              Tables 4, 5, 7
+    data/lmarena100k/annotations_qwen3_5_27b.csv, ...
+    data/lmarena140k/..., data/comparia/...
+
+Without files it runs on simulated battles of the same shape. `soft_elo_items` lists what became of
+every table and figure of the paper.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
-from adjudge._bradley_terry import DEFAULT_L2, fit_strengths, to_elo
-from adjudge._stats import mean_known
-from adjudge._validation import FloatArray, count, exact_level, generator, positive
-from adjudge.diagnosis import family_of, family_scores
-from adjudge.diagnosis.family import of_family
+from adjudge._bradley_terry import DEFAULT_L2
+from adjudge._validation import count, exact_level, generator, positive
 from adjudge.errors import DataError
 from adjudge.io import open_battles
 from adjudge.ranking import (
@@ -25,32 +28,31 @@ from adjudge.ranking import (
     fit_temperature,
     hold_out_each,
     human_reference,
-    rank_correlations,
     residuals,
-    soft_targets,
+    sample_efficiency,
     split_conformal,
 )
-from adjudge.ranking.conformal import models_needed
-from adjudge.ranking.counts import target_battles, wins_table
+from adjudge.ranking.conformal import held_out_intervals, models_needed
 from adjudge.ranking.evaluation import loo_row
+from adjudge.ranking.jury import juror_battles, jury_rule
 from adjudge.ranking.leave_one_out import Residuals
+from adjudge.ranking.targets import agreement_share, soft_rule
+from adjudge.reproduce import soft_elo_measures as measures
 from adjudge.reproduce import soft_elo_published as published
+from adjudge.reproduce.soft_elo_items import list_items
+from adjudge.reproduce.soft_elo_languages import count_languages, language_rows
+from adjudge.reproduce.soft_elo_measures import Run
 from adjudge.results.ranking import ConformalRow
-from adjudge.results.ranking_reproduction import (
-    FamilyResiduals,
-    LanguageRow,
-    SoftEloReproduction,
-    SoftEloRow,
-)
+from adjudge.results.ranking_reproduction import JuryRow, SoftEloReproduction, SoftEloRow
 from adjudge.rows.agreement import cohen_kappa
-from adjudge.rows.battles import Battles, code_battles
-
-#: Languages with fewer prompts than this are left out of Table 6.
-FEWEST_PROMPTS = 50
+from adjudge.rows.battles import code_battles
+from adjudge.rows.dropped import Rows
+from adjudge.rows.juries import gather_jury
+from adjudge.simulate.release import SimulatedRun, simulate_release
 
 
 def reproduce_soft_elo(
-    source: str | Path,
+    source: str | Path | Sequence[SimulatedRun] | None = None,
     *,
     l2: float = DEFAULT_L2,
     alpha: float = 0.1,
@@ -58,38 +60,56 @@ def reproduce_soft_elo(
     replicates: int = 20,
     seed: int = 42,
 ) -> SoftEloReproduction:
-    """Run Hard-Elo, Soft-Elo and label smoothing on every released file below `source`.
+    """Hard-Elo, Soft-Elo and label smoothing on every released file below `source`, and appendices.
 
     The paper's settings are the defaults: 5 model splits, 20 resamples, alpha 0.10, l2 0.01.
+    Without `source`, battles are simulated; what `simulate_release` returned can be given too.
     """
     l2 = positive(l2, "l2")
     exact_level(alpha)
     count(splits, "splits", least=1)
     count(replicates, "replicates", least=2)
-    rows, languages = [], []
-    for path in _files(Path(source)):
-        frame = open_battles(path, votes_required=False).frame
-        battles = code_battles(frame, by="language" if "language" in frame.columns else None)
-        corpus, judge = _names(path)
-        row, beta = _row(battles, corpus, judge, l2, alpha, splits, replicates, seed)
-        rows.append(row)
-        if beta is not None:
-            languages += _languages(battles, corpus, beta, l2)
+    real = isinstance(source, (str, Path))
+    runs = _read(Path(source)) if isinstance(source, (str, Path)) else _simulated(source, seed)
     order = {name: k for k, name in enumerate(published.CORPORA)}
+    rows = [_row(run, l2, alpha, splits, replicates, seed) for run in runs]
+    corpora: dict[str, list[Run]] = {}
+    for run in sorted(runs, key=lambda run: order.get(run.corpus, 9)):
+        corpora.setdefault(run.corpus, []).append(run)
+    points = {name: measures.family_points(same) for name, same in corpora.items()}
+    rows = [replace(row, family_points=points[row.corpus][row.judge]) for row in rows]
     rows.sort(key=lambda row: (order.get(row.corpus, 9), -(row.hard_mae or 0.0)))
-    return SoftEloReproduction(
+    juries = (_jury(same, l2) for same in corpora.values() if len(same) > 1)
+    result = SoftEloReproduction(
         rows=tuple(rows),
-        languages=_averaged(languages),
+        languages=tuple(
+            row for same in corpora.values() for row in language_rows(same, l2=l2, compare=real)
+        ),
         l2=l2,
         alpha=alpha,
         splits=splits,
         replicates=replicates,
         seed=seed,
         notes=published.NOTES,
-        published_quarters=published.QUARTERS
-        if any(row.corpus == "lmarena100k" for row in rows)
-        else {},
+        simulated=not real,
+        juries=tuple(row for row in juries if row is not None),
+        language_counts={name: count_languages(same) for name, same in corpora.items()},
+        published_quarters=published.QUARTERS if real and published.CORPORA[0] in corpora else {},
     )
+    return replace(result, items=list_items(result))
+
+
+def _simulated(runs: Sequence[SimulatedRun] | None, seed: int) -> list[Run]:
+    drawn = simulate_release(seed=seed) if runs is None else runs
+    return [_run(one.corpus, one.judge, one.frame) for one in drawn]
+
+
+def _read(source: Path) -> list[Run]:
+    runs = []
+    for path in _files(source):
+        frame = open_battles(path, votes_required=False).frame
+        runs.append(_run(*_names(path), frame))
+    return runs
 
 
 def _files(source: Path) -> list[Path]:
@@ -110,45 +130,67 @@ def _names(path: Path) -> tuple[str, str]:
     return path.resolve().parent.name, published.JUDGES.get(stem, stem)
 
 
-def _row(
-    battles: Battles,
-    corpus: str,
-    judge: str,
-    l2: float,
-    alpha: float,
-    splits: int,
-    replicates: int,
-    seed: int,
-) -> tuple[SoftEloRow, float | None]:
+def _run(corpus: str, judge: str, frame: pl.DataFrame) -> Run:
+    battles = code_battles(frame)
     if battles.human is None or battles.score is None or battles.verdict is None:
         remedy = "give annotations as the release has them"
         raise DataError(f"{corpus}/{judge}", "has no votes or no scores", remedy=remedy)
-    rng = generator(seed)
+    return Run(
+        corpus=corpus,
+        judge=judge,
+        frame=frame,
+        battles=battles,
+        human=battles.human,
+        verdict=battles.verdict,
+        score=battles.score,
+    )
+
+
+def _row(run: Run, l2: float, alpha: float, splits: int, replicates: int, seed: int) -> SoftEloRow:
+    battles, rng = run.battles, generator(seed)
     human = human_reference(battles, l2=l2)
     held: dict[str, Residuals] = {}
     intervals: dict[str, ConformalRow] = {}
-    for rule in evaluation_rules(battles):
-        resamples = replicates if rule.name in ("hard-elo", "soft-elo") else 0
-        held[rule.name] = residuals(
+    rules = {rule.name: rule for rule in evaluation_rules(battles)}
+    for name, rule in rules.items():
+        resamples = replicates if name in ("hard-elo", "soft-elo") else 0
+        held[name] = residuals(
             hold_out_each(battles, rule, l2=l2, replicates=resamples, seed=rng), human
         )
         if resamples:
             # The same seed, so that both methods are tested on the same splits.
-            intervals[rule.name] = split_conformal(
-                held[rule.name], alpha=alpha, splits=splits, seed=seed
-            )
-    temperature = fit_temperature(battles.score, battles.human, verdict=battles.verdict)
-    soft = held.get("soft-elo")
-    known = np.abs(battles.score[np.isfinite(battles.score)])
-    row = SoftEloRow(
-        corpus=corpus,
-        judge=judge,
+            intervals[name] = split_conformal(held[name], alpha=alpha, splits=splits, seed=seed)
+    temperature = fit_temperature(run.score, run.human, verdict=run.verdict)
+    hard, soft = held["hard-elo"], held.get("soft-elo")
+    sizes = np.abs(run.score[np.isfinite(run.score)])
+    raw, raw_ece = measures.raw_reliability(run)
+    return SoftEloRow(
+        corpus=run.corpus,
+        judge=run.judge,
         battles=len(battles),
         models=battles.n_models,
-        mean_score=float(known.mean()) if len(known) else None,
-        kappa=cohen_kappa(battles.verdict, battles.human),
+        mean_score=float(sizes.mean()) if len(sizes) else None,
+        kappa=cohen_kappa(run.verdict, run.human),
         beta=None if soft is None else soft.mean_parameter,
         ece=temperature.ece,
+        agreement=measures.agreement_by_size(run, temperature.beta),
+        agreement_rate=agreement_share(run.verdict, run.human)[0],
+        agreement_correlation=temperature.correlation,
+        reliability=temperature.reliability,
+        raw_reliability=raw,
+        raw_ece=raw_ece,
+        contradictions=measures.contradictions(run),
+        stability=measures.beta_stability(run, temperature, rules.get("soft-elo"), human, l2),
+        strength=measures.strength_structure(run, hard, soft),
+        length=measures.length_effect(run, hard),
+        position=measures.position_effect(run, human, l2),
+        held_out=tuple(
+            row
+            for one in (hard, soft)
+            if one is not None
+            for row in held_out_intervals(one, alpha=alpha)
+        ),
+        budgets=sample_efficiency(battles, human, l2=l2, seed=seed),
         smoothed={
             name.removeprefix("smoothed "): one.mae
             for name, one in held.items()
@@ -156,11 +198,10 @@ def _row(
         },
         chosen_smoothing_mae=held["smoothed"].mae,
         warnings=(*temperature.warnings, *_unbounded(intervals["hard-elo"])),
-        **_measured("hard", judge, held["hard-elo"], intervals["hard-elo"]),
-        **_measured("soft", judge, soft, intervals.get("soft-elo")),
-        **_published(corpus, judge),
+        **_measured("hard", run.judge, hard, intervals["hard-elo"]),
+        **_measured("soft", run.judge, soft, intervals.get("soft-elo")),
+        **_published(run.corpus, run.judge),
     )
-    return row, temperature.beta
 
 
 def _measured(
@@ -175,28 +216,14 @@ def _measured(
             "spearman": error.spearman,
             "width": row.median_width,
             "coverage": row.coverage,
+            "quantile": row.quantile,
+            "se": row.median_se,
             "quarters": error.residual_by_quarter,
-            "family": family_residuals(judge, held),
+            "family": measures.family_residuals(judge, held),
         }
+        if row.width_low is not None and row.width_high is not None:
+            values["width_range"] = (row.width_low, row.width_high)
     return {f"{prefix}_{name}": value for name, value in values.items()}
-
-
-def family_residuals(judge: str, held: Residuals) -> FamilyResiduals | None:
-    """Appendix F.1 in Elo: None where the judge's family is not known or has no model here."""
-    own = family_of(judge)
-    if own is None:
-        return None
-    seen = family_scores(held.values, held.names, of_family(held.names, own), family=own)
-    if seen.excess is None:
-        return None
-    return FamilyResiduals(
-        family=own,
-        own_models=seen.own_models,
-        other_models=seen.other_models,
-        excess=seen.excess,
-        low=seen.low,
-        high=seen.high,
-    )
 
 
 def _unbounded(row: ConformalRow) -> tuple[str, ...]:
@@ -216,7 +243,7 @@ def _unbounded(row: ConformalRow) -> tuple[str, ...]:
 def _published(corpus: str, judge: str) -> dict[str, Any]:
     """The paper's numbers for this row, by the names of SoftEloRow's fields."""
     values: dict[str, Any] = {}
-    if corpus == "lmarena100k" and judge in published.MAIN:
+    if corpus == published.CORPORA[0] and judge in published.MAIN:
         values = dict(zip(published.MAIN_FIELDS, published.MAIN[judge], strict=True))
         values["soft_spearman"] = round(values["hard_spearman"] + values.pop("change"), 3)
         values |= zip(published.CONFORMAL_FIELDS, published.CONFORMAL[judge], strict=True)
@@ -224,80 +251,48 @@ def _published(corpus: str, judge: str) -> dict[str, Any]:
     elif judge in published.REPLICATION.get(corpus, {}):
         numbers = published.REPLICATION[corpus][judge]
         values = dict(zip(published.REPLICATION_FIELDS, numbers, strict=True))
-        widths = published.REPLICATION_WIDTHS[corpus].get(judge, (None, None))
-        values |= {"hard_width": widths[0], "soft_width": widths[1]}
+        if (widths := published.REPLICATION_WIDTHS[corpus].get(judge)) is not None:
+            values |= zip(published.WIDTH_FIELDS, widths, strict=True)
     return {f"published_{name}": value for name, value in values.items()}
 
 
-def _elo(battles: Battles, target: FloatArray, l2: float) -> FloatArray:
-    """Elo of every model by one fit; NaN for models without a battle."""
-    used, y = target_battles(battles, target)
-    wins = wins_table(used.a, used.b, y, used.n_models)
-    seen = (wins.sum(axis=0) + wins.sum(axis=1)) > 0
-    return np.where(seen, to_elo(fit_strengths(wins, l2=l2)), np.nan)
+def _jury(runs: list[Run], l2: float) -> JuryRow | None:
+    """All judges of a corpus as one, and the best of them on the same battles."""
+    rows, said = gather_jury(Rows(_together(runs)))
+    if not rows.frame.height:
+        return None
+    battles = code_battles(rows.frame, said=said)
+    human = human_reference(battles, l2=l2)
+    held = residuals(hold_out_each(battles, jury_rule(battles), l2=l2, replicates=0), human)
+    alone = {
+        judge: residuals(hold_out_each(one, soft_rule(one), l2=l2, replicates=0), human).mae
+        for judge, one in juror_battles(battles).items()
+    }
+    known = {judge: mae for judge, mae in alone.items() if mae is not None}
+    if not known:
+        return None
+    best = min(known, key=known.__getitem__)
+    error = loo_row(held)
+    return JuryRow(
+        corpus=runs[0].corpus,
+        judges=len(runs),
+        battles=len(battles),
+        mae=error.mae,
+        spearman=error.spearman,
+        best=best,
+        best_mae=known[best],
+    )
 
 
-def _languages(battles: Battles, corpus: str, beta: float, l2: float) -> list[LanguageRow]:
-    """Table 6 for one judge: each language fitted by itself, against the global human Elo."""
-    if (
-        battles.groups is None
-        or battles.group_codes is None
-        or battles.human is None
-        or battles.verdict is None
-        or battles.score is None
-        or beta <= 0
-    ):
-        return []
-    reference = _elo(battles, battles.human, l2)
-    soft = soft_targets(battles.score, beta)
-    rows = []
-    for k, name in enumerate(battles.groups):
-        inside = battles.group_codes == k
-        if int(inside.sum()) < FEWEST_PROMPTS:
-            continue
-        part = battles.take(inside)
-        errors, correlations = [], []
-        for target in (battles.verdict, soft):
-            elo = _elo(part, target[inside], l2)
-            both = np.isfinite(elo) & np.isfinite(reference)
-            errors.append(float(np.abs(elo - reference)[both].mean()))
-            correlations.append(rank_correlations(elo[both], reference[both])[1])
-        rows.append(
-            LanguageRow(
-                corpus=corpus,
-                language=name,
-                battles=int(inside.sum()),
-                judges=1,
-                hard_mae=errors[0],
-                soft_mae=errors[1],
-                hard_spearman=correlations[0],
-                soft_spearman=correlations[1],
-            )
-        )
-    return rows
-
-
-def _averaged(rows: list[LanguageRow]) -> tuple[LanguageRow, ...]:
-    """Means over judges, the languages with most battles first."""
-    grouped: dict[tuple[str, str], list[LanguageRow]] = {}
-    for row in rows:
-        grouped.setdefault((row.corpus, row.language), []).append(row)
-    made = []
-    for (corpus, language), same in grouped.items():
-        known = published.LANGUAGES.get(language) if corpus == "lmarena100k" else None
-        ours: dict[str, Any] = {
-            name: mean_known(getattr(row, name) for row in same)
-            for name in published.LANGUAGE_FIELDS
-        }
-        theirs = zip(published.LANGUAGE_FIELDS, known, strict=True) if known else ()
-        made.append(
-            LanguageRow(
-                corpus=corpus,
-                language=language,
-                battles=round(float(np.mean([row.battles for row in same]))),
-                judges=len(same),
-                **ours,
-                **{f"published_{name}": value for name, value in theirs},
-            )
-        )
-    return tuple(sorted(made, key=lambda row: (row.corpus, -row.battles)))
+def _together(runs: list[Run]) -> pl.DataFrame:
+    """The rows of several judges, their ids made of what a battle is: prompt and models."""
+    columns = ("model_a", "model_b", "winner", "judge_winner", "score_a", "score_b")
+    parts = [
+        run.frame.select(
+            pl.concat_str(run.prompts, "model_a", "model_b", separator=" ").alias("id"),
+            *(column for column in columns if column in run.frame.columns),
+            judge=pl.lit(run.judge),
+        ).unique("id", keep="first", maintain_order=True)
+        for run in runs
+    ]
+    return pl.concat(parts, how="diagonal")

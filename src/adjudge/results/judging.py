@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from adjudge.results.base import Result, frozen
-from adjudge.results.checks import Check, Count, NotNegative, Proportion, not_empty
+from adjudge.results.checks import (
+    Check,
+    Count,
+    NotNegative,
+    Proportion,
+    not_empty,
+    same_length,
+)
 
 
 @frozen
@@ -78,6 +85,36 @@ class JudgingPanel(Result):
     judges: tuple[Judging, ...]
     output: str | None
     store: str | None
+
+    def _parts(self) -> Sequence[Any]:
+        return self.judges
+
+
+@frozen
+class JudgingCascade(Result):
+    """One run of a cascade: each judge was asked about what those before it left open.
+
+    Of the subjects of each judge, `settled` ended there, `doubtful` went on because of doubt and
+    `failed` because it had no usable answer. Those that the last judge failed on have no verdict.
+    """
+
+    kind: ClassVar[str] = "judging_cascade"
+    checks: ClassVar[tuple[Check, ...]] = (
+        not_empty("judges"),
+        same_length("judges", "settled", "doubtful", "failed"),
+    )
+
+    judges: tuple[Judging, ...]
+    settled: tuple[Count, ...]
+    doubtful: tuple[Count, ...]
+    failed: tuple[Count, ...]
+    output: str | None
+    store: str | None
+
+    @property
+    def stopped(self) -> str | None:
+        """What stopped the run before its end."""
+        return self.judges[0].stopped
 
     def _parts(self) -> Sequence[Any]:
         return self.judges

@@ -151,7 +151,10 @@ class HeldOutRow:
 
 @dataclass(frozen=True, kw_only=True)
 class BudgetRow:
-    """Held-out error when only `battles` judged battles (`per_model` x models) are used."""
+    """Held-out error when only `battles` judged battles (`per_model` x models) are used.
+
+    `betas` are the mean temperatures over the folds of each draw (soft-elo).
+    """
 
     method: str
     battles: Count
@@ -159,6 +162,7 @@ class BudgetRow:
     mae: NotNegative
     mae_sd: NotNegative | None
     draws: Count
+    betas: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,6 +173,34 @@ class GroupRow:
     n_votes: Count
     beta: float | None
     beta_se: NotNegative | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class JurorRow:
+    """A judge of a jury, with its own temperature."""
+
+    judge: str
+    beta: float | None
+    beta_se: NotNegative | None
+    n_votes: Count
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupQuantile:
+    """Conformal intervals from the models of one family, or from the battles of one group alone.
+
+    Each model's interval is made from the others of the group; `coverage` is how many contain
+    people's Elo. Too few models: no quantile, and `reason` says so.
+    """
+
+    method: str
+    by: str
+    group: str
+    n_models: Count
+    quantile: NotNegative | None = None
+    median_width: NotNegative | None = None
+    coverage: Proportion | None = None
+    reason: str | None = None
 
 
 @frozen
@@ -225,6 +257,8 @@ class Leaderboard(Result):
     conformal: tuple[ConformalRow, ...] = ()
     held_out: tuple[HeldOutRow, ...] = ()
     budgets: tuple[BudgetRow, ...] = ()
+    quantiles: tuple[GroupQuantile, ...] = ()
+    jury: tuple[JurorRow, ...] = ()
     groups: tuple[GroupRow, ...] = ()
     pooling: str | None = None
     proven: bool | None = None
@@ -258,7 +292,8 @@ class Anchors(ResultWithDigest):
     """What `rank --save-anchors` keeps: all it takes to put a new model on people's scale.
 
     `method` says how targets are made (soft-elo with `beta`, hard-elo, smoothed with `smoothing`).
-    `score_quantiles` of |s| are kept to notice a judge that has changed.
+    `score_quantiles` of |s| are kept to notice a judge that has changed. `cluster` is the column by
+    whose values standard errors were resampled; None: battle by battle.
     """
 
     kind: ClassVar[str] = "anchors"
@@ -280,6 +315,7 @@ class Anchors(ResultWithDigest):
     warnings: tuple[str, ...]
     dropped: Mapping[str, Count]
     adjudge_version: str
+    cluster: str | None = None
 
     def _parts(self) -> Sequence[Any]:
         return self.models

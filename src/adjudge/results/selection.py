@@ -15,6 +15,7 @@ from adjudge._validation import BoolArray, FloatArray, IntArray, finite
 from adjudge.errors import ArgumentError
 from adjudge.records import About
 from adjudge.results.base import Result, frozen
+from adjudge.results.cascade import CascadeReport, Lengths
 from adjudge.results.checks import (
     Check,
     Count,
@@ -30,8 +31,6 @@ from adjudge.results.checks import (
 from adjudge.results.digest import DigestState, ResultWithDigest
 
 Accepts = Literal["all", "none", "below", "batch", "groups"]
-#: What lengths are made of: the columns length_a and length_b, or the characters of the texts.
-Lengths = Literal["length", "response"]
 POLICY_SCHEMA = 2
 #: Where the juries of files that do not say it cut log odds.
 EARLIER_ODDS = math.log(1e6)
@@ -340,6 +339,7 @@ class Policy(ResultWithDigest):
     weights_column: str | None = None
     jury: JuryReport | None = None
     doubt: DoubtReport | None = None
+    cascade: CascadeReport | None = None
     min_answer_mass: Proportion | None = None
     cuts: tuple[Cut, ...] = ()
     seed: Count | None = None
@@ -351,6 +351,11 @@ class Policy(ResultWithDigest):
     groups: tuple[PolicyGroup, ...]
     alternatives: tuple[Alternative, ...] = ()
     adjudge_version: str
+
+    @property
+    def learned(self) -> bool:
+        """Whether what it accepts is a learned verdict, which is not always a judge's."""
+        return self.doubt is not None or self.cascade is not None
 
     def _parts(self) -> Sequence[PolicyGroup]:
         return self.groups
@@ -417,12 +422,24 @@ class GroupCount:
     accepted_share: Proportion
 
 
+@dataclass(frozen=True, kw_only=True)
+class StageCount:
+    """New rows that ended at one judge of a cascade, and those that it failed on."""
+
+    judge: str
+    n: Count
+    n_accepted: Count
+    n_failed: Count
+
+    checks: ClassVar[tuple[Check, ...]] = (at_most("n_accepted", "n"),)
+
+
 @frozen
 class Selection(Result):
     """What a policy did to a file of new rows; the rows themselves go with it.
 
     `n_overturned`: accepted rows whose learned verdict is not the judge's; None where the policy
-    learned no doubt.
+    learned no doubt. `stages` are those of a cascade, `cost` what its rows cost, where it is known.
     """
 
     kind: ClassVar[str] = "selection"
@@ -436,6 +453,8 @@ class Selection(Result):
     n_accepted: Count
     accepted_share: Proportion
     n_overturned: Count | None = None
+    stages: tuple[StageCount, ...] = ()
+    cost: NotNegative | None = None
     drift: Drift
     groups: tuple[GroupCount, ...] = ()
     promise: str

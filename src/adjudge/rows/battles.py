@@ -17,12 +17,20 @@ from adjudge.rows.clusters import cluster_column, code_clusters
 from adjudge.rows.columns import refuse_options, text_column
 from adjudge.rows.dropped import Rows, first_repeats, merge_dropped
 from adjudge.rows.identity import Identity, identities
-from adjudge.rows.outcomes import code_names, code_sorted, judge_scores, outcome_targets
+from adjudge.rows.juries import gather_jury
+from adjudge.rows.makers import count_model_labels, state_model_labels, without_dependent
+from adjudge.rows.outcomes import (
+    JudgeScores,
+    code_names,
+    code_sorted,
+    judge_scores,
+    outcome_targets,
+)
 
 #: Where people's votes may be.
 _HUMAN = ("winner", "human_pref", "label")
 #: The fields of Battles with one value per battle.
-_COLUMNS = ("a", "b", "human", "verdict", "score", "other", "prompts", "group_codes")
+_COLUMNS = ("a", "b", "human", "verdict", "score", "panel", "other", "prompts", "group_codes")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,9 +39,10 @@ class Battles:
 
     `human` and `verdict` are targets of people and of the judge, `score` the judge's score
     difference (positive favours model_a), `other` the targets of a second opinion to compare with;
-    NaN where a battle has none. `prompts` are cluster codes, `groups` the values of a grouping
-    column. `source` says which columns the score came from (None: the judge left nothing), `named`
-    which verdict column the user named, `identities` who judged.
+    NaN where a battle has none. `panel` has a column of scores for each judge of a jury. `prompts`
+    are codes of the column `cluster`, `groups` the values of the grouping column `by`. `source`
+    says which columns the score came from (None: the judge left nothing), `named` which verdict
+    column the user named, `identities` who judged.
     """
 
     names: tuple[str, ...]
@@ -42,8 +51,11 @@ class Battles:
     human: FloatArray | None = None
     verdict: FloatArray | None = None
     score: FloatArray | None = None
+    panel: FloatArray | None = None
     other: FloatArray | None = None
     prompts: IntArray | None = None
+    cluster: str | None = None
+    by: str | None = None
     groups: tuple[str, ...] | None = None
     group_codes: IntArray | None = None
     source: str | None = None
@@ -89,6 +101,8 @@ def prepare_battles(
     cluster: str | None = "auto",
     by: str | None = None,
     against: str | None = None,
+    model_labels: bool = False,
+    jury: bool = False,
 ) -> Battles:
     """Read and code battles once; several analyses can then use the same object.
 
@@ -104,8 +118,19 @@ def prepare_battles(
         return battles
     table = open_battles(battles, format, baseline=baseline, votes_required=False)
     rows = first_repeats(Rows(table.frame, table.dropped))
-    return code_battles(
+    said = None
+    if jury:
+        rows, said = gather_jury(rows, verdict=verdict, score=score)
+    votes = human or next((c for c in _HUMAN if c in rows.frame.columns and c != verdict), None)
+    makers: tuple[str, ...] = ()
+    if votes in rows.frame.columns:
+        usable, dependent = without_dependent(rows.frame, rows.frame[votes], table.name)
+        by_model = count_model_labels(rows.frame, usable, table.name, allowed=model_labels)
+        rows = Rows(rows.frame.with_columns(usable), merge_dropped(rows.dropped, dependent))
+        makers = state_model_labels(by_model)
+    coded = code_battles(
         rows.frame,
+        said=said,
         human=human,
         verdict=verdict,
         score=score,
@@ -114,6 +139,7 @@ def prepare_battles(
         against=against,
         unread=rows.dropped,
     )
+    return replace(coded, warnings=(*makers, *coded.warnings))
 
 
 def code_battles(
@@ -126,10 +152,12 @@ def code_battles(
     by: str | None = None,
     against: str | None = None,
     unread: Mapping[str, int] | None = None,
+    said: JudgeScores | None = None,
 ) -> Battles:
     """Coded battles from a frame that was read; options as in `prepare_battles`.
 
-    `human`, `verdict` and `score` name columns; without them the usual names are looked for. Rows
+    `human`, `verdict` and `score` name columns; without them the usual names are looked for, and
+    `said` is what a jury said in their place. Rows
     without both names and battles of a model with itself are left out and counted.
 
     >>> columns = {"model_a": ["x", "y"], "model_b": ["y", "y"], "winner": ["tie", "tie"]}
@@ -157,7 +185,8 @@ def code_battles(
     second = y if against == "votes" else None
     if other is not None:
         second = outcome_targets(frame[other], other)
-    said = judge_scores(frame, verdict=verdict, score=score, exclude=votes)
+    if said is None:
+        said = judge_scores(frame, verdict=verdict, score=score, exclude=votes)
     column = cluster_column(frame, cluster)
     groups = group_codes = None
     if by is not None:
@@ -169,13 +198,16 @@ def code_battles(
         human=y,
         verdict=said.verdict,
         score=said.score,
+        panel=said.panel,
         other=second,
         prompts=None if column is None else code_clusters(frame[column]),
+        cluster=column,
+        by=by,
         groups=groups,
         group_codes=group_codes,
         source=said.source,
         named=verdict,
-        identities=tuple(identities(frame)),
+        identities=said.identities or tuple(identities(frame)),
         dropped=merge_dropped(
             unread or {},
             {

@@ -11,13 +11,16 @@ from numpy.typing import ArrayLike
 
 from adjudge._validation import FloatArray, IntArray
 from adjudge.errors import ArgumentError, DataError
+from adjudge.io import open_table
 from adjudge.io.columns import refuse_working
-from adjudge.io.tables import TableLike, read_table, source_name
+from adjudge.io.refusals import shorten
+from adjudge.io.tables import Table, TableLike, read_table
 from adjudge.records import MEASURED, STATUSES
-from adjudge.rows.clusters import code_clusters
+from adjudge.rows.clusters import cluster_column, code_clusters
 from adjudge.rows.columns import code_column, refuse_options, tidy
 from adjudge.rows.dropped import Rows, first_repeats, merge_dropped
 from adjudge.rows.labels import join_values
+from adjudge.rows.makers import count_model_labels, state_model_labels
 from adjudge.rows.sampling import sampling_of
 from adjudge.rows.scales import Classes, Scale, against_the_rest, as_classes, as_numbers, scale_of
 
@@ -51,6 +54,8 @@ class Grades:
     strata_names: tuple[str, ...]
     clusters: IntArray | None
     dropped: Mapping[str, int]
+    #: What is said of labels that a model made, where that is allowed.
+    makers: tuple[str, ...] = ()
 
 
 def prepare_grades(
@@ -67,11 +72,13 @@ def prepare_grades(
     human_column: str = "human",
     positive: str | None = None,
     needs_labels: bool = True,
+    model_labels: bool = False,
 ) -> Grades:
     """Grades from a table (path, polars, pandas, dict) or from the arrays `judge` and `human`.
 
     Options as in `estimate`, which takes the result in place of a file. A row without a verdict,
-    group or stratum is left out and counted; one without a cluster is a cluster of its own. With
+    group or stratum is left out and counted; one without a cluster is a cluster of its own. A log
+    of another tool is read as grades, or as pairs whose verdicts and labels are classes. With
     `needs_labels=False` a table without the column of labels is one where nobody labelled yet.
     In a table of grades, rows that have no number are counted by their status; where there is
     p_pass and no judge, p_pass is read.
@@ -83,12 +90,18 @@ def prepare_grades(
     if isinstance(data, Grades):
         refuse_options(prepare_grades, locals())
         return data
-    frame, name = _table(data, judge, human, judge_column, human_column)
+    table = _table(data, judge, human, judge_column, human_column)
+    frame, name = read_table(table, text=("id",)), table.name
+    if table.kind == "judgments":
+        # Pairs out of a log: what is estimated are the shares of A, B and tie.
+        judge_column = "verdict" if judge_column == "judge" else judge_column
+        human_column = "label" if human_column == "human" else human_column
     if judge_column == "judge" and "judge" not in frame.columns and "p_pass" in frame.columns:
         judge_column = "p_pass"
-    first = first_repeats(Rows(frame))
+    first = first_repeats(Rows(refuse_working(frame, name), table.dropped))
     frame = first.frame
-    if not (isinstance(by, str) and by == "judge_name"):
+    _refuse_several_metrics(frame, name, by)
+    if not (isinstance(by, str) and by in ("judge_name", "metric")):
         _refuse_several_judges(frame, name)
     if not needs_labels and human_column not in frame.columns:
         frame = frame.with_columns(pl.lit(None, pl.String).alias(human_column))
@@ -97,12 +110,16 @@ def prepare_grades(
         joined = join_values(frame, labels, column=human_column, source=name)
         frame, lost = joined.frame, merge_dropped(lost, joined.dropped)
     own = frame.columns
+    if cluster is None or (isinstance(cluster, str) and cluster == "none"):
+        within = [by] if isinstance(by, str) and by in own else []
+        cluster = cluster_column(frame, "auto" if cluster is None else None, within=within)
     frame, columns = _with_arrays(
         frame, by=by, cluster=cluster, strata=strata, sampling_probability=sampling_probability
     )
     _require(frame, name, {"judge-column": judge_column, "human-column": human_column, **columns})
     chance = columns.pop("sampling_probability", "sampling_probability")
     labelled = tidy(frame[human_column], name, human_column)
+    by_model = count_model_labels(frame, labelled, name, allowed=model_labels)
     drawn = sampling_of(frame, labelled, name, probability=chance)
     frame = frame.with_columns(
         drawn.labels.alias("__label"), drawn.probability.alias("__chance")
@@ -147,7 +164,23 @@ def prepare_grades(
         strata_names=layer_names,
         clusters=code_clusters(kept["__cluster"]) if "cluster" in columns else None,
         dropped=merge_dropped(rows.dropped, drawn.dropped),
+        makers=state_model_labels(by_model),
     )
+
+
+def _refuse_several_metrics(frame: pl.DataFrame, name: str, by: object) -> None:
+    """Rows of one id by several metrics measure different things, which no one rate is about."""
+    by_metric = isinstance(by, str) and by == "metric"
+    if by_metric or not {"id", "metric"} <= set(frame.columns):
+        return
+    metrics = tidy(frame["metric"], name, "metric").drop_nulls().unique().sort().to_list()
+    if len(metrics) > 1 and not frame["id"].is_unique().all():
+        raise DataError(
+            name,
+            f"has {len(metrics)} metrics: {shorten(metrics, 5)}",
+            column="metric",
+            remedy="take a rate for each: --by metric (by=), or keep the rows of one",
+        )
 
 
 def _refuse_several_judges(frame: pl.DataFrame, name: str) -> None:
@@ -178,15 +211,15 @@ def _table(
     human: ArrayLike | None,
     judge_column: str,
     human_column: str,
-) -> tuple[pl.DataFrame, str]:
+) -> Table:
     if data is not None:
         if judge is not None or human is not None:
             raise ArgumentError("judge", "an array", "give a table or arrays, not both")
-        return refuse_working(read_table(data, text=("id",)), source_name(data)), source_name(data)
+        return open_table(data)
     if judge is None or human is None:
         raise ArgumentError("judge, human", None, "give both arrays, or a table")
     frame = pl.DataFrame([_series(judge_column, judge)])
-    return _add_array(frame, human_column, human, human_column), "<arrays>"
+    return Table(frame=_add_array(frame, human_column, human, human_column), name="<arrays>")
 
 
 def _with_arrays(

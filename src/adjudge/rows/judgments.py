@@ -24,6 +24,7 @@ from adjudge.rows.columns import refuse_options, text_column
 from adjudge.rows.cuts import BEYOND, cuts_of, lie_below
 from adjudge.rows.dropped import Rows, first_repeats, merge_dropped
 from adjudge.rows.labels import join_labels
+from adjudge.rows.makers import count_model_labels, leave_out_dependent, state_model_labels
 from adjudge.rows.sampling import CUT_BY, leave_out_sampled_by
 from adjudge.uncertainty import INFINITE_DOUBT
 
@@ -60,6 +61,8 @@ class LabelledRows:
     dropped: Mapping[str, int]
     about: About
     cuts: tuple[Cut, ...] = ()
+    #: What is said of labels that a model made, where that is allowed.
+    makers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -132,6 +135,8 @@ def read_labelled(
     weights: str | None = None,
     min_answer_mass: float | None = None,
     below_cuts: bool = False,
+    model_labels: bool = False,
+    keep_failed: bool = False,
 ) -> LabelledRows:
     """The rows that calibrate, evaluate and plan learn from; `by` as text, `weights` as numbers.
 
@@ -139,8 +144,11 @@ def read_labelled(
     so is a judge's tie, whose doubt is infinite; a human tie is left out or an error, as `ties`
     says. A label sampled by doubt never calibrates (see `leave_out_sampled_by`). One drawn among
     the surest rows, or by an audit of accepted ones, is used only where what is made of it keeps to
-    the cut (`below_cuts`); rows beyond it are then left out, however they were drawn. Rows with an
-    answer_mass below `min_answer_mass` are `off_answer`.
+    the cut (`below_cuts`); rows beyond it are then left out, however they were drawn. A label that
+    began from the judge's answer is left out; those that a model made are refused unless
+    `model_labels`. Rows with an answer_mass below `min_answer_mass` are `off_answer`. Rows without
+    a number are left out, unless they are wanted (`keep_failed`): in a cascade another judge is
+    asked then.
 
     >>> rows = {"id": [1, 2, 3], "p_a": [0.9, 0.2, 0.7], "label": ["A", "A", "tie"]}
     >>> done = read_labelled(rows)
@@ -161,8 +169,12 @@ def read_labelled(
             remedy=f"add a column {place} ({values}), or give a labels file with --labels",
         )
     refused = ("doubt",) if below_cuts else ("doubt", *CUT_BY)
-    rows = leave_out_sampled_by(Rows(frame, given.dropped), given.name, ways=refused)
-    rows = measured(rows.without(pl.col("label").is_null(), "no label"))
+    rows = leave_out_dependent(Rows(frame, given.dropped), given.name)
+    by_model = count_model_labels(rows.frame, rows.frame["label"], given.name, allowed=model_labels)
+    rows = leave_out_sampled_by(rows, given.name, ways=refused)
+    rows = rows.without(pl.col("label").is_null(), "no label")
+    if not keep_failed:
+        rows = measured(rows)
     cuts = cuts_of(rows.frame, given.name) if below_cuts else ()
     if cuts:
         rows = rows.without(~pl.lit(lie_below(rows.frame, cuts, scored=rows.frame)), BEYOND)
@@ -185,7 +197,8 @@ def read_labelled(
     if weights is not None:
         frame = _with_weights(frame, weights)
     column = cluster_column(frame, cluster, within=["judge", "protocol"])
-    return LabelledRows(frame, column, rows.dropped, given.about, cuts)
+    stated = state_model_labels(by_model)
+    return LabelledRows(frame, column, rows.dropped, given.about, cuts, stated)
 
 
 def without_ids(

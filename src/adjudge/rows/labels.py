@@ -14,19 +14,22 @@ import polars as pl
 
 from adjudge._validation import one_of
 from adjudge.errors import DataError
-from adjudge.io import open_labels
+from adjudge.io import open_labels, open_values
 from adjudge.io.labels import once_per_rater
 from adjudge.io.refusals import refuse_where
+from adjudge.io.runners.values import FROM_JUDGE
 from adjudge.io.tables import FRAME_NAME, TableLike, as_text, read_table, source_name
 from adjudge.records import About
 from adjudge.results.selection import CUT_COLUMNS
 from adjudge.rows.columns import tidy
 from adjudge.rows.dropped import merge_dropped
+from adjudge.rows.makers import MAKERS
 from adjudge.rows.sampling import CUT_BY
 
 Raters = Literal["majority", "refuse"]
-#: What a label brings along: how its row was drawn, with which probability, below which cut.
-_SAMPLING = ("sampled_by", "sampling_probability", *CUT_COLUMNS)
+#: What a label brings along: who made it and from what (`rows.makers`), how its row was drawn, with
+#: which probability, below which cut.
+_BROUGHT = (*MAKERS, "sampled_by", "sampling_probability", *CUT_COLUMNS)
 #: The columns of how many people labelled a row, and of what each of them said.
 RATERS, LABELS = "__raters", "__labels"
 
@@ -85,7 +88,7 @@ def join_labels(
     name = source_name(labels)
     if raters == "refuse":
         _refuse_second(opened.frame, name)
-    given = opened.frame.filter(pl.col("label").is_not_null())
+    given, dependent = _independent(opened.frame.filter(pl.col("label").is_not_null()))
     voted = _majority(given)
     return _join(
         frame,
@@ -94,7 +97,7 @@ def join_labels(
         name=name,
         source=source,
         duplicates=given.height - voted.height,
-        unread=opened.dropped,
+        unread=merge_dropped(opened.dropped, dependent),
     )
 
 
@@ -112,7 +115,8 @@ def join_values(
     [None, '0']
     """
     name = source_name(labels)
-    table = read_table(labels, text=("id",))
+    opened = open_values(labels)
+    table = read_table(opened, text=("id",))
     theirs = next((c for c in (column, "human", "label") if c in table.columns), None)
     if "id" not in table.columns or theirs is None:
         absent = column if theirs is None and "id" in table.columns else "id"
@@ -120,11 +124,13 @@ def join_values(
     given = table.select(
         as_text(table["id"]),
         tidy(table[theirs], name, theirs).alias("label"),
-        *(c for c in ("rater", *_SAMPLING) if c in table.columns),
+        *(c for c in ("rater",) if c in table.columns),
+        *(tidy(table[c], name, c) for c in _BROUGHT if c in table.columns),
     )
     if "rater" not in given.columns:
         _refuse_second(given, name)
     given = once_per_rater(given, name).filter(pl.col("label").is_not_null())
+    given, dependent = _independent(given)
     voted = _majority(given)
     return _join(
         frame,
@@ -133,6 +139,7 @@ def join_values(
         name=name,
         source=source,
         duplicates=given.height - voted.height,
+        unread=merge_dropped(opened.dropped, dependent),
     )
 
 
@@ -158,7 +165,10 @@ def _join(
             column="id",
             remedy="give labels of these rows",
         )
-    brought = [c for c in _SAMPLING if c in given.columns]
+    # Where a label is replaced, nobody says of the old one's maker that they made the new one.
+    silent = [c for c in MAKERS if c in rows.columns and c not in given.columns]
+    given = given.with_columns(pl.lit(None, pl.String).alias(c) for c in silent)
+    brought = [c for c in _BROUGHT if c in given.columns]
     given = given.with_columns(tidy(given[c], name, c) for c in brought)
     rows = rows.with_columns(
         tidy(rows[c], source, c) if c in rows.columns else pl.lit(None, pl.String).alias(c)
@@ -193,6 +203,15 @@ def _join(
     )
 
 
+def _independent(given: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Labels without those that began from the judge's answer, where others of the id did not."""
+    if "started_from" not in given.columns:
+        return given, {}
+    from_judge = (pl.col("started_from") == "judge").fill_null(False)
+    kept = given.filter(~(from_judge & ~from_judge.all().over("id")))
+    return kept, {FROM_JUDGE: given.height - kept.height}
+
+
 def _majority(given: pl.DataFrame) -> pl.DataFrame:
     votes = given.group_by("id", "label", maintain_order=True).agg(votes=pl.len())
     top = votes.group_by("id", maintain_order=True).agg(
@@ -201,7 +220,10 @@ def _majority(given: pl.DataFrame) -> pl.DataFrame:
         .alias("label"),
         pl.col("votes").sum().cast(pl.Int64).alias(RATERS),
     )
-    brought = {c: pl.col(c).drop_nulls().first() for c in _SAMPLING if c in given.columns}
+    brought = {c: pl.col(c).drop_nulls().first() for c in _BROUGHT if c in given.columns}
+    if "labelled_by" in brought:
+        by_model = pl.col("labelled_by").filter(pl.col("labelled_by") == "model").first()
+        brought["labelled_by"] = pl.coalesce(by_model, brought["labelled_by"])
     if "sampled_by" in brought:
         for kinds in (CUT_BY, ("doubt",)):
             narrow = pl.col("sampled_by").filter(pl.col("sampled_by").is_in(kinds)).first()

@@ -21,6 +21,7 @@ from adjudge._text import count
 from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.errors import ArgumentError
 from adjudge.io.tables import as_text
+from adjudge.rows.identity import Identity
 
 #: How outcomes are written in the wild, all about model_a.
 OUTCOMES: Mapping[str, float] = {
@@ -97,12 +98,17 @@ def outcome_targets(outcome: pl.Series, column: str) -> FloatArray:
 
 
 class JudgeScores(NamedTuple):
-    """The judge's score s and side per battle, which columns s came from, and what to warn of."""
+    """The judge's score s and side per battle, which columns s came from, and what to warn of.
+
+    `panel` and `identities` are those of the members, where the judge is a jury.
+    """
 
     score: FloatArray | None
     verdict: FloatArray | None
     source: str | None
     warnings: tuple[str, ...]
+    panel: FloatArray | None = None
+    identities: tuple[Identity, ...] = ()
 
 
 def judge_scores(

@@ -10,9 +10,10 @@ import polars as pl
 
 from adjudge._validation import FloatArray
 from adjudge.errors import ArgumentError, DataError
+from adjudge.io import open_table
 from adjudge.io.columns import refuse_working
 from adjudge.io.refusals import refuse_duplicates, refuse_values
-from adjudge.io.tables import Table, TableLike, read_table, source_name
+from adjudge.io.tables import Table, TableLike, read_table
 from adjudge.rows.clusters import DEFAULT_CLUSTER
 from adjudge.rows.columns import tidy
 from adjudge.rows.dropped import Rows, first_repeats, merge_dropped
@@ -48,6 +49,7 @@ def prepare_panel(
     judge_column: str = "judge",
     human_column: str = "human",
     positive: str | None = None,
+    model_labels: bool = False,
 ) -> Panel:
     """The rows that all `judges` judged, from a column for each or from a row for each.
 
@@ -69,8 +71,11 @@ def prepare_panel(
             raise ArgumentError("judge", other, "is named for something else: name verdicts")
     if data is None:
         raise ArgumentError("judge", names, "give a table with their verdicts")
-    name = source_name(data)
-    asked = first_repeats(Rows(refuse_working(read_table(data, text=("id",)), name)))
+    table = open_table(data)
+    name = table.name
+    asked = first_repeats(
+        Rows(refuse_working(read_table(table, text=("id",)), name), table.dropped)
+    )
     frame, lost = asked.frame, dict(asked.dropped)
     if not set(names) <= set(frame.columns):
         frame = _one_row_each(frame, names, name, judge_column, human_column)
@@ -100,6 +105,7 @@ def prepare_panel(
         judge_column=names[0],
         human_column=human_column,
         positive=positive,
+        model_labels=model_labels,
     )
     if grades.scale == "classes":
         raise ArgumentError(

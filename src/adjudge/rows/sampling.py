@@ -16,6 +16,7 @@ from adjudge.io.refusals import refuse_values
 from adjudge.records import SampledBy
 from adjudge.rows.columns import tidy
 from adjudge.rows.dropped import Rows
+from adjudge.rows.makers import without_dependent
 
 SAMPLED_BY = get_args(SampledBy)
 #: Drawn at random below a cut of a judge's score, which the label names in `CUT_COLUMNS`.
@@ -87,6 +88,8 @@ def sampling_of(
 ) -> Sampling:
     """Labels without those sampled by a score (their rows count as unlabelled), and probabilities.
 
+    Labels that began from the judge's answer are left out in the same way.
+
     A rate from labels of the surest rows alone would be too high: where not every other label says
     how it was drawn, such a file is refused.
 
@@ -94,8 +97,9 @@ def sampling_of(
     says how labels were drawn, a label with a probability counts as drawn with it.
     """
     chance = _probabilities(frame, name, probability)
+    labels, dependent = without_dependent(frame, labels, name)
     if "sampled_by" not in frame.columns:
-        return Sampling(labels, chance, {})
+        return Sampling(labels, chance, dependent)
     known = labels.is_not_null()
     how = _how(frame, known, name)
     surest = _refused(how, known, CUT_BY)
@@ -115,7 +119,8 @@ def sampling_of(
     return Sampling(
         usable,
         pl.select(pl.when(planned).then(chance)).to_series(),
-        {
+        dependent
+        | {
             f"label sampled by {way}: not used, its row is unlabelled": int(
                 (bad & (how == way)).sum()
             )

@@ -15,6 +15,7 @@ from adjudge.io.tables import TableLike, source_name
 from adjudge.rows.columns import refuse_options
 from adjudge.rows.dropped import Rows, merge_dropped
 from adjudge.rows.identity import judge_names
+from adjudge.rows.makers import count_model_labels, state_model_labels, without_dependent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +25,8 @@ class Scores:
     frame: pl.DataFrame
     name: str
     dropped: Mapping[str, int] = field(default_factory=dict)
+    #: What is said of labels that a model made, where that is allowed.
+    makers: tuple[str, ...] = ()
 
 
 def prepare_scores(
@@ -32,12 +35,13 @@ def prepare_scores(
     raters: Sequence[str] | None = None,
     columns: Mapping[str, str] | None = None,
     labels: TableLike | None = None,
+    model_labels: bool = False,
 ) -> Scores:
     """Read scores once, for the diagnosis and for the sets of every row.
 
     Prepared ones come back as they are. Scores without any of people's are refused. `labels` are
     people's scores in a file of their own, by id, as `adjudge label --scale` writes them: all
-    raters' scores of an id take the place of its own.
+    raters' scores of an id take the place of its own. `model_labels` as in `calibrate`.
 
     >>> rows = {"doc_id": ["d"], "judge_score": [4], "human_score": [5]}
     >>> prepare_scores(rows).frame["human_scores"].to_list()
@@ -49,31 +53,40 @@ def prepare_scores(
     name = source_name(source)
     frame = judge_names(read_scores(source, raters=raters, columns=columns))
     dropped: dict[str, int] = {}
+    by_model = 0
     if labels is not None:
-        frame, dropped = _with_labels(frame, labels, name)
+        given = read_labels(labels, about="scores")
+        place = source_name(labels)
+        usable, dependent = without_dependent(given, given["label"], place)
+        by_model = count_model_labels(given, usable, place, allowed=model_labels)
+        frame, lost = _with_labels(frame, given.with_columns(usable), name, place)
+        dropped = merge_dropped(lost, dependent)
     if "human_scores" not in frame.columns:
         raise DataError(
             name, "has no human scores", remedy="add human_score, or name the raters' columns"
         )
-    return Scores(frame=frame, name=name, dropped=dropped)
+    if labels is None:
+        usable, dropped = without_dependent(frame, frame["human_scores"], name)
+        by_model = count_model_labels(frame, usable, name, allowed=model_labels)
+        frame = frame.with_columns(usable)
+    return Scores(frame=frame, name=name, dropped=dropped, makers=state_model_labels(by_model))
 
 
 def _with_labels(
-    frame: pl.DataFrame, labels: TableLike, name: str
+    frame: pl.DataFrame, labels: pl.DataFrame, name: str, place: str
 ) -> tuple[pl.DataFrame, dict[str, int]]:
     if frame.get_column("criterion").n_unique() > 1:
         problem, remedy = "has several criteria", "keep the rows of the one that people scored"
         raise DataError(name, problem, column="criterion", remedy=remedy)
     given = (
-        read_labels(labels, about="scores")
-        .drop_nulls("label")
+        labels.drop_nulls("label")
         .group_by("id", maintain_order=True)
         .agg(pl.col("label").cast(pl.Float64).alias("__people"))
     )
     unused = given.join(frame.select("id"), on="id", how="anti").height
     if unused == given.height:
         problem, remedy = "none of its ids is one of a row here", "give scores of these rows"
-        raise DataError(source_name(labels), problem, column="id", remedy=remedy)
+        raise DataError(place, problem, column="id", remedy=remedy)
     joined = frame.join(given, on="id", how="left", maintain_order="left")
     own = ["human_scores"] if "human_scores" in frame.columns else []
     joined = joined.with_columns(human_scores=pl.coalesce("__people", *own)).drop("__people")

@@ -28,6 +28,7 @@ from adjudge.rows.columns import refuse_options
 from adjudge.rows.dropped import Rows, first_repeats, merge_dropped
 from adjudge.rows.identity import judge_names
 from adjudge.rows.labels import join_labels
+from adjudge.rows.makers import count_model_labels, state_model_labels, without_dependent
 from adjudge.rows.outcomes import VERDICTS
 
 #: Labels and verdicts as how much of a win they are for response_a.
@@ -56,6 +57,8 @@ class Verdicts:
     by_score: bool
     cluster: str
     dropped: Mapping[str, int]
+    #: What is said of labels that a model made, where that is allowed.
+    makers: tuple[str, ...] = ()
 
 
 def prepare_verdicts(
@@ -66,6 +69,7 @@ def prepare_verdicts(
     columns: Mapping[str, str] | None = None,
     judge: str | None = None,
     cluster: str | None = "auto",
+    model_labels: bool = False,
 ) -> Verdicts:
     """Read judgments, battles, or verdicts or scores taken as such, and join what else is given.
 
@@ -103,6 +107,12 @@ def prepare_verdicts(
     if labels is not None:
         joined = join_labels(frame, labels, source=table.name)
         frame, dropped = joined.frame, merge_dropped(dropped, joined.dropped)
+    makers: tuple[str, ...] = ()
+    if "label" in frame.columns:
+        usable, dependent = without_dependent(frame, frame["label"], table.name)
+        by_model = count_model_labels(frame, usable, table.name, allowed=model_labels)
+        frame, dropped = frame.with_columns(usable), merge_dropped(dropped, dependent)
+        makers = state_model_labels(by_model)
     for side in ("a", "b"):
         if f"length_{side}" not in frame.columns and f"response_{side}" in frame.columns:
             length = as_text(frame[f"response_{side}"]).str.len_chars()
@@ -119,6 +129,7 @@ def prepare_verdicts(
         by_score=not graded and "verdict" not in here and not _BOTH_ORDERS.issubset(here),
         cluster=column,
         dropped=first.dropped,
+        makers=makers,
     )
 
 

@@ -2,6 +2,8 @@
 
 from adjudge.selection.baselines import heuristic_accept, naive_threshold, vanilla_threshold
 from adjudge.selection.calibrating import calibrate
+from adjudge.selection.cascade_judging import judge_cascade
+from adjudge.selection.cascade_plan import plan_cascade
 from adjudge.selection.drawing import ids_to_label, plan_labels
 from adjudge.selection.evaluating import evaluate
 from adjudge.selection.guarantees import (
@@ -42,10 +44,12 @@ __all__ = [
     "find_guarantee",
     "heuristic_accept",
     "ids_to_label",
+    "judge_cascade",
     "mean_jury",
     "naive_threshold",
     "pac_threshold",
     "pac_thresholds",
+    "plan_cascade",
     "plan_labels",
     "plan_selection",
     "pooled_fdr_select",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from adjudge._validation import count, exact_level, unit
 from adjudge.errors import ArgumentError
 from adjudge.io.tables import TableLike
 from adjudge.records import MIN_ANSWER_MASS
+from adjudge.results.cascade import CascadePlan
 from adjudge.results.selection import (
     KEPT_SCORES,
     Accepts,
@@ -28,8 +30,17 @@ from adjudge.results.selection import (
     share,
 )
 from adjudge.rows.dropped import merge_dropped
-from adjudge.rows.judgments import Judgments, read_labelled, without_ids
+from adjudge.rows.judgments import Judgments, prepare_judgments, read_labelled, without_ids
 from adjudge.selection.acceptance import Acceptance, accept_labels, accept_labels_pooled
+from adjudge.selection.cascade import members_of, stage_names
+from adjudge.selection.cascade_plan import plan_cascade, with_parts
+from adjudge.selection.cascade_policy import (
+    choose_plan,
+    describe_cascade,
+    plan_remarks,
+    refuse_with_cascade,
+    rows_to_calibrate,
+)
 from adjudge.selection.conditions import assumptions, cautions
 from adjudge.selection.cuts import limit_rule, promise_below
 from adjudge.selection.groups import Entry, make_entries, pool_small
@@ -67,10 +78,14 @@ def calibrate(
     weights: str | None = None,
     jury: str | None = None,
     doubt: str | None = None,
+    cascade: str | Sequence[str] | None = None,
+    plan: CascadePlan | str | Path | None = None,
+    costs: Sequence[float] | None = None,
     learning_share: float = 0.3,
     category: str | None = None,
     leave_out: TableLike | None = None,
     min_answer_mass: float | None = MIN_ANSWER_MASS,
+    model_labels: bool = False,
     seed: int = 0,
     store: StorePlace = None,
 ) -> Policy:
@@ -93,8 +108,14 @@ def calibrate(
     texts (`pairs` adds the texts). `leave_out` is a table of ids (those that something was chosen
     on): they do not calibrate, nor do rows of the same cluster.
 
+    `cascade` names judges, cheap to strong: a row stops at the first that is sure enough. Stages,
+    weights and tau come from `plan_cascade` on the same rows (with `costs`, `learning_share`,
+    `category` and `seed`), or from a `plan` that it made before; rows of its learning share never
+    calibrate.
+
     Labels that were drawn among the surest rows (`plan_labels`) make a policy for those rows: rows
-    beyond their cut neither calibrate nor are accepted later (`cuts`).
+    beyond their cut neither calibrate nor are accepted later (`cuts`). Labels that a model made
+    (`labelled_by`) are refused unless `model_labels`, and the policy's assumptions then say so.
 
     The policy has what every guarantee would accept in `alternatives`, so that choosing one is a
     choice. Nothing accepted is a result: `feasible` is False.
@@ -111,27 +132,54 @@ def calibrate(
     count(seed, "seed")
     limit = None if min_answer_mass is None else unit(min_answer_mass, "min_answer_mass")
     _refuse_combinations(chosen, weights=weights, pooled=pooled, by=by, jury=jury)
-    refuse_learning(jury=jury, doubt=doubt, category=category)
+    in_stages = cascade is not None or plan is not None
+    refuse_learning(jury=jury, doubt=doubt, category=category, cascade=in_stages)
+    if in_stages:
+        refuse_with_cascade(jury=jury, doubt=doubt, weights=weights, judge=judge)
+    elif costs is not None:
+        raise ArgumentError("costs", tuple(costs), "they are for a cascade: add --cascade")
+    given = prepare_judgments(judgments, labels=labels, pairs=pairs, judge=judge, protocol=protocol)
     table = read_labelled(
-        judgments,
-        labels,
-        pairs=pairs,
-        judge=judge,
-        protocol=protocol,
+        given,
         ties=ties,
         cluster=cluster,
         by=by,
         weights=weights,
         min_answer_mass=limit,
-        below_cuts=True,
+        below_cuts=not in_stages,
+        keep_failed=in_stages,
+        model_labels=model_labels,
     )
     frame, column = table.frame, table.cluster
     chosen_on: Mapping[str, int] = {}
     if leave_out is not None:
         frame, chosen_on = without_ids(frame, leave_out, cluster=column)
     members, learned = None if jury is None else form_jury(frame, jury, about=table.about), None
+    chain = None
     if members is not None:
         frame = members.rows
+    if cascade is not None or plan is not None:
+        planned = choose_plan(
+            plan,
+            plan_now=lambda: plan_cascade(
+                given,
+                cascade or (),
+                alpha=alpha,
+                costs=costs,
+                ties=ties,
+                cluster=cluster,
+                category=category,
+                learning_share=learning_share,
+                min_answer_mass=limit,
+                seed=seed,
+                store=store,
+            ),
+            given={"cascade": cascade, "costs": costs, "category": category},
+            limit=limit,
+        )
+        planned = replace(planned, rule=with_parts(planned.rule, store))
+        chain = rows_to_calibrate(planned, frame, cluster=column, about=table.about, store=store)
+        frame = chain.cascade.rows
     if "learned" in (jury, doubt):
         learned = learn_doubt(
             frame,
@@ -150,6 +198,7 @@ def calibrate(
         chosen_on,
         {INCOMPLETE: members.incomplete} if members else {},
         learned.dropped if learned else {},
+        chain.dropped if chain else {},
         repeated,
     )
     least = chosen.fewest_labels(chosen.levels_per_rule(levels, len(entries)))
@@ -163,6 +212,13 @@ def calibrate(
     others = _Comparison(chosen, terms, column, frame.get_column("id"))
     prints = sorted({name for entry in entries for name in entry.fingerprints})
     groups = candidates[chosen.name].groups(read_judge_parts(prints, store))
+    own_judges = tuple(dict.fromkeys(entry.judge for entry in entries))
+    if members is not None:
+        own_judges, prints = members.judges, list(members.fingerprints)
+    if chain is not None:
+        stages = chain.plan.rule.stages
+        own_judges = stage_names(members_of(chain.plan.rule))
+        prints = sorted({s.judge_fingerprint for s in stages if s.judge_fingerprint is not None})
     return Policy(
         about=table.about,
         guarantee=chosen.name,
@@ -180,14 +236,17 @@ def calibrate(
         n_accepted_errors=sum(group.n_accepted_errors for group in groups),
         empirical_risk=own.empirical_risk,
         coverage=own.coverage,
-        judges=tuple(members.judges if members else dict.fromkeys(e.judge for e in entries)),
-        judge_fingerprints=tuple(members.fingerprints if members else prints),
+        judges=own_judges,
+        judge_fingerprints=tuple(prints),
         by=by,
         pooled=pooled,
         cluster=column,
         weights_column=weights,
         jury=None if members is None else others.jury(members, own, learned),
         doubt=None if learned is None else others.doubt(learned, category),
+        cascade=(
+            None if chain is None else chain.report(coverage_last=others.coverage(chain.last))
+        ),
         min_answer_mass=limit,
         cuts=table.cuts,
         seed=seed,
@@ -204,7 +263,9 @@ def calibrate(
             jury=jury,
             learned=learned is not None,
             cuts=table.cuts,
-        ),
+        )
+        + table.makers
+        + (() if chain is None else describe_cascade(chain.plan.rule)),
         warnings=cautions(
             entries,
             guarantee=chosen,
@@ -213,8 +274,10 @@ def calibrate(
             cluster=column,
             jury=jury is not None,
             learned=learned is not None,
+            cascade=chain is not None,
         )
-        + tuple(advise_learning(learned.n_pairs) if learned else ()),
+        + tuple(advise_learning(learned.n_pairs) if learned else ())
+        + (() if chain is None else plan_remarks(chain.plan, float(levels.alpha))),
         dropped=dropped,
         groups=groups,
         alternatives=tuple(alternatives.values()),
@@ -360,6 +423,8 @@ class _Comparison:
     def coverage(self, rows: pl.DataFrame) -> float:
         """Of the rows' own verdicts and uncertainty, without groups or weights."""
         rows = rows.filter(pl.col("id").is_in(self.ids.implode()))
+        if rows.height == 0:
+            return 0.0
         entries = make_entries(
             rows, by=None, cluster=self.cluster, weights=None, seed=self.terms.seed
         )

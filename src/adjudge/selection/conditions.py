@@ -74,6 +74,7 @@ def cautions(
     cluster: str | None,
     jury: bool,
     learned: bool,
+    cascade: bool = False,
 ) -> tuple[str, ...]:
     """What a reader of the policy should know besides the promise, one sentence each."""
     lines = []
@@ -96,14 +97,17 @@ def cautions(
         )
     ties = sum(int((entry.labels.scores == INFINITE_DOUBT).sum()) for entry in entries)
     if ties:
-        lines.append(f"{ties} labelled rows are ties of the judge: errors, never accepted")
+        what = "are ties of the judge"
+        if cascade:
+            what = "end at a last judge that failed or called a tie"
+        lines.append(f"{ties} labelled rows {what}: errors, never accepted")
     mute = sum(int((~entry.has_verdict).sum()) for entry in entries) - ties
     if mute:
-        why = "margin 0" if learned else "at one half"
+        why = "margin 0" if learned or cascade else "at one half"
         lines.append(f"{mute} labelled rows have no verdict ({why}): errors, never accepted")
     if any(len(entry.fingerprints) > 1 for entry in entries):
         lines.append("one judge has rows with several fingerprints: select cannot check them")
-    if not jury and not any(entry.fingerprints for entry in entries):
+    if not jury and not cascade and not any(entry.fingerprints for entry in entries):
         lines.append("the rows have no judge_fingerprint: select can only compare judge names")
     if cluster is None and "prompt_id" in frame.columns:
         keys = ["judge", "protocol", "prompt_id"]

@@ -51,6 +51,7 @@ def evaluate(
     category: str | None = None,
     choose_on: TableLike | None = None,
     cluster: str | None = "auto",
+    model_labels: bool = False,
     seed: int = 0,
 ) -> Evaluation:
     """The tables of the SCOPE paper for your own judgments.
@@ -65,7 +66,7 @@ def evaluate(
     `jury` ("mean", "learned") and `doubt` ("learned") also show, over up to 200 of the splits, what
     they would accept after learning in each split anew (`comparisons`), next to each judge's own
     doubt. `choose_on` is a table of ids: only these rows are evaluated, so that what is chosen here
-    can be calibrated on all others (`leave_out` of `calibrate`).
+    can be calibrated on all others (`leave_out` of `calibrate`). `model_labels` as there.
 
     >>> from adjudge.simulate.selective import two_order_judge
     >>> evaluation = evaluate(two_order_judge(300, seed=1), splits=50, alphas=[0.2])
@@ -84,6 +85,7 @@ def evaluate(
         protocol=protocol,
         ties=ties,
         cluster=cluster,
+        model_labels=model_labels,
     )
     refuse_learning(jury=jury, doubt=doubt, category=category)
     if choose_on is not None:
@@ -137,7 +139,7 @@ def evaluate(
         curves=tuple(curves),
         comparisons=tuple(comparisons),
         comparison_splits=min(splits, MOST_SPLITS) if comparisons else 0,
-        assumptions=CAVEATS,
+        assumptions=(*CAVEATS, *table.makers),
         warnings=tuple(remarks),
         dropped=dict(table.dropped),
     )

@@ -25,6 +25,11 @@ JURY = "jury"
 MEMBER = "__member"
 INCOMPLETE = "not measured by every judge of the jury"
 _GAP = "__gap"
+#: Columns about one judge's row; all others are about the pair.
+OF_JUDGES = frozenset({
+    "judge", "protocol", "status", "p_fwd", "p_rev", "p_a", "p_tie", "uncertainty", "verdict",
+    "answer_mass", "judge_fingerprint", "server", "tokens", "cost", "detail", MEMBER, ERROR,
+})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -156,18 +161,18 @@ def order_gap(frame: pl.DataFrame) -> FloatArray | None:
     """How far the log odds of the two orders are apart; None unless every row has both."""
     if frame.get_column("p_fwd").null_count() or frame.get_column("p_rev").null_count():
         return None
-    forward, reverse = (log_odds(frame.get_column(c).to_numpy()) for c in ("p_fwd", "p_rev"))
-    return np.asarray(np.abs(forward - reverse))
+    return gap_between(frame.get_column("p_fwd").to_numpy(), frame.get_column("p_rev").to_numpy())
+
+
+def gap_between(forward: FloatArray, reverse: FloatArray) -> FloatArray:
+    """How far the log odds of p in the two orders are apart; NaN where one of them is missing."""
+    return np.asarray(np.abs(log_odds(forward) - log_odds(reverse)))
 
 
 def _side_by_side(frame: pl.DataFrame, judges: list[str]) -> tuple[pl.DataFrame, int]:
     """One row per pair with a column of p_a per judge and the pair's other columns; how many
     pairs some judge did not measure."""
-    own = {
-        "judge", "protocol", "status", "p_fwd", "p_rev", "p_a", "p_tie", "uncertainty", "verdict",
-        "answer_mass", "judge_fingerprint", "server", "tokens", "cost", "detail", MEMBER, ERROR,
-    }  # fmt: skip
-    shared = [column for column in frame.columns if column not in own]
+    shared = [column for column in frame.columns if column not in OF_JUDGES]
     ties = [pl.col("p_tie").fill_null(0.0).mean()] if "p_tie" in frame.columns else []
     pairs = frame.group_by("id", maintain_order=True).agg(
         *(pl.col(column).first() for column in shared if column != "id"), *ties

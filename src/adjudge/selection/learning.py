@@ -18,7 +18,8 @@ from adjudge.errors import ArgumentError
 from adjudge.io.grades import FAIL, PASS
 from adjudge.io.tables import as_text
 from adjudge.records import About, Grade, Judgment, Pair, Subject
-from adjudge.results.selection import DoubtReport, Lengths
+from adjudge.results.cascade import Lengths
+from adjudge.results.selection import DoubtReport
 from adjudge.rows.columns import text_column
 from adjudge.rows.judgments import ERROR, IS_ERROR, WORDS, doubt_ties
 from adjudge.selection.jury import order_gap
@@ -49,14 +50,18 @@ class LearnedRows:
     dropped: Mapping[str, int]
 
 
-def refuse_learning(*, jury: str | None, doubt: str | None, category: str | None) -> None:
+def refuse_learning(
+    *, jury: str | None, doubt: str | None, category: str | None, cascade: bool = False
+) -> None:
     """Refuse options that do not go together."""
     if doubt is not None:
         one_of(doubt, DOUBTS, "doubt")
         if jury is not None:
             raise ArgumentError("doubt", doubt, "leave it out: --jury learned learns it too")
-    if category is not None and "learned" not in (jury, doubt):
-        raise ArgumentError("category", category, "needs --doubt learned or --jury learned")
+    if category is not None and not cascade and "learned" not in (jury, doubt):
+        raise ArgumentError(
+            "category", category, "needs --doubt learned, --jury learned or --cascade"
+        )
 
 
 def judge_evidence(frame: pl.DataFrame) -> Evidence:
@@ -82,6 +87,18 @@ def with_context(
         names = text_column(frame, category, "category").to_list()
         evidence = replace(evidence, category=names)
     return evidence
+
+
+def check_context(
+    frame: pl.DataFrame, *, lengths: Lengths | None, category: str | None, who: str
+) -> None:
+    """Refuse rows without a column that something was learned from."""
+    needed = {} if lengths is None else dict.fromkeys((f"{lengths}_a", f"{lengths}_b"), "lengths")
+    if category is not None:
+        needed[category] = "category"
+    for column, use in needed.items():
+        if column not in frame.columns:
+            raise ArgumentError("judgments", column, f"{who} needs this column ({use})")
 
 
 def lengths_in(frame: pl.DataFrame) -> Lengths | None:
@@ -137,9 +154,9 @@ def learn_doubt(
         )
     own = [key for key, here in zip(keys, used, strict=True) if here]
     first = label[used] == WORDS[about][0]
-    doubt = LearnedDoubt.fit(_take(evidence, used), first, clusters=own, seed=seed)
+    doubt = LearnedDoubt.fit(take_rows(evidence, used), first, clusters=own, seed=seed)
     judged = frame.filter(pl.Series(~part))
-    rows = with_learned(judged, *doubt.predict(_take(evidence, ~part)), about=about)
+    rows = with_learned(judged, *doubt.predict(take_rows(evidence, ~part)), about=about)
     return LearnedRows(
         doubt=doubt,
         lengths=lengths,
@@ -156,14 +173,7 @@ def doubt_again(
     report: DoubtReport, frame: pl.DataFrame, evidence: Evidence, *, about: About = "pairs"
 ) -> pl.DataFrame:
     """New rows with the verdict and the uncertainty of a doubt that was learned before."""
-    needed = {} if report.lengths is None else dict.fromkeys(
-        (f"{report.lengths}_a", f"{report.lengths}_b"), "lengths"
-    )  # fmt: skip
-    if report.category is not None:
-        needed[report.category] = "category"
-    for column, use in needed.items():
-        if column not in frame.columns:
-            raise ArgumentError("judgments", column, f"the learned doubt needs this column ({use})")
+    check_context(frame, lengths=report.lengths, category=report.category, who="the learned doubt")
     if ORDER_GAP in report.columns and evidence.order_gap is None:
         raise ArgumentError("judgments", "p_fwd, p_rev", "the learned doubt needs both orders")
     evidence = with_context(evidence, frame, lengths=report.lengths, category=report.category)
@@ -262,7 +272,9 @@ def _length(frame: pl.DataFrame, column: str) -> FloatArray:
     return numbers.to_numpy()
 
 
-def _take(evidence: Evidence, rows: BoolArray) -> Evidence:
+def take_rows(evidence: Evidence, rows: BoolArray) -> Evidence:
+    """The evidence of some of the rows."""
+
     def some(values: FloatArray | None) -> FloatArray | None:
         return None if values is None else values[rows]
 

@@ -36,6 +36,7 @@ def plan_selection(
     cluster: str | None = "auto",
     gain: float = 0.02,
     repeats: int = 200,
+    model_labels: bool = False,
     seed: int = 0,
 ) -> SelectionPlan:
     """Expected coverage against the number of calibration labels, by subsampling your own.
@@ -44,7 +45,7 @@ def plan_selection(
     rows is accepted, `repeats` times. Beyond half of the labels rows are drawn with replacement
     and tested on all of them; those points are marked `extrapolated` and lean to the hopeful
     side. `recommended` is the first n from which one more doubling buys less than `gain` coverage
-    in every later step.
+    in every later step. `model_labels` as in `calibrate`.
 
     >>> from adjudge.simulate.selective import two_order_judge
     >>> plan = plan_selection(two_order_judge(400, seed=1), alpha=0.2, repeats=20)
@@ -56,7 +57,13 @@ def plan_selection(
     least_gain = open_unit(gain, "gain")
     count(repeats, "repeats", least=2)
     table = read_labelled(
-        judgments, labels, judge=judge, protocol=protocol, ties=ties, cluster=cluster
+        judgments,
+        labels,
+        judge=judge,
+        protocol=protocol,
+        ties=ties,
+        cluster=cluster,
+        model_labels=model_labels,
     )
     entries = make_entries(table.frame, by=None, cluster=table.cluster, weights=None, seed=seed)
     if len(entries) > 1:
@@ -88,6 +95,7 @@ def plan_selection(
             "the labels there are were drawn at random from the rows to be judged",
             "extrapolated points take these labels for the whole truth and lean to the hopeful "
             "side",
+            *table.makers,
         ),
         dropped=merge_dropped(table.dropped, repeated),
     )

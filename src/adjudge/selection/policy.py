@@ -8,10 +8,12 @@ import polars as pl
 
 from adjudge.errors import PolicyMismatchError
 from adjudge.io import read_result
-from adjudge.records import About
+from adjudge.records import MEASURED, About
 from adjudge.results.selection import Policy, PolicyGroup
 from adjudge.rows.cuts import BEYOND
 from adjudge.rows.identity import Identity, identities, match_judge
+from adjudge.selection.cascade import members_of, of_stages
+from adjudge.selection.cascade_policy import check_stages
 from adjudge.selection.verifying import NO_DIGEST, check_policy
 from adjudge.store import StorePlace
 
@@ -36,11 +38,18 @@ def policy_remarks(policy: Policy) -> list[str]:
 
 
 def reason_to_abstain(
-    accepted: bool, *, verdict: str | None, group: PolicyGroup | None, beyond_cut: bool = False
+    accepted: bool,
+    *,
+    status: str = "ok",
+    verdict: str | None,
+    group: PolicyGroup | None,
+    beyond_cut: bool = False,
 ) -> str | None:
-    """Why a measured row is not accepted, in the words of select's rows and of the server."""
+    """Why a row is not accepted, in the words of select's rows and of the server."""
     if accepted:
         return None
+    if status not in MEASURED:
+        return f"status {status}"
     if verdict is None:
         return "no verdict"
     if verdict == "tie":
@@ -82,7 +91,10 @@ def check_judge(policy: Policy, frame: pl.DataFrame, *, store: StorePlace = None
 
     Which part of the fingerprint differs is named where the policy and the store know the parts.
     """
-    remarks = []
+    remarks: list[str | None] = []
+    if policy.cascade is not None:
+        rule = policy.cascade.rule
+        return check_stages(rule, frame.filter(of_stages(members_of(rule))), store=store)
     for given in identities(frame):
         if policy.jury is None:
             _, remark = matching_groups(policy, given, by_name=True, store=store)

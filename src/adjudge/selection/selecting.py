@@ -15,13 +15,22 @@ from adjudge.errors import ArgumentError
 from adjudge.io.columns import make_room
 from adjudge.io.grades import PASS
 from adjudge.io.tables import TableLike
-from adjudge.results.selection import Drift, GroupCount, Policy, Selection, share
+from adjudge.results.selection import Drift, GroupCount, Policy, Selection, StageCount, share
 from adjudge.rows.clusters import one_row_per_cluster
 from adjudge.rows.columns import text_column
 from adjudge.rows.cuts import lie_below
 from adjudge.rows.drift import drift_of
 from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.judgments import HAS_VERDICT, Judgments, doubt_ties, read_new
+from adjudge.selection.cascade import (
+    NOT_ASKED,
+    OTHER_JUDGE,
+    STAGE,
+    CascadeRows,
+    members_of,
+    of_stages,
+    run_cascade,
+)
 from adjudge.selection.guarantees import find_guarantee
 from adjudge.selection.jury import INCOMPLETE, jury_judgments
 from adjudge.selection.learning import count_overturned, doubt_again, judge_evidence
@@ -53,7 +62,8 @@ class SelectionRun:
     `reason`; the columns of the input follow, one called accepted or reason as input_accepted or
     input_reason. Of grades it has judge_name, judge (0 or 1) and p_pass instead. Where the policy
     learned its doubt, `accepted` is about `learned_verdict`, at `learned_doubt`; verdict, p_a and
-    uncertainty stay the judge's.
+    uncertainty stay the judge's. Of a cascade there is one row per id: verdict, p_a and uncertainty
+    are those of the judge in `stage`, at which the row ended.
     """
 
     summary: Selection
@@ -104,6 +114,14 @@ def select(
     everything, usable, unmeasured = table.everything, table.measured, table.unmeasured
     check_about(rules, table.about)
     warnings = policy_remarks(rules) + check_judge(rules, everything, store=store)
+    chain = None
+    if rules.cascade is not None:
+        chain = run_cascade(rules.cascade.rule, everything, about=table.about)
+        ignored = everything.filter(~of_stages(members_of(rules.cascade.rule))).height
+        if ignored:
+            warnings.append(f"{count(ignored, 'row')} {OTHER_JUDGE}: ignored")
+        usable, everything = chain.judged, pl.concat([chain.judged, chain.incomplete])
+        unmeasured = {NOT_ASKED: chain.incomplete.height}
     members = None if rules.jury is None else jury_judgments(usable, rules.jury, table.about)
     if members is not None:
         usable = members.rows
@@ -120,13 +138,16 @@ def select(
     if rules.doubt is not None:
         evidence = judge_evidence(usable) if members is None else members.evidence
         usable = doubt_again(rules.doubt, usable, evidence, about=table.about)
+    if chain is not None:
+        ranked = chain.rows.select("verdict", "uncertainty")
+        usable = usable.with_columns(ranked.get_columns())
     placed = _place(rules, usable)
     below = lie_below(usable, rules.cuts, scored=table.measured).to_numpy()
     # Neither in a batch nor in the drift test: the labels say nothing of rows beyond the cut.
     decidable = np.where(below, placed, -1)
     accepted = _accept(rules, usable, decidable)
     reasons = _reasons(rules, usable, placed, accepted, below)
-    learned = {} if rules.doubt is None else _LEARNED
+    learned = _LEARNED if rules.learned else {}
     decided = usable.select(
         "id", "judge", "protocol", *(known.alias(name) for name, known in learned.items())
     ).with_columns(
@@ -136,6 +157,8 @@ def select(
         decided, on=["id", "judge", "protocol"], how="left", maintain_order="left"
     )
     why = pl.format("status {}", "status") if rules.jury is None else pl.lit(INCOMPLETE)
+    if chain is not None:
+        why = pl.lit(NOT_ASKED)
     rows = rows.with_columns(
         accepted=pl.col("accepted").fill_null(False),
         reason=pl.coalesce("reason", pl.when(pl.col("accepted").is_null()).then(why)),
@@ -151,10 +174,10 @@ def select(
         n_accepted=kept,
         accepted_share=share(kept, n),
         n_overturned=(
-            None
-            if rules.doubt is None
-            else count_overturned(own, usable["verdict"], among=accepted)
+            count_overturned(own, usable["verdict"], among=accepted) if rules.learned else None
         ),
+        stages=() if chain is None else _stage_counts(rules, chain, accepted),
+        cost=None if chain is None else _cost(chain.judged),
         drift=_drift(rules, usable, decidable, seed),
         groups=_group_counts(rules, placed, accepted),
         promise=rules.promise,
@@ -167,7 +190,7 @@ def select(
     if rules.about == "grades":
         first, rows = _GRADE_COLUMNS, _as_grades(rows)
     at = first.index("verdict")
-    first = [*first[:at], *learned, *first[at:], "reason"]
+    first = [*first[:at], *learned, *first[at:], "reason", *([] if chain is None else [STAGE])]
     others = [name for name in rows.columns if name not in first]
     return SelectionRun(summary=summary, rows=rows.select([*first, *others]))
 
@@ -249,20 +272,41 @@ def _group_counts(policy: Policy, placed: IntArray, accepted: BoolArray) -> tupl
     return tuple(counts)
 
 
+def _stage_counts(
+    policy: Policy, chain: CascadeRows, accepted: BoolArray
+) -> tuple[StageCount, ...]:
+    return tuple(
+        StageCount(
+            judge=judge,
+            n=int((chain.stage == at).sum()),
+            n_accepted=int((accepted & (chain.stage == at)).sum()),
+            n_failed=int(chain.failed[:, at].sum()),
+        )
+        for at, judge in enumerate(policy.judges)
+    )
+
+
+def _cost(rows: pl.DataFrame) -> float | None:
+    """What the rows cost together; None where one of them does not say."""
+    if "cost" not in rows.columns or rows.height == 0 or rows["cost"].null_count():
+        return None
+    return float(rows["cost"].sum())
+
+
 def _reasons(
     policy: Policy, rows: pl.DataFrame, placed: IntArray, accepted: BoolArray, below: BoolArray
 ) -> list[str | None]:
     groups = [policy.groups[number] if number >= 0 else None for number in placed.tolist()]
     return [
-        reason_to_abstain(kept, verdict=verdict, group=group, beyond_cut=not inside)
-        for kept, verdict, group, inside in zip(
-            accepted.tolist(), rows["verdict"], groups, below.tolist(), strict=True
+        reason_to_abstain(kept, status=status, verdict=verdict, group=group, beyond_cut=not inside)
+        for kept, status, verdict, group, inside in zip(
+            accepted.tolist(), rows["status"], rows["verdict"], groups, below.tolist(), strict=True
         )
     ]
 
 
 def _drift(policy: Policy, rows: pl.DataFrame, placed: IntArray, seed: int) -> Drift:
-    scores, parts, ties = _scores(rows), [], 0
+    scores, parts, mute = _scores(rows), [], 0
     for number, group in enumerate(policy.groups):
         here = np.flatnonzero(placed == number)
         if policy.cluster is not None and policy.cluster in rows.columns and len(here):
@@ -272,11 +316,13 @@ def _drift(policy: Policy, rows: pl.DataFrame, placed: IntArray, seed: int) -> D
             here = here[one_row_per_cluster(names, seed=seed)]
         old, new = np.asarray(group.scores), scores[here]
         # Infinite doubt is no measurement of how sure the judge is.
-        ties += int((new == INFINITE_DOUBT).sum())
+        mute += int((new == INFINITE_DOUBT).sum())
         parts.append((group.name, old[old < INFINITE_DOUBT], new[new < INFINITE_DOUBT]))
     drift = drift_of(parts)
-    if ties:
-        drift = replace(drift, note=drift.note or f"without {count(ties, 'judge tie')}")
+    if mute:
+        noun = "judge tie" if policy.cascade is None else "row without a verdict"
+        plural = None if policy.cascade is None else "rows without a verdict"
+        drift = replace(drift, note=drift.note or f"without {count(mute, noun, plural)}")
     if policy.weights_column is not None and drift.flagged:
         note = "a shift is what the weights are for: not counted as drift"
         return replace(drift, flagged=False, note=note)

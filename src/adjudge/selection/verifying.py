@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 from adjudge._validation import exact_level
 from adjudge.errors import DataError
 from adjudge.io.results import read_json
+from adjudge.results.cascade import CascadeReport
 from adjudge.results.checks import problem_in_tree
 from adjudge.results.digest import DigestState, digest_of, digest_state
 from adjudge.results.load import from_dict
@@ -28,6 +30,7 @@ from adjudge.results.selection import (
     Rule,
     share,
 )
+from adjudge.selection.cascade import members_of, stage_names
 from adjudge.selection.cuts import beyond_cuts, limit_rule, promise_below
 from adjudge.selection.guarantees import find_guarantee
 from adjudge.selection.guarantees.base import Guarantee, Labels
@@ -40,7 +43,7 @@ NO_DIGEST = (
 )
 _REMEDY = "write it again with adjudge calibrate -o; adjudge policy verify lists what differs"
 #: Fields that come out of sums of floats; every other number must be the same to the last bit.
-_ROUNDED = ("coverage", "empirical_risk", "effective_size")
+_ROUNDED = ("coverage", "empirical_risk", "effective_size", "cost")
 
 
 def verify_policy(path: str | Path) -> PolicyCheck:
@@ -112,6 +115,8 @@ def contradictions(policy: Policy, *, source: str | Path) -> Iterator[Contradict
                 field=f"groups.{at}.{one.field}", stated=one.stated, expected=one.expected
             )
     yield from _compare(policy, _totals(policy, chosen))
+    if policy.cascade is not None:
+        yield from _of_cascade(policy.cascade)
     if policy.guarantee_version == chosen.version:
         promise = promise_below(chosen.promise(levels), policy.cuts)
         yield from _compare(policy, {"promise": promise})
@@ -217,6 +222,8 @@ def _totals(policy: Policy, chosen: Guarantee) -> dict[str, Any]:
     }
     if policy.jury is not None:
         totals["judges"] = policy.jury.judges
+    if policy.cascade is not None:
+        totals["judges"] = stage_names(members_of(policy.cascade.rule))
     if len(groups) == 1:
         same = ("accepts", "threshold", "coverage", "empirical_risk")
         return totals | {name: getattr(groups[0], name) for name in same}
@@ -232,7 +239,25 @@ def _totals(policy: Policy, chosen: Guarantee) -> dict[str, Any]:
     }
 
 
-def _compare(part: Policy | PolicyGroup, expected: Mapping[str, Any]) -> Iterator[Contradiction]:
+def _of_cascade(cascade: CascadeReport) -> Iterator[Contradiction]:
+    """Rows that ended at the stages, and their cost, are those of all rows."""
+    if len(cascade.stopped) != len(cascade.rule.stages):
+        expected = f"{len(cascade.rule.stages)} numbers"
+        yield Contradiction(
+            field="cascade.stopped", stated=_say(cascade.stopped), expected=expected
+        )
+        return
+    costs = np.cumsum([stage.cost for stage in cascade.rule.stages])
+    rows = sum(cascade.stopped)
+    cost = float(np.repeat(costs, cascade.stopped).mean()) if rows else cascade.cost
+    implied = {"n_verdicts": rows, "cost": cost, "cost_last": cascade.rule.stages[-1].cost}
+    for one in _compare(cascade, implied):
+        yield replace(one, field=f"cascade.{one.field}")
+
+
+def _compare(
+    part: Policy | PolicyGroup | CascadeReport, expected: Mapping[str, Any]
+) -> Iterator[Contradiction]:
     for name, value in expected.items():
         stated = getattr(part, name)
         both = stated is not None and value is not None

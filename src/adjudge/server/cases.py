@@ -105,9 +105,9 @@ def outcome_of(ruling: Ruling, service: JudgeService) -> Outcome:
         details={
             **describe_ruling(ruling, service),
             name: p,
-            "judge": service.judge.backend.name,
+            "judge": ruling.stage or service.judge.backend.name,
             "protocol": judgment.protocol,
-            "judge_fingerprint": service.judge.fingerprint,
+            "judge_fingerprint": judgment.judge_fingerprint,
         },
     )
 
@@ -125,6 +125,8 @@ def describe_ruling(ruling: Ruling, service: JudgeService) -> dict[str, Any]:
         "status": judgment.status,
         "reason": ruling.reason,
         "group": ruling.group,
+        "stage": ruling.stage,
+        "judges_asked": ruling.asked,
         "guarantee": service.policy.guarantee,
         "policy_id": service.policy_id,
     }

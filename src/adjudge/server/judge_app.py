@@ -113,6 +113,10 @@ class Decision(BaseModel):
     group: Annotated[
         str | None, Field(description="The policy's rule that decided; small groups share one.")
     ]
+    stage: Annotated[
+        str | None, Field(description="Of a cascade: the judge at which the request ended.")
+    ]
+    judges_asked: Annotated[int, Field(description="More than one only of a cascade.")]
     guarantee: str
     policy_id: str
 
@@ -285,6 +289,10 @@ class _Metrics:
         self.statuses = Counter(
             "adjudge_judgments", "Judgments by status.", ["status"], registry=self.registry
         )
+        self.stages = Counter(
+            "adjudge_stages", "Requests by the judge that they ended at (cascades).", ["judge"],
+            registry=self.registry,
+        )  # fmt: skip
         self.seconds = Histogram(
             "adjudge_request_seconds", "Time to rule on a request.", registry=self.registry
         )
@@ -293,6 +301,8 @@ class _Metrics:
         for ruling in rulings:
             self.rulings.labels("accepted" if ruling.accepted else "abstained").inc()
             self.statuses.labels(ruling.judgment.status).inc()
+            if ruling.stage is not None:
+                self.stages.labels(ruling.stage).inc()
         self.seconds.observe(seconds)
 
 
@@ -315,9 +325,9 @@ def _policy(service: JudgeService, source: PolicyFile) -> PolicyOut:
         guarantee=policy.guarantee,
         alpha=policy.alpha,
         delta=policy.delta,
-        judge=service.judge.backend.name,
+        judge=", ".join(judge.backend.name for judge in service.judges),
         protocol=service.judge.protocol.name,
-        judge_fingerprint=service.judge.fingerprint,
+        judge_fingerprint=", ".join(judge.fingerprint for judge in service.judges),
         promise=policy.promise,
         not_promised=policy.not_promised,
         assumptions=list(policy.assumptions),

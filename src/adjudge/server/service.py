@@ -13,16 +13,19 @@ import numpy as np
 
 from adjudge.errors import ArgumentError, DataError, InputError
 from adjudge.io.files import open_regular
+from adjudge.io.writing import Row
 from adjudge.judges.fingerprint import by_route
 from adjudge.judges.interface import Judge, Question
 from adjudge.records import MEASURED, Grade, Judgment, Reply, Subject
 from adjudge.results.selection import Policy, PolicyGroup
 from adjudge.rows.identity import Identity
+from adjudge.selection.cascade_judging import check_judges, decide_one, row_of
 from adjudge.selection.cuts import names_of, own_cuts
 from adjudge.selection.guarantees import all_guarantees, find_guarantee
 from adjudge.selection.learning import doubt_one, verdict_of
 from adjudge.selection.policy import check_about, matching_groups, read_policy, reason_to_abstain
 from adjudge.selection.verifying import levels_of
+from adjudge.uncertainty import INFINITE_DOUBT
 
 #: What became of the file that the policy was read from.
 FileState = Literal["unchanged", "changed", "missing"]
@@ -63,7 +66,8 @@ class Ruling:
     """What the service says of one subject; `group` names the rule, `reason` why it abstains.
 
     `verdict` is the judge's own. Where the policy learned its doubt, `accepted` is about
-    `learned_verdict`.
+    `learned_verdict`. Of a cascade, `judgment` is that of the judge in `stage`, at which it ended,
+    and `asked` counts the judges that were asked.
     """
 
     judgment: Judgment | Grade
@@ -73,6 +77,8 @@ class Ruling:
     accepted: bool
     reason: str | None
     group: str | None
+    stage: str | None = None
+    asked: int = 1
 
 
 def _refuse_columns(judge: Judge) -> None:
@@ -90,32 +96,54 @@ def _refuse_columns(judge: Judge) -> None:
 
 
 class JudgeService:
-    """A started backend, its protocol and the policy its verdicts are held to."""
+    """Started backends, their protocol and the policy their verdicts are held to.
 
-    def __init__(self, judge: Judge, policy: Policy, *, concurrency: int | None = None) -> None:
+    One judge, or those of a cascade, cheap to strong: each is asked where those before it leave
+    doubt.
+    """
+
+    def __init__(
+        self, judge: Judge | Sequence[Judge], policy: Policy, *, concurrency: int | None = None
+    ) -> None:
         check_servable(policy)
-        check_about(policy, "grades" if judge.protocol.record is Grade else "pairs")
-        _refuse_columns(judge)
+        judges = (judge,) if isinstance(judge, Judge) else tuple(judge)
+        for one in judges:
+            check_about(policy, "grades" if one.protocol.record is Grade else "pairs")
+            _refuse_columns(one)
         self._guarantee = find_guarantee(policy.guarantee)
         self._levels = levels_of(policy)
-        self.judge = judge = by_policy_route(policy, judge)
         self.policy = policy
         self.policy_id = hashlib.sha256(policy.to_json(indent=None).encode()).hexdigest()[:16]
-        self.rules = matching_rules(policy, judge)
+        if policy.cascade is not None:
+            self.judges = tuple(check_judges(policy, judges))
+            self.rules = list(policy.groups)
+        else:
+            [one] = judges
+            self.judges = (by_policy_route(policy, one),)
+            self.rules = matching_rules(policy, self.judges[0])
         if any(len(own_cuts(rule, policy.cuts)) < len(policy.cuts) for rule in self.rules):
             raise InputError(
                 f"the policy holds among {names_of(policy.cuts)}, and serve asks one judge only"
             )
         self._by_group = {name: rule for rule in self.rules for name in rule.covers}
-        self._slots = asyncio.Semaphore(concurrency or judge.backend.concurrency)
+        self._slots = [
+            asyncio.Semaphore(concurrency or one.backend.concurrency) for one in self.judges
+        ]
+
+    @property
+    def judge(self) -> Judge:
+        """The judge that every request is put to: of a cascade the first."""
+        return self.judges[0]
 
     async def start(self) -> None:
         """Load weights, open connections."""
-        await self.judge.backend.start()
+        for one in self.judges:
+            await one.backend.start()
 
     async def close(self) -> None:
         """Free what `start` took."""
-        await self.judge.backend.close()
+        for one in self.judges:
+            await one.backend.close()
 
     def rule_for(self, group: str | None) -> PolicyGroup | None:
         """The rule for a request's group; None where no label was of that group."""
@@ -130,18 +158,63 @@ class JudgeService:
     ) -> Ruling:
         """Ask in every order the protocol needs, then accept or abstain."""
         rule = self.rule_for(group)
-        doubt = self.policy.doubt
-        if doubt is not None and doubt.category is not None and category is None:
-            raise ArgumentError(
-                "category", None, f"this policy learned from {doubt.category}: name it"
-            )
-        protocol = self.judge.protocol
+        column = self._category
+        if column is not None and category is None:
+            raise ArgumentError("category", None, f"this policy learned from {column}: name it")
+        if self.policy.cascade is not None:
+            return await self._rule_in_stages(subject, rule, category)
+        return self._decide(await self._measure(subject, 0), rule, subject, category)
+
+    @property
+    def _category(self) -> str | None:
+        """The column of categories that the policy learned from."""
+        doubt, cascade = self.policy.doubt, self.policy.cascade
+        if cascade is not None:
+            return cascade.rule.category
+        return None if doubt is None else doubt.category
+
+    async def _measure(self, subject: Subject, stage: int) -> Judgment | Grade:
+        """What one judge says of a subject, asked in every order the protocol needs."""
+        protocol = self.judges[stage].protocol
         questions = protocol.questions(subject)
-        replies = await asyncio.gather(*(self._ask(subject, question) for question in questions))
+        replies = await asyncio.gather(*(self._ask(subject, one, stage) for one in questions))
         rows = protocol.judge(subject, replies)
         if len(rows) != 1 or not isinstance(rows[0], Judgment | Grade):
             raise ArgumentError("protocol", protocol.name, "serve one with one verdict per request")
-        return self._decide(rows[0], rule, subject, category)
+        return rows[0]
+
+    async def _rule_in_stages(
+        self, subject: Subject, group: PolicyGroup | None, category: str | None
+    ) -> Ruling:
+        """Ask one judge after the other until the row is decided."""
+        rows: list[Row] = []
+        while True:
+            judge = self.judges[len(rows)]
+            judgment = await self._measure(subject, len(rows))
+            row = row_of(judgment, judge)
+            rows.append(row if self._category is None else {**row, self._category: category})
+            decided = decide_one(self.policy, subject, rows).rows
+            if decided.height:
+                break
+        [end] = decided.select("status", "verdict", "uncertainty").to_dicts()
+        verdict, accepted = end["verdict"], False
+        if verdict not in (None, "tie") and group is not None:
+            score = np.array([end["uncertainty"]])
+            accepted = bool(self._guarantee.accept(group.rule, score, self._levels)[0])
+        measured = end["status"] in MEASURED
+        if not measured and judgment.status in MEASURED:
+            judgment = _off_answer(judgment)
+        return Ruling(
+            judgment=judgment,
+            verdict=verdict_of(judgment),
+            learned_verdict=verdict,
+            learned_doubt=end["uncertainty"] if end["uncertainty"] < INFINITE_DOUBT else None,
+            accepted=accepted,
+            reason=reason_to_abstain(accepted, status=end["status"], verdict=verdict, group=group),
+            group=None if group is None else group.group,
+            stage=judge.backend.name,
+            asked=len(rows),
+        )
 
     async def rule_many(
         self,
@@ -194,9 +267,9 @@ class JudgeService:
             group=name,
         )
 
-    async def _ask(self, subject: Subject, question: Question) -> Reply:
-        async with self._slots:
-            return await self.judge.backend.ask_about(subject, question)
+    async def _ask(self, subject: Subject, question: Question, stage: int) -> Reply:
+        async with self._slots[stage]:
+            return await self.judges[stage].backend.ask_about(subject, question)
 
 
 def _off_answer(judgment: Judgment | Grade) -> Judgment | Grade:
@@ -225,9 +298,10 @@ def check_servable(policy: Policy) -> None:
         )
     if policy.jury is not None:
         raise InputError("a jury's policy needs several judges; serve takes one")
-    if policy.doubt is not None and policy.doubt.lengths == "length":
+    parts = (policy.doubt, None if policy.cascade is None else policy.cascade.rule)
+    if any(part is not None and part.lengths == "length" for part in parts):
         raise InputError(
-            "the policy's learned doubt needs the columns length_a and length_b, and a request has "
+            "what the policy learned needs the columns length_a and length_b, and a request has "
             "none; calibrate on rows with response_a and response_b to serve"
         )
 

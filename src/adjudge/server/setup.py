@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TypedDict
 
+from adjudge.errors import ArgumentError
 from adjudge.judges.criteria import read_criteria
 from adjudge.judges.fingerprint import make_judge
 from adjudge.judges.prompting import read_prompt
@@ -28,7 +29,7 @@ class JudgeOptions(TypedDict, total=False):
 
 def make_service(
     policy: Policy,
-    judge: str,
+    judge: str | None = None,
     *,
     protocol: str | None = None,
     base_url: str | None = None,
@@ -41,10 +42,16 @@ def make_service(
 ) -> JudgeService:
     """The judge under the policy; another judge than the policy's is refused.
 
-    Options are those of `adjudge judge`; the protocol is the policy's unless given.
+    Options are those of `adjudge judge`; the protocol is the policy's unless given. A cascade names
+    its judges itself.
     """
+    cascade = policy.cascade
+    if (judge is None) == (cascade is None):
+        remedy = "leave it out: the policy's cascade names its judges"
+        raise ArgumentError("judge", judge, remedy if judge else "name the policy's judge")
+    specs = [judge] if judge is not None else [] if cascade is None else cascade.rule.judges
     if protocol is None:
-        own = policy.groups[0].protocol or ""
+        own = policy.groups[0].protocol if cascade is None else cascade.rule.stages[0].protocol
         protocol = own if own in PROTOCOLS else "preference"
     asked: dict[str, object] = {"samples": samples, "max_tokens": max_tokens}
     asked["prompt"] = None if prompt is None else read_prompt(prompt)
@@ -53,8 +60,11 @@ def make_service(
     if "min_answer_mass" in PROTOCOLS.load(protocol).options:
         # As it was calibrated; a policy made before there was a limit has none.
         asked["min_answer_mass"] = policy.min_answer_mass or 0.0
-    made = make_judge(
-        parse_judge(judge, base_url=base_url, concurrency=concurrency),
-        parse_protocol(protocol, **asked),
-    )
-    return JudgeService(made, policy, concurrency=concurrency)
+    judges = [
+        make_judge(
+            parse_judge(spec, base_url=base_url, concurrency=concurrency),
+            parse_protocol(protocol, **asked),
+        )
+        for spec in specs
+    ]
+    return JudgeService(judges, policy, concurrency=concurrency)

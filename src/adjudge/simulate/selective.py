@@ -6,8 +6,9 @@ does there is a closed form, so that a rule's promise can be compared with the t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -156,6 +157,43 @@ def several_judges(
     p = 1 / (1 + np.exp(-odds * np.asarray(scales)))
     people = gen.random(n) < 1 / (1 + np.exp(-2.5 * margin))
     return np.round(p, 6), people.astype(np.int64)
+
+
+def cascade_judges(
+    n: int,
+    *,
+    skills: Mapping[str, float] | None = None,
+    failures: Mapping[str, float] | None = None,
+    seed: Seed = 0,
+) -> dict[str, list[str] | list[str | None] | list[float | None]]:
+    """Rows of judges of one set of pairs, one after the other: what a cascade is planned from.
+
+    Judge j sees `skills[j]` times the true margin under noise of its own; a share `failures[j]` of
+    its rows has the status error and no number.
+
+    >>> rows = cascade_judges(2, seed=0)
+    >>> rows["judge"], rows["id"] == ["pair-00000", "pair-00001"] * 2
+    (['cheap', 'cheap', 'strong', 'strong'], True)
+    """
+    named = {"cheap": 0.8, "strong": 2.0} if skills is None else skills
+    gen = generator(seed)
+    margin = 1.2 * gen.normal(size=count(n, "n", least=1))
+    people = gen.random(n) < 1 / (1 + np.exp(-4 * margin))
+    ids, labels = [f"pair-{i:05d}" for i in range(n)], np.where(people, "A", "B").tolist()
+    rows: dict[str, list[Any]] = {
+        name: [] for name in ("id", "judge", "protocol", "status", "p_a", "label")
+    }
+    for name, skill in named.items():
+        odds = 2 * (skill * margin + 0.9 * gen.normal(size=n))
+        failed = gen.random(n) < (failures or {}).get(name, 0.0)
+        p = np.round(1 / (1 + np.exp(-odds)), 6)
+        rows["id"] += ids
+        rows["judge"] += [name] * n
+        rows["protocol"] += ["preference"] * n
+        rows["status"] += np.where(failed, "error", "ok").tolist()
+        rows["p_a"] += [None if lost else one for one, lost in zip(p.tolist(), failed, strict=True)]
+        rows["label"] += labels
+    return rows
 
 
 def misled_judges(

@@ -44,8 +44,9 @@ def log_odds(p: FloatArray, most: float = MOST_ODDS, tail: float = TAIL) -> Floa
 class Evidence:
     """What is known of some pairs, one row each; None where the rows do not say.
 
-    `p` has a column per judge, `order_gap` is how far a judge's log odds in the two orders are
-    apart, lengths are in any unit, as long as it is the same for calibration and use.
+    `p` has a column per judge, NaN where that judge failed: what it would have said counts
+    nothing, and the mean is over the others. `order_gap` is how far a judge's log odds in the two
+    orders are apart, lengths are in any unit, as long as it is the same for calibration and use.
     """
 
     judges: tuple[str, ...]
@@ -65,17 +66,20 @@ class Evidence:
 
         A category that is not among `categories` is 0 in all of their columns.
         """
-        odds = log_odds(self.p)
-        each = [odds[:, at] for at in range(odds.shape[1])]
-        mean = sum_in_order(each) / len(each)
+        spoke = ~np.isnan(self.p)
+        odds = np.where(spoke, log_odds(self.p), 0.0)
+        voices = np.maximum(spoke.sum(axis=1), 1)
+        each = list(zip(odds.T, spoke.T, strict=True))
+        mean = sum_in_order([own for own, _ in each]) / voices
         sign = np.sign(mean)
         columns = {"mean odds": mean, "sign": sign}
         if len(each) > 1:
-            columns |= {f"odds of {name}": own for name, own in zip(self.judges, each, strict=True)}
+            columns |= {f"odds of {name}": odds[:, at] for at, name in enumerate(self.judges)}
             # In favour of the mean's verdict: the judge that is least for it.
-            columns["sign x worst judge"] = sign * np.min([sign * own for own in each], axis=0)
-            spread = np.sqrt(sum_in_order([(own - mean) ** 2 for own in each]) / len(each))
-            columns["sign x spread"] = sign * spread
+            worst = np.min([np.where(here, sign * own, np.inf) for own, here in each], axis=0)
+            columns["sign x worst judge"] = sign * np.where(np.isinf(worst), 0.0, worst)
+            apart = [np.where(here, (own - mean) ** 2, 0.0) for own, here in each]
+            columns["sign x spread"] = sign * np.sqrt(sum_in_order(apart) / voices)
         if self.order_gap is not None:
             columns[ORDER_GAP] = sign * self.order_gap
         if self.length_a is not None and self.length_b is not None:

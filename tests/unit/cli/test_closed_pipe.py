@@ -18,6 +18,7 @@ SUPPORT = Path(__file__).parents[2] / "support"
 #: Every option that writes a file, of every verb that has it.
 COMMANDS = (
     "judge {pairs} --judge JUDGE --store {out}.db -o {out}.csv --summary {out}.json",
+    "convert {log} -o {out}.csv --summary {out}.json",
     "calibrate {judgments} -o {out}.json --plot {out}.svg",
     "select {judgments} --policy {policy} -o {out}.csv --summary {out}.json",
     "policy verify {policy} -o {out}.json",

@@ -16,9 +16,20 @@ PAGE = (Path(__file__).parents[3] / "docs" / "files.md").read_text(encoding="utf
 
 def test_the_page_lists_every_public_format_and_what_it_gives() -> None:
     rows = re.findall(r"^\| ([a-z0-9-]+) \| .+ \| (.+) \|$", PAGE.split("## Public")[1], re.M)
+    public = [name for name in FORMATS if not load_format(name).log]
     listed = {name: set(gives.split(", ")) for name, gives in rows if name in FORMATS}
     assert listed == {
-        name: {kind.replace("_", " ") for kind in load_format(name).gives} for name in FORMATS
+        name: {kind.replace("_", " ") for kind in load_format(name).gives} for name in public
+    }
+
+
+def test_the_page_of_logs_lists_every_tool_and_what_it_gives() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "logs.md").read_text(encoding="utf-8")
+    page = page.split("## What is read")[1].split("## Whose word")[0]
+    rows = re.findall(r"^\| ([a-z-]+) \| .+ \| (.+) \|$", page, re.M)
+    logs = [name for name in FORMATS if load_format(name).log and name != "label-studio-min"]
+    assert {name: set(gives.split(", ")) for name, gives in rows if name in FORMATS} == {
+        name: set(load_format(name).gives) for name in logs
     }
 
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from adjudge.errors import ArgumentError, DataError
-from adjudge.ranking import METHODS, make_anchors, rank
+from adjudge.ranking import METHODS, make_anchors, rank, rank_correlations
 from adjudge.rows import prepare_battles
 from adjudge.simulate.battles import simulate_battles
 
@@ -358,6 +358,28 @@ def test_what_intervals_cover_is_part_of_the_result(frame: pl.DataFrame) -> None
     renamed = frame.with_columns(votes=pl.col("human_pref"))
     board = rank(renamed, method="bt", verdict="votes", interval="none")
     assert (board.outcome, board.covers_judge_error) == ("votes", False)
+
+
+@pytest.mark.parametrize("method", ["bt", "win-rate", "copeland", "schulze", "mfas", "online-elo"])
+def test_a_board_is_compared_by_its_own_order(method: str, frame: pl.DataFrame) -> None:
+    """The correlation is that of the printed board with people's, whatever the method."""
+    sides = pl.col("score_a") - pl.col("score_b")
+    few = frame.head(260).with_columns(
+        judged=pl.when(sides > 0).then(pl.lit("A")).when(sides < 0).then(pl.lit("B"))
+    )
+    options: dict[str, Any] = {"interval": "none", "replicates": 20}
+    board = rank(few, method=method, verdict="judged", against="votes", **options)
+    orders = []
+    for one in (board, rank(few, method="bt", **options)):
+        numbers = {row.model: row.elo if row.score is None else row.score for row in one.models}
+        if one.method == "mfas":
+            numbers = {row.model: -row.rank for row in one.models}
+        orders.append([numbers[name] for name in sorted(numbers)])
+    tau, rho = rank_correlations(*orders)
+    assert board.agreement is not None
+    assert board.agreement.kendall == pytest.approx(tau)
+    assert board.agreement.spearman == pytest.approx(rho)
+    assert (board.agreement.kendall_low is None) == (method in ("mfas", "online-elo"))
 
 
 def test_votes_helped_by_a_judge_have_nothing_to_correlate(frame: pl.DataFrame) -> None:

@@ -31,6 +31,7 @@ def test_an_old_policy_selects_as_it_did(name):
     if policy.jury is not None:
         written["jury"] |= {"most_odds": EARLIER_ODDS, "tail": 0.0}
     added = {"guarantee_version": 1, "min_answer_mass": None, "cuts": [], "doubt": None}
+    added["cascade"] = None
     assert policy.to_dict() == {**written, **added, "about": "pairs"}
     run = select(FOLDER / "new.csv", policy, judge=None if policy.jury else "j")
     assert run.rows.filter(pl.col("accepted"))["id"].to_list() == ACCEPTED[name]

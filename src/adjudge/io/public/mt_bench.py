@@ -88,7 +88,7 @@ MT_BENCH = Format(
     gives={"pairs": pairs, "battles": battles, "labels": labels},
     used=columns("question_id turn model_a model_b judge winner"),
     texts=columns("conversation_a conversation_b"),
-    merge=merge,
+    merge={"pairs": merge},
     notes=(
         "several people voted on a pair: its label is their majority, or empty without one",
         "questions repeat: prompt_id is the question",

@@ -5,21 +5,21 @@ A panel draws on its axes and sets its own title, computed from what it draws.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from adjudge.errors import ArgumentError
 from adjudge.present.theme import ACCENT, GRID, INK, MUTED, SERIES, WARM, new_figure, themed
-from adjudge.results.ranking import Leaderboard, Temperature
+from adjudge.results.ranking import HeldOutRow, Leaderboard, Temperature
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_COLOUR = {"hard-elo": WARM, "soft-elo": ACCENT, "smoothed": SERIES[2]}
-_NAME = {"hard-elo": "Hard-Elo", "soft-elo": "Soft-Elo", "smoothed": "smoothed"}
+COLOUR = {"hard-elo": WARM, "soft-elo": ACCENT, "smoothed": SERIES[2]}
+NAME = {"hard-elo": "Hard-Elo", "soft-elo": "Soft-Elo", "smoothed": "smoothed"}
 
 
 def evaluation_figure(board: Leaderboard) -> Figure:
@@ -64,8 +64,14 @@ def panel(
 
 def draw_held_out(axes: Axes, board: Leaderboard) -> None:
     """Held-out Elo against people's, an arrow from hard to soft for each model."""
-    hard = {row.model: row for row in board.held_out if row.method == "hard-elo"}
-    soft = {row.model: row for row in board.held_out if row.method == "soft-elo"}
+    plot_held_out(axes, board.held_out)
+    axes.set_title(change_title("Held-out error", {row.method: row.mae for row in board.loo}))
+
+
+def plot_held_out(axes: Axes, held_out: Sequence[HeldOutRow]) -> None:
+    """The same from the rows alone, with their mean error in the title."""
+    hard = {row.model: row for row in held_out if row.method == "hard-elo"}
+    soft = {row.model: row for row in held_out if row.method == "soft-elo"}
     shown = {"hard-elo": hard} | ({"soft-elo": soft} if soft else {})
     x_ends = _ends([row.human_elo for row in hard.values()])
     y_ends = _ends([row.elo for rows in shown.values() for row in rows.values()])
@@ -73,40 +79,46 @@ def draw_held_out(axes: Axes, board: Leaderboard) -> None:
     axes.plot(diagonal, diagonal, color=INK, lw=1, ls="--", zorder=1)
     for name in [name for name in hard if name in soft]:
         x = hard[name].human_elo
-        _arrow(axes, (x, hard[name].elo), (x, soft[name].elo), alpha=0.6, lw=1.0, shrink=3)
+        draw_arrow(axes, (x, hard[name].elo), (x, soft[name].elo), alpha=0.6, lw=1.0, shrink=3)
     for method, rows in shown.items():
         axes.plot(
             [row.human_elo for row in rows.values()],
             [row.elo for row in rows.values()],
             "o",
-            color=_COLOUR[method],
+            color=COLOUR[method],
             ms=4.5,
-            label=_NAME[method],
+            label=NAME[method],
         )
     axes.set_xlim(*x_ends)
     axes.set_ylim(*y_ends)
     axes.set_xlabel("people's Elo (dashed: equal)")
     axes.set_ylabel("judge's Elo, model left out")
     axes.legend(loc="upper left")
-    axes.set_title(_change("Held-out error", {row.method: row.mae for row in board.loo}))
+    errors = {
+        method: sum(abs(row.residual) for row in rows.values()) / len(rows)
+        for method, rows in shown.items()
+    }
+    axes.set_title(change_title("Held-out error", errors))
 
 
-def _arrow(
+def draw_arrow(
     axes: Axes,
     start: tuple[float, float],
     end: tuple[float, float],
     *,
+    colour: str = MUTED,
     alpha: float = 1.0,
     lw: float,
     shrink: float,
 ) -> None:
-    style = {"arrowstyle": "->", "color": MUTED, "alpha": alpha, "lw": lw}
+    """An arrow between two points that keeps clear of their dots."""
+    style = {"arrowstyle": "->", "color": colour, "alpha": alpha, "lw": lw}
     axes.annotate(
         "", xy=end, xytext=start, arrowprops={**style, "shrinkA": shrink, "shrinkB": shrink}
     )
 
 
-def _change(what: str, values: Mapping[str, float | None]) -> str:
+def change_title(what: str, values: Mapping[str, float | None]) -> str:
     """The values of hard and soft targets in a title."""
     names = (("hard-elo", "hard"), ("soft-elo", "soft"))
     parts = [f"{values[key]:.0f} {name}" for key, name in names if values.get(key) is not None]
@@ -124,14 +136,14 @@ def draw_residuals(axes: Axes, board: Leaderboard) -> None:
     ramps = {}
     for row in board.loo:
         quarters = row.residual_by_quarter
-        if row.method not in _COLOUR or len(quarters) != 4:
+        if row.method not in COLOUR or len(quarters) != 4:
             continue
-        axes.plot(range(4), quarters, "o-", color=_COLOUR[row.method], label=_NAME[row.method])
+        axes.plot(range(4), quarters, "o-", color=COLOUR[row.method], label=NAME[row.method])
         ramps[row.method] = quarters[3] - quarters[0]
     axes.set_xticks(range(4), ["weakest\nquarter", "second", "third", "strongest\nquarter"])
     axes.set_xlim(-0.3, 3.3)
     axes.set_ylabel("judge − people, Elo")
-    axes.set_title(_change("Strongest − weakest quarter", ramps))
+    axes.set_title(change_title("Strongest − weakest quarter", ramps))
     if ramps:
         axes.legend(loc="best")
 
@@ -167,7 +179,7 @@ def draw_widths(axes: Axes, board: Leaderboard) -> None:
     points = {
         row.method: (row.quantile, row.median_se)
         for row in board.conformal
-        if row.method in _COLOUR and row.quantile is not None and row.median_se is not None
+        if row.method in COLOUR and row.quantile is not None and row.median_se is not None
     }
     if not points:
         needed = board.conformal[0].models_needed if board.conformal else None
@@ -175,6 +187,18 @@ def draw_widths(axes: Axes, board: Leaderboard) -> None:
         raise ArgumentError("figure", "widths", f"intervals are unbounded here: {reason}")
     right = 1.35 * max(q for q, _ in points.values())
     top = 1.45 * max(se for _, se in points.values())
+    width_contours(axes, right, top)
+    if {"hard-elo", "soft-elo"} <= points.keys():
+        draw_arrow(axes, points["hard-elo"], points["soft-elo"], lw=1.4, shrink=7)
+    for method, (q, se) in points.items():
+        axes.plot(q, se, "o", color=COLOUR[method], ms=9, label=NAME[method])
+    axes.legend(loc="upper left")
+    widths = {row.method: row.median_width for row in board.conformal}
+    axes.set_title(change_title("Interval width", widths))
+
+
+def width_contours(axes: Axes, right: float, top: float) -> None:
+    """Curves of equal width 2 q SE behind points in the plane of its two factors."""
     x = np.linspace(0.02 * right, right, 200)
     for width in _round_steps(2 * right * top):
         y = width / (2 * x)
@@ -185,18 +209,11 @@ def draw_widths(axes: Axes, board: Leaderboard) -> None:
             axes.text(
                 right, width / (2 * right), f" {width:g}", color=MUTED, fontsize=8, va="center"
             )
-    if {"hard-elo", "soft-elo"} <= points.keys():
-        _arrow(axes, points["hard-elo"], points["soft-elo"], lw=1.4, shrink=7)
-    for method, (q, se) in points.items():
-        axes.plot(q, se, "o", color=_COLOUR[method], ms=9, label=_NAME[method])
     axes.set_xlim(0, right)
     axes.set_ylim(0, top)
     axes.set_xlabel("conformal quantile (grey: equal width, in Elo)")
     axes.set_ylabel("median standard error, Elo")
-    axes.legend(loc="upper left")
     axes.grid(visible=False)
-    widths = {row.method: row.median_width for row in board.conformal}
-    axes.set_title(_change("Interval width", widths))
 
 
 def _round_steps(largest: float) -> list[float]:
@@ -219,16 +236,16 @@ def draw_intervals(axes: Axes, board: Leaderboard) -> None:
             axes.plot(
                 [place[row.model]] * 2,
                 ends,
-                color=_COLOUR[method],
+                color=COLOUR[method],
                 lw=width,
                 alpha=alpha,
                 solid_capstyle="butt",
             )
         if rows:
-            axes.plot([], [], color=_COLOUR[method], lw=width, alpha=alpha, label=_NAME[method])
+            axes.plot([], [], color=COLOUR[method], lw=width, alpha=alpha, label=NAME[method])
         if bounded:
             inside = sum(row.covered is True for row in bounded)
-            title = f"{inside} of {len(bounded)} {_NAME[method]} intervals contain people's Elo"
+            title = f"{inside} of {len(bounded)} {NAME[method]} intervals contain people's Elo"
     axes.axhline(0, color=INK, lw=1)
     axes.set_xlabel("models, weakest to strongest on people's scale")
     axes.set_ylabel("interval − people's Elo")
@@ -248,8 +265,8 @@ def draw_budgets(axes: Axes, board: Leaderboard) -> None:
         x = np.array([row.per_model for row in rows])
         y = np.array([row.mae for row in rows])
         sd = np.array([row.mae_sd or 0.0 for row in rows])
-        axes.fill_between(x, y - sd, y + sd, color=_COLOUR[method], alpha=0.15, lw=0)
-        axes.plot(x, y, "o-", color=_COLOUR[method], label=_NAME[method])
+        axes.fill_between(x, y - sd, y + sd, color=COLOUR[method], alpha=0.15, lw=0)
+        axes.plot(x, y, "o-", color=COLOUR[method], label=NAME[method])
     axes.set_xscale("log")
     ticks = sorted({row.per_model for row in board.budgets})
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
@@ -259,4 +276,4 @@ def draw_budgets(axes: Axes, board: Leaderboard) -> None:
     axes.set_ylabel("held-out error, Elo")
     axes.legend(loc="upper right")
     fewest = {row.method: row.mae for row in board.budgets if row.per_model == ticks[0]}
-    axes.set_title(_change(f"Error at {ticks[0]:g} battles each", fewest))
+    axes.set_title(change_title(f"Error at {ticks[0]:g} battles each", fewest))

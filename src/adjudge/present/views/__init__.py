@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 View = Callable[[Any], list[Block]]
 #: The rooms in the order a report tells them.
 ROOMS = (
+    "reading",
     "judging",
     "replies",
     "selection",

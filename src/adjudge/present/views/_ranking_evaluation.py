@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from statistics import median
 
@@ -30,9 +30,16 @@ from adjudge.present.figures.ranking_evaluation import (
     panel,
     reliability_figure,
 )
-from adjudge.results.ranking import ConformalRow, Leaderboard, RankAgreement, Temperature
+from adjudge.results.ranking import (
+    ConformalRow,
+    GroupQuantile,
+    Leaderboard,
+    RankAgreement,
+    Temperature,
+)
 
 _GROUPS_SHOWN = 15
+_REFUSED_SHOWN = 6
 
 
 # --- temperature and rank agreement ----------------------------------------------------------
@@ -114,11 +121,12 @@ def agreement_facts(agreement: RankAgreement) -> list[Fact]:
     models = count(agreement.n_models, "model")
     if agreement.kendall is None:
         return [Fact("rank correlation", DASH, f"{models}, too few or all tied")]
+    rough = f"rough {level(agreement.confidence_level)} interval"
     return [
         Fact(
             f"{name} with the other ranking",
             number(value),
-            f"rough {level(agreement.confidence_level)} interval {interval(low, high)}, {models}",
+            models if low is None else f"{rough} {interval(low, high)}, {models}",
         )
         for name, value, low, high in (
             ("Kendall's tau", agreement.kendall, agreement.kendall_low, agreement.kendall_high),
@@ -146,7 +154,7 @@ def evaluation_blocks(board: Leaderboard) -> list[Block]:
     blocks += _interval_blocks(board)
     if board.budgets:
         blocks.append(_budget_table(board))
-    return blocks + _figures(board)
+    return blocks + _quantile_blocks(board) + _figures(board)
 
 
 def _error_table(board: Leaderboard) -> Table:
@@ -217,6 +225,31 @@ def _interval_blocks(board: Leaderboard) -> list[Block]:
     if rows:
         columns = ("method", "contain people's Elo", "median width", "unbounded")
         blocks.append(Table(columns, rows, f"{name} of each model, made from all the others"))
+    return blocks
+
+
+def _quantile_blocks(board: Leaderboard) -> list[Block]:
+    """Quantiles by family and by group: a table of those that have one, a line for the others."""
+    blocks: list[Block] = []
+    for by in dict.fromkeys(row.by for row in board.quantiles):
+        rows = [row for row in board.quantiles if row.by == by]
+        own = [row for row in rows if row.quantile is not None]
+        if own:
+            columns: dict[str, Callable[[GroupQuantile], str]] = {
+                by: lambda row: row.group,
+                "models": lambda row: number(row.n_models),
+                "quantile": lambda row: number(row.quantile, 2),
+                "median width": lambda row: number(row.median_width, 0),
+                "coverage": lambda row: percent(row.coverage),
+            }
+            caption = f"Intervals by {by}, each model's from the others of its {by}"
+            blocks.append(table_of(own, columns, caption=f"{caption} ({own[0].method})"))
+        refused = [f"{row.group} ({row.reason})" for row in rows if row.quantile is None]
+        if refused:
+            names = ", ".join(refused[:_REFUSED_SHOWN])
+            more = len(refused) - _REFUSED_SHOWN
+            text = f"{names} and {more} more" if more > 0 else names
+            blocks.append(Note([f"no intervals by {by} for {text}"]))
     return blocks
 
 

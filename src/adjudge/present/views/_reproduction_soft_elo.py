@@ -3,72 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
+from typing import Any
 
-from adjudge._text import DASH, count, level, number, percent, signed
+from adjudge._stats import mean_known
+from adjudge._text import DASH, count, interval, level, number, percent
 from adjudge.present.blocks import Block, Figure, Headline, Table, notes_of
-from adjudge.present.figures.reproduction_soft_elo import (
-    compared,
-    describe_change,
-    error_figure,
-    row_names,
-)
+from adjudge.present.figures.reproduction_soft_elo import compared, describe_change, row_names
+from adjudge.present.figures.soft_elo_pictures import PICTURES
+from adjudge.present.views._items import describe_items, item_blocks
 from adjudge.present.views._ranking_evaluation import quarters
-from adjudge.results.ranking_reproduction import (
-    FamilyResiduals,
-    LanguageRow,
-    SoftEloReproduction,
-    SoftEloRow,
+from adjudge.present.views._soft_elo_appendices import appendix_blocks, own_beta_table
+from adjudge.results.ranking_reproduction import SoftEloReproduction, SoftEloRow
+
+_SIMULATED = (
+    "Simulated battles of the release's shape: models, judges and numbers are invented. Compare "
+    "the pattern with the paper's, not the numbers."
 )
 
-#: A column: its heading, its field (the paper's is `published_` and the same), how it is written.
-_Column = tuple[str, str, Callable[[float | None], str]]
+
+@dataclass(frozen=True)
+class _Column:
+    """A field and how it is written; the paper's is `published_` and the same name."""
+
+    heading: str
+    field: str
+    write: Callable[[float | None], str]
+    #: A field of two numbers that is written behind it.
+    between: str | None = None
+
+    def cell(self, row: Any, prefix: str = "") -> str:
+        value = getattr(row, prefix + self.field, None)
+        if prefix and value is None:
+            return DASH
+        ends = None if self.between is None else getattr(row, prefix + self.between, None)
+        if ends is None:
+            return self.write(value)
+        return f"{self.write(value)} {interval(ends[0], ends[1], 0)}"
 
 
 def view_soft_elo(result: SoftEloReproduction) -> list[Block]:
-    """The paper's tables in its order, then its figure."""
+    """The paper's tables in its order, the appendices, the list of items, then its figures."""
     names = row_names(list(result.rows))
     blocks: list[Block] = [
         _headline(result),
-        _both(
-            f"Held-out error in Elo, Tables 1, 2 and 4 (l2 {result.l2:g}, {result.splits} splits, "
-            f"{result.replicates} resamples, seed {result.seed})",
-            "judge",
-            names,
-            result.rows,
-            [
-                ("|s|", "mean_score", _digits(2)),
-                ("kappa", "kappa", _digits(3)),
-                ("beta", "beta", _digits(2)),
-                ("hard", "hard_mae", _digits(1)),
-                ("soft", "soft_mae", _digits(1)),
-                ("rho hard", "hard_spearman", _digits(3)),
-                ("rho soft", "soft_spearman", _digits(3)),
-            ],
-        ),
-        _both(
-            f"{level(1 - result.alpha)} conformal intervals and calibration error, "
-            "Tables 3, 5 and 7",
-            "judge",
-            names,
-            result.rows,
-            [
-                ("width hard", "hard_width", _width),
-                ("coverage hard", "hard_coverage", percent),
-                ("width soft", "soft_width", _width),
-                ("coverage soft", "soft_coverage", percent),
-                ("ECE", "ece", _digits(3)),
-            ],
-        ),
+        _errors(result, names),
+        _intervals(result, names),
         _smoothing(result, names),
         _quarters(result, names),
+        *appendix_blocks(result, names),
     ]
-    if any(row.hard_family is not None for row in result.rows):
-        blocks.append(_families(result, names))
     if result.languages:
-        blocks.append(_languages(result))
-    caption = "Held-out error of each judge with hard and with soft targets; rings are the paper's."
-    blocks.append(Figure("errors", partial(error_figure, result), caption))
+        blocks += _languages(result)
+    if result.items:
+        caption = f"Tables, figures and claims of the paper, {describe_items(result.items)}"
+        blocks += item_blocks(result.items, caption)
+    blocks += _figures(result)
     warnings = [
         f"warning, {row.judge}, {row.corpus}: {text}"
         for row in result.rows
@@ -91,7 +83,7 @@ def _headline(result: SoftEloReproduction) -> Headline:
     mean = _means([(hard, soft) for _, hard, soft in rows])
     text = f"{describe_change(result)}, the mean over {runs}: {mean}"
     paper = f"The paper has {_means(published)} for {len(published)} of them." if published else ""
-    return Headline(text, paper)
+    return Headline(text, _SIMULATED if result.simulated else paper)
 
 
 def _means(errors: Sequence[tuple[float, float]]) -> str:
@@ -107,25 +99,84 @@ def _width(value: float | None) -> str:
     return "unbounded" if value is None else number(value, 0)
 
 
-def _both(
+def _errors(result: SoftEloReproduction, names: Sequence[str]) -> Table:
+    columns = [
+        _Column("|s|", "mean_score", _digits(2)),
+        _Column("kappa", "kappa", _digits(3)),
+        _Column("beta", "beta", _digits(2)),
+        _Column("hard", "hard_mae", _digits(1)),
+        _Column("soft", "soft_mae", _digits(1)),
+        _Column("rho hard", "hard_spearman", _digits(3)),
+        _Column("rho soft", "soft_spearman", _digits(3)),
+    ]
+    caption = (
+        f"Held-out error in Elo, Tables 1, 2 and 4 (l2 {result.l2:g}, {result.splits} splits, "
+        f"{result.replicates} resamples, seed {result.seed})"
+    )
+    return _judges(caption, result, names, columns)
+
+
+def _intervals(result: SoftEloReproduction, names: Sequence[str]) -> Table:
+    columns = [
+        _Column("width hard", "hard_width", _width, "hard_width_range"),
+        _Column("coverage hard", "hard_coverage", percent),
+        _Column("width soft", "soft_width", _width, "soft_width_range"),
+        _Column("coverage soft", "soft_coverage", percent),
+        _Column("ECE", "ece", _digits(3)),
+    ]
+    caption = (
+        f"{level(1 - result.alpha)} conformal intervals, their range over splits, and calibration "
+        "error, Tables 3, 5 and 7"
+    )
+    return _judges(caption, result, names, columns)
+
+
+def _judges(
     caption: str,
-    first: str,
+    result: SoftEloReproduction,
     names: Sequence[str],
-    rows: Sequence[SoftEloRow] | Sequence[LanguageRow],
     columns: Sequence[_Column],
+) -> Table:
+    rows: list[tuple[str, Any]] = list(zip(names, result.rows, strict=True))
+    return _both(caption, "judge", rows + _mean_rows(result, columns), columns)
+
+
+def _mean_rows(result: SoftEloReproduction, columns: Sequence[_Column]) -> list[tuple[str, Any]]:
+    """The mean over the judges of each corpus that has several, the paper's over the same ones."""
+    fields = [f"{prefix}{one.field}" for prefix in ("", "published_") for one in columns]
+    return [
+        (
+            name,
+            SimpleNamespace(
+                **{field: mean_known(getattr(row, field) for row in rows) for field in fields}
+            ),
+        )
+        for name, rows in _several(result)
+    ]
+
+
+def _several(result: SoftEloReproduction) -> list[tuple[str, list[SoftEloRow]]]:
+    """The rows of each corpus that has several judges, and what their mean is called."""
+    corpora = dict.fromkeys(row.corpus for row in result.rows)
+    grouped = {name: [row for row in result.rows if row.corpus == name] for name in corpora}
+    return [
+        ("mean" if len(corpora) == 1 else f"mean, {corpus}", rows)
+        for corpus, rows in grouped.items()
+        if len(rows) > 1
+    ]
+
+
+def _both(
+    caption: str, first: str, rows: Sequence[tuple[str, Any]], columns: Sequence[_Column]
 ) -> Table:
     """Two lines a row, ours and the paper's; the second only where the paper has a number."""
     lines = []
-    for name, row in zip(names, rows, strict=True):
-        lines.append((name, *(write(getattr(row, field)) for _, field, write in columns)))
-        published = [getattr(row, f"published_{field}", None) for _, field, _ in columns]
-        if any(value is not None for value in published):
-            cells = [
-                DASH if value is None else write(value)
-                for value, (*_, write) in zip(published, columns, strict=True)
-            ]
-            lines.append(("  paper", *cells))
-    return Table((first, *(name for name, *_ in columns)), lines, caption)
+    for name, row in rows:
+        lines.append((name, *(column.cell(row) for column in columns)))
+        theirs = [column.cell(row, "published_") for column in columns]
+        if {*theirs} != {DASH}:
+            lines.append(("  paper", *theirs))
+    return Table((first, *(column.heading for column in columns)), lines, caption)
 
 
 def _smoothing(result: SoftEloReproduction, names: Sequence[str]) -> Table:
@@ -137,6 +188,13 @@ def _smoothing(result: SoftEloReproduction, names: Sequence[str]) -> Table:
         if row.published_smoothed:
             theirs = [number(row.published_smoothed.get(c), 1) for c in constants]
             lines.append(("  paper", *theirs, DASH))
+    for name, rows in _several(result):
+        ours = [number(mean_known(row.smoothed.get(c) for row in rows), 1) for c in constants]
+        chosen = mean_known(row.chosen_smoothing_mae for row in rows)
+        lines.append((name, *ours, number(chosen, 1)))
+        means = [mean_known(row.published_smoothed.get(c) for row in rows) for c in constants]
+        if any(mean is not None for mean in means):
+            lines.append(("  paper", *(number(mean, 1) for mean in means), DASH))
     caption = "Held-out error of label smoothing by constant, Table 8"
     return Table(("judge", *constants, "chosen"), lines, caption)
 
@@ -153,42 +211,29 @@ def _quarters(result: SoftEloReproduction, names: Sequence[str]) -> Table:
     return Table(("judge", "hard", "soft"), rows, caption)
 
 
-def _families(result: SoftEloReproduction, names: Sequence[str]) -> Table:
-    rows = [
-        (
-            name,
-            f"{row.hard_family.own_models} {row.hard_family.family}",
-            _excess(row.hard_family),
-            _excess(row.soft_family),
-        )
-        for name, row in zip(names, result.rows, strict=True)
-        if row.hard_family is not None
-    ]
-    caption = "Judge minus people in Elo, own family's models minus the others, Figure 13b"
-    return Table(("judge", "own models", "hard", "soft"), rows, caption, text_columns=2)
-
-
-def _excess(family: FamilyResiduals | None) -> str:
-    if family is None:
-        return DASH
-    if family.low is None or family.high is None:
-        return signed(family.excess, 0)
-    return f"{signed(family.excess, 0)} [{signed(family.low, 0)}, {signed(family.high, 0)}]"
-
-
-def _languages(result: SoftEloReproduction) -> Table:
+def _languages(result: SoftEloReproduction) -> list[Block]:
     several = len({row.corpus for row in result.languages}) > 1
-    return _both(
-        "By language, means over judges, Table 6",
-        "language",
-        [f"{row.language} {row.corpus}" if several else row.language for row in result.languages],
-        result.languages,
-        [
-            ("battles", "battles", _digits(0)),
-            ("judges", "judges", _digits(0)),
-            ("error hard", "hard_mae", _digits(1)),
-            ("error soft", "soft_mae", _digits(1)),
-            ("rho hard", "hard_spearman", _digits(3)),
-            ("rho soft", "soft_spearman", _digits(3)),
-        ],
-    )
+    names = [
+        f"{row.language} {row.corpus}" if several else row.language for row in result.languages
+    ]
+    columns = [
+        _Column("prompts", "prompts", _digits(0)),
+        _Column("judges", "judges", _digits(0)),
+        _Column("error hard", "hard_mae", _digits(1)),
+        _Column("error soft", "soft_mae", _digits(1)),
+        _Column("rho hard", "hard_spearman", _digits(3)),
+        _Column("rho soft", "soft_spearman", _digits(3)),
+    ]
+    caption = "By language, on prompts that every judge scored, means over judges, Table 6"
+    rows: list[tuple[str, Any]] = list(zip(names, result.languages, strict=True))
+    return [_both(caption, "language", rows, columns), own_beta_table(result.languages, names)]
+
+
+def _figures(result: SoftEloReproduction) -> list[Block]:
+    """The paper's pictures that these rows allow; the list of items says why others are missing."""
+    drawable = {"errors", *(item.figure for item in result.items)} if result.rows else set()
+    return [
+        Figure(name, partial(draw, result), caption)
+        for name, (draw, caption) in PICTURES.items()
+        if name in drawable
+    ]

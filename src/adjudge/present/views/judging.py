@@ -9,7 +9,14 @@ from adjudge._text import count, left_out, number, percent
 from adjudge.present.blocks import Block, Fact, Facts, Headline, notes_of, table_of
 from adjudge.present.views import View
 from adjudge.results.base import Result
-from adjudge.results.judging import Judging, JudgingPanel, JudgingPlan, JudgingPlans, ModelList
+from adjudge.results.judging import (
+    Judging,
+    JudgingCascade,
+    JudgingPanel,
+    JudgingPlan,
+    JudgingPlans,
+    ModelList,
+)
 
 TITLE = "What was judged"
 _NO_PRICE = Fact("cost", "unknown", "no price for this model: give --prices FILE")
@@ -122,6 +129,61 @@ def view_panel(panel: JudgingPanel) -> list[Block]:
     ]
 
 
+def view_cascade(run: JudgingCascade) -> list[Block]:
+    """Where subjects ended and why they went on, judge by judge, with calls and cost."""
+    stages = list(zip(run.judges, run.settled, run.doubtful, run.failed, strict=True))
+    subjects, last = run.judges[0].subjects, run.judges[-1]
+    whose = f"cascade of {count(len(stages), 'judge')}"
+    notes = [
+        "settled: sure enough, no other judge was asked; doubt, failed: went on to the next judge; "
+        "calls and cost of this run",
+        *left_out(run.judges[0].dropped, "input row"),
+    ]
+    notes += [
+        f"{one.judge}: {one.not_asked:,} of {count(one.subjects, 'subject')} not asked yet"
+        for one in run.judges
+        if one.not_asked
+    ]
+    if run.output is not None:
+        notes.append(f"rows of all judges written to {run.output}; adjudge select decides on them")
+    notes += [f"note: {note}" for note in run.judges[0].notes]
+    if run.stopped is not None:
+        headline = Headline(
+            f"{whose}: stopped ({run.stopped}) at {last.judge}",
+            "Run the same command again to resume.",
+        )
+    else:
+        escalated = sum(run.failed[:-1])
+        headline = Headline(
+            f"{whose}: {last.judge} was asked about "
+            f"{last.subjects:,} of {count(subjects, 'subject')}"
+            + (f" ({percent(last.subjects / subjects)})" if subjects else "")
+            + (
+                f"; {count(escalated, 'subject')} went on because a judge failed"
+                if escalated
+                else ""
+            )
+        )
+    return [
+        headline,
+        table_of(
+            stages,
+            {
+                "judge": lambda stage: stage[0].judge,
+                "asked": lambda stage: number(stage[0].subjects),
+                "settled": lambda stage: number(stage[1]),
+                "doubt": lambda stage: number(stage[2]),
+                "failed": lambda stage: number(stage[3]),
+                "calls": lambda stage: number(stage[0].calls_made),
+                "reused": lambda stage: number(stage[0].reused),
+                "cost": lambda stage: _dollars(stage[0].cost_this_run),
+            },
+            optional=("reused",),
+        ),
+        *notes_of(notes),
+    ]
+
+
 def _dollars(cost: float | None) -> str:
     return "unknown" if cost is None else f"${cost:,.4f}" if cost else "none"
 
@@ -209,6 +271,7 @@ def view_models(listed: ModelList) -> list[Block]:
 VIEWS: Mapping[type[Result], View] = {
     Judging: view_judging,
     JudgingPanel: view_panel,
+    JudgingCascade: view_cascade,
     JudgingPlan: view_plan,
     JudgingPlans: view_plans,
     ModelList: view_models,

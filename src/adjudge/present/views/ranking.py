@@ -67,6 +67,8 @@ def view_leaderboard(board: Leaderboard) -> list[Block]:
         blocks.append(Facts(facts))
     if board.temperature is not None:
         blocks += temperature_blocks(board.temperature, _describe_beta(board.temperature))
+    if board.jury:
+        blocks.append(_jury_table(board))
     blocks += evaluation_blocks(board) + group_blocks(board)
     blocks += notes_of([f"assumes: {text}" for text in board.assumptions])
     return blocks + _remarks(board)
@@ -179,6 +181,19 @@ def _fitted(result: Leaderboard | Anchors) -> list[Fact]:
     return facts
 
 
+def _jury_table(board: Leaderboard) -> Table:
+    return table_of(
+        board.jury,
+        {
+            "judge": lambda row: row.judge,
+            "votes": lambda row: number(row.n_votes),
+            "beta": lambda row: number(row.beta),
+            "se": lambda row: number(row.beta_se),
+        },
+        caption="The jury: each judge's own temperature",
+    )
+
+
 def _describe_beta(fit: Temperature) -> str:
     text = f"beta {number(fit.beta)} (se {number(fit.beta_se)}, {count(fit.n_battles, 'vote')})"
     return text if fit.ece is None else f"{text}, calibration error {number(fit.ece)}"
@@ -252,6 +267,8 @@ def view_anchors(anchors: Anchors) -> list[Block]:
         Fact("judge", anchors.judge or "not named", anchors.judge_fingerprint or ""),
         Fact("battles", number(anchors.n_battles), anchors.score_source),
     ]
+    if anchors.cluster is not None:
+        facts.append(Fact("errors resampled by", anchors.cluster))
     table = table_of(
         sorted(anchors.models, key=lambda row: -row.theta),
         {

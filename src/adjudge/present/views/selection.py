@@ -19,9 +19,11 @@ from adjudge.present.blocks import (
 )
 from adjudge.present.figures.selection import policy_figure
 from adjudge.present.views import View
+from adjudge.present.views._cascade import cascade_blocks, stage_table, view_cascade_plan
 from adjudge.present.views._evaluation import view_evaluation, view_label_plan, view_plan
 from adjudge.records import LABELLED
 from adjudge.results.base import Result
+from adjudge.results.cascade import CascadePlan
 from adjudge.results.evaluation import Evaluation, LabelPlan, SelectionPlan
 from adjudge.results.selection import (
     Alternative,
@@ -66,6 +68,8 @@ def view_policy(policy: Policy) -> list[Block]:
         blocks.append(_jury(policy.jury))
     if policy.doubt is not None:
         blocks += _doubt(policy.doubt, policy)
+    if policy.cascade is not None:
+        blocks += cascade_blocks(policy.cascade, policy)
     blocks.append(Note(_promise(policy)))
     others = [
         f"{other.guarantee} would promise: {other.promise}; but not: {other.not_promised}"
@@ -91,6 +95,8 @@ def _policy_headline(policy: Policy) -> Headline:
         whose = group_name(policy.judges[0], none="the judge")
     if policy.jury is not None:
         whose = f"a jury of {whose}"
+    if policy.cascade is not None:
+        whose = f"a cascade of {count(len(policy.judges), 'judge')}"
     if not policy.feasible:
         return Headline(
             f"{rule} accepts nothing of {whose}: no threshold passes",
@@ -115,7 +121,7 @@ def _policy_headline(policy: Policy) -> Headline:
 def _policy_action(policy: Policy) -> str:
     rest = "give the others to people"
     if policy.threshold is not None:
-        score = "an uncertainty" if policy.doubt is None else "a learned doubt"
+        score = "a learned doubt" if policy.learned else "an uncertainty"
         return f"Accept {score} of at most {policy.threshold:.6g}; {rest}."
     if policy.accepts == "all":
         return "Every verdict passes; keep labelling a random sample to see that it stays so."
@@ -295,6 +301,7 @@ def view_selection(selection: Selection) -> list[Block]:
             text_columns=2,
         )
         blocks.append(groups)
+    blocks += stage_table(selection)
     blocks.append(Note([_drift(selection)], tone="bad" if selection.drift.flagged else "plain"))
     blocks.append(Note(_promise(selection)))
     lines = [f"note: {line}" for line in selection.warnings]
@@ -394,6 +401,7 @@ VIEWS: Mapping[type[Result], View] = {
     Evaluation: view_evaluation,
     SelectionPlan: view_plan,
     LabelPlan: view_label_plan,
+    CascadePlan: view_cascade_plan,
     Threshold: view_threshold,
     BatchSelection: view_batch,
 }

@@ -1,0 +1,60 @@
+"""`adjudge convert`: a log of another tool as adjudge's rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast, get_args
+
+import typer
+
+from adjudge.cli._common import deliver, remark
+from adjudge.cli._options import FormatOption, JsonFlag, SeedOption, SummaryOption
+
+if TYPE_CHECKING:
+    from adjudge.io.formats import Kind
+
+
+def convert(
+    log: Annotated[
+        Path,
+        typer.Argument(
+            help="A log of Inspect, promptfoo, DeepEval, lm-eval, MLflow, Langfuse, Phoenix, Label "
+            "Studio, Argilla, Ragas or JudgeArena, or a published data set.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write the rows here (.jsonl, .csv, .parquet)."),
+    ] = None,
+    rows: Annotated[
+        str | None,
+        typer.Option(
+            help="What to make of it where it holds several things: grades, judgments, labels, "
+            "items, pairs or battles.",
+            show_default="what the log is about",
+        ),
+    ] = None,
+    format: FormatOption = None,
+    summary: SummaryOption = None,
+    seed: SeedOption = 0,
+    as_json: JsonFlag = False,
+) -> None:
+    """A log of another tool as adjudge's rows. Every verb that takes such rows reads it as it is.
+
+    The judge's first word, never a person's correction; a failed grader is a status, never a fail;
+    several metrics are groups (--by metric); epochs and repeats share a prompt_id.
+    """
+    from adjudge._validation import one_of
+    from adjudge.io import convert_log, write_rows
+    from adjudge.io.formats import Kind
+    from adjudge.io.writing import check_output
+
+    if output is not None:
+        check_output(output)
+    kind = None if rows is None else cast("Kind", one_of(rows, get_args(Kind), "rows"))
+    made = convert_log(log, kind=kind, format=format, seed=seed)
+    if output is not None:
+        write_rows(made.rows, output)
+        remark(f"wrote {output}")
+    deliver(made.summary, as_json=as_json, output=summary)

@@ -1,0 +1,78 @@
+"""Argilla records: a judge's suggestions and people's responses, by question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from adjudge.io.formats import Format, Kind, signature
+from adjudge.io.published import Row, UnusableRow
+from adjudge.io.runners.annotation import (
+    Answer,
+    Question,
+    Task,
+    convert_tasks,
+    sureness,
+    task_columns,
+)
+from adjudge.io.runners.values import list_in, name_in, object_in
+
+_SUBMITTED = ("submitted", None)
+
+
+def read_task(row: Row) -> Task:
+    """One record: the suggestion and the submitted responses to each question."""
+    fields = row.record.get("fields")
+    if not isinstance(fields, Mapping):
+        raise row.error("holds no object", "fields", "export records with to_list or to_json")
+    key = name_in(row.record.get("id") or row.record.get("_server_id")) or f"record-{row.number}"
+    columns = task_columns(key, fields, row.record.get("metadata"))
+    suggestions = object_in(row.record.get("suggestions"))
+    responses = object_in(row.record.get("responses"))
+    left_out: list[UnusableRow] = []
+    questions = []
+    for name in {**dict.fromkeys(suggestions), **dict.fromkeys(responses)}:
+        people = []
+        for response in list_in(responses.get(name)):
+            one = object_in(response)
+            if one.get("status") not in _SUBMITTED:
+                left_out.append(UnusableRow(f"a response that was {one['status']}"))
+            else:
+                people.append(Answer(value=one.get("value"), who=name_in(one.get("user_id"))))
+        suggested = object_in(suggestions.get(name))
+        judge = _judge(suggested) if suggested else None
+        questions.append(Question(name=str(name), judge=judge, people=tuple(people)))
+    if not questions:
+        left_out.append(UnusableRow("a record without an answer"))
+    return Task(columns=columns, questions=tuple(questions), left_out=tuple(left_out))
+
+
+def _judge(suggested: Mapping[str, Any]) -> Answer:
+    return Answer(
+        value=suggested.get("value"),
+        who=name_in(suggested.get("agent")),
+        score=sureness(suggested.get("score")),
+    )
+
+
+def kind_of(first: Mapping[str, Any]) -> Kind:
+    """Labels where no judge suggested; else judgments of pairs or grades of answers."""
+    if not object_in(first.get("suggestions")):
+        return "labels"
+    return "judgments" if "response_b" in object_in(first.get("fields")) else "grades"
+
+
+ARGILLA = Format(
+    name="argilla",
+    title="Argilla records",
+    source="argilla SDK, records.to_json",
+    signature=signature("fields responses suggestions"),
+    gives=convert_tasks(read_task),
+    log=True,
+    kind_of=kind_of,
+    notes=(
+        "Argilla shows people the judge's suggestion: labels are independent of it only where it "
+        "was hidden",
+        "a suggestion's score is how sure the judge is; without one p_a is 1 or 0",
+    ),
+)

@@ -1,0 +1,58 @@
+"""JudgeArena battles (`battles.parquet`): those a model judged and those people voted on, mixed.
+
+`source` tells them apart: llm-judge or human. `pref` is 0 where A wins and 1 where B wins. Made
+after JudgeArena's documentation and not yet tried on a file that it wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from adjudge.io.formats import Format, columns, signature
+from adjudge.io.json_files import Record
+from adjudge.io.published import Row, UnusableRow
+from adjudge.io.refusals import quote
+from adjudge.io.runners.values import is_missing
+
+_WINNERS = {"model_a": "model_a", "model_b": "model_b", "tie": "tie", "tie (bothbad)": "tie"}
+_VERDICTS = {"model_a": "A", "model_b": "B", "tie": "tie", "tie (bothbad)": "tie"}
+
+
+def battles(row: Row) -> Iterator[Record | UnusableRow]:
+    """One battle per row: people's outcome is the winner, the judge's a verdict."""
+    source = row.text("source")
+    winner = row.choice("winner", _WINNERS, "use model_a, model_b or tie")
+    battle = {
+        "id": f"row-{row.number}",
+        "model_a": row.text("model_a"),
+        "model_b": row.text("model_b"),
+        "prompt_id": row.get("question_id"),
+        "source": source,
+    }
+    if source == "human":
+        yield {**battle, "winner": winner, "labelled_by": "person"}
+        return
+    if source != "llm-judge":
+        raise row.error(f"{quote(source)} is not known", "source", "use llm-judge or human")
+    if is_missing(row.record.get("pref")):
+        # Without a preference the reply could not be read, and the winner says tie.
+        raise UnusableRow("a judge's reply that could not be read")
+    yield {
+        **battle,
+        "winner": None,
+        "judge": row.get("judge_model"),
+        "verdict": _VERDICTS[row.text("winner")],
+        "p_a": 1 - row.number_in("pref", row.record["pref"]),
+    }
+
+
+JUDGEARENA = Format(
+    name="judgearena",
+    title="JudgeArena battles",
+    source="OpenEuroLLM/JudgeArena, battles.parquet",
+    signature=signature("model_a model_b winner source pref"),
+    gives={"battles": battles},
+    used=columns("model_a model_b winner source pref question_id judge_model"),
+    log=True,
+    notes=("untried: made after JudgeArena's documentation, not on a file that it wrote",),
+)

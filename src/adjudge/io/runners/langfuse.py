@@ -1,0 +1,68 @@
+"""Langfuse scores: those of evaluators (EVAL) and of people (ANNOTATION).
+
+Made after the classes of Langfuse's SDK, and not yet tried on a file that its server wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from adjudge.io.formats import Format, signature
+from adjudge.io.json_files import Record
+from adjudge.io.published import Row, UnusableRow
+from adjudge.io.runners.opinions import Opinion
+from adjudge.io.runners.phoenix import merge
+from adjudge.io.runners.values import name_in
+
+_BY: Mapping[str, Literal["judge", "person"]] = {"EVAL": "judge", "ANNOTATION": "person"}
+#: Who a score is about, the narrowest first; as the API writes it and as the SDK does.
+_SUBJECTS = ("observationId", "observation_id", "traceId", "trace_id", "sessionId", "session_id")
+
+
+def opinions(row: Row) -> Iterator[Record | UnusableRow]:
+    """One opinion per score; a word counts where the score is one of categories."""
+    source = row.text("source")
+    if source not in _BY:
+        # Anything may have sent a score through the API: nobody says whether it was a judge.
+        raise UnusableRow(f"a score from {source}: of a judge or a person, it does not say")
+    subject = next((row.get(c) for c in _SUBJECTS if row.get(c)), None)
+    if subject is None:
+        raise row.error("is missing", "traceId", "export scores of traces or observations")
+    by = _BY[source]
+    yield {
+        "opinion": Opinion(
+            id=str(subject),
+            metric=row.text("name"),
+            by=by,
+            # An evaluator is its name; of a person there is an id.
+            who=None if by == "judge" else name_in(_either(row, "authorUserId", "author_user_id")),
+            value=_value(row),
+            at=str(_either(row, "createdAt", "created_at", "timestamp") or ""),
+        )
+    }
+
+
+def _value(row: Row) -> Any:
+    if _either(row, "dataType", "data_type") == "CATEGORICAL":
+        return _either(row, "stringValue", "string_value", "value")
+    return row.get("value")
+
+
+def _either(row: Row, *columns: str) -> Any:
+    return next((row.get(column) for column in columns if row.get(column) is not None), None)
+
+
+LANGFUSE = Format(
+    name="langfuse",
+    title="Langfuse scores",
+    source="Langfuse SDK, scores",
+    signature=signature("name value source", "dataType data_type", "traceId trace_id sessionId"),
+    gives={"grades": opinions},
+    merge={"grades": merge},
+    log=True,
+    notes=(
+        "untried: made after the classes of Langfuse's SDK, not on a file of its server",
+        "a trace has no texts here: join them by id, the trace's or the observation's",
+    ),
+)

@@ -1,0 +1,151 @@
+"""promptfoo results, JSON and JSON lines: every test's assertions, one row per model-graded one.
+
+A person's thumb overwrites `success`, `score` and `gradingResult.pass`: none of them is read. The
+judge's word is in the component of a model-graded assertion, the person's in that of type `human`.
+A grader that failed says pass false, score 0; `graderError`, or its reason, says that it failed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from adjudge.io.formats import Format, columns, signature
+from adjudge.io.json_files import Record
+from adjudge.io.json_windows import Envelope
+from adjudge.io.published import Row, UnusableRow
+from adjudge.io.runners.grades import COLUMNS, decided, identify, items_of, label_of
+from adjudge.io.runners.values import (
+    as_written,
+    failure,
+    hash_of,
+    list_in,
+    object_in,
+    plain_columns,
+    read_share,
+)
+
+#: Assertions that a model grades; with "not-" before them too.
+_MODEL_GRADED = columns(
+    "llm-rubric model-graded-closedqa model-graded-factuality factuality g-eval answer-relevance "
+    "context-faithfulness context-recall context-relevance conversation-relevance search-rubric "
+    "agent-rubric trajectory:goal-success pi webhook"
+)
+#: Model-graded as well, but about several answers at once: no grade of one of them.
+_COMPARISONS = ("select-best", "max-score")
+#: Reasons of a failed grader in versions that do not write `graderError`.
+_FAILED = re.compile(
+    r"^(Could not extract JSON|No output|Grading API error|API error|Error:|Invalid .* verdict)"
+)
+
+
+def grades(row: Row) -> Iterator[Record | UnusableRow]:
+    """One row per output and model-graded assertion."""
+    grading = row.record.get("gradingResult")
+    if not isinstance(grading, Mapping):
+        raise UnusableRow("an output that nothing graded")
+    components = list(_components(grading))
+    people = [c for c in components if _type(c) == "human"]
+    judged = [c for c in components if _type(c).removeprefix("not-") in _MODEL_GRADED]
+    for component in components:
+        if component not in people and component not in judged:
+            yield UnusableRow(_left_out(_type(component)))
+    answer, label = _answer(row), _label(people, alone=len(judged) == 1)
+    names: Counter[str] = Counter()
+    for component in judged:
+        assertion = object_in(component.get("assertion"))
+        metric = str(assertion.get("metric") or _type(component))
+        names[metric] += 1
+        if names[metric] > 1:
+            metric = f"{metric} {names[metric]}"
+        try:
+            yield {
+                **answer,
+                **identify(metric, _grader(assertion, row)),
+                **_judged(component, assertion),
+                **label,
+            }
+        except UnusableRow as reason:
+            yield reason
+
+
+def _components(grading: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The graded assertions, those inside sets of assertions too."""
+    for component in list_in(grading.get("componentResults")):
+        inner = object_in(component)
+        if list_in(inner.get("componentResults")):
+            yield from _components(inner)
+        elif inner:
+            yield inner
+
+
+def _type(component: Mapping[str, Any]) -> str:
+    return str(object_in(component.get("assertion")).get("type") or "unnamed")
+
+
+def _left_out(assertion: str) -> str:
+    if assertion in _COMPARISONS:
+        return f"assertion {assertion}: compares answers, grades none"
+    return f"assertion {assertion}: no model grades it"
+
+
+def _judged(component: Mapping[str, Any], assertion: Mapping[str, Any]) -> Record:
+    reason = str(component.get("reason") or "")
+    failed = object_in(component.get("metadata")).get("graderError") is True
+    passed, score = component.get("pass"), component.get("score")
+    if failed or (not passed and not score and _FAILED.match(reason)):
+        return failure(reason or "the grader failed")
+    if not isinstance(passed, bool):
+        return failure("the assertion neither passed nor failed")
+    return decided(passed, score, assertion.get("threshold"))
+
+
+def _label(people: list[Mapping[str, Any]], *, alone: bool) -> Record:
+    """A thumb is on the whole output: a label of the metric where there is only one."""
+    given = [component.get("pass") for component in people]
+    if not given:
+        return {}
+    share = read_share(given[-1])
+    return label_of(share) if alone else {"human_overall": share}
+
+
+def _grader(assertion: Mapping[str, Any], row: Row) -> str:
+    options = object_in(object_in(row.record.get("testCase")).get("options"))
+    provider = assertion.get("provider") or options.get("provider")
+    provider = object_in(provider).get("id", provider)
+    return str(provider) if isinstance(provider, str) else "promptfoo's grader"
+
+
+def _answer(row: Row) -> Record:
+    test, given = object_in(row.record.get("testCase")), row.record.get("vars")
+    provider = object_in(row.record.get("provider"))
+    prompt = object_in(row.record.get("prompt"))
+    output = object_in(row.record.get("response")).get("output")
+    own = ("template", "test")
+    return {
+        "id": str(row.record.get("id") or f"row-{row.number}"),
+        "prompt_id": hash_of(given or test.get("vars") or row.record.get("testIdx")),
+        "model": provider.get("label") or provider.get("id"),
+        "prompt": as_written(prompt.get("raw")),
+        "response": as_written(output),
+        "template": prompt.get("label"),
+        "test": row.record.get("testIdx"),
+        **plain_columns(given, test.get("metadata"), taken=(*COLUMNS, *own)),
+    }
+
+
+PROMPTFOO = Format(
+    name="promptfoo",
+    title="promptfoo results",
+    source="promptfoo 0.121.20, JSON and JSONL",
+    signature=signature("gradingResult testCase"),
+    gives={"grades": grades, "items": items_of(grades)},
+    log=True,
+    envelopes=(Envelope(marks=frozenset({"evalId", "results"}), path=("results", "results")),),
+    notes=(
+        "labels are people's thumbs: they saw the judge's grade, and chose what to look at",
+        "outputs of one test share a prompt_id",
+    ),
+)

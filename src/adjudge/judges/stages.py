@@ -1,0 +1,102 @@
+"""Several judges in stages: each is asked about those subjects alone that those before left open.
+
+The runner knows nothing of doubt. It is given a function that looks at the rows so far and says of
+each subject whether it is settled; whoever made the judges a cascade wrote that function.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from itertools import compress
+from typing import Literal
+
+from adjudge.errors import ArgumentError
+from adjudge.io.writing import Row
+from adjudge.judges.interface import Judge
+from adjudge.judges.rows import RowBatch
+from adjudge.judges.subjects import Spool, Subjects
+from adjudge.records import Grade, Judgment, Subject
+
+#: What a stage leaves of a subject: settled, or open because of doubt or because the judge failed.
+Outcome = Literal["settled", "doubt", "failure"]
+#: Says the outcome of some subjects from their rows, one of each stage so far.
+StopRule = Callable[[Sequence[Subject], Sequence[Sequence[Row]]], Sequence[Outcome]]
+
+
+class OpenSubjects:
+    """The subjects that are still open, in their order; all of them before the first stage."""
+
+    def __init__(self, subjects: Subjects, total: int) -> None:
+        self._subjects = subjects
+        self._marks = bytearray(b"\1") * total
+        self.total = total
+
+    def __iter__(self) -> Iterator[Subject]:
+        return compress(self._subjects, self._marks)
+
+    def keep(self, ids: set[str]) -> OpenSubjects:
+        """Those of them with these ids."""
+        part = OpenSubjects(self._subjects, 0)
+        part._marks = bytearray(
+            here and subject.id in ids
+            for subject, here in zip(self._subjects, self._marks, strict=True)
+        )
+        part.total = sum(part._marks)
+        return part
+
+
+class Stages:
+    """The stages of one run: after each, which subjects go on, and why."""
+
+    def __init__(self, rule: StopRule) -> None:
+        self._rule = rule
+        self._history: Spool[list[Row]] | None = None
+        self.outcomes: list[Counter[Outcome]] = []
+
+    async def settle(
+        self, subjects: OpenSubjects, batches: AsyncIterator[RowBatch]
+    ) -> OpenSubjects:
+        """Those of a stage's subjects that stay open; `batches` are its rows, one per subject.
+
+        A subject without a row was not asked, because the run was stopped: it is not open either.
+        """
+        earlier = None if self._history is None else iter(self._history)
+        history, left = Spool[list[Row]](), set[str]()
+        outcomes: Counter[Outcome] = Counter()
+        async for batch in batches:
+            ways = [[row] for row in batch.rows]
+            if earlier is not None:
+                ways = [[*_way_of(row, earlier), row] for row in batch.rows]
+            said = self._rule(batch.subjects, ways)
+            outcomes.update(said)
+            for outcome, subject, way in zip(said, batch.subjects, ways, strict=True):
+                if outcome != "settled":
+                    left.add(subject.id)
+                    history.append(way)
+        self.close()
+        self._history = history
+        self.outcomes.append(outcomes)
+        return subjects.keep(left)
+
+    def close(self) -> None:
+        """Remove the temporary file."""
+        if self._history is not None:
+            self._history.close()
+        self._history = None
+
+
+def _way_of(row: Row, earlier: Iterator[list[Row]]) -> list[Row]:
+    """The rows of the stages before; both are in input order."""
+    return next(way for way in earlier if way[-1]["id"] == row["id"])
+
+
+def check_stages(judges: Sequence[Judge]) -> None:
+    """Refuse judges that do not give one verdict per subject."""
+    for judge in judges:
+        if judge.protocol.record not in (Judgment, Grade):
+            raise ArgumentError(
+                "protocol", judge.protocol.name, "a cascade needs verdicts on pairs, or grades"
+            )
+        if judge.repeats != 1:
+            raise ArgumentError("repeats", judge.repeats, "a cascade asks once: leave it out")

@@ -1,0 +1,61 @@
+"""What became of each item of a paper: one table for every paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from adjudge._text import DASH, count, number, signed
+from adjudge.present.blocks import Block, Headline, Table, notes_of
+from adjudge.results.items import ItemValue, PaperItem, ReproductionItems
+
+
+def view_items(result: ReproductionItems) -> list[Block]:
+    """How many items are reproduced, then each of them, a table for each paper."""
+    blocks: list[Block] = [Headline(describe_items(result.items))]
+    for paper in dict.fromkeys(item.paper for item in result.items):
+        items = [item for item in result.items if item.paper == paper]
+        blocks += item_blocks(items, f"{paper}, {describe_items(items)}")
+    return blocks
+
+
+def describe_items(items: Sequence[PaperItem]) -> str:
+    """How many items have which status."""
+    states = [item.status for item in items]
+    parts = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
+    return f"{count(len(items), 'item')}: {', '.join(parts)}" if parts else "no items"
+
+
+def item_blocks(items: Sequence[PaperItem], caption: str) -> list[Block]:
+    """A row for each number, or for why there is none; then on what the others rest."""
+    rows = [
+        (
+            item.name,
+            item.about,
+            item.status,
+            value.name,
+            _write(value.ours, value),
+            _write(value.published, value),
+            _difference(item, value),
+        )
+        for item in items
+        for value in item.values or (ItemValue(name=item.reason, ours=None),)
+    ]
+    columns = ("item", "about", "status", "value", "ours", "paper", "difference")
+    table = Table(columns, rows, caption, text_columns=4, optional=("about",))
+    partly: dict[str, list[str]] = {}
+    for item in items:
+        if item.values and item.reason:
+            partly.setdefault(item.reason, []).append(item.name)
+    notes = [f"{reason}: {', '.join(names)}" for reason, names in partly.items()]
+    return [table, *notes_of(notes)]
+
+
+def _write(numeral: float | None, value: ItemValue) -> str:
+    return number(None if numeral is None else float(numeral), value.digits)
+
+
+def _difference(item: PaperItem, value: ItemValue) -> str:
+    """Ours minus the paper's; simulated data has nothing to differ from."""
+    if item.status != "reproduced" or value.ours is None or value.published is None:
+        return DASH
+    return signed(value.ours - value.published, value.digits)

@@ -1,0 +1,49 @@
+"""What a log of another tool holds: rows by metric and judge, labels, and what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from adjudge._text import DASH, count, left_out, number
+from adjudge.present.blocks import Block, Headline, notes_of, table_of
+from adjudge.present.views import View
+from adjudge.results.base import Result
+from adjudge.results.reading import LogSummary
+
+TITLE = "What the logs hold"
+#: What to run on such rows; where there are several metrics, for each of them.
+_NEXT = {
+    "grades": "adjudge estimate FILE{by}",
+    "judgments": "adjudge calibrate FILE",
+    "battles": "adjudge rank FILE",
+    "labels": "--labels FILE",
+    "pairs": "adjudge judge FILE",
+    "items": "adjudge judge FILE --protocol grade",
+}
+
+
+def view_log(log: LogSummary) -> list[Block]:
+    """Rows and statuses first, then each metric, then what was left out."""
+    metrics = {part.metric for part in log.metrics}
+    by = " --by metric" if len(metrics) > 1 else ""
+    said = ", ".join(f"{n:,} {status}" for status, n in log.statuses.items())
+    about = "" if log.prompts is None else f" about {count(log.prompts, 'prompt')}"
+    noun = log.rows_kind.removesuffix("s")
+    headline = f"{count(log.rows, noun)}{about} out of {log.title}" + (f": {said}" if said else "")
+    following = _NEXT.get(log.rows_kind, "").format(by=by)
+    blocks: list[Block] = [Headline(headline, f"Next: {following}" if following else "")]
+    columns = {
+        "metric": lambda part: part.metric or DASH,
+        "judge": lambda part: part.judge or DASH,
+        "rows": lambda part: number(part.rows),
+    }
+    if log.statuses:
+        columns["with a number"] = lambda part: number(part.measured)
+    columns["labels"] = lambda part: number(part.labels)
+    if any(part.from_judge for part in log.metrics):
+        columns["started from the judge's answer"] = lambda part: number(part.from_judge)
+    blocks.append(table_of(log.metrics, columns, text_columns=2))
+    return blocks + notes_of([*(f"note: {note}" for note in log.notes), *left_out(log.dropped)])
+
+
+VIEWS: Mapping[type[Result], View] = {LogSummary: view_log}

@@ -1,0 +1,56 @@
+"""What became of a log of another tool, or of a published data set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from adjudge.results.base import Result, frozen
+from adjudge.results.checks import Check, Count, at_most
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricRows:
+    """The rows of one metric and judge: how many, how many have a number, how many a label.
+
+    `from_judge` of the labels began from the judge's answer and are not used.
+    """
+
+    metric: str | None
+    judge: str | None
+    rows: Count
+    measured: Count
+    labels: Count
+    from_judge: Count = 0
+
+    checks: ClassVar[tuple[Check, ...]] = (
+        at_most("measured", "rows"),
+        at_most("labels", "rows"),
+        at_most("from_judge", "labels"),
+    )
+
+
+@frozen
+class LogSummary(Result):
+    """The rows that a file of another tool holds; the rows themselves go with it.
+
+    `statuses` counts rows by status, `prompts` the prompts they are about where the log tells them
+    apart, `dropped` what is no row, by reason.
+    """
+
+    kind: ClassVar[str] = "log"
+
+    source: str
+    format: str
+    title: str
+    rows_kind: str
+    rows: Count
+    prompts: Count | None = None
+    statuses: Mapping[str, Count] = field(default_factory=dict)
+    metrics: tuple[MetricRows, ...] = ()
+    dropped: Mapping[str, Count] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def _parts(self) -> Sequence[Any]:
+        return self.metrics

@@ -1,0 +1,295 @@
+"""Cascades over frames: what several judges say of a row becomes one verdict and one doubt.
+
+Calibrate, select, serve and the runner's stop rule all come here, with the rows of the judges that
+were asked, so that a row is decided in use exactly as it was in calibration.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from adjudge._validation import BoolArray, FloatArray, IntArray
+from adjudge.errors import ArgumentError
+from adjudge.io.tables import as_text
+from adjudge.records import MEASURED, About
+from adjudge.results.cascade import CascadeRule, LearningShare, Stage
+from adjudge.rows.judgments import ERROR, IS_ERROR
+from adjudge.selection.jury import MEMBER, OF_JUDGES, gap_between, name_members
+from adjudge.selection.learning import check_context, with_context, with_learned
+from adjudge.uncertainty import INFINITE_DOUBT, Evidence, LearnedDoubt
+from adjudge.uncertainty.cascade import StageEvidence, stage_doubts, stop_at
+from adjudge.uncertainty.learned import ORDER_GAP
+
+#: The name in the judge and protocol columns of a cascade's rows.
+CASCADE = "cascade"
+#: The column of the judge at which a row ended.
+STAGE = "stage"
+NOT_ASKED = "goes on to a judge that was not asked"
+OTHER_JUDGE = "of a judge that is no stage of the cascade"
+#: A judge and the protocol it was asked by.
+Member = tuple[str, str | None]
+_ROW = "__row"
+
+
+@dataclass(frozen=True)
+class StageRows:
+    """One row per id, and next to it what each stage said: `own` are frames in the same order."""
+
+    frame: pl.DataFrame
+    own: tuple[pl.DataFrame, ...]
+    asked: BoolArray
+    evidence: StageEvidence
+
+    def take(self, rows: BoolArray) -> StageRows:
+        """Some of the rows."""
+        kept = pl.Series(rows)
+        gaps = self.evidence.gaps
+        whole = self.evidence.whole
+        return StageRows(
+            self.frame.filter(kept),
+            tuple(own.filter(kept) for own in self.own),
+            self.asked[rows],
+            StageEvidence(
+                whole=Evidence(judges=whole.judges, p=whole.p[rows]),
+                ties=self.evidence.ties[rows],
+                gaps=None if gaps is None else gaps[rows],
+            ),
+        )
+
+    def of(self, stages: Sequence[int]) -> StageRows:
+        """Some of the stages."""
+        return StageRows(
+            self.frame,
+            tuple(self.own[at] for at in stages),
+            self.asked[:, list(stages)],
+            self.evidence.of(stages),
+        )
+
+
+@dataclass(frozen=True)
+class CascadeRows:
+    """The rows as a cascade decides them: those whose way through the judges is complete.
+
+    In `rows` verdict and uncertainty are the cascade's; `judged` has the same rows as the judge at
+    which each ended left them. `stage` is that judge's position, `failed` which judges of a row's
+    way had no number, `incomplete` the rows that go on to a judge that was not asked.
+    """
+
+    rows: pl.DataFrame
+    judged: pl.DataFrame
+    stage: IntArray
+    failed: BoolArray
+    incomplete: pl.DataFrame
+
+
+def find_stages(cascade: str | Sequence[str], frame: pl.DataFrame) -> tuple[Member, ...]:
+    """The judges of the frame that were named, cheap to strong, separated by commas or in a list.
+
+    A judge is named as in the file, or by its model alone ("gpt-4.1" for "openai:gpt-4.1"). Names
+    may have commas of their own.
+
+    >>> rows = pl.DataFrame({"judge": ["x:a,b", "x:c"], "protocol": ["preference"] * 2})
+    >>> find_stages("a,b,c", rows)
+    (('x:a,b', 'preference'), ('x:c', 'preference'))
+    """
+    named = name_members(frame).select(MEMBER, "judge", "protocol").unique().sort(MEMBER)
+    known: dict[str, Member] = {}
+    for member, judge, protocol in named.iter_rows():
+        known[member.partition(":")[2]] = (judge, protocol)
+    known |= {member: (judge, protocol) for member, judge, protocol in named.iter_rows()}
+    there = ", ".join(named[MEMBER].to_list())
+    left = list(cascade.split(",")) if isinstance(cascade, str) else list(cascade)
+    stages: list[Member] = []
+    while left:
+        ends = range(len(left), 0, -1) if isinstance(cascade, str) else [1]
+        texts = {end: ",".join(left[:end]).strip() for end in ends}
+        end = next((end for end, text in texts.items() if text and text in known), None)
+        if end is None:
+            raise ArgumentError("cascade", left[0], f"the judgments have {there}")
+        stages.append(known[texts[end]])
+        left = left[end:]
+    if len(stages) < 2 or len(set(stages)) < len(stages):
+        raise ArgumentError(
+            "cascade", cascade, f"name two judges or more, each once, cheap to strong: {there}"
+        )
+    return tuple(stages)
+
+
+def lay_out(frame: pl.DataFrame, stages: Sequence[Member]) -> StageRows:
+    """One row per id, in the order of the frame, with the rows of each stage next to it."""
+    parts = [frame.filter(_is_by(stage)).unique("id", maintain_order=True) for stage in stages]
+    several = pl.concat(parts, how="diagonal_relaxed")
+    shared = [name for name in several.columns if name not in OF_JUDGES and name != "id"]
+    table = several.group_by("id", maintain_order=True).agg(
+        pl.col(name).drop_nulls().first() for name in shared
+    )
+    own = tuple(
+        table.select("id").join(
+            part.select("id", *(name for name in part.columns if name in OF_JUDGES)),
+            on="id",
+            how="left",
+            maintain_order="left",
+        )
+        for part in parts
+    )
+    measured = [one["status"].is_in(list(MEASURED)).fill_null(False).to_numpy() for one in own]
+    p = np.column_stack(
+        [
+            np.where(here, _numbers(one, "p_a"), np.nan)
+            for one, here in zip(own, measured, strict=True)
+        ]
+    )
+    gaps = np.column_stack(
+        [gap_between(_numbers(one, "p_fwd"), _numbers(one, "p_rev")) for one in own]
+    )
+    complete = not (np.isnan(gaps) & ~np.isnan(p)).any()
+    return StageRows(
+        frame=table,
+        own=own,
+        asked=np.column_stack([one["status"].is_not_null().to_numpy() for one in own]),
+        evidence=StageEvidence(
+            whole=Evidence(judges=stage_names(stages), p=p),
+            ties=np.column_stack([(one["verdict"] == "tie").fill_null(False) for one in own]),
+            gaps=np.where(np.isnan(p), np.nan, gaps) if complete else None,
+        ),
+    )
+
+
+def run_cascade(rule: CascadeRule, frame: pl.DataFrame, *, about: About = "pairs") -> CascadeRows:
+    """What the cascade makes of the judges' rows (of every status); other judges' are ignored."""
+    check_context(frame, lengths=rule.lengths, category=rule.category, who="the cascade")
+    laid = lay_out(frame, members_of(rule))
+    needs_gaps = any(ORDER_GAP in stage.columns for stage in rule.stages)
+    if needs_gaps and laid.evidence.gaps is None:
+        raise ArgumentError("judgments", "p_fwd, p_rev", "the cascade needs both orders")
+    seen = in_context(laid, rule)
+    margins, doubts = stage_doubts([load_stage(rule, stage) for stage in rule.stages], seen)
+    stage = stop_at(doubts, rule.tau)
+    way = np.arange(len(rule.stages)) <= stage[:, None]
+    complete = (laid.asked | ~way).all(axis=1)
+    judged = _at_stage(laid, stage).with_columns(
+        pl.lit(CASCADE).alias("judge"),
+        pl.lit(CASCADE).alias("protocol"),
+        pl.lit(None, pl.String).alias("judge_fingerprint"),
+        *_spent(laid, way),
+    )
+    here = np.arange(len(stage)), stage
+    doubt = np.where(np.isinf(doubts[here]), INFINITE_DOUBT, doubts[here])
+    rows = with_learned(judged, margins[here], doubt, about=about)
+    if "label" in rows.columns:
+        rows = rows.with_columns(IS_ERROR.alias(ERROR))
+    kept = pl.Series(complete)
+    return CascadeRows(
+        rows=rows.filter(kept),
+        judged=judged.filter(kept),
+        stage=stage[complete],
+        failed=(way & laid.asked & ~laid.evidence.measured)[complete],
+        incomplete=judged.filter(~kept),
+    )
+
+
+def in_context(laid: StageRows, rule: CascadeRule) -> StageEvidence:
+    """The evidence with the lengths and categories that the rule uses."""
+    whole = with_context(
+        laid.evidence.whole, laid.frame, lengths=rule.lengths, category=rule.category
+    )
+    return StageEvidence(whole=whole, ties=laid.evidence.ties, gaps=laid.evidence.gaps)
+
+
+def stage_names(stages: Sequence[Member]) -> tuple[str, ...]:
+    """The judges' names, with the protocol where one judge was asked by several.
+
+    >>> stage_names([("x", "likelihood"), ("x", "preference"), ("y", "preference")])
+    ('x (likelihood)', 'x (preference)', 'y')
+    """
+    judges = [judge for judge, _ in stages]
+    return tuple(
+        f"{judge} ({protocol})" if judges.count(judge) > 1 else judge for judge, protocol in stages
+    )
+
+
+def members_of(rule: CascadeRule) -> tuple[Member, ...]:
+    """The judge and protocol of every stage."""
+    return tuple((stage.judge, stage.protocol) for stage in rule.stages)
+
+
+def load_stage(rule: CascadeRule, stage: Stage) -> LearnedDoubt:
+    """What was learned of a stage."""
+    return LearnedDoubt(
+        columns=stage.columns,
+        categories=rule.categories,
+        scales=np.asarray(stage.scales),
+        weights=np.asarray(stage.weights),
+        penalty=stage.penalty,
+    )
+
+
+def of_stages(stages: Sequence[Member]) -> pl.Expr:
+    """Whether a row is of one of these judges."""
+    return pl.any_horizontal(*(_is_by(stage) for stage in stages))
+
+
+def in_learning_share(frame: pl.DataFrame, learning: LearningShare) -> BoolArray:
+    """Which rows the cascade may be learned from: by the hash of their cluster, else of their id.
+
+    >>> rows = pl.DataFrame({"id": [str(n) for n in range(1000)]})
+    >>> bool(300 == in_learning_share(rows, LearningShare(column="id", share=0.3, seed=2)).sum())
+    False
+    """
+    if learning.column not in frame.columns:
+        raise ArgumentError(
+            "judgments", learning.column, "the cascade's learning share is a hash of this column"
+        )
+    names = as_text(frame.get_column(learning.column)).to_list()
+    ids = frame.get_column("id").to_list()
+    below = [
+        _hash(f"row {own}" if name is None else f"cluster {name}", learning.seed) < learning.share
+        for name, own in zip(names, ids, strict=True)
+    ]
+    return np.array(below, dtype=np.bool_)
+
+
+def _hash(key: str, seed: int) -> float:
+    digest = hashlib.sha256(f"cascade {seed} {key}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") / 2**64
+
+
+def _is_by(stage: Member) -> pl.Expr:
+    judge, protocol = stage
+    return (pl.col("judge") == judge) & pl.col("protocol").eq_missing(pl.lit(protocol, pl.String))
+
+
+def _numbers(frame: pl.DataFrame, column: str) -> FloatArray:
+    values = frame.get_column(column).cast(pl.Float64).fill_null(np.nan).to_numpy()
+    return np.asarray(values, dtype=np.float64)
+
+
+def _at_stage(laid: StageRows, stage: IntArray) -> pl.DataFrame:
+    """The rows with the columns of the judge at which each ended, and its name."""
+    parts = [
+        own.with_row_index(_ROW)
+        .filter(pl.Series(stage == at))
+        .with_columns(pl.col("judge").alias(STAGE))
+        for at, own in enumerate(laid.own)
+    ]
+    ended = pl.concat(parts, how="diagonal_relaxed").sort(_ROW).drop(_ROW, "id")
+    frame = laid.frame.drop(STAGE, strict=False)
+    return frame.hstack(ended.drop([c for c in ended.columns if c in frame.columns]))
+
+
+def _spent(laid: StageRows, way: BoolArray) -> list[pl.Series]:
+    """Tokens and cost of every row, added up over the judges of its way; null where unknown."""
+    spent = []
+    for column in ("tokens", "cost"):
+        if all(column in own.columns for own in laid.own):
+            each = np.column_stack(
+                [own[column].cast(pl.Float64, strict=False).fill_null(np.nan) for own in laid.own]
+            )
+            total = pl.Series(column, np.where(way, each, 0.0).sum(axis=1), nan_to_null=True)
+            spent.append(total.cast(pl.Int64) if column == "tokens" else total)
+    return spent

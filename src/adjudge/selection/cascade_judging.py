@@ -1,0 +1,223 @@
+"""Ask a cascade: the judges of a policy in their order, each where those before it leave doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+
+import polars as pl
+
+from adjudge.errors import ArgumentError, PolicyMismatchError
+from adjudge.io.grades import FAIL, PASS
+from adjudge.io.writing import Row
+from adjudge.judges.fingerprint import by_route
+from adjudge.judges.interface import Judge
+from adjudge.judges.judging import run_options
+from adjudge.judges.options import JudgingOptions, OneJudge
+from adjudge.judges.prices import Price
+from adjudge.judges.progress import ProgressCallback
+from adjudge.judges.run import JudgingRun
+from adjudge.judges.spec import PROTOCOLS
+from adjudge.judges.stages import Outcome, StopRule
+from adjudge.judges.subjects import SubjectSource
+from adjudge.records import MEASURED, Grade, Judgment, Pair, Status, Subject
+from adjudge.results.cascade import CascadeReport
+from adjudge.results.selection import Policy
+from adjudge.rows.identity import Identity, match_judge
+from adjudge.rows.judgments import mark_off_answer
+from adjudge.selection.cascade import CascadeRows, run_cascade
+from adjudge.selection.policy import read_policy
+from adjudge.store.interface import DEFAULT_STORE, StorePlace
+
+#: Columns of the judges' rows that a cascade reads, next to those of its context.
+_READ = {
+    "id": pl.String,
+    "judge": pl.String,
+    "protocol": pl.String,
+    "status": pl.String,
+    "p_a": pl.Float64,
+    "p_fwd": pl.Float64,
+    "p_rev": pl.Float64,
+    "uncertainty": pl.Float64,
+    "answer_mass": pl.Float64,
+    "verdict": pl.String,
+    "judge_fingerprint": pl.String,
+}
+_MEASURED = pl.col("status").is_in(list(MEASURED))
+
+
+def judge_cascade(
+    pairs: SubjectSource,
+    policy: Policy | str | Path,
+    *,
+    judges: Sequence[OneJudge] = (),
+    store: StorePlace = DEFAULT_STORE,
+    output: str | Path | None = None,
+    limit: int | None = None,
+    format: str | None = None,
+    reason: bool | None = None,
+    samples: int | None = None,
+    prompt: str | Path | None = None,
+    criteria: str | Path | None = None,
+    base_url: str | None = None,
+    timeout: float | None = None,
+    concurrency: int | None = None,
+    rpm: float | None = None,
+    max_cost: float | None = None,
+    prices: str | Path | Mapping[str, Price] | None = None,
+    retry: Collection[Status] = (),
+    keep_going: bool = False,
+    progress: ProgressCallback | None = None,
+) -> JudgingRun:
+    """Ask the judges of a cascade's policy, each about what those before it left open.
+
+    The rows are those of every judge that was asked, for `select`; the same call resumes. `judges`
+    are the stages as objects or specs, cheap to strong, where their names in the policy do not say
+    how to reach them; all other options are those of `judge_pairs`.
+    """
+    rules = policy if isinstance(policy, Policy) else read_policy(policy)
+    options = JudgingOptions(
+        judge=list(judges),
+        store=store,
+        output=output,
+        limit=limit,
+        format=format,
+        reason=reason,
+        samples=samples,
+        prompt=prompt,
+        criteria=criteria,
+        base_url=base_url,
+        timeout=timeout,
+        concurrency=concurrency,
+        rpm=rpm,
+        max_cost=max_cost,
+        prices=prices,
+        retry=retry,
+        keep_going=keep_going,
+        progress=progress,
+    )
+    return run_options(pairs, cascade_options(rules, options))
+
+
+def cascade_options(
+    policy: Policy, options: JudgingOptions, *, protocol: str | None = None
+) -> JudgingOptions:
+    """The options of a run that asks the policy's judges stage by stage.
+
+    `options.judge` can hold the stages as objects, cheap to strong; an empty one means the judges
+    that the policy names. They are asked by the policy's protocol, and another `protocol` is
+    refused, as are judges that are not the policy's, before anything is asked.
+    """
+    stages = _cascade(policy).rule.stages
+    protocols = sorted({stage.protocol or "" for stage in stages})
+    if len(protocols) > 1:
+        raise ArgumentError(
+            "policy",
+            ", ".join(protocols),
+            "its judges are asked by several protocols, and a run has one: ask each with "
+            "adjudge judge, and give all rows to adjudge select",
+        )
+    own = protocols[0]
+    if own not in PROTOCOLS:
+        raise ArgumentError("policy", own, "its judges were not asked by adjudge judge")
+    if protocol not in (None, own):
+        raise ArgumentError("protocol", protocol, f"the policy's judges were asked by {own}")
+    options = replace(options, protocol=own)
+    if not options.judge:
+        options = replace(options, judge=[stage.judge for stage in stages])
+    if options.min_answer_mass is None and "min_answer_mass" in PROTOCOLS.load(own).options:
+        # As it was calibrated; a policy made before there was a limit has none.
+        options = replace(options, min_answer_mass=policy.min_answer_mass or 0.0)
+    check_judges(policy, options.make_judges())
+    return replace(options, stop_rule=stop_rule(policy))
+
+
+def check_judges(policy: Policy, judges: Sequence[Judge]) -> list[Judge]:
+    """The judges by the routes of the policy's; PolicyMismatchError where one is another."""
+    stages = _cascade(policy).rule.stages
+    if len(judges) != len(stages):
+        names = ", ".join(stage.judge for stage in stages)
+        raise PolicyMismatchError(
+            f"the cascade has {len(stages)} judges ({names}), and {len(judges)} were given",
+            differs=("judge",),
+        )
+    checked = []
+    for stage, judge in zip(stages, judges, strict=True):
+        routed = by_route(judge)
+        for route, candidate in routed.items():
+            if candidate.fingerprint == stage.judge_fingerprint:
+                judge.backend.take_route(route)
+                judge = candidate
+                break
+        known = Identity(
+            stage.judge, stage.protocol, stage.judge_fingerprint, stage.fingerprint_parts
+        )
+        given = Identity(
+            judge.backend.name, judge.protocol.name, judge.fingerprint, judge.fingerprint_parts
+        )
+        match_judge([known], given, made="this stage of the cascade", by_name=True)
+        checked.append(judge)
+    return checked
+
+
+def stop_rule(policy: Policy) -> StopRule:
+    """What a runner needs to know of a policy: which subjects are settled after a stage."""
+
+    def outcomes(subjects: Sequence[Subject], rows: Sequence[Sequence[Row]]) -> list[Outcome]:
+        frame = _read(policy, subjects, rows)
+        decided = run_cascade(_cascade(policy).rule, frame, about=policy.about).rows
+        settled = set(decided.filter(_MEASURED)["id"].to_list())
+        latest = frame.unique("id", keep="last", maintain_order=True)
+        failed = set(latest.filter(~_MEASURED)["id"].to_list())
+        return [
+            "settled" if one.id in settled else "failure" if one.id in failed else "doubt"
+            for one in subjects
+        ]
+
+    return outcomes
+
+
+def decide_one(policy: Policy, subject: Subject, rows: Sequence[Row]) -> CascadeRows:
+    """What the cascade makes of the rows of one subject so far, as `select` would."""
+    frame = _read(policy, [subject], [rows])
+    return run_cascade(_cascade(policy).rule, frame, about=policy.about)
+
+
+def row_of(record: Judgment | Grade, judge: Judge) -> Row:
+    """A record as the row that a run writes."""
+    row = {one.name: getattr(record, one.name) for one in fields(record) if one.name != "extra"}
+    named = "judge_name" if isinstance(record, Grade) else "judge"
+    return row | {named: judge.backend.name, "judge_fingerprint": judge.fingerprint}
+
+
+def _cascade(policy: Policy) -> CascadeReport:
+    if policy.cascade is None:
+        raise ArgumentError(
+            "policy", ", ".join(policy.judges), "it holds no cascade: name its judge with --judge"
+        )
+    return policy.cascade
+
+
+def _read(
+    policy: Policy, subjects: Sequence[Subject], rows: Sequence[Sequence[Row]]
+) -> pl.DataFrame:
+    """The rows as selection reads them: grades in the columns of pairs, with their context."""
+    rule = _cascade(policy).rule
+    context = [] if rule.category is None else [rule.category]
+    if rule.lengths == "length":
+        context += ["length_a", "length_b"]
+    read = []
+    for subject, own in zip(subjects, rows, strict=True):
+        for row in own:
+            one = {name: row.get(name) for name in _READ} | {
+                name: row[name] for name in context if name in row
+            }
+            if policy.about == "grades":
+                word = None if row["judge"] is None else PASS if row["judge"] else FAIL
+                one |= {"judge": row["judge_name"], "p_a": row["p_pass"], "verdict": word}
+            if rule.lengths == "response" and isinstance(subject, Pair):
+                one |= {"response_a": subject.response_a, "response_b": subject.response_b}
+            read.append(one)
+    frame = pl.DataFrame(read, schema_overrides=_READ, infer_schema_length=None)
+    return mark_off_answer(frame, policy.min_answer_mass)

@@ -1,0 +1,315 @@
+"""Plan a cascade: what it costs and covers over tau, which judges pay, and where to stop.
+
+Everything is learned from the rows of the learning share, a seeded hash of their cluster or id, and
+from nothing else: stages, weights, curve, tau. The other labels calibrate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from adjudge._stats import cluster_codes
+from adjudge._validation import (
+    IntArray,
+    count,
+    exact_level,
+    non_negative,
+    open_unit,
+    unit,
+)
+from adjudge.errors import ArgumentError
+from adjudge.io import read_result
+from adjudge.io.tables import TableLike
+from adjudge.records import MIN_ANSWER_MASS, About
+from adjudge.results.cascade import (
+    CascadePlan,
+    CascadeRule,
+    CostSource,
+    LearningShare,
+    Lengths,
+    Stage,
+)
+from adjudge.rows.dropped import Rows, merge_dropped
+from adjudge.rows.judgments import WORDS, Judgments, LabelledRows, read_labelled
+from adjudge.selection.cascade import (
+    OTHER_JUDGE,
+    Member,
+    StageRows,
+    find_stages,
+    in_learning_share,
+    lay_out,
+    of_stages,
+    stage_names,
+)
+from adjudge.selection.cascade_curve import Sheet, drop_stages
+from adjudge.selection.learning import FEWEST_LEARNING, advise_learning, lengths_in, with_context
+from adjudge.store import StorePlace, read_judge_parts
+from adjudge.uncertainty.cascade import (
+    StageEvidence,
+    fit_stages,
+    with_failures,
+)
+
+NOT_EVERY_STAGE = "not judged by every stage"
+
+
+def plan_cascade(
+    judgments: TableLike | Judgments,
+    cascade: str | Sequence[str],
+    *,
+    alpha: float | Fraction = 0.1,
+    costs: Sequence[float] | None = None,
+    tau: float | None = None,
+    labels: TableLike | None = None,
+    pairs: TableLike | None = None,
+    ties: str = "drop",
+    cluster: str | None = "auto",
+    category: str | None = None,
+    learning_share: float = 0.3,
+    min_answer_mass: float | None = MIN_ANSWER_MASS,
+    seed: int = 0,
+    store: StorePlace = None,
+) -> CascadePlan:
+    """Cost and coverage of a cascade over tau, and the judges that pay, from the learning share.
+
+    `cascade` names judges of the file, cheap to strong; each must have judged the rows. `costs` of
+    a row with each judge come from the rows' column `cost` unless they are given. A judge but the
+    last is dropped where without it as much is accepted, at no higher cost an accepted verdict. The
+    planned tau is the largest at which the mean fitted chance of an error of the rows below it,
+    and one standard error, is at most `alpha`; `tau` takes another point of the curve: a smaller
+    one is dearer and accepts more.
+
+    >>> from adjudge.simulate.selective import cascade_judges
+    >>> plan = plan_cascade(cascade_judges(600, seed=1), "cheap,strong", costs=[1, 20])
+    >>> [stage.judge for stage in plan.rule.stages], plan.planned.cost < 20
+    (['cheap', 'strong'], True)
+    """
+    level = float(exact_level(alpha))
+    learning_share = open_unit(learning_share, "learning_share")
+    count(seed, "seed")
+    limit = None if min_answer_mass is None else unit(min_answer_mass, "min_answer_mass")
+    table = read_cascade(
+        judgments,
+        labels,
+        pairs=pairs,
+        ties=ties,
+        cluster=cluster,
+        min_answer_mass=limit,
+    )
+    stages = find_stages(cascade, table.frame)
+    rows = Rows(table.frame, table.dropped).without(~of_stages(stages), OTHER_JUDGE)
+    learning = LearningShare(column=table.cluster or "id", share=learning_share, seed=seed)
+    share = pl.Series(in_learning_share(rows.frame, learning))
+    rows = rows.without(~pl.lit(share), "outside the learning share")
+    prices, source = _costs(rows.frame, stages, costs)
+    lab = _Laboratory.open(rows, stages, learning, category=category, about=table.about)
+    sheets: dict[tuple[int, ...], Sheet] = {}
+
+    def sheet(kept: tuple[int, ...]) -> Sheet:
+        if kept not in sheets:
+            sheets[kept] = lab.sheet(kept, [prices[at] for at in kept], level)
+        return sheets[kept]
+
+    kept, dropped = drop_stages(tuple(range(len(stages))), sheet, [name for name, _ in stages])
+    chosen = sheet(kept)
+    # Alone the last judge takes every row, whatever tau is: no room for chance is needed.
+    planned = chosen.largest_tau(margin=1.0 if len(kept) > 1 else 0.0)
+    feasible = planned is not None
+    warnings = advise_learning(round(len(lab.prefers_a) / learning_share))
+    if len(kept) == 1 and len(dropped) + 1 < len(stages):
+        warnings.append(
+            f"no tau leaves room for chance in {len(lab.prefers_a)} rows: only the last judge is "
+            "left; label more rows"
+        )
+    if tau is not None:
+        planned = unit(tau, "tau")
+    points = chosen.points(planned)
+    prints = [_fingerprint(rows.frame, stage) for stage in stages]
+    rule = CascadeRule(
+        stages=tuple(
+            Stage(
+                judge=stages[at][0],
+                protocol=stages[at][1],
+                judge_fingerprint=prints[at],
+                cost=prices[at],
+                columns=doubt.columns,
+                scales=tuple(doubt.scales.tolist()),
+                weights=tuple(doubt.weights.tolist()),
+                penalty=doubt.penalty,
+            )
+            for at, doubt in zip(kept, chosen.fitted.doubts, strict=True)
+        ),
+        tau=planned or 0.0,
+        lengths=lab.lengths,
+        category=category,
+        categories=lab.categories,
+        learning=learning,
+        n_learning=len(lab.prefers_a),
+    )
+    return CascadePlan(
+        about=table.about,
+        alpha=level,
+        rule=with_parts(rule, store),
+        tau_given=tau is not None,
+        feasible=feasible,
+        cost_source=source,
+        points=points,
+        alone=tuple(sheet((at,)).alone(stages[at][0]) for at in range(len(stages))),
+        dropped_stages=tuple(dropped),
+        min_answer_mass=limit,
+        assumptions=(
+            "the rows of the learning share are like those to be judged",
+            "coverage is what the fitted chances of an error allow at alpha: an estimate, and no "
+            "promise; the labels outside the learning share calibrate",
+        ),
+        warnings=tuple(warnings),
+        dropped=lab.dropped,
+    )
+
+
+def read_plan(plan: CascadePlan | str | Path) -> CascadePlan:
+    """The plan itself, or the one in a file that `plan cascade -o` wrote."""
+    return plan if isinstance(plan, CascadePlan) else read_result(plan, CascadePlan)
+
+
+def with_parts(rule: CascadeRule, store: StorePlace) -> CascadeRule:
+    """The rule with the parts of its judges' fingerprints, as far as the store knows them."""
+    prints = [one.judge_fingerprint for one in rule.stages if one.judge_fingerprint is not None]
+    parts = read_judge_parts(prints, store)
+    return replace(
+        rule,
+        stages=tuple(
+            replace(stage, fingerprint_parts=dict(parts[stage.judge_fingerprint]))
+            if stage.judge_fingerprint in parts
+            else stage
+            for stage in rule.stages
+        ),
+    )
+
+
+def read_cascade(
+    judgments: TableLike | Judgments,
+    labels: TableLike | None,
+    *,
+    pairs: TableLike | None = None,
+    ties: str,
+    cluster: str | None,
+    by: str | None = None,
+    min_answer_mass: float | None,
+) -> LabelledRows:
+    """Labelled rows of every judge and status: in a cascade a judge that fails is passed over."""
+    return read_labelled(
+        judgments,
+        labels,
+        pairs=pairs,
+        ties=ties,
+        cluster=cluster,
+        by=by,
+        min_answer_mass=min_answer_mass,
+        keep_failed=True,
+    )
+
+
+@dataclass(frozen=True)
+class _Laboratory:
+    """The learning rows: what every judge said of them, and what people prefer."""
+
+    laid: StageRows
+    stages: tuple[Member, ...]
+    prefers_a: IntArray
+    units: IntArray
+    lengths: Lengths | None
+    category: str | None
+    categories: tuple[str, ...]
+    seed: int
+    dropped: Mapping[str, int]
+
+    @classmethod
+    def open(
+        cls,
+        rows: Rows,
+        stages: tuple[Member, ...],
+        learning: LearningShare,
+        *,
+        category: str | None,
+        about: About,
+    ) -> _Laboratory:
+        """Lay the judges side by side; a human tie says nothing of who is right."""
+        rows = rows.without(pl.col("label") == "tie", "human tie")
+        laid = lay_out(rows.frame.sort("id"), stages)
+        whole = np.asarray(laid.asked.all(axis=1))
+        kept = laid.take(whole)
+        n = kept.frame.height
+        if n < FEWEST_LEARNING or (kept.evidence.measured.sum(axis=0) < FEWEST_LEARNING).any():
+            raise ArgumentError(
+                "learning_share",
+                learning.share,
+                f"leaves {n} labelled rows that every judge was asked about, and each judge needs "
+                f"{FEWEST_LEARNING} that it measured; label more rows, or raise the share",
+            )
+        names = None
+        if category is not None:
+            names = with_context(kept.evidence.whole, kept.frame, lengths=None, category=category)
+        return cls(
+            laid=kept,
+            stages=stages,
+            prefers_a=(kept.frame["label"] == WORDS[about][0]).to_numpy().astype(np.int64),
+            units=cluster_codes(kept.frame[learning.column].to_list())[0],
+            lengths=lengths_in(kept.frame),
+            category=category,
+            categories=() if names is None else names.categories,
+            seed=learning.seed,
+            dropped=merge_dropped(rows.dropped, {NOT_EVERY_STAGE: int((~whole).sum())}),
+        )
+
+    def sheet(self, kept: tuple[int, ...], costs: Sequence[float], alpha: float) -> Sheet:
+        """The cascade of these judges on the learning rows."""
+        part = self.laid.of(kept).evidence
+        # As they are named without the judges that were dropped.
+        named = replace(part.whole, judges=stage_names([self.stages[at] for at in kept]))
+        whole = with_context(named, self.laid.frame, lengths=self.lengths, category=self.category)
+        seen = StageEvidence(whole=whole, ties=part.ties, gaps=part.gaps)
+        fitted = fit_stages(seen, self.prefers_a, units=self.units, seed=self.seed)
+        margins, doubts = with_failures(fitted.held_out, seen)
+        wrong = (margins > 0) != (self.prefers_a[:, None] > 0)
+        return Sheet(fitted, doubts, wrong, np.cumsum(costs), alpha)
+
+
+def _costs(
+    frame: pl.DataFrame, stages: Sequence[Member], given: Sequence[float] | None
+) -> tuple[list[float], CostSource]:
+    """The cost of a row with each judge: as given, or the mean of what the rows cost."""
+    if given is not None:
+        costs = [non_negative(one, "costs") for one in given]
+        if len(costs) != len(stages) or costs[-1] == 0:
+            raise ArgumentError(
+                "costs", tuple(given), f"give {len(stages)}, one for each judge, the last above 0"
+            )
+        return costs, "given"
+    remedy = "give --costs, such as 1,5,30, or ask the judges with --prices"
+    if "cost" not in frame.columns:
+        raise ArgumentError("costs", None, f"the rows do not say what they cost; {remedy}")
+    means = []
+    for judge, protocol in stages:
+        own = frame.filter(of_stages([(judge, protocol)]))["cost"].cast(pl.Float64, strict=False)
+        if own.drop_nulls().is_empty():
+            raise ArgumentError("costs", judge, f"no row says what this judge costs; {remedy}")
+        means.append(float(own.drop_nulls().to_numpy().mean()))
+    if means[-1] <= 0:
+        raise ArgumentError("costs", stages[-1][0], f"its rows cost nothing; {remedy}")
+    return means, "dollars"
+
+
+def _fingerprint(frame: pl.DataFrame, stage: Member) -> str | None:
+    prints = frame.filter(of_stages([stage]))["judge_fingerprint"].drop_nulls().unique()
+    if len(prints) > 1:
+        raise ArgumentError(
+            "cascade", stage[0], "its rows have several fingerprints: a stage is one judge"
+        )
+    return None if prints.is_empty() else str(prints[0])

@@ -1,0 +1,178 @@
+"""A cascade in a policy: the rows that calibrate it, and what the policy says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from adjudge.errors import ArgumentError, PolicyMismatchError
+from adjudge.records import MEASURED, About
+from adjudge.results.cascade import CascadePlan, CascadeReport, CascadeRule
+from adjudge.rows.dropped import Rows
+from adjudge.rows.identity import Identity, identities, match_judge
+from adjudge.selection.cascade import (
+    NOT_ASKED,
+    OTHER_JUDGE,
+    CascadeRows,
+    in_learning_share,
+    members_of,
+    of_stages,
+    run_cascade,
+    stage_names,
+)
+from adjudge.selection.cascade_plan import read_plan
+from adjudge.selection.learning import count_overturned
+from adjudge.store import StorePlace
+
+LEARNING_ROW = "in the learning share of the cascade"
+
+
+@dataclass(frozen=True)
+class CalibrationRows:
+    """The rows of a planned cascade that calibrate.
+
+    `last` are the measured rows of the last judge, `last_asked` whether it was asked about all.
+    """
+
+    plan: CascadePlan
+    cascade: CascadeRows
+    last: pl.DataFrame
+    last_asked: bool
+    dropped: Mapping[str, int]
+
+    def report(self, *, coverage_last: float) -> CascadeReport:
+        """What the policy keeps; `coverage_last` is of the last judge's measured rows."""
+        rule, rows = self.plan.rule, self.cascade
+        costs = np.cumsum([stage.cost for stage in rule.stages])
+        measured = self.last.height / rows.rows.height
+        return CascadeReport(
+            rule=rule,
+            cost_source=self.plan.cost_source,
+            cost=float(costs[rows.stage].mean()),
+            cost_last=rule.stages[-1].cost,
+            coverage_last=coverage_last * measured if self.last_asked else None,
+            n_verdicts=rows.rows.height,
+            n_overturned=count_overturned(rows.judged["verdict"], rows.rows["verdict"]),
+            stopped=tuple(np.bincount(rows.stage, minlength=len(costs)).tolist()),
+            failed=tuple(rows.failed.sum(axis=0).tolist()),
+            dropped_stages=self.plan.dropped_stages,
+        )
+
+
+def refuse_with_cascade(**options: object) -> None:
+    """Refuse options that a cascade does not go together with."""
+    for name, value in options.items():
+        if value is not None:
+            raise ArgumentError(name, value, "leave it out: a cascade has no such form here")
+
+
+def choose_plan(
+    plan: CascadePlan | str | Path | None,
+    *,
+    plan_now: Callable[[], CascadePlan],
+    given: Mapping[str, object],
+    limit: float | None,
+) -> CascadePlan:
+    """The plan that was given, which decides all that it was made with, or one made now."""
+    if plan is None:
+        return plan_now()
+    for name, value in given.items():
+        if value is not None:
+            raise ArgumentError(name, value, "leave it out: the plan says it")
+    planned = read_plan(plan)
+    if planned.min_answer_mass != limit:
+        raise ArgumentError(
+            "min_answer_mass", limit, f"the plan was made with {planned.min_answer_mass}: keep it"
+        )
+    return planned
+
+
+def plan_remarks(plan: CascadePlan, alpha: float) -> tuple[str, ...]:
+    """What a reader should know of a plan."""
+    lines = list(plan.warnings)
+    if plan.alpha != alpha:
+        lines.append(f"the cascade was planned for alpha {plan.alpha:g}")
+    if not plan.feasible:
+        lines.append("no tau passes in the learning share: every row goes to the last judge")
+    return tuple(lines)
+
+
+def rows_to_calibrate(
+    plan: CascadePlan,
+    frame: pl.DataFrame,
+    *,
+    cluster: str | None,
+    about: About,
+    store: StorePlace = None,
+) -> CalibrationRows:
+    """Run the planned cascade on labelled rows; those of its learning share are refused.
+
+    So are rows of a cluster with one that is, and rows that go on to a judge that was not asked.
+    """
+    if plan.about != about:
+        raise PolicyMismatchError(
+            f"the plan is about {plan.about}, and here are {about}; plan again on rows like these",
+            differs=("about",),
+        )
+    members = members_of(plan.rule)
+    rows = Rows(frame).without(~of_stages(members), OTHER_JUDGE)
+    check_stages(plan.rule, rows.frame, made="the plan", store=store)
+    learning = in_learning_share(rows.frame, plan.rule.learning)
+    used = rows.frame.with_columns(__used=pl.Series(learning))
+    if cluster is not None:
+        alike = pl.col("__used").any().over(cluster) & pl.col(cluster).is_not_null()
+        used = used.with_columns(__used=pl.col("__used") | alike)
+    left = used.filter(~pl.col("__used")).drop("__used").sort("id")
+    learned = rows.frame["id"].n_unique() - left["id"].n_unique()
+    dropped = {**rows.dropped, LEARNING_ROW: learned}
+    if left.height == 0:
+        raise ArgumentError(
+            "judgments",
+            learned,
+            "every labelled row is in the learning share of the cascade: label others to calibrate",
+        )
+    done = run_cascade(plan.rule, left, about=about)
+    if done.rows.height == 0:
+        raise ArgumentError(
+            "judgments", done.incomplete.height, f"every labelled row {NOT_ASKED}: ask it too"
+        )
+    last = left.filter(of_stages(members[-1:]), pl.col("id").is_in(done.rows["id"].implode()))
+    return CalibrationRows(
+        plan,
+        done,
+        last.filter(pl.col("status").is_in(list(MEASURED))),
+        last.height == done.rows.height,
+        {**dropped, NOT_ASKED: done.incomplete.height},
+    )
+
+
+def check_stages(
+    rule: CascadeRule, frame: pl.DataFrame, *, made: str = "the cascade", store: StorePlace = None
+) -> list[str]:
+    """Remarks on rows that cannot be checked; PolicyMismatchError for another judge or prompt."""
+    known = [
+        Identity(stage.judge, stage.protocol, stage.judge_fingerprint, stage.fingerprint_parts)
+        for stage in rule.stages
+    ]
+    remarks = [
+        match_judge(known, given, made=made, by_name=True, store=store).remark
+        for given in identities(frame)
+    ]
+    return list(dict.fromkeys(remark for remark in remarks if remark is not None))
+
+
+def describe_cascade(rule: CascadeRule) -> tuple[str, ...]:
+    """What holds for a cascade, one sentence each."""
+    names = ", ".join(stage_names(members_of(rule)))
+    return (
+        f"the cascade ({names}) is a judge: verdict and doubt are a fixed function of the row, "
+        "learned from labels that do not calibrate, so that every guarantee holds for it as for "
+        "any judge; the promise is about its verdict, which is not always that of the judge at "
+        "which a row ends",
+        "a judge that fails is passed over, in calibration exactly as in use; where the last one "
+        "fails there is no verdict",
+    )

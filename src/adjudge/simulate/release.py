@@ -1,0 +1,181 @@
+"""Battles in the shape of the Soft-Elo release: corpora of votes, each scored by several judges.
+
+Every corpus has models of known strength and one battle per prompt. Answers differ in quality by
+u = 1.2 (theta_a - theta_b) + noise, people prefer A with probability sigma(0.6 u), and every judge
+sees the same u. It adds what appendix F measures: noise and likings of its own, points for the
+answer shown first, for the longer answer, for its own maker's models. It scores both orders; the
+release keeps their mean, and these rows keep both (`score_diff_ab`, `score_diff_ba`). On the French
+corpus the size of one judge's differences says nothing (appendix D.2).
+
+Models and judges have invented names, so that no number can be taken for one about a real model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from adjudge._validation import Seed, count, generator
+
+#: Makers of models, and how many of every ten models each has.
+MAKERS = {"openai": 3, "google": 3, "meta": 2, "alibaba": 1, "mistral": 1}
+#: Languages of the two large corpora, with the share of prompts of each.
+LANGUAGES = {
+    "en": 0.52, "ru": 0.10, "zh": 0.09, "de": 0.07, "ja": 0.06, "vi": 0.05, "ko": 0.04, "es": 0.03,
+    "fr": 0.025, "pt": 0.015,
+}  # fmt: skip
+CORPORA = ("lmarena100k", "lmarena140k", "comparia")
+_FRENCH = "comparia"
+_STRETCH, _BETA, _NOISE = 1.2, 0.6, 1.4
+#: Share of the prompts that a judge has scored.
+_SCORED = 0.96
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulatedJudge:
+    """How a judge errs, in points: per battle, per model, by slot, by doubled length, by maker."""
+
+    name: str
+    scale: float
+    noise: float
+    liking: float
+    first_slot: float
+    longer: float
+    own_maker: float
+    #: Whether the size of its differences says something about French answers.
+    reads_french: bool = True
+
+    @property
+    def maker(self) -> str:
+        """Whose judge it is."""
+        return self.name.partition("-")[0]
+
+
+JUDGES = (
+    SimulatedJudge(
+        name="openai-judge", scale=0.9, noise=0.4, liking=0.15, first_slot=0.4, longer=0.1,
+        own_maker=0.1,
+    ),
+    SimulatedJudge(
+        name="google-judge", scale=1.3, noise=0.8, liking=0.2, first_slot=0.5, longer=0.3,
+        own_maker=0.3,
+    ),
+    SimulatedJudge(
+        name="meta-judge", scale=1.0, noise=1.2, liking=0.3, first_slot=0.6, longer=0.2,
+        own_maker=0.0,
+    ),
+    SimulatedJudge(
+        name="alibaba-judge", scale=1.0, noise=0.6, liking=0.2, first_slot=0.5, longer=0.05,
+        own_maker=0.2, reads_french=False,
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SimulatedRun:
+    """One judge on one corpus: a frame in the battles format."""
+
+    corpus: str
+    judge: str
+    frame: pl.DataFrame
+
+
+def simulate_release(
+    *, models: int = 32, battles: int = 6000, seed: Seed = 0
+) -> tuple[SimulatedRun, ...]:
+    """Four judges on three corpora of `battles` battles each, the French one half as large.
+
+    >>> runs = simulate_release(models=6, battles=200)
+    >>> len(runs), runs[0].corpus, runs[0].judge
+    (12, 'lmarena100k', 'openai-judge')
+    """
+    rng = generator(seed)
+    count(models, "models", least=4)
+    count(battles, "battles", least=20)
+    runs = []
+    for corpus in CORPORA:
+        size = battles // 2 if corpus == _FRENCH else battles
+        world = _World(corpus, models, size, rng)
+        runs += [SimulatedRun(corpus, judge.name, world.judged(judge, rng)) for judge in JUDGES]
+    return tuple(runs)
+
+
+class _World:
+    """The battles of one corpus, before anybody scored them."""
+
+    def __init__(self, corpus: str, models: int, battles: int, rng: np.random.Generator) -> None:
+        self.corpus = corpus
+        self.names, self.makers = _models(models)
+        theta = rng.normal(0, 0.8, models)
+        self.a = rng.integers(0, models, battles)
+        self.b = (self.a + rng.integers(1, models, battles)) % models
+        # Better models write a little more, as they do in the release.
+        habit = np.exp(6.2 + 0.15 * theta + rng.normal(0, 0.25, models))
+        self.length_a, self.length_b = (
+            np.round(habit[side] * np.exp(rng.normal(0, 0.4, battles))).astype(np.int64)
+            for side in (self.a, self.b)
+        )
+        self.u = _STRETCH * (theta[self.a] - theta[self.b]) + rng.normal(0, _NOISE, battles)
+        ties = rng.random(battles) < 0.4 * np.exp(-0.3 * np.abs(self.u))
+        prefers_a = rng.random(battles) < expit(_BETA * self.u)
+        self.winner = np.where(ties, "tie", np.where(prefers_a, "model_a", "model_b"))
+        shares = np.array(list(LANGUAGES.values()))
+        drawn = rng.choice(list(LANGUAGES), battles, p=shares / shares.sum())
+        self.language = np.full(battles, "fr") if corpus == _FRENCH else drawn
+
+    def judged(self, judge: SimulatedJudge, rng: np.random.Generator) -> pl.DataFrame:
+        """What one judge makes of them; prompts it could not score are not in the frame."""
+        liking = rng.normal(0, judge.liking, len(self.names))
+        liking += judge.own_maker * (self.makers == judge.maker)
+        doubled = np.log2(self.length_a / self.length_b)
+        s = judge.scale * (self.u + rng.normal(0, judge.noise, len(self.u)))
+        s += liking[self.a] - liking[self.b] + judge.longer * np.clip(doubled, -2, 2)
+        if self.corpus == _FRENCH and not judge.reads_french:
+            s = np.sign(s) * rng.permutation(np.abs(s))
+        wobble = rng.normal(0, 0.8, (2, len(s)))
+        forward, reverse = (
+            np.round((s + slot * judge.first_slot + shift) * 6) / 6
+            for slot, shift in zip((1, -1), wobble, strict=True)
+        )
+        mean = (forward + reverse) / 2
+        # What it states as its preference follows its scores, and length once more.
+        stated = mean + 2 * judge.longer * doubled + rng.normal(0, 0.4, len(s))
+        flips = np.sign(forward) == -np.sign(reverse)
+        verdict = np.where(flips, "tie", np.where(stated > 0, "model_a", "model_b"))
+        level = np.clip(7 + 0.5 * rng.normal(0, 1, len(s)), 4, 9).round(1)
+        table = np.array(self.names)
+        frame = pl.DataFrame(
+            {
+                "id": [f"{self.corpus}-{k}" for k in range(len(s))],
+                "prompt_id": [f"prompt-{k}" for k in range(len(s))],
+                "model_a": table[self.a],
+                "model_b": table[self.b],
+                "winner": self.winner,
+                "judge_winner": verdict,
+                "score_a": level + mean / 2,
+                "score_b": level - mean / 2,
+                "score_diff_ab": forward,
+                "score_diff_ba": reverse,
+                "length_a": self.length_a,
+                "length_b": self.length_b,
+                "language": self.language,
+                "judge": [judge.name] * len(s),
+            }
+        )
+        return frame.filter(pl.Series(rng.random(len(s)) < _SCORED))
+
+
+def _models(models: int) -> tuple[tuple[str, ...], NDArray[np.str_]]:
+    """Names by maker, in the proportions of MAKERS."""
+    pattern = [maker for maker, times in MAKERS.items() for _ in range(times)]
+    makers = [pattern[k * 7 % len(pattern)] for k in range(models)]
+    made = dict.fromkeys(MAKERS, 0)
+    names = []
+    for maker in makers:
+        made[maker] += 1
+        names.append(f"{maker}-model-{made[maker]:02d}")
+    return tuple(names), np.array(makers)

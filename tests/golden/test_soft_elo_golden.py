@@ -1,0 +1,168 @@
+"""The Soft-Elo paper on a small simulated release: every number and picture, seeded.
+
+Made by `reproduce_soft_elo(simulate_release(models=20, battles=800, seed=7))`.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from adjudge.present.figures.soft_elo_pictures import PICTURES
+from adjudge.present.views import figures_of
+from adjudge.reproduce.soft_elo import reproduce_soft_elo
+from adjudge.results.ranking_reproduction import SoftEloReproduction
+from adjudge.simulate.release import simulate_release
+from shown import legend, title, y_ticks
+
+#: corpus, judge, beta, error hard and soft, kappa, beta with ties, first slot wins, longer wins,
+#: own family in points.
+ROWS = [
+    ("lmarena100k", "openai-judge", 0.448, 93.4, 33.8, 0.184, 0.353, 0.584, 0.409, -0.016),
+    ("lmarena100k", "meta-judge", 0.243, 91.8, 37.4, 0.163, 0.185, 0.590, 0.692, -0.152),
+    ("lmarena100k", "alibaba-judge", 0.465, 87.8, 32.5, 0.203, 0.342, 0.600, 0.625, 0.062),
+    ("lmarena100k", "google-judge", 0.320, 86.9, 32.3, 0.165, 0.249, 0.584, 0.889, 0.043),
+    ("lmarena140k", "openai-judge", 0.609, 71.1, 22.7, 0.260, 0.464, 0.575, 0.500, 0.026),
+    ("lmarena140k", "alibaba-judge", 0.526, 55.6, 23.8, 0.257, 0.408, 0.591, 0.500, 0.140),
+    ("lmarena140k", "google-judge", 0.395, 48.8, 33.2, 0.257, 0.302, 0.565, 0.778, 0.204),
+    ("lmarena140k", "meta-judge", 0.423, 48.7, 31.2, 0.199, 0.322, 0.609, 0.750, 0.205),
+    ("comparia", "openai-judge", 0.624, 135.2, 50.6, 0.293, 0.445, 0.560, 0.714, 0.006),
+    ("comparia", "google-judge", 0.424, 122.5, 52.2, 0.319, 0.316, 0.564, 0.750, -0.022),
+    ("comparia", "meta-judge", 0.476, 92.4, 63.0, 0.276, 0.351, 0.592, 0.833, -0.056),
+    ("comparia", "alibaba-judge", 0.402, 67.8, 63.6, 0.224, 0.266, 0.576, 0.429, -0.190),
+]
+#: corpus, language, prompts, error hard and soft, own beta, error with it.
+LANGUAGES = [
+    ("lmarena100k", "en", 343, 90.3, 32.2, 0.325, 32.6),
+    ("lmarena100k", "ru", 63, 227.5, 58.8, 0.618, 89.4),
+    ("lmarena100k", "zh", 59, 192.0, 51.0, 0.528, 64.6),
+    ("lmarena100k", "de", 50, 218.8, 44.8, 0.341, 44.9),
+    ("lmarena140k", "en", 350, 68.9, 29.6, 0.426, 31.2),
+    ("lmarena140k", "ru", 66, 136.7, 37.4, 0.441, 35.3),
+    ("lmarena140k", "zh", 57, 172.9, 50.6, 0.411, 47.8),
+    ("lmarena140k", "de", 50, 199.5, 57.2, 0.871, 82.0),
+    ("comparia", "fr", 341, 105.0, 52.9, 0.479, 53.5),
+]
+#: corpus, error of the jury, best judge alone, its error.
+JURIES = [
+    ("lmarena100k", 35.1, "alibaba-judge", 34.6),
+    ("lmarena140k", 16.6, "openai-judge", 21.8),
+    ("comparia", 55.4, "openai-judge", 56.8),
+]
+#: The title of every panel: each is computed from what the panel draws.
+TITLES = {
+    "errors": ["Soft targets cut the held-out error by 50 %"],
+    "figure-01": [
+        "openai-judge: what a battle counts for",
+        "Median width, Elo: 406 hard, 136 soft; 18 of 20 contain people's",
+        "Held-out error, Elo: 93 hard, 34 soft",
+    ],
+    "figure-02": [
+        "openai-judge: residual and strength, r = +0.43",
+        "It rises from weak to strong for 4 of 4 judges",
+    ],
+    "figure-03": [
+        "Agreement goes from 57 % at small |s| to 86 % at large",
+        "openai-judge: before and after fitting β",
+    ],
+    "figure-04": [
+        "openai-judge: held-out error, Elo: 93 hard, 34 soft",
+        "Strongest − weakest quarter, Elo: 61 hard, -71 soft",
+        "Error at 5 battles each, Elo: 157 hard, 43 soft",
+    ],
+    "figure-05": ["10 languages; 51 % are en"],
+    "figure-06": [
+        "β by budget",
+        "openai-judge: error at 20 battles each, Elo: 104 hard, 37 soft",
+    ],
+    "figure-07": [
+        *("alibaba-judge", "google-judge", "meta-judge", "openai-judge"),
+        "Correlation from 0.05 to 0.29",
+    ],
+    "figure-08": [
+        "openai-judge, LMArena 140K (simulated)\n"
+        "Median width, Elo: 249 hard, 106 soft; 18 of 20 contain people's"
+    ],
+    "figure-09": [
+        "openai-judge, ComparIA (simulated)\n"
+        "Median width, Elo: 478 hard, 227 soft; 18 of 20 contain people's"
+    ],
+    "figure-10": ["Mean |s| from 1.45 to 1.85", "Agreement, %, from 63 to 75"],
+    "figure-11": [
+        "First slot wins, %, from 58 to 60",
+        "Mean errors of the two orders differ by at most 8.8",
+    ],
+    "figure-12": ["Longer wins, %, from 41 to 89", "Residual goes with length for 3 of 4 judges"],
+    "figure-13": ["In points: above 0 for 6 of 8", "In Elo: Hard-Elo above 0 for 7 of 8"],
+    "figure-14": ["Strongest − weakest quarter, Elo: 61 hard, -71 soft"],
+    "figure-15": [
+        "alibaba-judge\nerror 0.040",
+        "openai-judge\nerror 0.047",
+        "meta-judge\nerror 0.060",
+        "google-judge\nerror 0.064",
+    ],
+    "figure-16": ["openai-judge: calibration error at most 0.058"],
+    "figure-17": ["Soft targets lower the quantile of 0 and the standard error of 4 of 4 judges"],
+}
+
+
+@pytest.fixture(scope="module")
+def result() -> SoftEloReproduction:
+    return reproduce_soft_elo(simulate_release(models=20, battles=800, seed=7))
+
+
+def test_every_judge_on_every_corpus(result: SoftEloReproduction) -> None:
+    measured = []
+    for row in result.rows:
+        parts = row.stability, row.position, row.length, row.family_points
+        stability, position, length, family = parts
+        assert stability is not None
+        assert position is not None
+        assert length is not None
+        assert family is not None
+        numbers = (row.beta, row.hard_mae, row.soft_mae, row.kappa, stability.with_ties)
+        biases = (position.first_share, length.longer_share, family.excess)
+        measured.append((row.corpus, row.judge, *numbers, *biases))
+    for ours, golden in zip(measured, ROWS, strict=True):
+        assert ours[:2] == golden[:2]
+        assert ours[2:] == pytest.approx(golden[2:], abs=0.051)
+        assert ours[2] == pytest.approx(golden[2], abs=0.00051)
+
+
+def test_languages_and_juries(result: SoftEloReproduction) -> None:
+    for row, golden in zip(result.languages, LANGUAGES, strict=True):
+        assert (row.corpus, row.language, row.prompts) == golden[:3]
+        numbers = (row.hard_mae, row.soft_mae, row.own_beta, row.own_beta_mae)
+        assert numbers == pytest.approx(golden[3:], abs=0.051)
+        assert row.published_hard_mae is None
+    for jury, (corpus, mae, best, best_mae) in zip(result.juries, JURIES, strict=True):
+        assert (jury.corpus, jury.best) == (corpus, best)
+        assert (jury.mae, jury.best_mae) == pytest.approx((mae, best_mae), abs=0.051)
+
+
+def test_every_picture_of_the_paper(result: SoftEloReproduction) -> None:
+    pictures = figures_of(result)
+    assert list(pictures) == list(PICTURES) == list(TITLES)
+    judges = sorted({row.judge for row in result.rows})
+    models = {row.model for row in result.rows[0].held_out}
+    for name, picture in pictures.items():
+        figure = picture.draw()
+        assert [title(axes) for axes in figure.axes if title(axes)] == TITLES[name], name
+        # Models are named on the axis of their intervals, judges on an axis or in a legend.
+        if name in ("figure-01", "figure-08", "figure-09"):
+            assert any(set(y_ticks(axes)) == models for axes in figure.axes)
+        if name in ("figure-11", "figure-12", "figure-13"):
+            assert all(sorted(y_ticks(axes)) == judges for axes in figure.axes)
+        if name in ("figure-02", "figure-06"):
+            assert any(sorted(legend(axes)) == judges for axes in figure.axes)
+        if name == "figure-17":
+            assert sorted(legend(figure)) == sorted([*judges, "Hard-Elo", "Soft-Elo"])
+
+
+def test_every_item_is_simulated_and_drawn(result: SoftEloReproduction) -> None:
+    assert {item.status for item in result.items} == {"simulated"}
+    names = [item.name.split(",")[0] for item in result.items]
+    assert {f"Table {k}" for k in range(1, 9)} <= {*names}
+    assert {f"Figure {k}" for k in range(1, 18)} <= {*names}
+    drawn = {item.figure for item in result.items} - {None}
+    assert drawn == set(PICTURES)
+    assert all(value.ours is not None for item in result.items for value in item.values)

@@ -1,0 +1,167 @@
+"""What cascades show: the plan, its picture, a policy's, a selection's, a run's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from shown_cascade import CASCADE_PLAN, CASCADE_POLICY, CASCADE_SELECTION, RULE
+
+from adjudge.present.views import draw
+from adjudge.results.judging import Judging, JudgingCascade
+from shown import assert_shown, html_lines, terminal_lines
+
+PLAN_LINES = [
+    "cheap -> strong at tau 0.125: about 88 % accepted at alpha 0.1 for 33.3 % of the cost of "
+    "strong alone, which accepts about 94 %",
+    "Calibrate it on the other labels: adjudge calibrate --plan.",
+    "Cost and coverage over tau at alpha 0.1, on 90 rows of the learning share, each by a fit "
+    "without it",
+    "tau | cost | accepted | wrong | ends at 1 | ends at 2",
+    "0 | 103.3 % | 95 % | 8 % | 0 % | 100 %",
+    "0.0625 | 53.3 % | 93 % | 8 % | 50 % | 50 %",
+    "* 0.125 | 33.3 % | 88 % | 8 % | 70 % | 30 %",
+    "0.4 | 4.3 % | 31 % | 8 % | 99 % | 1 %",
+    "Each judge alone on the same rows",
+    "judge alone | cost a row | accepted | wrong",
+    "useless | 0.5 | 0 % | –",
+    "cheap | 1 | 30 % | 9 %",
+    "strong | 30 | 94 % | 7 %",
+    "warning: A WARNING",
+    "dropped useless: with it 87 % accepted at 10.5 a row, without it 88 % at 10",
+    "cost: of a row, as a share of strong alone; accepted: the largest share whose mean fitted "
+    "chance of an error is at most alpha; wrong: what people say of it; * planned",
+    "learning share: 30 % of the rows by a hash of prompt_id (seed 7); calibrate refuses them",
+    "It assumes: A CONDITION",
+    "left out 210 rows: outside the learning share",
+    "figure: Up and to the left is better: more accepted for less. A smaller tau moves right along "
+    "the curve.",
+]
+
+
+def test_a_plan() -> None:
+    assert_shown(CASCADE_PLAN, PLAN_LINES)
+
+
+def test_a_plan_of_one_judge_of_ones_own_tau_and_of_none() -> None:
+    one = replace(
+        CASCADE_PLAN,
+        rule=replace(RULE, stages=RULE.stages[1:], tau=0.125),
+        points=(replace(CASCADE_PLAN.points[2], stops=(1.0,), cost=30.0),),
+    )
+    assert html_lines(one)[:2] == [
+        "No cascade pays: strong alone accepts about 88 % at alpha 0.1",
+        "Ask strong about every row.",
+    ]
+    given = replace(CASCADE_PLAN, tau_given=True)
+    assert "at tau 0.125 (yours): about 88 %" in terminal_lines(given)[0]
+    none = replace(CASCADE_PLAN, feasible=False, rule=replace(RULE, tau=0.0))
+    assert html_lines(none)[:2] == [
+        "bad: No tau passes at alpha 0.1: every row would go to strong",
+        "Allow a larger alpha, label more rows, or use better judges.",
+    ]
+
+
+def test_measured_costs_are_dollars() -> None:
+    priced = replace(CASCADE_PLAN, cost_source="dollars")
+    assert "cheap | $1 | 30 % | 9 %" in html_lines(priced)
+
+
+def test_the_picture_of_a_plan() -> None:
+    axes = draw(CASCADE_PLAN).axes[0]
+    curve, *alone, planned = axes.lines
+    assert list(curve.get_xdata()) == pytest.approx([1.3 / 30, 10 / 30, 16 / 30, 31 / 30])
+    assert list(curve.get_ydata()) == [0.31, 0.88, 0.93, 0.95]
+    assert [line.get_ydata()[0] for line in alone] == [0.0, 0.3, 0.94]
+    assert (planned.get_xdata()[0], planned.get_ydata()[0]) == (pytest.approx(1 / 3), 0.88)
+    names = [text.get_text() for text in axes.texts]
+    assert names == ["useless, dropped", "cheap alone", "strong alone"]
+    assert axes.get_title("left") == (
+        "88 % accepted at 33 % of the cost; the last judge alone: 94 %"
+    )
+
+
+def test_a_policy() -> None:
+    lines = html_lines(CASCADE_POLICY)
+    assert lines[0].startswith("scope at alpha 0.1 (mean share over sets) accepts 47.3 % of the "
+                               "verdicts of a cascade of 2 judges; ")  # fmt: skip
+    assert lines[1].startswith("Accept a learned doubt of at most")
+    at = lines.index(
+        "The cascade on 300 calibration rows: a row ends at the first judge with a doubt of at "
+        "most tau 0.125"
+    )
+    assert lines[at + 1 : at + 7] == [
+        "stage | cost a row | rows that end here | share | failed",
+        "cheap | 1 | 212 | 70.7 % | 6",
+        "strong | 30 | 88 | 29.3 % | 3",
+        "mean cost 10.25 a row, 47.3 % accepted; strong alone 30, 49 % accepted",
+        "learned from 90 rows of the learning share, which calibrate nothing; 4 of 300 verdicts "
+        "are not those of the judge at which the row ends",
+        "useless was dropped: it did not pay",
+    ]
+
+
+def test_a_selection() -> None:
+    lines = html_lines(CASCADE_SELECTION)
+    at = lines.index("The cascade; its rows cost $0.1250")
+    assert lines[at + 1 : at + 4] == [
+        "stage | rows that end here | accepted | failed",
+        "cheap | 140 | 90 | 5",
+        "strong | 60 | 30 | 1",
+    ]
+
+
+def judging(judge: str, subjects: int, calls: int, cost: float) -> Judging:
+    return Judging(
+        judge=judge,
+        protocol="preference",
+        judge_fingerprint="f",
+        subjects=subjects,
+        rows=subjects,
+        statuses={"ok": subjects},
+        measured=subjects,
+        not_asked=0,
+        calls={"ok": calls},
+        reused=2 * subjects - calls,
+        first_slot_share=None,
+        first_slot_orders=0,
+        agreement=None,
+        agreement_rows=0,
+        prompt_tokens=0,
+        completion_tokens=0,
+        calls_without_tokens=0,
+        cost=cost,
+        cost_this_run=cost,
+        price_source="a test",
+        elapsed_s=1.0,
+        calls_per_second=1.0,
+        stopped=None,
+        output="rows.jsonl",
+        store="s.db",
+    )
+
+
+RUN = JudgingCascade(
+    judges=(judging("cheap", 200, 400, 0.01), judging("strong", 60, 100, 0.2)),
+    settled=(140, 58),
+    doubtful=(55, 0),
+    failed=(5, 2),
+    output="rows.jsonl",
+    store="s.db",
+)
+
+
+def test_a_run() -> None:
+    assert_shown(
+        RUN,
+        [
+            "cascade of 2 judges: strong was asked about 60 of 200 subjects (30 %); 5 subjects "
+            "went on because a judge failed",
+            "judge | asked | settled | doubt | failed | calls | reused | cost",
+            "cheap | 200 | 140 | 55 | 5 | 400 | 0 | $0.0100",
+            "strong | 60 | 58 | 0 | 2 | 100 | 20 | $0.2000",
+            "settled: sure enough, no other judge was asked; doubt, failed: went on to the next "
+            "judge; calls and cost of this run",
+            "rows of all judges written to rows.jsonl; adjudge select decides on them",
+        ],
+    )

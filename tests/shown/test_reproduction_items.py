@@ -1,0 +1,58 @@
+"""What the list of a paper's tables, figures and claims shows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from adjudge.results.items import ItemValue, PaperItem, ReproductionItems
+from shown import assert_shown, terminal_lines
+
+TABLE = PaperItem(
+    paper="soft-elo", name="Table 2", about="Held-out error", status="reproduced",
+    values=(
+        ItemValue(name="mean error, hard", ours=47.25, published=45.9),
+        ItemValue(name="change of Spearman, least", ours=-0.0042, published=-0.011, digits=3),
+        ItemValue(name="judges", ours=3.0, digits=0),
+    ),
+    figure="errors", reason="3 of the paper's 8 judges",
+)  # fmt: skip
+ITEMS = ReproductionItems(
+    items=(
+        TABLE,
+        PaperItem(
+            paper="soft-elo", name="Figure 11", about="Order", status="not possible",
+            reason="the rows hold the mean of both orders",
+        ),
+        PaperItem(
+            paper="diagnosis", name="Table 1", about="Cycles", status="simulated",
+            values=(ItemValue(name="rate", ours=0.031, published=0.028, digits=3),),
+        ),
+    )
+)  # fmt: skip
+
+
+def test_items_of_two_papers() -> None:
+    assert_shown(
+        ITEMS,
+        [
+            "3 items: 1 reproduced, 1 not possible, 1 simulated",
+            "soft-elo, 2 items: 1 reproduced, 1 not possible",
+            "item | about | status | value | ours | paper | difference",
+            "Table 2 | Held-out error | reproduced | mean error, hard | 47.2 | 45.9 | +1.4",
+            "Table 2 | Held-out error | reproduced | change of Spearman, least | -0.004 | -0.011 | "
+            "+0.007",
+            "Table 2 | Held-out error | reproduced | judges | 3 | – | –",
+            "Figure 11 | Order | not possible | the rows hold the mean of both orders | – | – | –",
+            "3 of the paper's 8 judges: Table 2",
+            "diagnosis, 1 item: 1 simulated",
+            "item | about | status | value | ours | paper | difference",
+            "Table 1 | Cycles | simulated | rate | 0.031 | 0.028 | –",
+        ],
+    )
+    assert terminal_lines(replace(ITEMS, items=()))[0] == "no items"
+
+
+def test_items_as_a_table() -> None:
+    frame = ITEMS.to_frame()
+    assert frame["item"].to_list() == ["Table 2", "Table 2", "Table 2", "Figure 11", "Table 1"]
+    assert frame["ours"].to_list() == [47.25, -0.0042, 3.0, None, 0.031]

@@ -1,0 +1,46 @@
+"""Logs of other tools as their own versions wrote them, and how to change one entry of a copy."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+LOGS = Path(__file__).parents[1] / "fixtures" / "runner_logs"
+#: What each file is recognised as and read as; the others in the folder are refused.
+READ_AS = {
+    "argilla.json": ("argilla", "judgments"),
+    "deepeval.json": ("deepeval", "grades"),
+    "deepeval_latest.json": ("deepeval", "grades"),
+    "inspect.eval": ("inspect", "grades"),
+    "inspect.json": ("inspect", "grades"),
+    "judgearena.jsonl": ("judgearena", "battles"),
+    "label_studio.json": ("label-studio", "judgments"),
+    "label_studio_tasks.json": ("label-studio", "judgments"),
+    "langfuse.json": ("langfuse", "grades"),
+    "lm_eval.jsonl": ("lm-eval", "grades"),
+    "mlflow.json": ("mlflow", "grades"),
+    "mlflow_trace.json": ("mlflow", "grades"),
+    "phoenix.csv": ("phoenix", "grades"),
+    "phoenix.json": ("phoenix", "grades"),
+    "promptfoo.json": ("promptfoo", "grades"),
+    "promptfoo.jsonl": ("promptfoo", "grades"),
+    "ragas.csv": ("ragas", "grades"),
+}
+
+
+def load_log(name: str) -> Any:
+    """A log's content, to be changed."""
+    text = (LOGS / name).read_text(encoding="utf-8")
+    return (
+        [json.loads(line) for line in text.splitlines()] if name.endswith("l") else json.loads(text)
+    )
+
+
+def write_log(content: Any, path: Path) -> Path:
+    """The content as JSON, JSON lines where it is a list of a .jsonl file."""
+    lines = (
+        [json.dumps(row) for row in content] if path.suffix == ".jsonl" else [json.dumps(content)]
+    )
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
