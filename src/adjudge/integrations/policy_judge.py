@@ -22,7 +22,8 @@ class PolicyJudge:
 
     `policy` is a file that `adjudge calibrate` wrote or a `Policy`; `judge` and the options are
     those of `adjudge judge` (a cascade names its judges itself). A judge other than the policy's is
-    refused here, before anything is asked. The backend starts with the first case, and is closed by `close` or at exit.
+    refused here, before anything is asked. The backend starts with the first case, and is closed by
+    `close` or at exit.
     """
 
     def __init__(
