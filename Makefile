@@ -62,7 +62,7 @@ $(HOSTS)/.made: pyproject.toml
 hosts: $(HOSTS)/.made  ## docs/integrations.md inside the real promptfoo, Inspect, DeepEval and Label Studio
 	PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 PROMPTFOO=$(CURDIR)/$(HOSTS)/promptfoo/node_modules/.bin/promptfoo \
 	  LABEL_STUDIO=$(CURDIR)/$(HOSTS)/label-studio/bin/label-studio \
-	  $(HOSTS)/bin/python -m pytest -m hosts tests/hosts
+	  $(HOSTS)/bin/python -m pytest -W default -m hosts tests/hosts
 
 coverage: $(VENV)/.dev  ## the tests again, with the lines of src they run; fails below the floor
 	$(BIN)/pytest -n 2 --dist loadfile -m "not montecarlo and not crash and not fuzz and not hosts" --cov --cov-report=term src tests

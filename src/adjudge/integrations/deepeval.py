@@ -45,7 +45,7 @@ class PolicyMetric(BaseMetric):
         self,
         *,
         policy: str | Path | Policy,
-        judge: str | PolicyJudge,
+        judge: str | PolicyJudge | None = None,
         abstain: Literal["unscored", "pass", "fail"] = "unscored",
         **options: Unpack[JudgeOptions],
     ) -> None:

@@ -44,7 +44,9 @@ ABSTAINED, JUDGE_FAILED, NOT_ASKED = "abstained", "grader_failed", "scoring_fail
 
 
 @scorer(metrics=[accuracy(), stderr()])
-def policy_judge(policy: str, judge: str | list[str], **options: Unpack[JudgeOptions]) -> Scorer:
+def policy_judge(
+    policy: str, judge: str | list[str] | None = None, **options: Unpack[JudgeOptions]
+) -> Scorer:
     """Correct or incorrect where the policy accepts the judge's verdict, unscored elsewhere.
 
     The judge sees the input, the completion, the target as the reference and, where the sample's
@@ -53,11 +55,12 @@ def policy_judge(policy: str, judge: str | list[str], **options: Unpack[JudgeOpt
 
     Args:
         policy: The file that `adjudge calibrate` wrote.
-        judge: The judge, as for `adjudge judge`; another than the policy's is refused.
+        judge: The judge, as for `adjudge judge`; another than the policy's is refused. A cascade
+            names its judges itself.
         options: protocol, base_url, prompt, criteria, reason, samples, max_tokens, concurrency.
     """
     # Inspect's command line makes a list of a value with commas.
-    spec = judge if isinstance(judge, str) else ",".join(judge)
+    spec = ",".join(judge) if isinstance(judge, list) else judge
     hosted = PolicyJudge(policy, spec, **options)
     # Inspect may run on asyncio or trio, so a thread waits for each answer; not on Inspect's own.
     waiting = anyio.CapacityLimiter(hosted.service.judge.backend.concurrency)

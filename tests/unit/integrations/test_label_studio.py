@@ -14,6 +14,7 @@ from adjudge.cli import run
 from adjudge.integrations.label_studio import once_each
 from adjudge.server.queue import Draw, doubt_queue
 
+FIXTURES = Path(__file__).parent / "fixtures"
 PAIRS = [
     {"id": f"p{i}", "prompt": f"q{i}", "response_a": f"a{i}", "response_b": f"b{i}", "model_a": "m"}
     for i in range(40)
@@ -145,3 +146,37 @@ def test_scores_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     Path("items.jsonl").write_text(json.dumps({"id": "1", "prompt": "q", "response": "r"}))
     assert run(["label", "items.jsonl", "--scale", "1-5", "--label-studio", "t.json"]) == 1
     assert "Label Studio gets pairs, or answers to pass or fail" in capsys.readouterr().err
+
+
+def test_labels_come_back_from_a_real_export_with_how_their_rows_were_drawn(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Label Studio 1.23.2, tasks of this module, labelled in its page: two were shown swapped."""
+    pairs = [
+        {**{name: task["data"][name] for name in ("id", "prompt", "response_a", "response_b")}}
+        for task in json.loads((FIXTURES / "label_studio_pairs.json").read_text())
+    ]
+    Path("pairs.jsonl").write_text("\n".join(json.dumps(pair) for pair in pairs))
+    export = str(FIXTURES / "label_studio_pairs.json")
+    assert run(["label", "pairs.jsonl", "--import", export, "--export-only", "-o", "l.csv"]) == 0
+    assert "left out 1 label: a cancelled annotation" in capsys.readouterr().err
+    assert pl.read_csv("l.csv").select("id", "label", "sampled_by", "shown_order").rows() == [
+        ("pair-221", "A", "random", "ab"),
+        ("pair-434", "B", "random", "ab"),
+        ("pair-109", "tie", "random", "ba"),
+        ("pair-334", "B", "random", "ba"),  # left
+        ("pair-375", "A", "random", "ba"),  # right
+        ("pair-378", "A", "random", "ab"),
+    ]
+
+
+def test_grades_come_back_too() -> None:
+    items = [{"id": f"item-{n}", "prompt": "q", "response": "r"} for n in ("036", "291", "128")]
+    Path("items.jsonl").write_text("\n".join(json.dumps(item) for item in items))
+    export = str(FIXTURES / "label_studio_grades.json")
+    assert run(["label", "items.jsonl", "--import", export, "--export-only", "-o", "l.csv"]) == 0
+    assert pl.read_csv("l.csv").select("id", "label", "human").rows() == [
+        ("item-036", "pass", 1),
+        ("item-291", "fail", 0),
+        ("item-128", "pass", 1),
+    ]
