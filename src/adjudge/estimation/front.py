@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from numpy.typing import ArrayLike
@@ -18,6 +18,7 @@ from adjudge.estimation.methods import (
     choose,
     describe,
     how_drawn,
+    refuse_shares,
 )
 from adjudge.estimation.panel import estimate_panel
 from adjudge.estimation.sample import sample_of
@@ -56,6 +57,8 @@ def estimate(
     judge_column: str = "judge",
     human_column: str = "human",
     positive: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
     seed: Seed = 0,
 ) -> AnyEstimate:
     """The rate people would give, from the judge's verdicts and some human labels.
@@ -92,6 +95,9 @@ def estimate(
         human_column: The labels' column.
         positive: For labels in words: the one that counts as 1. Verdicts can be in the same words,
             or probabilities of that one.
+        columns: Our names of columns to the file's, e.g. {"judge": "llm_says"}; the usual names are
+            known without.
+        labels_as: What words in the columns of verdicts and labels mean, e.g. {"ok": "1"}.
         seed: Seed of the profile interval and of the permutation test under `pool`.
 
     Returns:
@@ -134,6 +140,8 @@ def estimate(
             judge_column=judge_column,
             human_column=human_column,
             positive=positive,
+            columns=columns,
+            labels_as=labels_as,
         )
         return estimate_panel(
             panel,
@@ -154,6 +162,8 @@ def estimate(
         judge_column=judge_column,
         human_column=human_column,
         positive=positive,
+        columns=columns,
+        labels_as=labels_as,
     )
     if compare is not None and rows.by is None:
         raise ArgumentError("compare", compare, "name the column of the two: --by model (by=)")
@@ -173,6 +183,7 @@ def estimate(
         labels_drawn=labels_drawn,
         scale=rows.scale if sample is None else sample.scale,
         matrix="--strata" if rows.strata is not None else matrix,
+        graded=sample is not None and sample.graded,
     )
     request = Request(
         method=chosen,
@@ -186,6 +197,7 @@ def estimate(
     )
     if sample is None:
         return estimate_classes(rows, request)
+    refuse_shares(sample, chosen, rows.name, human_column)
     sample = replace(sample, random=labels_drawn in RANDOM)
     check_combination(sample, chosen, interval)
     if compare is not None:

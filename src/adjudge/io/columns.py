@@ -14,12 +14,21 @@ import polars as pl
 from adjudge.errors import DataError
 from adjudge.io.conversations import NotTextError, from_text, is_conversation, render_conversation
 from adjudge.io.formats import looks_like, other_format, refuse_public, wrong_format
+from adjudge.io.made_ids import TEXTS, add_ids
+from adjudge.io.names import match_columns, remark_names
 from adjudge.io.refusals import refuse_duplicates, refuse_values, shorten
-from adjudge.io.tables import Table, TableLike, as_text, read_table, source_name
+from adjudge.io.tables import Table, TableLike, as_text, labels_as_of, read_table, source_name
+from adjudge.io.words import (
+    MISSING,
+    Vocabulary,
+    drop_missing,
+    point_decimals,
+    read_words,
+    refuse_words,
+)
 
 #: The name of a judge, protocol or criterion that the file does not name.
 UNNAMED = "unnamed"
-_ADD = "add it or name the one that holds it"
 #: Columns that analyses add to rows while they work, and no others: a user may have `__index__`.
 _WORKING = frozenset(
     f"__{name}"
@@ -42,10 +51,15 @@ class Column:
     choices: tuple[str, ...] | None = None
     low: float = -math.inf
     high: float = math.inf
-    #: Names under which other people publish the same thing; taken only where ours is absent.
-    also: tuple[str, ...] = ()
+    #: How people write the choices.
+    words: Vocabulary | None = None
     #: A list of chat messages is written as a conversation.
     spoken: bool = False
+
+    @property
+    def can_say_nothing(self) -> bool:
+        """Whether N/A and the like are gaps: not in a text that is judged, nor in an id."""
+        return not self.spoken and self.name != "id"
 
     @property
     def choice_remedy(self) -> str:
@@ -64,15 +78,35 @@ class Column:
 class Layout:
     """A kind of rows by its columns, which come first in every frame of that kind."""
 
-    def __init__(self, kind: str, *columns: Column) -> None:
+    def __init__(
+        self,
+        kind: str,
+        *columns: Column,
+        one_of: Sequence[str] = (),
+        unlike: Sequence[str] = (),
+        apart: Sequence[str] = (),
+        texts_needed: bool = False,
+        usual: str | None = None,
+    ) -> None:
         self.kind = kind
         self.columns = columns
         self.names = [column.name for column in columns]
         self.required = [column.name for column in columns if column.required]
+        #: One of these says what the rows are for; a file of another kind can lack all of them.
+        self.one_of = one_of
+        #: Kinds of rows in which columns of the same names mean something else.
+        self.unlike = unlike
+        #: Columns that tell apart rows about one thing, where ids have to be made.
+        self.apart = apart
+        #: Whether ids are made of texts alone: such rows are of use only next to others.
+        self.texts_needed = texts_needed
+        #: Whose usual names are known, where several layouts are of one kind.
+        self.usual = usual or kind
 
     def read(self, source: TableLike, columns: Mapping[str, str] | None = None) -> pl.DataFrame:
         """The table with our column names, each declared column of its type and in its range."""
-        return self.check(self.load(source, columns), source_name(source))
+        frame = self.load(source, columns)
+        return self.check(frame, source_name(source), labels_as=labels_as_of(source))
 
     def read_by_id(
         self, source: TableLike, columns: Mapping[str, str] | None = None
@@ -83,35 +117,76 @@ class Layout:
         refuse_duplicates(frame, ["id"], source=source_name(source), remedy=remedy)
         return frame
 
-    def load(self, source: TableLike, columns: Mapping[str, str] | None = None) -> pl.DataFrame:
+    def load(
+        self,
+        source: TableLike,
+        columns: Mapping[str, str] | None = None,
+        *,
+        as_is: Mapping[str, str] | None = None,
+    ) -> pl.DataFrame:
         """The table with our column names, unchecked; `columns` maps ours to the file's.
 
-        A public data set is refused, with its name, unless the caller says which column is which.
+        Where ours are absent their usual names are taken, and a remark says so. `as_is` are columns
+        that the caller knows under the file's names, and that keep them. A public data set is
+        refused, with its name, unless the caller says which column is which.
         """
         name = source_name(source)
         theirs = dict(columns or {})
-        texts = [column for column in self.columns if column.type == "text"]
-        kept = {known for column in texts for known in (column.name, *column.also)}
-        frame = read_table(source, text=kept | {theirs[ours] for ours in theirs if ours in kept})
         converted = isinstance(source, Table) and source.kind == self.kind
-        if not theirs and not converted:
-            refuse_public(frame.columns, self.kind, name)
-        for column in self.columns:
-            aliases = [other for other in column.also if other in frame.columns]
-            if aliases and column.name not in {*frame.columns, *theirs}:
-                theirs[column.name] = aliases[0]
-        return rename_columns(refuse_working(frame, name), theirs, name)
+        taken: dict[str, str] = {}
 
-    def check(self, frame: pl.DataFrame, source: str, more: Sequence[Column] = ()) -> pl.DataFrame:
+        def texts(here: Sequence[str]) -> set[str]:
+            if not theirs and not converted:
+                refuse_public(here, self.kind, name)
+            if not converted:
+                taken.update(self.match(here, name, given={**theirs, **(as_is or {})}))
+                self.require(here, name, {**theirs, **taken, **(as_is or {})})
+            known = {**theirs, **taken}
+            return {known.get(c.name, c.name) for c in self.columns if c.type == "text"}
+
+        frame = refuse_working(read_table(source, text=texts), name)
+        remark_names(name, taken)
+        return rename_columns(frame, {**theirs, **taken}, name)
+
+    def match(
+        self, here: Sequence[str], source: str, *, given: Mapping[str, str] | None = None
+    ) -> dict[str, str]:
+        """Which of a file's columns are taken for which of ours."""
+        return match_columns(here, self.names, kind=self.usual, source=source, given=given)
+
+    def check(
+        self,
+        frame: pl.DataFrame,
+        source: str,
+        more: Sequence[Column] = (),
+        *,
+        labels_as: Mapping[str, str] | None = None,
+    ) -> pl.DataFrame:
         """The frame with every declared column of its type and in its range, declared ones first.
 
-        `more` are columns that this file alone has.
+        `more` are columns that this file alone has. Rows without an id get one.
         """
-        if not set(self.required) <= set(frame.columns):
-            other = other_format(frame.columns, self.kind, self.required, self.names)
-            if other is not None:
-                raise wrong_format(other, self.kind, source)
-        return self.sort(check_columns(frame, (*self.columns, *more), source))
+        frame = check_columns(frame, (*self.columns, *more), source, labels_as=labels_as)
+        if "id" in self.required:
+            frame = add_ids(frame, source, self.apart)
+        return self.sort(frame)
+
+    def require(self, here: Sequence[str], source: str, named: Collection[str] = ()) -> None:
+        """Refuse columns without those that every row needs, all of them named at once.
+
+        `named` are ours that are here under another name.
+        """
+        known = {*here, *named}
+        absent = [name for name in self.required if name not in known and name != "id"]
+        if self.texts_needed and not {"id", *TEXTS} & known:
+            absent.insert(0, "id")
+        other = other_format(here, self.kind, self.required, self.names)
+        strange = bool(self.one_of) and not known.intersection(self.one_of)
+        unlike = other is not None and other.name in self.unlike
+        if other is not None and (absent or strange or (unlike and not {*self.one_of} & {*named})):
+            raise wrong_format(other, self.kind, source)
+        if absent:
+            raise missing_columns(here, absent, source)
 
     def sort(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The frame with the declared columns first, in their order."""
@@ -123,19 +198,45 @@ class Layout:
         other = looks_like(frame.columns)
         if other is not None and other.name != self.kind:
             return wrong_format(other, self.kind, source)
-        return _missing(frame, column, source, remedy)
+        here = f"{remedy} (columns here: {shorten(frame.columns)})"
+        return DataError(source, "is missing", column=column, remedy=here)
 
 
-def check_columns(frame: pl.DataFrame, columns: Sequence[Column], source: str) -> pl.DataFrame:
-    """The frame with each of these columns, where it is there, of its type and in its range."""
-    for column in columns:
-        if column.required and column.name not in frame.columns:
-            raise _missing(frame, column.name, source, _ADD)
-    return frame.with_columns(
+def check_columns(
+    frame: pl.DataFrame,
+    columns: Sequence[Column],
+    source: str,
+    *,
+    labels_as: Mapping[str, str] | None = None,
+) -> pl.DataFrame:
+    """The frame with each of these columns, where it is there, of its type and in its range.
+
+    `labels_as` says what words mean that are not among the usual ones.
+    """
+    absent = [c.name for c in columns if c.required and c.name not in (*frame.columns, "id")]
+    if absent:
+        raise missing_columns(frame.columns, absent, source)
+    frame = frame.with_columns(
         _check_column(frame.get_column(column.name), column, source)
         for column in columns
         if column.name in frame.columns
     )
+    worded = [column for column in columns if column.words and column.name in frame.columns]
+    models = None
+    if {"model_a", "model_b"} <= set(frame.columns):
+        models = as_text(frame["model_a"]), as_text(frame["model_b"])
+    return frame.with_columns(
+        _check_words(frame.get_column(column.name), column, source, labels_as or {}, models)
+        for column in worded
+    )
+
+
+def missing_columns(here: Sequence[str], absent: Sequence[str], source: str) -> DataError:
+    """Columns are not there, all of them, with what the file has instead."""
+    remedy = f"name yours: --column {absent[0]}=NAME (columns=); columns here: {shorten(here)}"
+    if len(absent) == 1:
+        return DataError(source, "is missing", column=absent[0], remedy=remedy)
+    return DataError(source, "has no columns " + ", ".join(absent), remedy=remedy)
 
 
 def rename_columns(frame: pl.DataFrame, theirs: Mapping[str, str], source: str) -> pl.DataFrame:
@@ -187,11 +288,6 @@ def add_unnamed(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
     return frame.with_columns(pl.lit(UNNAMED).alias(column) for column in absent)
 
 
-def _missing(frame: pl.DataFrame, column: str, source: str, remedy: str) -> DataError:
-    here = f"{remedy} (columns here: {shorten(frame.columns)})"
-    return DataError(source, "is missing", column=column, remedy=here)
-
-
 def _check_column(values: pl.Series, column: Column, source: str) -> pl.Series:
     if column.type == "text":
         values = _check_text(values, column, source)
@@ -202,9 +298,25 @@ def _check_column(values: pl.Series, column: Column, source: str) -> pl.Series:
     refuse = partial(refuse_values, values, source=source)
     if column.filled and values.null_count():
         refuse(values.is_null(), "is empty", remedy="fill it in every row")
-    if column.choices is not None:
+    if column.choices is not None and column.words is None:
         unknown = ~values.is_in(column.choices).fill_null(True)
         refuse(unknown, "{} is not known", remedy=column.choice_remedy)
+    return values
+
+
+def _check_words(
+    values: pl.Series,
+    column: Column,
+    source: str,
+    labels_as: Mapping[str, str],
+    models: tuple[pl.Series, pl.Series] | None,
+) -> pl.Series:
+    """The words of a column as its choices."""
+    if column.words is None or column.choices is None:
+        return values
+    if labels_as or not values.is_in([*column.choices, None]).all():
+        values = read_words(values, column.words, labels_as, models)
+    refuse_words(values, column.words, column.choices, source=source, remedy=column.choice_remedy)
     return values
 
 
@@ -216,10 +328,12 @@ def _check_text(values: pl.Series, column: Column, source: str) -> pl.Series:
         ]
         return pl.Series(values.name, written, dtype=pl.String)
     if values.dtype.is_float():
-        wrong = ~values.is_finite().fill_null(True)
+        wrong = values.is_infinite().fill_null(False)
         remedy = "leave it empty where it is missing"
         refuse_values(values, wrong, "{} is no text", source=source, remedy=remedy)
     texts = as_text(values)
+    if column.can_say_nothing and values.dtype == pl.String:
+        texts = drop_missing(texts)
     if column.spoken and texts.str.starts_with("[{").any():
         return texts.map_elements(from_text, return_dtype=pl.String)
     return texts
@@ -245,11 +359,13 @@ def _check_numbers(values: pl.Series, column: Column, source: str) -> pl.Series:
         )
     if values.dtype == pl.String:
         trimmed = values.str.strip_chars()
-        numbers = trimmed.cast(pl.Float64, strict=False)
-        wrong = (trimmed != "").fill_null(False) & numbers.is_null()
+        gaps = trimmed.str.to_lowercase().is_in(["", *MISSING])
+        trimmed = pl.select(pl.when(~gaps).then(trimmed)).to_series().alias(values.name)
+        numbers = point_decimals(trimmed).cast(pl.Float64, strict=False)
+        wrong = trimmed.is_not_null() & numbers.is_null()
         refuse_values(values, wrong, "{} is not a number", source=source, remedy="give numbers")
     else:
-        numbers = values.cast(pl.Float64)
+        numbers = values.cast(pl.Float64).fill_nan(None)
     refuse = partial(refuse_values, numbers, source=source)
     wrong = ~numbers.is_finite().fill_null(True)
     refuse(wrong, "{} is not a finite number", remedy="leave it empty where nothing was measured")

@@ -19,6 +19,7 @@ from typing import Literal
 
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io.json_files import Record
+from adjudge.io.names import recognise
 from adjudge.io.published import Converter
 from adjudge.plugins import Builtin, Registry
 
@@ -124,6 +125,7 @@ _PUBLIC = {
     "summeval": Builtin("adjudge.io.public.summeval:SUMMEVAL"),
     "softelo": Builtin("adjudge.io.public.softelo:SOFTELO"),
     "trust-or-escalate": Builtin("adjudge.io.public.trust_or_escalate:TRUST_OR_ESCALATE"),
+    "chosen-rejected": Builtin("adjudge.io.public.chosen_rejected:CHOSEN_REJECTED"),
 }
 #: Every format that is not native, by the name that --format takes.
 FORMATS: Registry[Format] = Registry("format", "adjudge.formats", _PUBLIC)
@@ -206,6 +208,23 @@ def looks_like(columns: Collection[str]) -> Format | NativeFormat | None:
     if best is None or (native and native.signature.strength >= best.signature.strength):
         return native
     return best
+
+
+def looks_usual(columns: Collection[str]) -> Format | NativeFormat | None:
+    """As `looks_like`, or the native kind whose columns are here under their usual names.
+
+    >>> looks_usual(["question", "answer"]).name
+    'items'
+    """
+    exact = looks_like(columns)
+    if exact is not None:
+        return exact
+    for native in NATIVE.values():
+        wanted = sorted(native.signature.needs.union(*native.signature.one_of))
+        here = {*columns, "id", *recognise(list(columns), native.name, wanted)}
+        if native.name != "labels" and native.signature.fits(here):
+            return native
+    return None
 
 
 def refuse_public(columns: Collection[str], expected: str, source: str) -> None:

@@ -6,14 +6,15 @@ import codecs
 import json
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from typing import Any
 
 import polars as pl
 
 from adjudge.errors import DataError
 from adjudge.io.files import GIVE_ROWS, LINE_LIMIT, SAVE_AS_UTF8, File
+from adjudge.io.json_objects import IsRow, Record, may_go_on, rows_within
 
-Record = dict[str, Any]
 _JSON_TYPES = {str, bool, int, float, dict, list}
 
 #: polars turns half of a surrogate pair into NUL without a word; Python's parser is asked instead.
@@ -24,14 +25,26 @@ _FIRST = re.compile(r"\s*")
 _NEXT = re.compile(r"\s*,\s*|\s*(?=\])|\s*$")
 
 
-def json_records(file: File) -> Iterator[Record]:
-    """The objects of a JSON lines file or a JSON array, one at a time, in bounded memory."""
+def json_records(file: File, is_row: IsRow) -> Iterator[Record]:
+    """The objects of a JSON lines file or a JSON array, one at a time, in bounded memory.
+
+    A file of one object that is no row itself gives the rows inside it.
+    """
     if file.container == "json_array":
-        return _array_records(file)
-    return _objects(file, file.lines(file.pieces()))
+        yield from _array_records(file)
+        return
+    lines = (line for line in file.lines(file.pieces()) if line.strip())
+    start = list(islice(lines, 2))
+    if len(start) == 1 or may_go_on(start[0]):
+        start += lines
+        rows = rows_within(b"".join(start), str(file.path), is_row)
+        if rows is not None:
+            yield from rows
+            return
+    yield from _objects(file, chain(start, lines))
 
 
-def json_frame(file: File) -> pl.DataFrame:
+def json_frame(file: File, is_row: IsRow) -> pl.DataFrame:
     """All objects as one frame; numbers, texts, lists and nested objects keep their type.
 
     A column that mixes texts with other things becomes text.
@@ -39,6 +52,11 @@ def json_frame(file: File) -> pl.DataFrame:
     if file.container == "json_array":
         return records_frame(list(_array_records(file)), str(file.path))
     data = file.everything()
+    first, _, rest = data.lstrip().partition(b"\n")
+    if may_go_on(first) or not rest.strip():
+        rows = rows_within(data, str(file.path), is_row)
+        if rows is not None:
+            return records_frame(rows, str(file.path))
     if not _SURROGATE.search(data):
         try:
             return pl.read_ndjson(data, infer_schema_length=None)
@@ -103,8 +121,8 @@ def _object(file: File, line: bytes, row: int) -> Record:
     try:
         value = json.loads(text)
     except (json.JSONDecodeError, RecursionError, ValueError) as error:
-        if row == 1 and line.strip() == b"{":
-            problem = "is one JSON object over many lines, not a table"
+        if row == 1 and may_go_on(line):
+            problem = "is one JSON object without rows, or several over many lines"
             remedy = "write one object a line, or a JSON array of objects"
             raise file.error(problem, remedy) from None
         raise _broken(file, row, error) from None

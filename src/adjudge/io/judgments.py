@@ -13,6 +13,7 @@ from adjudge.io.columns import Column, Layout, add_unnamed
 from adjudge.io.pairs import LABELS
 from adjudge.io.refusals import refuse_duplicates, refuse_where
 from adjudge.io.tables import TableLike, source_name
+from adjudge.io.words import PAIR
 from adjudge.records import MEASURED, STATUSES
 from adjudge.uncertainty import preference_entropy
 
@@ -31,15 +32,19 @@ LAYOUT = Layout(
     Column(name="p_a", type="number", low=0, high=1),
     Column(name="p_tie", type="number", low=0, high=1),
     Column(name="uncertainty", type="number"),
-    Column(name="verdict", choices=("A", "B", "tie")),
+    Column(name="verdict", choices=("A", "B", "tie"), words=PAIR),
     Column(name="answer_mass", type="number", low=0, high=1),
     Column(name="judge_fingerprint"),
     Column(name="server"),
-    Column(name="label", choices=LABELS),
+    Column(name="label", choices=LABELS, words=PAIR),
     Column(name="tokens", type="whole", low=0),
     Column(name="cost", type="number", low=0),
     Column(name="detail"),
     Column(name="prompt_id"),
+    Column(name="length_a", type="number", low=0),
+    Column(name="length_b", type="number", low=0),
+    one_of=("p_a", "p_fwd"),
+    apart=("judge", "protocol", "repeat"),
 )
 
 

@@ -18,7 +18,7 @@ LAYOUT = Layout(
     "scores",
     Column(name="id"),
     Column(name="doc_id", required=True, filled=True),
-    Column(name="model", also=("system",)),
+    Column(name="model"),
     Column(name="criterion"),
     Column(name="judge"),
     Column(name="protocol"),

@@ -6,27 +6,28 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from adjudge.io.battles import refuse_self_meetings
+from adjudge.io.battles import VERDICTS, refuse_self_meetings
 from adjudge.io.columns import Column, Layout, add_unnamed
 from adjudge.io.refusals import refuse_where
 from adjudge.io.tables import TableLike, source_name
+from adjudge.io.words import PAIR
 
-VERDICTS = ("A", "B", "tie")
 LAYOUT = Layout(
     "tournaments",
-    Column(name="doc_id", required=True, filled=True, also=("question_id",)),
+    Column(name="doc_id", required=True, filled=True),
     Column(name="model_a", required=True, filled=True),
     Column(name="model_b", required=True, filled=True),
     Column(name="judge"),
     Column(name="criterion"),
-    Column(name="verdict", choices=VERDICTS),
-    Column(name="verdict_fwd", choices=VERDICTS, also=("judge_label",)),
-    Column(name="verdict_rev", choices=VERDICTS, also=("judge_label_rev",)),
+    Column(name="verdict", choices=VERDICTS, words=PAIR),
+    Column(name="verdict_fwd", choices=VERDICTS, words=PAIR),
+    Column(name="verdict_rev", choices=VERDICTS, words=PAIR),
     Column(name="p_a", type="number", low=0, high=1),
     Column(name="p_fwd", type="number", low=0, high=1),
     Column(name="p_rev", type="number", low=0, high=1),
     Column(name="order", choices=("ab", "ba")),
     Column(name="repeat"),
+    one_of=("verdict", "verdict_fwd", "p_a", "p_fwd"),
 )
 
 

@@ -57,6 +57,8 @@ def make_anchors(
     smoothing: float | None = None,
     l2: float = DEFAULT_L2,
     replicates: int = DEFAULT_REPLICATES,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
     seed: Seed = 0,
 ) -> Anchors:
     """Calibrate on models with votes, for placing models without. See the module.
@@ -77,6 +79,8 @@ def make_anchors(
         verdict=verdict,
         score=score,
         cluster=None,
+        columns=columns,
+        labels_as=labels_as,
     )
     # The standard error of beta that anchors keep counts battles one by one.
     ready = replace(ready, prompts=None)

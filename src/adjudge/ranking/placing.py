@@ -45,6 +45,8 @@ def place(
     verdict: str | None = None,
     score: str | None = None,
     replicates: int | None = None,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
     seed: Seed = 0,
 ) -> Leaderboard:
     """Put new models on people's scale, with conformal intervals (Eq. 4).
@@ -65,7 +67,14 @@ def place(
     rng = generator(seed)
     replicates = kept.replicates if replicates is None else count(replicates, "replicates", least=2)
     ready = prepare_battles(
-        battles, format=format, baseline=baseline, verdict=verdict, score=score, cluster=None
+        battles,
+        format=format,
+        baseline=baseline,
+        verdict=verdict,
+        score=score,
+        cluster=None,
+        columns=columns,
+        labels_as=labels_as,
     )
     warnings = [*ready.warnings, *_same_judge(ready, kept)]
     if ready.source != kept.score_source:

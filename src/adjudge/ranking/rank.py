@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from adjudge._bradley_terry import DEFAULT_L2
@@ -47,6 +49,8 @@ def rank(
     alpha: float = 0.1,
     splits: int = 5,
     time_limit: float = 10.0,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
     seed: Seed = 0,
 ) -> Leaderboard:
     """Rank models by their battles.
@@ -67,7 +71,8 @@ def rank(
     together ("auto": prompt_id where it repeats; None: battles alone). Intervals cover the noise
     of these battles; how far a judge's leaderboard is from people's is what `evaluate` measures.
     `by` names a column whose groups get a temperature each. `against` ("votes" or a column) adds
-    the rank correlation with that opinion's leaderboard.
+    the rank correlation with that opinion's leaderboard. `columns` maps our names of columns to the
+    file's, `labels_as` words in columns of winners and verdicts to ours.
 
     >>> rank({"model_a": ["x", "x", "y"], "model_b": ["y", "z", "z"],
     ...       "winner": ["model_a", "tie", "tie"]}, interval="none").models[0].model
@@ -90,6 +95,8 @@ def rank(
         cluster=cluster,
         by=by,
         against=against,
+        columns=columns,
+        labels_as=labels_as,
     )
     if not len(ready):
         raise DataError("battles", "has no battle left", remedy="give battles of two models")

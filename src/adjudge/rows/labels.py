@@ -15,9 +15,11 @@ import polars as pl
 from adjudge._validation import one_of
 from adjudge.errors import DataError
 from adjudge.io import open_labels
-from adjudge.io.labels import once_per_rater
+from adjudge.io.labels import VALUES, once_per_rater
+from adjudge.io.made_ids import add_ids
 from adjudge.io.refusals import refuse_where
-from adjudge.io.tables import FRAME_NAME, TableLike, as_text, read_table, source_name
+from adjudge.io.tables import TableLike, as_text, labels_as_of, parse_table, source_name
+from adjudge.io.words import AS_SAID, read_words
 from adjudge.records import About
 from adjudge.results.selection import CUT_COLUMNS
 from adjudge.rows.columns import tidy
@@ -63,7 +65,7 @@ def join_labels(
     *,
     raters: Raters = "majority",
     about: About = "pairs",
-    source: str = FRAME_NAME,
+    source: str = "the rows",
 ) -> LabelJoin:
     """Give each row of `frame` the label of its id: A, B or tie; pass or fail `about` grades.
 
@@ -99,7 +101,7 @@ def join_labels(
 
 
 def join_values(
-    frame: pl.DataFrame, labels: TableLike, *, column: str, source: str = FRAME_NAME
+    frame: pl.DataFrame, labels: TableLike, *, column: str, source: str = "the rows"
 ) -> LabelJoin:
     """Give each row of `frame` the value of its id, in `column`: 0 and 1, or words.
 
@@ -112,16 +114,14 @@ def join_values(
     [None, '0']
     """
     name = source_name(labels)
-    table = read_table(labels, text=("id",))
-    theirs = next((c for c in (column, "human", "label") if c in table.columns), None)
-    if "id" not in table.columns or theirs is None:
-        absent = column if theirs is None and "id" in table.columns else "id"
-        raise DataError(name, "is missing", column=absent, remedy="labels join by id")
+    here = parse_table(labels)
+    own = {"label": column} if column in here.frame.columns else {}
+    table = VALUES.check(VALUES.load(here, own), name)
     given = table.select(
         as_text(table["id"]),
-        tidy(table[theirs], name, theirs).alias("label"),
+        read_words(tidy(table["label"], name, column), AS_SAID, labels_as_of(labels)),
         *(c for c in ("rater", *_SAMPLING) if c in table.columns),
-    )
+    ).rename({column: "label"}, strict=False)
     if "rater" not in given.columns:
         _refuse_second(given, name)
     given = once_per_rater(given, name).filter(pl.col("label").is_not_null())
@@ -147,11 +147,14 @@ def _join(
     unread: Mapping[str, int] | None = None,
 ) -> LabelJoin:
     """Each row with the label of its id; `given` has id, label and how it was sampled."""
-    if "id" not in frame.columns:
-        raise DataError(source, "is missing", column="id", remedy="labels join by id")
+    known = "id" in frame.columns
+    frame = add_ids(frame, source)
     rows = frame.with_columns(as_text(frame["id"]))
     unused = given.join(rows.select("id"), on="id", how="anti").height
     if given.height and unused == given.height:
+        if not known:
+            remedy = "labels join by id: give both files a column id, or the same texts"
+            raise DataError(source, "is missing", column="id", remedy=remedy)
         raise DataError(
             name,
             f"{given['id'][0]!r} and all the others are ids of no row here",

@@ -13,6 +13,7 @@ import polars as pl
 
 from adjudge._validation import count, exact_level, unit
 from adjudge.errors import ArgumentError
+from adjudge.io.opening import name_columns
 from adjudge.io.tables import TableLike
 from adjudge.records import MIN_ANSWER_MASS
 from adjudge.results.selection import (
@@ -71,6 +72,8 @@ def calibrate(
     category: str | None = None,
     leave_out: TableLike | None = None,
     min_answer_mass: float | None = MIN_ANSWER_MASS,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
     seed: int = 0,
     store: StorePlace = None,
 ) -> Policy:
@@ -85,7 +88,8 @@ def calibrate(
     `weights` names a column of importance weights for a shift in the kind of rows (fdr). Rows whose
     answer_mass is known and below `min_answer_mass` count as `off_answer`, here and wherever the
     policy is used. `store` is where `judge` kept its replies: the policy then remembers the parts
-    of each judge's fingerprint.
+    of each judge's fingerprint. `columns` maps our names of columns to those of the files,
+    `labels_as` words in columns of labels to ours.
 
     `doubt="learned"` (one judge) and `jury="learned"` (several) learn verdict and doubt from a
     random `learning_share` of the labels and calibrate on the rest; `category` names a column that
@@ -112,6 +116,8 @@ def calibrate(
     limit = None if min_answer_mass is None else unit(min_answer_mass, "min_answer_mass")
     _refuse_combinations(chosen, weights=weights, pooled=pooled, by=by, jury=jury)
     refuse_learning(jury=jury, doubt=doubt, category=category)
+    with name_columns(columns, labels_as) as name:
+        judgments, labels, pairs = name(judgments), name(labels), name(pairs)
     table = read_labelled(
         judgments,
         labels,
