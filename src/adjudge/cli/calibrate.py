@@ -12,6 +12,7 @@ from adjudge.cli._options import (
     AlphaOption,
     CategoryOption,
     ClusterOption,
+    ColumnOption,
     DeltaOption,
     DoubtOption,
     GuaranteeOption,
@@ -20,6 +21,7 @@ from adjudge.cli._options import (
     JudgmentsArgument,
     JuryOption,
     KnownStoreOption,
+    LabelsAsOption,
     LabelsOption,
     LearningShareOption,
     MinAnswerMassOption,
@@ -28,6 +30,8 @@ from adjudge.cli._options import (
     SeedOption,
     TextsOption,
     TiesOption,
+    column_map,
+    label_map,
 )
 from adjudge.records import MIN_ANSWER_MASS
 
@@ -61,6 +65,8 @@ def calibrate(
         Path | None,
         typer.Option(help="Ids that something was chosen on: they do not calibrate."),
     ] = None,
+    column: ColumnOption = None,
+    labels_as: LabelsAsOption = None,
     min_answer_mass: MinAnswerMassOption = None,
     store: KnownStoreOption = "adjudge.db",
     seed: SeedOption = 0,
@@ -93,6 +99,8 @@ def calibrate(
         learning_share=learning_share,
         category=category,
         leave_out=leave_out,
+        columns=column_map(column),
+        labels_as=label_map(labels_as),
         min_answer_mass=MIN_ANSWER_MASS if min_answer_mass is None else min_answer_mass,
         seed=seed,
         store=store,

@@ -11,15 +11,23 @@ import typer
 from adjudge._text import group_name
 from adjudge.cli._common import bad_finding, deliver, remark
 from adjudge.cli._diagnosis import (
-    ColumnOption,
     FailAboveOption,
     FamiliesOption,
-    column_map,
     enforce,
     read_families,
     thresholds,
 )
-from adjudge.cli._options import JsonFlag, LabelsOption, OutputOption, PlotOption, SeedOption
+from adjudge.cli._options import (
+    ColumnOption,
+    JsonFlag,
+    LabelsAsOption,
+    LabelsOption,
+    OutputOption,
+    PlotOption,
+    SeedOption,
+    column_map,
+    label_map,
+)
 
 if TYPE_CHECKING:
     from adjudge.results.bias import JudgeBias
@@ -77,6 +85,7 @@ def bias(
     ] = 0.03,
     families: FamiliesOption = None,
     column: ColumnOption = None,
+    labels_as: LabelsAsOption = None,
     fail_above: FailAboveOption = None,
     output: OutputOption = None,
     plot: PlotOption = None,
@@ -98,6 +107,7 @@ def bias(
         pairs=pairs,
         labels=labels,
         columns=column_map(column),
+        labels_as=label_map(labels_as),
         judge=judge,
         cluster=cluster,
         by=by,

@@ -10,16 +10,21 @@ import typer
 from adjudge._text import group_name
 from adjudge.cli._common import bad_finding, deliver, remark
 from adjudge.cli._diagnosis import (
-    ColumnOption,
     DocColumnOption,
     FailAboveOption,
     FamiliesOption,
-    column_map,
     enforce,
     read_families,
     thresholds,
 )
-from adjudge.cli._options import JsonFlag, OutputOption, PlotOption, SeedOption
+from adjudge.cli._options import (
+    ColumnOption,
+    JsonFlag,
+    OutputOption,
+    PlotOption,
+    SeedOption,
+    column_map,
+)
 from adjudge.errors import ArgumentError
 
 #: A miss rate is one minus coverage: what goes wrong is what a threshold bounds from above.

@@ -9,15 +9,19 @@ import typer
 
 from adjudge.cli._common import bad_finding, deliver, remark
 from adjudge.cli._options import (
+    ColumnOption,
     ConfidenceOption,
     HumanColumnOption,
     JsonFlag,
     JudgeColumnOption,
+    LabelsAsOption,
     LabelsOption,
     OutputOption,
     PlotOption,
     PositiveOption,
     SeedOption,
+    column_map,
+    label_map,
 )
 
 if TYPE_CHECKING:
@@ -96,6 +100,8 @@ def estimate(
         float | None,
         typer.Option(help="Exit 2 unless every interval lies above this rate.", min=0, max=1),
     ] = None,
+    column: ColumnOption = None,
+    labels_as: LabelsAsOption = None,
     seed: SeedOption = 0,
     output: OutputOption = None,
     plot: PlotOption = None,
@@ -125,6 +131,8 @@ def estimate(
         judge_column=judge_column,
         human_column=human_column,
         positive=positive,
+        columns=column_map(column),
+        labels_as=label_map(labels_as),
         seed=seed,
     )
     if as_json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import webbrowser
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,16 +13,22 @@ import typer
 from adjudge._text import count
 from adjudge.cli._common import deliver, remark, require_extra
 from adjudge.cli._options import (
+    ColumnOption,
     FormatOption,
     FormerFormatOption,
     JsonFlag,
+    LabelsAsOption,
     SeedOption,
     StoreOption,
     SummaryOption,
+    column_map,
+    label_map,
 )
 from adjudge.errors import ArgumentError
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from adjudge.records import Subject
     from adjudge.server.label_kinds import LabelKind
     from adjudge.server.queue import Queue
@@ -67,6 +74,8 @@ def label(
     export_only: Annotated[
         bool, typer.Option(help="Write the labels and the summary; open no page.")
     ] = False,
+    column: ColumnOption = None,
+    labels_as: LabelsAsOption = None,
     format: FormatOption = None,
     from_: FormerFormatOption = None,
     host: Annotated[
@@ -80,7 +89,7 @@ def label(
     """Label pairs or single answers in the browser; nothing is lost on reload or kill."""
     if not export_only:
         require_extra("server", "fastapi", "uvicorn")
-    from adjudge.io import read_labels, write_rows
+    from adjudge.io import write_rows
     from adjudge.io.files import read_text
     from adjudge.server.label_summary import labels_frame, records, summarise
     from adjudge.server.labelling import LabellingRound
@@ -92,11 +101,12 @@ def label(
     if output is not None:
         check_not_store(store, output)
     guide = None if instructions is None else read_text(instructions)
-    subjects, kind = _read(rows, format or from_, scale)
+    names = {"columns": column_map(column), "labels_as": label_map(labels_as)}
+    subjects, kind = _read(rows, format or from_, scale, seed, names)
     with use_store(store) as kept:
         book = LabelBook(kept, kind.labels)
         if import_labels is not None:
-            added, same = book.import_labels(records(read_labels(import_labels, about=kind.name)))
+            added, same = book.import_labels(records(_labels(import_labels, kind, names)))
             remark(f"{import_labels}: {added:,} labels added, {same:,} were there already")
         _strangers(book, subjects, rows, kind)
         queue = _queue(subjects, plan, abstentions, random_share, seed, kind)
@@ -136,20 +146,37 @@ def label(
         deliver(summarise(book, subjects, kind), as_json=as_json, output=summary)
 
 
-def _read(rows: Path, format: str | None, scale: str | None) -> tuple[list[Subject], LabelKind]:
+def _read(
+    rows: Path,
+    format: str | None,
+    scale: str | None,
+    seed: int,
+    names: Mapping[str, Mapping[str, str] | None],
+) -> tuple[list[Subject], LabelKind]:
     """What is to be labelled, and how: by the file's content."""
     from adjudge.io import kinds_of, open_items, open_pairs, sniff
     from adjudge.judges.criteria import parse_scale
     from adjudge.server.label_kinds import GRADES, PAIRS, scores
 
-    kinds = kinds_of(format or sniff(rows))
+    kinds = kinds_of(format or sniff(rows, names["columns"]))
     if "items" not in kinds or "pairs" in kinds:
         if scale is not None:
             remedy = "only single answers are scored: give items (id, prompt, response)"
             raise ArgumentError("scale", scale, remedy)
-        return list(open_pairs(rows, format=format)), PAIRS
+        return list(open_pairs(rows, format=format, seed=seed, **names)), PAIRS
     kind = GRADES if scale is None else scores(parse_scale(scale))
-    return list(open_items(rows, format=format)), kind
+    return list(open_items(rows, format=format, **names)), kind
+
+
+def _labels(
+    path: Path, kind: LabelKind, names: Mapping[str, Mapping[str, str] | None]
+) -> pl.DataFrame:
+    """The labels of a file, under the names that it uses."""
+    from adjudge.io import read_labels
+    from adjudge.io.opening import ColumnNames
+
+    name = ColumnNames(names["columns"], names["labels_as"])
+    return read_labels(name(path), about=kind.name)
 
 
 def _strangers(book: LabelBook, subjects: list[Subject], rows: Path, kind: LabelKind) -> None:

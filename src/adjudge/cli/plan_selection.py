@@ -11,16 +11,20 @@ from adjudge.cli._common import bad_finding, deliver, remark
 from adjudge.cli._options import (
     AlphaOption,
     ClusterOption,
+    ColumnOption,
     DeltaOption,
     GuaranteeOption,
     JsonFlag,
     JudgeRowsOption,
+    LabelsAsOption,
     LabelsOption,
     OutputOption,
     PlotOption,
     ProtocolRowsOption,
     SeedOption,
     TiesOption,
+    column_map,
+    label_map,
 )
 
 
@@ -42,6 +46,8 @@ def selection(
         Path | None,
         typer.Option(help="Draw the missing labels at random from unlabelled rows; write ids."),
     ] = None,
+    column: ColumnOption = None,
+    labels_as: LabelsAsOption = None,
     seed: SeedOption = 0,
     output: OutputOption = None,
     plot: PlotOption = None,
@@ -52,7 +58,14 @@ def selection(
     from adjudge.rows.judgments import prepare_judgments
     from adjudge.selection import ids_to_label, plan_selection
 
-    prepared = prepare_judgments(judgments, labels=labels, judge=judge, protocol=protocol)
+    prepared = prepare_judgments(
+        judgments,
+        labels=labels,
+        judge=judge,
+        protocol=protocol,
+        columns=column_map(column),
+        labels_as=label_map(labels_as),
+    )
     plan = plan_selection(
         prepared,
         alpha=alpha,

@@ -10,13 +10,17 @@ import typer
 from adjudge.cli._common import bad_finding, deliver, remark
 from adjudge.cli._options import (
     ClusterOption,
+    ColumnOption,
     ConfidenceOption,
     FormatOption,
     FormerFormatOption,
     JsonFlag,
+    LabelsAsOption,
     OutputOption,
     PlotOption,
     SeedOption,
+    column_map,
+    label_map,
 )
 
 if TYPE_CHECKING:
@@ -94,6 +98,8 @@ def rank(
         float | None,
         typer.Option(help="With --evaluate: exit code 2 if the mean held-out error is above."),
     ] = None,
+    column: ColumnOption = None,
+    labels_as: LabelsAsOption = None,
     format: FormatOption = None,
     from_: FormerFormatOption = None,
     baseline: Annotated[
@@ -135,6 +141,8 @@ def rank(
         cluster=cluster,
         by=by,
         against=against,
+        columns=column_map(column),
+        labels_as=label_map(labels_as),
     )
     if anchors is not None:
         board = ranking.place(prepared, anchors, alpha=alpha, seed=seed)

@@ -184,7 +184,8 @@ class Layout:
         strange = bool(self.one_of) and not known.intersection(self.one_of)
         unlike = other is not None and other.name in self.unlike
         if other is not None and (absent or strange or (unlike and not {*self.one_of} & {*named})):
-            raise wrong_format(other, self.kind, source)
+            lacking = absent or self.one_of[:1]
+            raise wrong_format(other, self.kind, source, lacking, here if lacking else ())
         if absent:
             raise missing_columns(here, absent, source)
 

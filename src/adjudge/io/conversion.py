@@ -26,6 +26,7 @@ from adjudge.io.items import read_items
 from adjudge.io.json_files import Record, column_series, records_frame
 from adjudge.io.judgments import read_judgments
 from adjudge.io.labels import read_labels
+from adjudge.io.names import LOG
 from adjudge.io.pairs import read_pairs
 from adjudge.io.published import Context, Row, UnusableRow
 from adjudge.io.scores import read_human_scores
@@ -210,6 +211,8 @@ def choose_format(
     if chosen is not None and kind is not None and kind not in chosen.gives:
         remedy = "it gives " + " or ".join(chosen.gives)
         raise DataError(source_name(source), f"{chosen.name} has no {kind}", remedy=remedy)
+    if chosen is not None and format is None:
+        LOG.warning("%s: read as %s", source_name(source), chosen.title)
     return chosen
 
 

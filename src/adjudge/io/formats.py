@@ -13,7 +13,7 @@ instead of complaining about the first column it misses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,6 +21,7 @@ from adjudge.errors import ArgumentError, DataError
 from adjudge.io.json_files import Record
 from adjudge.io.names import recognise
 from adjudge.io.published import Converter
+from adjudge.io.refusals import shorten
 from adjudge.plugins import Builtin, Registry
 
 Kind = Literal["pairs", "battles", "judgments", "items", "labels", "human_scores"]
@@ -242,22 +243,32 @@ def other_format(
     It is of another format when it has columns that only that format has, or hardly any of ours:
     a pairs file whose response_b is called something else should not be taken for a labels file.
     """
-    format = looks_like(here)
+    format = looks_usual(here)
     if format is None or format.name == expected:
         return None
-    telling = format.signature.needs.union(*format.signature.one_of) & set(here) - set(known)
-    few = 2 * len(set(here) & set(required)) <= len(required)
+    own = format.signature.needs.union(*format.signature.one_of)
+    telling = ({*here} & own | recognise(list(here), format.name, sorted(own))) - {*known}
+    few = 2 * len({*here} & {*required}) <= len(required)
     return format if telling or few else None
 
 
-def wrong_format(format: Format | NativeFormat, expected: str, source: str) -> DataError:
-    """This file is of another format, and how to read that."""
+def wrong_format(
+    format: Format | NativeFormat,
+    expected: str,
+    source: str,
+    absent: Sequence[str] = (),
+    here: Sequence[str] = (),
+) -> DataError:
+    """This file is of another format, and how to read that, or which columns are `absent`."""
     problem = f"looks like {format.title}, not {_article(expected)} {expected} file"
     remedy = format.remedy
     if isinstance(format, Format) and expected in NATIVE and expected not in format.gives:
         # --format would not help, and not every command has it: name one that reads the file.
         kind = next(iter(format.gives))
         remedy = f"it holds {kind}: {NATIVE[kind].remedy}" if kind in NATIVE else remedy
+    if absent and isinstance(format, NativeFormat):
+        remedy += f"; or name your {', '.join(absent)}: --column {absent[0]}=NAME (columns=)"
+        remedy += f"; columns here: {shorten(here)}"
     return DataError(source, problem, remedy=remedy)
 
 

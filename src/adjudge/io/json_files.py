@@ -13,7 +13,8 @@ import polars as pl
 
 from adjudge.errors import DataError
 from adjudge.io.files import GIVE_ROWS, LINE_LIMIT, SAVE_AS_UTF8, File
-from adjudge.io.json_objects import IsRow, Record, may_go_on, rows_within
+from adjudge.io.json_objects import IsRow, may_go_on, rows_within
+from adjudge.io.json_objects import Record as Record
 
 _JSON_TYPES = {str, bool, int, float, dict, list}
 

@@ -12,7 +12,7 @@ from adjudge.errors import ArgumentError
 from adjudge.io.columns import Column, Layout, add_unnamed
 from adjudge.io.pairs import LABELS
 from adjudge.io.refusals import refuse_duplicates, refuse_where
-from adjudge.io.tables import TableLike, source_name
+from adjudge.io.tables import TableLike, labels_as_of, source_name
 from adjudge.io.words import PAIR
 from adjudge.records import MEASURED, STATUSES
 from adjudge.uncertainty import preference_entropy
@@ -78,10 +78,11 @@ def read_judgments(
     >>> rows.select("p_a", "verdict").row(0)
     (0.7, 'A')
     """
-    frame, name = LAYOUT.read(source, columns), source_name(source)
+    frame, name = LAYOUT.load(source, columns), source_name(source)
     if "p_a" not in frame.columns and not {"p_fwd", "p_rev"} <= set(frame.columns):
         remedy = "give p_a, or p_fwd and p_rev, all about response_a"
         raise LAYOUT.missing(frame, "p_a", name, remedy)
+    frame = LAYOUT.check(frame, name, labels_as=labels_as_of(source))
     frame = _with_names(frame, {"judge": judge, "protocol": protocol}, name)
     absent = [column for column in _NUMBERS if column not in frame.columns]
     frame = frame.with_columns(pl.lit(None, pl.Float64).alias(column) for column in absent)

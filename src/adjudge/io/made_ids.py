@@ -86,6 +86,21 @@ def add_ids(frame: pl.DataFrame, source: str, apart: Sequence[str] = ()) -> pl.D
     return frame.select(pl.Series("id", ids, dtype=pl.String), pl.all())
 
 
+def add_documents(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    """The frame with a column doc_id, unless it has one: the prompt, else each row by itself."""
+    if "doc_id" in frame.columns:
+        return frame
+    if "prompt" in frame.columns:
+        rows = "rows with the same prompt are one document"
+        prompts = _texts(frame, ["prompt"]).to_series()
+        documents = pl.Series([content_hash([prompt]) for prompt in prompts], dtype=pl.String)
+    else:
+        rows = "every row is a document of its own"
+        documents = add_ids(frame, source)["id"].cast(pl.String)
+    LOG.warning("%s: no column doc_id: %s", source, rows)
+    return frame.with_columns(documents.alias("doc_id"))
+
+
 def _texts(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
     return frame.select(
         pl.struct(name).struct.json_encode().alias(name)

@@ -96,7 +96,7 @@ def _is_pandas(source: object) -> bool:
 
 
 def _is_dataset(source: object) -> bool:
-    return hasattr(source, "with_format") and hasattr(source, "column_names")
+    return all(hasattr(source, name) for name in ("with_format", "column_names", "__getitem__"))
 
 
 def _as_plain_text(column: pl.Series) -> pl.Series:

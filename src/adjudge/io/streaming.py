@@ -94,10 +94,10 @@ class _Names:
         taken = self._layout.match(list(self._here), self._source, given=self._theirs)
         new = {ours: their for ours, their in taken.items() if ours not in self._taken}
         self._taken.update(new)
-        remark_names(self._source, new)
         if first:
-            self._layout.require(list(record), self._source, {**self._theirs, **taken})
             self._require([ours for ours in self._theirs if ours in self._layout.required])
+            self._layout.require(list(record), self._source, {**self._theirs, **taken})
+        remark_names(self._source, new)
 
     def _require(self, named: Collection[str]) -> None:
         for their in (self._theirs[ours] for ours in named):

@@ -7,14 +7,16 @@ from collections.abc import Mapping
 import polars as pl
 
 from adjudge.io.battles import VERDICTS, refuse_self_meetings
-from adjudge.io.columns import Column, Layout, add_unnamed
+from adjudge.io.columns import Column, Layout, add_unnamed, missing_columns
+from adjudge.io.made_ids import add_documents
 from adjudge.io.refusals import refuse_where
 from adjudge.io.tables import TableLike, source_name
 from adjudge.io.words import PAIR
 
 LAYOUT = Layout(
     "tournaments",
-    Column(name="doc_id", required=True, filled=True),
+    Column(name="doc_id", filled=True),
+    Column(name="prompt", spoken=True),
     Column(name="model_a", required=True, filled=True),
     Column(name="model_b", required=True, filled=True),
     Column(name="judge"),
@@ -51,6 +53,9 @@ def read_tournaments(
     [('ab', 'A'), ('ba', 'B')]
     """
     frame, name = LAYOUT.read(source, columns), source_name(source)
+    if not {"doc_id", "prompt"} & set(frame.columns):
+        raise missing_columns(frame.columns, ["doc_id"], name)
+    frame = add_documents(frame, name)
     refuse_self_meetings(frame, name)
     frame = add_unnamed(_with_verdict(frame, name), ("judge", "criterion"))
     _refuse_second(frame, name)

@@ -158,9 +158,15 @@ def read_words(
         trimmed, (one, other) = values.str.strip_chars(), models
         names = {word for word, ours in known.items() if word == ours}
         free = values.is_in(list(names)) & (one != other)
-        named = pl.when(free & (trimmed == one)).then(pl.lit(vocabulary.sides[0]))
-        named = named.when(free & (trimmed == other)).then(pl.lit(vocabulary.sides[1]))
-        result = pl.select(named.otherwise(result)).to_series()
+        first, second = vocabulary.sides
+        named = (
+            pl.when(free & (trimmed == one))
+            .then(pl.lit(first))
+            .when(free & (trimmed == other))
+            .then(pl.lit(second))
+            .otherwise(result)
+        )
+        result = pl.select(named).to_series()
     return result.alias(values.name)
 
 

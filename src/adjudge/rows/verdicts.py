@@ -22,6 +22,7 @@ from adjudge.io.formats import NATIVE
 from adjudge.io.judgments import LAYOUT
 from adjudge.io.made_ids import add_ids
 from adjudge.io.opening import name_columns
+from adjudge.io.refusals import shorten
 from adjudge.io.tables import Table, TableLike, as_text, parse_table
 from adjudge.io.words import PAIR
 from adjudge.records import MEASURED
@@ -101,11 +102,10 @@ def prepare_verdicts(
     rows = _VERDICTS.load(table)
     here = set(rows.columns)
     graded = "p_a" in here or {"p_fwd", "p_rev"} <= here
-    if "id" not in here:
-        rows = add_ids(rows, table.name, _VERDICTS.apart)
     if not graded:
-        checked = _VERDICTS.check(rows, table.name, labels_as=table.labels_as)
-        rows = _from_verdicts(checked, table.name)
+        _require_verdicts(here, table.name)
+        rows = _from_verdicts(_VERDICTS.check(rows, table.name, labels_as=table.labels_as))
+    rows = add_ids(rows, table.name, _VERDICTS.apart)
     table = replace(table, frame=rows, fields=None)
     frame = judge_names(read_judgments(table))
     if pairs is not None:
@@ -158,7 +158,17 @@ def _read(source: TableLike, named: Collection[str]) -> Table:
     return replace(battles, frame=frame)
 
 
-def _from_verdicts(table: pl.DataFrame, name: str) -> pl.DataFrame:
+def _require_verdicts(here: set[str], name: str) -> None:
+    if not ({"verdict"} <= here or here >= _BOTH_ORDERS or {"score_a", "score_b"} <= here):
+        raise DataError(
+            name,
+            "has no judgment",
+            remedy="give p_fwd and p_rev, p_a, verdict_fwd and verdict_rev, verdict, or score_a "
+            f"and score_b; columns here: {shorten(sorted(here))}",
+        )
+
+
+def _from_verdicts(table: pl.DataFrame) -> pl.DataFrame:
     """p_fwd and p_rev, or p_a, as 1, 0 and one half from verdicts, else from two scores."""
     here = set(table.columns)
     if _BOTH_ORDERS.issubset(here):
@@ -166,15 +176,8 @@ def _from_verdicts(table: pl.DataFrame, name: str) -> pl.DataFrame:
     if "verdict" in here:
         # A verdict of "tie" is no verdict; p_a = 1/2 says so.
         return table.with_columns(p_a=_answer("verdict")).drop("verdict")
-    if {"score_a", "score_b"} <= here:
-        gap = pl.col("score_a") - pl.col("score_b")
-        return table.with_columns(p_a=(gap.sign() + 1) / 2)
-    raise DataError(
-        name,
-        "has no judgment",
-        remedy="give p_fwd and p_rev, p_a, verdict_fwd and verdict_rev, verdict, or score_a and "
-        "score_b",
-    )
+    gap = pl.col("score_a") - pl.col("score_b")
+    return table.with_columns(p_a=(gap.sign() + 1) / 2)
 
 
 def _answer(column: str) -> pl.Expr:
