@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import polars as pl
 
 from adjudge.errors import DataError
-from adjudge.io.columns import Column, Layout, check_columns, missing_columns
+from adjudge.io.columns import TEXT_COLUMNS, Column, Layout, check_columns, missing_columns
+from adjudge.io.made_ids import add_ids
 from adjudge.io.refusals import refuse_values
 from adjudge.io.tables import TableLike, as_text, labels_as_of, source_name
 from adjudge.io.words import GRADE, read_words
@@ -19,6 +20,7 @@ LAYOUT = Layout(
     Column(name="judge"),
     Column(name="human"),
     Column(name="judge_name"),
+    *TEXT_COLUMNS,
     one_of=("judge", "p_pass"),
     unlike=("judgments", "scores", "tournaments"),
 )
@@ -36,11 +38,13 @@ def read_binary(
 
     `judge_column` and `human_column` (or `columns`) say which columns of the file they are; a
     column that is called `judge` but is not the one wanted is kept as `judge_given`. Without an
-    `id` column rows are called by their number. True and false, pass and fail, yes and no count as
-    1 and 0. A row without the judge's answer is refused: leave such rows out and report how many.
+    `id` column rows are called by a hash of their content. True and false, pass and fail, yes and
+    no count as 1 and 0. A row without the judge's answer is refused: leave such rows out and
+    report how many.
 
-    >>> read_binary({"GPT-4": [1, 0], "human": [1, None]}, judge_column="GPT-4").rows()
-    [('1', 1, 1), ('2', 0, None)]
+    >>> rows = {"id": ["x", "y"], "GPT-4": [1, 0], "human": [1, None]}
+    >>> read_binary(rows, judge_column="GPT-4").rows()
+    [('x', 1, 1), ('y', 0, None)]
     """
     name = source_name(source)
     named = {"judge": judge_column, "human": human_column}
@@ -57,8 +61,7 @@ def read_binary(
     column = theirs.get("judge", "judge")
     refuse_values(judge, judge.is_null(), "is empty", source=name, column=column, remedy=remedy)
     frame = frame.with_columns(judge=judge, human=human)
-    if "id" not in frame.columns:
-        frame = frame.with_columns(id=pl.int_range(1, pl.len() + 1).cast(pl.String))
+    frame = add_ids(frame, name)
     first = ("id", "judge", "human")
     checked = check_columns(frame, [LAYOUT.columns[0]], name)
     return checked.select(*first, pl.exclude(first))

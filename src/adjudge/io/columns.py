@@ -75,6 +75,10 @@ class Column:
         return f"give numbers of {self.low:g} or more"
 
 
+#: The texts that a row is about, where they are not what the rows are for.
+TEXT_COLUMNS = [Column(name=text, spoken=True) for text in TEXTS]
+
+
 class Layout:
     """A kind of rows by its columns, which come first in every frame of that kind."""
 
@@ -152,7 +156,11 @@ class Layout:
         self, here: Sequence[str], source: str, *, given: Mapping[str, str] | None = None
     ) -> dict[str, str]:
         """Which of a file's columns are taken for which of ours."""
-        return match_columns(here, self.names, kind=self.usual, source=source, given=given)
+        # Texts that only name a row, or are only measured, are not worth a refusal.
+        unneeded = [column.name for column in self.columns if column.spoken and not column.required]
+        return match_columns(
+            here, self.names, kind=self.usual, source=source, given=given, unneeded=unneeded
+        )
 
     def check(
         self,

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 import polars as pl
 
 from adjudge.errors import DataError
-from adjudge.io.columns import Column, Layout, add_unnamed
+from adjudge.io.columns import TEXT_COLUMNS, Column, Layout, add_unnamed
 from adjudge.io.judgments import fill_status, fill_uncertainty
 from adjudge.io.names import recognise
 from adjudge.io.refusals import refuse_duplicates, refuse_values, refuse_where
@@ -34,6 +34,7 @@ LAYOUT = Layout(
     Column(name="cost", type="number", low=0),
     Column(name="detail"),
     Column(name="prompt_id"),
+    *TEXT_COLUMNS,
     apart=("judge_name", "protocol", "repeat"),
 )
 

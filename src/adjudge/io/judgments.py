@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from adjudge.errors import ArgumentError
-from adjudge.io.columns import Column, Layout, add_unnamed
+from adjudge.io.columns import TEXT_COLUMNS, Column, Layout, add_unnamed
 from adjudge.io.pairs import LABELS
 from adjudge.io.refusals import refuse_duplicates, refuse_where
 from adjudge.io.tables import TableLike, labels_as_of, source_name
@@ -43,6 +43,7 @@ LAYOUT = Layout(
     Column(name="prompt_id"),
     Column(name="length_a", type="number", low=0),
     Column(name="length_b", type="number", low=0),
+    *TEXT_COLUMNS,
     one_of=("p_a", "p_fwd"),
     apart=("judge", "protocol", "repeat"),
 )

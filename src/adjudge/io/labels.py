@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import polars as pl
 
 from adjudge.errors import DataError
-from adjudge.io.columns import Column, Layout
+from adjudge.io.columns import TEXT_COLUMNS, Column, Layout
 from adjudge.io.grades import pass_or_fail
 from adjudge.io.pairs import LABELS
 from adjudge.io.refusals import quote
@@ -23,6 +23,7 @@ LAYOUT = Layout(
     Column(name="rater"),
     Column(name="sampled_by", choices=get_args(SampledBy)),
     Column(name="shown_order", choices=("ab", "ba")),
+    *TEXT_COLUMNS,
     apart=("rater",),
     texts_needed=True,
 )

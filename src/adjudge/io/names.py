@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from adjudge.errors import DataError
 
@@ -86,11 +86,12 @@ def match_columns(
     kind: str,
     source: str,
     given: Mapping[str, str] | None = None,
+    unneeded: Collection[str] = (),
 ) -> dict[str, str]:
     """Ours to theirs, for those of the wanted columns that are here under another name.
 
     `given` is what the caller has named already. A column that is itself wanted is never taken for
-    another one.
+    another one. Of `unneeded` columns none is taken where several fit.
 
     >>> match_columns(["Question", "output_1"], ["prompt", "response_a"], kind="pairs", source="f")
     {'prompt': 'Question', 'response_a': 'output_1'}
@@ -105,6 +106,8 @@ def match_columns(
         if not fitting:
             usual = set(usual_names(ours, kind)) - set(wanted)
             fitting = [column for column, name in plain.items() if name in usual]
+        if len(fitting) > 1 and ours in unneeded:
+            continue
         if len(fitting) > 1:
             columns = " and ".join(fitting) if len(fitting) == 2 else ", ".join(fitting)
             remedy = f"say which: --column {ours}={fitting[0]} (columns=)"

@@ -32,7 +32,7 @@ def check_rows(
     """
     name = source_name(source)
     names = _Names(layout, name, dict(columns or {}), matched=isinstance(source, NamedRows))
-    said = {**labels_as_of(source), **(labels_as or {})}
+    said = {str(word): ours for word, ours in (labels_as or labels_as_of(source)).items()}
     maker = IdMaker()
     content: list[str] = []
     with SeenIds(name, layout.kind.removesuffix("s")) as seen:
