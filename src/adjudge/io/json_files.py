@@ -38,7 +38,7 @@ def json_records(file: File, is_row: IsRow) -> Iterator[Record]:
     start = list(islice(lines, 2))
     if len(start) == 1 or may_go_on(start[0]):
         start += lines
-        rows = rows_within(b"".join(start), str(file.path), is_row)
+        rows = _rows_within(file, b"".join(start), is_row)
         if rows is not None:
             yield from rows
             return
@@ -55,7 +55,7 @@ def json_frame(file: File, is_row: IsRow) -> pl.DataFrame:
     data = file.everything()
     first, _, rest = data.lstrip().partition(b"\n")
     if may_go_on(first) or not rest.strip():
-        rows = rows_within(data, str(file.path), is_row)
+        rows = _rows_within(file, data, is_row)
         if rows is not None:
             return records_frame(rows, str(file.path))
     if not _SURROGATE.search(data):
@@ -64,6 +64,14 @@ def json_frame(file: File, is_row: IsRow) -> pl.DataFrame:
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
             pass  # something is wrong or unusual: the exact reading below names it
     return records_frame(list(_objects(file, data.splitlines(keepends=True))), str(file.path))
+
+
+def _rows_within(file: File, data: bytes, is_row: IsRow) -> list[Record] | None:
+    rows = rows_within(data, str(file.path), is_row)
+    if rows is not None and _SURROGATE.search(data):
+        for number, row in enumerate(rows, start=1):
+            _check_record(file, row, json.dumps(row), number)
+    return rows
 
 
 def records_frame(rows: list[Record], name: str) -> pl.DataFrame:

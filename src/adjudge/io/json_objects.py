@@ -23,7 +23,7 @@ def may_go_on(line: bytes) -> bool:
 
 
 def rows_within(data: bytes, source: str, is_row: IsRow) -> list[Record] | None:
-    """The rows that one JSON object holds; None where it is itself a row, or not one object.
+    """The rows that one JSON object holds, or is; None where it holds none, or is not one object.
 
     >>> rows_within(b'{"run": 7, "results": [{"id": 1}, {"id": 2}]}', "f.json", lambda _: False)
     [{'id': 1}, {'id': 2}]
@@ -32,8 +32,13 @@ def rows_within(data: bytes, source: str, is_row: IsRow) -> list[Record] | None:
         value = json.loads(data)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(value, dict) or is_row(value):
+    if not isinstance(value, dict):
         return None
+    columns = _from_columns(value)
+    if columns is not None:
+        return columns
+    if is_row(value):
+        return [value]
     lists = dict(_lists(value, ""))
     if len(lists) > 1:
         remedy = "keep one of them in the file"
@@ -43,7 +48,7 @@ def rows_within(data: bytes, source: str, is_row: IsRow) -> list[Record] | None:
         left = f"; not read: {', '.join(others)[:200]}" if others else ""
         LOG.warning("%s: the rows are in %s%s", source, place, left)
         return rows
-    return _from_columns(value)
+    return None
 
 
 def _lists(value: Record, place: str, depth: int = 1) -> Iterator[tuple[str, list[Record]]]:
@@ -62,7 +67,8 @@ def _from_columns(value: Record) -> list[Record] | None:
     columns = list(value.values())
     if len(columns) < 2:
         return None
-    if all(isinstance(column, list) and len(column) == len(columns[0]) for column in columns):
+    lists = all(isinstance(column, list) and len(column) == len(columns[0]) for column in columns)
+    if lists and not all(isinstance(cell, dict) for column in columns for cell in column):
         return [dict(zip(value, row, strict=True)) for row in zip(*columns, strict=True)]
     first = columns[0]
     if all(isinstance(column, dict) and column.keys() == first.keys() for column in columns):

@@ -141,9 +141,9 @@ def test_what_was_read_is_what_was_there(capsys: pytest.CaptureFixture[str]) -> 
         (
             "id,p_a\n1,0.5\n",
             "calibrate {} --labels {}",
-            "looks like a judgments file of adjudge, not a labels file; such a file goes to adjudge "
-            "calibrate, select and evaluate; or name your label: --column label=NAME (columns=); "
-            "columns here: id, p_a",
+            "looks like a judgments file of adjudge, not a labels file; such a file goes to "
+            "adjudge calibrate, select and evaluate; or name your label: --column label=NAME "
+            "(columns=); columns here: id, p_a",
         ),
     ],
 )
