@@ -307,10 +307,14 @@ def _check_column(values: pl.Series, column: Column, source: str) -> pl.Series:
     refuse = partial(refuse_values, values, source=source)
     if column.filled and values.null_count():
         refuse(values.is_null(), "is empty", remedy="fill it in every row")
-    if column.choices is not None and column.words is None:
-        unknown = ~values.is_in(column.choices).fill_null(True)
-        refuse(unknown, "{} is not known", remedy=column.choice_remedy)
+    if column.choices is not None and column.words is None and _unknown(values, column).any():
+        values = drop_missing(values)
+        refuse(_unknown(values, column), "{} is not known", remedy=column.choice_remedy)
     return values
+
+
+def _unknown(values: pl.Series, column: Column) -> pl.Series:
+    return ~values.is_in(list(column.choices or ())).fill_null(True)
 
 
 def _check_words(
@@ -321,11 +325,11 @@ def _check_words(
     models: tuple[pl.Series, pl.Series] | None,
 ) -> pl.Series:
     """The words of a column as its choices."""
-    if column.words is None or column.choices is None:
+    if column.words is None or not (labels_as or _unknown(values, column).any()):
         return values
-    if labels_as or not values.is_in([*column.choices, None]).all():
-        values = read_words(values, column.words, labels_as, models)
-    refuse_words(values, column.words, column.choices, source=source, remedy=column.choice_remedy)
+    values = read_words(values, column.words, labels_as, models)
+    choices = column.choices or ()
+    refuse_words(values, column.words, choices, source=source, remedy=column.choice_remedy)
     return values
 
 
@@ -341,7 +345,7 @@ def _check_text(values: pl.Series, column: Column, source: str) -> pl.Series:
         remedy = "leave it empty where it is missing"
         refuse_values(values, wrong, "{} is no text", source=source, remedy=remedy)
     texts = as_text(values)
-    if column.can_say_nothing and values.dtype == pl.String:
+    if column.can_say_nothing and column.choices is None and values.dtype == pl.String:
         texts = drop_missing(texts)
     if column.spoken and texts.str.starts_with("[{").any():
         return texts.map_elements(from_text, return_dtype=pl.String)

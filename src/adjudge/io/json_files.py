@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from adjudge.errors import DataError
-from adjudge.io.files import GIVE_ROWS, LINE_LIMIT, SAVE_AS_UTF8, File
+from adjudge.io.files import GIVE_ROWS, LINE_LIMIT, PIECE, SAVE_AS_UTF8, File
 from adjudge.io.json_objects import IsRow, may_go_on, rows_within
 from adjudge.io.json_objects import Record as Record
 
@@ -53,8 +53,8 @@ def json_frame(file: File, is_row: IsRow) -> pl.DataFrame:
     if file.container == "json_array":
         return records_frame(list(_array_records(file)), str(file.path))
     data = file.everything()
-    first, _, rest = data.lstrip().partition(b"\n")
-    if may_go_on(first) or not rest.strip():
+    end = data.find(b"\n", len(data) - len(data.lstrip()))
+    if end < 0 or may_go_on(data[:end]) or not data[end : end + PIECE].strip():
         rows = _rows_within(file, data, is_row)
         if rows is not None:
             return records_frame(rows, str(file.path))

@@ -68,7 +68,9 @@ def test_lists_are_no_ids_and_no_labels(tmp_path: Path, capsys: pytest.CaptureFi
         labels = tmp_path / f"{name}.jsonl"
         pl.DataFrame({**BINARY, name: [[1]] * ROWS}).write_ndjson(labels)
         assert run(["estimate", str(rows), "--labels", str(labels)]) == 1
-        assert "holds lists or objects" in capsys.readouterr().err
+        assert (
+            f"column {dict(human='label').get(name, name)}: holds a list" in capsys.readouterr().err
+        )
 
 
 def test_kinds_that_only_parquet_has_are_read_as_text(tmp_path: Path) -> None:
