@@ -216,18 +216,21 @@ def open_battles(
     *,
     baseline: str | None = None,
     votes_required: bool = True,
+    columns: Mapping[str, str] | None = None,
 ) -> Table:
     """Battles from a native file or a public data set; `baseline` names Arena-Hard's.
 
     `votes_required=False` takes a native file without people's votes too: see `read_battles`.
     """
     read = partial(read_battles, votes_required=votes_required)
-    return _open(source, "battles", format, read, baseline=baseline)
+    return _open(source, "battles", format, read, columns, baseline=baseline)
 
 
-def open_judgments(source: TableLike, format: str | None = None) -> Table:
+def open_judgments(
+    source: TableLike, format: str | None = None, *, columns: Mapping[str, str] | None = None
+) -> Table:
     """Judgments from a native file, AlpacaEval annotations or the Trust or Escalate release."""
-    return _open(source, "judgments", format, read_judgments)
+    return _open(source, "judgments", format, read_judgments, columns)
 
 
 def open_verdicts(source: TableLike) -> tuple[Table, About]:
@@ -239,14 +242,22 @@ def open_verdicts(source: TableLike) -> tuple[Table, About]:
     return open_judgments(table), "pairs"
 
 
-def open_labels(source: TableLike, format: str | None = None, *, about: About = "pairs") -> Table:
+def open_labels(
+    source: TableLike,
+    format: str | None = None,
+    *,
+    about: About = "pairs",
+    columns: Mapping[str, str] | None = None,
+) -> Table:
     """Labels from a native file or the MT-Bench human judgments; `about` as in `read_labels`."""
-    return _open(source, "labels", format, partial(read_labels, about=about))
+    return _open(source, "labels", format, partial(read_labels, about=about), columns)
 
 
-def open_scores(source: TableLike, format: str | None = None) -> Table:
+def open_scores(
+    source: TableLike, format: str | None = None, *, columns: Mapping[str, str] | None = None
+) -> Table:
     """A judge's scores and people's, from a native file."""
-    return _open(source, "scores", format, read_scores)
+    return _open(source, "scores", format, read_scores, columns)
 
 
 def _open(
@@ -254,9 +265,12 @@ def _open(
     kind: Literal["battles", "judgments", "labels", "scores"],
     format: str | None,
     read: Callable[[TableLike], pl.DataFrame],
+    columns: Mapping[str, str] | None,
     *,
     baseline: str | None = None,
 ) -> Table:
+    with name_columns(columns) as name:
+        source = name(source)
     source = _in_memory(source)
     if isinstance(source, Table) and source.kind == kind:
         return source

@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from adjudge.errors import DataError
-from adjudge.io.columns import Column, Layout, write_nested
+from adjudge.io.cells import Column, write_nested
+from adjudge.io.columns import Layout
 from adjudge.io.conversations import from_text
 from adjudge.io.formats import refuse_public
 from adjudge.io.json_files import Record

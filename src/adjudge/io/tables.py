@@ -65,6 +65,20 @@ class PandasFrame(Protocol):
     def __getitem__(self, key: Any) -> Any: ...
 
 
+class ArrowTable(Protocol):
+    """What pyarrow and others offer: their data as a stream of Arrow."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+
+class HuggingFaceDataset(Protocol):
+    """What is asked of a Dataset of Hugging Face."""
+
+    @property
+    def column_names(self) -> Any: ...
+    def with_format(self, type: Any = None) -> Any: ...
+
+
 #: A path, a Table, a polars or pandas frame, Arrow, a list of dicts or a dict of columns.
 TableLike = (
     str
@@ -76,6 +90,8 @@ TableLike = (
     | Mapping[str, Any]
     | Sequence[Mapping[str, Any]]
     | PandasFrame
+    | ArrowTable
+    | HuggingFaceDataset
 )
 
 

@@ -118,6 +118,7 @@ def calibrate(
     refuse_learning(jury=jury, doubt=doubt, category=category)
     with name_columns(columns, labels_as) as name:
         judgments, labels, pairs = name(judgments), name(labels), name(pairs)
+        leave_out = name(leave_out)
     table = read_labelled(
         judgments,
         labels,

@@ -82,6 +82,7 @@ def evaluate(
     count(splits, "splits", least=1)
     with name_columns(columns, labels_as) as name:
         judgments, labels, pairs = name(judgments), name(labels), name(pairs)
+        choose_on = name(choose_on)
     table = read_labelled(
         judgments,
         labels,

@@ -277,8 +277,8 @@ def _plain(text: str) -> str:
 
 def test_scores_refused() -> None:
     assert "row 2, column doc_id" in refusal(read_scores, {**SCORES, "doc_id": ["d", "d"]})
-    assert "column doc_id: is missing" in refusal(
-        read_scores, {"judge_score": [1], "model": ["m"], "criterion": ["c"]}
+    assert "column judge_score: is missing" in refusal(
+        read_scores, {"doc_id": [1], "model": ["m"], "criterion": ["c"]}
     )
     text = refusal(read_scores, {**SCORES, "status": ["ok", "ok"]})
     assert "row 2, column judge_score: is empty though the row is 'ok'" in text
