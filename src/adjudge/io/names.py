@@ -24,11 +24,16 @@ USUAL: Mapping[str, str] = {
     "response_left left_response candidate_a candidate_1 text_a",
     "response_b": "output_2 output_b answer_b answer_2 response_2 completion_b completion_2 "
     "response_right right_response candidate_b candidate_2 text_b",
-    "model": "system model_name model_id generator",
+    "model": "model_name model_id generator",
+    "scores:model": "system model_name model_id generator",
     "model_a": "model_1 generator_1 model_a_name model_left left_model system_a system_1",
     "model_b": "model_2 generator_2 model_b_name model_right right_model system_b system_2",
     "label": "winner preference preferred human_label human_pref human_preference human_winner "
     "human gold gold_label choice vote annotation",
+    # Next to a judge's probability a `winner` can be the judge's own: only people's are labels.
+    "judgments:label": "human_label human_pref human_preference human_winner human gold gold_label",
+    "tournaments:label": "human_label human_pref human_preference human_winner human gold "
+    "gold_label",
     "labels:label": "winner preference preferred human_label human_pref human_preference gold "
     "gold_label choice vote annotation",
     "grade_labels:label": "human human_label human_grade human_verdict gold gold_label annotation "

@@ -107,8 +107,21 @@ def test_a_column_of_the_kind_is_never_taken_for_another() -> None:
     """`winner` is the vote of a battle and the label of a pair."""
     battle = {"model_1": ["x"], "model_2": ["y"], "winner": ["2"]}
     assert read_battles(battle).row(0) == ("x", "y", "model_b")
-    judged = read_judgments({"id": [1], "prob_a": [0.9], "winner": ["B"]})
+    judged = read_judgments({"id": [1], "prob_a": [0.9], "human_pref": ["B"]})
     assert judged.select("p_a", "verdict", "label").row(0) == (0.9, "A", "B")
+
+
+def test_a_winner_next_to_probabilities_can_be_the_judges_own() -> None:
+    judged = read_judgments({"id": [1], "p_a": [0.9], "winner": ["A"], "preference": ["A"]})
+    assert "label" not in judged.columns
+
+
+def test_a_column_that_is_taken_wrongly_gets_another_name() -> None:
+    rows = {**PAIR, "choice": ["whatever it was"]}
+    with pytest.raises(DataError, match="'whatever it was' is not known"):
+        read_pairs(rows)
+    assert read_pairs(rows, columns={"note": "choice"})["note"].to_list() == ["whatever it was"]
+    assert [pair.label for pair in iter_pairs(rows, columns={"note": "choice"})] == [None]
 
 
 def test_scores_without_documents(caplog: pytest.LogCaptureFixture) -> None:
