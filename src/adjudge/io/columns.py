@@ -10,7 +10,7 @@ from adjudge.errors import DataError
 from adjudge.io.cells import Column as Column
 from adjudge.io.cells import check_column, check_words
 from adjudge.io.formats import looks_like, other_format, refuse_public, wrong_format
-from adjudge.io.made_ids import TEXTS, add_ids
+from adjudge.io.made_ids import GIVE_IDS, TEXTS, add_ids, first_of
 from adjudge.io.names import match_columns, remark_names
 from adjudge.io.refusals import refuse_duplicates, shorten
 from adjudge.io.tables import Table, TableLike, as_text, labels_as_of, read_table, source_name
@@ -128,8 +128,12 @@ class Layout:
         `more` are columns that this file alone has. Rows without an id get one.
         """
         frame = check_columns(frame, (*self.columns, *more), source, labels_as=labels_as)
-        if "id" in self.required:
+        if "id" in self.required and "id" not in frame.columns:
             frame = add_ids(frame, source, self.apart)
+            again = first_of(frame["id"]).drop_nulls()
+            if self.texts_needed and len(again):
+                problem = f"{len(again):,} rows have the texts of another row"
+                raise DataError(source, problem, column="id", remedy=GIVE_IDS)
         return self.sort(frame)
 
     def require(self, here: Sequence[str], source: str, named: Collection[str] = ()) -> None:

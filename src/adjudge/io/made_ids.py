@@ -16,6 +16,8 @@ from adjudge.io.names import LOG
 
 #: What a row is about.
 TEXTS = ("prompt", "response_a", "response_b", "response")
+#: The way out where content does not tell rows apart.
+GIVE_IDS = "give both files a column id (raters of one row: a column rater)"
 
 
 class IdMaker:
@@ -84,6 +86,17 @@ def add_ids(frame: pl.DataFrame, source: str, apart: Sequence[str] = ()) -> pl.D
     ]
     maker.remark(source, content)
     return frame.select(pl.Series("id", ids, dtype=pl.String), pl.all())
+
+
+def first_of(ids: pl.Series) -> pl.Series:
+    """For a made id that has a number, the id of the first row with that content; else null.
+
+    Which of such rows another file means, nobody can know.
+
+    >>> first_of(pl.Series(["x-2", "h0123456789abcdef-2"])).to_list()
+    [None, 'h0123456789abcdef']
+    """
+    return ids.str.extract(r"^(h[0-9a-f]{16})-\d+$")
 
 
 def add_documents(frame: pl.DataFrame, source: str) -> pl.DataFrame:

@@ -14,8 +14,9 @@ import polars as pl
 
 from adjudge._validation import one_of
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import open_verdicts, read_pairs
+from adjudge.io import open_table, open_verdicts, read_pairs
 from adjudge.io.grades import FAIL, PASS
+from adjudge.io.names import recognise
 from adjudge.io.opening import name_columns
 from adjudge.io.tables import TableLike, as_text, read_table, source_name
 from adjudge.records import MEASURED, About
@@ -99,7 +100,8 @@ def prepare_judgments(
         return judgments
     with name_columns(columns, labels_as) as named:
         judgments, labels, pairs = named(judgments), named(labels), named(pairs)
-    opened, about = open_verdicts(judgments)
+    table = open_table(judgments)
+    opened, about = open_verdicts(table)
     rows = first_repeats(Rows(opened.frame, opened.dropped))
     frame, dropped = rows.frame, rows.dropped
     if about == "grades":
@@ -113,7 +115,8 @@ def prepare_judgments(
             raise ArgumentError(column, value, "the judgments have " + ", ".join(known))
         frame = frame.filter(pl.col(column) == value)
     if labels is not None:
-        joined = join_labels(frame, labels, about=about, source=source_name(judgments))
+        ids_made = not recognise(table.frame.columns, "judgments", ["id"])
+        joined = join_labels(frame, labels, about=about, source=table.name, ids_made=ids_made)
         frame, dropped = joined.frame, merge_dropped(dropped, joined.dropped)
     if pairs is not None:
         if about == "grades":

@@ -16,7 +16,7 @@ from adjudge._validation import one_of
 from adjudge.errors import DataError
 from adjudge.io import open_labels
 from adjudge.io.labels import VALUES, once_per_rater
-from adjudge.io.made_ids import add_ids
+from adjudge.io.made_ids import GIVE_IDS, add_ids, first_of
 from adjudge.io.refusals import refuse_where
 from adjudge.io.tables import TableLike, as_text, labels_as_of, parse_table, source_name
 from adjudge.io.words import AS_SAID, read_words
@@ -66,6 +66,7 @@ def join_labels(
     raters: Raters = "majority",
     about: About = "pairs",
     source: str = "the rows",
+    ids_made: bool = False,
 ) -> LabelJoin:
     """Give each row of `frame` the label of its id: A, B or tie; pass or fail `about` grades.
 
@@ -75,7 +76,7 @@ def join_labels(
     the file replaces the row's own; rows where the two differ are counted in `replaced`. If any
     label of an id was sampled by doubt, the id counts as sampled by doubt, else if any was drawn
     below a cut, as drawn so. A file of which no id is among the rows is refused. `source` is the
-    name of the rows' own file, for errors.
+    name of the rows' own file, for errors; `ids_made` says that it has no ids of its own.
 
     >>> rows = pl.DataFrame({"id": ["x", "y"], "p_a": [0.9, 0.2]})
     >>> done = join_labels(rows, pl.DataFrame({"id": ["x", "z"], "label": ["A", "B"]}))
@@ -97,6 +98,7 @@ def join_labels(
         source=source,
         duplicates=given.height - voted.height,
         unread=opened.dropped,
+        ids_made=ids_made,
     )
 
 
@@ -145,9 +147,10 @@ def _join(
     source: str,
     duplicates: int = 0,
     unread: Mapping[str, int] | None = None,
+    ids_made: bool = False,
 ) -> LabelJoin:
     """Each row with the label of its id; `given` has id, label and how it was sampled."""
-    known = "id" in frame.columns
+    known = "id" in frame.columns and not ids_made
     frame = add_ids(frame, source)
     rows = frame.with_columns(as_text(frame["id"]))
     unused = given.join(rows.select("id"), on="id", how="anti").height
@@ -161,6 +164,10 @@ def _join(
             column="id",
             remedy="give labels of these rows",
         )
+    again = pl.Series([], dtype=pl.String) if known else first_of(rows["id"]).drop_nulls()
+    if again.is_in(given["id"].implode()).any():
+        problem = f"{len(again):,} rows have the content of another row"
+        raise DataError(source, problem, column="id", remedy=GIVE_IDS)
     brought = [c for c in _SAMPLING if c in given.columns]
     given = given.with_columns(tidy(given[c], name, c) for c in brought)
     rows = rows.with_columns(

@@ -115,7 +115,7 @@ def prepare_verdicts(
         frame = frame.join(known.select("id", *new), on="id", how="left", maintain_order="left")
     dropped = table.dropped
     if labels is not None:
-        joined = join_labels(frame, labels, source=table.name)
+        joined = join_labels(frame, labels, source=table.name, ids_made="id" not in here)
         frame, dropped = joined.frame, merge_dropped(dropped, joined.dropped)
     for side in ("a", "b"):
         if f"length_{side}" not in frame.columns and f"response_{side}" in frame.columns:

@@ -52,7 +52,7 @@ def test_labels_of_the_same_texts_find_their_rows() -> None:
     labels = {**{column: values[::-1] for column, values in TEXTS.items()}, "winner": ["2", "1"]}
     assert prepare_judgments(judged, labels=labels).frame["label"].to_list() == ["A", "B"]
     other = {**labels, "prompt": ["other", "one"]}
-    with pytest.raises(DataError, match="are ids of no row here"):
+    with pytest.raises(DataError, match="column id: is missing; labels join by id: give both"):
         prepare_judgments(judged, labels=other)
 
 
@@ -61,6 +61,25 @@ def test_labels_with_neither_ids_nor_texts_join_nothing() -> None:
         prepare_judgments({"p_a": [0.9]}, labels={"label": ["A"]})
     with pytest.raises(DataError, match="column id: is missing; labels join by id"):
         prepare_grades({"judge": [1, 0]}, labels={"id": ["1"], "human": [1]})
+
+
+def test_rows_that_content_does_not_tell_apart_join_nothing() -> None:
+    """The number of a repeated row is its place in one file, which says nothing of another."""
+    rows = {"prompt": ["q", "q", "r"], "judge": [1, 0, 1]}
+    with pytest.raises(DataError, match="column id: 1 rows have the content of another row; give"):
+        prepare_grades(rows, labels={"prompt": ["q", "r"], "label": [1, 1]})
+    other = prepare_grades(rows, labels={"prompt": ["r"], "label": [1]})
+    assert other.human[2] == 1
+    judged = {"prompt": ["q", "q"], "p_a": [0.9, 0.2]}
+    with pytest.raises(DataError, match="column id: 1 rows have the content of another row"):
+        prepare_judgments(judged, labels={"prompt": ["q"], "label": ["A"]})
+    twice = {**TEXTS, "prompt": ["q", "q"], "label": ["A", "B"]}
+    with pytest.raises(DataError, match="1 rows have the texts of another row; give both files"):
+        prepare_judgments({**TEXTS, "p_a": [0.9, 0.2]}, labels=twice)
+    raters = {**twice, "rater": ["anna", "ben"]}
+    assert prepare_judgments({**TEXTS, "p_a": [0.9, 0.2]}, labels=raters).dropped == {
+        "raters without a majority": 1
+    }
 
 
 def test_grades_join_by_texts_too() -> None:
