@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# The processes that tests start would compile the whole package anew, every one of them.
+unexport PYTHONDONTWRITEBYTECODE
 # Two BLAS threads stall at random on small matrices; the demo's language model wants both cores.
 test montecarlo crash fuzz coverage bench: export OPENBLAS_NUM_THREADS := 1
 test montecarlo crash fuzz coverage bench: export OMP_NUM_THREADS := 1

@@ -2,6 +2,8 @@
 
 Finite-sample quantiles, exact binomial bounds, cluster resampling and the metrics of a
 confidence. Everything here works on checked arrays; the rooms do the checking.
+
+`scipy.stats` is imported where it is called: it takes as long as all else that a command imports.
 """
 
 from __future__ import annotations
@@ -13,8 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
-from scipy.special import bdtr, betaincinv
+from scipy.special import bdtr, betaincinv, ndtri, stdtrit
 
 from adjudge._validation import FloatArray, IntArray
 
@@ -63,7 +64,12 @@ def binomial_lower_tail(successes: NDArray[np.integer], n: IntArray, p: float) -
 
 def normal_quantile(confidence_level: float) -> float:
     """The two-sided normal quantile: 1.96 for 0.95."""
-    return float(stats.norm.isf((1 - confidence_level) / 2))
+    return -float(ndtri((1 - confidence_level) / 2))
+
+
+def student_quantile(confidence_level: float, freedom: float) -> float:
+    """The two-sided quantile of Student's t: 2.26 for 0.95 and 9 degrees of freedom."""
+    return -float(stdtrit(freedom, (1 - confidence_level) / 2))
 
 
 def mean_known(values: Iterable[float | None]) -> float | None:
@@ -188,7 +194,9 @@ def auroc(confidence: FloatArray, correct: IntArray) -> float | None:
     negative = len(correct) - positive
     if positive == 0 or negative == 0:
         return None
-    ranks = stats.rankdata(confidence)
+    from scipy.stats import rankdata
+
+    ranks = rankdata(confidence)
     u = float(ranks[correct == 1].sum()) - positive * (positive + 1) / 2
     return u / (positive * negative)
 

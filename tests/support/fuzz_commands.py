@@ -41,6 +41,8 @@ COMMANDS: tuple[str, ...] = (
     "policy show {policy} --json",
     "policy verify {policy} --json",
     "store check {store} --json",
+    "replies --store {store} --pairs {pairs} --limit 500 --json",
+    "replies --store {store} --status ok --raw -o {out}.json",
     "evaluate {judgments} --splits 2 --json",
     "evaluate {judgments} --labels {labels} --splits 2",
     "estimate {answers} --json",
@@ -74,9 +76,8 @@ TABLES = frozenset(
 )
 #: Verbs that take no file of the user's.
 READS_NOTHING = ("demo", "models list", "models pull")
-#: The one reads scores as `diagnose scores` does, and then simulates for seconds; the other reads a
-#: store as `store check` does, and rows as `judge` does.
-READS_AS_OTHERS = ("reproduce diagnosis", "replies")
+#: It reads scores as `diagnose scores` does, and then simulates for seconds.
+READS_AS_OTHERS = ("reproduce diagnosis",)
 
 
 def write_valid(folder: Path) -> dict[str, Path]:

@@ -60,4 +60,4 @@ def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:
     until = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < until, "it never came to that"
-        time.sleep(0.005)
+        time.sleep(0.02)

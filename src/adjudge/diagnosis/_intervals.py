@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 from scipy.special import betaincinv
 
-from adjudge._stats import cluster_codes, cluster_means_se
+from adjudge._stats import cluster_codes, cluster_means_se, student_quantile
 from adjudge._validation import FloatArray, IntArray, same_length
 from adjudge.errors import ArgumentError
 
@@ -71,7 +70,7 @@ def mean_interval(
     if se == 0 or np.ptp(values) == 0:
         unseen = 1 - ((1 - confidence_level) / 2) ** (1 / groups)
         return mean - unseen * (mean - low), mean + unseen * (high - mean)
-    reach = float(stats.t.isf((1 - confidence_level) / 2, groups - 1)) * se
+    reach = student_quantile(confidence_level, groups - 1) * se
     return max(low, mean - reach), min(high, mean + reach)
 
 
@@ -90,7 +89,8 @@ def share_interval(values: FloatArray, codes: IntArray, confidence_level: float)
     tail = (1 - confidence_level) / 2
     if se == 0 or np.ptp(values) == 0:
         return mean_interval(values, codes, confidence_level, bounds=(0.0, 1.0))
-    shrink = float(stats.t.isf(tail, n - 1) / stats.t.isf(tail, groups - 1)) ** 2
+    by_rows, by_groups = (student_quantile(confidence_level, m - 1) for m in (n, groups))
+    shrink = (by_rows / by_groups) ** 2
     effective = min(float(n), mean * (1 - mean) / se**2 * shrink)
     x = mean * effective
     low = float(betaincinv(x, effective - x + 1, tail)) if x > 0 else 0.0
@@ -121,5 +121,5 @@ def jackknife_interval(
         return None, None
     spread = left_out - left_out.mean()
     se = math.sqrt((groups - 1) / groups * float(spread @ spread))
-    reach = float(stats.t.isf((1 - confidence_level) / 2, groups - 1)) * se
+    reach = student_quantile(confidence_level, groups - 1) * se
     return max(bounds[0], whole - reach), min(bounds[1], whole + reach)

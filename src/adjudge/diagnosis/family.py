@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
+from adjudge._stats import student_quantile
 from adjudge._validation import (
     FloatArray,
     non_negative,
@@ -228,7 +228,7 @@ def _over_models(ours: FloatArray, others: FloatArray, excess: float, level: flo
     squares = sum(float(side.var()) * len(side) for side in (ours, others))
     pooled = squares / both * (1 / len(ours) + 1 / len(others))
     reach = max(
-        float(stats.t.isf((1 - level) / 2, freedom)) * math.sqrt(variance)
+        student_quantile(level, freedom) * math.sqrt(variance)
         for freedom, variance in ((welch, total), (both, pooled))
     )
     return excess - reach, excess + reach

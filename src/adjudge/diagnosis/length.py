@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 from scipy.special import expit
 
 from adjudge._bradley_terry import DEFAULT_L2
+from adjudge._stats import student_quantile
 from adjudge._validation import (
     BoolArray,
     FloatArray,
@@ -259,7 +259,7 @@ class _Fit:
         sums = np.bincount(own, weights=estimate.influence)
         clustered = groups / (groups - 1) * (n - 1) / (n - parameters) * float(sums @ sums)
         se = math.sqrt(max(clustered, estimate.variance))
-        reach = float(stats.t.isf((1 - confidence_level) / 2, groups - 1)) * se
+        reach = student_quantile(confidence_level, groups - 1) * se
         low, high = estimate.value - reach, estimate.value + reach
         return max(-estimate.limit, low), min(estimate.limit, high)
 

@@ -10,9 +10,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
-from adjudge._stats import normal_quantile
+from adjudge._stats import normal_quantile, student_quantile
 from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.estimation.sample import Sample
 
@@ -46,7 +45,7 @@ def spread(
     """
     if clusters is None or active is None:
         return Spread(1.0, normal_quantile(confidence_level))
-    critical = float(stats.t.isf((1 - confidence_level) / 2, active - 1))
+    critical = student_quantile(confidence_level, active - 1)
     alone = variance(influence, None, None)
     together = variance(influence, clusters, active)
     return Spread(math.sqrt(together / alone) if alone > 0 else 1.0, critical)

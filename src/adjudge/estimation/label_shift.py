@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtr
 
 from adjudge._text import percent
 from adjudge.estimation.clusters import active_clusters, variance
@@ -76,14 +76,16 @@ def _p_value(sample: Sample, gap: float) -> float | None:
         se = math.sqrt(variance(influence, sample.clusters, active))
         if se == 0:
             return 1.0 if gap == 0 else None
-        return float(2 * stats.t.sf(abs(gap) / se, active - 1))
+        return float(2 * stdtr(active - 1, -abs(gap) / se))
     if sample.scale == "binary":
+        from scipy.stats import fisher_exact
+
         table = [[int(part.sum()), int(len(part) - part.sum())] for part in (labelled, test)]
-        return float(stats.fisher_exact(np.array(table)).pvalue)
+        return float(fisher_exact(np.array(table)).pvalue)
     if len(labelled) < 2 or len(test) < 2:
         return None
     v, w = (float(part.var(ddof=1)) / len(part) for part in (labelled, test))
     if v + w == 0:
         return 1.0 if gap == 0 else None
     freedom = 1 / ((v / (v + w)) ** 2 / (len(labelled) - 1) + (w / (v + w)) ** 2 / (len(test) - 1))
-    return float(2 * stats.t.sf(abs(gap) / math.sqrt(v + w), freedom))
+    return float(2 * stdtr(freedom, -abs(gap) / math.sqrt(v + w)))

@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import t as student
 
+from adjudge._stats import student_quantile
 from adjudge._validation import BoolArray, FloatArray, IntArray, Seed, generator
 from adjudge.errors import ArgumentError
 from adjudge.estimation.clusters import active_clusters
@@ -227,6 +227,6 @@ def _share(
     if outcome.centre is None or not outcome.half:
         return None, None
     freedom = (active_clusters(sample) or 2) - 1
-    error = outcome.half / float(student.isf((1 - level) / 2, freedom))
+    error = outcome.half / student_quantile(level, freedom)
     low, high = shared_interval(outcome.centre, error, freedom, prior, confidence_level=level)
     return clip(low), clip(high)

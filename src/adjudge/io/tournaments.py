@@ -8,6 +8,7 @@ import polars as pl
 
 from adjudge.io.battles import VERDICTS, refuse_self_meetings
 from adjudge.io.columns import Column, Layout, add_unnamed, missing_columns
+from adjudge.io.judgments import verdict_by
 from adjudge.io.made_ids import add_documents
 from adjudge.io.refusals import refuse_where
 from adjudge.io.tables import TableLike, source_name
@@ -25,6 +26,7 @@ LAYOUT = Layout(
     Column(name="verdict_fwd", choices=VERDICTS, words=PAIR),
     Column(name="verdict_rev", choices=VERDICTS, words=PAIR),
     Column(name="p_a", type="number", low=0, high=1),
+    Column(name="p_tie", type="number", low=0, high=1),
     Column(name="p_fwd", type="number", low=0, high=1),
     Column(name="p_rev", type="number", low=0, high=1),
     Column(name="order", choices=("ab", "ba")),
@@ -41,9 +43,10 @@ def read_tournaments(
     Always there: doc_id, model_a, model_b, judge, criterion, verdict. A verdict is about the
     models, whichever was shown first: A = model_a. Where it is empty the judge decided nothing, and
     nothing is guessed. Without verdicts they follow from p_a: A above one half, B below, tie at
-    exactly one half. A file with both orders in one row (verdict_fwd and verdict_rev, or p_fwd
-    and p_rev) becomes two rows per pair, with `order` ab and ba; judge_label and judge_label_rev
-    are read as the former, question_id as doc_id.
+    exactly one half and where `p_tie` says that a tie is likelier than either answer. A file with
+    both orders in one row (verdict_fwd and verdict_rev, or p_fwd and p_rev) becomes two rows per
+    pair, with `order` ab and ba; judge_label and judge_label_rev are read as the former,
+    question_id as doc_id.
 
     `columns` maps our names to the file's, e.g. {"doc_id": "question_id", "verdict": "winner"}.
 
@@ -67,7 +70,7 @@ def _with_verdict(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     if "verdict" in here:
         return frame
     if "p_a" in here:
-        return frame.with_columns(verdict=_from("p_a"))
+        return frame.with_columns(verdict=verdict_by(here).fill_null(_from("p_a")))
     if {"verdict_fwd", "verdict_rev"} <= here:
         return _both_orders(frame)
     if {"p_fwd", "p_rev"} <= here:

@@ -23,7 +23,7 @@ from adjudge._text import percent, safe
 from adjudge._validation import count, non_negative, unit
 from adjudge.errors import ArgumentError
 from adjudge.judges.interface import Choice, Prompt, Reasoned, Text
-from adjudge.judges.parsing import unread
+from adjudge.judges.refusals import unread
 from adjudge.judges.verdicts import WHOLE, check_format, locate_option, write_option
 from adjudge.records import MEASURED, MIN_ANSWER_MASS, Reply, Status
 

@@ -161,6 +161,10 @@ class Backend(ABC):
     def take_route(self, route: str | None) -> None:  # noqa: B027  (most have no routes)
         """Keep to the route of earlier replies; None: they are older than routes."""
 
+    def remarks(self) -> Sequence[str]:
+        """What whoever reads the run's summary should know of how its questions were asked."""
+        return ()
+
     def secrets(self) -> Sequence[str]:
         """What must be struck out of every reply before it is kept: the key it uses."""
         return ()
@@ -259,6 +263,8 @@ class JudgeProtocol(ABC):
 
     #: The options of `judge_pairs` that the constructor takes: samples, prompt, criteria ...
     options: ClassVar[tuple[str, ...]] = ()
+    #: Options that would make no sense here, and why.
+    unfit_options: ClassVar[Mapping[str, str]] = {}
     #: What it is asked about: pairs of responses, or single responses.
     subjects: ClassVar[Literal["pairs", "items"]] = "pairs"
     #: A protocol about pairs that can be given single responses too: all models answering one

@@ -17,8 +17,8 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from urllib.parse import unquote
 
 from adjudge.records import Reply
@@ -34,6 +34,11 @@ _SHORTEST_KEY, _SHORTEST_VALUE, _SHORTEST_CODE = 6, 8, 8
 _ESCAPE = re.compile(r"\\\\*(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(?=[/\"']))")
 #: An escape of an escape of an escape: nobody writes more by accident.
 _MOST_ROUNDS = 4
+#: An escape that the end of a string may cut in two; a backslash alone before the quote is part of
+#: the string, and before an n a line end.
+_CUT_ESCAPE = re.compile(r'(?:[%&]|\\[ux\\])[\\#;\w]*"')
+#: Letters of answers, the usual ones first; what is not among them is rarer still.
+_USUAL = "e0123456789tanoirslcpgdbumhkfyvwx-_.ATISCMBRPDEHLNOFWGUVYJKqjzXQZ"
 #: The strings of a JSON text, where a colon follows a name; and what opens and closes a level.
 _STRING = r'"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?'
 _STRINGS = re.compile(f"({_STRING})")
@@ -64,18 +69,13 @@ class Redactor:
         long = {secret for secret in secrets if len(secret) >= _SHORTEST_KEY}
         spellings = {spelling for secret in long for spelling in _spellings(secret)}
         # Longest first: a secret inside another must not leave the rest of the longer one.
-        self._spellings = sorted(spellings, key=lambda spelling: (-len(spelling), spelling))
-        self._seams = [(f'{s[0]}"', f'"{s[1]}', s[:2], s) for s in self._spellings]
+        ordered = sorted(spellings, key=lambda spelling: (-len(spelling), spelling))
+        self._spellings = [_Spelling.of(spelling) for spelling in ordered]
+        self._shortest = min(map(len, ordered), default=0)
 
     def exact(self, text: str) -> str:
         """Only the secrets it knows: for replies that are kept as they came."""
-        spellings = self._in(text)
-        if not spellings:
-            return text
-        for spelling in spellings:
-            text = _pattern(spelling).sub(MARK, text)
-        # Written in a way that no pattern covers: better nothing than a secret.
-        return MARK if self._in(text) else text
+        return self._strike(text, self._in(text, _decoded(text)))
 
     def __call__(self, text: str) -> str:
         return _KEY_SHAPES.sub(MARK, self.exact(text))
@@ -84,34 +84,48 @@ class Redactor:
         """The reply without secrets; the same object when it holds none."""
         if not self._spellings:
             return reply
-        if reply.raw is not None and self._in_pieces(reply.raw):
-            return Reply(
-                status="error",
-                error="the answer holds a secret in pieces; nothing of it is kept",
-                prompt_tokens=reply.prompt_tokens,
-                completion_tokens=reply.completion_tokens,
-                latency_s=reply.latency_s,
-                raw=MARK,
-            )
-        text, raw, server = (
-            None if kept is None else self.exact(kept)
-            for kept in (reply.text, reply.raw, reply.server)
-        )
+        raw = reply.raw
+        if raw is not None:
+            plain = _decoded(raw)
+            whole = self._in(raw, plain)
+            if self._in_pieces(raw, plain, whole):
+                return Reply(
+                    status="error",
+                    error="the answer holds a secret in pieces; nothing of it is kept",
+                    prompt_tokens=reply.prompt_tokens,
+                    completion_tokens=reply.completion_tokens,
+                    latency_s=reply.latency_s,
+                    raw=MARK,
+                )
+            raw = self._strike(raw, whole)
+        text = None if reply.text is None else self.exact(reply.text)
+        server = None if reply.server is None else self.exact(reply.server)
         error = None if reply.error is None else self(reply.error)
         if (text, error, raw, server) == (reply.text, reply.error, reply.raw, reply.server):
             return reply
         return replace(reply, text=text, error=error, raw=raw, server=server)
 
-    def _in(self, text: str) -> list[str]:
-        """The spellings of secrets in the text, once its escapes are read."""
-        plain = _decoded(text)
-        if plain is text:
-            return [spelling for spelling in self._spellings if spelling in text]
-        return [spelling for spelling in self._spellings if spelling in plain or spelling in text]
+    def _strike(self, text: str, spellings: list[str]) -> str:
+        if not spellings:
+            return text
+        for spelling in spellings:
+            text = _pattern(spelling).sub(MARK, text)
+        # Written in a way that no pattern covers: better nothing than a secret.
+        return MARK if self._in(text, _decoded(text)) else text
 
-    def _in_pieces(self, raw: str) -> bool:
-        """Whether string values of a JSON text make up a secret that none of them holds alone."""
-        if not self._may_be_in_pieces(raw):
+    def _in(self, text: str, plain: str) -> list[str]:
+        """The spellings of secrets in a text, or in what it is once its escapes are read."""
+        if len(text) < self._shortest:
+            return []
+        if plain is text:
+            return [one.text for one in self._spellings if one.is_in(text)]
+        return [one.text for one in self._spellings if one.is_in(plain) or one.is_in(text)]
+
+    def _in_pieces(self, raw: str, plain: str, whole: list[str]) -> bool:
+        """Whether string values of a JSON text make up a secret that is not in it as a whole."""
+        texts = (raw,) if plain is raw else (raw, plain)
+        may_be = any(one.may_be_split_in(text) for text in texts for one in self._spellings)
+        if not may_be and not _may_cut_escapes(raw):
             return False
         values: list[str] = []
         by_name: defaultdict[tuple[int, str], list[str]] = defaultdict(list)
@@ -124,22 +138,58 @@ class Redactor:
                 named.append(string)
         pieces = [values, *(alike for alike in by_name.values() if len(alike) > 1)]
         # No secret holds a line end and a quote: none reaches from one of these into the next.
-        joined = self._in('"\n'.join(map("".join, pieces)))
-        return bool(joined) and bool(set(joined).difference(self._in(raw)))
+        joined_text = '"\n'.join(map("".join, pieces))
+        joined = self._in(joined_text, _decoded(joined_text))
+        return bool(set(joined).difference(whole))
 
-    def _may_be_in_pieces(self, raw: str) -> bool:
-        """Whether a secret could end one string and go on in another: seldom, and quickly seen."""
-        if "%" in raw or "&" in raw or ("\\" in raw and "\\" in raw.replace("\\n", "")):
-            return True  # an escape may be in pieces too
-        for begins, goes_on, two, spelling in self._seams:
-            if begins in raw and goes_on in raw:
-                return True
-            for end in range(2, len(spelling)) if two in raw else ():
-                if spelling[:end] not in raw:
-                    break
-                if f'{spelling[:end]}"' in raw and f'"{spelling[end]}' in raw:
-                    return True
-        return False
+
+@dataclass(frozen=True)
+class _Spelling:
+    """One way in which a secret can be written, and its letters, the rarest first.
+
+    That a text lacks a rare letter is seen at once, and says that the secret is nowhere in it,
+    neither whole nor in pieces.
+    """
+
+    text: str
+    letters: tuple[str, ...]
+
+    @classmethod
+    def of(cls, text: str) -> _Spelling:
+        by_place = sorted((_USUAL.find(letter), letter) for letter in set(text))
+        unusual, usual = (
+            [letter for place, letter in by_place if (place < 0) is rare] for rare in (True, False)
+        )
+        return cls(text, (*unusual, *reversed(usual)))
+
+    def is_in(self, plain: str) -> bool:
+        for letter in self.letters:
+            if letter not in plain:
+                return False
+        return self.text in plain
+
+    def may_be_split_in(self, plain: str) -> bool:
+        """Whether it could end one string and go on in another: seldom, and quickly seen."""
+        for letter in self.letters:
+            if letter not in plain:
+                return False
+        return self._beginning.search(plain) is not None and self._rest.search(plain) is not None
+
+    @cached_property
+    def _beginning(self) -> re.Pattern[str]:
+        """Its beginning at the end of a string."""
+        one, two, three = map(re.escape, self.text[:3])
+        return re.compile(f'{one}(?:{two}(?:{three}[^"]*)?)?"')
+
+    @cached_property
+    def _rest(self) -> re.Pattern[str]:
+        """Two letters of it, one alone, or its last one at the beginning of a string."""
+        letters = f"[{''.join(map(re.escape, self.letters))}]"
+        return re.compile(f'"(?:{letters}(?:{letters}|")|{re.escape(self.text[-1])})')
+
+
+def _may_cut_escapes(raw: str) -> bool:
+    return ("%" in raw or "&" in raw or "\\" in raw) and _CUT_ESCAPE.search(raw) is not None
 
 
 def _strings(raw: str) -> list[tuple[int, str, bool]]:

@@ -150,7 +150,7 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
     summaries = tuple(
         replace(
             _summary(context, survey, None if counts is None else counts[at], elapsed[at]),
-            notes=(*survey.notes, *remarks[at]),
+            notes=(*survey.notes, *remarks[at], *context.judge.backend.remarks()),
         )
         for at, context in enumerate(contexts)
     )
@@ -330,7 +330,9 @@ def _plan(pairs: SubjectSource, options: JudgingOptions, judge: Judge) -> Judgin
             store = None
         kept_judge = None if store is None else kept_route(judge, store)
         judge, remark = kept_judge or (judge, None)
-        unknown = kept_judge is None and bool(by_route(judge))
+        routes = by_route(judge) if kept_judge is None else {}
+        if len(routes) == 1:
+            judge = usual_route(judge)
         for subject in subjects.read():
             rows += 1
             work = prepare_calls(judge, subject)
@@ -357,7 +359,7 @@ def _plan(pairs: SubjectSource, options: JudgingOptions, judge: Judge) -> Judgin
         completion_tokens_most=written,
         cost_estimate=None if price is None else price.of(read, written),
         price_source=None if price is None else price.source,
-        unknown_parts=("route",) if unknown else (),
+        unknown_parts=("route",) if len(routes) > 1 else (),
         notes=() if remark is None else (remark,),
     )
 

@@ -84,6 +84,9 @@ def parse_protocol(name: str, **options: Any) -> JudgeProtocol:
     'preference'
     """
     protocol = PROTOCOLS.load(name)
+    for option, why in protocol.unfit_options.items():
+        if options.get(option) is not None:
+            raise ArgumentError(option, options[option], f"leave it out: {why}")
     return protocol(**_options(PROTOCOLS, name, options))
 
 

@@ -122,12 +122,7 @@ class _Question:
             options = {
                 "prompt": self.prompt,
                 "min_answer_mass": self._least,
-                "criteria": [
-                    Criterion(
-                        name, one["definition"], {int(k): v for k, v in one["anchors"].items()}
-                    )
-                    for name, one in self._criteria.items()
-                ],
+                "criteria": [_criterion(name, one) for name, one in self._criteria.items()],
                 **{name: parts.get(f"protocol.{name}") for name in ("samples", "max_tokens")},
             }
             return kind(**{k: v for k, v in options.items() if k in kind.options and v})

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Literal
 
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from adjudge._validation import finite, open_unit
 from adjudge.results.selection import Drift
@@ -48,6 +47,8 @@ def drift_of(
     parts: Sequence[tuple[str, ArrayLike, ArrayLike]], *, level: float = DRIFT_LEVEL
 ) -> Drift:
     """The test for each named part, p-values corrected for their number; the worst is reported."""
+    from scipy.stats import ks_2samp
+
     share = open_unit(level, "level")
     tests, n_old, n_new = [], 0, 0
     for name, calibration, new in parts:
@@ -58,7 +59,7 @@ def drift_of(
             # The exact p-value is slow for thousands of rows, where the asymptotic one is as good.
             small = max(len(old), len(fresh)) <= 1000
             method: Literal["exact", "asymp"] = "exact" if small else "asymp"
-            test = stats.ks_2samp(old, fresh, method=method)
+            test = ks_2samp(old, fresh, method=method)
             tests.append((float(test.pvalue), float(test.statistic), name))
     if not tests:
         return _untested(n_old, n_new, _FEWEST)
@@ -89,7 +90,9 @@ def drift_from_quantiles(quantiles: ArrayLike, new: ArrayLike) -> Drift:
     fresh = finite(new, "new", allow_empty=True)
     if len(old) < 2 or len(fresh) < _QUANTILES_FEWEST:
         return _untested(len(old), len(fresh), _QUANTILES_FEWEST)
-    statistic = float(stats.ks_2samp(fresh, old).statistic)
+    from scipy.stats import ks_2samp
+
+    statistic = float(ks_2samp(fresh, old).statistic)
     return Drift(
         tested=True,
         flagged=statistic > _QUANTILES_LEAST + _CHANCE / math.sqrt(len(fresh)),

@@ -108,8 +108,9 @@ def prepare_tournaments(
 def build_tournaments(frame: pl.DataFrame, *, combine: Combine = "mean") -> list[Tournaments]:
     """Tournaments per judge and criterion from a frame as `adjudge.io.read_tournaments` gives it.
 
-    verdict and p_a are about model_a whichever was shown first. A row with p_a uses it, otherwise
-    its verdict; a row with neither leaves its edge to the other rows, or missing.
+    verdict and p_a are about model_a whichever was shown first. A row whose verdict is a tie is
+    one; any other row with p_a uses it, otherwise its verdict; a row with neither leaves its edge
+    to the other rows, or missing.
 
     `combine="mean"`: an edge goes to the side with more than half of the answers, ties counted
     half. `"unanimous"`: only to a side that every answer names, otherwise it is a tie.
@@ -136,7 +137,8 @@ def _oriented(frame: pl.DataFrame) -> pl.DataFrame:
     named = pl.col("verdict").replace_strict(LABEL_VALUES, default=None, return_dtype=pl.Float64)
     order = pl.col("order").fill_null("ab") if "order" in frame.columns else pl.lit("ab")
     swapped = pl.col("model_a") > pl.col("model_b")
-    value = pl.coalesce(*answers, named)
+    tie = pl.when(pl.col("verdict") == "tie").then(pl.lit(0.5))
+    value = pl.coalesce(tie, *answers, named)
     turned = pl.when(order == "ab").then(pl.lit("ba")).otherwise(pl.lit("ab"))
     return frame.select(
         "judge",

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from adjudge._validation import FloatArray, Seed, count, generator, non_negative, positive
 from adjudge.errors import ArgumentError
@@ -85,7 +85,7 @@ def simulate_scores(
             seen = quality + shift
             seen = seen + width * (together + np.sqrt(1 - likeness) * draw.normal(size=len(doc)))
             doubt = np.maximum(candour * np.hypot(width, 0.3), 0.15)
-            curve = norm.cdf((edges[None, :] - seen[:, None]) / doubt[:, None])
+            curve = ndtr((edges[None, :] - seen[:, None]) / doubt[:, None])
             probs = np.diff(curve, axis=1)
             columns = {
                 "id": [f"doc-{d}|system-{s}|{criterion}" for d, s in zip(doc, system, strict=True)],

@@ -86,11 +86,12 @@ class SQLiteStore(SQLiteFile):
 
     def judge_parts(self, fingerprint: str) -> dict[str, Any] | None:
         rows = self._all("SELECT parts FROM judges WHERE judge_fingerprint = ?", (fingerprint,))
-        return dict(json.loads(rows[0][0])) if rows else None
+        return self._with_object("judges", rows[0])[-1] if rows else None
 
     def judges(self) -> dict[str, KnownJudge]:
         rows = self._all("SELECT judge_fingerprint, judge, protocol, parts FROM judges")
-        return {key: KnownJudge(judge, how, json.loads(parts)) for key, judge, how, parts in rows}
+        read = (self._with_object("judges", row) for row in rows)
+        return {key: KnownJudge(*kept) for key, *kept in read}
 
     def remember_prompt(self, sha256: str, prompt: KnownPrompt) -> None:
         with self.transaction():
@@ -104,7 +105,8 @@ class SQLiteStore(SQLiteFile):
         if not self._all("PRAGMA table_info(prompts)"):
             return {}
         rows = self._all("SELECT sha256, name, text, answer FROM prompts")
-        return {key: KnownPrompt(name, text, json.loads(a)) for key, name, text, a in rows}
+        read = (self._with_object("prompts", row) for row in rows)
+        return {key: KnownPrompt(*kept) for key, *kept in read}
 
     def latest_call_id(self) -> int:
         """The highest call id so far; 0 in an empty store."""
@@ -286,6 +288,19 @@ class SQLiteStore(SQLiteFile):
         if sign != heartbeat:
             self._signs[owner] = heartbeat, (since := time.monotonic())
         return time.monotonic() - since <= SILENCE_S
+
+    def _with_object(self, table: str, row: Sequence[Any]) -> list[Any]:
+        """A row of texts of which the last is JSON, read."""
+        *texts, last = row
+        try:
+            value = json.loads(last)
+        except (ValueError, TypeError):
+            value = None
+        if not isinstance(value, dict) or not all(isinstance(text, str) for text in texts):
+            raise StoreError(
+                f"{self.name}: a row of {table} is damaged; {DAMAGED.format(self.name)}"
+            )
+        return [*texts, value]
 
     def _decode(self, row: Sequence[Any], raw: str | None) -> Call:
         try:

@@ -15,6 +15,7 @@ import pytest
 from adjudge.cli import run
 from adjudge.demo import run_demo
 from adjudge.demo.chapters import CHAPTERS
+from adjudge.demo.chapters.judging import describe_missing
 from adjudge.results.demo import Demo
 
 
@@ -54,6 +55,14 @@ def test_every_chapter_finds_something_and_its_files_are_there(told):
     names = {path.name for path in told.folder.iterdir()}
     assert {"judging.png", "judging.svg", "selection.png", "selection.svg"} <= names
     assert (told.folder / "judging.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_pairs_without_a_number_are_named():
+    assert describe_missing("likelihood", {"ok": 20, "censored": 3}) == ""
+    assert describe_missing("preference", {"ok": 21, "off_answer": 2, "error": 1}) == (
+        "3 of 24 pairs asked by preference have no number and are left out: "
+        "2 off_answer (the judge was about to write neither letter), 1 error."
+    )
 
 
 def test_it_shows_what_it_says(told):

@@ -72,6 +72,26 @@ def test_thirds_that_cancel_are_a_tie() -> None:
     assert edges.winner.tolist() == [0]
 
 
+@pytest.mark.parametrize(
+    ("names", "first"),
+    [
+        ("doc_id model_a model_b p_a p_tie verdict", ("d", "x", "y", 0.55, 0.7, "tie")),
+        ("doc_id model_a model_b p_a p_tie", ("d", "x", "y", 0.55, 0.7)),
+        ("doc_id model_a model_b p_a verdict", ("d", "x", "y", 0.55, "tie")),
+    ],
+)
+def test_the_tie_of_a_judge_is_a_tied_edge_whatever_p_a(
+    names: str, first: tuple[str | float, ...]
+) -> None:
+    decided = {"p_a": 0.9, "p_tie": 0.05, "verdict": "A"}
+    others = [
+        (*pair, *(decided[name] for name in names.split()[3:]))
+        for pair in (("d", "y", "z"), ("d", "z", "x"))
+    ]
+    group = diagnose_transitivity(_rows(first, *others, names=names)).groups[0]
+    assert (group.decisive_edges, group.tied_edges, group.cycles) == (2, 1, 0)
+
+
 def test_ties_and_gaps_are_counted_not_guessed() -> None:
     rows = _rows(
         ("d", "x", "y", "A"), ("d", "y", "z", "tie"), ("d", "z", "x", None), ("e", "x", "y", "B")

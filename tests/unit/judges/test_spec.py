@@ -61,6 +61,15 @@ def test_options_a_judge_does_not_take_are_refused() -> None:
         parse_protocol("likelihood", samples=3)
 
 
+@pytest.mark.parametrize("name", ["verbalized", "rubric"])
+def test_what_is_stated_in_one_reply_is_not_sampled_and_says_why(name: str) -> None:
+    with pytest.raises(
+        ArgumentError, match=f"samples = 5: leave it out: {name} reads .*; .*repeats"
+    ):
+        parse_protocol(name, samples=5)
+    assert parse_protocol(name, samples=None).name == name
+
+
 def test_a_backend_whose_library_is_missing_names_the_extra(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

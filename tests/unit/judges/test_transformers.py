@@ -15,7 +15,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed: transformers untested")
 hub = pytest.importorskip("transformers", reason="transformers is not installed")
 
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers  # noqa: E402
+from tiny_judge import write_judge  # noqa: E402
 
 from adjudge.errors import BackendMissingError, JudgeRefusedError  # noqa: E402
 from adjudge.judges.backends._causal import Row, fill_batches  # noqa: E402
@@ -33,54 +33,12 @@ from adjudge.judges.prompting import make_prompt  # noqa: E402
 from adjudge.judges.protocols.preference import Preference  # noqa: E402
 from adjudge.records import Pair, Reply  # noqa: E402
 
-CHATML = (
-    "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
-    "{% if add_generation_prompt %}<|im_start|>assistant\n<think>{% endif %}"
-)
 LETTERS = Choice(("A", "B"))
-
-
-def make_tokenizer(template: str | None = CHATML) -> hub.PreTrainedTokenizerFast:
-    made = Tokenizer(models.BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=330,
-        special_tokens=["<|pad|>", "<|im_start|>", "<|im_end|>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    made.train_from_iterator(["the answer is better than the other answer"] * 20, trainer)
-    tokenizer = hub.PreTrainedTokenizerFast(
-        tokenizer_object=made, pad_token="<|pad|>", eos_token="<|im_end|>"
-    )
-    # Not special, yet part of the frame, as reasoning models have it.
-    tokenizer.add_tokens(["<think>"])
-    tokenizer.chat_template = template
-    return tokenizer
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("tiny")
-    tokenizer = make_tokenizer()
-    torch.manual_seed(7)
-    config = hub.LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=48,
-        intermediate_size=96,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=1024,
-        initializer_range=0.3,  # wide, so that probabilities are far from uniform
-        pad_token_id=tokenizer.pad_token_id,
-        bos_token_id=None,
-        eos_token_id=tokenizer.eos_token_id,
-    )
-    hub.LlamaForCausalLM(config).save_pretrained(path)
-    tokenizer.save_pretrained(path)
-    return path
+    return write_judge(tmp_path_factory.mktemp("tiny"))
 
 
 @pytest.fixture(scope="module")
@@ -351,7 +309,7 @@ def test_the_files_need_no_more_of_adjudge_than_words():
         "import sys\n"
         "sys.modules['torch'] = type(sys)('torch')\n"
         "sys.modules['torch'].Tensor = object\n"
-        "import adjudge.judges.backends.transformers, adjudge.judges.backends._causal\n"
+        "import adjudge.judges.backends.transformers, adjudge.judges.backends._tree_model\n"
         "heavy = {'polars', 'scipy', 'pydantic', 'typer', 'rich', 'aiohttp', 'matplotlib'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"
     )

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from calls import make_call
 from adjudge.errors import StoreError, StoreVersionError
 from adjudge.records import STATUSES, Reply
 from adjudge.store import SQLiteStore, open_store
+from adjudge.store.interface import KnownPrompt
 from adjudge.store.migrations import LEDGER, MIGRATIONS, pending
 from adjudge.store.owners import Owner, state_of, this_host
 
@@ -258,6 +260,24 @@ def test_parts_of_a_judge_are_kept(store: SQLiteStore) -> None:
     store.remember_judge("f", judge="openai:m", protocol="preference", parts=parts)
     assert store.judge_parts("f") == parts
     assert store.judge_parts("g") is None
+
+
+@pytest.mark.parametrize("kept", [None, "{", "[]", b"\xff"])
+@pytest.mark.parametrize("table", ["judges", "prompts"])
+def test_a_damaged_judge_or_prompt_is_named_with_its_remedy(
+    store: SQLiteStore, place: Path, table: str, kept: object
+) -> None:
+    store.remember_judge("f", judge="openai:m", protocol="preference", parts={"model": "m"})
+    store.remember_prompt("s", KnownPrompt("mine", "{prompt}", {}))
+    with closing(sqlite3.connect(place)) as other, other:
+        # As a damaged page gives it: what the schema rules out.
+        other.execute("PRAGMA writable_schema = ON")
+        other.execute("UPDATE sqlite_master SET sql = replace(sql, ' NOT NULL', '')")
+    with closing(sqlite3.connect(place)) as other, other:
+        column = {"judges": "parts", "prompts": "answer"}[table]
+        other.execute(f"UPDATE {table} SET {column} = ?", (kept,))
+    with pytest.raises(StoreError, match=f"a row of {table} is damaged; .*adjudge store check"):
+        getattr(store, table)()
 
 
 def test_text_that_is_not_utf8_is_kept_without_harm(store: SQLiteStore) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from adjudge._text import percent
+from adjudge._text import count, percent
 from adjudge.demo.check import check_judge
 from adjudge.judges.interface import Likelihood
 from adjudge.judges.judging import judge_pairs
@@ -12,6 +13,7 @@ from adjudge.judges.spec import parse_judge
 from adjudge.present.figures.judging import judge_check_figure
 from adjudge.present.views import blocks_of
 from adjudge.present.views.demo import describe_share
+from adjudge.records import MEASURED
 from adjudge.results.demo import Way, halves
 
 if TYPE_CHECKING:
@@ -29,14 +31,17 @@ def run(context: DemoContext) -> None:
     backend = parse_judge(context.judge)
     context.main = "likelihood" if Likelihood in backend.wants else "preference"
     part = _PREFERENCE_PAIRS if context.main == "likelihood" else None
-    _ask(context, "preference", limit=part)
+    statuses = {"preference": _ask(context, "preference", limit=part)}
     if context.main == "likelihood":
-        _ask(context, "likelihood", limit=None)
+        statuses["likelihood"] = _ask(context, "likelihood", limit=None)
 
     check = check_judge(context.judgments, judge=context.judge, by="kind", bands=_BANDS)
     context.keep(check, "judge_check")
     for block in blocks_of(check):
         context.show(block)
+    for protocol, counts in statuses.items():
+        if words := describe_missing(protocol, counts):
+            context.say(words)
     ways = {way.protocol: way for way in check.ways}
     _say_position(context, ways["preference"])
     if context.main == "likelihood":
@@ -45,7 +50,24 @@ def run(context: DemoContext) -> None:
     context.picture(judge_check_figure(check, context.judgments, doubt_of=context.main), "judging")
 
 
-def _ask(context: DemoContext, protocol: str, *, limit: int | None) -> None:
+def describe_missing(protocol: str, statuses: Mapping[str, int]) -> str:
+    """Which pairs have no number and so are not in the table; nothing where all have one.
+
+    >>> describe_missing("preference", {"ok": 23, "off_answer": 1})
+    '1 of 24 pairs asked by preference has no number and is left out: 1 off_answer (...).'
+    """
+    missing = {status: n for status, n in statuses.items() if status not in MEASURED}
+    if not missing:
+        return ""
+    n, pairs = sum(missing.values()), count(sum(statuses.values()), "pair")
+    has, is_ = ("has", "is") if n == 1 else ("have", "are")
+    why = {"off_answer": " (the judge was about to write neither letter)"}
+    named = ", ".join(f"{m} {status}{why.get(status, '')}" for status, m in missing.items())
+    return f"{n} of {pairs} asked by {protocol} {has} no number and {is_} left out: {named}."
+
+
+def _ask(context: DemoContext, protocol: str, *, limit: int | None) -> Mapping[str, int]:
+    """Ask and keep the rows; how many there are of each status."""
     output = context.out / f"{protocol}.jsonl"
     with context.watch(f"asking by {protocol}") as watch:
         done = judge_pairs(
@@ -63,6 +85,7 @@ def _ask(context: DemoContext, protocol: str, *, limit: int | None) -> None:
     context.judgments[protocol] = done.judgments
     context.files.append(str(output))
     context.keep(done.summary, f"judging_{protocol}")
+    return done.summary.statuses
 
 
 def _say_position(context: DemoContext, way: Way) -> None:

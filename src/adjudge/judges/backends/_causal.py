@@ -55,22 +55,19 @@ class CausalModel:
     """Batched forward passes of a model from `transformers`."""
 
     def __init__(self, model: Any, *, pad: int) -> None:
-        self._model = model.eval()
-        self._pad = pad
+        self.model = model.eval()
+        self.pad = pad
         self.device = next(model.parameters()).device
         takes = inspect.signature(model.forward).parameters
         # A model that does not know it gives all columns, of which the last are taken.
         self._keeps = "logits_to_keep" in takes
         self._positions = "position_ids" in takes
 
-    def options(self, prompts: Sequence[Tokens], ids: Sequence[Tokens]) -> list[list[float]]:
-        """log P(option | prompt) for the options of each prompt, over the whole vocabulary."""
-        logits = self._last_logits(prompts, 1)[:, -1].float()
-        logs = torch.log_softmax(logits, dim=-1)
-        return [
-            logs[row, torch.tensor(list(wanted), device=self.device)].tolist()
-            for row, wanted in enumerate(ids)
-        ]
+    def options(self, prompts: Sequence[Tokens], ids: Tokens) -> list[list[float]]:
+        """log P(option | prompt) of each prompt, over the whole vocabulary."""
+        logits = self._last_logits(prompts, 1)[:, -1]
+        numbers: list[list[float]] = torch.log_softmax(logits.float(), -1)[:, list(ids)].tolist()
+        return numbers
 
     def continuations(
         self, prompts: Sequence[Tokens], tails: Sequence[Tokens]
@@ -78,13 +75,10 @@ class CausalModel:
         """log P(token | prompt, tokens before) for every token of each continuation."""
         whole = [[*prompt, *tail] for prompt, tail in zip(prompts, tails, strict=True)]
         logits = self._last_logits(whole, max(map(len, tails)) + 1)
-        logprobs = []
-        for row, tail in enumerate(tails):
-            # The column before a token predicts it; float32 row by row keeps memory flat.
-            logs = torch.log_softmax(logits[row, -len(tail) - 1 : -1].float(), dim=-1)
-            ids = torch.tensor(list(tail), device=self.device)[:, None]
-            logprobs.append(logs.gather(1, ids)[:, 0].tolist())
-        return logprobs
+        # The column before a token predicts it.
+        return [
+            token_logprobs(logits[row, -len(tail) - 1 : -1], tail) for row, tail in enumerate(tails)
+        ]
 
     def write(
         self, prompts: Sequence[Tokens], *, max_tokens: int, temperature: float, seed: int
@@ -97,11 +91,11 @@ class CausalModel:
         devices = [self.device] if self.device.type == "cuda" else []
         with torch.inference_mode(), torch.random.fork_rng(devices=devices):
             torch.manual_seed(seed)
-            out = self._model.generate(
+            out = self.model.generate(
                 input_ids=tokens,
                 attention_mask=mask,
                 max_new_tokens=max_tokens,
-                pad_token_id=self._pad,
+                pad_token_id=self.pad,
                 top_p=None,
                 top_k=0 if temperature > 0 else None,
                 **drawn,
@@ -116,7 +110,7 @@ class CausalModel:
         if self._keeps:
             given["logits_to_keep"] = keep
         with torch.inference_mode(), self._attention():
-            logits: torch.Tensor = self._model(input_ids=tokens, **given).logits
+            logits: torch.Tensor = self.model(input_ids=tokens, **given).logits
         return logits[:, -keep:]
 
     def _attention(self) -> Any:
@@ -130,9 +124,20 @@ class CausalModel:
 
     def _padded(self, rows: Sequence[Tokens]) -> tuple[torch.Tensor, torch.Tensor]:
         width = max(map(len, rows))
-        tokens = torch.full((len(rows), width), self._pad, dtype=torch.long)
+        tokens = torch.full((len(rows), width), self.pad, dtype=torch.long)
         mask = torch.zeros((len(rows), width), dtype=torch.long)
         for at, row in enumerate(rows):
             tokens[at, width - len(row) :] = torch.tensor(list(row), dtype=torch.long)
             mask[at, width - len(row) :] = 1
         return tokens.to(self.device), mask.to(self.device)
+
+
+def token_logprobs(logits: torch.Tensor, tokens: Tokens) -> list[float]:
+    """The log probability of each token by its row of logits; one text at a time keeps memory flat.
+
+    >>> [round(value, 3) for value in token_logprobs(torch.zeros(2, 4), [1, 3])]
+    [-1.386, -1.386]
+    """
+    ids = torch.tensor(list(tokens), device=logits.device)[:, None]
+    numbers: list[float] = torch.log_softmax(logits.float(), -1).gather(1, ids)[:, 0].tolist()
+    return numbers

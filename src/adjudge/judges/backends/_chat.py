@@ -99,6 +99,7 @@ class ChatTokens(ABC):
         self.model = model
         self._segments = ChatSegments(self.render, model=model)
         self._own: dict[tuple[str, bool], list[int]] = {}
+        self._texts: dict[str, list[int]] = {}
         self._option_ids: dict[tuple[str, ...], tuple[int, ...]] = {}
 
     @abstractmethod
@@ -121,13 +122,21 @@ class ChatTokens(ABC):
         tokens: list[int] = []
         for position, piece in enumerate(self._segments(question.messages)):
             if isinstance(piece, Data):
-                tokens += self.data(piece.text)
+                tokens += self._known_data(piece.text)
                 continue
             key = piece, position == 0
             if key not in self._own:
                 self._own[key] = self.encode(piece, special=True, begin=position == 0)
             tokens += self._own[key]
         return tokens
+
+    def _known_data(self, text: str) -> list[int]:
+        """Tokens of a text that is judged: an answer is part of many pairs, a prompt of more."""
+        if text not in self._texts:
+            if len(self._texts) >= _CACHE_LIMIT:
+                self._texts.clear()
+            self._texts[text] = self.data(text)
+        return self._texts[text]
 
     def response(self, text: str) -> list[int]:
         """The tokens of a response that is to be scored: one at least."""

@@ -1,34 +1,36 @@
 """`transformers:` a model of the Hugging Face hub or a local folder, its logits read directly.
 
-Questions wait until the model is free, are sorted by length and go through it in batches filled
-by a token budget. Needs torch, transformers and numpy; nothing of adjudge's runner.
+Questions wait until the model is free. On CUDA those that begin alike go through it as prefix
+trees, with all that they share once (`_tree_model`); elsewhere they are sorted by length and padded
+(`_causal`). Needs torch, transformers and numpy; nothing of adjudge's runner.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import math
-import textwrap
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from adjudge.errors import BackendMissingError
+from adjudge.errors import BackendMissingError, JudgeRefusedError
 from adjudge.judges.backends._chat import CannotAnswerError, HubTokens, score_reply
+from adjudge.judges.backends._hub_model import model_version, read_model
 from adjudge.judges.interface import Backend, Choice, Likelihood, Question, Reasoned, Text
 from adjudge.judges.verdicts import locate_option
 from adjudge.records import Reply
 
+T = TypeVar("T")
 #: Tokens in one batch, padding counted. A 7B model is busy at 8,192; more only adds padding.
 _CELLS = {"cuda": 8_192, "cpu": 2_048}
-_LOGITS = {"cuda": 1 << 29, "cpu": 1 << 26}  # numbers of logits in one batch
-_WEIGHTS = ("*.safetensors", "*.bin", "*.json", "*.jinja", "*.model", "*.txt")
+_LOGITS = {"cuda": 1 << 30, "cpu": 1 << 26}  # numbers of logits in one batch
+#: The two ways of putting questions together, which move numbers in bfloat16.
+_TREES, _PADDED = "prefix trees", "padded batches"
+_NEED_CUDA = "prefix trees need CUDA"
 
 
 @dataclass(slots=True)
@@ -49,13 +51,13 @@ class _Job:
 class TransformersBackend(Backend):
     """A causal model with a chat template: option probabilities, likelihoods, text.
 
-    In float32 a question's numbers are the same alone and in any batch, to about 1e-6. In
+    In float32 a question's numbers are the same alone and in any batch or tree, to about 1e-6. In
     bfloat16, the usual type on CUDA, the batch a question falls into moves its log odds: by up to
     0.2 on a 7B shape with random weights. `dtype` is part of the identity; give "float32" where
-    that matters.
+    that matters. Whether a run uses prefix trees or padded batches is its route: found at the first
+    run on a store, part of the fingerprint, and kept to. Without a route batches are padded.
 
-    Text being judged is tokenised with special tokens off, see `backends._chat`. Code that a
-    model's repository brings along is never run.
+    Text being judged is tokenised with special tokens off, see `backends._chat`.
     """
 
     example = "transformers:Qwen/Qwen2.5-7B-Instruct"
@@ -83,7 +85,10 @@ class TransformersBackend(Backend):
         self._logits = _LOGITS.get(kind, _LOGITS["cpu"])
         self._waiting: list[_Job] = []
         self._arrived = asyncio.Event()
+        self._route: str | None = None
+        self._why_padded: str | None = None
         self._model: Any = None
+        self._trees: Any = None
         self._tokens: Any = None
         self._context: int | None = None
         self._vocabulary = 1
@@ -101,38 +106,48 @@ class TransformersBackend(Backend):
             "device": self._device.partition(":")[0],
         }
 
-    @cached_property
-    def _version(self) -> dict[str, str]:
-        folder = Path(self._source)
-        if folder.is_dir():
-            digest = hashlib.sha256()
-            for path in sorted({file for kind in _WEIGHTS for file in folder.glob(kind)}):
-                digest.update(path.name.encode() + b"\0")
-                with path.open("rb") as handle:
-                    while block := handle.read(1 << 20):
-                        digest.update(block)
-            return {"weights_sha256": digest.hexdigest()}
-        from transformers.utils.hub import cached_file, extract_commit_hash
+    def routes(self, wants: frozenset[type]) -> tuple[str, ...]:
+        if wants.isdisjoint({Choice, Likelihood}):
+            return ()
+        return (_TREES, _PADDED) if self._on_cuda else (_PADDED,)
+
+    def take_route(self, route: str | None) -> None:
+        self._route = route
+        if route != _TREES:
+            kept = "as the replies in the store were asked"
+            self._why_padded = kept if self._on_cuda else _NEED_CUDA
+
+    async def find_route(self, question: Question) -> str | None:
+        """Prefix trees, where a trial of them agrees with padded batches and is not slow."""
+        from adjudge.judges.backends._tree_model import UnusableTreesError
 
         try:
-            config = cached_file(self._source, "config.json", revision=self._asked_revision)
-        except OSError as error:
-            raise self._missing(error) from error
-        commit = extract_commit_hash(config, None)
-        if commit is None:
-            raise BackendMissingError(f"{self.name}: the hub names no commit; give a local folder")
-        return {"revision": commit}
+            await self._in_worker(self._plant)
+        except UnusableTreesError as error:
+            self._route, self._why_padded = _PADDED, str(error)
+        else:
+            self._route = _TREES
+        return self._route
 
-    def _missing(self, error: Exception) -> BackendMissingError:
-        why = textwrap.shorten(str(error), 160, placeholder=" ...")
-        return BackendMissingError(
-            f"{self.name}: cannot be loaded ({why}); check the name, the network, or give a folder"
-        )
+    def remarks(self) -> Sequence[str]:
+        return () if self._why_padded is None else (f"{_PADDED}: {self._why_padded}",)
+
+    @property
+    def _on_cuda(self) -> bool:
+        return self._device.partition(":")[0] == "cuda"
+
+    @cached_property
+    def _version(self) -> Mapping[str, str]:
+        return model_version(self._source, self._asked_revision, name=self.name)
 
     async def start(self) -> None:
-        """Load the weights and begin to answer."""
+        """Load the weights, once, and begin to answer."""
+        if self._pump is not None:
+            return
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="transformers")
-        await asyncio.get_running_loop().run_in_executor(self._worker, self._load)
+        await self._in_worker(self._load)
+        if self._route == _TREES:
+            await self._in_worker(self._plant_again)
         self._arrived = asyncio.Event()  # of this event loop
         self._pump = asyncio.create_task(self._answer_all())
 
@@ -160,25 +175,49 @@ class TransformersBackend(Backend):
         if self._worker is not None:
             self._worker.shutdown()
             self._worker = None
-        self._model = self._tokens = None
+        self._model = self._trees = self._tokens = None
+
+    async def _in_worker(self, work: Callable[..., T], *given: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._worker, work, *given)
 
     # --- loading --------------------------------------------------------------------------------
 
     def _load(self) -> None:
         from adjudge.judges.backends._causal import CausalModel
 
-        revision = self._version.get("revision")
-        try:
-            tokenizer = self._hub.AutoTokenizer.from_pretrained(self._source, revision=revision)
-            loaded = self._hub.AutoModelForCausalLM.from_pretrained(
-                self._source, revision=revision, dtype=self._dtype
-            ).to(self._device)
-        except (OSError, ValueError) as error:
-            raise self._missing(error) from error
+        tokenizer, loaded = self._read()
         self._tokens = HubTokens(tokenizer, model=self.name)
         self._context = getattr(loaded.config, "max_position_embeddings", None)
         self._vocabulary = int(loaded.config.get_text_config().vocab_size)
         self._model = CausalModel(loaded, pad=self._tokens.pad or 0)
+
+    def _read(self) -> tuple[Any, Any]:
+        return read_model(
+            self._source,
+            self._version.get("revision"),
+            name=self.name,
+            dtype=self._dtype,
+            device=self._device,
+        )
+
+    def _plant(self) -> None:
+        """Make prefix trees usable. Raises UnusableTreesError where they are not."""
+        from adjudge.judges.backends._tree_model import UnusableTreesError, plant_trees
+
+        if not self._on_cuda:
+            raise UnusableTreesError(_NEED_CUDA)
+        self._trees = plant_trees(self._model, length=self._budget, context=self._context)
+
+    def _plant_again(self) -> None:
+        from adjudge.judges.backends._tree_model import UnusableTreesError
+
+        try:
+            self._plant()
+        except UnusableTreesError as error:
+            raise JudgeRefusedError(
+                f"{self.name}: its kept replies are by prefix trees, which cannot be used now "
+                f"({error}); give another --store, or run where they can"
+            ) from error
 
     def _job(self, question: Question) -> _Job:
         want = question.want
@@ -206,20 +245,25 @@ class TransformersBackend(Backend):
     # --- batches --------------------------------------------------------------------------------
 
     async def _answer_all(self) -> None:
-        loop = asyncio.get_running_loop()
         while True:
             await self._arrived.wait()
             self._arrived.clear()
             await asyncio.sleep(0.002)  # those who ask together should be sorted together
             jobs, self._waiting = self._waiting, []
-            for batch in self._batches(jobs):
-                replies = await loop.run_in_executor(self._worker, self._answer, batch)
+            batches = self._batches(jobs)
+            for batch in batches:
+                if self._waiting and len(batches) > 1 and batch is batches[-1]:
+                    # What fills no row or batch goes with those who came meanwhile.
+                    self._waiting = [*batch, *self._waiting]
+                    break
+                replies = await self._in_worker(self._answer, batch)
                 for job, reply in zip(batch, replies, strict=True):
                     if not job.reply.done():
                         job.reply.set_result(reply)
 
     def _batches(self, jobs: Sequence[_Job]) -> list[list[_Job]]:
         from adjudge.judges.backends._causal import Row, fill_batches
+        from adjudge.judges.backends._prefix_tree import plan_rows
 
         groups: dict[Any, list[_Job]] = {}
         for job in jobs:
@@ -231,13 +275,26 @@ class TransformersBackend(Backend):
                 form = getattr(want, "format", None)
                 alike = (type(want), form, want.max_tokens, want.temperature, alone)
             groups.setdefault(alike, []).append(job)
+        most = max(1, self._logits // self._vocabulary)
         made = []
         for group in groups.values():
-            rows = [Row(job.prompt + job.tail, len(job.tail) + 1) for job in group]
-            most = max(1, self._logits // self._vocabulary)
+            fit = [job for job in group if self._fits_tree(job)]
+            rest = [job for job in group if not self._fits_tree(job)]
+            planned = plan_rows(
+                [job.prompt + job.tail for job in fit],
+                length=min(self._budget, self._trees.lengths[-1]) if fit else 0,
+                kept=[len(job.tail) or 1 for job in fit],
+                most_kept=most,
+            )
+            made += [[fit[at] for at in row] for row in planned]
+            rows = [Row(job.prompt + job.tail, len(job.tail) + 1) for job in rest]
             batches = fill_batches(rows, tokens=self._budget, logits=most)
-            made += [[group[at] for at in batch] for batch in batches]
+            made += [[rest[at] for at in batch] for batch in batches]
         return made
+
+    def _fits_tree(self, job: _Job) -> bool:
+        scored = isinstance(job.question.want, Choice | Likelihood)
+        return scored and self._trees is not None and job.length <= self._trees.longest
 
     def _answer(self, batch: Sequence[_Job]) -> list[Reply]:
         try:
@@ -274,12 +331,12 @@ class TransformersBackend(Backend):
                 self._decided(prompt, part, want)
                 for prompt, part in zip(prompts, written, strict=True)
             ]
+        model = self._trees if self._fits_tree(batch[0]) else self._model
         if isinstance(want, Choice):
-            own, spelled = self._option_ids(want.options)
-            logs = self._model.options(prompts, [own + spelled] * len(batch))
+            logs = model.options(prompts, self._option_ids(want.options))
             parts = [_chosen(want.options, row) for row in logs]
         else:
-            logs = self._model.continuations(prompts, [job.tail for job in batch])
+            logs = model.continuations(prompts, [job.tail for job in batch])
             parts = [score_reply(job.tail, row) for job, row in zip(batch, logs, strict=True)]
         bad = {"status": "error", "error": "the model's logits are not numbers"}
         return [
@@ -287,10 +344,10 @@ class TransformersBackend(Backend):
             for part, row in zip(parts, logs, strict=True)
         ]
 
-    def _option_ids(self, options: tuple[str, ...]) -> tuple[list[int], list[int]]:
-        """The one token of each option, and all tokens that spell any of them."""
+    def _option_ids(self, options: tuple[str, ...]) -> list[int]:
+        """The one token of each option, then all tokens that spell any of them."""
         spelled = self._tokens.spellings(options)
-        return list(self._tokens.options(options)), [t for ids in spelled.values() for t in ids]
+        return [*self._tokens.options(options), *(t for ids in spelled.values() for t in ids)]
 
     def _decided(self, prompt: list[int], part: dict[str, Any], want: Reasoned) -> dict[str, Any]:
         """The written reply, with the options' log probabilities where its verdict is written."""
@@ -298,8 +355,7 @@ class TransformersBackend(Backend):
         if place is None:
             return part
         before = self._tokens.data(part["text"][: place.start])
-        own, spelled = self._option_ids(want.options)
-        (logs,) = self._model.options([prompt + before], [own + spelled])
+        (logs,) = self._model.options([prompt + before], self._option_ids(want.options))
         chosen = _chosen(want.options, logs)
         kept = ("logprobs", "answer_mass", "exact_mass")
         return {**part, **{name: chosen[name] for name in kept}}

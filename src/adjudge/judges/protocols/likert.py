@@ -14,8 +14,9 @@ from adjudge.judges.answers import CUT_OFF, Asking, reason, worst
 from adjudge.judges.columns import PromptColumns
 from adjudge.judges.criteria import SUMMARY, Criterion, check_criteria, check_scale, write_scale
 from adjudge.judges.interface import Data, JudgeProtocol, Prompt, Question
-from adjudge.judges.parsing import parse_score, unread
+from adjudge.judges.parsing import parse_score
 from adjudge.judges.prompting import builtin_prompt, check_prompt, fill
+from adjudge.judges.refusals import unread
 from adjudge.judges.verdicts import WHOLE
 from adjudge.records import MEASURED, Reply, Score, Status, Subject
 

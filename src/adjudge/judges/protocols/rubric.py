@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from adjudge._validation import count
 from adjudge.judges.answers import CUT_OFF, reason, worst
 from adjudge.judges.columns import PromptColumns
 from adjudge.judges.criteria import RUBRIC, Criterion, check_criteria
 from adjudge.judges.interface import JudgeProtocol, Prompt, Question, Text
-from adjudge.judges.parsing import Scores, parse_preference, parse_rubric, unread
+from adjudge.judges.parsing import Scores, parse_preference, parse_rubric
 from adjudge.judges.prompting import builtin_prompt, check_prompt, fill
 from adjudge.judges.protocols._pairwise import (
     BOTH_ORDERS,
@@ -19,6 +19,7 @@ from adjudge.judges.protocols._pairwise import (
     judgment,
     pair_values,
 )
+from adjudge.judges.refusals import unread
 from adjudge.records import MEASURED, Judgment, Pair, Reply, Status, Subject
 from adjudge.uncertainty.entropy import verdict
 
@@ -49,6 +50,10 @@ class Rubric(JudgeProtocol):
     name = "rubric"
     prompt: Prompt
     options = ("criteria", "prompt", "max_tokens")
+    unfit_options: ClassVar[Mapping[str, str]] = {
+        "samples": "rubric reads scores that a reply states, in no letters that could be counted; "
+        "repeats ask this again"
+    }
     columns = (
         *("judge_winner", "score_diff", "score_diff_ab", "score_diff_ba"),
         *("score_a", "score_b", "scores_a", "scores_b"),

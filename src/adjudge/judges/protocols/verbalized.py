@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from adjudge._validation import count, one_of
 from adjudge.errors import DataError
 from adjudge.judges.answers import CUT_OFF
 from adjudge.judges.columns import PromptColumns
 from adjudge.judges.interface import JudgeProtocol, Prompt, Question, Text
-from adjudge.judges.parsing import Claim, parse_claim, unread
+from adjudge.judges.parsing import Claim, parse_claim
 from adjudge.judges.prompting import CONFIDENCE_SCALES, builtin_prompt, check_prompt, fill
 from adjudge.judges.protocols._pairwise import PLACEHOLDERS, Orders, judgment, pair_values
+from adjudge.judges.refusals import unread
 from adjudge.records import MEASURED, Judgment, Reply, Status, Subject
 
 
@@ -41,6 +42,10 @@ class Verbalized(JudgeProtocol):
     name = "verbalized"
     prompt: Prompt
     options = ("prompt", "max_tokens", "order", "seed")
+    unfit_options: ClassVar[Mapping[str, str]] = {
+        "samples": "verbalized reads the confidence that one reply states, and a share of drawn "
+        "letters would be another number; preference counts samples, repeats ask this again"
+    }
     columns = ("order", "confidence")
     wants: frozenset[type] = frozenset({Text})
 

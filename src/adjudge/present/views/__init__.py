@@ -62,11 +62,21 @@ def draw(result: Result, name: str | None = None) -> Drawing:
 
 def view_of(made: type[Result]) -> View | None:
     """The view of a result class, its own or that of the class it extends."""
-    views = {kind: view for room in rooms().values() for kind, view in room.VIEWS.items()}
-    return next((views[base] for base in made.__mro__ if base in views), None)
+    for base in made.__mro__:
+        own = base.__module__.rpartition(".")[2]
+        # Its own room first: to show one result the other rooms need not be imported.
+        for room in sorted(ROOMS, key=lambda name: name != own):
+            views: Mapping[type, View] = _room(room).VIEWS
+            if base in views:
+                return views[base]
+    return None
+
+
+def rooms() -> Mapping[str, ModuleType]:
+    """The view modules by room."""
+    return {room: _room(room) for room in ROOMS}
 
 
 @cache
-def rooms() -> Mapping[str, ModuleType]:
-    """The view modules by room, imported when something is first shown."""
-    return {room: import_module(f"adjudge.present.views.{room}") for room in ROOMS}
+def _room(room: str) -> ModuleType:
+    return import_module(f"adjudge.present.views.{room}")

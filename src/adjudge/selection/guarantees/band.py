@@ -14,7 +14,6 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from scipy import stats
 from scipy.special import gammaln, ndtri
 
 from adjudge._stats import binomial_lower_tail
@@ -191,6 +190,7 @@ def crossing(boundary: Boundary, alpha: float) -> Callable[[int], float]:
             _step_back(ahead[-1], errors[i + 1] - errors[i], ranks[i + 1] - ranks[i], alpha)
         )
     ahead.reverse()
+    from scipy.stats import binom
 
     def probability(rank: int) -> float:
         below, at, rank = _at_once(boundary, alpha, rank)
@@ -201,7 +201,7 @@ def crossing(boundary: Boundary, alpha: float) -> Callable[[int], float]:
             rise = errors[at + 1] - errors[at]
             onwards = _step_back(ahead[at + 1], rise, ranks[at + 1] - rank, alpha)
         above = errors[at] + 1 + np.arange(width)
-        return below + float(stats.binom.pmf(above, rank, alpha) @ onwards)
+        return below + float(binom.pmf(above, rank, alpha) @ onwards)
 
     return probability
 
