@@ -57,6 +57,9 @@ class Layout:
         self.apart = apart
         #: Whether ids are made of texts alone: such rows are of use only next to others.
         self.texts_needed = texts_needed
+        #: Further columns of plain text, which rows can be grouped by.
+        plain = [c.name for c in columns if c.type == "text" and not (c.choices or c.required)]
+        self._plain = {*plain} - {"id"}
         #: Whose usual names are known, where several layouts are of one kind.
         self.usual = usual or kind
 
@@ -103,7 +106,11 @@ class Layout:
 
         frame = refuse_working(read_table(source, text=texts), name)
         remark_names(name, taken)
-        return rename_columns(frame, {**theirs, **taken}, name)
+        # Options such as --by name columns as the file does: those that can be meant stay too.
+        copies = {ours: their for ours, their in taken.items() if ours in self._plain}
+        frame = frame.with_columns(pl.col(their).alias(ours) for ours, their in copies.items())
+        renames = {ours: their for ours, their in taken.items() if ours not in copies}
+        return rename_columns(frame, {**theirs, **renames}, name)
 
     def match(
         self, here: Sequence[str], source: str, *, given: Mapping[str, str] | None = None

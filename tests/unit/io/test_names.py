@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from adjudge.errors import ArgumentError, DataError
+from adjudge.estimation import estimate
 from adjudge.io import (
     iter_pairs,
     open_items,
@@ -132,6 +133,12 @@ def test_scores_without_documents(caplog: pytest.LogCaptureFixture) -> None:
     assert "rows with the same prompt are one document" in caplog.text
     alone = read_scores({"score": [1, 1], "human_score": [1, 2]})
     assert alone["doc_id"].n_unique() == 2
+
+
+def test_rows_are_grouped_by_the_name_that_the_file_has() -> None:
+    rows = {"judge": [1, 0] * 30, "human": [1, 0] * 15 + [None] * 30, "question": ["q", "r"] * 30}
+    by = {group.group for group in estimate(rows, by="question").groups}
+    assert by == {"q", "r"} == {group.group for group in estimate(rows, by="prompt").groups}
 
 
 def test_names_are_for_all_files_of_a_call() -> None:
