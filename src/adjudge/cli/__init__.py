@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from adjudge.cli._common import EXIT_FAILED, read_no_further, remark
+from adjudge.cli._common import EXIT_FAILED, print_reader_remarks, read_no_further, remark
 from adjudge.cli._options import OTHER, PANELS, panel_of
 from adjudge.errors import AdjudgeError, ArgumentError
 
@@ -217,7 +217,8 @@ def run(arguments: list[str]) -> int:
         reading.addHandler(_Remarks())
     command = _command()
     try:
-        code = command.main(args=arguments, prog_name="adjudge", standalone_mode=False)
+        with print_reader_remarks():
+            code = command.main(args=arguments, prog_name="adjudge", standalone_mode=False)
     except AdjudgeError as error:
         remark(f"adjudge: {_readable(str(error))}")
         return EXIT_FAILED

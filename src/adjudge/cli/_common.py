@@ -7,8 +7,11 @@ reads our output and has enough (`| head -1`) changes none of this: the rest is 
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TextIO
@@ -44,6 +47,34 @@ def remarks() -> Console:
 def remark(message: object) -> None:
     """One line to standard error, whatever is in `message`: markup and line ends stay text."""
     remarks().print(Text(safe(message).replace("\n", r"\n")))
+
+
+class _ReaderRemarks(logging.Handler):
+    """Prints what readers remark, each remark once: a file can be looked at twice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if text not in self._said:
+            self._said.add(text)
+            remark(text)
+
+
+@contextmanager
+def print_reader_remarks() -> Iterator[None]:
+    """While a command runs, what readers remark goes to standard error as our other remarks do."""
+    log, handler = logging.getLogger("adjudge.io"), _ReaderRemarks()
+    before = log.propagate
+    log.addHandler(handler)
+    log.propagate = False
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.propagate = before
 
 
 def show(*parts: RenderableType | Block) -> None:

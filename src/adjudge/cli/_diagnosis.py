@@ -11,10 +11,6 @@ import typer
 from adjudge.cli._common import bad_finding, remark
 from adjudge.errors import ArgumentError
 
-ColumnOption = Annotated[
-    list[str] | None,
-    typer.Option("--column", help="OURS=YOURS: your name of a column. May be given repeatedly."),
-]
 DocColumnOption = Annotated[
     str | None, typer.Option("--doc-column", help="Your name of the column doc_id.")
 ]
@@ -41,17 +37,6 @@ def read_families(path: Path | None) -> dict[str, str] | None:
     if not isinstance(given, dict) or not all(isinstance(v, str) for v in given.values()):
         raise ArgumentError("--families", str(path), 'write {"model name": "family"}')
     return {str(model): family for model, family in given.items()}
-
-
-def column_map(given: Sequence[str] | None, **named: str | None) -> dict[str, str] | None:
-    """Our column names to the file's, from --column and the options with a name of their own."""
-    columns = {ours: theirs for ours, theirs in named.items() if theirs is not None}
-    for pair in given or ():
-        ours, equals, theirs = pair.partition("=")
-        if not (ours and equals and theirs):
-            raise ArgumentError("--column", pair, "write OURS=YOURS, like doc_id=question_id")
-        columns[ours.strip()] = theirs.strip()
-    return columns or None
 
 
 def thresholds(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -52,6 +52,23 @@ ModelLabelsFlag = Annotated[
 FormatOption = Annotated[
     str | None,
     typer.Option("--format", help="Name of a public format, where content does not tell it."),
+]
+ColumnOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        metavar="OURS=YOURS",
+        help="Your name of a column, where it is no usual one; repeatable. Of all files of the "
+        "command.",
+    ),
+]
+LabelsAsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--labels-as",
+        metavar="YOURS=OURS,...",
+        help="What words in columns of labels and verdicts mean, such as '0=A,1=B'.",
+    ),
 ]
 #: The earlier name of --format.
 FormerFormatOption = Annotated[str | None, typer.Option("--from", hidden=True)]
@@ -188,10 +205,28 @@ def read_secret(name: str | None) -> str:
     return secret
 
 
+def column_map(given: Sequence[str] | None, **named: str | None) -> dict[str, str] | None:
+    """Our column names to the file's, from --column and the options with a name of their own."""
+    columns = {ours: theirs for ours, theirs in named.items() if theirs is not None}
+    for pair in given or ():
+        ours, equals, theirs = pair.partition("=")
+        if not (ours.strip() and equals and theirs.strip()):
+            raise ArgumentError("--column", pair, "write OURS=YOURS, like prompt=question")
+        columns[ours.strip()] = theirs.strip()
+    return columns or None
+
+
+def label_map(given: str | None) -> dict[str, str] | None:
+    """The words of --labels-as."""
+    from adjudge.io.words import parse_labels_as
+
+    return None if given is None else parse_labels_as(given)
+
+
 #: The groups of a verb's help, and the options in each.
 PANELS: Mapping[str, tuple[str, ...]] = {
     "Rows": (
-        *("labels", "model_labels", "format", "baseline", "column", "judge_column"),
+        *("labels", "model_labels", "format", "baseline", "column", "labels_as", "judge_column"),
         *("human_column", "doc_column"),
         *("model_column", "raters", "positive", "human", "verdict", "score", "pairs", "limit"),
         *(

@@ -11,21 +11,23 @@ import typer
 from adjudge._text import group_name
 from adjudge.cli._common import bad_finding, deliver, remark
 from adjudge.cli._diagnosis import (
-    ColumnOption,
     FailAboveOption,
     FamiliesOption,
-    column_map,
     enforce,
     read_families,
     thresholds,
 )
 from adjudge.cli._options import (
+    ColumnOption,
     JsonFlag,
+    LabelsAsOption,
     LabelsOption,
     ModelLabelsFlag,
     OutputOption,
     PlotOption,
     SeedOption,
+    column_map,
+    label_map,
 )
 
 if TYPE_CHECKING:
@@ -84,6 +86,7 @@ def bias(
     ] = 0.03,
     families: FamiliesOption = None,
     column: ColumnOption = None,
+    labels_as: LabelsAsOption = None,
     fail_above: FailAboveOption = None,
     output: OutputOption = None,
     plot: PlotOption = None,
@@ -106,6 +109,7 @@ def bias(
         pairs=pairs,
         labels=labels,
         columns=column_map(column),
+        labels_as=label_map(labels_as),
         judge=judge,
         cluster=cluster,
         by=by,

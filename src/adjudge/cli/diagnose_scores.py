@@ -10,21 +10,21 @@ import typer
 from adjudge._text import group_name
 from adjudge.cli._common import bad_finding, deliver, remark
 from adjudge.cli._diagnosis import (
-    ColumnOption,
     DocColumnOption,
     FailAboveOption,
     FamiliesOption,
-    column_map,
     enforce,
     read_families,
     thresholds,
 )
 from adjudge.cli._options import (
+    ColumnOption,
     JsonFlag,
     ModelLabelsFlag,
     OutputOption,
     PlotOption,
     SeedOption,
+    column_map,
 )
 from adjudge.errors import ArgumentError
 

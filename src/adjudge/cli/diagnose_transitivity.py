@@ -10,14 +10,21 @@ import typer
 from adjudge._text import group_name
 from adjudge.cli._common import bad_finding, deliver
 from adjudge.cli._diagnosis import (
-    ColumnOption,
     DocColumnOption,
     FailAboveOption,
-    column_map,
     enforce,
     thresholds,
 )
-from adjudge.cli._options import JsonFlag, OutputOption, PlotOption, SeedOption
+from adjudge.cli._options import (
+    ColumnOption,
+    JsonFlag,
+    LabelsAsOption,
+    OutputOption,
+    PlotOption,
+    SeedOption,
+    column_map,
+    label_map,
+)
 
 MEASURES = ("mean_rate", "median_rate", "max_rate", "share_with_cycle")
 
@@ -41,6 +48,7 @@ def transitivity(
     worst: Annotated[int, typer.Option(min=0, help="How many documents to name.")] = 10,
     doc_column: DocColumnOption = None,
     column: ColumnOption = None,
+    labels_as: LabelsAsOption = None,
     fail_above: FailAboveOption = None,
     output: OutputOption = None,
     plot: PlotOption = None,
@@ -57,6 +65,7 @@ def transitivity(
     result = diagnose_transitivity(
         tournaments,
         columns=column_map(column, doc_id=doc_column),
+        labels_as=label_map(labels_as),
         combine=combine,  # type: ignore[arg-type]  # checked where it is used
         replicates=replicates,
         worst=worst,

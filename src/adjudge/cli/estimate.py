@@ -9,16 +9,20 @@ import typer
 
 from adjudge.cli._common import bad_finding, deliver, remark
 from adjudge.cli._options import (
+    ColumnOption,
     ConfidenceOption,
     HumanColumnOption,
     JsonFlag,
     JudgeColumnOption,
+    LabelsAsOption,
     LabelsOption,
     ModelLabelsFlag,
     OutputOption,
     PlotOption,
     PositiveOption,
     SeedOption,
+    column_map,
+    label_map,
 )
 
 
@@ -99,6 +103,8 @@ def estimate(
         typer.Option(help="Exit 2 unless every interval lies above this rate.", min=0, max=1),
     ] = None,
     model_labels: ModelLabelsFlag = False,
+    column: ColumnOption = None,
+    labels_as: LabelsAsOption = None,
     seed: SeedOption = 0,
     output: OutputOption = None,
     plot: PlotOption = None,
@@ -130,6 +136,8 @@ def estimate(
         human_column=human_column,
         positive=positive,
         model_labels=model_labels,
+        columns=column_map(column),
+        labels_as=label_map(labels_as),
         seed=seed,
     )
     if as_json:

@@ -11,12 +11,14 @@ from adjudge.cli._common import bad_finding, deliver, remark
 from adjudge.cli._options import (
     CategoryOption,
     ClusterOption,
+    ColumnOption,
     DeltaOption,
     DoubtOption,
     JsonFlag,
     JudgeRowsOption,
     JudgmentsArgument,
     JuryOption,
+    LabelsAsOption,
     LabelsOption,
     LearningShareOption,
     ModelLabelsFlag,
@@ -26,6 +28,8 @@ from adjudge.cli._options import (
     SeedOption,
     TextsOption,
     TiesOption,
+    column_map,
+    label_map,
 )
 
 
@@ -56,6 +60,8 @@ def evaluate(
         typer.Option(help="Exit 2 if the main signal's ECE is above this for any judge."),
     ] = None,
     model_labels: ModelLabelsFlag = False,
+    column: ColumnOption = None,
+    labels_as: LabelsAsOption = None,
     seed: SeedOption = 0,
     output: OutputOption = None,
     plot: PlotOption = None,
@@ -89,6 +95,8 @@ def evaluate(
         choose_on=choose_on,
         cluster=cluster,
         model_labels=model_labels,
+        columns=column_map(column),
+        labels_as=label_map(labels_as),
         seed=seed,
     )
     deliver(evaluation, as_json=as_json, output=output, plot=plot, figure=figure)

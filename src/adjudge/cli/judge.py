@@ -13,14 +13,18 @@ import typer
 from adjudge._text import percent
 from adjudge.cli._common import EXIT_FAILED, bad_finding, deliver, remark
 from adjudge.cli._options import (
+    ColumnOption,
     FormatOption,
     FormerFormatOption,
     JsonFlag,
+    LabelsAsOption,
     MaxTokensOption,
     MinAnswerMassOption,
     ReasonOption,
     StoreOption,
     SummaryOption,
+    column_map,
+    label_map,
 )
 from adjudge.errors import ArgumentError, JudgeError, StoreError
 
@@ -138,6 +142,8 @@ def judge(
             '\'{"chat_template_kwargs": {"enable_thinking": false}}\''
         ),
     ] = None,
+    column: ColumnOption = None,
+    labels_as: LabelsAsOption = None,
     format: FormatOption = None,
     from_: FormerFormatOption = None,
     dry_run: Annotated[
@@ -205,6 +211,8 @@ def judge(
         output=output,
         limit=limit,
         format=format or from_,
+        columns=column_map(column),
+        labels_as=label_map(labels_as),
         reason=reason or None,
         samples=samples,
         repeats=repeats,

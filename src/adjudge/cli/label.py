@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import webbrowser
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,17 +13,22 @@ import typer
 from adjudge._text import count, left_out
 from adjudge.cli._common import deliver, remark, require_extra
 from adjudge.cli._options import (
+    ColumnOption,
     FormatOption,
     FormerFormatOption,
     JsonFlag,
+    LabelsAsOption,
     SeedOption,
     StoreOption,
     SummaryOption,
+    column_map,
+    label_map,
     parse_place,
 )
 from adjudge.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from adjudge.io.tables import Table
     from adjudge.records import Subject
     from adjudge.server.label_kinds import LabelKind
     from adjudge.server.labelling import LabellingRound
@@ -83,6 +89,8 @@ def label(
         int | None,
         typer.Option(min=1, help="With --label-studio: only the first so many of the queue."),
     ] = None,
+    column: ColumnOption = None,
+    labels_as: LabelsAsOption = None,
     format: FormatOption = None,
     from_: FormerFormatOption = None,
     host: Annotated[
@@ -97,7 +105,7 @@ def label(
     page = not export_only and label_studio is None
     if page:
         require_extra("server", "fastapi", "uvicorn")
-    from adjudge.io import open_labels, write_rows
+    from adjudge.io import write_rows
     from adjudge.io.files import read_text
     from adjudge.server.label_summary import labels_frame, records, summarise
     from adjudge.server.labelling import LabellingRound
@@ -113,15 +121,16 @@ def label(
         if written is not None:
             check_not_store(store, written)
     guide = None if instructions is None else read_text(instructions)
+    names = {"columns": column_map(column), "labels_as": label_map(labels_as)}
     if is_store(rows):
         subjects, kind = _read_audits(rows)
         store = str(rows) if store == DEFAULT_STORE else store
     else:
-        subjects, kind = _read(rows, format or from_, scale)
+        subjects, kind = _read(rows, format or from_, scale, seed, names)
     with use_store(store) as kept:
         book = LabelBook(kept, kind.labels)
         if import_labels is not None:
-            given = open_labels(import_labels, about=kind.name)
+            given = _labels(import_labels, kind, names)
             added, same = book.import_labels(records(given.frame))
             remark(f"{import_labels}: {added:,} labels added, {same:,} were there already")
             for line in left_out(given.dropped, "label"):
@@ -166,20 +175,34 @@ def label(
         deliver(summarise(book, subjects, kind), as_json=as_json, output=summary)
 
 
-def _read(rows: Path, format: str | None, scale: str | None) -> tuple[list[Subject], LabelKind]:
+def _read(
+    rows: Path,
+    format: str | None,
+    scale: str | None,
+    seed: int,
+    names: Mapping[str, Mapping[str, str] | None],
+) -> tuple[list[Subject], LabelKind]:
     """What is to be labelled, and how: by the file's content."""
     from adjudge.io import kinds_of, open_items, open_pairs, sniff
     from adjudge.judges.criteria import parse_scale
     from adjudge.server.label_kinds import GRADES, PAIRS, scores
 
-    kinds = kinds_of(format or sniff(rows))
+    kinds = kinds_of(format or sniff(rows, names["columns"]))
     if "items" not in kinds or "pairs" in kinds:
         if scale is not None:
             remedy = "only single answers are scored: give items (id, prompt, response)"
             raise ArgumentError("scale", scale, remedy)
-        return list(open_pairs(rows, format=format)), PAIRS
+        return list(open_pairs(rows, format=format, seed=seed, **names)), PAIRS
     kind = GRADES if scale is None else scores(parse_scale(scale))
-    return list(open_items(rows, format=format)), kind
+    return list(open_items(rows, format=format, **names)), kind
+
+
+def _labels(path: Path, kind: LabelKind, names: Mapping[str, Mapping[str, str] | None]) -> Table:
+    """The labels of a file, under the names that it uses."""
+    from adjudge.io.opening import ColumnNames, open_labels
+
+    name = ColumnNames(names["columns"], names["labels_as"])
+    return open_labels(name(path), about=kind.name)
 
 
 def _write_tasks(round_: LabellingRound, path: Path, limit: int | None, plan: Path | None) -> None:

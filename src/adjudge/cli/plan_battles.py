@@ -8,7 +8,15 @@ from typing import Annotated
 import typer
 
 from adjudge.cli._common import deliver, remark
-from adjudge.cli._options import JsonFlag, OutputOption, SeedOption
+from adjudge.cli._options import (
+    ColumnOption,
+    JsonFlag,
+    LabelsAsOption,
+    OutputOption,
+    SeedOption,
+    column_map,
+    label_map,
+)
 
 
 def battles(
@@ -26,6 +34,8 @@ def battles(
     judged: Annotated[
         Path | None, typer.Option(help="Battles judged already; they count, and are left out.")
     ] = None,
+    column: ColumnOption = None,
+    labels_as: LabelsAsOption = None,
     write_rows: Annotated[
         Path | None, typer.Option(help="Write the chosen rows of the pool to this file.")
     ] = None,
@@ -35,11 +45,13 @@ def battles(
 ) -> None:
     """Choose which battles of a pool to have judged next, within a budget."""
     from adjudge import io
+    from adjudge.io.opening import name_columns
     from adjudge.ranking import plan_battles
 
-    frame = io.read_table(pool, text=("id", "model_a", "model_b", "prompt_id"))
-    plan = plan_battles(frame, budget=budget, rule=rule, judged=judged, seed=seed)
+    with name_columns(column_map(column), label_map(labels_as)) as name:
+        rows, done = io.open_table(name(pool)), name(judged)
+    plan = plan_battles(rows, budget=budget, rule=rule, judged=done, seed=seed)
     if write_rows is not None:
-        io.write_rows(frame[list(plan.rows)], write_rows)
+        io.write_rows(rows.frame[list(plan.rows)], write_rows)
         remark(f"wrote {write_rows}")
     deliver(plan, as_json=as_json, output=output)

@@ -10,13 +10,17 @@ import typer
 from adjudge.cli._common import deliver, remark
 from adjudge.cli._options import (
     ClusterOption,
+    ColumnOption,
     JsonFlag,
     JudgeRowsOption,
     JudgmentsArgument,
+    LabelsAsOption,
     LabelsOption,
     OutputOption,
     ProtocolRowsOption,
     SeedOption,
+    column_map,
+    label_map,
 )
 from adjudge.errors import ArgumentError
 
@@ -38,6 +42,8 @@ def labels(
     judge: JudgeRowsOption = None,
     protocol: ProtocolRowsOption = None,
     cluster: ClusterOption = "auto",
+    column: ColumnOption = None,
+    labels_as: LabelsAsOption = None,
     write_ids: Annotated[
         Path | None,
         typer.Option(
@@ -61,6 +67,8 @@ def labels(
         labels=labels,
         judge=judge,
         protocol=protocol,
+        columns=column_map(column),
+        labels_as=label_map(labels_as),
         cluster=cluster,
         seed=seed,
     )

@@ -9,15 +9,19 @@ import typer
 
 from adjudge.cli._common import bad_finding, deliver, remark
 from adjudge.cli._options import (
+    ColumnOption,
     ConfidenceOption,
     HumanColumnOption,
     JsonFlag,
     JudgeColumnOption,
+    LabelsAsOption,
     ModelLabelsFlag,
     OutputOption,
     PlotOption,
     PositiveOption,
     SeedOption,
+    column_map,
+    label_map,
 )
 
 
@@ -50,6 +54,8 @@ def rate(
     judge_column: JudgeColumnOption = "judge",
     human_column: HumanColumnOption = "human",
     positive: PositiveOption = None,
+    column: ColumnOption = None,
+    labels_as: LabelsAsOption = None,
     step: Annotated[int, typer.Option(help="What this many more labels would buy.", min=1)] = 50,
     confidence_level: ConfidenceOption = 0.95,
     write_ids: Annotated[
@@ -73,7 +79,9 @@ def rate(
     from adjudge.estimation.pilot import plan_from_table, rows_to_label
     from adjudge.io import open_table, write_rows
 
-    rows = None if table is None else open_table(table)
+    rows = None
+    if table is not None:
+        rows = open_table(table, columns=column_map(column), labels_as=label_map(labels_as))
     plan = plan_from_table(
         rows,
         width=width,

@@ -11,10 +11,12 @@ from adjudge.cli._common import bad_finding, deliver, remark
 from adjudge.cli._options import (
     AlphaOption,
     ClusterOption,
+    ColumnOption,
     DeltaOption,
     GuaranteeOption,
     JsonFlag,
     JudgeRowsOption,
+    LabelsAsOption,
     LabelsOption,
     ModelLabelsFlag,
     OutputOption,
@@ -22,6 +24,8 @@ from adjudge.cli._options import (
     ProtocolRowsOption,
     SeedOption,
     TiesOption,
+    column_map,
+    label_map,
 )
 
 
@@ -44,6 +48,8 @@ def selection(
         typer.Option(help="Draw the missing labels at random from unlabelled rows; write ids."),
     ] = None,
     model_labels: ModelLabelsFlag = False,
+    column: ColumnOption = None,
+    labels_as: LabelsAsOption = None,
     seed: SeedOption = 0,
     output: OutputOption = None,
     plot: PlotOption = None,
@@ -54,7 +60,14 @@ def selection(
     from adjudge.rows.judgments import prepare_judgments
     from adjudge.selection import ids_to_label, plan_selection
 
-    prepared = prepare_judgments(judgments, labels=labels, judge=judge, protocol=protocol)
+    prepared = prepare_judgments(
+        judgments,
+        labels=labels,
+        judge=judge,
+        protocol=protocol,
+        columns=column_map(column),
+        labels_as=label_map(labels_as),
+    )
     plan = plan_selection(
         prepared,
         alpha=alpha,

@@ -11,14 +11,18 @@ from adjudge.cli._common import bad_finding, deliver, remark
 from adjudge.cli._diagnosis import FamiliesOption, read_families
 from adjudge.cli._options import (
     ClusterOption,
+    ColumnOption,
     ConfidenceOption,
     FormatOption,
     FormerFormatOption,
     JsonFlag,
+    LabelsAsOption,
     ModelLabelsFlag,
     OutputOption,
     PlotOption,
     SeedOption,
+    column_map,
+    label_map,
 )
 
 if TYPE_CHECKING:
@@ -110,6 +114,8 @@ def rank(
         float | None,
         typer.Option(help="With --evaluate: exit code 2 if the mean held-out error is above."),
     ] = None,
+    column: ColumnOption = None,
+    labels_as: LabelsAsOption = None,
     format: FormatOption = None,
     from_: FormerFormatOption = None,
     baseline: Annotated[
@@ -154,6 +160,8 @@ def rank(
         against=against,
         model_labels=model_labels,
         jury=jury,
+        columns=column_map(column),
+        labels_as=label_map(labels_as),
     )
     makers = read_families(families)
     if anchors is not None:

@@ -9,9 +9,11 @@ import typer
 
 from adjudge.cli._common import deliver
 from adjudge.cli._options import (
+    ColumnOption,
     JsonFlag,
     MinAnswerMassOption,
     OutputOption,
+    column_map,
 )
 
 
@@ -30,6 +32,7 @@ def replies(
     pairs: Annotated[
         Path | None, typer.Option(help="The rows that were judged, to see what was asked.")
     ] = None,
+    column: ColumnOption = None,
     raw: Annotated[bool, typer.Option("--raw", help="The server's whole answer too.")] = False,
     limit: Annotated[int, typer.Option(min=1, help="At most so many.")] = 20,
     min_answer_mass: MinAnswerMassOption = None,
@@ -46,6 +49,7 @@ def replies(
         judge=judge,
         protocol=protocol,
         pairs=pairs,
+        columns=column_map(column),
         raw=raw,
         limit=limit,
         min_answer_mass=min_answer_mass,

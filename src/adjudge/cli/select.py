@@ -9,13 +9,17 @@ import typer
 
 from adjudge.cli._common import bad_finding, deliver, remark
 from adjudge.cli._options import (
+    ColumnOption,
     JsonFlag,
     JudgeRowsOption,
     KnownStoreOption,
+    LabelsAsOption,
     ProtocolRowsOption,
     SeedOption,
     SummaryOption,
     TextsOption,
+    column_map,
+    label_map,
 )
 
 
@@ -38,6 +42,8 @@ def select(
     pairs: TextsOption = None,
     judge: JudgeRowsOption = None,
     protocol: ProtocolRowsOption = None,
+    column: ColumnOption = None,
+    labels_as: LabelsAsOption = None,
     summary: SummaryOption = None,
     store: KnownStoreOption = "adjudge.db",
     seed: SeedOption = 0,
@@ -49,7 +55,15 @@ def select(
     from adjudge.selection import select as run
 
     selection = run(
-        judgments, policy, pairs=pairs, judge=judge, protocol=protocol, store=store, seed=seed
+        judgments,
+        policy,
+        pairs=pairs,
+        judge=judge,
+        protocol=protocol,
+        store=store,
+        columns=column_map(column),
+        labels_as=label_map(labels_as),
+        seed=seed,
     )
     if output is not None:
         write_rows(selection.rows, output)

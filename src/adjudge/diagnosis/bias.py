@@ -86,6 +86,7 @@ def diagnose_bias(
     pairs: TableLike | None = None,
     labels: TableLike | None = None,
     columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
     judge: str | None = None,
     cluster: str | None = None,
     by: str | None = None,
@@ -106,8 +107,9 @@ def diagnose_bias(
     score_b (contradictions; with several judges, family in points), score_diff_ab and score_diff_ba
     (position, in points too), preference_ab and preference_ba (contradictions of each reply),
     repeat (retest; all else is about repeat 0). `pairs` and `labels` add such columns by id,
-    `judge` names the judge of a file that does not. What could not be measured is named in
-    `not_measured`, with the reason.
+    `judge` names the judge of a file that does not, `columns` maps our names of columns to the
+    source's and `labels_as` words in columns of labels and verdicts to ours. What could not be
+    measured is named in `not_measured`, with the reason.
 
     `cluster` names the column whose rows are alike (default prompt_id where it repeats, else
     each pair by itself; a row without a cluster is one of its own). `by` groups the position bias.
@@ -130,6 +132,7 @@ def diagnose_bias(
         pairs=pairs,
         labels=labels,
         columns=columns,
+        labels_as=labels_as,
         judge=judge,
         cluster="auto" if cluster is None else cluster,
         model_labels=model_labels,

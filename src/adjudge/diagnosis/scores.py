@@ -64,6 +64,7 @@ def diagnose_scores(
     weigh: str = "documents",
     splits: int = 20,
     columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
     families: Mapping[str, str] | None = None,
     confidence_level: float = 0.95,
     model_labels: bool = False,
@@ -81,7 +82,8 @@ def diagnose_scores(
     are means over documents of the means over their rows. Widths, advice and the error at each
     width are those of sets calibrated on all labelled documents. Where models of the judge's own
     family are among those scored (known by name, or by `families`), `family` says whether it
-    favours them. `model_labels` as in `calibrate`.
+    favours them. `columns` maps our names of columns to the source's; `model_labels` as in
+    `calibrate`.
 
     >>> rows = {"doc_id": [str(d) for d in range(40)], "judge_score": [3, 4] * 20,
     ...         "human_score": [3, 4] * 20}
@@ -101,7 +103,9 @@ def diagnose_scores(
     one_of(weigh, WEIGHS, "weigh")
     count(splits, "splits", least=1)
     open_unit(confidence_level, "confidence_level")
-    given = prepare_scores(source, raters=raters, columns=columns, model_labels=model_labels)
+    given = prepare_scores(
+        source, raters=raters, columns=columns, labels_as=labels_as, model_labels=model_labels
+    )
     if by is not None and by not in given.frame.columns:
         raise DataError(given.name, "is not there", column=by, remedy="name a column to group by")
     labelled = scored_by_both(given)
@@ -317,6 +321,7 @@ def score_set_rows(
     raters: Sequence[str] | None = None,
     weigh: str = "documents",
     columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
     seed: Seed = 0,
 ) -> pl.DataFrame:
     """The rows with set_low, set_high, set_size, advice, and whether they calibrated the set.
@@ -334,7 +339,7 @@ def score_set_rows(
     """
     one_of(sets, SETS, "sets")
     one_of(weigh, WEIGHS, "weigh")
-    given = prepare_scores(source, raters=raters, columns=columns)
+    given = prepare_scores(source, raters=raters, columns=columns, labels_as=labels_as)
     name, frame = given.name, make_room(given.frame, _SET_COLUMNS).with_row_index("__row")
     if sets == "adaptive" and "score_probs" not in frame.columns:
         raise DataError(name, "is not there", column="score_probs", remedy=_OTHER_SETS)

@@ -33,6 +33,7 @@ def diagnose_transitivity(
     source: TableLike,
     *,
     columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
     combine: Combine = "mean",
     replicates: int = 200,
     worst: int = 10,
@@ -60,7 +61,7 @@ def diagnose_transitivity(
     count(replicates, "replicates", least=1)
     count(worst, "worst")
     open_unit(confidence_level, "confidence_level")
-    rows = prepare_tournaments(source, columns=columns, combine=combine)
+    rows = prepare_tournaments(source, columns=columns, labels_as=labels_as, combine=combine)
     groups: list[TransitivityGroup] = []
     suspects: list[WorstDocument] = []
     for tournaments in rows.tournaments:

@@ -160,7 +160,7 @@ def _one_by_one(
     known = labels >= 0
     outcomes, interval, assumption = [], "", ""
     for code in range(len(rows.names)):
-        human = np.where(known, labels == code, -1).astype(np.int64)
+        human = np.where(known, labels == code, -1).astype(np.float64)
         judge = (rows.verdicts == code).astype(np.float64)
         one = Sample(judge, human, test, known, clusters=rows.clusters)
         outcome, interval, assumption = run(one, method, confidence_level=request.confidence_level)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from numpy.typing import ArrayLike
@@ -18,6 +18,7 @@ from adjudge.estimation.methods import (
     choose,
     describe,
     how_drawn,
+    refuse_shares,
 )
 from adjudge.estimation.panel import estimate_panel
 from adjudge.estimation.sample import sample_of
@@ -57,6 +58,8 @@ def estimate(
     human_column: str = "human",
     positive: str | None = None,
     model_labels: bool = False,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
     seed: Seed = 0,
 ) -> AnyEstimate:
     """The rate people would give, from the judge's verdicts and some human labels.
@@ -96,6 +99,9 @@ def estimate(
             or probabilities of that one.
         model_labels: Use labels that a model made (`labelled_by`); refused otherwise, and stated in
             the result's assumptions.
+        columns: Our names of columns to the file's, e.g. {"judge": "llm_says"}; the usual names are
+            known without.
+        labels_as: What words in the columns of verdicts and labels mean, e.g. {"ok": "1"}.
         seed: Seed of the profile interval and of the permutation test under `pool`.
 
     Returns:
@@ -139,6 +145,8 @@ def estimate(
             human_column=human_column,
             positive=positive,
             model_labels=model_labels,
+            columns=columns,
+            labels_as=labels_as,
         )
         return estimate_panel(
             panel,
@@ -160,6 +168,8 @@ def estimate(
         human_column=human_column,
         positive=positive,
         model_labels=model_labels,
+        columns=columns,
+        labels_as=labels_as,
     )
     if compare is not None and rows.by is None:
         raise ArgumentError("compare", compare, "name the column of the two: --by model (by=)")
@@ -179,6 +189,7 @@ def estimate(
         labels_drawn=labels_drawn,
         scale=rows.scale if sample is None else sample.scale,
         matrix="--strata" if rows.strata is not None else matrix,
+        graded=sample is not None and sample.graded,
     )
     request = Request(
         method=chosen,
@@ -193,6 +204,7 @@ def estimate(
     )
     if sample is None:
         return estimate_classes(rows, request)
+    refuse_shares(sample, chosen, rows.name, human_column)
     sample = replace(sample, random=labels_drawn in RANDOM)
     check_combination(sample, chosen, interval)
     if compare is not None:

@@ -80,10 +80,10 @@ def judge_differs(
 
     Pearson's statistic of verdict by group, summed over the two human classes; groups are permuted
     within a class, so the false-alarm rate is exact. With few labels per group the test has little
-    power: a large p-value is no licence to pool. None when no class has labels in two groups, or
-    for probabilities.
+    power: a large p-value is no licence to pool. None when no class has labels in two groups, and
+    for probabilities and labels that are shares.
     """
-    if sample.scale != "binary":
+    if sample.scale != "binary" or sample.graded:
         return None
     observed, drawn, any_table = 0.0, np.zeros(draws), False
     for rows in (sample.negative, sample.positive):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from adjudge._validation import Seed, one_of
-from adjudge.errors import ArgumentError
+from adjudge.errors import ArgumentError, DataError
 from adjudge.estimation.conditional import conditional
 from adjudge.estimation.counts import Share, counts_of, exact_share, missing
 from adjudge.estimation.label_shift import LEVEL, label_shift
@@ -25,6 +25,8 @@ CHOICES = ("auto", *METHODS)
 INTERVALS = ("wald", "profile")
 #: What is known about labels that are a random sample.
 RANDOM = ("declared", "recorded")
+#: The methods that need labels of 0 and 1: they count right and wrong verdicts.
+_NEED_CLASSES = ("misclassification", "conditional")
 #: The methods that cannot use labels picked by plan.
 _NEED_PLAIN_LABELS = ("human-only", "difference", "ppi++")
 #: The estimators; misclassification has versions for probabilities, plans and strata.
@@ -62,6 +64,10 @@ ASSUMPTIONS = {
     "of the confusion matrix); the shares of the classes may differ",
 }
 #: What helps where Eq. 6 falls short.
+_SHARES = (
+    "some labels are shares of people: they enter by their mean; in the counts of labels a half or "
+    "more is positive"
+)
 _PROFILE = "report the profile interval, which holds its level: --interval profile"
 
 
@@ -98,12 +104,14 @@ def how_drawn(*, planned: bool, declared: bool, recorded: bool) -> str:
     return "declared" if declared else "recorded" if recorded else "unknown"
 
 
-def choose(method: str, *, labels_drawn: str, scale: str, matrix: str | None) -> tuple[str, str]:
+def choose(
+    method: str, *, labels_drawn: str, scale: str, matrix: str | None, graded: bool = False
+) -> tuple[str, str]:
     """The method that will be used and why.
 
     Decided by how the labels were drawn and by what the judge says, never by a test and never by a
     width. `matrix` names an option that asks for a confusion matrix, which only misclassification
-    has.
+    has; `graded` labels are shares of people, which have means and no confusion matrix.
     """
     one_of(method, CHOICES, "method")
     planned = labels_drawn == "plan"
@@ -120,7 +128,8 @@ def choose(method: str, *, labels_drawn: str, scale: str, matrix: str | None) ->
         return "misclassification", f"misclassification, which {matrix} is for"
     if planned:
         return "conditional", "conditional, because labels were picked by plan (by verdict)"
-    best, says = method_if_random(scale), {"binary": "0 or 1", "probability": "probabilities"}
+    best = "ppi++" if graded else method_if_random(scale)
+    says = {"binary": "0 or 1", "probability": "probabilities"}
     if labels_drawn == "unknown":
         return (
             "misclassification",
@@ -132,9 +141,9 @@ def choose(method: str, *, labels_drawn: str, scale: str, matrix: str | None) ->
         if labels_drawn == "declared"
         else "recorded as drawn at random (sampled_by)"
     )
-    return best, f"{best}, because the labels are {known} and the judge says " + says.get(
-        scale, "classes"
-    )
+    scales = f"the judge says {says.get(scale, 'classes')}"
+    reason = "are shares of people, which have means alone" if graded else scales
+    return best, f"{best}, because the labels are {known} and {reason}"
 
 
 def check_combination(sample: Sample, method: str, interval: str) -> None:
@@ -161,6 +170,21 @@ def check_combination(sample: Sample, method: str, interval: str) -> None:
     what = _no_profile_for(sample)
     if what is not None:
         raise ArgumentError("interval", interval, f"does not allow for {what}; use wald")
+
+
+def refuse_shares(sample: Sample | None, method: str, source: str, column: str) -> None:
+    """Refuse labels that are shares of people where right and wrong verdicts are counted."""
+    if sample is None or not sample.graded or (method in METHODS and method not in _NEED_CLASSES):
+        return
+    shares = sample.human[sample.labelled]
+    first = float(shares[(shares > 0) & (shares < 1)][0])
+    raise DataError(
+        source,
+        f"{first:g} is a share of people, and {method} needs labels of 0 and 1",
+        column=column,
+        remedy="where the labels are a random sample their means are enough: --method ppi++ "
+        "(method=)",
+    )
 
 
 def _no_profile_for(sample: Sample) -> str | None:
@@ -190,6 +214,7 @@ def run(
     name, shape = method, interval
     if method != "misclassification":
         exact = method in ("naive", "human-only") and sample.clusters is None
+        exact = exact and not (sample.graded and method == "human-only")
         shape = "exact" if exact and (sample.scale == "binary" or method != "naive") else "wald"
     elif sample.strata is not None:
         name = "strata"
@@ -251,6 +276,8 @@ def describe(
     ruled_out = shift.rules_out if shift is not None else ()
     has_profile = alternatives and _no_profile_for(sample) is None
     remedy = _PROFILE if has_profile else "label more rows"
+    if sample.graded:
+        warnings = (*warnings, _SHARES)
     warnings = (*warnings, *outcome.warnings, *(f"{text}; {remedy}" for text in outcome.doubts))
     if method in ruled_out:
         warnings += (
@@ -271,8 +298,8 @@ def describe(
         naive_high=judge_alone.high,
         **_judge_quality(sample, level),
         n_test=sample.n,
-        n_calibration_positive=int(sample.positive.sum()),
-        n_calibration_negative=int(sample.negative.sum()),
+        n_calibration_positive=int((sample.labelled & (sample.human >= 0.5)).sum()),
+        n_calibration_negative=int((sample.labelled & (sample.human < 0.5)).sum()),
         judge_scale=sample.scale,
         group=group,
         why=request.why,
@@ -291,7 +318,9 @@ def _judge_quality(sample: Sample, confidence_level: float) -> dict[str, float |
     """Sensitivity and specificity with exact intervals; weighted and without where planned."""
     q1: Share = (None, None, None)
     q0 = q1
-    if sample.scale == "binary" and not sample.planned:
+    if sample.graded:
+        pass
+    elif sample.scale == "binary" and not sample.planned:
         counts = counts_of(sample)
         q1 = exact_share(counts.c1, counts.m1, confidence_level)
         q0 = exact_share(counts.c0, counts.m0, confidence_level)
@@ -321,7 +350,9 @@ def _alternatives(
     for method in METHODS:
         if method == chosen or (method == "conditional" and sample.scale == "probability"):
             continue
-        if sample.planned and method in _NEED_PLAIN_LABELS:
+        if sample.graded and method in _NEED_CLASSES:
+            outcome, assumption = refusal("labels are shares of people"), ASSUMPTIONS[method]
+        elif sample.planned and method in _NEED_PLAIN_LABELS:
             outcome, assumption = refusal("labels were picked by plan"), ASSUMPTIONS[method]
         else:
             outcome, _, assumption = run(flat, method, confidence_level=confidence_level)

@@ -19,7 +19,7 @@ from adjudge.errors import ArgumentError
 from adjudge.estimation.clusters import active_clusters
 from adjudge.estimation.combine import FOLDS, cross_fit, make_columns
 from adjudge.estimation.label_shift import LEVEL, label_shift
-from adjudge.estimation.methods import how_drawn, independence, known_seed, run
+from adjudge.estimation.methods import how_drawn, independence, known_seed, refuse_shares, run
 from adjudge.estimation.outcome import Outcome, clip, refuse_everything, refuse_outside
 from adjudge.estimation.ppi import ppi, ppi_adjusted, tuned_weight
 from adjudge.estimation.sample import Sample, sample_of
@@ -58,7 +58,7 @@ class _Data(NamedTuple):
         labelled = self.sample.labelled
         if without is not None:
             labelled = labelled & (self.groups != without)
-        return cross_fit(self.columns, self.sample.human.astype(np.float64), labelled, self.folds)
+        return cross_fit(self.columns, self.sample.human, labelled, self.folds)
 
 
 def estimate_panel(
@@ -72,6 +72,7 @@ def estimate_panel(
         declared=labels_are_random,
         recorded=rows.drawn_at_random,
     )
+    refuse_shares(sample, "a panel of judges", rows.name, "human")
     if sample is None or labels_drawn == "plan":
         raise ArgumentError(
             "judge",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -12,13 +13,17 @@ from adjudge._validation import BoolArray, FloatArray, Seed, count, generator, o
 from adjudge.errors import ArgumentError
 from adjudge.estimation.counts import Counts, counts_of
 from adjudge.estimation.means import correct_means
+from adjudge.estimation.methods import refuse_shares
 from adjudge.estimation.planning import plan_rate
 from adjudge.estimation.sample import Sample, sample_of
 from adjudge.io.columns import make_room
-from adjudge.io.tables import TableLike, read_table
+from adjudge.io.made_ids import add_ids
+from adjudge.io.opening import name_columns
+from adjudge.io.tables import TableLike, labels_as_of, source_name
+from adjudge.io.words import AS_SAID, read_grade_words, read_words
 from adjudge.results.estimation import RatePlan
 from adjudge.rows.columns import tidy
-from adjudge.rows.grades import prepare_grades
+from adjudge.rows.grades import load_grades, prepare_grades
 from adjudge.rows.scales import against_the_rest
 
 DRAWS = ("random", "verdict")
@@ -38,6 +43,8 @@ def plan_from_table(
     judge_column: str = "judge",
     human_column: str = "human",
     positive: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
     step: int = 50,
     confidence_level: float = 0.95,
     model_labels: bool = False,
@@ -62,11 +69,14 @@ def plan_from_table(
             judge_column=judge_column,
             human_column=human_column,
             positive=positive,
+            columns=columns,
+            labels_as=labels_as,
             needs_labels=False,
             model_labels=model_labels,
         )
         makers = rows.makers
         sample = sample_of(rows)
+        refuse_shares(sample, "a plan", rows.name, human_column)
         if sample is None or rows.scale != "binary":
             raise ArgumentError(
                 "judge_column",
@@ -137,6 +147,8 @@ def rows_to_label(
     judge_column: str = "judge",
     human_column: str = "human",
     positive: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
     seed: Seed = 0,
 ) -> pl.DataFrame:
     """Rows of the table to label for `plan`, drawn as `draw_rows` does; labels there count.
@@ -146,10 +158,15 @@ def rows_to_label(
     """
     if data is None:
         raise ArgumentError("table", None, "give the judged rows to draw from")
-    frame = _with_human(read_table(data), human_column)
+    with name_columns(columns, labels_as) as named:
+        data = named(data)
+    words, name = labels_as_of(data), source_name(data)
+    # Named before a column is added, so that the labels find their rows in the same file again.
+    frame = add_ids(load_grades(data, judge_column, human_column).frame, name)
+    frame = _with_human(frame, human_column)
     if plan.labels is None or plan.verdict_m0 is None or plan.verdict_m1 is None:
         raise ArgumentError("plan", "infeasible", "plan for a width that can be reached first")
-    verdict, unlabelled = verdicts_and_gaps(frame, judge_column, human_column, positive)
+    verdict, unlabelled = verdicts_and_gaps(frame, judge_column, human_column, positive, words)
     there = [int((verdict[~unlabelled] == value).sum()) for value in (0, 1)]
     sizes = (max(plan.verdict_m0 - there[0], 0), max(plan.verdict_m1 - there[1], 0))
     needed = plan.labels if plan.expected_draws is None else plan.expected_draws
@@ -168,6 +185,7 @@ def rows_to_label(
         judge_column=judge_column,
         human_column=human_column,
         positive=positive,
+        labels_as=words,
         seed=seed,
     )
 
@@ -181,6 +199,7 @@ def draw_rows(
     judge_column: str = "judge",
     human_column: str = "human",
     positive: str | None = None,
+    labels_as: Mapping[str, str] | None = None,
     seed: Seed = 0,
 ) -> pl.DataFrame:
     """Unlabelled rows to label next, in random order, with `sampled_by` and `sampling_probability`.
@@ -198,9 +217,8 @@ def draw_rows(
     one_of(draw, DRAWS, "draw")
     count(size, "size", least=1)
     stream = generator(seed)
-    if "id" not in frame.columns:
-        frame = frame.with_columns(id=pl.int_range(1, pl.len() + 1).cast(pl.String))
-    verdict, unlabelled = verdicts_and_gaps(frame, judge_column, human_column, positive)
+    frame = add_ids(frame, "the rows")
+    verdict, unlabelled = verdicts_and_gaps(frame, judge_column, human_column, positive, labels_as)
     open_rows = np.flatnonzero(unlabelled & ~np.isnan(verdict))
     if open_rows.size == 0:
         raise ArgumentError("frame", "no unlabelled rows", "give rows that are not labelled yet")
@@ -226,12 +244,21 @@ def draw_rows(
 
 
 def verdicts_and_gaps(
-    frame: pl.DataFrame, judge_column: str, human_column: str, positive: str | None = None
+    frame: pl.DataFrame,
+    judge_column: str,
+    human_column: str,
+    positive: str | None = None,
+    labels_as: Mapping[str, str] | None = None,
 ) -> tuple[FloatArray, BoolArray]:
     """The verdicts as numbers (NaN where there is none), and which rows have no human label."""
-    verdict, human = (tidy(frame.get_column(c), "rows", c) for c in (judge_column, human_column))
+    verdict, human = (
+        read_words(tidy(frame.get_column(c), "rows", c), AS_SAID, labels_as or {})
+        for c in (judge_column, human_column)
+    )
     if positive is not None:
         verdict, _ = against_the_rest(verdict, human, positive, "rows", judge_column)
+    else:
+        verdict = read_grade_words(verdict)
     return verdict.cast(pl.Float64).to_numpy(), human.is_null().to_numpy()
 
 

@@ -72,13 +72,21 @@ def ppi(sample: Sample, *, confidence_level: float = 0.95, weight: float | None 
             "fewer than 30 labels: the normal interval covers less than it says (measured with 25: "
             "0.86 to 0.93 at 95 %); label more rows, or report method human-only, which is exact",
         )
-    elif (rarer := min(int(sample.positive.sum()), int(sample.negative.sum()))) < 20:
+    elif (
+        not sample.graded
+        and (rarer := min(int(sample.positive.sum()), int(sample.negative.sum()))) < 20
+    ):
         warnings = (
             f"only {rarer} labels of the rarer class: the normal interval covers less than it says "
             "(measured with 3 to 12: 0.84 to 0.93 at 95 %); label more rows, or report method "
             "human-only, which is exact",
         )
     return widen(sample, theta, influence, confidence_level, se=se, warnings=warnings)
+
+
+def _rarer(sample: Sample) -> int:
+    """Labels of the class that has fewer of them."""
+    return min(int(sample.positive.sum()), int(sample.negative.sum()))
 
 
 def ppi_adjusted(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:

@@ -31,7 +31,7 @@ class Sample:
     """
 
     judge: FloatArray
-    human: IntArray
+    human: FloatArray
     test: BoolArray
     labelled: BoolArray
     weights: FloatArray | None = None
@@ -47,6 +47,12 @@ class Sample:
         return "binary" if bool(whole.all()) else "probability"
 
     @property
+    def graded(self) -> bool:
+        """Whether some labels are shares of people, between 0 and 1."""
+        known = self.human[self.labelled]
+        return bool(((known > 0) & (known < 1)).any())
+
+    @property
     def n(self) -> int:
         """Test rows."""
         return int(self.test.sum())
@@ -58,12 +64,12 @@ class Sample:
 
     @property
     def positive(self) -> BoolArray:
-        """Labelled rows that people call 1."""
+        """Labelled rows that all people call 1."""
         return np.asarray(self.labelled & (self.human == 1))
 
     @property
     def negative(self) -> BoolArray:
-        """Labelled rows that people call 0."""
+        """Labelled rows that all people call 0."""
         return np.asarray(self.labelled & (self.human == 0))
 
     @property
@@ -116,7 +122,8 @@ def make_sample(
     """A sample from arrays; NaN or None in `human` marks a test row.
 
     `sampling_probability` (NaN where a row was not picked by plan) marks rows that were picked out
-    of the test rows with that probability.
+    of the test rows with that probability. A label can be the share of people who say 1: the means
+    of labels need no more.
 
     >>> rows = make_sample([1, 0, 1], [1, 0, None])
     >>> rows.n, rows.m, rows.scale
@@ -126,11 +133,11 @@ def make_sample(
     z = _with_gaps(human, "human")
     same_length(judge=x, human=z)
     labelled = ~np.isnan(z)
-    wrong = labelled & (z != 0) & (z != 1)
+    wrong = labelled & ((z < 0) | (z > 1))
     if wrong.any():
         at = int(np.flatnonzero(wrong)[0])
-        raise ArgumentError(f"human[{at}]", float(z[at]), "give 0, 1 or nothing")
-    labels = np.where(labelled, z, UNLABELLED).astype(np.int64)
+        raise ArgumentError(f"human[{at}]", float(z[at]), "give 0, 1, a share between, or nothing")
+    labels = np.where(labelled, z, UNLABELLED)
     test, weights = ~labelled, None
     if sampling_probability is not None:
         chance = _chances(sampling_probability, labelled)

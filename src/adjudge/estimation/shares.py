@@ -35,7 +35,7 @@ def human_only(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
 
     Needs no judge. Under label shift (labels drawn from easier, harder or balanced rows) it
     measures the labelled rows, not the test rows. With clusters: the mean with a cluster-robust
-    Student interval.
+    Student interval; with labels that are shares of people: a normal one.
 
     >>> from adjudge.estimation.sample import make_sample
     >>> human_only(make_sample([0, 0, 0, 1], [1, 0, 1, 1])).estimate
@@ -43,8 +43,8 @@ def human_only(sample: Sample, *, confidence_level: float = 0.95) -> Outcome:
     """
     if sample.m == 0:
         return refusal("no row has a human label; label some rows at random first")
-    labels = sample.human.astype(np.float64)
-    return _share(sample, labels, sample.labelled, confidence_level, sample.clusters is None)
+    exact = sample.clusters is None and not sample.graded
+    return _share(sample, sample.human, sample.labelled, confidence_level, exact)
 
 
 def _share(

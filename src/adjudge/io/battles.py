@@ -5,29 +5,35 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
 
 import polars as pl
 
 from adjudge.errors import DataError
 from adjudge.io.columns import Column, Layout, check_columns
 from adjudge.io.refusals import quote, refuse_values, refuse_where
-from adjudge.io.tables import TableLike, as_text, source_name
+from adjudge.io.tables import TableLike, as_text, labels_as_of, source_name
+from adjudge.io.words import PAIR, WINNER, drop_missing
 
+VERDICTS = ("A", "B", "tie")
 WINNERS = ("model_a", "model_b", "tie", "tie (bothbad)")
+_WINNER = Column(name="winner", choices=WINNERS, words=WINNER)
 LAYOUT = Layout(
     "battles",
     Column(name="id"),
     Column(name="model_a", required=True, filled=True),
     Column(name="model_b", required=True, filled=True),
-    Column(name="winner", choices=WINNERS),
+    _WINNER,
+    Column(name="verdict_fwd", choices=VERDICTS, words=PAIR),
+    Column(name="verdict_rev", choices=VERDICTS, words=PAIR),
+    Column(name="length_a", type="number", low=0),
+    Column(name="length_b", type="number", low=0),
     Column(name="score_a", type="number"),
     Column(name="score_b", type="number"),
     Column(name="prompt_id"),
-    Column(name="language", also=("lang",)),
+    Column(name="language"),
     Column(name="judge"),
 )
-_LETTERS = {"A": "model_a", "B": "model_b", "tie": "tie", "tie (bothbad)": "tie (bothbad)"}
 _SHARES = {1.0: "model_a", 0.0: "model_b", 0.5: "tie"}
 _OBJECT = 'write {"clarity": 7, ...}'
 
@@ -52,10 +58,11 @@ def read_battles(
     ['model_b']
     """
     frame, name = LAYOUT.read(source, columns), source_name(source)
+    words = labels_as_of(source)
     if not votes_required and not {"winner", "human_pref"} & set(frame.columns):
         votes = as_text(frame["label"]) if "label" in frame.columns else pl.lit(None, pl.String)
-        frame = frame.with_columns(human_pref=votes)
-    frame = _with_winner(frame, name)
+        frame = check_columns(frame.with_columns(winner=votes), [_WINNER], name, labels_as=words)
+    frame = _with_winner(frame, name, words)
     refuse_self_meetings(frame, name)
     for column in ("scores_a", "scores_b"):
         if column in frame.columns:
@@ -80,7 +87,7 @@ def refuse_self_meetings(frame: pl.DataFrame, source: str) -> None:
     )
 
 
-def _with_winner(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+def _with_winner(frame: pl.DataFrame, source: str, words: Mapping[str, str]) -> pl.DataFrame:
     if "winner" in frame.columns:
         return frame
     if "human_pref" not in frame.columns:
@@ -91,22 +98,24 @@ def _with_winner(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     if not (given.dtype == pl.String or given.dtype.is_numeric()):
         problem, remedy = "holds neither letters nor numbers", "use A, B or tie"
         raise DataError(source, problem, row=1, column="human_pref", remedy=remedy)
-    numbers = given.cast(pl.Float64, strict=False)
-    known: dict[Any, str] = {**_LETTERS}
-    if given.null_count() < given.len() and numbers.null_count() == given.null_count():
-        given, known = numbers, {**_SHARES}
-        if {"judge_pref", "scores_a"} & set(frame.columns):
-            raise DataError(
-                source,
-                "numbers next to judge_pref or scores_a: this looks like the SoftElo release, "
-                "where 0 means that A won",
-                column="human_pref",
-                remedy="read it with --format softelo, or write A, B and tie",
-            )
-    winner = given.replace_strict(known, default=None, return_dtype=pl.String)
-    bad = given.is_not_null() & winner.is_null()
+    texts = drop_missing(as_text(given))
+    numbers = texts.cast(pl.Float64, strict=False)
+    if words or texts.is_null().all() or numbers.null_count() > texts.null_count():
+        read = frame.with_columns(texts.alias("human_pref"))
+        votes = check_columns(read, [replace(_WINNER, name="human_pref")], source, labels_as=words)
+        return frame.with_columns(winner=votes["human_pref"])
+    if {"judge_pref", "scores_a"} & set(frame.columns):
+        raise DataError(
+            source,
+            "numbers next to judge_pref or scores_a: this looks like the SoftElo release, "
+            "where 0 means that A won",
+            column="human_pref",
+            remedy="read it with --format softelo, or write A, B and tie",
+        )
+    winner = numbers.replace_strict(_SHARES, default=None, return_dtype=pl.String)
+    bad = numbers.is_not_null() & winner.is_null()
     remedy = "use A, B or tie, or the share for model_a: 1, 0.5 or 0"
-    refuse_values(given, bad, "{} is not known", source=source, remedy=remedy)
+    refuse_values(numbers, bad, "{} is not known", source=source, remedy=remedy)
     return frame.with_columns(winner=winner)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import polars as pl
@@ -19,12 +19,14 @@ from adjudge.io.formats import (
     kinds_of,
     load_format,
     looks_like,
+    looks_usual,
     wrong_format,
 )
 from adjudge.io.items import read_items
 from adjudge.io.json_files import Record, column_series, records_frame
 from adjudge.io.judgments import read_judgments
 from adjudge.io.labels import once_per_rater, read_labels
+from adjudge.io.names import LOG
 from adjudge.io.pairs import LABELS, read_pairs
 from adjudge.io.published import Context, Row, UnusableRow
 from adjudge.io.runners.grades import read_log_grades
@@ -58,14 +60,22 @@ _READERS: dict[Kind, Callable[[Table], pl.DataFrame]] = {
 }
 
 
-def sniff(source: TableLike) -> str | None:
+def sniff(source: TableLike, columns: Mapping[str, str] | None = None) -> str | None:
     """The name of the format that the first row looks like, native or not, or None.
+
+    `columns` are the caller's names, ours to the file's.
 
     >>> sniff([{"input": "Say hi.", "output_1": "hi", "output_2": "bye", "label": 1}])
     'llmbar'
     """
-    format = looks_like(first_row(source) or ())
+    format = looks_usual(renamed(first_row(source) or (), columns))
     return None if format is None else format.name
+
+
+def renamed(here: Iterable[str], columns: Mapping[str, str] | None) -> list[str]:
+    """The columns of a file as they are called once the caller has named some."""
+    ours = {their: name for name, their in (columns or {}).items()}
+    return [ours.get(name, name) for name in here]
 
 
 def read_public(
@@ -194,12 +204,19 @@ def _split_columns(source: TableLike, run: Conversion) -> tuple[list[pl.Series],
     return [frame[name] for name in frame.columns if name not in run.used], quick_rows(frame)
 
 
-def choose_format(source: TableLike, format: str | None, kind: str | None = None) -> Format | None:
+def choose_format(
+    source: TableLike,
+    format: str | None,
+    kind: str | None = None,
+    *,
+    named: Mapping[str, str] | None = None,
+) -> Format | None:
     """The format to convert `source` from, by name or as it looks; None where it is native.
 
     Refused is a format that the first row does not fit, and one that has none of that `kind`.
+    `named` are the caller's names of columns, ours to the file's.
     """
-    columns = first_row(source) or {}
+    columns = renamed(first_row(source) or (), named)
     looks = looks_like(columns)
     chosen = looks if isinstance(looks, Format) else None
     if format is not None:
@@ -214,6 +231,8 @@ def choose_format(source: TableLike, format: str | None, kind: str | None = None
     if chosen is not None and kind is not None and kind not in chosen.gives:
         remedy = "it gives " + " or ".join(chosen.gives)
         raise DataError(source_name(source), f"{chosen.name} has no {kind}", remedy=remedy)
+    if chosen is not None and format is None:
+        LOG.warning("%s: read as %s", source_name(source), chosen.title)
     return chosen
 
 

@@ -11,6 +11,7 @@ import csv
 import io
 import re
 from collections.abc import Collection, Iterator
+from itertools import chain
 
 import numpy as np
 import polars as pl
@@ -24,14 +25,19 @@ STREAM_BLOCK = 1024 * 1024
 _BATCH = 20_000
 _QUOTE, _NEWLINE, _RETURN = 34, 10, 13
 _NUMBER = r"^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$"
-_TRUTH = ("true", "false", "True", "False")
+_TRUTH = ("true", "false", "True", "False", "TRUE", "FALSE")
+#: Excel's way of saying which separator comes.
+_SEPARATOR = re.compile(rb'^"?sep=(.)"?\s*$')
 
 
 def csv_blocks(file: File, *, block: int | None = None) -> Iterator[pl.DataFrame]:
     """Frames of text columns; an empty field is null, a quoted empty one is the empty text."""
     pieces = file.pieces()
     first, rest = _header_record(file, pieces)
-    delimiter = _delimiter(first)
+    said = _SEPARATOR.match(first)
+    if said:
+        first, rest = _header_record(file, chain([rest], pieces))
+    delimiter = said[1].decode() if said else _delimiter(first)
     header = _header(file, first, delimiter)
     block = BLOCK if block is None else block
     pending, want, row, ended = rest, block, 0, False

@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import IO, Literal, cast
 
 from adjudge.errors import DataError
+from adjudge.io.workbooks import is_workbook
 
 #: No record of a table we know is longer: a longer line is a broken file, refused unread.
 LINE_LIMIT = 64 * 1024 * 1024
 PIECE = 1024 * 1024
 GIVE_ROWS = "give a file with at least one row"
-SAVE_AS_UTF8 = "save the file as UTF-8"
+SAVE_AS_UTF8 = "save the file as UTF-8 (in Excel: CSV UTF-8)"
 
-Container = Literal["parquet", "json_lines", "json_array", "csv", "zip"]
+Container = Literal["parquet", "arrow", "workbook", "json_lines", "json_array", "csv", "zip"]
 
 _GZIP = b"\x1f\x8b"
 _ZIP = b"PK\x03\x04"
@@ -31,10 +32,12 @@ _ELSEWHERE = {
     b"\xfd7zXZ": ("compressed with xz", "unpack it with: xz -d"),
     b"BZh": ("compressed with bzip2", "unpack it with: bzip2 -d"),
     b"SQLite format 3\x00": ("an SQLite database", "export the table as CSV"),
-    b"ARROW1": ("an Arrow file", "write it as Parquet"),
-    b"\xff\xfe": ("UTF-16 text", "save it as UTF-8"),
-    b"\xfe\xff": ("UTF-16 text", "save it as UTF-8"),
 }
+#: What programs write Arrow with: a file, or a stream as Hugging Face saves it.
+_ARROW = (b"ARROW1", b"\xff\xff\xff\xff")
+#: What Excel calls Unicode text.
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_BINARY = ("parquet", "arrow", "workbook")
 
 
 class File:
@@ -66,7 +69,7 @@ class File:
         gathered: list[bytes] = []
         length = 0
         for piece in self.pieces():
-            if self.container != "parquet":
+            if self.container not in _BINARY:
                 newline = piece.find(b"\n")
                 length += len(piece) if newline < 0 else newline
                 if length > LINE_LIMIT:
@@ -159,12 +162,26 @@ def open_file(path: str | Path) -> Iterator[File]:
         stream = cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if packed else raw
         # A gzip member may open with few bytes; what decides is the first piece.
         head = _read(path, stream, PIECE)
+        if head.startswith(_UTF16):
+            stream = io.BytesIO(_from_utf16(path, head + stream.read()))
+            head = _read(path, stream, PIECE)
         if not head.removeprefix(_BOM).strip():
             raise DataError(path, "is empty", remedy=GIVE_ROWS)
         yield File(path, stream, head, _container(path, head), packed=packed)
 
 
+def _from_utf16(path: Path, data: bytes) -> bytes:
+    try:
+        return data.decode("utf-16").encode("utf-8")
+    except UnicodeError:
+        raise DataError(path, "is not valid UTF-16", remedy=SAVE_AS_UTF8) from None
+
+
 def _container(path: Path, head: bytes) -> Container:
+    if head.startswith(b"PK\x03\x04") and is_workbook(path):
+        return "workbook"
+    if head.startswith(_ARROW):
+        return "arrow"
     for magic, (what, remedy) in _ELSEWHERE.items():
         if head.startswith(magic):
             raise DataError(path, f"is {what}", remedy=remedy)

@@ -13,7 +13,7 @@ instead of complaining about the first column it misses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -21,7 +21,9 @@ from adjudge.errors import ArgumentError, DataError
 from adjudge.io.archives import Archive
 from adjudge.io.json_files import Record
 from adjudge.io.json_windows import Envelope
+from adjudge.io.names import recognise
 from adjudge.io.published import Converter, UnusableRow
+from adjudge.io.refusals import shorten
 from adjudge.plugins import Builtin, Registry
 
 Kind = Literal["pairs", "battles", "judgments", "grades", "items", "labels", "human_scores"]
@@ -141,6 +143,7 @@ _PUBLIC = {
     "summeval": Builtin("adjudge.io.public.summeval:SUMMEVAL"),
     "softelo": Builtin("adjudge.io.public.softelo:SOFTELO"),
     "trust-or-escalate": Builtin("adjudge.io.public.trust_or_escalate:TRUST_OR_ESCALATE"),
+    "chosen-rejected": Builtin("adjudge.io.public.chosen_rejected:CHOSEN_REJECTED"),
 }
 #: Logs of other tools.
 _RUNNERS = {
@@ -252,6 +255,23 @@ def looks_like(columns: Collection[str]) -> Format | NativeFormat | None:
     return best
 
 
+def looks_usual(columns: Collection[str]) -> Format | NativeFormat | None:
+    """As `looks_like`, or the native kind whose columns are here under their usual names.
+
+    >>> looks_usual(["question", "answer"]).name
+    'items'
+    """
+    exact = looks_like(columns)
+    if exact is not None:
+        return exact
+    for native in NATIVE.values():
+        wanted = sorted(native.signature.needs.union(*native.signature.one_of))
+        here = {*columns, "id", *recognise(list(columns), native.name, wanted)}
+        if native.name != "labels" and native.signature.fits(here):
+            return native
+    return None
+
+
 def refuse_public(columns: Collection[str], expected: str, source: str) -> None:
     """Refuse a public data set where a native file, or another data set, is expected."""
     format = looks_like(columns)
@@ -276,22 +296,32 @@ def other_format(
     It is of another format when it has columns that only that format has, or hardly any of ours:
     a pairs file whose response_b is called something else should not be taken for a labels file.
     """
-    format = looks_like(here)
+    format = looks_usual(here)
     if format is None or format.name == expected:
         return None
-    telling = format.signature.needs.union(*format.signature.one_of) & set(here) - set(known)
-    few = 2 * len(set(here) & set(required)) <= len(required)
+    own = format.signature.needs.union(*format.signature.one_of)
+    telling = ({*here} & own | recognise(list(here), format.name, sorted(own))) - {*known}
+    few = 2 * len({*here} & {*required}) <= len(required)
     return format if telling or few else None
 
 
-def wrong_format(format: Format | NativeFormat, expected: str, source: str) -> DataError:
-    """This file is of another format, and how to read that."""
+def wrong_format(
+    format: Format | NativeFormat,
+    expected: str,
+    source: str,
+    absent: Sequence[str] = (),
+    here: Sequence[str] = (),
+) -> DataError:
+    """This file is of another format, and how to read that, or which columns are `absent`."""
     problem = f"looks like {format.title}, not {_article(expected)} {expected} file"
     remedy = format.remedy
     if isinstance(format, Format) and expected in NATIVE and expected not in format.gives:
         # --format would not help, and not every command has it: name one that reads the file.
         kind = next(iter(format.gives))
         remedy = f"it holds {kind}: {NATIVE[kind].remedy}" if kind in NATIVE else remedy
+    if absent and isinstance(format, NativeFormat):
+        remedy += f"; or name your {', '.join(absent)}: --column {absent[0]}=NAME (columns=)"
+        remedy += f"; columns here: {shorten(here)}"
     return DataError(source, problem, remedy=remedy)
 
 

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 import polars as pl
 
 from adjudge.errors import DataError
-from adjudge.io.columns import Column, Layout, add_unnamed
+from adjudge.io.columns import TEXT_COLUMNS, Column, Layout, add_unnamed
 from adjudge.io.judgments import fill_status, fill_uncertainty
+from adjudge.io.names import recognise
 from adjudge.io.refusals import refuse_duplicates, refuse_values, refuse_where
-from adjudge.io.tables import TableLike, as_text, source_name
+from adjudge.io.tables import TableLike, as_text, labels_as_of, source_name
+from adjudge.io.words import AS_SAID, GRADE, is_missing, plain_word, read_words
 from adjudge.records import STATUSES
 
 PASS, FAIL = "pass", "fail"
-#: How people write that an answer passed.
-_WORDS = {"pass": 1.0, "true": 1.0, "fail": 0.0, "false": 0.0}
 LAYOUT = Layout(
     "grades",
     Column(name="id", required=True, filled=True),
     Column(name="judge_name"),
     Column(name="protocol"),
     Column(name="repeat", type="whole", low=0),
+    Column(name="judge"),
+    Column(name="human"),
     Column(name="status", choices=STATUSES),
     Column(name="p_pass", type="number", low=0, high=1),
     Column(name="uncertainty", type="number"),
@@ -32,6 +34,8 @@ LAYOUT = Layout(
     Column(name="cost", type="number", low=0),
     Column(name="detail"),
     Column(name="prompt_id"),
+    *TEXT_COLUMNS,
+    apart=("judge_name", "protocol", "repeat"),
 )
 
 
@@ -41,8 +45,11 @@ def are_grades(columns: Collection[str]) -> bool:
     >>> are_grades(["id", "p_pass"]), are_grades(["id", "judge", "human", "p_a"])
     (True, False)
     """
-    here = set(columns)
-    return not {"p_a", "p_fwd"} & here and ("p_pass" in here or {"judge", "human"} <= here)
+    here = list(columns)
+    if recognise(here, "judgments", ["p_a", "p_fwd"]):
+        return False
+    known = recognise(here, "grades", ["p_pass", "judge", "human"])
+    return "p_pass" in known or {"judge", "human"} <= known
 
 
 def human_share(value: object) -> float | None:
@@ -53,16 +60,15 @@ def human_share(value: object) -> float | None:
     >>> [human_share(value) for value in (1, "pass", False, "0.4", "")]
     [1.0, 1.0, 0.0, 0.4, None]
     """
-    text = "" if value is None else str(value).strip().lower()
-    if text in ("", "nan"):
+    if is_missing(value):
         return None
-    number = _WORDS[text] if text in _WORDS else float(text)
+    number = float(GRADE.words.get(plain_word(value), str(value)))
     if not 0 <= number <= 1:
-        raise ValueError(text)
+        raise ValueError(value)
     return number
 
 
-def read_grades(source: TableLike) -> pl.DataFrame:
+def read_grades(source: TableLike, *, columns: Mapping[str, str] | None = None) -> pl.DataFrame:
     """Grades as a checked frame in the columns of judgments, one row per id, judge and protocol.
 
     `judge` is the judge's name here and `verdict` its word: pass above p_pass = 0.5, fail below; at
@@ -75,18 +81,17 @@ def read_grades(source: TableLike) -> pl.DataFrame:
     >>> rows.select("judge", "p_pass", "verdict", "label").row(0)
     ('unnamed', 0.9, 'pass', 'fail')
     """
-    name = source_name(source)
-    frame = LAYOUT.read(source)
+    name, labels_as = source_name(source), labels_as_of(source)
+    frame = LAYOUT.read(source, columns)
     number = "p_pass" if "p_pass" in frame.columns else "uncertainty"
     if number not in frame.columns:
         remedy = "verdicts alone hold no doubt: give p_pass, or judge and uncertainty"
         raise DataError(name, "is missing", column="p_pass", remedy=remedy)
-    frame = _with_verdict(frame, name)
+    frame = _with_verdict(frame, name, labels_as)
     if "human" in frame.columns:
         frame = frame.rename({"label": "label_given"}, strict=False)
-        frame = frame.with_columns(pass_or_fail(frame["human"], name).alias("label"))
-    elif "label" in frame.columns:
-        frame = frame.with_columns(pass_or_fail(frame["label"], name).alias("label"))
+        people = pass_or_fail(frame["human"], name, labels_as)
+        frame = frame.with_columns(people.alias("label"))
     frame = frame.drop("judge", strict=False).rename({"judge_name": "judge"}, strict=False)
     frame = add_unnamed(frame, ["judge", "protocol"])
     absent = [column for column in ("p_pass", "uncertainty") if column not in frame.columns]
@@ -105,20 +110,22 @@ def read_grades(source: TableLike) -> pl.DataFrame:
     return frame.select(*first, pl.exclude(first))
 
 
-def pass_or_fail(values: pl.Series, source: str) -> pl.Series:
+def pass_or_fail(
+    values: pl.Series, source: str, labels_as: Mapping[str, str] | None = None
+) -> pl.Series:
     """What people said as pass and fail, null where nothing; a share between the two is refused."""
-    shares = _shares(values, source)
+    shares = _shares(read_words(as_text(values), AS_SAID, labels_as or {}), source)
     between = (shares > 0) & (shares < 1)
     remedy = "a share of people is neither right nor wrong: give 1 or 0, or leave it empty"
     refuse_values(values, between, "{} is neither pass nor fail", source=source, remedy=remedy)
     return _words(shares)
 
 
-def _with_verdict(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+def _with_verdict(frame: pl.DataFrame, source: str, labels_as: Mapping[str, str]) -> pl.DataFrame:
     """The verdict by p_pass where it is given, else by the file's judge, which must not differ."""
     said = pl.Series([None] * frame.height, dtype=pl.String)
     if "judge" in frame.columns:
-        said = pass_or_fail(frame["judge"], source)
+        said = pass_or_fail(frame["judge"], source, labels_as)
     if "p_pass" not in frame.columns:
         return frame.with_columns(said.alias("verdict"))
     derived = _words(frame["p_pass"])
@@ -144,7 +151,10 @@ def _shares(values: pl.Series, source: str) -> pl.Series:
         try:
             known[value] = human_share(value)
         except ValueError:
-            remedy = "give 1 or 0 (pass or fail), or leave it empty"
+            remedy = (
+                "give 1 or 0 (pass or fail, yes or no), or say what it means: "
+                f"--labels-as '{value}=...'"
+            )
             problem = "{} is neither pass nor fail"
             refuse_values(text, text == value, problem, source=source, remedy=remedy)
     shares = [known[value] for value in text.to_list()]

@@ -33,11 +33,16 @@ def read_items(source: TableLike, *, columns: Mapping[str, str] | None = None) -
     return LAYOUT.read_by_id(source, columns)
 
 
-def iter_items(source: TableLike, *, columns: Mapping[str, str] | None = None) -> Iterator[Item]:
+def iter_items(
+    source: TableLike,
+    *,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
+) -> Iterator[Item]:
     """Items one at a time, in bounded memory for files of any length; checked as in read_items.
 
     >>> next(iter_items({"id": [1], "prompt": ["An article"], "response": ["A summary"]})).id
     '1'
     """
-    for known, rest in check_rows(source, LAYOUT, columns):
+    for known, rest in check_rows(source, LAYOUT, columns, labels_as):
         yield Item(**known, extra=rest)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from typing import Any
 
 import polars as pl
 
 from adjudge.errors import DataError
-from adjudge.io.files import GIVE_ROWS, File
+from adjudge.io.files import GIVE_ROWS, PIECE, File
+from adjudge.io.json_objects import IsRow, may_go_on, rows_within
+from adjudge.io.json_objects import Record as Record
 from adjudge.io.json_windows import Window, elements
 
-Record = dict[str, Any]
 _JSON_TYPES = {str, bool, int, float, dict, list}
 
 #: polars turns half of a surrogate pair into NUL without a word; Python's parser is asked instead.
@@ -22,14 +24,26 @@ _HALF = re.compile(_SURROGATE.pattern.decode())
 _ONE_A_LINE = "write one object a line"
 
 
-def json_records(file: File) -> Iterator[Record]:
-    """The objects of a JSON lines file or a JSON array, one at a time, in bounded memory."""
+def json_records(file: File, is_row: IsRow) -> Iterator[Record]:
+    """The objects of a JSON lines file or a JSON array, one at a time, in bounded memory.
+
+    A file of one object that is no row itself gives the rows inside it.
+    """
     if file.container == "json_array":
-        return _array_records(file)
-    return _objects(file, file.lines(file.pieces()))
+        yield from _array_records(file)
+        return
+    lines = (line for line in file.lines(file.pieces()) if line.strip())
+    start = list(islice(lines, 2))
+    if len(start) == 1 or may_go_on(start[0]):
+        start += lines
+        rows = _rows_within(file, b"".join(start), is_row)
+        if rows is not None:
+            yield from rows
+            return
+    yield from _objects(file, chain(start, lines))
 
 
-def json_frame(file: File) -> pl.DataFrame:
+def json_frame(file: File, is_row: IsRow) -> pl.DataFrame:
     """All objects as one frame; numbers, texts, lists and nested objects keep their type.
 
     A column that mixes texts with other things becomes text.
@@ -37,12 +51,25 @@ def json_frame(file: File) -> pl.DataFrame:
     if file.container == "json_array":
         return records_frame(list(_array_records(file)), str(file.path))
     data = file.everything()
+    end = data.find(b"\n", len(data) - len(data.lstrip()))
+    if end < 0 or may_go_on(data[:end]) or not data[end : end + PIECE].strip():
+        rows = _rows_within(file, data, is_row)
+        if rows is not None:
+            return records_frame(rows, str(file.path))
     if not _SURROGATE.search(data):
         try:
             return pl.read_ndjson(data, infer_schema_length=None)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
             pass  # something is wrong or unusual: the exact reading below names it
     return records_frame(list(_objects(file, data.splitlines(keepends=True))), str(file.path))
+
+
+def _rows_within(file: File, data: bytes, is_row: IsRow) -> list[Record] | None:
+    rows = rows_within(data, str(file.path), is_row)
+    if rows is not None and _SURROGATE.search(data):
+        for number, row in enumerate(rows, start=1):
+            check_record(file, row, json.dumps(row), number)
+    return rows
 
 
 def records_frame(rows: list[Record], name: str) -> pl.DataFrame:
@@ -101,8 +128,8 @@ def _object(file: File, line: bytes, row: int) -> Record:
     try:
         value = json.loads(text)
     except (json.JSONDecodeError, RecursionError, ValueError) as error:
-        if row == 1 and line.strip() == b"{":
-            problem = "is one JSON object over many lines, not a table"
+        if row == 1 and may_go_on(line):
+            problem = "is one JSON object without rows, or several over many lines"
             remedy = "write one object a line, or a JSON array of objects"
             raise file.error(problem, remedy) from None
         raise Window(file, _ONE_A_LINE).broken(error, row) from None

@@ -9,10 +9,11 @@ import numpy as np
 import polars as pl
 
 from adjudge.errors import ArgumentError
-from adjudge.io.columns import Column, Layout, add_unnamed
+from adjudge.io.columns import TEXT_COLUMNS, Column, Layout, add_unnamed
 from adjudge.io.pairs import LABELS
 from adjudge.io.refusals import refuse_duplicates, refuse_where
-from adjudge.io.tables import TableLike, source_name
+from adjudge.io.tables import TableLike, labels_as_of, source_name
+from adjudge.io.words import PAIR
 from adjudge.records import MEASURED, STATUSES
 from adjudge.uncertainty import preference_entropy
 
@@ -31,15 +32,20 @@ LAYOUT = Layout(
     Column(name="p_a", type="number", low=0, high=1),
     Column(name="p_tie", type="number", low=0, high=1),
     Column(name="uncertainty", type="number"),
-    Column(name="verdict", choices=("A", "B", "tie")),
+    Column(name="verdict", choices=("A", "B", "tie"), words=PAIR),
     Column(name="answer_mass", type="number", low=0, high=1),
     Column(name="judge_fingerprint"),
     Column(name="server"),
-    Column(name="label", choices=LABELS),
+    Column(name="label", choices=LABELS, words=PAIR),
     Column(name="tokens", type="whole", low=0),
     Column(name="cost", type="number", low=0),
     Column(name="detail"),
     Column(name="prompt_id"),
+    Column(name="length_a", type="number", low=0),
+    Column(name="length_b", type="number", low=0),
+    *TEXT_COLUMNS,
+    one_of=("p_a", "p_fwd"),
+    apart=("judge", "protocol", "repeat"),
 )
 
 
@@ -73,10 +79,11 @@ def read_judgments(
     >>> rows.select("p_a", "verdict").row(0)
     (0.7, 'A')
     """
-    frame, name = LAYOUT.read(source, columns), source_name(source)
+    frame, name = LAYOUT.load(source, columns), source_name(source)
     if "p_a" not in frame.columns and not {"p_fwd", "p_rev"} <= set(frame.columns):
         remedy = "give p_a, or p_fwd and p_rev, all about response_a"
         raise LAYOUT.missing(frame, "p_a", name, remedy)
+    frame = LAYOUT.check(frame, name, labels_as=labels_as_of(source))
     frame = _with_names(frame, {"judge": judge, "protocol": protocol}, name)
     absent = [column for column in _NUMBERS if column not in frame.columns]
     frame = frame.with_columns(pl.lit(None, pl.Float64).alias(column) for column in absent)

@@ -8,32 +8,48 @@ from typing import Literal, get_args
 import polars as pl
 
 from adjudge.errors import DataError
-from adjudge.io.columns import Column, Layout
+from adjudge.io.columns import TEXT_COLUMNS, Column, Layout
 from adjudge.io.grades import pass_or_fail
 from adjudge.io.pairs import LABELS
 from adjudge.io.refusals import quote
-from adjudge.io.tables import TableLike, source_name
+from adjudge.io.tables import TableLike, labels_as_of, source_name
+from adjudge.io.words import PAIR
 from adjudge.records import About, LabelledBy, SampledBy, StartedFrom
 
 LAYOUT = Layout(
     "labels",
     Column(name="id", required=True, filled=True),
-    Column(name="label", required=True, choices=LABELS),
+    Column(name="label", required=True, choices=LABELS, words=PAIR),
     Column(name="rater"),
     Column(name="labelled_by", choices=get_args(LabelledBy)),
     Column(name="started_from", choices=get_args(StartedFrom)),
     Column(name="sampled_by", choices=get_args(SampledBy)),
     Column(name="shown_order", choices=("ab", "ba")),
+    *TEXT_COLUMNS,
+    apart=("rater",),
+    texts_needed=True,
 )
 _OTHERS = [column for column in LAYOUT.columns if column.name != "label"]
 #: Labels of single answers: pass or fail, in `label` or in `human`.
-GRADES = Layout("labels", *_OTHERS, Column(name="label", required=True, also=("human",)))
+GRADES = Layout(
+    "labels",
+    *_OTHERS,
+    Column(name="label", required=True),
+    apart=LAYOUT.apart,
+    texts_needed=True,
+    usual="grade_labels",
+)
 #: Scores of single answers, in `label` or in `human_score`.
 SCORES = Layout(
     "labels",
     *_OTHERS,
-    Column(name="label", type="whole", low=0, required=True, also=("human_score",)),
+    Column(name="label", type="whole", low=0, required=True),
+    apart=LAYOUT.apart,
+    texts_needed=True,
+    usual="score_labels",
 )
+#: Labels in any words, of any classes.
+VALUES = GRADES
 
 
 def read_labels(
@@ -59,7 +75,7 @@ def read_labels(
         frame = SCORES.read(source, columns).with_columns(pl.col("label").cast(pl.String))
     else:
         frame = GRADES.read(source, columns)
-        given = pass_or_fail(frame["label"], source_name(source))
+        given = pass_or_fail(frame["label"], source_name(source), labels_as_of(source))
         frame = frame.with_columns(given.alias("label"))
     return once_per_rater(frame, source_name(source))
 

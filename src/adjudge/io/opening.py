@@ -6,8 +6,8 @@ Each takes a path, an in-memory frame or a `Table` that was read before, which i
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,9 @@ from typing import Generic, Literal, TypeVar, cast
 
 import polars as pl
 
+from adjudge.errors import ArgumentError, DataError
 from adjudge.io.battles import read_battles
+from adjudge.io.columns import rename_columns
 from adjudge.io.conversion import Conversion, choose_format, read_public
 from adjudge.io.formats import Format, Kind, looks_like
 from adjudge.io.grades import are_grades, read_grades
@@ -23,8 +25,11 @@ from adjudge.io.items import iter_items
 from adjudge.io.json_files import Record
 from adjudge.io.judgments import read_judgments
 from adjudge.io.labels import read_labels
+from adjudge.io.names import LOG
+from adjudge.io.objects import is_table
 from adjudge.io.pairs import iter_pairs
 from adjudge.io.published import Context
+from adjudge.io.refusals import shorten
 from adjudge.io.scores import read_scores
 from adjudge.io.tables import (
     NamedRows,
@@ -32,14 +37,14 @@ from adjudge.io.tables import (
     TableLike,
     first_row,
     is_json,
+    iter_rows,
     parse_table,
     source_name,
 )
 from adjudge.records import About, Item, Pair
 
+S = TypeVar("S")
 T = TypeVar("T", Pair, Item)
-#: Where every remark of a reader goes: the commands print them, a notebook shows them.
-_LOG = logging.getLogger("adjudge.io")
 
 
 class Stream(Generic[T]):
@@ -51,16 +56,18 @@ class Stream(Generic[T]):
         kind: Literal["pairs", "items"],
         format: str | None,
         seed: int,
-        read: Callable[[TableLike], Iterator[T]],
+        read: Callable[[TableLike, Mapping[str, str] | None], Iterator[T]],
+        columns: Mapping[str, str] | None = None,
     ) -> None:
         self.name = source_name(source)
+        self._columns = columns
         self.kind = kind
         #: What the last complete iteration dropped, by reason.
         self.dropped: dict[str, int] = {}
         self._source = _in_memory(source)
-        self._format = choose_format(self._source, format, kind)
+        self._format = choose_format(self._source, format, kind, named=columns)
         self._context = Context(source=self.name, seed=seed)
-        self._read: Callable[[TableLike], Iterator[T]] = read
+        self._read: Callable[[TableLike, Mapping[str, str] | None], Iterator[T]] = read
         if self._format is not None:
             _remark(self._format, kind, self.name)
 
@@ -76,33 +83,107 @@ class Stream(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         if self._format is None:
-            yield from self._read(self._source)
+            yield from self._read(self._source, self._columns)
             return
         run = Conversion(self._format, self.kind, self._context)
-        yield from self._read(NamedRows(self.name, run.stream(self._source)))
+        named = NamedRows(self.name, _name_rows(iter_rows(self._source), self._columns or {}))
+        yield from self._read(NamedRows(self.name, run.stream(named)), None)
         self.dropped = dict(run.dropped)
 
     def __repr__(self) -> str:
         return f"Stream({self.name!r}, kind={self.kind!r}, format={self.format!r})"
 
 
-def open_table(source: TableLike) -> Table:
+class ColumnNames:
+    """The caller's names of columns, for the files of one call; as `name_columns` gives them."""
+
+    def __init__(
+        self, columns: Mapping[str, str] | None, labels_as: Mapping[str, str] | None
+    ) -> None:
+        self._columns = dict(columns or {})
+        self._labels_as = {str(word): ours for word, ours in (labels_as or {}).items()}
+        self._unused = dict(self._columns)
+        self._seen: list[Table] = []
+
+    def __call__(self, source: S) -> S | Table:
+        """The file with its columns under our names; without any to name, the source as it is."""
+        if source is None or not (self._columns or self._labels_as):
+            return source
+        if not (isinstance(source, (str, Path, Table, list, tuple)) or is_table(source)):
+            what, given = (
+                ("columns", self._columns)
+                if self._columns
+                else (
+                    "labels_as",
+                    self._labels_as,
+                )
+            )
+            raise ArgumentError(what, given, "give it to the call that prepared these rows")
+        table = parse_table(cast(TableLike, source))
+        here = {ours: their for ours, their in self._columns.items() if their in table.frame}
+        for ours in here:
+            self._unused.pop(ours, None)
+        self._seen.append(table)
+        fields = table.fields
+        return replace(
+            table,
+            frame=rename_columns(table.frame, here, table.name),
+            fields=None if fields is None else rename_columns(fields, here, table.name),
+            labels_as={**table.labels_as, **self._labels_as},
+        )
+
+    def finish(self) -> None:
+        """Refuse a name of a column that none of the files has."""
+        for their in self._unused.values():
+            table = self._seen[0] if self._seen else None
+            if table is None:
+                raise ArgumentError("columns", their, "give a table that has it")
+            here = "columns here: " + shorten(table.frame.columns)
+            raise DataError(table.name, "is not there", column=their, remedy=here)
+
+
+@contextmanager
+def name_columns(
+    columns: Mapping[str, str] | None, labels_as: Mapping[str, str] | None = None
+) -> Iterator[ColumnNames]:
+    """Names the columns of all files of a call; each of them must be in one of the files.
+
+    `columns` maps ours to the file's, `labels_as` words in columns of labels to ours.
+
+    >>> with name_columns({"label": "vote"}, {"0": "A"}) as name:
+    ...     table = name({"vote": [0]})
+    >>> table.frame.columns, table.labels_as
+    (['label'], {'0': 'A'})
+    """
+    names = ColumnNames(columns, labels_as)
+    yield names
+    names.finish()
+
+
+def open_table(
+    source: TableLike,
+    *,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
+) -> Table:
     """The rows of a file of any kind, unchecked; `format` says what they look like.
 
     A log of another tool is converted to the rows it holds most of all, which `kind` names. For
     whoever must see the columns before a kind is chosen: the Table then goes to the door or
-    the reader of that kind, and the file is parsed once.
+    the reader of that kind, and the file is parsed once. `columns` maps our names to the file's,
+    `labels_as` words in its columns of labels to ours.
 
     >>> table = open_table({"id": ["x"], "p_a": [0.9]})
     >>> table.format, open_judgments(table).frame["verdict"].to_list()
     ('judgments', ['A'])
     """
-    if isinstance(source, (str, Path)) and is_json(source):
-        # Rows of a log are nested: they are converted one by one and never made into columns.
-        log = _log(source, first_row(source) or {})
-        if log is not None:
-            return log
-    table = parse_table(source)
+    with name_columns(columns, labels_as) as name:
+        if isinstance(source, (str, Path)) and is_json(source):
+            # Rows of a log are nested: they are converted one by one and never made into columns.
+            log = _log(source, first_row(source) or {})
+            if log is not None:
+                return parse_table(name(log))
+        table = parse_table(name(source))
     if table.format is not None:
         return table
     format = looks_like(table.frame.columns)
@@ -135,9 +216,9 @@ def _convert(
 def _remark(format: Format, rows: str, source: str) -> None:
     """Say what a log was taken for, and what its reader should know."""
     if format.log:
-        _LOG.warning("%s: %s, read as %s", source, format.title, rows)
+        LOG.warning("%s: %s, read as %s", source, format.title, rows)
         for note in format.notes:
-            _LOG.warning("note: %s", note)
+            LOG.warning("note: %s", note)
 
 
 def open_values(source: TableLike) -> Table:
@@ -148,21 +229,42 @@ def open_values(source: TableLike) -> Table:
     return open_table(source)
 
 
-def open_pairs(source: TableLike, format: str | None = None, *, seed: int = 0) -> Stream[Pair]:
+def open_pairs(
+    source: TableLike,
+    format: str | None = None,
+    *,
+    seed: int = 0,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
+) -> Stream[Pair]:
     """Pairs from a native file or a public data set, streamed.
 
-    `seed` decides on which side RewardBench's chosen response is.
+    `seed` decides on which side a chosen response is; `columns` and `labels_as` as in `open_table`.
 
     >>> rows = [{"input": "Say hi.", "output_1": "hi", "output_2": "no", "label": 2}]
     >>> [(pair.id, pair.label) for pair in open_pairs(rows)]
     [('llmbar-1', 'B')]
     """
-    return Stream(source, "pairs", format, seed, iter_pairs)
+
+    def read(rows: TableLike, named: Mapping[str, str] | None) -> Iterator[Pair]:
+        return iter_pairs(rows, columns=named, labels_as=labels_as)
+
+    return Stream(source, "pairs", format, seed, read, columns)
 
 
-def open_items(source: TableLike, format: str | None = None) -> Stream[Item]:
+def open_items(
+    source: TableLike,
+    format: str | None = None,
+    *,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
+) -> Stream[Item]:
     """Items from a native file or a public data set, streamed."""
-    return Stream(source, "items", format, 0, iter_items)
+
+    def read(rows: TableLike, named: Mapping[str, str] | None) -> Iterator[Item]:
+        return iter_items(rows, columns=named, labels_as=labels_as)
+
+    return Stream(source, "items", format, 0, read, columns)
 
 
 def open_battles(
@@ -171,18 +273,21 @@ def open_battles(
     *,
     baseline: str | None = None,
     votes_required: bool = True,
+    columns: Mapping[str, str] | None = None,
 ) -> Table:
     """Battles from a native file or a public data set; `baseline` names Arena-Hard's.
 
     `votes_required=False` takes a native file without people's votes too: see `read_battles`.
     """
     read = partial(read_battles, votes_required=votes_required)
-    return _open(source, "battles", format, read, baseline=baseline)
+    return _open(source, "battles", format, read, columns, baseline=baseline)
 
 
-def open_judgments(source: TableLike, format: str | None = None) -> Table:
+def open_judgments(
+    source: TableLike, format: str | None = None, *, columns: Mapping[str, str] | None = None
+) -> Table:
     """Judgments from a native file, AlpacaEval annotations or the Trust or Escalate release."""
-    return _open(source, "judgments", format, read_judgments)
+    return _open(source, "judgments", format, read_judgments, columns)
 
 
 def open_verdicts(source: TableLike) -> tuple[Table, About]:
@@ -198,14 +303,17 @@ def open_labels(
     format: str | None = None,
     *,
     about: About | Literal["scores"] = "pairs",
+    columns: Mapping[str, str] | None = None,
 ) -> Table:
     """Labels from a native file or the MT-Bench human judgments; `about` as in `read_labels`."""
-    return _open(source, "labels", format, partial(read_labels, about=about))
+    return _open(source, "labels", format, partial(read_labels, about=about), columns)
 
 
-def open_scores(source: TableLike, format: str | None = None) -> Table:
+def open_scores(
+    source: TableLike, format: str | None = None, *, columns: Mapping[str, str] | None = None
+) -> Table:
     """A judge's scores and people's, from a native file."""
-    return _open(source, "scores", format, read_scores)
+    return _open(source, "scores", format, read_scores, columns)
 
 
 def _open(
@@ -213,9 +321,12 @@ def _open(
     kind: Literal["battles", "judgments", "labels", "scores"],
     format: str | None,
     read: Callable[[TableLike], pl.DataFrame],
+    columns: Mapping[str, str] | None,
     *,
     baseline: str | None = None,
 ) -> Table:
+    with name_columns(columns) as name:
+        source = name(source)
     source = _in_memory(source)
     if isinstance(source, Table) and source.kind == kind:
         return source
@@ -223,6 +334,15 @@ def _open(
     if chosen is None:
         return Table(frame=read(source), name=source_name(source), kind=kind, format=kind)
     return _convert(source, chosen, kind=cast(Kind, kind), baseline=baseline, reader=read)
+
+
+def _name_rows(rows: Iterator[Record], columns: Mapping[str, str]) -> Iterator[Record]:
+    """The rows with our names for the columns that the caller has named."""
+    for record in rows:
+        for ours, their in columns.items():
+            if their in record:
+                record[ours] = record.pop(their)
+        yield record
 
 
 def _in_memory(source: TableLike) -> TableLike:

@@ -120,6 +120,29 @@ class Row:
         return choices[number]
 
 
+def place_chosen(
+    row: Row,
+    key: str,
+    prompt: str,
+    chosen: tuple[str, str | None],
+    rejected: tuple[str, str | None],
+) -> Record:
+    """A pair whose better response, and its model, is at A or B by the coin of `key`."""
+    at_a = row.context.coin(key)
+    first, second = (chosen, rejected) if at_a else (rejected, chosen)
+    return {
+        "id": key,
+        "prompt": prompt,
+        "response_a": first[0],
+        "response_b": second[0],
+        "model_a": first[1],
+        "model_b": second[1],
+        "label": "A" if at_a else "B",
+        "chosen_at": "A" if at_a else "B",
+        "placement_seed": row.context.seed,
+    }
+
+
 def _without_halves(value: Any) -> Any:
     """Half of a surrogate pair, which no file takes, becomes the mark of a lost character."""
     text = json.dumps(value, ensure_ascii=False)

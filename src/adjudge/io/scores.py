@@ -10,15 +10,17 @@ import polars as pl
 from adjudge.errors import DataError
 from adjudge.io.columns import Column, Layout, add_unnamed, check_columns
 from adjudge.io.judgments import check_status
+from adjudge.io.made_ids import add_documents
 from adjudge.io.refusals import refuse_duplicates, refuse_where
-from adjudge.io.tables import TableLike, read_table, source_name
+from adjudge.io.tables import TableLike, labels_as_of, read_table, source_name
 from adjudge.records import STATUSES
 
 LAYOUT = Layout(
     "scores",
     Column(name="id"),
-    Column(name="doc_id", required=True, filled=True),
-    Column(name="model", also=("system",)),
+    Column(name="doc_id", filled=True),
+    Column(name="prompt", spoken=True),
+    Column(name="model"),
     Column(name="criterion"),
     Column(name="judge"),
     Column(name="protocol"),
@@ -45,9 +47,9 @@ def read_scores(
 
     Always there: id, doc_id, model, criterion, judge, protocol, status, judge_score. Where people
     scored, `human_scores` lists their numbers: from one column per rater (`raters` names them;
-    else expert1, rater_2, human3 and the like), or from human_score alone. `system` is read as
-    `model`. A row without judge_score is kept with the status it has, or `error`. Scales are not
-    guessed: the caller says which it is.
+    else expert1, rater_2, human3 and the like), or from human_score alone. Without doc_id the rows
+    of one prompt are a document, else each row. A row without judge_score is kept with the status
+    it has, or `error`. Scales are not guessed: the caller says which it is.
 
     >>> frame = read_scores({"doc_id": ["d"], "judge_score": [4], "expert1": [5], "expert2": [3]})
     >>> frame["human_scores"][0].to_list()
@@ -56,7 +58,8 @@ def read_scores(
     frame, name = LAYOUT.load(source, columns), source_name(source)
     named = list(raters) if raters is not None else [c for c in frame.columns if _RATER.match(c)]
     more = [Column(name=rater, type="number", required=True) for rater in named]
-    frame = _with_status(_with_names(LAYOUT.check(frame, name, more)), name)
+    frame = LAYOUT.check(frame, name, more, labels_as=labels_as_of(source))
+    frame = _with_status(_with_names(add_documents(frame, name)), name)
     frame = _with_people(frame, named)
     if "score_probs" in frame.columns:
         _check_probs(frame, name)

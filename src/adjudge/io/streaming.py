@@ -4,77 +4,142 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from adjudge.errors import DataError
-from adjudge.io.columns import Column, Layout, write_nested
+from adjudge.io.cells import Column, write_nested
+from adjudge.io.columns import Layout
 from adjudge.io.conversations import from_text
-from adjudge.io.formats import other_format, refuse_public, wrong_format
+from adjudge.io.formats import refuse_public
 from adjudge.io.json_files import Record
+from adjudge.io.made_ids import IdMaker, hashed_columns
+from adjudge.io.names import remark_names
 from adjudge.io.refusals import quote, shorten
-from adjudge.io.tables import NamedRows, TableLike, iter_rows, source_name
+from adjudge.io.tables import NamedRows, TableLike, iter_rows, labels_as_of, source_name
+from adjudge.io.words import is_missing, read_word, word_refusal
 
 
 def check_rows(
-    source: TableLike, layout: Layout, columns: Mapping[str, str] | None
+    source: TableLike,
+    layout: Layout,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
 ) -> Iterator[tuple[dict[str, Any], Record]]:
     """The declared columns of every row as text or None, and the rest of the row as it is.
 
-    Refused are a missing required value, an unknown choice and an id that came before.
+    Refused are a missing required value, an unknown choice and an id that came before. Columns are
+    named as in `Layout.load`; a row without any id gets one.
     """
     name = source_name(source)
-    theirs = dict(columns or {})
+    names = _Names(layout, name, dict(columns or {}), matched=isinstance(source, NamedRows))
+    said = {str(word): ours for word, ours in (labels_as or labels_as_of(source)).items()}
+    maker = IdMaker()
+    content: list[str] = []
     with SeenIds(name, layout.kind.removesuffix("s")) as seen:
         for row, record in enumerate(iter_rows(source), start=1):
-            if row == 1 and not theirs and not isinstance(source, NamedRows):
-                refuse_public(record, layout.kind, name)
-            for ours, their in theirs.items():
-                record[ours] = _move(record, ours, their, name)
+            names.apply(record)
+            if row == 1:
+                content = [] if "id" in record else hashed_columns(layout.required)
             known: dict[str, Any] = {}
             for column in layout.columns:
                 value = _text(record.pop(column.name, None), row, column, name)
-                if value is None and column.required:
-                    raise _missing({*record, *known}, row, column.name, layout, name)
+                if value is None and column.required and (column.name != "id" or not content):
+                    remedy = "fill it in every row"
+                    raise DataError(name, "is empty", row=row, column=column.name, remedy=remedy)
                 known[column.name] = value
+            for column in layout.columns:
+                _read_words(known, column, said, row, name)
+            if known["id"] is None:
+                known["id"] = maker.make([known[text] for text in content])
             seen.add(known["id"], row)
             yield known, record
+    names.finish()
+    if content:
+        maker.remark(name, content)
 
 
-def _move(record: Record, ours: str, their: str, name: str) -> Any:
-    if their not in record:
-        here = "columns here: " + shorten(list(record))
-        raise DataError(name, "is not there", column=their, remedy=here)
-    if ours in record and ours != their:
-        record[f"{ours}_given"] = record[ours]
-    return record.pop(their)
+class _Names:
+    """The names of the columns of a stream; a line of JSON can bring a column that is new."""
+
+    def __init__(
+        self, layout: Layout, source: str, theirs: dict[str, str], *, matched: bool
+    ) -> None:
+        self._layout = layout
+        self._source = source
+        self._theirs = theirs
+        self._matched = matched
+        self._here: dict[str, None] = {}
+        self._taken: dict[str, str] = {}
+
+    def apply(self, record: Record) -> None:
+        """Give the values of a row our names, in place; another value there is kept as given."""
+        if not self._matched and not record.keys() <= self._here.keys():
+            self._look(record)
+        for ours, their in (*self._theirs.items(), *self._taken.items()):
+            if their in record and ours != their:
+                if ours in record:
+                    record[f"{ours}_given"] = record[ours]
+                record[ours] = record.pop(their)
+
+    def finish(self) -> None:
+        """Refuse a column that the caller named and no row has."""
+        if not self._matched:
+            self._require(self._theirs)
+
+    def _look(self, record: Record) -> None:
+        first = not self._here
+        self._here.update(dict.fromkeys(record))
+        if first and not self._theirs:
+            refuse_public(record, self._layout.kind, self._source)
+        taken = self._layout.match(list(self._here), self._source, given=self._theirs)
+        new = {ours: their for ours, their in taken.items() if ours not in self._taken}
+        self._taken.update(new)
+        if first:
+            self._require([ours for ours in self._theirs if ours in self._layout.required])
+            self._layout.require(list(record), self._source, {**self._theirs, **taken})
+        remark_names(self._source, new)
+
+    def _require(self, named: Collection[str]) -> None:
+        for their in (self._theirs[ours] for ours in named):
+            if their not in self._here:
+                here = "columns here: " + shorten(list(self._here))
+                raise DataError(self._source, "is not there", column=their, remedy=here)
 
 
-def _missing(here: set[str], row: int, column: str, layout: Layout, name: str) -> DataError:
-    other = None
-    if row == 1:
-        other = other_format(here, layout.kind, layout.required, layout.names)
-    if other is not None:
-        return wrong_format(other, layout.kind, name)
-    remedy = f"fill it in every row (columns here: {shorten(sorted(here))})"
-    return DataError(name, "is missing", row=row, column=column, remedy=remedy)
+def _read_words(
+    known: dict[str, Any], column: Column, labels_as: Mapping[str, str], row: int, name: str
+) -> None:
+    """A word of the row as one of its column's choices; refused where it is none of them."""
+    value = known[column.name]
+    if column.choices is None or value is None:
+        return
+    if column.words is not None and (labels_as or value not in column.choices):
+        models = known.get("model_a"), known.get("model_b")
+        known[column.name] = value = read_word(value, column.words, labels_as, models)
+    if value is None or value in column.choices:
+        return
+    problem, remedy = "{} is not known", column.choice_remedy
+    if column.words is not None:
+        problem, remedy = word_refusal(value, column.words, remedy)
+    problem = problem.replace("{}", quote(value))
+    raise DataError(name, problem, row=row, column=column.name, remedy=remedy)
 
 
 def _text(value: Any, row: int, column: Column, name: str) -> str | None:
-    if value is None:
+    if value is None or (column.can_say_nothing and is_missing(value)):
         return None
     if not isinstance(value, str):
         if isinstance(value, (dict, list)):
             return write_nested(value, row, column, name)
-        if isinstance(value, float) and not math.isfinite(value):
+        if isinstance(value, float) and math.isnan(value):
+            return None
+        if isinstance(value, float) and math.isinf(value):
             problem, remedy = f"{quote(value)} is no text", "leave it empty where it is missing"
             raise DataError(name, problem, row=row, column=column.name, remedy=remedy)
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         value = str(value).lower() if isinstance(value, bool) else str(value)
-    if column.choices is not None and value not in column.choices:
-        problem, remedy = f"{quote(value)} is not known", column.choice_remedy
-        raise DataError(name, problem, row=row, column=column.name, remedy=remedy)
     return from_text(value) if column.spoken else str(value)
 
 

@@ -1,4 +1,4 @@
-"""Tables of any shape we know, recognised by content: JSON lines, JSON array, CSV, TSV, Parquet.
+"""Tables of any shape we know, recognised by content: JSON, CSV, TSV, Parquet, Arrow, Excel.
 
 `read_table` gives a frame, `iter_rows` records one by one in bounded memory, and `open_table` a
 `Table`: the rows of a file that was parsed once, which every reader takes in place of a path.
@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import io
 import json
-import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,19 +20,19 @@ from adjudge.errors import ArgumentError, DataError
 from adjudge.io.archives import Archive
 from adjudge.io.csv_files import STREAM_BLOCK, csv_blocks, type_columns
 from adjudge.io.files import GIVE_ROWS, File, open_file
-from adjudge.io.formats import known_archives, known_envelopes, refuse_log
+from adjudge.io.folders import is_saved, saved_files
+from adjudge.io.formats import known_archives, known_envelopes, looks_like, refuse_log
 from adjudge.io.json_files import (
     Record,
     check_record,
-    column_series,
     json_frame,
     json_records,
     records_frame,
 )
 from adjudge.io.json_windows import enveloped, find_envelope
+from adjudge.io.objects import object_frame, object_name, plain_frame
+from adjudge.io.workbooks import workbook_rows
 
-#: How an in-memory frame is called in errors.
-FRAME_NAME = "<frame>"
 _PARQUET_ROWS = 4096
 
 
@@ -43,7 +42,7 @@ class Table:
 
     frame: pl.DataFrame = field(repr=False)
     #: The path as it was given, for errors.
-    name: str = FRAME_NAME
+    name: str = "the table"
     #: What the rows were checked to be: pairs, battles, judgments ...; None: as in the file.
     kind: str | None = None
     #: The format they were read with, native or public; of unchecked rows, what they look like.
@@ -54,6 +53,8 @@ class Table:
     notes: tuple[str, ...] = ()
     #: Of unchecked CSV, the fields as they are written: which of them are text, a reader decides.
     fields: pl.DataFrame | None = field(default=None, repr=False)
+    #: What words in the columns of labels mean, by the caller's word.
+    labels_as: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,21 @@ class PandasFrame(Protocol):
     def __getitem__(self, key: Any) -> Any: ...
 
 
-#: A path, a Table, a polars or pandas frame, a list of dicts or a dict of columns.
+class ArrowTable(Protocol):
+    """What pyarrow and others offer: their data as a stream of Arrow."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+
+class HuggingFaceDataset(Protocol):
+    """What is asked of a Dataset of Hugging Face."""
+
+    @property
+    def column_names(self) -> Any: ...
+    def with_format(self, kind: Any, /) -> Any: ...
+
+
+#: A path, a Table, a polars or pandas frame, Arrow, a list of dicts or a dict of columns.
 TableLike = (
     str
     | Path
@@ -83,7 +98,13 @@ TableLike = (
     | Mapping[str, Any]
     | Sequence[Mapping[str, Any]]
     | PandasFrame
+    | ArrowTable
+    | HuggingFaceDataset
 )
+
+
+#: Columns that stay text, or a function that names them once it has seen the columns.
+TextColumns = Collection[str] | Callable[[Sequence[str]], Collection[str]]
 
 
 @contextmanager
@@ -94,23 +115,26 @@ def parse_file(path: str | Path) -> Iterator[File]:
 
 
 def read_table(
-    source: TableLike, *, text: Collection[str] | None = (), without: Collection[str] = ()
+    source: TableLike, *, text: TextColumns | None = (), without: Collection[str] = ()
 ) -> pl.DataFrame:
     """The rows of a file, whatever of the known kinds it is; gzip is unpacked.
 
     CSV columns become whole numbers, numbers or booleans only where every value is written as
-    one: `007` stays text. `text` names columns that stay text in any case (None: all of them),
-    `without` columns that are not needed: a Parquet file is read without unpacking them.
+    one: `007` stays text. `text` names columns that stay text in any case (None: all of them; a
+    function names them once it has seen the columns), `without` columns that are not needed: a
+    Parquet file is read without unpacking them.
     A missing or empty file, broken UTF-8, a broken JSON line, a ragged row and a line above
     64 MiB raise DataError with the row, counted from 1 without the header.
     """
+    if isinstance(source, (str, Path)):
+        rows, untyped = _parse(source, without)
+    else:
+        rows, untyped = as_frame(source), False
+    kept = text(rows.columns) if callable(text) else text
     if isinstance(source, Table) and source.fields is not None:
-        kept = source.fields.columns if text is None else text
-        return source.frame.with_columns(c for c in source.fields if c.name in kept)
-    if not isinstance(source, (str, Path)):
-        return as_frame(source)
-    rows, untyped = _parse(source, without)
-    return type_columns(rows, text) if untyped and text is not None else rows
+        kept = source.fields.columns if kept is None else kept
+        return rows.with_columns(c for c in source.fields if c.name in kept)
+    return type_columns(rows, kept) if untyped and kept is not None else rows
 
 
 def parse_table(source: TableLike) -> Table:
@@ -118,7 +142,7 @@ def parse_table(source: TableLike) -> Table:
     if isinstance(source, Table):
         return source
     if not isinstance(source, (str, Path)):
-        return Table(frame=as_frame(source))
+        return Table(frame=as_frame(source), name=source_name(source))
     rows, untyped = _parse(source)
     if not untyped:
         return Table(frame=rows, name=str(source))
@@ -127,15 +151,22 @@ def parse_table(source: TableLike) -> Table:
 
 def _parse(path: str | Path, without: Collection[str] = ()) -> tuple[pl.DataFrame, bool]:
     """All rows, and whether they are CSV fields, whose types are still open."""
+    if is_saved(path):
+        parts = [_parse(part)[0] for part in saved_files(path)]
+        return pl.concat(parts), False
     with parse_file(path) as file:
         if file.container == "parquet":
             rows = _parquet(file, without)
+        elif file.container == "arrow":
+            rows = _arrow(file)
+        elif file.container == "workbook":
+            rows = records_frame(workbook_rows(path), str(path))
         elif file.container == "csv":
             rows = pl.concat(list(csv_blocks(file)))
         elif (inside := _rows_inside(file)) is not None:
             rows = records_frame(list(_not_of_a_log(inside, path)), str(path))
         else:
-            rows = json_frame(file)
+            rows = json_frame(file, _is_row)
     if rows.height == 0 or rows.width == 0:
         raise DataError(path, "has no rows", remedy=GIVE_ROWS)
     return rows, file.container == "csv"
@@ -144,8 +175,9 @@ def _parse(path: str | Path, without: Collection[str] = ()) -> tuple[pl.DataFram
 def iter_rows(source: TableLike) -> Iterator[Record]:
     """The rows as dicts, one at a time, in bounded memory; CSV fields stay text."""
     if isinstance(source, (str, Path)):
-        with parse_file(source) as file:
-            yield from _records(file)
+        for path in saved_files(source) if is_saved(source) else [source]:
+            with parse_file(path) as file:
+                yield from _records(file)
     elif isinstance(source, NamedRows):
         yield from source.rows
     else:
@@ -157,19 +189,23 @@ def first_row(source: TableLike) -> Record | None:
     """The first row alone: of a file its beginning is read and no more."""
     if not isinstance(source, (str, Path)):
         return next(iter_rows(source), None)
-    with open_file(source) as file:
+    with open_file(saved_files(source)[0] if is_saved(source) else source) as file:
         return next(_records(file), None)
 
 
 def _records(file: File) -> Iterator[Record]:
     if file.container == "parquet":
         yield from _parquet_rows(file)
+    elif file.container == "arrow":
+        yield from _arrow(file).iter_rows(named=True)
+    elif file.container == "workbook":
+        yield from workbook_rows(file.path)
     elif file.container == "csv":
         for block in csv_blocks(file, block=STREAM_BLOCK):
             yield from block.iter_rows(named=True)
     else:
         inside = _rows_inside(file)
-        yield from json_records(file) if inside is None else inside
+        yield from json_records(file, _is_row) if inside is None else inside
 
 
 def _rows_inside(file: File) -> Iterator[Record] | None:
@@ -204,6 +240,10 @@ def _archive_rows(file: File) -> Iterator[Record]:
     raise file.error("is a zip archive or a spreadsheet", "unpack it or export it as CSV")
 
 
+def _is_row(columns: Collection[str]) -> bool:
+    return looks_like(columns) is not None
+
+
 def quick_rows(frame: pl.DataFrame) -> Iterator[Record]:
     """The rows of a frame as dicts; lists and objects by way of JSON, the quicker one."""
     nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
@@ -217,6 +257,8 @@ def quick_rows(frame: pl.DataFrame) -> Iterator[Record]:
 
 def is_json(path: str | Path) -> bool:
     """Whether a file holds JSON, as lines, as an array or in an archive."""
+    if is_saved(path):
+        return False
     with open_file(path) as file:
         return file.container in ("json_lines", "json_array", "zip")
 
@@ -225,46 +267,17 @@ def source_name(source: TableLike) -> str:
     """The path as given, or the name of an in-memory frame, for errors."""
     if isinstance(source, (Table, NamedRows)):
         return source.name
-    return str(source) if isinstance(source, (str, Path)) else FRAME_NAME
+    return str(source) if isinstance(source, (str, Path)) else object_name(source)
 
 
 def as_frame(source: TableLike) -> pl.DataFrame:
-    """A polars frame from polars, pandas, a dict of columns or a list of dicts."""
-    if isinstance(source, Table):
-        return source.frame
-    if isinstance(source, pl.DataFrame):
-        frame = source
-    elif isinstance(source, pl.LazyFrame):
-        frame = source.collect()
-    elif isinstance(source, Mapping):
-        frame = _from_columns(source)
-    elif isinstance(source, (list, tuple)) and all(isinstance(row, Mapping) for row in source):
-        frame = records_frame([dict(row) for row in source], FRAME_NAME)
-    else:
-        pandas = sys.modules.get("pandas")
-        if pandas is None or not isinstance(source, pandas.DataFrame):
-            remedy = "give a path, or a polars or pandas frame"
-            raise ArgumentError("source", type(source).__name__, remedy)
-        frame = _from_pandas(source)
-    if frame.height == 0:
-        raise DataError(FRAME_NAME, "has no rows", remedy="give at least one row")
-    return _plain(frame)
+    """A polars frame from a Table or from any object that holds a table."""
+    return source.frame if isinstance(source, Table) else object_frame(source)
 
 
-def _plain(frame: pl.DataFrame) -> pl.DataFrame:
-    """Bytes (in hexadecimal where they are no UTF-8), categories and spans of time as text."""
-    odd = (pl.Binary, pl.Categorical, pl.Duration, pl.Enum)
-    columns = [column for column in frame if column.dtype in odd]
-    return frame.with_columns(map(_as_plain_text, columns)) if columns else frame
-
-
-def _as_plain_text(column: pl.Series) -> pl.Series:
-    if column.dtype == pl.Duration:
-        return column.dt.to_string()
-    try:
-        return column.cast(pl.String)
-    except pl.exceptions.PolarsError:
-        return column.bin.encode("hex")
+def labels_as_of(source: TableLike) -> Mapping[str, str]:
+    """What the caller says that words in the columns of labels mean."""
+    return source.labels_as if isinstance(source, Table) else {}
 
 
 def as_text(values: pl.Series) -> pl.Series:
@@ -286,41 +299,23 @@ def as_text(values: pl.Series) -> pl.Series:
     return values.cast(pl.String)
 
 
-def _from_pandas(source: Any) -> pl.DataFrame:
-    # polars wants pyarrow for this, a heavy dependency; NaN is how pandas writes a missing value.
-    columns = {}
-    for name in source.columns:
-        column = source[name]
-        missing = column.isna().to_numpy()
-        values = column.tolist()
-        if missing.any():
-            values = [None if gone else value for value, gone in zip(values, missing, strict=True)]
-        columns[str(name)] = values
-    return _from_columns(columns)
-
-
-def _from_columns(columns: Mapping[str, Any]) -> pl.DataFrame:
-    series = [
-        column_series(str(name), list(values), FRAME_NAME)
-        if isinstance(values, (list, tuple))
-        else pl.Series(str(name), values)
-        for name, values in columns.items()
-    ]
-    try:
-        return pl.DataFrame(series)
-    except pl.exceptions.PolarsError:
-        lengths = ", ".join(f"{column.name} has {column.len()}" for column in series)
-        raise DataError(FRAME_NAME, "columns differ in length", remedy=lengths) from None
-
-
 def _parquet(file: File, without: Collection[str]) -> pl.DataFrame:
     data = file.everything()
     try:
         names = pl.read_parquet_schema(io.BytesIO(data)) if without else None
         wanted = None if names is None else [name for name in names if name not in without]
-        return _plain(pl.read_parquet(data, columns=wanted))
+        return plain_frame(pl.read_parquet(data, columns=wanted))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        raise _broken_parquet(file, error) from None
+        raise _broken(file, "Parquet", error) from None
+
+
+def _arrow(file: File) -> pl.DataFrame:
+    data = file.everything()
+    read = pl.read_ipc if data.startswith(b"ARROW1") else pl.read_ipc_stream
+    try:
+        return plain_frame(read(io.BytesIO(data)))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        raise _broken(file, "Arrow", error) from None
 
 
 def _parquet_rows(file: File) -> Iterator[Record]:
@@ -332,12 +327,12 @@ def _parquet_rows(file: File) -> Iterator[Record]:
             rows = pl.scan_parquet(data).slice(start, _PARQUET_ROWS).collect()
             if rows.height == 0:
                 break
-            yield from _plain(rows).iter_rows(named=True)
+            yield from plain_frame(rows).iter_rows(named=True)
             start += rows.height
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        raise _broken_parquet(file, error) from None
+        raise _broken(file, "Parquet", error) from None
 
 
-def _broken_parquet(file: File, error: BaseException) -> DataError:
+def _broken(file: File, container: str, error: BaseException) -> DataError:
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    return file.error(f"is not a whole Parquet file ({lines[0]})", "write or copy it again")
+    return file.error(f"is not a whole {container} file ({lines[0]})", "write or copy it again")

@@ -6,29 +6,32 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from adjudge.io.battles import refuse_self_meetings
-from adjudge.io.columns import Column, Layout, add_unnamed
+from adjudge.io.battles import VERDICTS, refuse_self_meetings
+from adjudge.io.columns import Column, Layout, add_unnamed, missing_columns
 from adjudge.io.judgments import verdict_by
+from adjudge.io.made_ids import add_documents
 from adjudge.io.refusals import refuse_where
 from adjudge.io.tables import TableLike, source_name
+from adjudge.io.words import PAIR
 
-VERDICTS = ("A", "B", "tie")
 LAYOUT = Layout(
     "tournaments",
-    Column(name="doc_id", required=True, filled=True, also=("question_id",)),
+    Column(name="doc_id", filled=True),
+    Column(name="prompt", spoken=True),
     Column(name="model_a", required=True, filled=True),
     Column(name="model_b", required=True, filled=True),
     Column(name="judge"),
     Column(name="criterion"),
-    Column(name="verdict", choices=VERDICTS),
-    Column(name="verdict_fwd", choices=VERDICTS, also=("judge_label",)),
-    Column(name="verdict_rev", choices=VERDICTS, also=("judge_label_rev",)),
+    Column(name="verdict", choices=VERDICTS, words=PAIR),
+    Column(name="verdict_fwd", choices=VERDICTS, words=PAIR),
+    Column(name="verdict_rev", choices=VERDICTS, words=PAIR),
     Column(name="p_a", type="number", low=0, high=1),
     Column(name="p_tie", type="number", low=0, high=1),
     Column(name="p_fwd", type="number", low=0, high=1),
     Column(name="p_rev", type="number", low=0, high=1),
     Column(name="order", choices=("ab", "ba")),
     Column(name="repeat"),
+    one_of=("verdict", "verdict_fwd", "p_a", "p_fwd"),
 )
 
 
@@ -53,6 +56,9 @@ def read_tournaments(
     [('ab', 'A'), ('ba', 'B')]
     """
     frame, name = LAYOUT.read(source, columns), source_name(source)
+    if not {"doc_id", "prompt"} & set(frame.columns):
+        raise missing_columns(frame.columns, ["doc_id"], name)
+    frame = add_documents(frame, name)
     refuse_self_meetings(frame, name)
     frame = add_unnamed(_with_verdict(frame, name), ("judge", "criterion"))
     _refuse_second(frame, name)

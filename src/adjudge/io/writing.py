@@ -22,7 +22,7 @@ from adjudge.errors import ArgumentError, DataError
 from adjudge.io._atomic import replacing
 from adjudge.io.json_files import as_json_text, column_series
 from adjudge.io.spreadsheets import neutralise, neutralise_frame
-from adjudge.io.tables import FRAME_NAME, TableLike, as_frame
+from adjudge.io.tables import TableLike, as_frame
 
 Row = dict[str, Any]
 #: Types that must not be guessed from rows that happen to be empty, by column.
@@ -122,7 +122,7 @@ def rows_frame(rows: list[Row], *, schema: Schema) -> pl.DataFrame:
         if name in schema:
             columns.append(pl.Series(name, values, dtype=schema[name]))
         else:
-            columns.append(column_series(name, values, FRAME_NAME))
+            columns.append(column_series(name, values, "the rows"))
     return pl.DataFrame(columns)
 
 

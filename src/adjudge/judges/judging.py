@@ -28,6 +28,8 @@ def judge_pairs(
     output: str | Path | None = None,
     limit: int | None = None,
     format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
     reason: bool | None = None,
     samples: int | None = None,
     repeats: int = 1,
@@ -75,6 +77,9 @@ def judge_pairs(
             by atomic rename; without it they are in `JudgingRun.judgments`.
         limit: only the first so many pairs.
         format: the name of a public data set's format, where content does not tell it.
+        columns: our names of columns to the file's, e.g. {"response_a": "left"}; the usual names
+            are known without.
+        labels_as: what words in columns of labels mean, e.g. {"0": "A", "1": "B"}.
         reason: let the judge write its reasons before its verdict; its probability is read where
             the verdict is written.
         samples: draw so many answers per order, for judges without log probabilities.
@@ -137,6 +142,8 @@ async def judge_pairs_async(
     output: str | Path | None = None,
     limit: int | None = None,
     format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
     reason: bool | None = None,
     samples: int | None = None,
     repeats: int = 1,
@@ -181,6 +188,8 @@ def plan_judging(
     store: StorePlace = DEFAULT_STORE,
     limit: int | None = None,
     format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
     reason: bool | None = None,
     samples: int | None = None,
     repeats: int = 1,

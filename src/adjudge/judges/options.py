@@ -43,6 +43,8 @@ class JudgingOptions:
     output: str | Path | None = None
     limit: int | None = None
     format: str | None = None
+    columns: Mapping[str, str] | None = None
+    labels_as: Mapping[str, str] | None = None
     reason: bool | None = None
     samples: int | None = None
     repeats: int = 1
@@ -147,6 +149,8 @@ class JudgingOptions:
             protocol=judge.protocol,
             limit=self.limit,
             format=self.format,
+            columns=self.columns,
+            labels_as=self.labels_as,
             seed=self.seed or 0,
         )
 

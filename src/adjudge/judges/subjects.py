@@ -19,7 +19,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import Stream, kinds_of, open_items, open_pairs, sniff
+from adjudge.io import Stream, Table, kinds_of, open_items, open_pairs, sniff
+from adjudge.io.objects import is_table
 from adjudge.judges.interface import JudgeProtocol
 from adjudge.records import Item, Pair, Subject
 
@@ -95,6 +96,8 @@ class Subjects:
         protocol: JudgeProtocol | None = None,
         limit: int | None = None,
         format: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        labels_as: Mapping[str, str] | None = None,
         seed: int = 0,
     ) -> None:
         self._limit = limit
@@ -103,20 +106,24 @@ class Subjects:
         self._stream: Stream[Pair] | Stream[Item] | None = None
         self._records: Iterable[Any] = ()
         self._kept: Spool[Subject] | list[Subject] | None = None
-        self.name = "<pairs>"
+        self.name = "the pairs"
         if _holds_records(source):
-            if format is not None:
-                raise ArgumentError("format", format, "it is for files; leave it out")
+            for option, given in (("format", format), ("columns", columns)):
+                if given is not None:
+                    raise ArgumentError(option, given, "it is for files; leave it out")
             self._records = source
-        elif protocol is not None and protocol.tournaments and _holds_items(source, format):
+            return
+        names = {"columns": columns, "labels_as": labels_as}
+        if protocol is not None and protocol.tournaments and _holds_items(source, format, columns):
             named = () if self._columns is None else self._columns.names
-            self._records = tournament_pairs(open_items(source, format), columns=named)
+            items = open_items(source, format, **names)
+            self._records = tournament_pairs(items, columns=named)
+            return
+        if protocol is not None and protocol.subjects == "items":
+            self._stream = open_items(source, format, **names)
         else:
-            items = protocol is not None and protocol.subjects == "items"
-            self._stream = (
-                open_items(source, format) if items else open_pairs(source, format, seed=seed)
-            )
-            self.name = self._stream.name
+            self._stream = open_pairs(source, format, seed=seed, **names)
+        self.name = self._stream.name
 
     def read(self) -> Iterator[Subject]:
         """Every subject, read from the source, with all the columns that the prompt names."""
@@ -184,16 +191,18 @@ def _holds_records(source: SubjectSource) -> bool:
     """Whether the source gives Pair or Item records, and not the rows of a file or frame."""
     if isinstance(source, Sequence) and not isinstance(source, str):
         return bool(source) and isinstance(source[0], (Pair, Item))
-    if isinstance(source, (str, Path, Mapping)) or hasattr(source, "columns"):
+    if isinstance(source, (str, Path, Table)) or is_table(source):
         return False
     return isinstance(source, Iterable)
 
 
-def _holds_items(source: SubjectSource, format: str | None) -> bool:
+def _holds_items(
+    source: SubjectSource, format: str | None, columns: Mapping[str, str] | None
+) -> bool:
     """Whether a file or frame has single responses and no pairs."""
-    if not isinstance(source, (str, Path)) and not hasattr(source, "columns"):
+    if not isinstance(source, (str, Path, Table)) and not is_table(source):
         return False
-    kinds = kinds_of(format or sniff(source))
+    kinds = kinds_of(format or sniff(source, columns))
     return "items" in kinds and "pairs" not in kinds
 
 

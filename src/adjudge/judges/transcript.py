@@ -36,6 +36,7 @@ def read_replies(
     judge: str | None = None,
     protocol: str | None = None,
     pairs: SubjectSource | None = None,
+    columns: Mapping[str, str] | None = None,
     raw: bool = False,
     limit: int | None = 20,
     min_answer_mass: float | None = None,
@@ -46,7 +47,8 @@ def read_replies(
     is `off_answer` or `unparsed` depends on how it is read. It is read as the protocol of its run
     reads it, at `min_answer_mass` (default 0.1). A row of judgments has the worst status of its
     replies, so that one bad order of two is listed here under its own name. `pairs` are the texts:
-    with them `asked` is the question as it was sent (`annotators`: without the demonstrations).
+    with them `asked` is the question as it was sent (`annotators`: without the demonstrations);
+    `columns` maps our names of their columns to the file's.
     `raw` adds the server's whole answer. `limit` None gives all.
 
     >>> from adjudge.simulate.pairs import simulate_pairs
@@ -78,7 +80,7 @@ def read_replies(
                 if most is None or len(kept) < most:
                     kept.append((call, question, own, detail))
         name = store_name(store) or "memory"
-    texts = {} if pairs is None else _texts(pairs, kept)
+    texts = {} if pairs is None else _texts(pairs, kept, columns)
     return Replies(
         store=name,
         matching=statuses.total(),
@@ -172,12 +174,14 @@ def _questions(
 
 
 def _texts(
-    pairs: SubjectSource, kept: list[tuple[Call, _Question, Status, str | None]]
+    pairs: SubjectSource,
+    kept: list[tuple[Call, _Question, Status, str | None]],
+    columns: Mapping[str, str] | None,
 ) -> dict[str, Subject]:
     """The subjects of the replies to be shown."""
     wanted = {call.subject_id for call, *_ in kept}
     protocol = next((question.made for _, question, *_ in kept if question.made is not None), None)
-    subjects: Iterator[Subject] = Subjects(pairs, protocol=protocol).read()
+    subjects: Iterator[Subject] = Subjects(pairs, protocol=protocol, columns=columns).read()
     return {subject.id: subject for subject in subjects if subject.id in wanted}
 
 

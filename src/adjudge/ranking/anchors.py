@@ -57,6 +57,8 @@ def make_anchors(
     smoothing: float | None = None,
     l2: float = DEFAULT_L2,
     replicates: int = DEFAULT_REPLICATES,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
     seed: Seed = 0,
 ) -> Anchors:
     """Calibrate on models with votes, for placing models without. See the module.
@@ -78,6 +80,8 @@ def make_anchors(
         verdict=verdict,
         score=score,
         cluster=cluster,
+        columns=columns,
+        labels_as=labels_as,
     )
     if ready.human is None:
         raise ArgumentError(

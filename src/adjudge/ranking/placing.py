@@ -50,6 +50,8 @@ def place(
     verdict: str | None = None,
     score: str | None = None,
     replicates: int | None = None,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
     seed: Seed = 0,
 ) -> Leaderboard:
     """Put new models on people's scale, with conformal intervals (Eq. 4).
@@ -80,6 +82,8 @@ def place(
         verdict=verdict,
         score=score,
         cluster=None if isinstance(battles, Battles) else kept.cluster,
+        columns=columns,
+        labels_as=labels_as,
     )
     warnings = [*ready.warnings, *_same_judge(ready, kept)]
     if kept.cluster is not None and ready.prompts is None:

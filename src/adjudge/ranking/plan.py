@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import polars as pl
 from scipy.special import expit
 
 from adjudge._bradley_terry import fit_strengths
 from adjudge._validation import BoolArray, FloatArray, IntArray, Seed, count, generator, one_of
-from adjudge.errors import ArgumentError, DataError
-from adjudge.io import open_battles, read_table
+from adjudge.errors import ArgumentError
+from adjudge.io import open_battles
+from adjudge.io.columns import Column, Layout
+from adjudge.io.opening import name_columns
 from adjudge.io.tables import TableLike, as_text
 from adjudge.ranking.bradley_terry import information
 from adjudge.ranking.counts import battles_per_model, target_battles, wins_table
@@ -19,9 +23,21 @@ from adjudge.rows.battles import code_battles
 from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.outcomes import code_names
 
+_POOL = Layout(
+    "battles",
+    Column(name="id"),
+    Column(name="model_a", required=True),
+    Column(name="model_b", required=True),
+    Column(name="prompt_id"),
+)
 RULES = ("coverage", "information")
 #: Precision of the prior on a strength while planning: a standard deviation of 1.4, or 250 Elo.
 _PRIOR = 0.5
+
+
+def read_pool(pool: TableLike) -> pl.DataFrame:
+    """Pairs or battles that could be judged, with model_a and model_b under our names."""
+    return _POOL.load(pool)
 
 
 def plan_battles(
@@ -31,12 +47,15 @@ def plan_battles(
     rule: str = "coverage",
     judged: TableLike | None = None,
     verdict: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
     seed: Seed = 0,
 ) -> BattlePlan:
     """Choose up to `budget` rows of `pool` (pairs or battles with model_a and model_b).
 
     `judged` are battles that exist already; rows of the pool whose id is among them are left out.
-    See `next_battles` for the rules. `rows` of the result are positions in the pool.
+    See `next_battles` for the rules. `rows` of the result are positions in the pool. `columns` and
+    `labels_as` as in `rank`.
 
     >>> plan_battles({"model_a": ["x", "x", "y"], "model_b": ["y", "y", "z"]}, budget=2).appearances
     {'x': 1, 'y': 2, 'z': 1}
@@ -44,10 +63,9 @@ def plan_battles(
     count(budget, "budget", least=1)
     one_of(rule, RULES, "rule")
     rng = generator(seed)
-    frame = read_table(pool, text=("id", "model_a", "model_b"))
-    for column in ("model_a", "model_b"):
-        if column not in frame.columns:
-            raise DataError("pool", "is missing", column=column, remedy="name both models")
+    with name_columns(columns, labels_as) as name:
+        pool, judged = name(pool), name(judged)
+    frame = read_pool(pool)
     done = None if judged is None else open_battles(judged, votes_required=False).frame
     named = [frame] if done is None else [frame, done]
     names, a, b = code_names(

@@ -53,6 +53,8 @@ def rank(
     splits: int = 5,
     time_limit: float = 10.0,
     model_labels: bool = False,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
     seed: Seed = 0,
 ) -> Leaderboard:
     """Rank models by their battles.
@@ -78,6 +80,8 @@ def rank(
     judge of all judges in the file: battles that each of them scored (rows of the same `id`),
     soft-elo on the mean of their calibrated scores, verdicts by majority. `families` names the
     makers of models whose names do not tell, for the quantiles by family that `evaluate` gives.
+    `columns` maps our names of columns to the file's, `labels_as` words in columns of winners and
+    verdicts to ours.
 
     >>> rank({"model_a": ["x", "x", "y"], "model_b": ["y", "z", "z"],
     ...       "winner": ["model_a", "tie", "tie"]}, interval="none").models[0].model
@@ -102,6 +106,8 @@ def rank(
         against=against,
         model_labels=model_labels,
         jury=jury,
+        columns=columns,
+        labels_as=labels_as,
     )
     if not len(ready):
         raise DataError("battles", "has no battle left", remedy="give battles of two models")

@@ -11,7 +11,8 @@ import polars as pl
 from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import open_battles
-from adjudge.io.tables import TableLike
+from adjudge.io.opening import name_columns
+from adjudge.io.tables import TableLike, labels_as_of
 from adjudge.rows.answers import describe_same_answer, same_answers
 from adjudge.rows.clusters import cluster_column, code_clusters
 from adjudge.rows.columns import refuse_options, text_column
@@ -103,6 +104,8 @@ def prepare_battles(
     against: str | None = None,
     model_labels: bool = False,
     jury: bool = False,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
 ) -> Battles:
     """Read and code battles once; several analyses can then use the same object.
 
@@ -116,6 +119,8 @@ def prepare_battles(
     if isinstance(battles, Battles):
         refuse_options(prepare_battles, locals())
         return battles
+    with name_columns(columns, labels_as) as named:
+        battles = named(battles)
     table = open_battles(battles, format, baseline=baseline, votes_required=False)
     rows = first_repeats(Rows(table.frame, table.dropped))
     said = None
@@ -137,6 +142,7 @@ def prepare_battles(
         cluster=cluster,
         by=by,
         against=against,
+        labels_as=labels_as_of(battles),
         unread=rows.dropped,
     )
     return replace(coded, warnings=(*makers, *coded.warnings))
@@ -151,6 +157,7 @@ def code_battles(
     cluster: str | None = None,
     by: str | None = None,
     against: str | None = None,
+    labels_as: Mapping[str, str] | None = None,
     unread: Mapping[str, int] | None = None,
     said: JudgeScores | None = None,
 ) -> Battles:
@@ -177,16 +184,16 @@ def code_battles(
     nameless = (a < 0) | (b < 0)
     itself = (a == b) & ~nameless
     votes = human or next((c for c in _HUMAN if c in frame.columns and c != verdict), None)
-    y = None if votes is None else outcome_targets(frame[votes], votes)
+    y = None if votes is None else outcome_targets(frame[votes], votes, labels_as)
     if y is not None and not np.isfinite(y).any():
         y = None
     if against == "votes" and y is None:
         raise ArgumentError("against", against, "give votes in the file, or a column of outcomes")
     second = y if against == "votes" else None
     if other is not None:
-        second = outcome_targets(frame[other], other)
+        second = outcome_targets(frame[other], other, labels_as)
     if said is None:
-        said = judge_scores(frame, verdict=verdict, score=score, exclude=votes)
+        said = judge_scores(frame, verdict=verdict, score=score, exclude=votes, labels_as=labels_as)
     column = cluster_column(frame, cluster)
     groups = group_codes = None
     if by is not None:

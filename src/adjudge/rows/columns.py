@@ -14,6 +14,7 @@ from adjudge._validation import IntArray
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io.refusals import refuse_values
 from adjudge.io.tables import as_text
+from adjudge.io.words import MISSING, point_decimals
 
 _TRUTH = {"true": "1", "false": "0"}
 
@@ -41,7 +42,7 @@ def text_column(frame: pl.DataFrame, column: str, option: str) -> pl.Series:
 
 
 def tidy(values: pl.Series, name: str, column: str) -> pl.Series:
-    """The column as stripped text; empty, null and NaN are null, true and false are 1 and 0.
+    """The column as stripped text; empty, N/A and NaN are null, true and false are 1 and 0.
 
     >>> tidy(pl.Series([1.0, float("nan"), 0.0]), "rows", "human").to_list()
     ['1', None, '0']
@@ -49,11 +50,12 @@ def tidy(values: pl.Series, name: str, column: str) -> pl.Series:
     if values.dtype.is_nested():
         remedy = "write text or numbers"
         raise DataError(name, "holds lists or objects", row=1, column=column, remedy=remedy)
-    text = as_text(values).str.strip_chars()
+    text = point_decimals(as_text(values).str.strip_chars())
     lower = text.str.to_lowercase()
-    if values.dtype == pl.Boolean or lower.drop_nulls().is_in(["true", "false"]).all():
+    gaps = lower.is_in(["", *MISSING])
+    if values.dtype == pl.Boolean or lower.filter(~gaps).drop_nulls().is_in([*_TRUTH]).all():
         text = lower.replace(_TRUTH)
-    return pl.select(pl.when(text != "").then(text)).to_series().alias(column)
+    return pl.select(pl.when(~gaps).then(text)).to_series().alias(column)
 
 
 def truth_column(frame: pl.DataFrame, column: str, name: str, *, remedy: str) -> pl.Series:

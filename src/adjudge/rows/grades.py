@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -11,10 +11,12 @@ from numpy.typing import ArrayLike
 
 from adjudge._validation import FloatArray, IntArray
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import open_table
-from adjudge.io.columns import refuse_working
+from adjudge.io.binary import LAYOUT
+from adjudge.io.columns import missing_columns
+from adjudge.io.opening import name_columns, open_table
 from adjudge.io.refusals import shorten
-from adjudge.io.tables import Table, TableLike, read_table
+from adjudge.io.tables import Table, TableLike, labels_as_of
+from adjudge.io.words import AS_SAID, read_grade_words, read_words
 from adjudge.records import MEASURED, STATUSES
 from adjudge.rows.clusters import cluster_column, code_clusters
 from adjudge.rows.columns import code_column, refuse_options, tidy
@@ -71,6 +73,8 @@ def prepare_grades(
     judge_column: str = "judge",
     human_column: str = "human",
     positive: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
     needs_labels: bool = True,
     model_labels: bool = False,
 ) -> Grades:
@@ -90,15 +94,18 @@ def prepare_grades(
     if isinstance(data, Grades):
         refuse_options(prepare_grades, locals())
         return data
+    with name_columns(columns, labels_as) as named:
+        data, labels = named(data), named(labels)
+    words = dict(labels_as or {}) if data is None else labels_as_of(data)
     table = _table(data, judge, human, judge_column, human_column)
-    frame, name = read_table(table, text=("id",)), table.name
+    frame, name = table.frame, table.name
     if table.kind == "judgments":
         # Pairs out of a log: what is estimated are the shares of A, B and tie.
         judge_column = "verdict" if judge_column == "judge" else judge_column
         human_column = "label" if human_column == "human" else human_column
     if judge_column == "judge" and "judge" not in frame.columns and "p_pass" in frame.columns:
         judge_column = "p_pass"
-    first = first_repeats(Rows(refuse_working(frame, name), table.dropped))
+    first = first_repeats(Rows(frame, table.dropped))
     frame = first.frame
     _refuse_several_metrics(frame, name, by)
     if not (isinstance(by, str) and by in ("judge_name", "metric")):
@@ -113,23 +120,26 @@ def prepare_grades(
     if cluster is None or (isinstance(cluster, str) and cluster == "none"):
         within = [by] if isinstance(by, str) and by in own else []
         cluster = cluster_column(frame, "auto" if cluster is None else None, within=within)
-    frame, columns = _with_arrays(
+    frame, roles = _with_arrays(
         frame, by=by, cluster=cluster, strata=strata, sampling_probability=sampling_probability
     )
-    _require(frame, name, {"judge-column": judge_column, "human-column": human_column, **columns})
-    chance = columns.pop("sampling_probability", "sampling_probability")
-    labelled = tidy(frame[human_column], name, human_column)
+    _require(frame, name, {"judge": judge_column, "human": human_column, **roles})
+    chance = roles.pop("sampling_probability", "sampling_probability")
+    labelled = read_words(tidy(frame[human_column], name, human_column), AS_SAID, words)
     by_model = count_model_labels(frame, labelled, name, allowed=model_labels)
     drawn = sampling_of(frame, labelled, name, probability=chance)
     frame = frame.with_columns(
         drawn.labels.alias("__label"), drawn.probability.alias("__chance")
     ).with_row_index("__row")
-    rows = _complete(Rows(frame, lost), name, {"verdict": judge_column, **columns})
+    rows = _complete(Rows(frame, lost), name, {"verdict": judge_column, **roles})
     kept = rows.frame
-    verdict, label = kept["__verdict"], kept["__label"]
+    verdict, label = read_words(kept["__verdict"], AS_SAID, words), kept["__label"]
     if positive is not None:
         verdict, label = against_the_rest(verdict, label, positive, name, judge_column)
-    scale = scale_of(verdict, label, name, judge_column, kept["__row"].to_numpy())
+    else:
+        verdict, label = (read_grade_words(values) for values in (verdict, label))
+    named_columns = (judge_column, human_column)
+    scale = scale_of(verdict, label, name, named_columns, kept["__row"].to_numpy())
     chances = as_numbers(kept["__chance"])
     nothing = np.empty(0, dtype=np.int64)
     classes, said, known = Classes((), nothing, nothing), np.empty(0), np.empty(0)
@@ -144,8 +154,8 @@ def prepare_grades(
         classes = as_classes(verdict, label, name, judge_column)
     else:
         said, known = as_numbers(verdict), as_numbers(label)
-    groups, group_names = code_column(kept["__by"]) if "by" in columns else (None, ())
-    layers, layer_names = code_column(kept["__strata"]) if "strata" in columns else (None, ())
+    groups, group_names = code_column(kept["__by"]) if "by" in roles else (None, ())
+    layers, layer_names = code_column(kept["__strata"]) if "strata" in roles else (None, ())
     return Grades(
         frame=kept.select(own),
         name=name,
@@ -157,12 +167,12 @@ def prepare_grades(
         verdicts=classes.verdicts,
         labels=classes.labels,
         names=classes.names,
-        by="by" if "by" in columns and not isinstance(by, str) else columns.get("by"),
+        by="by" if "by" in roles and not isinstance(by, str) else roles.get("by"),
         groups=groups,
         group_names=group_names,
         strata=layers,
         strata_names=layer_names,
-        clusters=code_clusters(kept["__cluster"]) if "cluster" in columns else None,
+        clusters=code_clusters(kept["__cluster"]) if "cluster" in roles else None,
         dropped=merge_dropped(rows.dropped, drawn.dropped),
         makers=state_model_labels(by_model),
     )
@@ -215,11 +225,26 @@ def _table(
     if data is not None:
         if judge is not None or human is not None:
             raise ArgumentError("judge", "an array", "give a table or arrays, not both")
-        return open_table(data)
+        return load_grades(data, judge_column, human_column)
     if judge is None or human is None:
         raise ArgumentError("judge, human", None, "give both arrays, or a table")
-    frame = pl.DataFrame([_series(judge_column, judge)])
-    return Table(frame=_add_array(frame, human_column, human, human_column), name="<arrays>")
+    frame = _add_array(
+        pl.DataFrame([_series(judge_column, judge)]), human_column, human, human_column
+    )
+    return Table(frame=frame, name="the arrays judge and human")
+
+
+def load_grades(data: TableLike, judge_column: str, human_column: str) -> Table:
+    """The rows of a table, verdicts and labels under our names unless their columns are named.
+
+    Those of a log have our names already.
+    """
+    table = open_table(data)
+    if table.kind is not None:
+        return table
+    here = {"judge": judge_column, "human": human_column}
+    as_is = {ours: their for ours, their in here.items() if ours != their}
+    return replace(table, frame=LAYOUT.load(table, as_is=as_is), fields=None)
 
 
 def _with_arrays(
@@ -273,13 +298,7 @@ def _series(name: str, values: ArrayLike) -> pl.Series:
 
 
 def _require(frame: pl.DataFrame, name: str, columns: Mapping[str, str]) -> None:
-    for option, column in columns.items():
-        if column not in frame.columns:
-            listed = ", ".join(c for c in frame.columns if not c.startswith("__"))
-            raise DataError(
-                name,
-                "is missing",
-                column=column,
-                remedy=f"name another with --{option} ({option.replace('-', '_')}=); "
-                f"columns here: {listed[:300]}",
-            )
+    here = [column for column in frame.columns if not column.startswith("__")]
+    absent = [column for column in columns.values() if column not in frame.columns]
+    if absent:
+        raise missing_columns(here, absent, name)

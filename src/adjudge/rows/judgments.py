@@ -14,8 +14,10 @@ import polars as pl
 
 from adjudge._validation import one_of
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import open_verdicts, read_pairs
+from adjudge.io import open_table, open_verdicts, read_pairs
 from adjudge.io.grades import FAIL, PASS
+from adjudge.io.names import recognise
+from adjudge.io.opening import name_columns
 from adjudge.io.tables import TableLike, as_text, read_table, source_name
 from adjudge.records import MEASURED, About
 from adjudge.results.selection import Cut
@@ -83,12 +85,14 @@ def prepare_judgments(
     pairs: TableLike | None = None,
     judge: str | None = None,
     protocol: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
 ) -> Judgments:
     """Read judgments or grades once, native or as published, of one judge or protocol where asked.
 
     `labels` join by id, and so do the responses of `pairs`, for judgments without texts. Of repeats
     the first counts, the others are left out. Judgments that are prepared already come back as they
-    are.
+    are. `columns` maps our names to the files', `labels_as` words in columns of labels to ours.
 
     >>> rows = prepare_judgments({"id": [1], "p_a": [0.9]}, labels={"id": [1], "label": ["A"]})
     >>> rows.frame.select("id", "judge", "verdict", "label").row(0)
@@ -97,7 +101,10 @@ def prepare_judgments(
     if isinstance(judgments, Judgments):
         refuse_options(prepare_judgments, locals())
         return judgments
-    opened, about = open_verdicts(judgments)
+    with name_columns(columns, labels_as) as named:
+        judgments, labels, pairs = named(judgments), named(labels), named(pairs)
+    table = open_table(judgments)
+    opened, about = open_verdicts(table)
     rows = first_repeats(Rows(opened.frame, opened.dropped))
     frame, dropped = rows.frame, rows.dropped
     if about == "grades":
@@ -111,7 +118,8 @@ def prepare_judgments(
             raise ArgumentError(column, value, "the judgments have " + ", ".join(known))
         frame = frame.filter(pl.col(column) == value)
     if labels is not None:
-        joined = join_labels(frame, labels, about=about, source=source_name(judgments))
+        ids_made = not recognise(table.frame.columns, "judgments", ["id"])
+        joined = join_labels(frame, labels, about=about, source=table.name, ids_made=ids_made)
         frame, dropped = joined.frame, merge_dropped(dropped, joined.dropped)
     if pairs is not None:
         if about == "grades":

@@ -15,10 +15,12 @@ import polars as pl
 from adjudge._validation import one_of
 from adjudge.errors import DataError
 from adjudge.io import open_labels, open_values
-from adjudge.io.labels import once_per_rater
+from adjudge.io.labels import VALUES, once_per_rater
+from adjudge.io.made_ids import GIVE_IDS, add_ids, first_of
 from adjudge.io.refusals import refuse_where
 from adjudge.io.runners.values import FROM_JUDGE
-from adjudge.io.tables import FRAME_NAME, TableLike, as_text, read_table, source_name
+from adjudge.io.tables import TableLike, as_text, source_name
+from adjudge.io.words import AS_SAID, read_words
 from adjudge.records import About
 from adjudge.results.selection import CUT_COLUMNS
 from adjudge.rows.columns import tidy
@@ -66,7 +68,8 @@ def join_labels(
     *,
     raters: Raters = "majority",
     about: About = "pairs",
-    source: str = FRAME_NAME,
+    source: str = "the rows",
+    ids_made: bool = False,
 ) -> LabelJoin:
     """Give each row of `frame` the label of its id: A, B or tie; pass or fail `about` grades.
 
@@ -76,7 +79,7 @@ def join_labels(
     the file replaces the row's own; rows where the two differ are counted in `replaced`. If any
     label of an id was sampled by doubt, the id counts as sampled by doubt, else if any was drawn
     below a cut, as drawn so. A file of which no id is among the rows is refused. `source` is the
-    name of the rows' own file, for errors.
+    name of the rows' own file, for errors; `ids_made` says that it has no ids of its own.
 
     >>> rows = pl.DataFrame({"id": ["x", "y"], "p_a": [0.9, 0.2]})
     >>> done = join_labels(rows, pl.DataFrame({"id": ["x", "z"], "label": ["A", "B"]}))
@@ -98,11 +101,12 @@ def join_labels(
         source=source,
         duplicates=given.height - voted.height,
         unread=merge_dropped(opened.dropped, dependent),
+        ids_made=ids_made,
     )
 
 
 def join_values(
-    frame: pl.DataFrame, labels: TableLike, *, column: str, source: str = FRAME_NAME
+    frame: pl.DataFrame, labels: TableLike, *, column: str, source: str = "the rows"
 ) -> LabelJoin:
     """Give each row of `frame` the value of its id, in `column`: 0 and 1, or words.
 
@@ -116,14 +120,11 @@ def join_values(
     """
     name = source_name(labels)
     opened = open_values(labels)
-    table = read_table(opened, text=("id",))
-    theirs = next((c for c in (column, "human", "label") if c in table.columns), None)
-    if "id" not in table.columns or theirs is None:
-        absent = column if theirs is None and "id" in table.columns else "id"
-        raise DataError(name, "is missing", column=absent, remedy="labels join by id")
+    own = {"label": column} if column in opened.frame.columns else {}
+    table = opened.frame if opened.kind else VALUES.check(VALUES.load(opened, own), name)
     given = table.select(
         as_text(table["id"]),
-        tidy(table[theirs], name, theirs).alias("label"),
+        read_words(tidy(table["label"], name, column), AS_SAID, opened.labels_as).alias("label"),
         *(c for c in ("rater",) if c in table.columns),
         *(tidy(table[c], name, c) for c in _BROUGHT if c in table.columns),
     )
@@ -152,19 +153,27 @@ def _join(
     source: str,
     duplicates: int = 0,
     unread: Mapping[str, int] | None = None,
+    ids_made: bool = False,
 ) -> LabelJoin:
     """Each row with the label of its id; `given` has id, label and how it was sampled."""
-    if "id" not in frame.columns:
-        raise DataError(source, "is missing", column="id", remedy="labels join by id")
+    known = "id" in frame.columns and not ids_made
+    frame = add_ids(frame, source)
     rows = frame.with_columns(as_text(frame["id"]))
     unused = given.join(rows.select("id"), on="id", how="anti").height
     if given.height and unused == given.height:
+        if not known:
+            remedy = "labels join by id: give both files a column id, or the same texts"
+            raise DataError(source, "is missing", column="id", remedy=remedy)
         raise DataError(
             name,
             f"{given['id'][0]!r} and all the others are ids of no row here",
             column="id",
             remedy="give labels of these rows",
         )
+    again = pl.Series([], dtype=pl.String) if known else first_of(rows["id"]).drop_nulls()
+    if again.is_in(given["id"].implode()).any():
+        problem = f"{len(again):,} rows have the content of another row"
+        raise DataError(source, problem, column="id", remedy=GIVE_IDS)
     # Where a label is replaced, nobody says of the old one's maker that they made the new one.
     silent = [c for c in MAKERS if c in rows.columns and c not in given.columns]
     given = given.with_columns(pl.lit(None, pl.String).alias(c) for c in silent)

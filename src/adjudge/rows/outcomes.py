@@ -21,22 +21,16 @@ from adjudge._text import count
 from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.errors import ArgumentError
 from adjudge.io.tables import as_text
+from adjudge.io.words import PAIR, read_word, word_refusal
 from adjudge.rows.identity import Identity
 
-#: How outcomes are written in the wild, all about model_a.
-OUTCOMES: Mapping[str, float] = {
-    "a": 1.0,
-    "model_a": 1.0,
-    "b": 0.0,
-    "model_b": 0.0,
-    "tie": 0.5,
-    "tie (bothbad)": 0.5,
-    "both_bad": 0.5,
-}
+#: What outcomes are worth, all about model_a.
+OUTCOMES: Mapping[str, float] = {"A": 1.0, "B": 0.0, "tie": 0.5}
 #: Probabilities nearer to 0 or 1 than this are clipped: their log-odds would be infinite.
 CLOSEST = 1e-6
 #: The usual names of the judge's verdict.
 VERDICTS = ("verdict", "judge_pref", "judge_winner", "judge_verdict")
+_BOTH_ORDERS = frozenset({"verdict_fwd", "verdict_rev"})
 
 
 def code_names(
@@ -74,13 +68,17 @@ def _dictionary(text: pl.Series) -> tuple[list[str], IntArray]:
     return text.gather(last[seen]).to_list(), position[codes]
 
 
-def outcome_targets(outcome: pl.Series, column: str) -> FloatArray:
+def outcome_targets(
+    outcome: pl.Series, column: str, labels_as: Mapping[str, str] | None = None
+) -> FloatArray:
     """Outcome words, or model_a's share as a number, as targets about model_a; NaN where empty.
+
+    `labels_as` says what words mean that are not usual; numbers in it are words too.
 
     >>> outcome_targets(pl.Series(["A", "tie", None, "model_b"]), "winner").tolist()
     [1.0, 0.5, nan, 0.0]
     """
-    if outcome.dtype.is_numeric():
+    if outcome.dtype.is_numeric() and not labels_as:
         shares = outcome.cast(pl.Float64).fill_null(np.nan).to_numpy()
         if not np.isin(shares[~np.isnan(shares)], (0.0, 0.5, 1.0)).all():
             raise ArgumentError(
@@ -90,10 +88,11 @@ def outcome_targets(outcome: pl.Series, column: str) -> FloatArray:
     words, at = _dictionary(as_text(outcome))
     meaning = np.full(len(words) + 1, np.nan)
     for k, word in enumerate(words):
-        key = word.strip().lower()
-        if key and key not in OUTCOMES:
-            raise ArgumentError(column, word, 'write "A", "B", "tie" or leave it empty')
-        meaning[k] = OUTCOMES.get(key, np.nan)
+        said = read_word(word, PAIR, labels_as or {})
+        if said is not None and said not in OUTCOMES:
+            _, remedy = word_refusal(word, PAIR, 'write "A", "B", "tie" or leave it empty')
+            raise ArgumentError(column, word, remedy)
+        meaning[k] = np.nan if said is None else OUTCOMES[said]
     return np.asarray(meaning[at], dtype=np.float64)
 
 
@@ -112,7 +111,12 @@ class JudgeScores(NamedTuple):
 
 
 def judge_scores(
-    frame: pl.DataFrame, *, verdict: str | None, score: str | None, exclude: str | None
+    frame: pl.DataFrame,
+    *,
+    verdict: str | None,
+    score: str | None,
+    exclude: str | None,
+    labels_as: Mapping[str, str] | None = None,
 ) -> JudgeScores:
     """What the judge said of each battle; `verdict` and `score` name columns, else usual ones.
 
@@ -120,9 +124,15 @@ def judge_scores(
     """
     columns = set(frame.columns)
     warnings: tuple[str, ...] = ()
-    side = verdict or next((c for c in VERDICTS if c in columns and c != exclude), None)
-    v = outcome_targets(frame[side], side) if side is not None else None
     s: FloatArray | None = None
+    side = verdict or next((c for c in VERDICTS if c in columns and c != exclude), None)
+    v = outcome_targets(frame[side], side, labels_as) if side is not None else None
+    if v is None and columns >= _BOTH_ORDERS:
+        forward, reverse = (outcome_targets(frame[c], c, labels_as) for c in sorted(_BOTH_ORDERS))
+        # As with probabilities: an order flip is no preference, and one order alone says nothing.
+        s = forward + reverse - 1
+        v = np.where(np.isfinite(s), np.sign(s) / 2 + 0.5, np.nan)
+        side = "verdict_fwd and verdict_rev"
     source: str | None = None
     if score is not None:
         s, source = _numbers(frame, score), score
@@ -142,8 +152,8 @@ def judge_scores(
         if v is None:
             # An order flip is no preference (appendix A).
             v = np.where(np.isfinite(s), np.where(flipped, 0.5, np.sign(s) / 2 + 0.5), np.nan)
-    if s is None and v is not None:
-        s, source = 2 * v - 1, f"verdicts in {side}"
+    if source is None and v is not None:
+        s, source = 2 * v - 1 if s is None else s, f"verdicts in {side}"
     if v is None and s is not None:
         v = np.where(np.isfinite(s), np.sign(s) / 2 + 0.5, np.nan)
     return JudgeScores(s, v, source, warnings)

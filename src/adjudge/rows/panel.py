@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,10 +10,11 @@ import polars as pl
 
 from adjudge._validation import FloatArray
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import open_table
-from adjudge.io.columns import refuse_working
+from adjudge.io.binary import LAYOUT
+from adjudge.io.opening import name_columns, open_table
 from adjudge.io.refusals import refuse_duplicates, refuse_values
-from adjudge.io.tables import Table, TableLike, read_table
+from adjudge.io.tables import Table, TableLike
+from adjudge.io.words import AS_SAID, read_grade_words, read_words
 from adjudge.rows.clusters import DEFAULT_CLUSTER
 from adjudge.rows.columns import tidy
 from adjudge.rows.dropped import Rows, first_repeats, merge_dropped
@@ -50,6 +51,8 @@ def prepare_panel(
     human_column: str = "human",
     positive: str | None = None,
     model_labels: bool = False,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
 ) -> Panel:
     """The rows that all `judges` judged, from a column for each or from a row for each.
 
@@ -71,21 +74,30 @@ def prepare_panel(
             raise ArgumentError("judge", other, "is named for something else: name verdicts")
     if data is None:
         raise ArgumentError("judge", names, "give a table with their verdicts")
+    with name_columns(columns, labels_as) as named:
+        data, labels = named(data), named(labels)
     table = open_table(data)
-    name = table.name
-    asked = first_repeats(
-        Rows(refuse_working(read_table(table, text=("id",)), name), table.dropped)
-    )
+    name, words, frame = table.name, table.labels_as, table.frame
+    if table.kind is None:
+        as_is = {"judge": names[0]} if judge_column == "judge" else {"judge": judge_column}
+        as_is |= {"human": human_column} if human_column != "human" else {}
+        frame = LAYOUT.load(table, as_is=as_is)
+    asked = first_repeats(Rows(frame, table.dropped))
     frame, lost = asked.frame, dict(asked.dropped)
     if not set(names) <= set(frame.columns):
         frame = _one_row_each(frame, names, name, judge_column, human_column)
     if labels is not None:
         joined = join_values(frame, labels, column=human_column, source=name)
         frame, lost = joined.frame, {**lost, **joined.dropped}
-    columns = {judge: _verdicts(frame, judge, name, human_column, positive) for judge in names[1:]}
+    frame = frame.with_columns(
+        read_words(tidy(frame[c], name, c), AS_SAID, words)
+        for c in (*names, human_column)
+        if c in frame.columns
+    )
+    others = {judge: _verdicts(frame, judge, name, human_column, positive) for judge in names[1:]}
     first = tidy(frame[names[0]], name, names[0])
     missing = first.is_null()
-    for judge, column in columns.items():
+    for judge, column in others.items():
         lost[f"no verdict of {judge}"] = int((column.is_null() & ~missing).sum())
         missing = missing | column.is_null()
     if missing.all():
@@ -96,7 +108,7 @@ def prepare_panel(
             remedy="name judges that judged the same rows",
         )
     first = pl.select(pl.when(~missing).then(first)).to_series().alias(names[0])
-    frame = frame.with_columns(first, *columns.values())
+    frame = frame.with_columns(first, *others.values())
     cluster = DEFAULT_CLUSTER if cluster is None and DEFAULT_CLUSTER in frame.columns else cluster
     grades = prepare_grades(
         Table(frame=frame, name=name),
@@ -113,13 +125,13 @@ def prepare_panel(
         )
     dropped = dict(grades.dropped)
     lost[f"no verdict of {names[0]}"] = dropped.pop("no judge verdict", 0) - sum(
-        lost[f"no verdict of {judge}"] for judge in columns
+        lost[f"no verdict of {judge}"] for judge in others
     )
-    others = [as_numbers(grades.frame[judge]) for judge in columns]
+    further = [as_numbers(grades.frame[judge]) for judge in others]
     return Panel(
         grades=replace(grades, dropped=merge_dropped(lost, dropped)),
         judges=names,
-        verdicts=np.stack([grades.judge, *others], axis=1),
+        verdicts=np.stack([grades.judge, *further], axis=1),
         question=cluster,
     )
 
@@ -132,6 +144,8 @@ def _verdicts(
     if positive is not None and human_column in frame.columns:
         label = tidy(frame[human_column], name, human_column)
         text, _ = against_the_rest(text, label, positive, name, judge)
+    else:
+        text = read_grade_words(text)
     numbers = text.cast(pl.Float64, strict=False)
     bad = text.is_not_null() & ~numbers.is_between(0, 1).fill_null(False)
     remedy = "give 0, 1, a probability or nothing, or name the class that counts as 1: --positive"

@@ -23,28 +23,35 @@ class Classes(NamedTuple):
     labels: IntArray
 
 
-def scale_of(verdict: pl.Series, label: pl.Series, name: str, column: str, rows: IntArray) -> Scale:
-    """What the columns of text hold; `rows` are their rows in the file, for the error."""
+def scale_of(
+    verdict: pl.Series, label: pl.Series, name: str, columns: tuple[str, str], rows: IntArray
+) -> Scale:
+    """What the columns of text hold; `rows` are their rows in the file, for the error.
+
+    Labels of 0 and 1 can be shares of people between them: whether that will do, the method knows.
+    """
     numbers = [s.cast(pl.Float64, strict=False) for s in (verdict, label)]
     if any(n.null_count() > s.null_count() for n, s in zip(numbers, (verdict, label), strict=True)):
         return "classes"
-    said, known = (n.drop_nulls().to_numpy() for n in numbers)
-    if np.isin(known, (0, 1)).all():
-        if np.isin(said, (0, 1)).all():
-            return "binary"
-        if ((said >= 0) & (said <= 1)).all():
-            return "probability"
+    values = [n.to_numpy() for n in numbers]
+    said, known = (v[~np.isnan(v)] for v in values)
+    if all(((v >= 0) & (v <= 1)).all() for v in (said, known)):
+        return "binary" if np.isin(said, (0, 1)).all() else "probability"
     whole = np.concatenate([said, known])
     if (whole == np.round(whole)).all():
         return "classes"
-    bad = ~((said >= 0) & (said <= 1))
-    at = int(np.flatnonzero(bad)[0]) if bad.any() else 0
+    column, given, outside = next(
+        (column, given, outside)
+        for column, given in zip(columns, values, strict=True)
+        if len(outside := np.flatnonzero((given < 0) | (given > 1)))
+    )
+    at = int(outside[0])
     raise DataError(
         name,
-        f"{said[at]:g} is neither 0/1, a probability nor a class",
+        f"{given[at]:g} is neither 0/1, a probability nor a class",
         row=int(rows[at]) + 1,
         column=column,
-        remedy="give verdicts of 0 and 1, probabilities in [0, 1], or class names",
+        remedy="give 0 and 1, numbers in [0, 1], or class names (scores: adjudge diagnose scores)",
     )
 
 

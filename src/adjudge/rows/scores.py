@@ -11,6 +11,7 @@ import polars as pl
 from adjudge._validation import FloatArray
 from adjudge.errors import DataError
 from adjudge.io import read_labels, read_scores
+from adjudge.io.opening import name_columns
 from adjudge.io.tables import TableLike, source_name
 from adjudge.rows.columns import refuse_options
 from adjudge.rows.dropped import Rows, merge_dropped
@@ -34,6 +35,7 @@ def prepare_scores(
     *,
     raters: Sequence[str] | None = None,
     columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
     labels: TableLike | None = None,
     model_labels: bool = False,
 ) -> Scores:
@@ -51,7 +53,9 @@ def prepare_scores(
         refuse_options(prepare_scores, locals())
         return source
     name = source_name(source)
-    frame = judge_names(read_scores(source, raters=raters, columns=columns))
+    with name_columns(columns, labels_as) as named:
+        source, labels = named(source), named(labels)
+    frame = judge_names(read_scores(source, raters=raters))
     dropped: dict[str, int] = {}
     by_model = 0
     if labels is not None:

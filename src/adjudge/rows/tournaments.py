@@ -14,6 +14,7 @@ import polars as pl
 
 from adjudge._validation import BoolArray, FloatArray, IntArray, one_of
 from adjudge.io import read_tournaments
+from adjudge.io.opening import name_columns
 from adjudge.io.tables import TableLike, source_name
 from adjudge.rows.columns import refuse_options
 from adjudge.rows.dropped import merge_dropped
@@ -73,6 +74,7 @@ def prepare_tournaments(
     source: TableLike | TournamentRows,
     *,
     columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
     combine: Combine = "mean",
 ) -> TournamentRows:
     """Read the verdicts of a file once and make its tournaments; one judge per protocol.
@@ -88,7 +90,9 @@ def prepare_tournaments(
     if isinstance(source, TournamentRows):
         refuse_options(prepare_tournaments, locals())
         return source
-    frame = judge_names(read_tournaments(source, columns=columns))
+    with name_columns(columns, labels_as) as named:
+        source = named(source)
+    frame = judge_names(read_tournaments(source))
     answers = [name for name in ("verdict", "p_a") if name in frame.columns]
     empty = frame.filter(pl.all_horizontal(pl.col(answers).is_null())).height
     return TournamentRows(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -15,13 +15,16 @@ from adjudge.io import (
     read_judgments,
     read_pairs,
     read_public,
-    refuse_values,
     sniff,
 )
-from adjudge.io.columns import Column, check_columns
+from adjudge.io.columns import Column, Layout
 from adjudge.io.formats import NATIVE
 from adjudge.io.judgments import LAYOUT
+from adjudge.io.made_ids import add_ids
+from adjudge.io.opening import name_columns
+from adjudge.io.refusals import shorten
 from adjudge.io.tables import Table, TableLike, as_text, parse_table
+from adjudge.io.words import PAIR
 from adjudge.records import MEASURED
 from adjudge.rows.clusters import cluster_column, code_clusters
 from adjudge.rows.columns import refuse_options
@@ -36,7 +39,16 @@ LABEL_VALUES = {"A": 1.0, "B": 0.0, "tie": 0.5}
 #: How battles spell them.
 _WINNERS = {"model_a": "A", "model_b": "B", "tie (bothbad)": "tie"}
 _BOTH_ORDERS = {"verdict_fwd", "verdict_rev"}
-_SCORES = [Column(name=side, type="number") for side in ("score_a", "score_b")]
+_SIDES = ("A", "B", "tie")
+#: Judgments, or verdicts or scores in their place.
+_VERDICTS = Layout(
+    "judgments",
+    *LAYOUT.columns,
+    *(Column(name=order, choices=_SIDES, words=PAIR) for order in ("verdict_fwd", "verdict_rev")),
+    *(Column(name=side, type="number") for side in ("score_a", "score_b")),
+    apart=LAYOUT.apart,
+    usual="tournaments",
+)
 _FROM_PAIRS = ("response_a", "response_b", "model_a", "model_b", "label", "prompt_id")
 #: The column of cluster codes in prepared rows.
 CLUSTER = "__cluster"
@@ -67,6 +79,7 @@ def prepare_verdicts(
     pairs: TableLike | None = None,
     labels: TableLike | None = None,
     columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
     judge: str | None = None,
     cluster: str | None = "auto",
     model_labels: bool = False,
@@ -77,27 +90,28 @@ def prepare_verdicts(
     several raters in `labels` the column `LABELS` has what each of them said.
 
     >>> rows = prepare_verdicts({"verdict_fwd": ["A"], "verdict_rev": ["B"]})
-    >>> rows.frame.select("id", "p_fwd", "p_rev").row(0), rows.graded, rows.cluster
-    (('1', 1.0, 0.0), False, 'id')
+    >>> *rows.frame.select("p_fwd", "p_rev").row(0), rows.graded, rows.cluster
+    (1.0, 0.0, False, 'id')
     """
     if isinstance(source, Verdicts):
         refuse_options(prepare_verdicts, locals())
         return source
-    wanted = dict(columns or {})
-    table = _read(source, wanted)
+    with name_columns(columns, labels_as) as named:
+        source, pairs, labels = named(source), named(pairs), named(labels)
+    table = _read(source, set(columns or {}))
     if judge is not None:
         if "judge" in table.frame.columns:
             raise ArgumentError("judge", judge, "leave it out: the file names its judges")
         table = replace(table, frame=table.frame.with_columns(judge=pl.lit(judge)))
-    here = set(table.frame.columns) | set(wanted)
+    rows = _VERDICTS.load(table)
+    here = set(rows.columns)
     graded = "p_a" in here or {"p_fwd", "p_rev"} <= here
-    if not graded or "id" not in here:
-        rows = LAYOUT.load(table, columns)
-        if "id" not in rows.columns:
-            rows = rows.with_columns(id=pl.int_range(1, pl.len() + 1).cast(pl.String))
-        rows = rows if graded else _from_verdicts(rows, table.name)
-        table, columns = replace(table, frame=rows, fields=None), None
-    frame = judge_names(read_judgments(table, columns=columns))
+    if not graded:
+        _require_verdicts(here, table.name)
+        rows = _from_verdicts(_VERDICTS.check(rows, table.name, labels_as=table.labels_as))
+    rows = add_ids(rows, table.name, _VERDICTS.apart)
+    table = replace(table, frame=rows, fields=None)
+    frame = judge_names(read_judgments(table))
     if pairs is not None:
         published = sniff(pairs) not in NATIVE and "pairs" in kinds_of(sniff(pairs))
         known = read_public(pairs, kind="pairs").frame if published else read_pairs(pairs)
@@ -105,7 +119,7 @@ def prepare_verdicts(
         frame = frame.join(known.select("id", *new), on="id", how="left", maintain_order="left")
     dropped = table.dropped
     if labels is not None:
-        joined = join_labels(frame, labels, source=table.name)
+        joined = join_labels(frame, labels, source=table.name, ids_made="id" not in here)
         frame, dropped = joined.frame, merge_dropped(dropped, joined.dropped)
     makers: tuple[str, ...] = ()
     if "label" in frame.columns:
@@ -133,8 +147,11 @@ def prepare_verdicts(
     )
 
 
-def _read(source: TableLike, columns: Mapping[str, str]) -> Table:
-    """The rows as they are; of battles people's winner as label, the judge's as verdict."""
+def _read(source: TableLike, named: Collection[str]) -> Table:
+    """The rows as they are; of battles people's winner as label, the judge's as verdict.
+
+    `named` are columns of ours that the caller has named.
+    """
     format = sniff(source)
     kinds = kinds_of(format)
     if format not in NATIVE and "judgments" in kinds:
@@ -147,37 +164,32 @@ def _read(source: TableLike, columns: Mapping[str, str]) -> Table:
     frame = frame.with_columns(
         as_text(frame[theirs]).replace(_WINNERS).alias(ours)
         for ours, theirs in said.items()
-        if theirs is not None and ours not in columns
+        if theirs is not None and ours not in named
     )
     return replace(battles, frame=frame)
 
 
-def _from_verdicts(table: pl.DataFrame, name: str) -> pl.DataFrame:
+def _require_verdicts(here: set[str], name: str) -> None:
+    if not ({"verdict"} <= here or here >= _BOTH_ORDERS or {"score_a", "score_b"} <= here):
+        raise DataError(
+            name,
+            "has no judgment",
+            remedy="give p_fwd and p_rev, p_a, verdict_fwd and verdict_rev, verdict, or score_a "
+            f"and score_b; columns here: {shorten(sorted(here))}",
+        )
+
+
+def _from_verdicts(table: pl.DataFrame) -> pl.DataFrame:
     """p_fwd and p_rev, or p_a, as 1, 0 and one half from verdicts, else from two scores."""
     here = set(table.columns)
     if _BOTH_ORDERS.issubset(here):
-        return table.with_columns(
-            p_fwd=_answer(table, "verdict_fwd", name), p_rev=_answer(table, "verdict_rev", name)
-        )
+        return table.with_columns(p_fwd=_answer("verdict_fwd"), p_rev=_answer("verdict_rev"))
     if "verdict" in here:
         # A verdict of "tie" is no verdict; p_a = 1/2 says so.
-        return table.with_columns(p_a=_answer(table, "verdict", name)).drop("verdict")
-    if {"score_a", "score_b"} <= here:
-        table = check_columns(table, _SCORES, name)
-        gap = pl.col("score_a") - pl.col("score_b")
-        return table.with_columns(p_a=(gap.sign() + 1) / 2)
-    raise DataError(
-        name,
-        "has no judgment",
-        remedy="give p_fwd and p_rev, p_a, verdict_fwd and verdict_rev, verdict, or score_a and "
-        "score_b",
-    )
+        return table.with_columns(p_a=_answer("verdict")).drop("verdict")
+    gap = pl.col("score_a") - pl.col("score_b")
+    return table.with_columns(p_a=(gap.sign() + 1) / 2)
 
 
-def _answer(table: pl.DataFrame, column: str, name: str) -> pl.Series:
-    given = as_text(table[column])
-    values = given.replace_strict(LABEL_VALUES, default=None, return_dtype=pl.Float64)
-    unknown = given.is_not_null() & values.is_null()
-    remedy = "use A, B or tie, about the responses, whichever was shown first"
-    refuse_values(given, unknown, "{} is not known", source=name, remedy=remedy)
-    return values
+def _answer(column: str) -> pl.Expr:
+    return pl.col(column).replace_strict(LABEL_VALUES, return_dtype=pl.Float64)

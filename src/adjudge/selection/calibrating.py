@@ -14,6 +14,7 @@ import polars as pl
 
 from adjudge._validation import count, exact_level, unit
 from adjudge.errors import ArgumentError
+from adjudge.io.opening import name_columns
 from adjudge.io.tables import TableLike
 from adjudge.records import MIN_ANSWER_MASS
 from adjudge.results.cascade import CascadePlan
@@ -90,6 +91,8 @@ def calibrate(
     since_change: bool = False,
     min_answer_mass: float | None = MIN_ANSWER_MASS,
     model_labels: bool = False,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
     seed: int = 0,
     store: StorePlace = None,
 ) -> Policy:
@@ -104,7 +107,8 @@ def calibrate(
     `weights` names a column of importance weights for a shift in the kind of rows (fdr). Rows whose
     answer_mass is known and below `min_answer_mass` count as `off_answer`, here and wherever the
     policy is used. `store` is where `judge` kept its replies: the policy then remembers the parts
-    of each judge's fingerprint.
+    of each judge's fingerprint. `columns` maps our names of columns to those of the files,
+    `labels_as` words in columns of labels to ours.
 
     `doubt="learned"` (one judge) and `jury="learned"` (several) learn verdict and doubt from a
     random `learning_share` of the labels and calibrate on the rest; `category` names a column that
@@ -146,6 +150,9 @@ def calibrate(
         refuse_with_cascade(jury=jury, doubt=doubt, weights=weights, judge=judge)
     elif costs is not None:
         raise ArgumentError("costs", tuple(costs), "they are for a cascade: add --cascade")
+    with name_columns(columns, labels_as) as name:
+        judgments, labels, pairs = name(judgments), name(labels), name(pairs)
+        leave_out = name(leave_out)
     given = prepare_judgments(judgments, labels=labels, pairs=pairs, judge=judge, protocol=protocol)
     remarks: tuple[str, ...] = ()
     if since_change and from_audits is None:

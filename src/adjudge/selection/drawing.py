@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 
 import numpy as np
@@ -32,6 +33,8 @@ def plan_labels(
     judge: str | None = None,
     protocol: str | None = None,
     cluster: str | None = "auto",
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
     seed: int = 0,
 ) -> LabelPlan:
     """Draw `n` unlabelled pairs: of all, or (`surest`) of that share of a judge's verdicts.
@@ -44,6 +47,7 @@ def plan_labels(
 
     Of a cluster one row is drawn. Rows are drawn by id: their order in the file does not matter.
     A pair with a label that was drawn by its score can be drawn again: then a fair draw met it too.
+    `columns` and `labels_as` as in `calibrate`.
 
     >>> rows = {"id": range(10), "p_a": [0.99 - 0.04 * i for i in range(10)]}
     >>> plan = plan_labels(rows, surest=0.5, n=2)
@@ -52,7 +56,14 @@ def plan_labels(
     """
     count(n, "n", least=1)
     count(seed, "seed")
-    given = prepare_judgments(judgments, labels=labels, judge=judge, protocol=protocol)
+    given = prepare_judgments(
+        judgments,
+        labels=labels,
+        judge=judge,
+        protocol=protocol,
+        columns=columns,
+        labels_as=labels_as,
+    )
     column = cluster_column(given.frame, cluster, within=["judge", "protocol"])
     if surest is None:
         drawn = _draw(given.frame, n, column, seed, again=BY_SCORE)

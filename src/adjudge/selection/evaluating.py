@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -16,6 +16,7 @@ from adjudge._stats import (
 )
 from adjudge._validation import FloatArray, IntArray, count, exact_level
 from adjudge.errors import ArgumentError
+from adjudge.io.opening import name_columns
 from adjudge.io.tables import TableLike
 from adjudge.results.evaluation import Curve, Evaluation, MethodRisk, SignalQuality
 from adjudge.rows.judgments import Judgments, LabelledRows, only_ids, read_labelled
@@ -52,6 +53,8 @@ def evaluate(
     choose_on: TableLike | None = None,
     cluster: str | None = "auto",
     model_labels: bool = False,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
     seed: int = 0,
 ) -> Evaluation:
     """The tables of the SCOPE paper for your own judgments.
@@ -66,7 +69,8 @@ def evaluate(
     `jury` ("mean", "learned") and `doubt` ("learned") also show, over up to 200 of the splits, what
     they would accept after learning in each split anew (`comparisons`), next to each judge's own
     doubt. `choose_on` is a table of ids: only these rows are evaluated, so that what is chosen here
-    can be calibrated on all others (`leave_out` of `calibrate`). `model_labels` as there.
+    can be calibrated on all others (`leave_out` of `calibrate`). `columns`, `labels_as` and
+    `model_labels` as there.
 
     >>> from adjudge.simulate.selective import two_order_judge
     >>> evaluation = evaluate(two_order_judge(300, seed=1), splits=50, alphas=[0.2])
@@ -77,6 +81,9 @@ def evaluate(
     names = [method.name for method in choose_methods(methods)]
     baselines = {method.name for method in choose_methods() if method.baseline}
     count(splits, "splits", least=1)
+    with name_columns(columns, labels_as) as name:
+        judgments, labels, pairs = name(judgments), name(labels), name(pairs)
+        choose_on = name(choose_on)
     table = read_labelled(
         judgments,
         labels,

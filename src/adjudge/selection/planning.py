@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 
 import numpy as np
 
 from adjudge._validation import count, exact_level, open_unit
 from adjudge.errors import ArgumentError
+from adjudge.io.opening import name_columns
 from adjudge.io.tables import TableLike
 from adjudge.results.evaluation import PlanPoint, SelectionPlan
 from adjudge.rows.dropped import merge_dropped
@@ -37,6 +39,8 @@ def plan_selection(
     gain: float = 0.02,
     repeats: int = 200,
     model_labels: bool = False,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
     seed: int = 0,
 ) -> SelectionPlan:
     """Expected coverage against the number of calibration labels, by subsampling your own.
@@ -45,7 +49,7 @@ def plan_selection(
     rows is accepted, `repeats` times. Beyond half of the labels rows are drawn with replacement
     and tested on all of them; those points are marked `extrapolated` and lean to the hopeful
     side. `recommended` is the first n from which one more doubling buys less than `gain` coverage
-    in every later step. `model_labels` as in `calibrate`.
+    in every later step. `columns`, `labels_as` and `model_labels` as in `calibrate`.
 
     >>> from adjudge.simulate.selective import two_order_judge
     >>> plan = plan_selection(two_order_judge(400, seed=1), alpha=0.2, repeats=20)
@@ -56,6 +60,8 @@ def plan_selection(
     chosen = find_guarantee(guarantee)
     least_gain = open_unit(gain, "gain")
     count(repeats, "repeats", least=2)
+    with name_columns(columns, labels_as) as name:
+        judgments, labels = name(judgments), name(labels)
     table = read_labelled(
         judgments,
         labels,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.errors import ArgumentError
 from adjudge.io.columns import make_room
 from adjudge.io.grades import PASS
+from adjudge.io.opening import name_columns
 from adjudge.io.tables import TableLike
 from adjudge.results.selection import Drift, GroupCount, Policy, Selection, StageCount, share
 from adjudge.rows.clusters import one_row_per_cluster
@@ -88,6 +90,8 @@ def select(
     judge: str | None = None,
     protocol: str | None = None,
     store: StorePlace = None,
+    columns: Mapping[str, str] | None = None,
+    labels_as: Mapping[str, str] | None = None,
     seed: int = 0,
 ) -> SelectionRun:
     """Accept or abstain on every row of `judgments`, as the policy says.
@@ -99,7 +103,7 @@ def select(
     policy's `min_answer_mass` count as `off_answer`. A guarantee per batch (fdr) decides on the
     rows given here as one batch. The new scores are compared with the calibration scores
     (`drift`), one random row per cluster where the policy had clusters; without ties. Batch and
-    drift are of the rows below the cuts.
+    drift are of the rows below the cuts. `columns` and `labels_as` as in `calibrate`.
 
     >>> from adjudge.selection import calibrate
     >>> old = pl.DataFrame({"id": range(60), "p_a": [0.95] * 50 + [0.6] * 10,
@@ -110,6 +114,8 @@ def select(
     """
     rules = policy if isinstance(policy, Policy) else read_policy(policy)
     limit = rules.min_answer_mass
+    with name_columns(columns, labels_as) as name:
+        judgments, pairs = name(judgments), name(pairs)
     table = read_new(judgments, pairs=pairs, judge=judge, protocol=protocol, min_answer_mass=limit)
     everything, usable, unmeasured = table.everything, table.measured, table.unmeasured
     check_about(rules, table.about)

@@ -116,7 +116,7 @@ def test_fail_below_and_usage(rows: Path, capsys: pytest.CaptureFixture[str]) ->
     assert run(["estimate", str(rows), "--method", "magic"]) == 1
     assert "choose one of" in capsys.readouterr().err.strip().splitlines()[-1]
     assert run(["estimate", str(rows), "--judge-column", "nope"]) == 1
-    assert "--judge-column" in capsys.readouterr().err
+    assert "column nope: is missing; name yours" in capsys.readouterr().err
 
 
 def test_compare_is_shown_as_two_words(capsys: pytest.CaptureFixture[str]) -> None:

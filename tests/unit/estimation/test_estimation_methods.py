@@ -107,7 +107,7 @@ def test_a_stratum_without_labels_is_named() -> None:
 def test_two_classes_are_equation_5_and_9(seed: int) -> None:
     sample = draw(seed)
     c = counts_of(sample)
-    labels = np.where(sample.labelled, sample.human, -1)
+    labels = np.where(sample.labelled, sample.human, -1).astype(np.int64)
     got = class_shares(sample.judge.astype(np.int64), labels, sample.test, ("0", "1"))
     plain = misclassification(sample)
     assert got.shares[1] == pytest.approx(plain.estimate, abs=1e-12)

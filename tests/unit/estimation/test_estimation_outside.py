@@ -78,12 +78,12 @@ def test_a_difference_needs_both_rates() -> None:
 
 
 def test_classes_are_refused_together() -> None:
-    names = np.array(["no", "yes"])
+    names = np.array(["bad", "good"])
     human = [None if h is None else str(names[h]) for h in HUMAN]
     got = estimate(judge=names[JUDGE].tolist(), human=human)
     assert not got.estimated
     assert all(one.low is None and one.high is None for one in got.classes)
-    assert "yes 1.400" in got.reason
+    assert "good 1.400" in got.reason
 
 
 def test_part_of_the_interval_inside_is_clipped_not_refused() -> None:

@@ -102,8 +102,12 @@ def test_words_and_labels_from_a_second_file(rows: pl.DataFrame) -> None:
     labels = rows.filter(pl.col("human").is_not_null()).select("id", label="human")
     apart = panel(rows.with_columns(human=pl.lit(None, pl.Int64)), labels=labels)
     assert apart.groups == panel(rows).groups
+    assert panel(words).groups == panel(rows).groups
+    strange = words.with_columns(pl.col(*JUDGES, "human").replace({"yes": "good", "no": "bad"}))
     with pytest.raises(DataError, match="row 1, column claude: .* --positive"):
-        panel(words)
+        panel(strange)
+    as_said = panel(strange, labels_as={"good": "1", "bad": "0"})
+    assert as_said.groups == panel(rows).groups
 
 
 def test_labels_must_be_a_random_sample(rows: pl.DataFrame) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from adjudge.io import FORMATS, battles, items, judgments, labels, pairs, scores, tournaments
 from adjudge.io.formats import load_format
+from adjudge.io.names import USUAL
 
 PAGE = (Path(__file__).parents[3] / "docs" / "files.md").read_text(encoding="utf-8")
 
@@ -31,6 +32,12 @@ def test_the_page_of_logs_lists_every_tool_and_what_it_gives() -> None:
     assert {name: set(gives.split(", ")) for name, gives in rows if name in FORMATS} == {
         name: set(load_format(name).gives) for name in logs
     }
+
+
+def test_the_page_lists_every_usual_name() -> None:
+    rows = re.findall(r"^\| (\w+).* \| (.+) \|$", PAGE.split("## Labels")[0], re.M)
+    listed = [(ours, names.split(", ")) for ours, names in rows if ours != "ours"]
+    assert listed == [(key.rpartition(":")[2], names.split()) for key, names in USUAL.items()]
 
 
 @pytest.mark.parametrize(

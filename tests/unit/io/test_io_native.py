@@ -69,12 +69,12 @@ def test_pair_ids_stay_text(tmp_path: Path) -> None:
 class TestPairsRefused:
     def test_duplicate_id(self, read: Callable[..., Any]) -> None:
         text = refusal(read, {**PAIRS, "id": ["x", "x"]})
-        assert text.startswith("<frame>, row 2, column id: id 'x'")
+        assert text.startswith("the dict of columns, row 2, column id: id 'x'")
         assert text.endswith("give every pair its own id")
 
     def test_missing_response(self, read: Callable[..., Any]) -> None:
         text = refusal(read, {**PAIRS, "response_b": ["5", None]})
-        assert text.startswith("<frame>, row 2, column response_b: is ")
+        assert text.startswith("the dict of columns, row 2, column response_b: is ")
 
     def test_missing_column(self, read: Callable[..., Any]) -> None:
         text = refusal(read, {k: v for k, v in PAIRS.items() if k != "response_b"})
@@ -83,11 +83,14 @@ class TestPairsRefused:
 
     def test_a_number_that_is_none(self, read: Callable[..., Any]) -> None:
         text = refusal(read, {**PAIRS, "id": [1.0, float("nan")]})
-        assert text.startswith("<frame>, row 2, column id: nan is no text; leave it empty")
+        assert text.startswith("the dict of columns, row 2, column id: is empty; fill it in")
 
     def test_unknown_label(self, read: Callable[..., Any]) -> None:
-        text = refusal(read, {**PAIRS, "label": ["A", "left"]})
-        assert text == ("<frame>, row 2, column label: 'left' is not known; use A, B or tie")
+        text = refusal(read, {**PAIRS, "label": ["A", "upper"]})
+        assert text == (
+            "the dict of columns, row 2, column label: 'upper' is not known; use A, B or tie, or "
+            "say what it means: --labels-as 'upper=...'"
+        )
 
     def test_columns_are_mapped(self, read: Callable[..., Any]) -> None:
         rows = {**PAIRS, "output_1": ["one", "two"]}
@@ -168,7 +171,7 @@ def test_own_uncertainty_is_kept_per_judge_and_protocol() -> None:
     ("rows", "start"),
     [
         ({"id": [1, 2], "p_a": [0.5, 1.2]}, "row 2, column p_a: 1.2 is out of range"),
-        ({"id": [1, 2], "p_a": [0.5, float("nan")]}, "row 2, column p_a: nan is not a finite"),
+        ({"id": [1, 2], "p_a": [0.5, float("inf")]}, "row 2, column p_a: inf is not a finite"),
         ({"id": [1, 2], "p_a": ["0.5", "high"]}, "row 2, column p_a: 'high' is not a number"),
         ({"id": [1, 1], "p_a": [0.5, 0.5]}, "row 2, column id: id '1', judge 'unnamed'"),
         ({"id": [1, None], "p_a": [0.5, 0.5]}, "row 2, column id: is empty"),
@@ -195,12 +198,11 @@ def test_own_uncertainty_is_kept_per_judge_and_protocol() -> None:
         ({"id": [1], "p_a": [0.5], "tokens": [1.5]}, "row 1, column tokens: 1.5 is not a whole"),
         ({"id": [1], "verdict": ["A"]}, "column p_a: is missing; give p_a, or p_fwd and p_rev"),
         ({"id": [1], "p_fwd": [0.5]}, "column p_a: is missing"),
-        ({"p_a": [0.5]}, "column id: is missing"),
         ({"id": [[1]], "p_a": [0.5]}, "row 1, column id: holds a list or an object"),
     ],
 )
 def test_judgments_refused(rows: dict[str, Any], start: str) -> None:
-    assert refusal(read_judgments, rows).removeprefix("<frame>, ").startswith(start)
+    assert refusal(read_judgments, rows).removeprefix("the dict of columns, ").startswith(start)
 
 
 def test_judgments_come_back_as_they_were_written(tmp_path: Path) -> None:
@@ -275,8 +277,8 @@ def _plain(text: str) -> str:
 
 def test_scores_refused() -> None:
     assert "row 2, column doc_id" in refusal(read_scores, {**SCORES, "doc_id": ["d", "d"]})
-    assert "column doc_id: is missing" in refusal(
-        read_scores, {"judge_score": [1], "model": ["m"], "criterion": ["c"]}
+    assert "column judge_score: is missing" in refusal(
+        read_scores, {"doc_id": [1], "model": ["m"], "criterion": ["c"]}
     )
     text = refusal(read_scores, {**SCORES, "status": ["ok", "ok"]})
     assert "row 2, column judge_score: is empty though the row is 'ok'" in text
@@ -339,7 +341,8 @@ def test_a_criterion_counts_only_where_both_sides_have_it() -> None:
 @pytest.mark.parametrize(
     ("rows", "start"),
     [
-        ({"winner": ["A", "B", "tie"]}, "row 1, column winner: 'A' is not known"),
+        ({"winner": ["A", "C", "tie"]}, "row 2, column winner: 'C' is not known"),
+        ({"winner": [1, 0, 1]}, "row 2, column winner: '0' can mean either answer; say which"),
         ({"human_pref": ["A", "C", "tie"]}, "row 2, column human_pref: 'C' is not known"),
         ({"human_pref": [1, 0.7, 0]}, "row 2, column human_pref: 0.7 is not known"),
         ({"human_pref": [1, 0, 0], "scores_a": ["{}"] * 3}, "column human_pref: numbers next to"),
@@ -359,7 +362,11 @@ def test_a_criterion_counts_only_where_both_sides_have_it() -> None:
     ],
 )
 def test_battles_refused(rows: dict[str, Any], start: str) -> None:
-    assert refusal(read_battles, {**BATTLE, **rows}).removeprefix("<frame>, ").startswith(start)
+    assert (
+        refusal(read_battles, {**BATTLE, **rows})
+        .removeprefix("the dict of columns, ")
+        .startswith(start)
+    )
 
 
 EDGE = {"doc_id": [1, 1], "model_a": ["m", "m"], "model_b": ["n", "o"], "judge": ["j", "j"]}
@@ -386,8 +393,8 @@ def test_tournaments_refused() -> None:
     again = {**EDGE, "model_a": ["m", "n"], "model_b": ["n", "m"], "verdict": ["A", "A"]}
     assert "row 2, column model_a: 'n' was compared" in refusal(read_tournaments, again)
     assert read_tournaments({**again, "repeat": [1, 2]}).height == 2
-    assert "row 1, column verdict: 'left'" in refusal(
-        read_tournaments, {**EDGE, "verdict": ["left", "A"]}
+    assert "row 1, column verdict: 'upper'" in refusal(
+        read_tournaments, {**EDGE, "verdict": ["upper", "A"]}
     )
     assert "column verdict: is missing" in refusal(read_tournaments, EDGE)
 
@@ -395,17 +402,17 @@ def test_tournaments_refused() -> None:
 @pytest.mark.parametrize("ones", [[1, 0], [True, False], ["1", "0"], [1.0, 0.0], ["True", "false"]])
 def test_binary_in_every_spelling(ones: list[Any]) -> None:
     frame = read_binary({"gpt": ones, "human": [None, 1], "judge": ["x", "y"]}, judge_column="gpt")
-    assert frame.select("id", "judge", "human", "judge_given").rows() == [
-        ("1", 1, None, "x"), ("2", 0, 1, "y"),
+    assert frame.select("judge", "human", "judge_given").rows() == [
+        (1, None, "x"), (0, 1, "y"),
     ]  # fmt: skip
 
 
 def test_binary_refused() -> None:
     text = refusal(read_binary, {"judge": [1, 2], "human": [1, 0]})
-    assert text == "<frame>, row 2, column judge: 2 is neither 0 nor 1; give 0 or 1"
+    assert text == "the dict of columns, row 2, column judge: 2 is neither 0 nor 1; give 0 or 1"
     assert "row 2, column judge: is empty" in refusal(
         read_binary, {"judge": [1, None], "human": [1, 0]}
     )
-    assert "name the right one with judge_column (columns here: gpt, human)" in refusal(
+    assert "column judge: is missing; name yours: --column judge=NAME (columns=)" in refusal(
         read_binary, {"gpt": [1], "human": [1]}
     )

@@ -23,6 +23,7 @@ from adjudge.io import (
     UnusableRow,
     iter_rows,
     kinds_of,
+    objects,
     open_battles,
     open_items,
     open_judgments,
@@ -37,7 +38,6 @@ from adjudge.io import (
     read_table,
     refuse_values,
     sniff,
-    tables,
     write_result,
     write_rows,
 )
@@ -143,8 +143,8 @@ def test_a_frame_of_records_is_converted_once(monkeypatch: pytest.MonkeyPatch) -
         calls.append(len(rows))
         return records_frame(rows, name)
 
-    records_frame = tables.records_frame
-    monkeypatch.setattr(tables, "records_frame", counting)
+    records_frame = objects.records_frame
+    monkeypatch.setattr(objects, "records_frame", counting)
     open_judgments([{"id": "x", "p_a": 0.5}])
     assert calls == [1]
 
@@ -152,7 +152,7 @@ def test_a_frame_of_records_is_converted_once(monkeypatch: pytest.MonkeyPatch) -
 def test_tables_compare_without_an_error_and_are_short_to_print() -> None:
     table = open_table({"id": ["x"], "label": ["A"]})
     assert repr(table) == (
-        "Table(name='<frame>', kind=None, format='labels', dropped={}, notes=())"
+        "Table(name='the dict of columns', kind=None, format='labels', dropped={}, notes=())"
     )
     assert table == table
     assert table != replace(table)

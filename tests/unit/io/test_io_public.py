@@ -56,6 +56,8 @@ def test_every_reader_rejects_every_other_format(reader: str, stem: str) -> None
     if own == reader:
         assert read().height > 0
         return
+    if reader == "chosen-rejected" and own.startswith("rewardbench"):
+        return  # two special cases of that general layout
     if reader == "labels" and own in ("pairs", "judgments"):
         assert read()["label"].to_list() == ["A"]  # pairs with labels are labels, by id
         return

@@ -89,7 +89,7 @@ def test_a_replaced_label_is_counted_and_errors_name_the_file(tmp_path: Path) ->
     rows = prepare_grades(table, labels=labels)
     assert rows.human.tolist() == [0.0, 0.0, 0.0]
     assert rows.dropped == {"label of the row, replaced by the one in the labels file": 1}
-    with pytest.raises(DataError, match=r"grades\.csv, column model: is missing; name another"):
+    with pytest.raises(DataError, match=r"grades\.csv, column model: is missing; name yours"):
         prepare_grades(table, by="model")
     with pytest.raises(DataError, match="column chance: is missing"):
         prepare_grades(table, sampling_probability="chance")

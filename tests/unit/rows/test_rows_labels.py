@@ -107,7 +107,7 @@ def test_the_column_of_values_is_named_or_usual() -> None:
     for column in ("grade", "human", "label"):
         given = {"id": ["x"], column: ["yes"]}
         assert join_values(rows, given, column="grade").frame["grade"].to_list() == ["yes"]
-    with pytest.raises(DataError, match="column grade: is missing"):
+    with pytest.raises(DataError, match="column label: is missing; .* columns here: id, other"):
         join_values(rows, {"id": ["x"], "other": ["yes"]}, column="grade")
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from adjudge.io.formats import Format, columns, signature
 from adjudge.io.json_files import Record
 from adjudge.io.public._texts import content
-from adjudge.io.published import Row
+from adjudge.io.published import Row, place_chosen
 
 
 def pairs(row: Row) -> Iterator[Record]:
@@ -20,7 +20,8 @@ def pairs(row: Row) -> Iterator[Record]:
     subset = row.text("subset")
     chosen = row.text("chosen"), row.get("chosen_model")
     rejected = row.text("rejected"), row.get("rejected_model")
-    yield {**_place(row, f"{subset}/{row.text('id')}", chosen, rejected), "subset": subset}
+    key = f"{subset}/{row.text('id')}"
+    yield {**place_chosen(row, key, row.text("prompt"), chosen, rejected), "subset": subset}
 
 
 def pairs_2(row: Row) -> Iterator[Record]:
@@ -29,30 +30,13 @@ def pairs_2(row: Row) -> Iterator[Record]:
     rejected = _texts(row, "rejected")
     for i, chosen in enumerate(_texts(row, "chosen")):
         for j, other in enumerate(rejected):
-            pair = _place(row, f"{prompt_id}/{i}-{j}", (chosen, None), (other, None))
+            key, prompt = f"{prompt_id}/{i}-{j}", row.text("prompt")
+            pair = place_chosen(row, key, prompt, (chosen, None), (other, None))
             yield {**pair, "prompt_id": prompt_id}
 
 
 def _texts(row: Row, column: str) -> list[str]:
     return [content(response, row, column) for response in row.list_in(column, "responses")]
-
-
-def _place(
-    row: Row, key: str, chosen: tuple[str, str | None], rejected: tuple[str, str | None]
-) -> Record:
-    at_a = row.context.coin(key)
-    first, second = (chosen, rejected) if at_a else (rejected, chosen)
-    return {
-        "id": key,
-        "prompt": row.text("prompt"),
-        "response_a": first[0],
-        "response_b": second[0],
-        "model_a": first[1],
-        "model_b": second[1],
-        "label": "A" if at_a else "B",
-        "chosen_at": "A" if at_a else "B",
-        "placement_seed": row.context.seed,
-    }
 
 
 _NOTE = "a seeded coin per pair decides on which side the chosen response is (chosen_at)"

@@ -1,0 +1,230 @@
+"""How people write the few values of a column: the first answer won, the answer passed, nothing.
+
+One table per question, in any case. What is not in it is refused, unless the caller says what it
+means (`--labels-as 'x=A,y=B'`): a guessed label is worse than none.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from adjudge.errors import ArgumentError
+from adjudge.io.refusals import refuse_values
+
+#: How files say that there is nothing. `none` is not here: it can be a class, or mean neither.
+MISSING = ("nan", "n/a", "na", "null", "#n/a", "<na>")
+#: Every spelling that is looked for in long columns, where lower case would cost time.
+_SPELLINGS = ["", " ", *{form for w in MISSING for form in (w, w.upper(), w.title())}, "NaN"]
+_LONGEST = max(map(len, _SPELLINGS))
+_SIDES = "{} response_{} answer_{} output_{} model_{}"
+_BOTH_BAD = ("tie (bothbad)", "bothbad", "both_bad", "both bad")
+_WHOLE = re.compile(r"^(-?\d+)\.0+$")
+_COMMA = r"^-?\d+(?:,\d+)?$"
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The values of a column, the words people use for each, and words that say too little."""
+
+    #: By the word in lower case.
+    words: Mapping[str, str]
+    #: What a model's name stands for where the row names its two models.
+    sides: tuple[str, str] | None = None
+    #: Words with two common meanings, and the mapping that settles them.
+    unclear: Mapping[str, str] | None = None
+
+
+def _side(name: str) -> list[str]:
+    return _SIDES.replace("{}", name).split()
+
+
+def _pairs(first: str, second: str, tie: str, both_bad: str) -> Vocabulary:
+    ties = ("tie", "tied", "draw", "equal", "same", "both")
+    return Vocabulary(
+        words={
+            **dict.fromkeys([*_side("a"), *_side("1"), "left", "first"], first),
+            **dict.fromkeys([*_side("b"), *_side("2"), "right", "second"], second),
+            **dict.fromkeys(ties, tie),
+            **dict.fromkeys(_BOTH_BAD, both_bad),
+        },
+        sides=(first, second),
+        unclear={"0": f"--labels-as '0={first},1={second}' (or 0={second},1={first})"},
+    )
+
+
+#: Which answer of a pair is better.
+PAIR = _pairs("A", "B", "tie", "tie")
+#: Which model won a battle.
+WINNER = _pairs("model_a", "model_b", "tie", "tie (bothbad)")
+#: Whether an answer passed.
+GRADE = Vocabulary(
+    {
+        **dict.fromkeys(["1", "true", "t", "pass", "passed", "yes", "y", "correct", "right"], "1"),
+        **dict.fromkeys(
+            ["0", "false", "f", "fail", "failed", "no", "n", "incorrect", "wrong"], "0"
+        ),
+    }
+)
+#: No words but the caller's.
+AS_SAID = Vocabulary({})
+
+
+def parse_labels_as(text: str) -> dict[str, str]:
+    """The mapping that `--labels-as 'x=A,y=B'` means; nothing after = is a missing label.
+
+    >>> parse_labels_as("0=A, 1=B, skip=")
+    {'0': 'A', '1': 'B', 'skip': ''}
+    """
+    mapping: dict[str, str] = {}
+    for part in text.split(","):
+        theirs, equals, ours = part.rpartition("=")
+        if not (equals and theirs.strip()):
+            raise ArgumentError("labels_as", text, "write THEIRS=OURS,..., like '0=A,1=B'")
+        mapping[theirs.strip()] = ours.strip()
+    return mapping
+
+
+def plain_word(value: object) -> str:
+    """A word as it is looked up: in lower case, without blanks around it, 1 for 1.0.
+
+    >>> plain_word(" Model_A "), plain_word(1.0), plain_word("2.00")
+    ('model_a', '1', '2')
+    """
+    text = str(value).strip().lower()
+    whole = _WHOLE.match(text)
+    return whole[1] if whole else text
+
+
+def is_missing(value: object) -> bool:
+    """Whether a value says that there is none.
+
+    >>> [is_missing(value) for value in (None, float("nan"), " ", "N/A", "none", 0)]
+    [True, True, True, True, False, False]
+    """
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return True
+    return isinstance(value, str) and value.strip().lower() in {"", *MISSING}
+
+
+def drop_missing(values: pl.Series) -> pl.Series:
+    """A column of text with nulls for words that say that there is nothing."""
+    # Most columns have no value as short as these, which is quicker to see.
+    shortest = values.str.len_bytes().min()
+    if not isinstance(shortest, int) or shortest > _LONGEST:
+        return values
+    gone = values.is_in(_SPELLINGS)
+    if not gone.any():
+        return values
+    return pl.select(pl.when(~gone).then(values)).to_series().alias(values.name)
+
+
+def read_word(
+    value: str,
+    vocabulary: Vocabulary,
+    labels_as: Mapping[str, str],
+    models: Sequence[str | None] = (None, None),
+) -> str | None:
+    """What one word means: what the caller says, what is usual, or a model's name.
+
+    None where it means nothing; a word that is not known comes back as it is.
+    """
+    word = plain_word(value)
+    for key in (value.strip(), word):
+        if key in labels_as:
+            word = labels_as[key]
+            return vocabulary.words.get(word.lower(), word) or None
+    if is_missing(word):
+        return None
+    if word in vocabulary.words:
+        return vocabulary.words[word]
+    if vocabulary.sides and value.strip() in models and models[0] != models[1]:
+        return vocabulary.sides[list(models).index(value.strip())]
+    return value
+
+
+def read_words(
+    values: pl.Series,
+    vocabulary: Vocabulary,
+    labels_as: Mapping[str, str],
+    models: tuple[pl.Series, pl.Series] | None = None,
+) -> pl.Series:
+    """A column of text as `read_word` reads each value; `models` are the names next to it."""
+    known = {word: read_word(word, vocabulary, labels_as) for word in values.unique().drop_nulls()}
+    if all(word == ours for word, ours in known.items()):
+        result = values
+    else:
+        result = values.replace_strict(known, return_dtype=pl.String)
+    if vocabulary.sides and models is not None:
+        trimmed, (one, other) = values.str.strip_chars(), models
+        names = {word for word, ours in known.items() if word == ours}
+        free = values.is_in(list(names)) & (one != other)
+        first, second = vocabulary.sides
+        named = (
+            pl.when(free & (trimmed == one))
+            .then(pl.lit(first))
+            .when(free & (trimmed == other))
+            .then(pl.lit(second))
+            .otherwise(result)
+        )
+        result = pl.select(named).to_series()
+    return result.alias(values.name)
+
+
+def word_refusal(word: str, vocabulary: Vocabulary, remedy: str) -> tuple[str, str]:
+    """Why a word is not taken, and what to do."""
+    unclear = vocabulary.unclear or {}
+    if plain_word(word) in unclear:
+        return "{} can mean either answer", f"say which: {unclear[plain_word(word)]}"
+    return "{} is not known", f"{remedy}, or say what it means: --labels-as '{word}=...'"
+
+
+def refuse_words(
+    values: pl.Series, vocabulary: Vocabulary, choices: Sequence[str], *, source: str, remedy: str
+) -> None:
+    """Refuse the first value that is none of the choices; a word with two meanings comes first."""
+    unknown = ~values.is_in(list(choices)).fill_null(True)
+    if not unknown.any():
+        return
+    words = values.filter(unknown)
+    unclear = [w for w in words.unique() if plain_word(w) in (vocabulary.unclear or {})]
+    word = unclear[0] if unclear else words[0]
+    problem, remedy = word_refusal(word, vocabulary, remedy)
+    refuse_values(values, unknown & (values == word), problem, source=source, remedy=remedy)
+
+
+def read_grade_words(values: pl.Series) -> pl.Series:
+    """A column of text as 1 and 0 where every value is a word for pass or fail; else as it is.
+
+    >>> read_grade_words(pl.Series(["Yes", "no", None])).to_list()
+    ['1', '0', None]
+    >>> read_grade_words(pl.Series(["yes", "0.7"])).to_list()
+    ['yes', '0.7']
+    """
+    passed = read_words(values, GRADE, {})
+    return passed if passed.drop_nulls().is_in(["0", "1"]).all() else values
+
+
+def point_decimals(texts: pl.Series) -> pl.Series:
+    """Numbers with a decimal comma, as half the world writes them, with a point.
+
+    Only where every value is a number so, and not all could be thousands: 1,234 stays.
+
+    >>> point_decimals(pl.Series(["0,85", "1", None])).to_list()
+    ['0.85', '1', None]
+    >>> point_decimals(pl.Series(["1,234"])).to_list()
+    ['1,234']
+    """
+    first = next((t for t in texts.head(1000) if t and "," in t), None)
+    if first is None:
+        return texts
+    given = texts.drop_nulls().str.strip_chars()
+    commas = given.filter(given.str.contains(",", literal=True))
+    thousands = commas.str.contains(r"^-?[1-9]\d{0,2},\d{3}$").all()
+    if thousands or not given.filter(given != "").str.contains(_COMMA).all():
+        return texts
+    return texts.str.replace(",", ".", literal=True)

@@ -1,0 +1,110 @@
+"""Excel workbooks (.xlsx): the first sheet as a table, its first row as the header.
+
+A workbook is a zip of XML files. Cells are read as they are stored: texts, numbers, true and false;
+a formula counts as the value that Excel last computed. Dates are numbers there and stay so.
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+from adjudge.errors import DataError
+from adjudge.io.json_objects import Record
+
+_MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+_LINK = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+_WORKBOOK = "xl/workbook.xml"
+#: A workbook unpacks to more than this only if somebody made it to do so.
+_LARGEST = 1 << 30
+_ERRORS = ("#N/A", "#VALUE!", "#REF!", "#DIV/0!", "#NUM!", "#NAME?", "#NULL!")
+
+
+def is_workbook(path: str | Path) -> bool:
+    """Whether a zip archive is an Excel workbook."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return _WORKBOOK in archive.namelist()
+    except (zipfile.BadZipFile, OSError):
+        return False
+
+
+def workbook_rows(path: str | Path) -> list[Record]:
+    """The rows of the first sheet; blank cells are None, blank rows are left out."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if sum(entry.file_size for entry in archive.infolist()) > _LARGEST:
+                raise DataError(path, "unpacks to more than 1 GiB", remedy="export it as CSV")
+            shared = list(_shared(archive))
+            rows = list(_rows(_open(archive, _first_sheet(archive)), shared))
+    except (zipfile.BadZipFile, KeyError, IndexError, ValueError, ElementTree.ParseError):
+        problem, remedy = "is not a whole Excel workbook", "save it again, or export it as CSV"
+        raise DataError(path, problem, remedy=remedy) from None
+    filled = [row for row in rows if any(value is not None for value in row.values())]
+    if len(filled) < 2:
+        raise DataError(path, "has no rows", remedy="put the table on the first sheet")
+    header = {at: str(name).strip() for at, name in filled[0].items() if name is not None}
+    for name in header.values():
+        if list(header.values()).count(name) > 1:
+            raise DataError(path, f"two columns are called {name!r}", remedy="rename one of them")
+    return [{name: row.get(at) for at, name in header.items()} for row in filled[1:]]
+
+
+def _open(archive: zipfile.ZipFile, part: str) -> ElementTree.Element:
+    """One XML file of the workbook. Excel declares no entities, so one that does is refused."""
+    data = archive.read(part)
+    if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
+        raise ValueError(part)
+    return ElementTree.fromstring(data)  # noqa: S314  (nothing to expand is left)
+
+
+def _first_sheet(archive: zipfile.ZipFile) -> str:
+    """The file of the sheet that Excel shows first."""
+    sheet = _open(archive, _WORKBOOK).find(f"{_MAIN}sheets/{_MAIN}sheet")
+    links = _open(archive, "xl/_rels/workbook.xml.rels")
+    named = {link.get("Id"): link.get("Target", "") for link in links}
+    target = named["" if sheet is None else sheet.get(_LINK, "")]
+    return target.lstrip("/") if target.startswith("/") else f"xl/{target}"
+
+
+def _shared(archive: zipfile.ZipFile) -> Iterator[str]:
+    """The texts that cells point to; a text can be in pieces of different looks."""
+    if "xl/sharedStrings.xml" in archive.namelist():
+        for entry in _open(archive, "xl/sharedStrings.xml"):
+            yield _text(entry)
+
+
+def _text(entry: ElementTree.Element) -> str:
+    # Readings of Chinese and Japanese texts (rPh) are no part of the text.
+    pieces = [entry.find(f"{_MAIN}t"), *entry.findall(f"{_MAIN}r/{_MAIN}t")]
+    return "".join(piece.text or "" for piece in pieces if piece is not None)
+
+
+def _rows(sheet: ElementTree.Element, shared: list[str]) -> Iterator[dict[str, object]]:
+    """The rows of a sheet: values by the letters of their column."""
+    for row in sheet.iter(f"{_MAIN}row"):
+        cells = row.findall(f"{_MAIN}c")
+        yield {
+            re.sub(r"\d", "", cell.get("r", str(at))): _value(cell, shared)
+            for at, cell in enumerate(cells)
+        }
+
+
+def _value(cell: ElementTree.Element, shared: list[str]) -> object:
+    kind, stored = cell.get("t", "n"), cell.find(f"{_MAIN}v")
+    if kind == "inlineStr":
+        inline = cell.find(f"{_MAIN}is")
+        return None if inline is None else _text(inline) or None
+    if stored is None or stored.text is None:
+        return None
+    if kind == "s":
+        return shared[int(stored.text)] or None
+    if kind == "b":
+        return stored.text == "1"
+    if kind in ("str", "e"):
+        return None if stored.text in _ERRORS else stored.text
+    number = float(stored.text)
+    return int(number) if number.is_integer() else number
