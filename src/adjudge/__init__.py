@@ -9,6 +9,7 @@ from typing import Any
 #: The public names of each room or module. Loaded on first use, so that `import adjudge` and the
 #: command line start at once; tests/contracts holds this table to what the rooms really export.
 _ROOMS: dict[str, str] = {
+    "adjudge.auditing": "check_audits",
     "adjudge.diagnosis": (
         "ScoreSets agreement contradictions count_cycles diagnose_bias diagnose_scores "
         "diagnose_transitivity family_bias family_scores length_bias position_bias reliability "
@@ -28,6 +29,7 @@ _ROOMS: dict[str, str] = {
     ),
     "adjudge.judges": "JudgingOptions JudgingRun judge_pairs judge_pairs_async plan_judging",
     "adjudge.judges.transcript": "read_replies",
+    "adjudge.monitoring": "AuditRun draw_audits estimate_change log_evidence running_interval",
     "adjudge.present.report": "write_report",
     "adjudge.ranking": (
         "bradley_terry count_wins fit_temperature least_reversals make_anchors place "
@@ -53,6 +55,7 @@ _ROOMS: dict[str, str] = {
     ),
     "adjudge.results.labelling": "LabellingSummary",
     "adjudge.results.length": "LengthBias VerbosityBias",
+    "adjudge.results.monitoring": "AuditDraw Monitor",
     "adjudge.results.panel": "PanelEstimate",
     "adjudge.results.ranking": (
         "Anchors BattlePlan Leaderboard LeastReversals RankAgreement Temperature"

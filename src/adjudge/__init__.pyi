@@ -1,5 +1,6 @@
 """adjudge: trustworthy LLM-as-a-judge evaluation."""
 
+from adjudge.auditing import check_audits as check_audits
 from adjudge.diagnosis import ScoreSets as ScoreSets
 from adjudge.diagnosis import agreement as agreement
 from adjudge.diagnosis import contradictions as contradictions
@@ -55,6 +56,11 @@ from adjudge.judges import judge_pairs as judge_pairs
 from adjudge.judges import judge_pairs_async as judge_pairs_async
 from adjudge.judges import plan_judging as plan_judging
 from adjudge.judges.transcript import read_replies as read_replies
+from adjudge.monitoring import AuditRun as AuditRun
+from adjudge.monitoring import draw_audits as draw_audits
+from adjudge.monitoring import estimate_change as estimate_change
+from adjudge.monitoring import log_evidence as log_evidence
+from adjudge.monitoring import running_interval as running_interval
 from adjudge.present.report import write_report as write_report
 from adjudge.ranking import bradley_terry as bradley_terry
 from adjudge.ranking import count_wins as count_wins
@@ -107,6 +113,8 @@ from adjudge.results.judging import ModelList as ModelList
 from adjudge.results.labelling import LabellingSummary as LabellingSummary
 from adjudge.results.length import LengthBias as LengthBias
 from adjudge.results.length import VerbosityBias as VerbosityBias
+from adjudge.results.monitoring import AuditDraw as AuditDraw
+from adjudge.results.monitoring import Monitor as Monitor
 from adjudge.results.panel import PanelEstimate as PanelEstimate
 from adjudge.results.ranking import Anchors as Anchors
 from adjudge.results.ranking import BattlePlan as BattlePlan
@@ -157,6 +165,8 @@ __all__ = [
     "Agreement",
     "Anchors",
     "ArgumentError",
+    "AuditDraw",
+    "AuditRun",
     "BatchSelection",
     "BattlePlan",
     "BiasReport",
@@ -195,6 +205,7 @@ __all__ = [
     "LogRows",
     "LogSummary",
     "ModelList",
+    "Monitor",
     "Pair",
     "PanelEstimate",
     "Policy",
@@ -228,6 +239,7 @@ __all__ = [
     "allocate",
     "bradley_terry",
     "calibrate",
+    "check_audits",
     "check_store",
     "confidence",
     "contradictions",
@@ -240,7 +252,9 @@ __all__ = [
     "diagnose_bias",
     "diagnose_scores",
     "diagnose_transitivity",
+    "draw_audits",
     "estimate",
+    "estimate_change",
     "evaluate",
     "family_bias",
     "family_scores",
@@ -252,6 +266,7 @@ __all__ = [
     "judge_pairs_async",
     "least_reversals",
     "length_bias",
+    "log_evidence",
     "make_anchors",
     "mean_preference",
     "open_battles",
@@ -295,6 +310,7 @@ __all__ = [
     "reliability",
     "retest",
     "rows_to_label",
+    "running_interval",
     "scope_threshold",
     "score_set_rows",
     "select",

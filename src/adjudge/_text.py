@@ -144,6 +144,24 @@ def level(confidence_level: float) -> str:
     return f"{100 * confidence_level:g} %"
 
 
+def plain_level(value: float) -> str:
+    """An error level as a decimal, with two places at least.
+
+    >>> plain_level(0.1), plain_level(0.15), plain_level(0.075)
+    ('0.10', '0.15', '0.075')
+    """
+    return f"{value:.2f}" if round(value, 2) == value else f"{value:g}"
+
+
+def power_of_ten(exponent: float) -> str:
+    """Ten to this power, as a number where it is short, else as a power.
+
+    >>> power_of_ten(1.3), power_of_ten(0), power_of_ten(-2), power_of_ten(400.3)
+    ('20', '1', '0.01', '10^400')
+    """
+    return f"{10**exponent:.3g}" if -4 < exponent < 4 else f"10^{exponent:.0f}"
+
+
 def left_out(dropped: Mapping[str, int], noun: str = "row") -> list[str]:
     """What was left out, a line for each reason.
 

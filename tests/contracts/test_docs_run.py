@@ -32,6 +32,7 @@ def test_what_a_page_shows_runs(
     page: Path, examples: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(examples)
+    monkeypatch.setenv("AUDIT_SECRET", "the secret that a page names")
     names: dict[str, object] = {}
     for language, text in blocks(page):
         if language == "python":

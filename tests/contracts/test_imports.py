@@ -12,7 +12,7 @@ import pytest
 import adjudge
 
 SOURCE = Path(adjudge.__file__).parent
-ANALYSES = frozenset({"selection", "estimation", "diagnosis", "ranking"})
+ANALYSES = frozenset({"selection", "estimation", "diagnosis", "ranking", "monitoring"})
 
 #: Floors of the house, top first. A room may import from its own room and from floors above.
 FLOORS: tuple[frozenset[str], ...] = (
@@ -25,6 +25,7 @@ FLOORS: tuple[frozenset[str], ...] = (
     frozenset({"judges"}),
     frozenset({"rows"}),
     ANALYSES,
+    frozenset({"auditing"}),
     frozenset({"present"}),
     frozenset({"reproduce", "demo"}),
     frozenset({"server"}),
@@ -98,6 +99,8 @@ LAZY = "def show():\n    from adjudge.present.render import terminal\n"
         ("ranking/rank.py", "from adjudge.rows.labels import join", []),
         ("ranking/rank.py", "from adjudge.estimation import estimate", ["another analysis"]),
         ("ranking/rank.py", LAZY, ["from a floor below"]),
+        ("monitoring/checking.py", "from adjudge.selection import policy", ["another analysis"]),
+        ("auditing.py", "from adjudge.selection import policy", []),
         ("results/base.py", LAZY, []),
         ("results/base.py", "import adjudge.present", ["from a floor below"]),
         ("results/selection.py", LAZY, ["from a floor below"]),

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from adjudge.auditing import check_audits
 from adjudge.io import write_result, write_rows
 from adjudge.judges.judging import judge_pairs
+from adjudge.monitoring import draw_audits
 from adjudge.ranking import make_anchors
 from adjudge.selection import calibrate, plan_cascade, select
 from adjudge.simulate.battles import simulate_battles
@@ -46,6 +49,9 @@ COMMANDS: tuple[str, ...] = (
     "calibrate {judgments} --labels {labels} --by topic --cluster prompt_id",
     "select {judgments} --policy {policy} -o {out}.csv --json",
     "select {judgments} --policy {policy} -o {out}.jsonl --summary {out}.json",
+    "monitor draw {decided} --audit-rate 0.5 --secret-env PATH --earlier {audits} -o {out}.csv",
+    "monitor check {audits} --labels {labels} --policy {policy} --state {out}.json --json",
+    "calibrate {audits} --labels {labels} --from-audits {monitor} --alpha 0.3 --json",
     "policy show {policy} --json",
     "policy verify {policy} --json",
     "store check {store} --json",
@@ -86,6 +92,7 @@ TABLES = frozenset(
         *("pairs", "items", "demonstrations", "labels", "replies", "judgments", "half", "answers"),
         *("grades", "tournaments", "scores", "battles", "judged", "newcomers", "plan", "decided"),
         "staged",
+        "audits",
     )
 )
 #: Verbs that take no file of the user's.
@@ -150,6 +157,12 @@ def write_valid(folder: Path) -> dict[str, Path]:
     files["cascade_plan"] = write_result(cascade_plan, folder / "cascade_plan.json")
     cascade = calibrate(staged, plan=cascade_plan, alpha=0.3, cluster="none")
     files["cascade"] = write_result(cascade, folder / "cascade.json")
+    audits = draw_audits(tables["decided"], audit_rate=1, secret="for malformed files").rows
+    files["audits"] = write_rows(audits, folder / "audits.jsonl")
+    wrong = pl.when(pl.col("drawn") < 9).then(pl.lit("tie")).otherwise("label")
+    strict = replace(policy, ties="error")
+    monitor = check_audits(audits.with_columns(label=wrong), strict)
+    files["monitor"] = write_result(monitor, folder / "monitor.json")
     files["anchors"] = write_result(make_anchors(battles), folder / "anchors.json")
     for name, held in {
         "criteria": {"clarity": "is it clear", "truth": {"definition": "is it true"}},

@@ -44,6 +44,10 @@ VERBS: Mapping[str, str | tuple[str, Mapping[str, str]]] = {
             "cascade": "plan_cascade:cascade",
         },
     ),
+    "monitor": (
+        "Is the promise still kept: random audits of accepted verdicts, and an alarm.",
+        {"draw": "monitor_draw:draw", "check": "monitor_check:check"},
+    ),
     "diagnose": (
         "Where the judge breaks: cycles, scores people do not share, biases.",
         {
@@ -117,7 +121,8 @@ class _Verb(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         given = {name: path for name, path in ctx.params.items() if isinstance(path, Path)}
-        given.pop("import_labels", None)  # labels may go out where they came from
+        for name in ("import_labels", "earlier"):  # these may go out where they came from
+            given.pop(name, None)
         for name in [name for name in _WRITTEN if name in given]:
             written = given.pop(name)
             for other, path in given.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -159,6 +160,34 @@ def parse_costs(costs: str | None) -> tuple[float, ...] | None:
         raise ArgumentError("costs", costs, "give numbers, such as 1,5,30") from None
 
 
+def parse_place(text: str) -> Path | str:
+    """A file, or the URL of a store as it is: a path would lose one of its slashes."""
+    return text if "://" in text else Path(text)
+
+
+AuditRateOption = Annotated[
+    float | None,
+    typer.Option(help="Share of accepted verdicts that people audit, such as 0.05."),
+]
+SecretOption = Annotated[
+    str | None,
+    typer.Option(
+        "--secret-env",
+        help="Environment variable with the secret of the draw (16 characters or more).",
+    ),
+]
+
+
+def read_secret(name: str | None) -> str:
+    """The secret of the draw, from the environment: an option would be seen in process lists."""
+    if name is None:
+        raise ArgumentError("secret_env", None, "name an environment variable with a secret")
+    secret = os.environ.get(name, "")
+    if not secret:
+        raise ArgumentError("secret_env", name, "this environment variable is not set")
+    return secret
+
+
 #: The groups of a verb's help, and the options in each.
 PANELS: Mapping[str, tuple[str, ...]] = {
     "Rows": (
@@ -177,7 +206,7 @@ PANELS: Mapping[str, tuple[str, ...]] = {
             "target",
             "import_labels",
         ),
-        *("abstentions", "plan", "sample", "scores"),
+        *("abstentions", "plan", "sample", "scores", "earlier", "from_audits", "since_change"),
     ),
     "Judge": (
         *("judge_spec", "judge", "protocol", "prompt", "criteria", "demonstrations", "samples"),

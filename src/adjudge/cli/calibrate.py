@@ -71,6 +71,20 @@ def calibrate(
         Path | None,
         typer.Option(help="Ids that something was chosen on: they do not calibrate."),
     ] = None,
+    from_audits: Annotated[
+        Path | None,
+        typer.Option(
+            help="State of `monitor check`: its audits drawn after the alarm calibrate, below the "
+            "old threshold."
+        ),
+    ] = None,
+    since_change: Annotated[
+        bool,
+        typer.Option(
+            "--since-change",
+            help="With --from-audits: those since the estimated change, without proof.",
+        ),
+    ] = False,
     min_answer_mass: MinAnswerMassOption = None,
     store: KnownStoreOption = "adjudge.db",
     model_labels: ModelLabelsFlag = False,
@@ -107,6 +121,8 @@ def calibrate(
         learning_share=learning_share,
         category=category,
         leave_out=leave_out,
+        from_audits=from_audits,
+        since_change=since_change,
         min_answer_mass=MIN_ANSWER_MASS if min_answer_mass is None else min_answer_mass,
         model_labels=model_labels,
         seed=seed,

@@ -18,6 +18,7 @@ from adjudge.cli._options import (
     SeedOption,
     StoreOption,
     SummaryOption,
+    parse_place,
 )
 from adjudge.errors import ArgumentError
 
@@ -33,7 +34,10 @@ def label(
     rows: Annotated[
         Path,
         typer.Argument(
-            help="Pairs to compare, or items (id, prompt, response) to pass or fail.",
+            help="Pairs to compare, or items (id, prompt, response) to pass or fail; audits in "
+            "their order, also those that a store of serve has.",
+            parser=parse_place,
+            metavar="ROWS",
             show_default=False,
         ),
     ],
@@ -97,7 +101,8 @@ def label(
     from adjudge.io.files import read_text
     from adjudge.server.label_summary import labels_frame, records, summarise
     from adjudge.server.labelling import LabellingRound
-    from adjudge.store import check_not_store, store_name, use_store
+    from adjudge.store import check_not_store, is_store, store_name, use_store
+    from adjudge.store.interface import DEFAULT_STORE
     from adjudge.store.labels import LabelBook
 
     if plan is not None and abstentions is not None:
@@ -108,7 +113,11 @@ def label(
         if written is not None:
             check_not_store(store, written)
     guide = None if instructions is None else read_text(instructions)
-    subjects, kind = _read(rows, format or from_, scale)
+    if is_store(rows):
+        subjects, kind = _read_audits(rows)
+        store = str(rows) if store == DEFAULT_STORE else store
+    else:
+        subjects, kind = _read(rows, format or from_, scale)
     with use_store(store) as kept:
         book = LabelBook(kept, kind.labels)
         if import_labels is not None:
@@ -186,6 +195,43 @@ def _write_tasks(round_: LabellingRound, path: Path, limit: int | None, plan: Pa
     remark("export the labels as JSON, then: adjudge label ROWS --import EXPORT -o labels.csv")
 
 
+def _read_audits(place: Path) -> tuple[list[Subject], LabelKind]:
+    """The audits that a service drew, of every policy, in the order of serving."""
+    from adjudge.monitoring.stored import all_audits
+    from adjudge.records import Item, Pair
+    from adjudge.server.label_kinds import GRADES, PAIRS
+    from adjudge.store import use_store
+
+    with use_store(place, readonly=True) as store:
+        audits = all_audits(store)
+    if not audits:
+        raise ArgumentError("rows", str(place), "this store holds no audits: serve --audit-rate")
+    subjects: list[Subject] = []
+    for audit in audits:
+        texts, drawn = audit.content, {"sampled_by": "audit"}
+        if "response_a" in texts:
+            subject: Subject = Pair(
+                id=audit.subject_id,
+                prompt=texts["prompt"],
+                response_a=texts["response_a"],
+                response_b=texts["response_b"],
+                extra=drawn,
+            )
+        else:
+            shown = {name: texts.get(name) for name in ("reference", "context")}
+            subject = Item(
+                id=audit.subject_id,
+                prompt=texts["prompt"],
+                response=texts["response"],
+                extra={**shown, **drawn},
+            )
+        subjects.append(subject)
+    pairs = [one for one in subjects if isinstance(one, Pair)]
+    if pairs and len(pairs) < len(subjects):
+        remark(f"{place} has audits of pairs and of answers: here are the pairs")
+    return (list(pairs), PAIRS) if pairs else (subjects, GRADES)
+
+
 def _strangers(book: LabelBook, subjects: list[Subject], rows: Path, kind: LabelKind) -> None:
     known = {subject.id for subject in subjects}
     strange = sum(answer.id not in known for answer in book.answers())
@@ -212,4 +258,7 @@ def _queue(
         if not doubtful:
             remark(f"{abstentions} holds no abstention: every {kind.noun} is drawn at random")
         return queue.doubt_queue(ids, doubtful, seed=seed, random_share=random_share)
+    if all(subject.extra.get("sampled_by") == "audit" for subject in subjects):
+        # In the order of drawing: what a check waits for is labelled first.
+        return queue.planned_queue([(name, "audit") for name in ids], known=ids)
     return queue.random_queue(ids, seed=seed)

@@ -9,7 +9,13 @@ from typing import Annotated
 import typer
 
 from adjudge.cli._common import remark, require_extra
-from adjudge.cli._options import MaxTokensOption, ReasonOption
+from adjudge.cli._options import (
+    AuditRateOption,
+    MaxTokensOption,
+    ReasonOption,
+    SecretOption,
+    read_secret,
+)
 
 
 def serve(
@@ -41,6 +47,15 @@ def serve(
         float,
         typer.Option(min=0, help="Seconds for requests under way to finish after a stop signal."),
     ] = 1.0,
+    audit_rate: AuditRateOption = None,
+    secret_env: SecretOption = None,
+    store: Annotated[
+        str, typer.Option(help="With --audit-rate: keep what is served, and the audits, here.")
+    ] = "adjudge.db",
+    state: Annotated[
+        str | None,
+        typer.Option(help="State of `monitor check`, a file or a store, for /metrics."),
+    ] = None,
     host: Annotated[
         str, typer.Option(help="Another address than loopback needs ADJUDGE_TOKEN.")
     ] = "127.0.0.1",
@@ -50,11 +65,14 @@ def serve(
 
     It takes pairs, or single answers where the policy was made from grades."""
     require_extra("server", "fastapi", "uvicorn", "prometheus_client")
+    from adjudge.monitoring import AuditCoin
+    from adjudge.server.audits import AuditTrail, MonitorMetrics
     from adjudge.server.judge_app import judge_app
     from adjudge.server.run import serve as run
     from adjudge.server.safety import Limits
     from adjudge.server.service import PolicyFile
     from adjudge.server.setup import make_service
+    from adjudge.store import open_store, store_name
 
     source = PolicyFile(policy)
     service = make_service(
@@ -69,6 +87,12 @@ def serve(
         max_tokens=max_tokens,
         concurrency=concurrency,
     )
+    trail = monitor = None
+    if audit_rate is not None:
+        open_store(store).close()  # what is wrong with it is said before anybody is served
+        trail = AuditTrail(AuditCoin(audit_rate, read_secret(secret_env)), service, store)
+    if state is not None:
+        monitor = MonitorMetrics(state, source.policy)
     token = os.environ.get("ADJUDGE_TOKEN") or None
     limits = Limits(body_bytes=4_000_000, answer_seconds=timeout, stop_seconds=grace)
 
@@ -76,9 +100,21 @@ def serve(
         names = " -> ".join(one.backend.name for one in service.judges)
         remark(f"serving {names} under {policy}: {address}v1/judge")
         remark(f"policy {service.policy_id}: {service.policy.promise}")
+        if audit_rate is not None:
+            place = store_name(store)
+            remark(f"{audit_rate:.3g} of what is accepted is drawn for an audit, kept in {place}")
 
     run(
-        lambda taken: judge_app(service, source, host=host, port=taken, token=token, limits=limits),
+        lambda taken: judge_app(
+            service,
+            source,
+            host=host,
+            port=taken,
+            token=token,
+            limits=limits,
+            trail=trail,
+            monitor=monitor,
+        ),
         host=host,
         port=port,
         token=token,

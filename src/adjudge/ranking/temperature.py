@@ -117,7 +117,7 @@ def temperature_with_ties(score: FloatArray, human: FloatArray) -> float | None:
 
     >>> s, y = np.array([2.0, 1.0, -1.0, 0.5, -2.0]), np.array([1, 1, 0, 0, 0.5])
     >>> round(temperature_with_ties(s, y), 3)
-    1.114
+    0.795
     """
     decided = np.isfinite(score) & ((human == 0) | (human == 1))
     tied = score[np.isfinite(score) & (human == 0.5)]

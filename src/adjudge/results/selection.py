@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -356,6 +357,34 @@ class Policy(ResultWithDigest):
     def learned(self) -> bool:
         """Whether what it accepts is a learned verdict, which is not always a judge's."""
         return self.doubt is not None or self.cascade is not None
+
+    @property
+    def category(self) -> str | None:
+        """The column of categories that it learned from."""
+        if self.cascade is not None:
+            return self.cascade.rule.category
+        return None if self.doubt is None else self.doubt.category
+
+    @property
+    def rules_id(self) -> str:
+        """Names what the policy accepts: the same for the same rules, whichever version wrote it.
+
+        A monitor counts the audits of one set of rules.
+        """
+        rules = [
+            (g.judge, g.protocol, g.judge_fingerprint, *g.covers, g.accepts, repr(g.threshold))
+            for g in self.groups
+        ]
+        content = (
+            self.guarantee,
+            self.alpha,
+            self.delta,
+            self.by,
+            self.ties,
+            sorted(map(str, rules)),
+            *(() if self.cascade is None else (self.cascade.rule,)),
+        )
+        return hashlib.sha256(repr(content).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     def _parts(self) -> Sequence[PolicyGroup]:
         return self.groups

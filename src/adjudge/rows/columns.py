@@ -12,6 +12,7 @@ import polars as pl
 
 from adjudge._validation import IntArray
 from adjudge.errors import ArgumentError, DataError
+from adjudge.io.refusals import refuse_values
 from adjudge.io.tables import as_text
 
 _TRUTH = {"true": "1", "false": "0"}
@@ -53,6 +54,23 @@ def tidy(values: pl.Series, name: str, column: str) -> pl.Series:
     if values.dtype == pl.Boolean or lower.drop_nulls().is_in(["true", "false"]).all():
         text = lower.replace(_TRUTH)
     return pl.select(pl.when(text != "").then(text)).to_series().alias(column)
+
+
+def truth_column(frame: pl.DataFrame, column: str, name: str, *, remedy: str) -> pl.Series:
+    """The column as true and false (also 1 and 0); anything else, gaps too, is refused.
+
+    >>> truth_column(pl.DataFrame({"accepted": ["true", "false"]}), "accepted", "rows", remedy="")
+    shape: (2,)
+    Series: 'accepted' [bool]
+    [
+        true
+        false
+    ]
+    """
+    text = tidy(frame.get_column(column), name, column)
+    strange = ~text.is_in(["0", "1"]).fill_null(False)
+    refuse_values(text, strange, "{} is not true or false", source=name, remedy=remedy)
+    return text == "1"
 
 
 def code_column(values: pl.Series) -> tuple[IntArray, tuple[str, ...]]:

@@ -39,8 +39,11 @@ def cuts_of(frame: pl.DataFrame, name: str) -> tuple[Cut, ...]:
     needed = CUT_COLUMNS[:3]
     for column in needed:
         if column not in drawn.columns or drawn[column].null_count():
-            problem = f"is missing for labels that were sampled by {drawn['sampled_by'][0]}"
-            raise DataError(name, problem, column=column, remedy=_KEEP)
+            how = drawn["sampled_by"][0]
+            problem, remedy = f"is missing for labels that were sampled by {how}", _KEEP
+            if how == "audit":
+                remedy = "after an alarm, calibrate --from-audits STATE knows the old threshold"
+            raise DataError(name, problem, column=column, remedy=remedy)
     read = {c: tidy(drawn[c], name, c) for c in CUT_COLUMNS if c in drawn.columns}
     for column in needed[:2]:
         value = read[column].cast(pl.Float64, strict=False)

@@ -17,6 +17,7 @@ from adjudge.errors import ArgumentError
 from adjudge.io.tables import TableLike
 from adjudge.records import MIN_ANSWER_MASS
 from adjudge.results.cascade import CascadePlan
+from adjudge.results.monitoring import Monitor
 from adjudge.results.selection import (
     KEPT_SCORES,
     Accepts,
@@ -29,6 +30,7 @@ from adjudge.results.selection import (
     Rule,
     share,
 )
+from adjudge.rows.audits import WITHOUT_PROOF, audits_to_calibrate
 from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.judgments import Judgments, prepare_judgments, read_labelled, without_ids
 from adjudge.selection.acceptance import Acceptance, accept_labels, accept_labels_pooled
@@ -84,6 +86,8 @@ def calibrate(
     learning_share: float = 0.3,
     category: str | None = None,
     leave_out: TableLike | None = None,
+    from_audits: Monitor | str | Path | None = None,
+    since_change: bool = False,
     min_answer_mass: float | None = MIN_ANSWER_MASS,
     model_labels: bool = False,
     seed: int = 0,
@@ -117,6 +121,10 @@ def calibrate(
     beyond their cut neither calibrate nor are accepted later (`cuts`). Labels that a model made
     (`labelled_by`) are refused unless `model_labels`, and the policy's assumptions then say so.
 
+    `from_audits` is the state of a monitor that raised an alarm, and `judgments` are its audits:
+    those drawn after the alarm calibrate, below the old thresholds. `since_change` takes those from
+    the estimated change on instead, without proof.
+
     The policy has what every guarantee would accept in `alternatives`, so that choosing one is a
     choice. Nothing accepted is a result: `feasible` is False.
 
@@ -139,6 +147,12 @@ def calibrate(
     elif costs is not None:
         raise ArgumentError("costs", tuple(costs), "they are for a cascade: add --cascade")
     given = prepare_judgments(judgments, labels=labels, pairs=pairs, judge=judge, protocol=protocol)
+    remarks: tuple[str, ...] = ()
+    if since_change and from_audits is None:
+        raise ArgumentError("since_change", since_change, "needs --from-audits")
+    if from_audits is not None:
+        given, remark = audits_to_calibrate(given, from_audits, since_change=since_change)
+        remarks = (remark,)
     table = read_labelled(
         given,
         ties=ties,
@@ -265,7 +279,8 @@ def calibrate(
             cuts=table.cuts,
         )
         + table.makers
-        + (() if chain is None else describe_cascade(chain.plan.rule)),
+        + (() if chain is None else describe_cascade(chain.plan.rule))
+        + ((WITHOUT_PROOF,) if since_change else ()),
         warnings=cautions(
             entries,
             guarantee=chosen,
@@ -277,7 +292,8 @@ def calibrate(
             cascade=chain is not None,
         )
         + tuple(advise_learning(learned.n_pairs) if learned else ())
-        + (() if chain is None else plan_remarks(chain.plan, float(levels.alpha))),
+        + (() if chain is None else plan_remarks(chain.plan, float(levels.alpha)))
+        + remarks,
         dropped=dropped,
         groups=groups,
         alternatives=tuple(alternatives.values()),

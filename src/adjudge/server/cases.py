@@ -38,11 +38,15 @@ _SAYS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """What is judged, with its values of the columns that the policy decides by."""
+    """What is judged, with its values of the columns that the policy decides by.
+
+    `named`: whoever sent it gave it an id.
+    """
 
     subject: Subject
     group: str | None = None
     category: str | None = None
+    named: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +68,6 @@ def read_case(
     asked, answer = _text(prompt, "prompt"), _text(response, "response")
     if asked is None or answer is None:
         raise ArgumentError("response" if asked else "prompt", None, "give its text")
-    category = None if policy.doubt is None else policy.doubt.category
     extra = {column: value for column, value in columns.items() if column not in _NOT_JUDGED}
     subject: Subject
     if policy.about == "pairs":
@@ -81,7 +84,7 @@ def read_case(
     return Case(
         subject=subject,
         group=_value(columns, policy.by),
-        category=_value(columns, category),
+        category=_value(columns, policy.category),
     )
 
 
@@ -90,7 +93,7 @@ def outcome_of(ruling: Ruling, service: JudgeService) -> Outcome:
     judgment, policy = ruling.judgment, service.policy
     ended_at = [one for one in service.judges if one.backend.name == ruling.stage]
     judge = ended_at[0] if ended_at else service.judge
-    verdict = ruling.verdict if policy.doubt is None else ruling.learned_verdict
+    verdict = ruling.learned_verdict if policy.learned else ruling.verdict
     name, p = ("p_pass", judgment.p_pass) if isinstance(judgment, Grade) else ("p_a", judgment.p_a)
     numbers = f"{name} {number(p)}, doubt {number(judgment.uncertainty)}"
     if ruling.accepted and verdict is not None:

@@ -5,6 +5,7 @@ What it takes follows from the policy: pairs, or single answers that pass or fai
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -16,9 +17,10 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from pydantic import BaseModel, ConfigDict, Field
 
-from adjudge.errors import ArgumentError, DataError, JudgeError
+from adjudge.errors import ArgumentError, DataError, JudgeError, StoreError
 from adjudge.records import About, Grade, Item, Judgment, Pair, Verdict
 from adjudge.server.answers import explain_in_one_line
+from adjudge.server.audits import AuditTrail, MonitorMetrics
 from adjudge.server.cases import TEXT_LIMIT, Case, describe_ruling
 from adjudge.server.safety import Guard, Limits
 from adjudge.server.service import FileState, JudgeService, PolicyFile, Ruling
@@ -55,6 +57,10 @@ class SubjectIn(BaseModel):
         ),
     ] = None
 
+    def _case(self, subject: Pair | Item) -> Case:
+        named = "id" in self.model_fields_set
+        return Case(subject=subject, group=self.group, category=self.category, named=named)
+
 
 class PairIn(SubjectIn):
     """Two answers to one prompt."""
@@ -70,7 +76,7 @@ class PairIn(SubjectIn):
             response_a=self.response_a,
             response_b=self.response_b,
         )
-        return Case(subject=pair, group=self.group, category=self.category)
+        return self._case(pair)
 
 
 class AnswerIn(SubjectIn):
@@ -84,7 +90,7 @@ class AnswerIn(SubjectIn):
         """The answer to be graded."""
         shown = {"reference": self.reference, "context": self.context}
         item = Item(id=self.id, prompt=self.prompt, response=self.response, extra=shown)
-        return Case(subject=item, group=self.group, category=self.category)
+        return self._case(item)
 
 
 class BatchIn(BaseModel):
@@ -196,14 +202,25 @@ def judge_app(
     port: int,
     token: str | None = None,
     limits: Limits | None = None,
+    trail: AuditTrail | None = None,
+    monitor: MonitorMetrics | None = None,
 ) -> Guard:
-    """The ASGI application of one service, behind its guard."""
+    """The ASGI application of one service, behind its guard.
+
+    `trail` keeps what is served and draws audits; `monitor` is what /metrics says of them.
+    """
     metrics = _Metrics()
+    if monitor is not None:
+        metrics.registry.register(monitor)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         await service.start()
+        if trail is not None:
+            await trail.start()
         yield
+        if trail is not None:
+            await trail.close()
         await service.close()
 
     app = FastAPI(
@@ -256,6 +273,15 @@ def judge_app(
         except JudgeError as error:
             _log.warning("the judge cannot be asked: %s", error)
             raise HTTPException(502, "the judge cannot be asked; see the server's log") from None
+        if trail is not None:
+            try:
+                metrics.audits.inc(await trail.keep(cases, rulings))
+            except StoreError as error:
+                # An accepted verdict that is not kept could never be audited.
+                _log.warning("what is served cannot be kept: %s", error)
+                raise HTTPException(
+                    503, "the verdict cannot be kept; see the server's log"
+                ) from None
         metrics.saw(rulings, time.perf_counter() - began)
         return rulings
 
@@ -274,7 +300,8 @@ def judge_app(
     @app.get("/metrics", response_class=Response)
     async def metrics_page() -> Response:
         """Counters for Prometheus."""
-        return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
+        page = await asyncio.to_thread(generate_latest, metrics.registry)
+        return Response(page, media_type=CONTENT_TYPE_LATEST)
 
     explain_in_one_line(app)
     return Guard(app, host=host, port=port, token=token, limits=limits or Limits())
@@ -293,6 +320,9 @@ class _Metrics:
             "adjudge_stages", "Requests by the judge that they ended at (cascades).", ["judge"],
             registry=self.registry,
         )  # fmt: skip
+        self.audits = Counter(
+            "adjudge_audits", "Accepted verdicts drawn for an audit.", registry=self.registry
+        )
         self.seconds = Histogram(
             "adjudge_request_seconds", "Time to rule on a request.", registry=self.registry
         )

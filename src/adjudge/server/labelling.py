@@ -41,6 +41,7 @@ class Progress:
     plan: int
     doubt: int
     surest: int
+    audit: int
 
 
 class LabellingRound:
@@ -136,6 +137,7 @@ class LabellingRound:
             plan=kinds.count("plan"),
             doubt=kinds.count("doubt"),
             surest=kinds.count("surest"),
+            audit=kinds.count("audit"),
         )
 
     def task(self, rater: str, draw: Draw) -> LabelTask:

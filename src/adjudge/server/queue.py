@@ -17,11 +17,11 @@ import polars as pl
 
 from adjudge._validation import count, generator
 from adjudge.errors import ArgumentError, DataError
-from adjudge.io import read_table, refuse_values
+from adjudge.io import read_table
 from adjudge.io.columns import Column, check_columns
 from adjudge.io.tables import TableLike, as_text, source_name
 from adjudge.records import SampledBy
-from adjudge.rows.columns import tidy
+from adjudge.rows.columns import truth_column
 
 _SELECTED = "give the rows that adjudge select wrote with -o"
 
@@ -60,11 +60,9 @@ def abstained_ids(source: TableLike) -> list[str]:
     for column in ("id", "accepted", "uncertainty"):
         if column not in frame.columns:
             raise DataError(name, "is missing", column=column, remedy=_SELECTED)
-    accepted = tidy(frame["accepted"], name, "accepted")
-    strange = ~accepted.is_in(["0", "1"]).fill_null(False)
-    refuse_values(accepted, strange, "{} is not true or false", source=name, remedy=_SELECTED)
+    accepted = truth_column(frame, "accepted", name, remedy=_SELECTED)
     frame = check_columns(frame, [Column(name="uncertainty", type="number")], name)
-    order = frame.filter(accepted == "0").sort(
+    order = frame.filter(~accepted).sort(
         "uncertainty", descending=True, nulls_last=False, maintain_order=True
     )
     return list(dict.fromkeys(as_text(order["id"]).to_list()))

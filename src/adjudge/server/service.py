@@ -158,20 +158,12 @@ class JudgeService:
     ) -> Ruling:
         """Ask in every order the protocol needs, then accept or abstain."""
         rule = self.rule_for(group)
-        column = self._category
+        column = self.policy.category
         if column is not None and category is None:
             raise ArgumentError("category", None, f"this policy learned from {column}: name it")
         if self.policy.cascade is not None:
             return await self._rule_in_stages(subject, rule, category)
         return self._decide(await self._measure(subject, 0), rule, subject, category)
-
-    @property
-    def _category(self) -> str | None:
-        """The column of categories that the policy learned from."""
-        doubt, cascade = self.policy.doubt, self.policy.cascade
-        if cascade is not None:
-            return cascade.rule.category
-        return None if doubt is None else doubt.category
 
     async def _measure(self, subject: Subject, stage: int) -> Judgment | Grade:
         """What one judge says of a subject, asked in every order the protocol needs."""
@@ -192,7 +184,9 @@ class JudgeService:
             judge = self.judges[len(rows)]
             judgment = await self._measure(subject, len(rows))
             row = row_of(judgment, judge)
-            rows.append(row if self._category is None else {**row, self._category: category})
+            rows.append(
+                row if self.policy.category is None else {**row, self.policy.category: category}
+            )
             decided = decide_one(self.policy, subject, rows).rows
             if decided.height:
                 break

@@ -52,7 +52,7 @@ def make_service(
     specs = [judge] if judge is not None else [] if cascade is None else cascade.rule.judges
     if protocol is None:
         own = policy.groups[0].protocol if cascade is None else cascade.rule.stages[0].protocol
-        protocol = own if own in PROTOCOLS else "preference"
+        protocol = own if own and own in PROTOCOLS else "preference"
     asked: dict[str, object] = {"samples": samples, "max_tokens": max_tokens}
     asked["prompt"] = None if prompt is None else read_prompt(prompt)
     asked["criteria"] = None if criteria is None else read_criteria(criteria)

@@ -17,7 +17,7 @@ from typing import Any
 from adjudge.errors import ArgumentError, StoreMissingError
 from adjudge.plugins import Builtin, Registry
 from adjudge.store.checking import check_store
-from adjudge.store.interface import Call, Claim, LabelEvent, Store, StorePlace
+from adjudge.store.interface import Call, Claim, LabelEvent, Served, Store, StorePlace
 from adjudge.store.keys import call_key, content_hash
 from adjudge.store.sqlite import SQLiteStore
 
@@ -27,12 +27,14 @@ __all__ = [
     "Claim",
     "LabelEvent",
     "SQLiteStore",
+    "Served",
     "Store",
     "StorePlace",
     "call_key",
     "check_not_store",
     "check_store",
     "content_hash",
+    "is_store",
     "open_store",
     "read_judge_parts",
     "store_name",
@@ -44,6 +46,7 @@ STORES: Registry[Callable[..., Store]] = Registry(
 )
 #: One letter and a colon is a drive of Windows, not a scheme.
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+_SQLITE = b"SQLite format 3\0"
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]*@")
 
 
@@ -80,6 +83,29 @@ def store_name(place: StorePlace) -> str | None:
     if place is None:
         return None
     return _CREDENTIALS.sub("", str(place) if isinstance(place, (str, Path)) else place.name)
+
+
+def is_store(place: object) -> bool:
+    """Whether a path or URL names a store: a URL of a known kind, an SQLite file, or a new *.db.
+
+    >>> is_store("sqlite:///a"), is_store("new.db"), is_store("audits.jsonl")
+    (True, True, False)
+    """
+    if not isinstance(place, (str, Path)):
+        return False
+    scheme = _SCHEME.match(str(place))
+    if scheme is not None:
+        return scheme[1] in STORES
+    path = Path(place).expanduser()
+    if not path.exists():
+        return path.suffix == ".db"
+    if not path.is_file():  # a pipe would wait for its writer
+        return False
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except OSError:
+        return False
 
 
 def check_not_store(place: StorePlace, output: str | Path) -> None:

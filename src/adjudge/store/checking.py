@@ -38,6 +38,8 @@ _ROWS_AT_ONCE = 2000
 _FEWEST_BYTES = 100
 #: Of running processes; nothing in them is worth a rescue.
 _OF_PROCESSES = ("owners", "claims")
+#: The columns of JSON in tables whose rows are not decoded here.
+_JSON = {"judges": "parts", "prompts": "answer", "served": "content", "monitors": "state"}
 #: What a column may hold, where that is a list.
 _ALLOWED = {
     "action": ("label", "skip", "undo", "recount"),
@@ -277,8 +279,8 @@ def _ignore(rowid: int, reason: str) -> None:
 def _fault(table: str, row: Mapping[str, Any]) -> str | None:
     """What is wrong with a row, or None: columns hold what they can, JSON is JSON, keys fit."""
     try:
-        if table in ("judges", "prompts"):
-            json.loads(row["parts" if table == "judges" else "answer"])
+        if table in _JSON:
+            json.loads(row[_JSON[table]])
         elif table == "calls":
             call = call_of([row.get(name) for name in READ_COLUMNS], row["raw"])
             key = call_key(

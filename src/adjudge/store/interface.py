@@ -86,6 +86,23 @@ class LabelEvent:
     created_at: float = 0.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """What a service said of one subject under a policy of these rules; `audited` by people or not.
+
+    `content` is the row as JSON values: the decision, and the texts too where people audit it. The
+    store counts them (`number`), and says when each was served (`served_at`).
+    """
+
+    rules_id: str
+    subject_id: str
+    accepted: bool
+    audited: bool
+    content: Mapping[str, Any]
+    number: int = 0
+    served_at: float = 0.0
+
+
 class Store(Protocol):
     """A store, opened by one owner. Threads may share it; processes open it each for themselves."""
 
@@ -151,6 +168,24 @@ class Store(Protocol):
 
     def label_events(self, rater: str | None = None) -> list[LabelEvent]:
         """Every click, oldest first; of one rater or of all."""
+
+    def add_served(self, rows: Iterable[Served]) -> frozenset[str]:
+        """Keep what was served, in its order; the ids that were new. An id counts once."""
+
+    def audits(self, rules_id: str) -> list[Served]:
+        """What was served under these rules and is audited, in the order of serving."""
+
+    def count_served(self, rules_id: str) -> tuple[int, int]:
+        """How many ids were served under these rules, and how many of them accepted."""
+
+    def served_rules(self) -> list[str]:
+        """The rules under which something was served, the latest last."""
+
+    def keep_monitor(self, name: str, state: str) -> None:
+        """Keep the state of a monitor in place of its earlier one."""
+
+    def monitors(self) -> dict[str, str]:
+        """The state of every monitor, by name."""
 
     def heartbeat(self) -> None:
         """Say that this owner lives."""

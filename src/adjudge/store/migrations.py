@@ -143,6 +143,28 @@ MIGRATIONS: tuple[Migration, ...] = (
             "CREATE INDEX label_events_by_rater ON label_events (rater, event)",
         ),
     ),
+    Migration(
+        "0006_served_and_monitors",
+        (
+            # What a service said, by policy; an id is served, and audited, once.
+            """CREATE TABLE served (
+                served {serial},
+                rules_id TEXT NOT NULL,
+                subject_id TEXT NOT NULL,
+                accepted INTEGER NOT NULL,
+                audited INTEGER NOT NULL,
+                content TEXT NOT NULL,
+                served_at DOUBLE PRECISION NOT NULL,
+                UNIQUE (rules_id, subject_id)
+            )""",
+            "CREATE INDEX audits_by_rules ON served (rules_id, audited, served)",
+            """CREATE TABLE monitors (
+                name TEXT PRIMARY KEY,
+                state TEXT NOT NULL,
+                saved_at TEXT NOT NULL
+            )""",
+        ),
+    ),
 )
 
 
@@ -151,7 +173,7 @@ def pending(applied: Sequence[str], place: str | Path) -> tuple[Migration, ...]:
 
     >>> [step.name for step in pending(["0001_judges_and_calls"], "old.db")]
     ['0002_owners_and_claims', '0003_label_events', '0004_store_identity',
-    '0005_answer_mass_and_other_labels']
+    '0005_answer_mass_and_other_labels', '0006_served_and_monitors']
     """
     names = [step.name for step in MIGRATIONS]
     unknown = [name for name in applied if name not in names]

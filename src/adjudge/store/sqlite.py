@@ -26,7 +26,8 @@ from adjudge.store.interface import (
 )
 from adjudge.store.keys import canonical_json
 from adjudge.store.owners import Owner, state_of
-from adjudge.store.sqlite_file import DAMAGED, SQLiteFile, now
+from adjudge.store.sqlite_file import DAMAGED, now
+from adjudge.store.sqlite_served import SQLiteServed
 
 T = TypeVar("T")
 
@@ -56,7 +57,7 @@ EVENT_COLUMNS = ("event", *_EVENT.split(", "))
 _CHUNKS = (128, 32, 8, 1)
 
 
-class SQLiteStore(SQLiteFile):
+class SQLiteStore(SQLiteServed):
     """One owner's connection to a store file (":memory:" for one that is not kept).
 
     What each call promises is written at `Store`.

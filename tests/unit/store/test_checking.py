@@ -39,6 +39,7 @@ def test_a_sound_store(tmp_path: Path) -> None:
     ]
     assert {table.table: table.rows for table in check.tables} == {
         "judges": 1, "calls": CALLS + 1, "label_events": 4, "store_identity": 1, "prompts": 0,
+        "served": 0, "monitors": 0,
     }  # fmt: skip
     assert (check.schema, check.up_to_date) == (MIGRATIONS[-1].name, True)
     assert (check.labels, check.raters) == (2, 1)

@@ -5,4 +5,12 @@ earlier one has asked: it works on `context.rows`.
 """
 
 #: Add a chapter by its module's name.
-CHAPTERS: tuple[str, ...] = ("judging", "selection", "estimation", "diagnosis", "ranking", "report")
+CHAPTERS: tuple[str, ...] = (
+    "judging",
+    "selection",
+    "estimation",
+    "diagnosis",
+    "ranking",
+    "monitoring",
+    "report",
+)

@@ -30,6 +30,7 @@ ROOMS = (
     "estimation",
     "diagnosis",
     "ranking",
+    "monitoring",
     "labelling",
     "store",
     "reproduction",

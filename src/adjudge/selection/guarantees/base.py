@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -99,6 +100,14 @@ class Guarantee(Method):
     def levels_per_rule(self, levels: Levels, rules: int) -> Levels:
         """The levels of each of several rules, so that all hold at once (union bound)."""
         return replace(levels, delta=levels.delta / rules)
+
+    def alarm_limit(self, alpha: Fraction) -> Fraction:
+        """The error rate above which a monitor raises an alarm, unless another is named.
+
+        A promise about this one threshold is broken above alpha. A promise about a mean is not: the
+        rate of a single threshold is often a little above, and an alarm would be rung for that.
+        """
+        return alpha if self.uses_delta else alpha * Fraction(3, 2)
 
     def counts_over_splits(self, splits: SplitCounts, levels: Levels) -> SplitOutcome:
         """Split by split. A guarantee may count all splits at once instead; the counts must agree.

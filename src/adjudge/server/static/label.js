@@ -8,6 +8,7 @@ const SIDES = {};
 const MEANING = {
   random: "Drawn at random: this label may calibrate.",
   plan: "Drawn by your labelling plan.",
+  audit: "Drawn at random among what was accepted: this label shows whether the judge still keeps its promise.",
   surest: "Drawn at random among the judge's surest: this label can calibrate there.",
   doubt: "Shown because the judge was in doubt: this label helps to learn, but calibration refuses it.",
 };
@@ -99,7 +100,8 @@ async function advance() {
   instruct(told.instructions);
   if (!item) {
     const drawn = [["at random", progress.random], ["by plan", progress.plan], ["by doubt", progress.doubt],
-      ["among the surest", progress.surest]]
+      ["among the surest", progress.surest],
+      ["as audits", progress.audit]]
       .filter(([, times]) => times)
       .map(([how, times]) => `${times} drawn ${how}`);
     const kept = `${progress.labels} ${progress.labels === 1 ? "label" : "labels"} kept`;

@@ -1,0 +1,107 @@
+"""A policy under audit: what selection promised, held against what monitoring counts.
+
+The analyses know nothing of one another; a check needs the policy's guarantee, to know above which
+rate to raise an alarm, and the process of audits. They meet here.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from adjudge._validation import exact_level
+from adjudge.errors import ArgumentError
+from adjudge.io.tables import TableLike
+from adjudge.monitoring import MonitorTerms, check_terms, continue_monitor
+from adjudge.monitoring.stored import (
+    read_audit_labels,
+    read_served_audits,
+    state_name,
+    write_state,
+)
+from adjudge.results.monitoring import Monitor
+from adjudge.results.selection import Policy
+from adjudge.rows.audits import read_monitor
+from adjudge.rows.judgments import prepare_judgments
+from adjudge.selection import find_guarantee, read_policy
+from adjudge.selection.policy import check_about, check_judge
+from adjudge.store import is_store
+
+
+def check_audits(
+    audits: TableLike,
+    policy: Policy | str | Path,
+    *,
+    labels: TableLike | None = None,
+    state: str | Path | None = None,
+    limit: float | None = None,
+    delta: float | None = None,
+    horizon: float | None = None,
+    wait: float = 14.0,
+    by: str | None = None,
+    now: float | None = None,
+) -> Monitor:
+    """Whether the policy still keeps its error rate, from audits of what it accepted.
+
+    `audits` is the whole list that `draw_audits` made, with labels in its column `label` or in
+    `labels` by id; or a store that `serve --audit-rate` and `label` kept them in. Audits count in
+    the order of drawing; one without a label is waited for `wait` days and is then missing.
+
+    `state` is a file, or a store, that the next check counts on from: safe to run twice on the same
+    audits. Without it every check counts from the first audit. An alarm is raised when the evidence
+    that the error rate is above `limit` reaches 1 / `delta`, at any time, for ever. The limit is
+    the guarantee's own (`alarm_limit`): alpha where it promises a single threshold, else 1.5 alpha.
+    `horizon` is the number of audits in which a change is looked for most. `by` names a column: a
+    process for each of its groups, which share delta. Limit, delta, horizon and by are chosen
+    once: a state refuses others. `now` is the time of the check (Unix).
+
+    >>> from adjudge import calibrate, select, draw_audits
+    >>> old = {"id": range(60), "p_a": [0.95] * 60, "label": ["A"] * 60}
+    >>> policy = calibrate(old, alpha=0.1)
+    >>> new = {"id": range(100, 180), "p_a": [0.95] * 80, "label": ["A", "B"] * 40}
+    >>> drawn = draw_audits(select(new, policy).rows, audit_rate=1, secret="not a secret: a test")
+    >>> monitor = check_audits(drawn.rows, policy)
+    >>> monitor.limit, monitor.alarm, monitor.alarm_at
+    (0.15, True, 14)
+    """
+    rules = policy if isinstance(policy, Policy) else read_policy(policy)
+    if isinstance(audits, (str, Path)) and is_store(audits):
+        place = audits
+        audits = read_served_audits(place, rules_id=rules.rules_id).rows
+        labels = read_audit_labels(place, about=rules.about) if labels is None else labels
+    given = prepare_judgments(audits, labels=labels)
+    check_about(rules, given.about)
+    remarks = check_judge(rules, given.frame)
+    previous = None if state is None else read_monitor(state, state_name(rules.rules_id, by))
+    if previous is None:
+        terms = MonitorTerms(
+            limit=_default_limit(rules) if limit is None else limit,
+            delta=0.05 if delta is None else delta,
+            horizon=1000.0 if horizon is None else float(horizon),
+            by=by,
+        )
+    else:
+        chosen = {"limit": limit, "delta": delta, "horizon": horizon, "by": by}
+        check_terms(previous, rules, chosen)
+        terms = MonitorTerms(
+            limit=previous.limit, delta=previous.delta, horizon=previous.horizon, by=previous.by
+        )
+    monitor = continue_monitor(
+        previous,
+        given,
+        rules,
+        terms,
+        remarks=remarks,
+        wait_days=wait,
+        now=time.time() if now is None else now,
+    )
+    if state is not None:
+        write_state(monitor, state)
+    return monitor
+
+
+def _default_limit(policy: Policy) -> float:
+    limit = find_guarantee(policy.guarantee).alarm_limit(exact_level(policy.alpha))
+    if limit >= 1:
+        raise ArgumentError("limit", float(limit), "is not below 1: name a --limit")
+    return float(limit)

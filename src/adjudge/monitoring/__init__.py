@@ -1,0 +1,19 @@
+"""WATCH: whether a policy's promise is still kept, from random audits of what it accepted."""
+
+from adjudge.monitoring.checking import MonitorTerms, check_terms, continue_monitor
+from adjudge.monitoring.drawing import AuditCoin, AuditRun, draw_audits, number_audits
+from adjudge.monitoring.evidence import estimate_change, log_evidence
+from adjudge.monitoring.intervals import running_interval
+
+__all__ = [
+    "AuditCoin",
+    "AuditRun",
+    "MonitorTerms",
+    "check_terms",
+    "continue_monitor",
+    "draw_audits",
+    "estimate_change",
+    "log_evidence",
+    "number_audits",
+    "running_interval",
+]

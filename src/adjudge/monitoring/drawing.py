@@ -1,0 +1,177 @@
+"""Which accepted verdicts are audited: a coin that nobody can choose and anybody with the key can
+repeat.
+
+The coin of a row is a keyed hash (HMAC-SHA-256) of its id. Without the secret nobody can tell which
+ids will be drawn, so that no row can be treated better because it will be looked at; with it, the
+draw can be repeated and checked. A higher rate draws the same rows and more.
+"""
+
+from __future__ import annotations
+
+import hmac
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import polars as pl
+
+from adjudge.errors import ArgumentError, DataError
+from adjudge.io.columns import make_room
+from adjudge.io.tables import TableLike, as_text, read_table, source_name
+from adjudge.results.monitoring import AuditDraw
+from adjudge.rows.audits import DRAWN, order_audits
+from adjudge.rows.columns import truth_column
+from adjudge.rows.dropped import Rows
+
+#: What an audit's row has besides the columns of what was served.
+AUDIT_COLUMNS = (DRAWN, "sampled_by", "audit_rate")
+_FEWEST_CHARACTERS = 16
+_SELECTED = "give the rows that adjudge select wrote with -o"
+
+
+@dataclass(frozen=True)
+class AuditCoin:
+    """The coin of one secret and rate.
+
+    >>> coin = AuditCoin(0.5, "not a secret: for tests")
+    >>> [coin.draws(name) for name in ("a", "b", "c")], coin.draws("a")
+    ([True, False, True], True)
+    """
+
+    rate: float
+    secret: str
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rate <= 1:
+            raise ArgumentError("audit_rate", self.rate, "give a number above 0 and at most 1")
+        if len(self.secret) < _FEWEST_CHARACTERS:
+            # Not the value: a message may end in a log.
+            shown = f"{len(self.secret)} characters"
+            raise ArgumentError("secret", shown, f"give at least {_FEWEST_CHARACTERS} characters")
+
+    def draws(self, name: str) -> bool:
+        """Whether the row of this id is audited."""
+        content = name.encode("utf-8", "surrogatepass")
+        digest = hmac.digest(self.secret.encode("utf-8", "surrogatepass"), content, "sha256")
+        return int.from_bytes(digest[:8], "big") < self._end
+
+    @cached_property
+    def _end(self) -> int:
+        return math.ceil(Fraction(str(self.rate)) * 2**64)
+
+
+@dataclass(frozen=True)
+class AuditRun:
+    """The summary of a draw, and the rows to label.
+
+    `rows` has `drawn` (the order), `sampled_by` (audit) and `audit_rate`, then the columns of what
+    was served; columns of these names come back as input_drawn and so on.
+    """
+
+    summary: AuditDraw
+    rows: pl.DataFrame
+
+    def to_frame(self) -> pl.DataFrame:
+        """The rows."""
+        return self.rows
+
+    def __str__(self) -> str:
+        return str(self.summary)
+
+    def _repr_html_(self) -> str:
+        return self.summary._repr_html_()
+
+
+def draw_audits(
+    served: TableLike,
+    *,
+    audit_rate: float,
+    secret: str,
+    judge: str | None = None,
+    earlier: TableLike | None = None,
+) -> AuditRun:
+    """Draw rows to label among the accepted rows of `served`, each with probability `audit_rate`.
+
+    `served` is what `select` wrote: every row with `accepted`. Audits are in the order of its rows;
+    of an id that was served twice the first row counts. `earlier` are the audits of earlier draws:
+    they keep their numbers, and the new ones follow, so that the result is the whole list. The
+    same rows, secret and rate draw the same audits.
+
+    >>> rows = {"id": list("abcdef"), "verdict": ["A"] * 6, "accepted": [True] * 5 + [False]}
+    >>> run = draw_audits(rows, audit_rate=0.5, secret="not a secret: for tests")
+    >>> run.rows["id"].to_list(), run.rows["drawn"].to_list()
+    (['a', 'c', 'e'], [1, 2, 3])
+    """
+    coin = AuditCoin(audit_rate, secret)
+    rows = _accepted(served, judge)
+    names = rows.frame.get_column("id")
+    drawn = rows.frame.filter(pl.Series([coin.draws(name) for name in names], dtype=pl.Boolean))
+    before = None
+    if earlier is not None:
+        before = order_audits(read_table(earlier, text=("id",)), source_name(earlier))
+    first = 0
+    if before is not None:
+        drawn = drawn.join(before, on="id", how="anti", maintain_order="left")
+        first = before.height
+    new = drawn.height
+    drawn = number_audits(drawn, first=first, audit_rate=audit_rate)
+    if before is not None and earlier is not None:
+        drawn = _append(before, drawn, source_name(earlier))
+    return AuditRun(
+        summary=AuditDraw(
+            audit_rate=audit_rate,
+            n_served=rows.frame.height + sum(rows.dropped.values()),
+            n_accepted=rows.frame.height,
+            n_drawn=drawn.height,
+            n_new=new,
+            dropped=rows.dropped,
+        ),
+        rows=drawn,
+    )
+
+
+def _append(before: pl.DataFrame, new: pl.DataFrame, name: str) -> pl.DataFrame:
+    """The new audits after the earlier ones; numbers and texts in one column become text."""
+    for column in set(before.columns).intersection(new.columns):
+        old, other = before.schema[column], new.schema[column]
+        if old != other and (old.is_nested() or other.is_nested()) and pl.Null not in (old, other):
+            problem = f"holds {old} here, and {other} in the rows that were served"
+            raise DataError(name, problem, column=column, remedy="give what monitor draw wrote")
+    return pl.concat([before, new], how="diagonal_relaxed")
+
+
+def number_audits(
+    rows: pl.DataFrame, *, first: int = 0, audit_rate: float | None = None
+) -> pl.DataFrame:
+    """The rows as audits, numbered in their order after the `first` ones."""
+    rows = make_room(rows, AUDIT_COLUMNS)
+    return rows.select(
+        "id",
+        pl.int_range(first + 1, first + rows.height + 1, dtype=pl.Int64).alias(DRAWN),
+        pl.lit("audit").alias("sampled_by"),
+        pl.lit(audit_rate, pl.Float64).alias("audit_rate"),
+        pl.all().exclude("id"),
+    )
+
+
+def _accepted(served: TableLike, judge: str | None) -> Rows:
+    """The accepted rows, the first of each id."""
+    frame, name = read_table(served, text=("id",)), source_name(served)
+    for column in ("id", "accepted"):
+        if column not in frame.columns:
+            raise DataError(name, "is missing", column=column, remedy=_SELECTED)
+    frame = frame.with_columns(as_text(frame["id"]))
+    names = next((c for c in ("judge_name", "judge") if c in frame.columns), None)
+    if names is not None:
+        known = as_text(frame[names]).unique().drop_nulls().sort().to_list()
+        if judge is None and len(known) > 1:
+            raise ArgumentError("judge", None, f"choose one of {', '.join(known)}")
+        if judge is not None and judge not in known:
+            raise ArgumentError("judge", judge, "the rows have " + ", ".join(known))
+        if judge is not None:
+            frame = frame.filter(pl.col(names) == judge)
+    accepted = truth_column(frame, "accepted", name, remedy=_SELECTED)
+    rows = Rows(frame, {}).without(~pl.lit(accepted), "not accepted")
+    rows = rows.without(pl.col("id").is_null(), "no id")
+    return rows.without(~pl.col("id").is_first_distinct(), "id served before")

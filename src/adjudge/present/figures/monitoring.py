@@ -1,0 +1,87 @@
+"""The picture of a monitor: the running error rate with its band, and the evidence below it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal
+
+from adjudge._text import clip, number, percent, plain_level, power_of_ten
+from adjudge.errors import ArgumentError
+from adjudge.present.theme import ACCENT, INK, MUTED, WARM, new_figure, set_suptitle, themed
+from adjudge.results.monitoring import Monitor, MonitorGroup
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def monitor_figure(monitor: Monitor, group: MonitorGroup) -> Figure:
+    """Error rate over evidence, on one axis of counted audits."""
+    if not group.path.audits:
+        raise ArgumentError("plot", "no audits", "label some audits first")
+    with themed():
+        figure = new_figure(7.6, 5.6)
+        top, bottom = figure.subplots(2, 1, sharex=True)
+        _draw_rate(top, monitor, group)
+        _draw_evidence(bottom, monitor, group)
+        set_suptitle(figure, _title(monitor, group))
+    return figure
+
+
+def _title(monitor: Monitor, group: MonitorGroup) -> str:
+    where = "" if group.group is None else f"{clip(group.group)}: "
+    if group.alarm_after is None:
+        rate = percent(group.rate.error_rate)
+        return f"{where}no alarm in {number(group.rate.n)} audits, {rate} of them wrong"
+    return (
+        f"{where}alarm after {number(group.alarm_after)} audits, above {plain_level(monitor.limit)}"
+    )
+
+
+def _draw_rate(axes: Axes, monitor: Monitor, group: MonitorGroup) -> None:
+    path = group.path
+    axes.fill_between(path.audits, path.low, path.high, color=ACCENT, alpha=0.15, linewidth=0)
+    axes.plot(path.audits, path.error_rate, color=ACCENT, label="running error rate")
+    axes.axhline(
+        monitor.limit, color=WARM, linewidth=1.4, label=f"limit {plain_level(monitor.limit)}"
+    )
+    if monitor.limit != monitor.alpha:
+        name = f"alpha {plain_level(monitor.alpha)}"
+        axes.axhline(monitor.alpha, color=MUTED, linewidth=1.2, linestyle="--", label=name)
+    _mark_alarm(axes, group)
+    axes.set_ylim(0, min(1.0, 1.3 * max(*_settled(path.high), *path.error_rate, monitor.limit)))
+    axes.set_ylabel("error rate of accepted")
+    _legend(axes, "upper right")
+
+
+def _settled(high: tuple[float, ...]) -> tuple[float, ...]:
+    """The band after its first stretch, where it holds everything and would flatten the rest."""
+    return high[len(high) // 8 :]
+
+
+def _draw_evidence(axes: Axes, monitor: Monitor, group: MonitorGroup) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    path, alarm = group.path, -math.log10(group.delta)
+    axes.plot((0, *path.audits), (0.0, *path.log10_e), color=INK, label="evidence e")
+    name = f"alarm at {number(round(1 / group.delta))}"
+    axes.axhline(alarm, color=WARM, linewidth=1.4, label=name)
+    _mark_alarm(axes, group)
+    most = max(*path.log10_e, alarm)
+    axes.set_ylim(min(-1.0, *path.log10_e) - 0.2, most + 0.25 * (most + 1))
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+    # Logarithms on a plain axis: e itself may be too large for a float.
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: power_of_ten(value)))
+    axes.set_xlabel("audits, in the order of drawing")
+    axes.set_ylabel("evidence (log scale)")
+    _legend(axes, "upper left")
+
+
+def _legend(axes: Axes, place: Literal["upper left", "upper right"]) -> None:
+    # The line of the alarm can be anywhere: the words stay legible over it.
+    axes.legend(ncols=3, fontsize=8.5, loc=place, frameon=True, edgecolor="white", framealpha=0.9)
+
+
+def _mark_alarm(axes: Axes, group: MonitorGroup) -> None:
+    if group.alarm_after is not None:
+        axes.axvline(group.alarm_after, color=WARM, linewidth=1.2, linestyle=":")

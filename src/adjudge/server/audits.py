@@ -1,0 +1,185 @@
+"""What a service said, kept in a store, and the audits that a coin drew among the accepted."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from adjudge.errors import AdjudgeError
+from adjudge.monitoring import AuditCoin
+from adjudge.monitoring.stored import state_name
+from adjudge.records import Judgment, Pair, Subject
+from adjudge.results.monitoring import Monitor, MonitorGroup
+from adjudge.results.selection import Policy
+from adjudge.rows.audits import read_monitor
+from adjudge.server.cases import Case
+from adjudge.server.service import JudgeService, Ruling
+from adjudge.store import Served, StorePlace, content_hash, is_store
+from adjudge.store.thread import StoreThread
+
+_log = logging.getLogger("adjudge.server")
+_LARGEST = 300.0
+
+
+class AuditTrail:
+    """Keeps every ruling before it is answered; accepted ones that the coin draws, with texts."""
+
+    def __init__(self, coin: AuditCoin, service: JudgeService, store: StorePlace) -> None:
+        self._coin = coin
+        self._judge = service.judge
+        self._policy = service.policy
+        self._place = store
+        self._thread: StoreThread | None = None
+
+    async def start(self) -> None:
+        """Open the store, in a thread of its own."""
+        self._thread = StoreThread(self._place)
+        await self._thread.open()
+
+    async def close(self) -> None:
+        """Finish what waits and close the store."""
+        if self._thread is not None:
+            await self._thread.close()
+
+    async def keep(self, cases: Sequence[Case], rulings: Sequence[Ruling]) -> int:
+        """Keep these rulings; how many audits are new. A case without a name is its texts."""
+        rows = [self._row(case, ruling) for case, ruling in zip(cases, rulings, strict=True)]
+        if self._thread is None:
+            raise RuntimeError("the audit trail is not started")
+        new = await self._thread.do(lambda store: store.add_served(rows))
+        return sum(row.audited and row.subject_id in new for row in rows)
+
+    def _row(self, case: Case, ruling: Ruling) -> Served:
+        texts, name = _texts(case.subject), case.subject.id
+        if not case.named:
+            # All nameless requests under one name would be one coin, and one audit.
+            name = f"texts-{content_hash(text or '' for text in texts.values())[:32]}"
+        name = name.encode("utf-8", "replace").decode()
+        audited = ruling.accepted and self._coin.draws(name)
+        content: dict[str, Any] = asdict(ruling.judgment)
+        for known in ("extra", "label", "human"):  # people speak in the labels, nowhere else
+            content.pop(known, None)
+        whose = "judge" if isinstance(ruling.judgment, Judgment) else "judge_name"
+        content |= {
+            "id": name,
+            whose: ruling.stage or self._judge.backend.name,
+            "protocol": self._judge.protocol.name,
+            "judge_fingerprint": ruling.judgment.judge_fingerprint or self._judge.fingerprint,
+            "verdict": ruling.verdict,
+            "learned_verdict": ruling.learned_verdict,
+            "learned_doubt": ruling.learned_doubt,
+            "accepted": ruling.accepted,
+            "reason": ruling.reason,
+            "audit_rate": self._coin.rate,
+        }
+        if self._policy.by is not None:
+            content[self._policy.by] = case.group
+        if self._policy.category is not None:
+            content[self._policy.category] = case.category
+        if audited:
+            content |= texts
+        return Served(
+            rules_id=self._policy.rules_id,
+            subject_id=name,
+            accepted=ruling.accepted,
+            audited=audited,
+            content={key: value for key, value in content.items() if value is not None},
+        )
+
+
+def _texts(subject: Subject) -> dict[str, str | None]:
+    if isinstance(subject, Pair):
+        return {
+            "prompt": subject.prompt,
+            "response_a": subject.response_a,
+            "response_b": subject.response_b,
+        }
+    shown = {name: subject.extra.get(name) for name in ("reference", "context")}
+    return {"prompt": subject.prompt, "response": subject.response, **shown}
+
+
+class MonitorMetrics(Collector):
+    """What the last `monitor check` said, for Prometheus. Without a state there are no numbers."""
+
+    def __init__(self, state: str | Path, policy: Policy) -> None:
+        self._state = state
+        self._policy = policy
+        self._seen: tuple[int, int] | None = None
+        self._monitor: Monitor | None = None
+
+    def collect(self) -> Iterator[Metric]:
+        """The gauges, read again where the state was written to."""
+        readable = True
+        try:
+            self._read()
+        except (AdjudgeError, OSError) as error:
+            _log.warning("the monitor's state cannot be read: %s", error)
+            self._monitor, self._seen, readable = None, None, False
+        yield _gauge("readable", "Whether the state of the monitor can be read.", float(readable))
+        monitor = self._monitor
+        if monitor is None:
+            return
+        yield _gauge("limit", "Error rate above which an alarm is raised.", monitor.limit)
+        for name, (words, value_of) in _BY_GROUP.items():
+            family = GaugeMetricFamily(f"adjudge_monitor_{name}", words, labels=["group"])
+            for group in monitor.groups:
+                value = value_of(group)
+                if value is not None:
+                    family.add_metric([group.group or ""], value)
+            yield family
+        audits = GaugeMetricFamily(
+            "adjudge_monitor_audits", "Audits by what became of them.", labels=["group", "outcome"]
+        )
+        for group in monitor.groups:
+            for outcome in ("drawn", "returned", "pending", "missing"):
+                audits.add_metric([group.group or "", outcome], getattr(group, f"n_{outcome}"))
+        yield audits
+
+    def _read(self) -> None:
+        if not is_store(self._state):
+            try:
+                at = Path(self._state).stat()
+            except FileNotFoundError:
+                self._monitor = None
+                return
+            if self._seen == (version := (at.st_mtime_ns, at.st_ino)):
+                return
+            self._seen = version
+        monitor = None
+        for by in dict.fromkeys((None, self._policy.by)):  # a store can hold both
+            monitor = monitor or read_monitor(self._state, state_name(self._policy.rules_id, by))
+        if monitor is not None and monitor.rules_id != self._policy.rules_id:
+            _log.warning("the monitor's state is of another policy: %s", self._state)
+            monitor = None
+        self._monitor = monitor
+
+
+#: The gauges of every group, with their help and where the value comes from.
+_BY_GROUP: Mapping[str, tuple[str, Callable[[MonitorGroup], float | None]]] = {
+    "e_value": (
+        "Evidence that the error rate is above the limit.",
+        lambda group: _power(group.rate.log10_e),
+    ),
+    "error_rate": (
+        "Running error rate of accepted verdicts.",
+        lambda group: group.rate.error_rate,
+    ),
+    "error_rate_low": ("Low end of its interval.", lambda group: group.rate.low),
+    "error_rate_high": ("High end of its interval.", lambda group: group.rate.high),
+    "alarm": ("Whether an alarm was raised.", lambda group: float(group.rate.alarm)),
+}
+
+
+def _gauge(name: str, words: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"adjudge_monitor_{name}", words, value=value)
+
+
+def _power(log10: float) -> float:
+    return 10**log10 if log10 < _LARGEST else math.inf

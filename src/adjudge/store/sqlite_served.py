@@ -1,0 +1,86 @@
+"""What a service said and what became of its audits, in an SQLite file."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+
+from adjudge.errors import StoreError
+from adjudge.store.interface import Served
+from adjudge.store.sqlite_file import DAMAGED, SQLiteFile, now
+
+
+class SQLiteServed(SQLiteFile):
+    """The tables of served decisions and of monitors. What each call promises is at `Store`."""
+
+    def add_served(self, rows: Iterable[Served]) -> frozenset[str]:
+        new = set()
+        with self.transaction():
+            for row in rows:
+                values = (row.rules_id, row.subject_id, row.accepted, row.audited)
+                kept = self._db.execute(
+                    "INSERT INTO served (rules_id, subject_id, accepted, audited, content,"
+                    " served_at) VALUES (?, ?, ?, ?, ?, ?)"
+                    " ON CONFLICT (rules_id, subject_id) DO NOTHING",
+                    (*values, json.dumps(row.content, allow_nan=False), time.time()),
+                )
+                if kept.rowcount:
+                    new.add(row.subject_id)
+        return frozenset(new)
+
+    def audits(self, rules_id: str) -> list[Served]:
+        if not self._all("PRAGMA table_info(served)"):
+            return []  # a file of before, opened to read
+        rows = self._all(
+            "SELECT served, subject_id, accepted, content, served_at FROM served"
+            " WHERE rules_id = ? AND audited ORDER BY served",
+            (rules_id,),
+        )
+        return [
+            Served(
+                rules_id=rules_id,
+                subject_id=name,
+                accepted=bool(accepted),
+                audited=True,
+                content=self._content(number, content),
+                number=number,
+                served_at=at,
+            )
+            for number, name, accepted, content, at in rows
+        ]
+
+    def count_served(self, rules_id: str) -> tuple[int, int]:
+        [(served, accepted)] = self._all(
+            "SELECT COUNT(*), COALESCE(SUM(accepted), 0) FROM served WHERE rules_id = ?",
+            (rules_id,),
+        )
+        return served, accepted
+
+    def served_rules(self) -> list[str]:
+        if not self._all("PRAGMA table_info(served)"):
+            return []
+        rows = self._all("SELECT rules_id FROM served GROUP BY rules_id ORDER BY MAX(served)")
+        return [name for (name,) in rows]
+
+    def keep_monitor(self, name: str, state: str) -> None:
+        with self.synchronously(), self.transaction():
+            self._db.execute(
+                "INSERT INTO monitors (name, state, saved_at) VALUES (?, ?, ?) ON CONFLICT (name)"
+                " DO UPDATE SET state = excluded.state, saved_at = excluded.saved_at",
+                (name, state, now()),
+            )
+
+    def monitors(self) -> dict[str, str]:
+        if not self._all("PRAGMA table_info(monitors)"):
+            return {}
+        return dict(self._all("SELECT name, state FROM monitors ORDER BY name"))
+
+    def _content(self, number: int, content: str) -> dict[str, object]:
+        try:
+            return dict(json.loads(content))
+        except (ValueError, TypeError) as error:
+            raise StoreError(
+                f"{self.name}: served row {number} is damaged ({error}); "
+                f"{DAMAGED.format(self.name)}"
+            ) from None

@@ -1,0 +1,134 @@
+"""What monitoring shows: draws, a calm monitor, an alarm, groups, and its picture."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from shown_monitoring import ALARM, BY_GROUP, CALM, CALM_GROUP, DRAW
+
+from adjudge.errors import ArgumentError
+from adjudge.present.views import figures_of
+from adjudge.results.monitoring import AuditPath
+from shown import assert_shown, html_lines, legend, named_points, words
+
+_RATES = "audits | counted | wrong | error rate | interval (%) | e, limit | e, alpha | alarm"
+_BECAME = "What became of the audits; they count in the order of drawing"
+_COUNTS = "audits | drawn | returned | pending | missing | not counted yet | human ties"
+
+
+def test_a_draw() -> None:
+    assert_shown(
+        DRAW,
+        [
+            "64 audits drawn at a rate of 5 %; 1,200 of 2,000 rows served are accepted",
+            "Label them: adjudge label AUDITS -o labels.csv, then adjudge monitor check.",
+            "left out 795 rows: not accepted",
+            "left out 5 rows: id served before",
+        ],
+    )
+    stored = replace(DRAW, audit_rate=None, n_new=4)
+    assert html_lines(stored)[0] == (
+        "64 audits drawn, 4 of them new; 1,200 of 2,000 rows served are accepted"
+    )
+
+
+def test_no_alarm() -> None:
+    assert_shown(
+        CALM,
+        [
+            "No alarm in 5 audits, 1 of them wrong (20 %); alarm above 0.15, not above your alpha "
+            "0.10",
+            "Not counted yet: 1 returned audit, drawn after 1 pending one (for at most 14 days).",
+            "Running error rate, with an interval that holds at all times at once (95 %); evidence "
+            "e that it is above the limit 0.15 (alarm at 20), and above alpha 0.10",
+            _RATES,
+            "all | 5 | 1 | 20 % | [0.4, 87.1] | 0.759 | 1.12 | no",
+            "all, missing = wrong | 6 | 2 | 33.3 % | [3.0, 90.0] | 2 | 1.12 | no",
+            _BECAME,
+            _COUNTS,
+            "all | 9 | 7 | 1 | 1 | 1 | 1",
+            "It promises: as promised",
+            "It does not promise: as not promised",
+            "It assumes: as assumed",
+            "warning: the audit rate was changed",
+            "left out 2 rows: label changed after it was counted",
+            "figure: the running error rate with its band, and the evidence that it is above 0.15: "
+            "an alarm is raised where it meets the line.",
+        ],
+    )
+    worst = replace(CALM_GROUP, worst=replace(CALM_GROUP.worst, alarm=True))
+    assert "with every missing audit counted as wrong there would be an alarm" in html_lines(
+        replace(CALM, groups=(worst,))
+    )
+
+
+def test_an_alarm_of_a_policy_by_pac() -> None:
+    assert_shown(
+        ALARM,
+        [
+            "bad: ALARM at audit 1,212 (1,200 counted); alarm above your alpha 0.10",
+            "Stop accepting, or recalibrate on audits drawn after the alarm: adjudge calibrate "
+            "AUDITS --from-audits STATE. Go on drawing audits for it, whether or not the verdicts "
+            "are used. To accept more than before, label rows at random.",
+            "Running error rate, with an interval that holds at all times at once (95 %); evidence "
+            "e that it is above the limit 0.10 (alarm at 20), and above alpha 0.10",
+            _RATES,
+            "all | 1,300 | 390 | 30 % | [26.0, 34.0] | 10^31 | 10^54 | yes",
+            _BECAME,
+            _COUNTS,
+            "all | 1,300 | 1,300 | 0 | 0 | 0 | 0",
+            "the error rate seems to have risen at audit 1,100: an estimate, without an interval",
+            "It promises: as promised",
+            "pac itself can fail with probability 10 %: a false alarm about a policy as calibrated "
+            "has a probability of at most 15 %",
+            "It does not promise: as not promised",
+            "It assumes: as assumed",
+            "figure: the running error rate with its band, and the evidence that it is above 0.10: "
+            "an alarm is raised where it meets the line.",
+        ],
+    )
+
+
+def test_groups() -> None:
+    lines = html_lines(BY_GROUP)
+    assert lines[:2] == [
+        "bad: ALARM in prose at audit 1,212; alarm above 0.15, not above your alpha 0.10",
+        "Stop accepting, and calibrate on rows labelled at random: the policy decides on batches.",
+    ]
+    assert "(97.5 %)" in lines[2]
+    assert "(alarm at 40)" in lines[2]
+    assert lines[4:6] == [
+        "code | 5 | 1 | 20 % | [0.4, 87.1] | 0.759 | 1.12 | no",
+        "prose | 1,300 | 390 | 30 % | [26.0, 34.0] | 10^31 | 10^54 | yes",
+    ]
+    assert list(figures_of(BY_GROUP)) == ["monitor code", "monitor prose"]
+
+
+def test_the_picture() -> None:
+    figure = CALM.plot()
+    assert figure.get_suptitle() == "no alarm in 5 audits, 20 % of them wrong"
+    rate, evidence = figure.axes
+    assert words(rate) == ("", "", "error rate of accepted")
+    assert legend(rate) == ["running error rate", "limit 0.15", "alpha 0.10"]
+    assert named_points(rate)["running error rate"] == [
+        (1, 0), (3, pytest.approx(1 / 3)), (5, 0.2),
+    ]  # fmt: skip
+    (band,) = rate.collections
+    corners = {(x, round(y, 3)) for x, y in band.get_paths()[0].vertices}
+    assert {(5.0, 0.004), (5.0, 0.871), (3.0, 0.95)} <= corners
+    assert words(evidence) == ("", "audits, in the order of drawing", "evidence (log scale)")
+    drawn = named_points(evidence)
+    assert drawn["evidence e"] == [(0, 0), (1, -0.05), (3, 0.1), (5, -0.12)]
+    assert drawn["alarm at 20"] == [(0, pytest.approx(1.30103)), (1, pytest.approx(1.30103))]
+
+
+def test_the_picture_of_an_alarm_marks_it() -> None:
+    figure = BY_GROUP.plot(figure="monitor prose")
+    assert figure.get_suptitle() == "prose: alarm after 1,212 audits, above 0.15"
+    for axes in figure.axes:
+        assert [line.get_xdata()[0] for line in axes.lines if line.get_linestyle() == ":"] == [1212]
+    assert "alpha 0.10" not in legend(ALARM.plot().axes[0])
+    empty = AuditPath(audits=(), error_rate=(), low=(), high=(), log10_e=())
+    with pytest.raises(ArgumentError, match="label some audits first"):
+        replace(CALM, groups=(replace(CALM_GROUP, path=empty),)).plot()

@@ -1,0 +1,368 @@
+"""A check from audits to alarm: what counts, in which order, what is kept, what is refused."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from plain_monitor import first_alarm
+
+from adjudge import calibrate, check_audits, draw_audits, select
+from adjudge.cli import run
+from adjudge.errors import AdjudgeError
+from adjudge.io import read_result, write_result, write_rows
+from adjudge.results.monitoring import Monitor
+from adjudge.results.selection import Policy
+from adjudge.store import open_store
+
+DAY = 86_400.0
+NOW = 1_800_000_000.0
+PARTS = {"id": [f"c{i}" for i in range(300)], "p_a": [0.95] * 300, "judge": ["j"] * 300}
+
+
+@pytest.fixture(scope="module")
+def policy() -> Policy:
+    """scope at alpha 0.1, all labels right but 12: it accepts everything up to p_a = 0.95."""
+    return calibrate({**PARTS, "label": ["B"] * 12 + ["A"] * 288}, alpha=0.1)
+
+
+def audits(labels: list[str | None], **columns: list[str]) -> pl.DataFrame:
+    """Audits of verdict A with these labels, in their order."""
+    n = len(labels)
+    return pl.DataFrame(
+        {
+            "id": [f"a{i}" for i in range(n)], "drawn": range(1, n + 1), "judge": "j",
+            "p_a": 0.95, "accepted": True, "label": pl.Series(labels, dtype=pl.String), **columns,
+        }
+    )  # fmt: skip
+
+
+def random_labels(n: int, rate: float, seed: int = 0) -> list[str | None]:
+    return ["B" if wrong else "A" for wrong in np.random.default_rng(seed).random(n) < rate]
+
+
+def outcomes(monitor: Monitor) -> str:
+    """One letter for each audit."""
+    return "".join(own[0] for own in monitor.outcomes)
+
+
+def test_the_alarm_is_where_the_plain_process_raises_it(policy: Policy) -> None:
+    labels = random_labels(300, 0.3)
+    wrong = [int(label == "B") for label in labels]
+    monitor = check_audits(audits(labels), policy)
+    [group] = monitor.groups
+    assert (monitor.limit, monitor.delta, monitor.horizon) == (0.15, 0.05, 1000)
+    assert group.alarm_at == first_alarm(wrong, 0.15, 0.05, 1000) is not None
+    assert (group.rate.n, group.rate.n_errors) == (300, sum(wrong))
+    assert group.rate.low < 0.3 < group.rate.high
+    assert group.rate.log10_e_alpha > group.rate.log10_e
+    # An alarm stays one, whatever comes later.
+    later = check_audits(audits(labels + ["A"] * 2000), policy)
+    assert later.groups[0].alarm_at == group.alarm_at
+    assert later.groups[0].rate.log10_e < 0 < later.groups[0].rate.most_log10_e
+
+
+def test_the_limit_is_the_guarantees_own(policy: Policy) -> None:
+    pac = calibrate({**PARTS, "label": ["A"] * 300}, alpha=0.1, guarantee="pac")
+    rows = audits(["A"] * 20)
+    fdr = calibrate({**PARTS, "label": ["A"] * 300}, alpha=0.1, guarantee="fdr")
+    assert check_audits(rows, pac).limit == 0.1
+    assert check_audits(rows, fdr).limit == 0.15
+    assert check_audits(rows, policy).limit == 0.15
+    assert check_audits(rows, policy, limit=0.3).limit == 0.3
+    loose = calibrate({**PARTS, "label": ["A"] * 300}, alpha=0.7)
+    with pytest.raises(AdjudgeError, match=r"limit = 1.05: is not below 1: name a --limit"):
+        check_audits(rows, loose)
+
+
+def test_audits_wait_behind_a_pending_one_until_its_deadline(
+    policy: Policy, tmp_path: Path
+) -> None:
+    state = tmp_path / "state.json"
+    rows = audits(["A", "B", None, "A", None, "tie"])
+    first = check_audits(rows, policy, state=state, now=NOW)
+    assert outcomes(first) == "rwpppp"
+    [group] = first.groups
+    assert (group.n_drawn, group.n_returned, group.n_pending, group.n_waiting) == (6, 4, 2, 2)
+    before = check_audits(rows, policy, state=state, now=NOW + 13.9 * DAY)
+    assert before == first
+    after = check_audits(rows, policy, state=state, now=NOW + 14 * DAY)
+    assert outcomes(after) == "rwmrmt"
+    [group] = after.groups
+    assert (group.n_missing, group.n_ties, group.rate.n, group.worst.n) == (2, 1, 3, 5)
+    assert (group.rate.n_errors, group.worst.n_errors) == (1, 3)
+    # Its label comes too late, another is changed after it counted: neither changes anything.
+    rows = audits(["A", "A", "B", "A", None, "tie"])
+    last = check_audits(rows, policy, state=state, now=NOW + 15 * DAY)
+    assert last.outcomes == after.outcomes
+    assert last.dropped == {
+        "label changed after it was counted": 1,
+        "label that came after the deadline of its audit": 1,
+    }
+
+
+def test_the_time_of_drawing_counts_where_it_is_known(policy: Policy) -> None:
+    at = ["2026-01-01T00:00:00+00:00", "2026-01-30T00:00:00", "2026-01-30T00:00:00"]
+    rows = audits([None, "A", "A"], drawn_at=at)
+    start = 1_767_225_600  # 2026-01-01
+    assert outcomes(check_audits(rows, policy, now=start + 13 * DAY)) == "ppp"
+    assert outcomes(check_audits(rows, policy, now=start + 20 * DAY)) == "mrr"
+    with pytest.raises(AdjudgeError, match="column drawn_at: 'soon' is not a time"):
+        check_audits(audits(["A"], drawn_at=["soon"]), policy)
+
+
+def test_a_check_in_steps_is_the_check_at_once_and_safe_to_repeat(
+    policy: Policy, tmp_path: Path
+) -> None:
+    labels = random_labels(400, 0.12)
+    whole = check_audits(audits(labels), policy, now=NOW)
+    state, text = tmp_path / "state.json", ""
+    for end in (1, 50, 50, 173, 400, 173, 400):
+        rows = audits(labels)[:end]
+        step = check_audits(rows, policy, state=state, now=NOW)
+        text = state.read_text()
+    assert step == whole
+    assert read_result(state, Monitor) == whole
+    check_audits(audits(labels), policy, state=state, now=NOW + DAY)
+    assert state.read_text() == text
+
+
+def test_ties_count_as_the_policy_says(policy: Policy) -> None:
+    strict = calibrate({**PARTS, "label": ["A"] * 300}, alpha=0.1, ties="error")
+    rows = audits(["tie"] * 30)
+    assert outcomes(check_audits(rows, policy)) == "t" * 30
+    assert check_audits(rows, policy).groups[0].rate.error_rate is None
+    assert check_audits(rows, strict).alarm
+
+
+def test_groups_share_delta_and_wait_each_for_themselves(policy: Policy, tmp_path: Path) -> None:
+    labels = [None, *random_labels(199, 0.5)]
+    topics = ["code"] * 100 + ["prose"] * 100
+    rows = audits(labels, topic=topics)
+    state = tmp_path / "s.json"
+    monitor = check_audits(rows, policy, by="topic", state=state, now=NOW)
+    code, prose, new = monitor.groups
+    assert [g.group for g in monitor.groups] == ["code", "prose", "(new groups)"]
+    assert [g.delta for g in monitor.groups] == pytest.approx([0.05 / 3] * 3)
+    assert (code.rate.n, code.n_waiting, prose.rate.n, new.rate.n) == (0, 99, 100, 0)
+    wrong = [int(label == "B") for label in labels[100:]]
+    assert prose.alarm_after == first_alarm(wrong, 0.15, 0.05 / 3, 1000)
+    assert prose.alarm_at == 100 + (prose.alarm_after or 0)
+    more = pl.concat([rows, audits(["A"] * 5, topic=["sums"] * 5)]).with_columns(
+        id=pl.format("a{}", pl.int_range(205)), drawn=pl.int_range(1, 206)
+    )
+    later = check_audits(more, policy, state=state, now=NOW)
+    assert later.groups[2].rate.n == 5
+    assert later.groups[1].alarm_at == prose.alarm_at
+
+
+def test_the_groups_of_a_policy_are_known_beforehand() -> None:
+    rows = {**PARTS, "label": ["A"] * 300, "topic": ["code", "prose"] * 150}
+    made = calibrate(rows, alpha=0.1, by="topic")
+    monitor = check_audits(audits(["A"] * 4, topic=["code"] * 4), made, by="topic")
+    assert [g.group for g in monitor.groups] == ["code", "prose"]
+    with pytest.raises(AdjudgeError, match="of group 'sums', which the policy has no rule for"):
+        check_audits(audits(["A"], topic=["sums"]), made, by="topic")
+
+
+def test_a_state_is_of_one_policy_and_of_terms_that_were_chosen_once(
+    policy: Policy, tmp_path: Path
+) -> None:
+    state, rows = tmp_path / "s.json", audits(["A", "B"])
+    check_audits(rows, policy, state=state, limit=0.2)
+    other = calibrate({**PARTS, "label": ["A"] * 300}, alpha=0.2)
+    for options, message in (
+        ({"policy": other}, "it is of another policy: give each policy its own --state"),
+        ({"limit": 0.3}, "limit = 0.3: the state has 0.2; give another --state"),
+        ({"delta": 0.1}, "delta = 0.1: the state has 0.05"),
+        ({"horizon": 50}, "horizon = 50: the state has 1000.0"),
+        ({"by": "judge"}, "by = 'judge': the state has None"),
+        ({"audits": audits(["A", "B"]).with_columns(id=pl.Series(["x", "y"]))},
+         "column drawn: audit 1 is 'x', and 'a0' in the state"),
+    ):  # fmt: skip
+        given = {"audits": rows, "policy": policy, "state": state, **options}
+        with pytest.raises(AdjudgeError) as caught:
+            check_audits(**given)  # type: ignore[arg-type]
+        assert message in str(caught.value)
+        assert "\n" not in str(caught.value)
+    assert check_audits(rows, policy, state=state).limit == 0.2
+
+
+def test_a_damaged_state_is_refused_in_one_line_and_left_alone(
+    policy: Policy, tmp_path: Path
+) -> None:
+    state, rows = tmp_path / "s.json", audits(["A", "B"])
+    check_audits(rows, policy, state=state)
+    whole = state.read_text()
+    for damage in (whole[:-30], whole.replace('"right"', '"wrong"', 1), "{}", '{"kind": "policy"}'):
+        state.write_text(damage)
+        with pytest.raises(AdjudgeError) as caught:
+            check_audits(rows, policy, state=state)
+        assert str(state) in str(caught.value)
+        assert "\n" not in str(caught.value)
+        assert state.read_text() == damage
+
+
+def test_a_state_in_a_store_is_the_state_of_a_file(policy: Policy, tmp_path: Path) -> None:
+    place, rows = tmp_path / "s.db", audits(random_labels(50, 0.1))
+    in_file = check_audits(rows, policy, state=tmp_path / "s.json", now=NOW)
+    assert check_audits(rows[:20], policy, state=place, now=NOW).outcomes == in_file.outcomes[:20]
+    assert check_audits(rows, policy, state=place, now=NOW) == in_file
+    store = open_store(place)
+    store.keep_monitor(policy.rules_id, "not JSON")
+    store.close()
+    with pytest.raises(AdjudgeError, match="s.db, monitor .*: is not JSON"):
+        check_audits(rows, policy, state=place)
+
+
+def test_lists_with_gaps_and_rows_of_another_kind_are_refused(policy: Policy) -> None:
+    rows = audits(["A"] * 4)
+    for bad, message in (
+        (rows.filter(pl.col("drawn") != 2), "audit 2 is not there; give the whole file"),
+        (rows.drop("drawn"), "column drawn: is missing"),
+        (rows.with_columns(drawn=pl.lit("x")), "audit 1 is not there"),
+    ):
+        with pytest.raises(AdjudgeError) as caught:
+            check_audits(bad, policy)
+        assert message in str(caught.value)
+    grades = pl.DataFrame({"id": ["x"], "judge": [1], "p_pass": [0.9], "drawn": [1]})
+    with pytest.raises(
+        AdjudgeError, match="the policy is about verdicts on pairs, and here are grades"
+    ):
+        check_audits(grades, policy)
+
+
+def test_audits_of_another_judge_are_refused(policy: Policy) -> None:
+    with pytest.raises(AdjudgeError, match="the policy was made for j .unnamed., not for k"):
+        check_audits(audits(["A"]).with_columns(judge=pl.lit("k")), policy)
+
+
+def test_grades_are_audited_too() -> None:
+    parts = {"id": range(60), "p_pass": [0.9] * 60, "judge_name": ["j"] * 60}
+    made = calibrate({**parts, "human": [1] * 60}, alpha=0.1)
+    new = {**parts, "id": range(100, 160), "human": [1] * 20 + [0] * 20 + [1] * 20}
+    drawn = draw_audits(select(new, made).rows, audit_rate=1, secret="a secret for these tests")
+    labels = pl.DataFrame({"id": new["id"], "label": ["pass"] * 20 + ["fail"] * 20 + ["pass"] * 20})
+    monitor = check_audits(drawn.rows.drop("human"), made, labels=labels)
+    assert outcomes(monitor) == "r" * 20 + "w" * 20 + "r" * 20
+    again = calibrate(drawn.rows, alpha=0.9, from_audits=monitor)
+    assert (again.about, again.accepts) == ("grades", "below")
+
+
+def test_rules_keep_their_name_when_words_change(policy: Policy) -> None:
+    assert replace(policy, promise="other words", adjudge_version="9").rules_id == policy.rules_id
+    moved = replace(policy.groups[0], threshold=0.1, accepts="below")
+    assert replace(policy, groups=(moved,)).rules_id != policy.rules_id
+
+
+# --- from draw to a new policy -----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def drifted() -> tuple[Policy, pl.DataFrame]:
+    """A policy with a threshold, and audits: 150 as calibrated, then 450 that are often wrong."""
+    rng = np.random.default_rng(7)
+
+    def rows(n: int, prefix: str, *, worse: float) -> pl.DataFrame:
+        p = 0.5 + 0.5 * rng.random(n)
+        right = rng.random(n) < np.where(p > 0.9, 1 - worse / 3, 1 - worse) * p
+        label = np.where(right, "A", "B")
+        return pl.DataFrame(
+            {"id": [f"{prefix}{i}" for i in range(n)], "p_a": p, "label": label, "judge": "j"}
+        )
+
+    policy = calibrate(rows(800, "c", worse=0.0), alpha=0.1)
+    new = pl.concat([rows(400, "n", worse=0.0), rows(1400, "l", worse=0.3)])
+    served = select(new, policy).rows
+    return policy, draw_audits(served, audit_rate=0.9, secret="a secret for these tests").rows
+
+
+def test_audits_after_the_alarm_calibrate_below_the_old_threshold(drifted, tmp_path: Path) -> None:
+    policy, rows = drifted
+    state = tmp_path / "state.json"
+    monitor = check_audits(rows, policy, state=state)
+    assert monitor.alarm_at is not None
+    assert monitor.cuts[0].at == policy.threshold
+    again = calibrate(rows, alpha=0.2, from_audits=state)
+    assert again.n_calibration == rows.height - monitor.alarm_at
+    assert again.cuts == monitor.cuts
+    # Ever so loose: still no verdict beyond the old threshold, and never all of them.
+    loose = calibrate(rows, alpha=0.9, from_audits=state)
+    assert (loose.accepts, loose.threshold) == ("below", policy.threshold)
+    assert "drawn after the alarm" in loose.warnings[-1]
+    beyond = {"id": ["x", "y"], "p_a": [0.5001, 0.999], "judge": ["j", "j"]}
+    assert select(beyond, loose).rows["accepted"].to_list() == [False, True]
+    since = calibrate(rows, alpha=0.2, from_audits=monitor, since_change=True)
+    change = monitor.groups[0].change_at
+    assert change is not None
+    assert since.n_calibration == rows.height - change + 1 > again.n_calibration
+    assert "without proof" in since.warnings[-1]
+    assert "nobody has proven it" in since.assumptions[-1]
+    assert read_again(again, tmp_path) == again
+
+
+def read_again(policy: Policy, folder: Path) -> Policy:
+    from adjudge import read_policy
+
+    return read_policy(write_result(policy, folder / "again.json"))
+
+
+def test_a_rule_that_accepts_everything_is_cut_at_its_largest_score(policy: Policy) -> None:
+    assert policy.accepts == "all"
+    rows = audits(["B"] * 6 + ["A"] * 200)
+    again = calibrate(rows, alpha=0.1, from_audits=check_audits(rows, policy))
+    assert (again.accepts, again.threshold) == ("below", max(policy.groups[0].scores))
+
+
+def test_what_cannot_calibrate_again_says_so(policy: Policy, drifted, tmp_path: Path) -> None:
+    calm = check_audits(audits(["A"] * 9), policy)
+    rows = audits(["B"] * 60)
+    batch = calibrate({**PARTS, "label": ["A"] * 300}, alpha=0.1, guarantee="fdr")
+    rung = check_audits(rows, batch)
+    assert "calibrate on rows labelled at random: the policy decides on batches" in str(rung)
+    for options, message in (
+        ({"from_audits": calm}, "no alarm was raised there"),
+        ({"from_audits": tmp_path / "none.json"}, "no alarm was raised there"),
+        ({"from_audits": rung}, "the policy decides on batches, and has no threshold"),
+        ({"from_audits": check_audits(drifted[1], drifted[0])}, "audit 1 is 'a0', and 'n"),
+        ({"since_change": True}, "since_change = True: needs --from-audits"),
+        ({}, "after an alarm, calibrate --from-audits STATE knows the old threshold"),
+    ):
+        marked = rows.with_columns(sampled_by=pl.lit("audit"))
+        with pytest.raises(AdjudgeError) as caught:
+            calibrate(marked, alpha=0.1, **options)  # type: ignore[arg-type]
+        assert message in str(caught.value)
+
+
+def test_a_store_of_states_knows_which_one_rang(drifted, tmp_path: Path) -> None:
+    policy, rows = drifted
+    place = tmp_path / "s.db"
+    check_audits(rows, policy, state=place)
+    assert calibrate(rows, alpha=0.2, from_audits=place).n_calibration > 0
+
+
+def test_the_verbs_end_in_two_on_alarm_and_write_what_they_say(
+    drifted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy, rows = drifted
+    write_result(policy, "policy.json")
+    write_rows(rows.drop("label"), "audits.jsonl")
+    write_rows(rows.select("id", "label"), "labels.csv")
+    command = ["monitor", "check", "audits.jsonl", "--policy", "policy.json", "--state", "s.json"]
+    assert run(command) == 0
+    assert "No alarm in 0 audits, 0 of them wrong; alarm above 0.15" in capsys.readouterr().out
+    command += ["--labels", "labels.csv"]
+    assert run([*command, "--json", "-o", "m.json", "--plot", "m.svg"]) == 2
+    printed = json.loads(capsys.readouterr().out)
+    assert (
+        printed == json.loads(Path("m.json").read_text()) == json.loads(Path("s.json").read_text())
+    )
+    assert Path("m.svg").read_text().startswith("<?xml")
+    calibrated = ["calibrate", "audits.jsonl", "--labels", "labels.csv", "--from-audits", "s.json"]
+    assert run([*calibrated, "--alpha", "0.2", "-o", "new.json"]) == 0
+    assert run(["policy", "verify", "new.json"]) == 0
+    assert run([*command, "--limit", "0.5"]) == 1

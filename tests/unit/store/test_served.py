@@ -1,0 +1,93 @@
+"""What a service keeps in a store: decisions, audits and the states of monitors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from stores import rows_of
+
+from adjudge.errors import StoreError
+from adjudge.store import Served, check_store, is_store, open_store, use_store
+from adjudge.store.labels import LabelBook
+from adjudge.store.migrations import MIGRATIONS
+
+FIXTURES = Path(__file__).with_name("fixtures")
+
+
+def row(name: str, *, rules: str = "r", audited: bool = True, **content: object) -> Served:
+    return Served(rules_id=rules, subject_id=name, accepted=True, audited=audited, content=content)
+
+
+def test_an_id_is_served_once_under_its_rules_and_audits_keep_their_order(tmp_path: Path) -> None:
+    with use_store(tmp_path / "s.db") as store:
+        names = ["z", "a", "m"]
+        assert store.add_served([row(n, verdict="A", odd="\ud800") for n in names]) == set(names)
+        assert store.add_served([row("a", verdict="B"), row("q", audited=False)]) == {"q"}
+        assert store.add_served([row("a", rules="other")]) == {"a"}
+        audits = store.audits("r")
+        assert [audit.subject_id for audit in audits] == names
+        assert [audit.content["verdict"] for audit in audits] == ["A"] * 3
+        assert audits[0].content["odd"] == "\ud800"
+        assert audits[0].served_at <= audits[-1].served_at
+        assert store.count_served("r") == (4, 4)
+        assert store.served_rules() == ["r", "other"]
+
+
+def test_a_state_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
+    with use_store(tmp_path / "s.db") as store:
+        store.keep_monitor("one", "1")
+        store.keep_monitor("two", "2")
+        store.keep_monitor("one", "3")
+        assert store.monitors() == {"one": "3", "two": "2"}
+
+
+def test_a_store_of_before_is_read_as_it_is_and_brought_up_to_date(tmp_path: Path) -> None:
+    """A dump of a store that the version before audits wrote: 2 calls, a label."""
+    import sqlite3
+
+    place = tmp_path / "old.db"
+    with sqlite3.connect(place) as db:
+        db.executescript((FIXTURES / "store_0005.sql").read_text())
+    db.close()
+    before = place.read_bytes()
+    assert check_store(place).schema == "0005_answer_mass_and_other_labels"
+    with use_store(place, readonly=True) as store:
+        assert (store.audits("r"), store.served_rules(), store.monitors()) == ([], [], {})
+        assert [answer.label for answer in LabelBook(store).answers()] == ["A"]
+    assert place.read_bytes() == before
+    with use_store(place) as store:
+        store.add_served([row("x")])
+        assert len(list(store.calls())) == 2
+        assert [answer.sampled_by for answer in LabelBook(store).answers()] == ["audit"]
+    check = check_store(place)
+    assert (check.schema, check.up_to_date) == (MIGRATIONS[-1].name, True)
+
+
+def test_damage_is_seen_and_what_is_sound_is_rescued(tmp_path: Path) -> None:
+    import sqlite3
+
+    place = tmp_path / "s.db"
+    with use_store(place) as store:
+        store.add_served([row("x"), row("y")])
+        store.keep_monitor("m", "{}")
+    with sqlite3.connect(place) as db:
+        db.execute("UPDATE served SET content = 'no' WHERE subject_id = 'x'")
+    db.close()
+    with use_store(place) as store, pytest.raises(StoreError, match="served row 1 is damaged"):
+        store.audits("r")
+    check = check_store(place, rescue=tmp_path / "new.db")
+    damaged = {table.table: table.damaged for table in check.tables if table.damaged}
+    assert damaged == {"served": 1}
+    assert len(rows_of(tmp_path / "new.db", "served")) == 1
+    assert len(rows_of(tmp_path / "new.db", "monitors")) == 1
+
+
+def test_what_is_a_store(tmp_path: Path) -> None:
+    open_store(tmp_path / "odd-name").close()
+    (tmp_path / "rows.db").write_text("id\n1\n")
+    assert is_store(tmp_path / "odd-name")
+    assert is_store(str(tmp_path / "new.db"))
+    assert not is_store(tmp_path / "rows.db")
+    assert not is_store("https://example.org/rows.csv")
+    assert not is_store({"id": []})
