@@ -91,6 +91,8 @@ def read_case(
 def outcome_of(ruling: Ruling, service: JudgeService) -> Outcome:
     """The accepted verdict, or an abstention with its reason and the judge's own verdict."""
     judgment, policy = ruling.judgment, service.policy
+    ended_at = [one for one in service.judges if one.backend.name == ruling.stage]
+    judge = ended_at[0] if ended_at else service.judge
     verdict = ruling.learned_verdict if policy.learned else ruling.verdict
     name, p = ("p_pass", judgment.p_pass) if isinstance(judgment, Grade) else ("p_a", judgment.p_a)
     numbers = f"{name} {number(p)}, doubt {number(judgment.uncertainty)}"
@@ -108,9 +110,9 @@ def outcome_of(ruling: Ruling, service: JudgeService) -> Outcome:
         details={
             **describe_ruling(ruling, service),
             name: p,
-            "judge": ruling.stage or service.judge.backend.name,
+            "judge": judge.backend.name,
             "protocol": judgment.protocol,
-            "judge_fingerprint": judgment.judge_fingerprint,
+            "judge_fingerprint": judge.fingerprint,
         },
     )
 

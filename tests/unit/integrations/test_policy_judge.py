@@ -50,6 +50,9 @@ def test_sync_and_async_callers_hear_the_same(policy: Path) -> None:
 
     assert asyncio.run(blocking()) == waited[0]
     assert {outcome.passed for outcome in waited} == {True, False, None}
+    [rule] = judge.policy.groups
+    named = {(one.details["judge"], one.details["judge_fingerprint"]) for one in waited}
+    assert named == {(rule.judge, rule.judge_fingerprint)}
     judge.close()
 
 
