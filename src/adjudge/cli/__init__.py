@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import logging
 import os
 import sys
 from collections.abc import Mapping
@@ -203,18 +202,8 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(code)
 
 
-class _Remarks(logging.Handler):
-    """What readers say of a file, as remarks."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        remark(record.getMessage())
-
-
 def run(arguments: list[str]) -> int:
     """Run the command line and return its exit code: 0 done, 2 bad finding, 1 could not run."""
-    reading = logging.getLogger("adjudge.io")
-    if not any(isinstance(handler, _Remarks) for handler in reading.handlers):
-        reading.addHandler(_Remarks())
     command = _command()
     try:
         with print_reader_remarks():

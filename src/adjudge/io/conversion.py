@@ -231,7 +231,7 @@ def choose_format(
     if chosen is not None and kind is not None and kind not in chosen.gives:
         remedy = "it gives " + " or ".join(chosen.gives)
         raise DataError(source_name(source), f"{chosen.name} has no {kind}", remedy=remedy)
-    if chosen is not None and format is None:
+    if chosen is not None and format is None and not chosen.log:
         LOG.warning("%s: read as %s", source_name(source), chosen.title)
     return chosen
 

@@ -30,6 +30,7 @@ COMMANDS = (
     "plan selection {half} --cluster none --repeats 2 -o {out}.json --plot {out}.svg"
     " --write-ids {out}.csv --json",
     "plan battles {battles} --budget 3 -o {out}.json --write-rows {out}.csv",
+    "monitor check {audits} --policy {policy} -o {out}.json --plot {out}.svg",
     "diagnose transitivity {tournaments} --replicates 2 -o {out}.json --plot {out}.svg",
     "diagnose scores {scores} --splits 1 -o {out}.json --plot {out}.svg --write-sets {out}.csv",
     "diagnose bias {judgments} -o {out}.json --plot {out}.svg",

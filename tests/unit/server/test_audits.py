@@ -210,7 +210,7 @@ def test_draw_and_label_take_the_queue_of_a_store(
     assert run(["label", "audits.jsonl", "--store", "store.db", "--export-only"]) == 0
     names, _ = stored(labelled)
     for rows in (Path("store.db"), Path("audits.jsonl")):
-        read = _read_audits(rows) if rows.suffix == ".db" else _read(rows, None, None)
+        read = _read_audits(rows) if rows.suffix == ".db" else _read(rows, None, None, 0, {})
         queue = _queue(read[0], None, None, 0.3, 0, read[1])
         assert [(draw.id, draw.sampled_by) for draw in queue.draws] == [
             (name, "audit") for name in names
