@@ -90,7 +90,7 @@ def test_a_file_that_finds_no_room_is_named_and_the_old_one_stays(
         Path(written).unlink()
 
 
-@pytest.mark.parametrize("size", [1000, 40_000, 150_000, 400_000])
+@pytest.mark.parametrize("size", [1000, 40_000, 220_000, 400_000])
 def test_a_store_that_finds_no_room_keeps_what_it_has_and_the_run_resumes(
     size: int, judged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -106,7 +106,7 @@ def test_a_store_that_finds_no_room_keeps_what_it_has_and_the_run_resumes(
     assert run(command) == 0
     summary = json.loads(capsys.readouterr().out)
     assert sum(summary["calls"].values()) + summary["reused"] == 600
-    assert (size < 100_000) or summary["reused"] > 0
+    assert (size < 200_000) or summary["reused"] > 0
     assert Path("o.jsonl").read_bytes() == (judged / "j.jsonl").read_bytes()
     assert not check_store("s.db").damaged
 
