@@ -8,7 +8,14 @@ from typing import Annotated
 import typer
 
 from adjudge.cli._common import deliver, remark
-from adjudge.cli._options import FiguresOption, JsonFlag, OutputOption, SeedOption
+from adjudge.cli._options import (
+    ColumnOption,
+    FiguresOption,
+    JsonFlag,
+    OutputOption,
+    SeedOption,
+    column_map,
+)
 
 
 def diagnosis(
@@ -29,16 +36,20 @@ def diagnosis(
     ] = False,
     splits: Annotated[int, typer.Option(min=1, help="Random halves of the documents.")] = 20,
     figures: FiguresOption = None,
+    column: ColumnOption = None,
     seed: SeedOption = 0,
     output: OutputOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Cycles per document and conformal sets: the paper's tables on SummEval and the simulator."""
+    from adjudge.io.opening import name_columns
     from adjudge.present.figures.diagnosis import save_figures
     from adjudge.reproduce.diagnosis import reproduce_diagnosis
 
+    with name_columns(column_map(column)) as named:
+        given = named(scores)
     run = reproduce_diagnosis(
-        summeval, scores=scores, paper_size=not whole, splits=splits, seed=seed
+        summeval, scores=given, paper_size=not whole, splits=splits, seed=seed
     )
     if figures is not None:
         for path in save_figures(run, figures):

@@ -9,12 +9,16 @@ import typer
 
 from adjudge.cli._common import deliver, remark
 from adjudge.cli._options import (
+    ColumnOption,
     ConfidenceOption,
     HumanColumnOption,
     JsonFlag,
     JudgeColumnOption,
+    LabelsAsOption,
     OutputOption,
     SeedOption,
+    column_map,
+    label_map,
 )
 
 
@@ -38,11 +42,14 @@ def reporting(
     figures: Annotated[
         Path | None, typer.Option(help="Folder for Figures 3 to 7 and 9 to 16.")
     ] = None,
+    column: ColumnOption = None,
+    labels_as: LabelsAsOption = None,
     seed: SeedOption = 0,
     output: OutputOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Coverage, bias and length of the corrected rate: 21 rates, 8 settings, label shift."""
+    from adjudge.io.opening import name_columns
     from adjudge.present.theme import save_figure
     from adjudge.present.views import figures_of
     from adjudge.reproduce.reporting import reproduce_reporting
@@ -51,8 +58,10 @@ def reporting(
     if table is None:
         result = reproduce_reporting(repeats=repeats, confidence_level=confidence_level, seed=seed)
     else:
+        with name_columns(column_map(column), label_map(labels_as)) as named:
+            given = named(table)
         result = arena_protocol(
-            table,
+            given,
             judge_column=judge_column,
             human_column=human_column,
             by=by,

@@ -8,7 +8,16 @@ from typing import Annotated
 import typer
 
 from adjudge.cli._common import deliver
-from adjudge.cli._options import JsonFlag, OutputOption, PlotOption, SeedOption
+from adjudge.cli._options import (
+    ColumnOption,
+    JsonFlag,
+    LabelsAsOption,
+    OutputOption,
+    PlotOption,
+    SeedOption,
+    column_map,
+    label_map,
+)
 from adjudge.errors import ArgumentError
 
 
@@ -29,12 +38,15 @@ def scope(
     ),
     sample: Annotated[int, typer.Option(min=20, help="Items sampled from each data set.")] = 2000,
     splits: Annotated[int, typer.Option(min=1, help="Random 50/50 splits.")] = 1000,
+    column: ColumnOption = None,
+    labels_as: LabelsAsOption = None,
     seed: SeedOption = 0,
     output: OutputOption = None,
     plot: PlotOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Ties dropped, 2,000 items, 1,000 halves, alphas 0.05 to 0.25: SCOPE's tables on your data."""
+    from adjudge.io.opening import name_columns
     from adjudge.reproduce.scope import reproduce_scope
 
     files: dict[str, Path] = {}
@@ -43,7 +55,7 @@ def scope(
         if not equals or not name or not path:
             raise ArgumentError("--data", given, "write it as NAME=FILE")
         files[name] = Path(path)
-    done = reproduce_scope(
-        dict(files), judge=judge, n=sample, splits=splits, seed=seed, store=store
-    )
+    with name_columns(column_map(column), label_map(labels_as)) as named:
+        tables = {name: named(path) for name, path in files.items()}
+    done = reproduce_scope(tables, judge=judge, n=sample, splits=splits, seed=seed, store=store)
     deliver(done, as_json=as_json, output=output, plot=plot)

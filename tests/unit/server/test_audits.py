@@ -33,6 +33,7 @@ from adjudge.simulate.pairs import simulate_pairs
 from adjudge.store import open_store, use_store
 from adjudge.store.labels import LabelBook
 
+NO_NAMES = {"columns": None, "labels_as": None}
 SECRET = "a secret for these tests"
 PAIRS = simulate_pairs(60, seed=5)
 FIELDS = ("id", "prompt", "response_a", "response_b")
@@ -210,7 +211,7 @@ def test_draw_and_label_take_the_queue_of_a_store(
     assert run(["label", "audits.jsonl", "--store", "store.db", "--export-only"]) == 0
     names, _ = stored(labelled)
     for rows in (Path("store.db"), Path("audits.jsonl")):
-        read = _read_audits(rows) if rows.suffix == ".db" else _read(rows, None, None, 0, {})
+        read = _read_audits(rows) if rows.suffix == ".db" else _read(rows, None, None, 0, NO_NAMES)
         queue = _queue(read[0], None, None, 0.3, 0, read[1])
         assert [(draw.id, draw.sampled_by) for draw in queue.draws] == [
             (name, "audit") for name in names
