@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
@@ -21,6 +22,11 @@ _WORKBOOK = "xl/workbook.xml"
 #: A workbook unpacks to more than this only if somebody made it to do so.
 _LARGEST = 1 << 30
 _ERRORS = ("#N/A", "#VALUE!", "#REF!", "#DIV/0!", "#NUM!", "#NAME?", "#NULL!")
+#: What a damaged, encrypted or foreign archive raises.
+_DAMAGED = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, KeyError, IndexError, ValueError),
+    ElementTree.ParseError,
+)
 
 
 def is_workbook(path: str | Path) -> bool:
@@ -28,7 +34,7 @@ def is_workbook(path: str | Path) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             return _WORKBOOK in archive.namelist()
-    except (zipfile.BadZipFile, OSError):
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError):
         return False
 
 
@@ -40,7 +46,7 @@ def workbook_rows(path: str | Path) -> list[Record]:
                 raise DataError(path, "unpacks to more than 1 GiB", remedy="export it as CSV")
             shared = list(_shared(archive))
             rows = list(_rows(_open(archive, _first_sheet(archive)), shared))
-    except (zipfile.BadZipFile, KeyError, IndexError, ValueError, ElementTree.ParseError):
+    except _DAMAGED:
         problem, remedy = "is not a whole Excel workbook", "save it again, or export it as CSV"
         raise DataError(path, problem, remedy=remedy) from None
     filled = [row for row in rows if any(value is not None for value in row.values())]

@@ -23,7 +23,7 @@ from adjudge.io import (
     read_public,
     sniff,
 )
-from adjudge.io.tables import TableLike
+from adjudge.io.tables import Table, TableLike, source_name
 from adjudge.judges import judge_pairs
 from adjudge.results.evaluation import PublishedRisk, ReproducedSet, ScopeReproduction
 from adjudge.selection import evaluate
@@ -97,10 +97,10 @@ def reproduce_scope(
     count(n, "n", least=20)
     simulated = read_judgments(two_order_judge(n, seed=seed))
     simulated = simulated.with_columns(judge=pl.lit("simulated"))
-    sets = [_reproduce(SIMULATOR, simulated, n, n, splits, seed)]
+    sets = [_reproduce(SIMULATOR, SIMULATOR, simulated, n, n, splits, seed)]
     for name, source in (data or {}).items():
         frame, available = _judgments(name, source, judge, n, seed, asking)
-        sets.append(_reproduce(name, frame, available, n, splits, seed))
+        sets.append(_reproduce(name, source_name(source), frame, available, n, splits, seed))
     return ScopeReproduction(
         n_wanted=n,
         splits=splits,
@@ -139,12 +139,13 @@ def _decided(name: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _reproduce(
-    name: str, frame: pl.DataFrame, available: int, n: int, splits: int, seed: int
+    name: str, source: str, frame: pl.DataFrame, available: int, n: int, splits: int, seed: int
 ) -> ReproducedSet:
     kept = _sample(frame.select("id").unique(maintain_order=True), n, seed)
     rows = frame.join(kept, on="id", how="semi", maintain_order="left")
     # The paper splits by item; repeated prompts are not held together.
-    evaluation = evaluate(rows, splits=splits, cluster=None, seed=seed)
+    table = Table(frame=rows, name=source)
+    evaluation = evaluate(table, splits=splits, cluster=None, seed=seed)
     return ReproducedSet(
         dataset=name, n_available=available, n_sampled=kept.height, evaluation=evaluation
     )

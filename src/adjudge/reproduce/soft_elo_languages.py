@@ -49,15 +49,15 @@ def language_rows(runs: list[Run], *, l2: float, compare: bool) -> tuple[Languag
         fit = fit_temperature(run.score, run.human, verdict=run.verdict)
         if fit.beta is None or fit.beta <= 0:
             continue
-        shared = run.prompts.cast(pl.String).is_in(list(everyone)).to_numpy()
+        mask = run.prompts.cast(pl.String).is_in(list(everyone)).fill_null(False)
         reference = _elo(run.battles, run.human, l2)
         spoken = run.frame["language"].cast(pl.String)
-        keys = run.prompts.filter(pl.Series(shared))
-        counts = keys.to_frame("p").with_columns(l=spoken.filter(pl.Series(shared))).unique("p")
+        keys = run.prompts.filter(mask)
+        counts = keys.to_frame("p").with_columns(l=spoken.filter(mask)).unique("p")
         prompts = Counter(counts["l"].drop_nulls().to_list())
         for language, n in prompts.items():
             if n >= FEWEST_PROMPTS:
-                inside = shared & (spoken == language).fill_null(False).to_numpy()
+                inside = (mask & (spoken == language).fill_null(False)).to_numpy()
                 part = _one_language(run, np.flatnonzero(inside), fit.beta, reference, l2)
                 rows.setdefault(language, []).append(part)
     paper = published.LANGUAGES if compare and runs[0].corpus == published.CORPORA[0] else {}
