@@ -39,7 +39,6 @@ from adjudge.selection.cascade import members_of, stage_names
 from adjudge.selection.cascade_plan import plan_cascade, with_parts
 from adjudge.selection.cascade_policy import (
     choose_plan,
-    describe_cascade,
     plan_remarks,
     refuse_with_cascade,
     rows_to_calibrate,
@@ -158,7 +157,9 @@ def calibrate(
     if since_change and from_audits is None:
         raise ArgumentError("since_change", since_change, "needs --from-audits")
     if from_audits is not None:
-        given, remark = audits_to_calibrate(given, from_audits, since_change=since_change)
+        given, remark = audits_to_calibrate(
+            given, from_audits, by=by, min_answer_mass=limit, since_change=since_change
+        )
         remarks = (remark,)
     table = read_labelled(
         given,
@@ -286,7 +287,7 @@ def calibrate(
             cuts=table.cuts,
         )
         + table.makers
-        + (() if chain is None else describe_cascade(chain.plan.rule))
+        + (() if chain is None else chain.assumptions)
         + ((WITHOUT_PROOF,) if since_change else ()),
         warnings=cautions(
             entries,
