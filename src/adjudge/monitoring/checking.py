@@ -88,6 +88,8 @@ def continue_monitor(
         guarantee=policy.guarantee,
         alpha=policy.alpha,
         policy_delta=policy.delta,
+        policy_by=policy.by,
+        min_answer_mass=policy.min_answer_mass,
         ties=policy.ties,
         limit=terms.limit,
         delta=terms.delta,

@@ -373,6 +373,8 @@ class Policy(ResultWithDigest):
         """
         rules = [
             (g.judge, g.protocol, g.judge_fingerprint, *g.covers, g.accepts, repr(g.threshold))
+            # A batch is decided by the labels themselves.
+            + ((g.scores, g.errors, g.weights) if g.accepts == "batch" else ())
             for g in self.groups
         ]
         content = (
@@ -382,7 +384,11 @@ class Policy(ResultWithDigest):
             self.by,
             self.ties,
             sorted(map(str, rules)),
-            *(() if self.cascade is None else (self.cascade.rule,)),
+            self.min_answer_mass,
+            self.cuts,
+            None if self.jury is None else (self.jury.method, self.jury.judges, self.jury.weights),
+            None if (d := self.doubt) is None else (d.columns, d.scales, d.weights),
+            None if self.cascade is None else self.cascade.rule.way,
         )
         return hashlib.sha256(repr(content).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
