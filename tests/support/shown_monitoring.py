@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from adjudge.results.monitoring import AuditDraw, AuditedRate, AuditPath, Monitor, MonitorGroup
-from adjudge.results.selection import Cut
+from adjudge.results.rules import Cut
 
 DRAW = AuditDraw(
     audit_rate=0.05,

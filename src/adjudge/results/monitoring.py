@@ -20,7 +20,7 @@ from adjudge.results.checks import (
     same_length,
 )
 from adjudge.results.digest import ResultWithDigest
-from adjudge.results.selection import Cut
+from adjudge.results.rules import Cut
 
 #: What became of an audit. A human tie is neither right nor wrong where the policy drops ties; one
 #: that is pending, or waits behind one in the order of drawing, has not been counted yet.

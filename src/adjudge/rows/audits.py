@@ -17,7 +17,7 @@ from adjudge.io.results import read_result
 from adjudge.io.tables import as_text
 from adjudge.results.load import from_dict
 from adjudge.results.monitoring import Monitor
-from adjudge.results.selection import CUT_COLUMNS, Cut
+from adjudge.results.rules import CUT_COLUMNS, Cut
 from adjudge.rows.dropped import Rows
 from adjudge.rows.judgments import Judgments
 from adjudge.store import is_store, store_name, use_store
