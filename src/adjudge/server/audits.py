@@ -35,6 +35,7 @@ class AuditTrail:
         self._coin = coin
         self._judges = service.judges
         self._policy = service.policy
+        self._rules_id = service.policy.rules_id
         self._place = store
         self._thread: StoreThread | None = None
 
@@ -88,7 +89,7 @@ class AuditTrail:
         if audited:
             content |= texts
         return Served(
-            rules_id=self._policy.rules_id,
+            rules_id=self._rules_id,
             subject_id=name,
             accepted=ruling.accepted,
             audited=audited,
