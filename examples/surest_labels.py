@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from adjudge.results.selection import Rule, Threshold
+from adjudge.results.rules import Rule, Threshold
 from adjudge.selection import pac_threshold, scope_threshold
 from adjudge.selection.drawing import cut_at
 from adjudge.simulate.selective import (

@@ -64,7 +64,8 @@ _ROOMS: dict[str, str] = {
     "adjudge.results.reading": "LogSummary",
     "adjudge.results.replies": "Replies",
     "adjudge.results.reporting": "ReportingReproduction",
-    "adjudge.results.selection": "BatchSelection Policy PolicyCheck Selection Threshold",
+    "adjudge.results.rules": "BatchSelection Threshold",
+    "adjudge.results.selection": "Policy PolicyCheck Selection",
     "adjudge.rows": "join_labels prepare_battles prepare_grades prepare_judgments prepare_scores",
     "adjudge.selection": (
         "SelectionRun calibrate evaluate fdr_select judge_cascade pac_threshold pac_thresholds "

@@ -126,11 +126,11 @@ from adjudge.results.ranking_reproduction import SoftEloReproduction as SoftEloR
 from adjudge.results.reading import LogSummary as LogSummary
 from adjudge.results.replies import Replies as Replies
 from adjudge.results.reporting import ReportingReproduction as ReportingReproduction
-from adjudge.results.selection import BatchSelection as BatchSelection
+from adjudge.results.rules import BatchSelection as BatchSelection
+from adjudge.results.rules import Threshold as Threshold
 from adjudge.results.selection import Policy as Policy
 from adjudge.results.selection import PolicyCheck as PolicyCheck
 from adjudge.results.selection import Selection as Selection
-from adjudge.results.selection import Threshold as Threshold
 from adjudge.results.store import StoreCheck as StoreCheck
 from adjudge.rows import join_labels as join_labels
 from adjudge.rows import prepare_battles as prepare_battles

@@ -24,6 +24,7 @@ from adjudge.results.selection import Policy
 from adjudge.rows.audits import read_monitor
 from adjudge.rows.judgments import prepare_judgments
 from adjudge.selection import find_guarantee, read_policy
+from adjudge.selection.cascade_policy import check_ended
 from adjudge.selection.policy import check_about, check_judge
 from adjudge.store import is_store
 
@@ -72,6 +73,8 @@ def check_audits(
     given = prepare_judgments(audits, labels=labels)
     check_about(rules, given.about)
     remarks = check_judge(rules, given.frame)
+    if rules.cascade is not None:
+        check_ended(rules.cascade.rule, given.frame)
     previous = None if state is None else read_monitor(state, state_name(rules.rules_id, by))
     if previous is None:
         terms = MonitorTerms(

@@ -24,7 +24,7 @@ from adjudge.judges import judge_pairs
 from adjudge.judges.fingerprint import make_judge
 from adjudge.judges.spec import parse_judge, parse_protocol
 from adjudge.records import Pair
-from adjudge.results.selection import Rule
+from adjudge.results.rules import Rule
 from adjudge.selection import (
     Guarantee,
     Levels,

@@ -77,7 +77,7 @@ def test_the_picture_of_a_plan() -> None:
     names = [text.get_text() for text in axes.texts]
     assert names == ["useless, dropped", "cheap alone", "strong alone"]
     assert axes.get_title("left") == (
-        "88 % accepted at 33 % of the cost; the last judge alone: 94 %"
+        "about 88 % accepted at 33 % of the cost; the last judge alone: 94 %"
     )
 
 

@@ -110,14 +110,20 @@ def test_the_picture() -> None:
     assert figure.get_suptitle() == "no alarm in 5 audits, 20 % of them wrong"
     rate, evidence = figure.axes
     assert words(rate) == ("", "", "error rate of accepted")
-    assert legend(rate) == ["running error rate", "limit 0.15", "alpha 0.10"]
+    assert legend(rate) == [
+        "95 % band, at all times", "running error rate", "limit 0.15", "alpha 0.10",
+    ]  # fmt: skip
     assert named_points(rate)["running error rate"] == [
         (1, 0), (3, pytest.approx(1 / 3)), (5, 0.2),
     ]  # fmt: skip
     (band,) = rate.collections
     corners = {(x, round(y, 3)) for x, y in band.get_paths()[0].vertices}
     assert {(5.0, 0.004), (5.0, 0.871), (3.0, 0.95)} <= corners
-    assert words(evidence) == ("", "audits, in the order of drawing", "evidence (log scale)")
+    assert words(evidence) == (
+        "",
+        "audits counted, in the order of drawing",
+        "evidence (log scale)",
+    )
     drawn = named_points(evidence)
     assert drawn["evidence e"] == [(0, 0), (1, -0.05), (3, 0.1), (5, -0.12)]
     assert drawn["alarm at 20"] == [(0, pytest.approx(1.30103)), (1, pytest.approx(1.30103))]
@@ -128,6 +134,8 @@ def test_the_picture_of_an_alarm_marks_it() -> None:
     assert figure.get_suptitle() == "prose: alarm after 1,212 audits, above 0.15"
     for axes in figure.axes:
         assert [line.get_xdata()[0] for line in axes.lines if line.get_linestyle() == ":"] == [1212]
+    assert legend(figure.axes[0])[0] == "97.5 % band, at all times"
+    assert legend(figure.axes[1]) == ["evidence e", "alarm at 40", "the alarm"]
     assert "alpha 0.10" not in legend(ALARM.plot().axes[0])
     empty = AuditPath(audits=(), error_rate=(), low=(), high=(), log10_e=())
     with pytest.raises(ArgumentError, match="label some audits first"):

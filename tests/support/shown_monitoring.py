@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from adjudge.results.monitoring import AuditDraw, AuditedRate, AuditPath, Monitor, MonitorGroup
-from adjudge.results.selection import Cut
+from adjudge.results.rules import Cut
 
 DRAW = AuditDraw(
     audit_rate=0.05,
@@ -54,6 +54,8 @@ CALM = Monitor(
     guarantee="scope",
     alpha=0.1,
     policy_delta=None,
+    policy_by=None,
+    min_answer_mass=0.5,
     ties="drop",
     limit=0.15,
     delta=0.05,
@@ -110,6 +112,8 @@ ALARM = replace(
     CALM,
     limit=0.1,
     policy_delta=0.1,
+    policy_by=None,
+    min_answer_mass=0.5,
     guarantee="pac",
     groups=(ALARM_GROUP,),
     warnings=(),

@@ -19,11 +19,10 @@ from adjudge.results.evaluation import (
     SelectionPlan,
     SignalQuality,
 )
+from adjudge.results.rules import BatchSelection, Cut, Threshold
 from adjudge.results.selection import (
     Alternative,
-    BatchSelection,
     Contradiction,
-    Cut,
     DoubtReport,
     Drift,
     GroupCount,
@@ -32,7 +31,6 @@ from adjudge.results.selection import (
     PolicyCheck,
     PolicyGroup,
     Selection,
-    Threshold,
 )
 
 GROUP = PolicyGroup(

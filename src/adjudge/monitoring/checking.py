@@ -22,7 +22,8 @@ from adjudge.monitoring.counting import (
 from adjudge.monitoring.evidence import estimate_change, log_evidence
 from adjudge.monitoring.intervals import running_interval
 from adjudge.results.monitoring import AuditedRate, AuditPath, Monitor, MonitorGroup
-from adjudge.results.selection import Cut, Policy
+from adjudge.results.rules import Cut
+from adjudge.results.selection import Policy
 from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.judgments import Judgments
 from adjudge.uncertainty import INFINITE_DOUBT
@@ -88,6 +89,8 @@ def continue_monitor(
         guarantee=policy.guarantee,
         alpha=policy.alpha,
         policy_delta=policy.delta,
+        policy_by=policy.by,
+        min_answer_mass=policy.min_answer_mass,
         ties=policy.ties,
         limit=terms.limit,
         delta=terms.delta,

@@ -82,6 +82,15 @@ class CascadeRule:
         """The names of the stages' judges."""
         return tuple(stage.judge for stage in self.stages)
 
+    @property
+    def way(self) -> tuple[object, ...]:
+        """What decides where a row ends, and on which verdict."""
+        stages = [
+            (one.judge, one.protocol, one.judge_fingerprint, one.columns, one.scales, one.weights)
+            for one in self.stages
+        ]
+        return (self.tau, self.lengths, self.category, *stages)
+
 
 @dataclass(frozen=True, kw_only=True)
 class CostPoint:

@@ -20,7 +20,7 @@ from adjudge.results.checks import (
     not_empty,
     same_length,
 )
-from adjudge.results.selection import Cut
+from adjudge.results.rules import Cut
 
 #: A judge and the protocol it was asked by.
 JudgeKey = tuple[str, str | None]

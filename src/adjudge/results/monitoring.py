@@ -20,7 +20,7 @@ from adjudge.results.checks import (
     same_length,
 )
 from adjudge.results.digest import ResultWithDigest
-from adjudge.results.selection import Cut
+from adjudge.results.rules import Cut
 
 #: What became of an audit. A human tie is neither right nor wrong where the policy drops ties; one
 #: that is pending, or waits behind one in the order of drawing, has not been counted yet.
@@ -129,7 +129,7 @@ class Monitor(ResultWithDigest):
     are all audits in the order of drawing; `pending_since` has the time (Unix) from which on the
     deadline of each pending one runs. `cuts` are the policy's thresholds: labels of these audits
     say nothing of rows beyond them; `no_recalibration` says why they cannot calibrate, where they
-    cannot. `rules_id` names the policy's rules.
+    cannot. `rules_id` names the policy's rules; `policy_by` and `min_answer_mass` are its own.
     """
 
     kind: ClassVar[str] = "monitor"
@@ -150,6 +150,8 @@ class Monitor(ResultWithDigest):
     guarantee: str
     alpha: Level
     policy_delta: Level | None
+    policy_by: str | None
+    min_answer_mass: Proportion | None
     ties: str
     limit: Level
     delta: Level
@@ -178,8 +180,12 @@ class Monitor(ResultWithDigest):
 
     @property
     def alarm_at(self) -> int | None:
-        """The number, in the order of drawing, of the latest alarm of a group."""
-        return max((g.alarm_at for g in self.groups if g.alarm_at is not None), default=None)
+        """The number, in the order of drawing, of the first alarm of any group.
+
+        What is drawn after it was looked at by no rule that chose it; after a later alarm of
+        another group, only what had not yet raised one would be.
+        """
+        return min((g.alarm_at for g in self.groups if g.alarm_at is not None), default=None)
 
     def _parts(self) -> Sequence[MonitorGroup]:
         return self.groups

@@ -1,4 +1,4 @@
-"""What selection returns: thresholds, batches, policies. Field names are the JSON names."""
+"""What calibrate and select return: policies, selections. Field names are the JSON names."""
 
 from __future__ import annotations
 
@@ -6,14 +6,8 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from adjudge._text import group_name, percent
-from adjudge._validation import BoolArray, FloatArray, IntArray, finite
-from adjudge.errors import ArgumentError
 from adjudge.records import About
 from adjudge.results.base import Result, frozen
 from adjudge.results.cascade import CascadeReport, Lengths
@@ -30,144 +24,14 @@ from adjudge.results.checks import (
     same_length,
 )
 from adjudge.results.digest import DigestState, ResultWithDigest
+from adjudge.results.rules import Accepts, Cut, Rule
 
-Accepts = Literal["all", "none", "below", "batch", "groups"]
 POLICY_SCHEMA = 2
 #: Where the juries of files that do not say it cut log odds.
 EARLIER_ODDS = math.log(1e6)
 #: Calibration scores that a rule with a threshold keeps: plenty for the drift test, which calls
 #: no gap below 0.05 drift, and the file stays small.
 KEPT_SCORES = 20_000
-#: How a row that was drawn below a cut carries it.
-CUT_COLUMNS = ("cut", "cut_share", "cut_judge", "cut_protocol", "cut_fingerprint")
-
-
-def share(part: int, whole: int) -> float:
-    """part / whole, and 0 where nothing was accepted: an empty selection makes no errors."""
-    return part / whole if whole else 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rule:
-    """What a guarantee decided from labelled rows: all that it needs to accept new ones.
-
-    `scores`, `errors` and `weights` are the calibration rows, where a batch is decided with them.
-    """
-
-    accepts: Accepts
-    threshold: float | None = None
-    scores: Sequence[float] | FloatArray = field(default=(), repr=False)
-    errors: Sequence[Count] | IntArray = field(default=(), repr=False)
-    weights: Sequence[NotNegative] | FloatArray | None = field(default=None, repr=False)
-
-    def accept(self, scores: ArrayLike) -> BoolArray:
-        """Which scores are at most the threshold. No other line of adjudge compares the two.
-
-        >>> Rule(accepts="below", threshold=0.2).accept([0.1, 0.2, 0.3])
-        array([ True,  True, False])
-        """
-        s = finite(scores, "scores", allow_empty=True)
-        if self.threshold is not None:
-            return np.asarray(s <= self.threshold)
-        if self.accepts in ("all", "none"):
-            return np.full(len(s), self.accepts == "all")
-        raise ArgumentError("accepts", self.accepts, "ask the guarantee: one score cannot tell")
-
-
-@frozen
-class Threshold(Result):
-    """One deployable rule: accept every verdict whose uncertainty is at most `threshold`.
-
-    `accepts` is "all" or "none" where no finite threshold says it; `threshold` is then None.
-    `n_accepted`, `n_accepted_errors` and `empirical_risk` count the calibration rows that the
-    rule accepts.
-    """
-
-    kind: ClassVar[str] = "threshold"
-    checks: ClassVar[tuple[Check, ...]] = (
-        at_most("n_errors", "n_calibration"),
-        at_most("n_accepted", "n_calibration"),
-        at_most("n_accepted_errors", "n_accepted"),
-    )
-
-    method: str
-    alpha: Level
-    delta: Level | None = None
-    accepts: Accepts
-    threshold: float | None
-    feasible: bool
-    n_calibration: Count
-    n_errors: Count
-    n_accepted: Count
-    n_accepted_errors: Count
-    empirical_risk: Proportion
-    coverage: Proportion
-
-    def accept(self, scores: ArrayLike) -> BoolArray:
-        """Which of the new `scores` the rule accepts."""
-        return self.rule.accept(scores)
-
-    @property
-    def rule(self) -> Rule:
-        """The rule without its counts."""
-        return Rule(accepts=self.accepts, threshold=self.threshold)
-
-
-@frozen
-class BatchSelection(Result):
-    """Which rows of one batch are accepted together, and the p-value of each."""
-
-    kind: ClassVar[str] = "batch_selection"
-
-    method: str
-    alpha: Level
-    n_calibration: Count
-    n_errors: Count
-    n: Count
-    n_accepted: Count
-    effective_size: NotNegative | None = None
-    p_values: FloatArray
-    accepted: BoolArray
-
-    def _parts(self) -> Sequence[Mapping[str, float | bool]]:
-        return [
-            {"p_value": float(p), "accepted": bool(kept)}
-            for p, kept in zip(self.p_values, self.accepted, strict=True)
-        ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cut:
-    """Labels drawn among the surest rows alone: no row beyond `at` calibrates or is accepted.
-
-    The score is the uncertainty of this judge and protocol, whatever a policy accepts by. `share`
-    of the rows that it was drawn from lie at or below the cut.
-    """
-
-    judge: str
-    protocol: str | None
-    judge_fingerprint: str | None = None
-    at: float
-    share: Proportion
-
-    @property
-    def rule(self) -> Rule:
-        """Accepts the scores that are not beyond the cut."""
-        return Rule(accepts="below", threshold=self.at)
-
-    @property
-    def columns(self) -> dict[str, str | float | None]:
-        """The cut as a row that was drawn below it carries it."""
-        values = (self.at, self.share, self.judge, self.protocol, self.judge_fingerprint)
-        return dict(zip(CUT_COLUMNS, values, strict=True))
-
-    @property
-    def name(self) -> str:
-        """As in "the surest 60 % of the verdicts of gpt (preference)"."""
-        judge = group_name(self.judge, none="the judge")
-        protocol = group_name(self.protocol, none="")
-        whose = f"{judge} ({protocol})" if protocol else judge
-        return f"the surest {percent(self.share)} of the verdicts of {whose}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -373,6 +237,8 @@ class Policy(ResultWithDigest):
         """
         rules = [
             (g.judge, g.protocol, g.judge_fingerprint, *g.covers, g.accepts, repr(g.threshold))
+            # A batch is decided by the labels themselves.
+            + ((g.scores, g.errors, g.weights) if g.accepts == "batch" else ())
             for g in self.groups
         ]
         content = (
@@ -382,7 +248,11 @@ class Policy(ResultWithDigest):
             self.by,
             self.ties,
             sorted(map(str, rules)),
-            *(() if self.cascade is None else (self.cascade.rule,)),
+            self.min_answer_mass,
+            self.cuts,
+            None if self.jury is None else (self.jury.method, self.jury.judges, self.jury.weights),
+            None if (d := self.doubt) is None else (d.columns, d.scales, d.weights),
+            None if self.cascade is None else self.cascade.rule.way,
         )
         return hashlib.sha256(repr(content).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 

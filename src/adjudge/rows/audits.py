@@ -17,7 +17,7 @@ from adjudge.io.results import read_result
 from adjudge.io.tables import as_text
 from adjudge.results.load import from_dict
 from adjudge.results.monitoring import Monitor
-from adjudge.results.selection import CUT_COLUMNS, Cut
+from adjudge.results.rules import CUT_COLUMNS, Cut
 from adjudge.rows.dropped import Rows
 from adjudge.rows.judgments import Judgments
 from adjudge.store import is_store, store_name, use_store
@@ -81,12 +81,19 @@ def read_monitor(place: str | Path, name: str | None = None) -> Monitor | None:
 
 
 def audits_to_calibrate(
-    given: Judgments, state: Monitor | str | Path, *, since_change: bool = False
+    given: Judgments,
+    state: Monitor | str | Path,
+    *,
+    by: str | None = None,
+    min_answer_mass: float | None = None,
+    since_change: bool = False,
 ) -> tuple[Judgments, str]:
     """The audits drawn after the alarm, with the old thresholds as their cuts; and a remark.
 
-    `since_change`: those from the estimated change on, more of them and without a proof, because
-    they were chosen by looking at their labels.
+    As in a check, they count up to the first that is pending: what comes back first is no random
+    part. What the old policy refused whatever the score (groups, answers off the question) nobody
+    audited, so that a new one must refuse it too. `since_change`: those from the estimated change
+    on, more of them and without a proof, because they were chosen by looking at their labels.
     """
     monitor = state if isinstance(state, Monitor) else read_monitor(state)
     source = "monitor" if isinstance(state, Monitor) else str(state)
@@ -96,6 +103,7 @@ def audits_to_calibrate(
     if monitor.no_recalibration is not None:
         remedy = f"{monitor.no_recalibration}; calibrate on rows labelled at random"
         raise ArgumentError("from_audits", source, remedy)
+    _check_refusals(monitor, by, min_answer_mass)
     frame = order_audits(given.frame, given.name)
     for at, (here, there) in enumerate(zip(frame["id"], monitor.ids, strict=False), 1):
         if here != there:
@@ -106,6 +114,7 @@ def audits_to_calibrate(
     moment = "estimated change" if since_change else "alarm"
     rows = Rows(_with_cuts(frame, monitor.cuts), given.dropped)
     rows = rows.without(pl.col(DRAWN) <= last, f"audit drawn before the {moment}")
+    rows = rows.without(_behind_pending(frame, monitor, last), "audit drawn after a pending one")
     rows = rows.without(
         pl.col("cut").is_null(), "audit of a judge without a rule in the old policy"
     )
@@ -117,6 +126,29 @@ def audits_to_calibrate(
         )
     old = Judgments(frame=rows.frame, name=given.name, dropped=rows.dropped, about=given.about)
     return old, f"{remark}. The old threshold is the cut: to accept more, label rows at random"
+
+
+def _check_refusals(monitor: Monitor, by: str | None, least: float | None) -> None:
+    """Refuse a policy that could accept rows which the old one never did."""
+    if by != monitor.policy_by:
+        kept = "leave it out" if monitor.policy_by is None else f"give --by {monitor.policy_by}"
+        raise ArgumentError("by", by, f"{kept}: as the policy that was audited")
+    if monitor.min_answer_mass is not None and (least is None or least < monitor.min_answer_mass):
+        raise ArgumentError(
+            "min_answer_mass", least, f"the audited policy has {monitor.min_answer_mass:g}: keep it"
+        )
+
+
+def _behind_pending(frame: pl.DataFrame, monitor: Monitor, last: int) -> pl.Expr:
+    """Whether an audit was drawn after one later than `last` that is still waited for."""
+    label = frame["label"] if "label" in frame.columns else pl.Series([None] * frame.height)
+    known = (*monitor.outcomes, *["pending"] * frame.height)
+    waits = [
+        at
+        for at, (own, outcome) in enumerate(zip(label, known, strict=False), 1)
+        if at > last and own is None and outcome == "pending"
+    ]
+    return pl.col(DRAWN) > min(waits, default=frame.height)
 
 
 def _parse(text: str, source: str) -> Monitor:

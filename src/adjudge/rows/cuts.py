@@ -15,7 +15,7 @@ import polars as pl
 
 from adjudge.errors import DataError, PolicyMismatchError
 from adjudge.io.refusals import refuse_values
-from adjudge.results.selection import CUT_COLUMNS, Cut
+from adjudge.results.rules import CUT_COLUMNS, Cut
 from adjudge.rows.columns import tidy
 from adjudge.rows.sampling import CUT_BY
 

@@ -20,7 +20,7 @@ from adjudge.io.names import recognise
 from adjudge.io.opening import name_columns
 from adjudge.io.tables import TableLike, as_text, read_table, source_name
 from adjudge.records import MEASURED, About
-from adjudge.results.selection import Cut
+from adjudge.results.rules import Cut
 from adjudge.rows.clusters import cluster_column
 from adjudge.rows.columns import refuse_options, text_column
 from adjudge.rows.cuts import BEYOND, cuts_of, lie_below

@@ -22,7 +22,7 @@ from adjudge.io.runners.values import FROM_JUDGE
 from adjudge.io.tables import TableLike, as_text, source_name
 from adjudge.io.words import AS_SAID, read_words
 from adjudge.records import About
-from adjudge.results.selection import CUT_COLUMNS
+from adjudge.results.rules import CUT_COLUMNS
 from adjudge.rows.columns import tidy
 from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.makers import MAKERS

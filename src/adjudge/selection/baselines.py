@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from adjudge._validation import BoolArray, exact_level, probabilities
 from adjudge.errors import ArgumentError
-from adjudge.results.selection import Threshold
+from adjudge.results.rules import Threshold
 from adjudge.selection.split_counts import Levels, Method, SplitCounts, SplitOutcome
 from adjudge.selection.thresholds import at_most, sort_scores, threshold_at
 

@@ -245,8 +245,11 @@ def in_learning_share(frame: pl.DataFrame, learning: LearningShare) -> BoolArray
         raise ArgumentError(
             "judgments", learning.column, "the cascade's learning share is a hash of this column"
         )
-    names = as_text(frame.get_column(learning.column)).to_list()
-    ids = frame.get_column("id").to_list()
+    # One cluster for all rows of an id: some judges' rows may lack it.
+    own = as_text(frame.get_column(learning.column)).alias("own")
+    table = frame.select("id").with_columns(own, pl.col("id").cast(pl.String))
+    names = table.select(pl.col("own").drop_nulls().first().over("id")).to_series().to_list()
+    ids = table["id"].to_list()
     below = [
         _hash(f"row {own}" if name is None else f"cluster {name}", learning.seed) < learning.share
         for name, own in zip(names, ids, strict=True)

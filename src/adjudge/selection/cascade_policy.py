@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,16 +15,20 @@ from adjudge.results.cascade import CascadePlan, CascadeReport, CascadeRule
 from adjudge.rows.dropped import Rows
 from adjudge.rows.identity import Identity, identities, match_judge
 from adjudge.selection.cascade import (
+    CASCADE,
     NOT_ASKED,
     OTHER_JUDGE,
+    STAGE,
     CascadeRows,
+    Member,
     in_learning_share,
+    lay_out,
     members_of,
     of_stages,
     run_cascade,
     stage_names,
 )
-from adjudge.selection.cascade_plan import read_plan
+from adjudge.selection.cascade_plan import NOT_EVERY_STAGE, read_plan
 from adjudge.selection.learning import count_overturned
 from adjudge.store import StorePlace
 
@@ -43,6 +47,14 @@ class CalibrationRows:
     last: pl.DataFrame
     last_asked: bool
     dropped: Mapping[str, int]
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What holds for a cascade, and what is assumed of rows that some judge was not asked."""
+        lines = describe_cascade(self.plan.rule)
+        if lost := self.dropped.get(NOT_EVERY_STAGE):
+            lines += (f"the {lost:,} rows that were not judged by every stage lack it by chance",)
+        return lines
 
     def report(self, *, coverage_last: float) -> CascadeReport:
         """What the policy keeps; `coverage_last` is of the last judge's measured rows."""
@@ -111,7 +123,9 @@ def rows_to_calibrate(
 ) -> CalibrationRows:
     """Run the planned cascade on labelled rows; those of its learning share are refused.
 
-    So are rows of a cluster with one that is, and rows that go on to a judge that was not asked.
+    So are rows of a cluster with one that is. Where some go on to a judge that was not asked, only
+    rows that every judge was asked about calibrate: those that end earlier are the easy ones, and
+    with them alone the rows would be no random sample.
     """
     if plan.about != about:
         raise PolicyMismatchError(
@@ -136,18 +150,35 @@ def rows_to_calibrate(
             "every labelled row is in the learning share of the cascade: label others to calibrate",
         )
     done = run_cascade(plan.rule, left, about=about)
-    if done.rows.height == 0:
-        raise ArgumentError(
-            "judgments", done.incomplete.height, f"every labelled row {NOT_ASKED}: ask it too"
-        )
+    if done.incomplete.height:
+        whole, n = _judged_by_all(left, members), left["id"].n_unique()
+        asked = done.rows["id"].is_in(whole.implode()).to_numpy()
+        # The rows that end at a stage were all spared the later ones: the cascade was in use.
+        spared = [stage for stage in set(done.stage) if not asked[done.stage == stage].any()]
+        if done.rows.height == 0 or spared:
+            raise ArgumentError(
+                "judgments",
+                done.incomplete.height,
+                f"so many labelled rows of {n} {NOT_ASKED}, and the others are no random sample: "
+                "ask it too",
+            )
+        left = left.filter(pl.col("id").is_in(whole.implode()))
+        dropped |= {NOT_EVERY_STAGE: n - len(whole)}
+        done = run_cascade(plan.rule, left, about=about)
     last = left.filter(of_stages(members[-1:]), pl.col("id").is_in(done.rows["id"].implode()))
     return CalibrationRows(
         plan,
         done,
         last.filter(pl.col("status").is_in(list(MEASURED))),
         last.height == done.rows.height,
-        {**dropped, NOT_ASKED: done.incomplete.height},
+        dropped,
     )
+
+
+def _judged_by_all(frame: pl.DataFrame, members: Sequence[Member]) -> pl.Series:
+    """The ids that every stage was asked about."""
+    laid = lay_out(frame, members)
+    return laid.frame["id"].filter(pl.Series(laid.asked.all(axis=1)))
 
 
 def check_stages(
@@ -163,6 +194,21 @@ def check_stages(
         for given in identities(frame)
     ]
     return list(dict.fromkeys(remark for remark in remarks if remark is not None))
+
+
+def check_ended(rule: CascadeRule, frame: pl.DataFrame) -> None:
+    """PolicyMismatchError for decided rows that did not end at one of the cascade's judges."""
+    ended = pl.col("judge")
+    if STAGE in frame.columns:
+        ended = pl.when(ended == CASCADE).then(pl.col(STAGE)).otherwise(ended)
+    names = frame.select(ended.drop_nulls().unique().sort()).to_series()
+    others = [name for name in names if name not in rule.judges]
+    if others:
+        raise PolicyMismatchError(
+            f"the cascade asks {', '.join(rule.judges)}, and here are rows of {others[0]}; give "
+            "rows that this policy decided",
+            differs=("judge",),
+        )
 
 
 def describe_cascade(rule: CascadeRule) -> tuple[str, ...]:

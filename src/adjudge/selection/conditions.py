@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from adjudge.records import About
-from adjudge.results.selection import Cut
+from adjudge.results.rules import Cut
 from adjudge.selection.cuts import names_of
 from adjudge.selection.groups import Entry
 from adjudge.selection.guarantees.base import Guarantee

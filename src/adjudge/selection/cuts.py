@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from adjudge._validation import FloatArray
-from adjudge.results.selection import Contradiction, Cut, PolicyGroup, Rule
+from adjudge.results.rules import Cut, Rule
+from adjudge.results.selection import Contradiction, PolicyGroup
 from adjudge.selection.groups import Entry
 
 

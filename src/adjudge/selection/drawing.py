@@ -15,7 +15,7 @@ from adjudge.errors import ArgumentError
 from adjudge.io.columns import UNNAMED
 from adjudge.io.tables import TableLike
 from adjudge.results.evaluation import LabelPlan
-from adjudge.results.selection import Cut, Rule
+from adjudge.results.rules import Cut, Rule
 from adjudge.rows.clusters import cluster_column, one_row_per_cluster
 from adjudge.rows.cuts import cuts_of
 from adjudge.rows.dropped import Rows, merge_dropped

@@ -17,7 +17,8 @@ from adjudge.io.columns import make_room
 from adjudge.io.grades import PASS
 from adjudge.io.opening import name_columns
 from adjudge.io.tables import TableLike
-from adjudge.results.selection import Drift, GroupCount, Policy, Selection, StageCount, share
+from adjudge.results.rules import share
+from adjudge.results.selection import Drift, GroupCount, Policy, Selection, StageCount
 from adjudge.rows.clusters import one_row_per_cluster
 from adjudge.rows.columns import text_column
 from adjudge.rows.cuts import lie_below

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adjudge._validation import BoolArray, FloatArray, IntArray, Seed, generator, paired
-from adjudge.results.selection import Accepts, Threshold, share
+from adjudge.results.rules import Accepts, Threshold, share
 
 _BUCKET = 1024
 _SAFE = 2**62

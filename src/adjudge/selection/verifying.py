@@ -21,15 +21,8 @@ from adjudge.results.cascade import CascadeReport
 from adjudge.results.checks import problem_in_tree
 from adjudge.results.digest import DigestState, digest_of, digest_state
 from adjudge.results.load import from_dict
-from adjudge.results.selection import (
-    KEPT_SCORES,
-    Contradiction,
-    Policy,
-    PolicyCheck,
-    PolicyGroup,
-    Rule,
-    share,
-)
+from adjudge.results.rules import Rule, share
+from adjudge.results.selection import KEPT_SCORES, Contradiction, Policy, PolicyCheck, PolicyGroup
 from adjudge.selection.cascade import members_of, stage_names
 from adjudge.selection.cuts import beyond_cuts, limit_rule, promise_below
 from adjudge.selection.guarantees import find_guarantee

@@ -33,8 +33,9 @@ class AuditTrail:
 
     def __init__(self, coin: AuditCoin, service: JudgeService, store: StorePlace) -> None:
         self._coin = coin
-        self._judge = service.judge
+        self._judges = service.judges
         self._policy = service.policy
+        self._rules_id = service.policy.rules_id
         self._place = store
         self._thread: StoreThread | None = None
 
@@ -67,11 +68,13 @@ class AuditTrail:
         for known in ("extra", "label", "human"):  # people speak in the labels, nowhere else
             content.pop(known, None)
         whose = "judge" if isinstance(ruling.judgment, Judgment) else "judge_name"
+        judge = self._judges[ruling.asked - 1]  # of a cascade, the one at which it ended
         content |= {
             "id": name,
-            whose: ruling.stage or self._judge.backend.name,
-            "protocol": self._judge.protocol.name,
-            "judge_fingerprint": ruling.judgment.judge_fingerprint or self._judge.fingerprint,
+            whose: judge.backend.name,
+            "protocol": judge.protocol.name,
+            "judge_fingerprint": ruling.judgment.judge_fingerprint or judge.fingerprint,
+            "stage": ruling.stage,
             "verdict": ruling.verdict,
             "learned_verdict": ruling.learned_verdict,
             "learned_doubt": ruling.learned_doubt,
@@ -86,7 +89,7 @@ class AuditTrail:
         if audited:
             content |= texts
         return Served(
-            rules_id=self._policy.rules_id,
+            rules_id=self._rules_id,
             subject_id=name,
             accepted=ruling.accepted,
             audited=audited,

@@ -15,7 +15,7 @@ from adjudge.io import read_table
 from adjudge.io.tables import TableLike, as_text
 from adjudge.records import Label, Subject
 from adjudge.results.labelling import LabellingSummary, RaterAgreement, RaterSummary
-from adjudge.results.selection import CUT_COLUMNS
+from adjudge.results.rules import CUT_COLUMNS
 from adjudge.server.label_kinds import PAIRS, LabelKind
 from adjudge.store.labels import Answer, LabelBook
 

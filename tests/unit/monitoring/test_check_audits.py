@@ -257,6 +257,24 @@ def test_rules_keep_their_name_when_words_change(policy: Policy) -> None:
     assert replace(policy, promise="other words", adjudge_version="9").rules_id == policy.rules_id
     moved = replace(policy.groups[0], threshold=0.1, accepts="below")
     assert replace(policy, groups=(moved,)).rules_id != policy.rules_id
+    assert replace(policy, min_answer_mass=0.7).rules_id != policy.rules_id
+
+
+def test_policies_that_decide_alike_by_other_labels_have_other_names(tmp_path: Path) -> None:
+    """A batch is decided by the labels, a learned doubt by its weights: neither has a threshold."""
+
+    def learn(seed: int, **options: str) -> Policy:
+        rng = np.random.default_rng(seed)
+        p = rng.random(300)
+        label = np.where(rng.random(300) < 0.02, p < 0.5, p > 0.5)
+        rows = {"id": range(300), "p_a": p, "label": np.where(label, "A", "B")}
+        return calibrate(pl.DataFrame(rows), alpha=0.3, **options)  # type: ignore[arg-type]
+
+    for options in ({"guarantee": "fdr"}, {"doubt": "learned"}):
+        one, other = learn(1, **options), learn(2, **options)
+        assert one.threshold is other.threshold is None
+        assert one.rules_id != other.rules_id
+        assert read_again(one, tmp_path).rules_id == one.rules_id
 
 
 # --- from draw to a new policy -----------------------------------------------------------------
@@ -309,6 +327,77 @@ def read_again(policy: Policy, folder: Path) -> Policy:
     from adjudge import read_policy
 
     return read_policy(write_result(policy, folder / "again.json"))
+
+
+def test_audits_calibrate_up_to_the_first_pending_one(drifted) -> None:
+    """What comes back first is no random part: wrong verdicts may come sooner or later."""
+    policy, rows = drifted
+    rang = check_audits(rows, policy, now=0.0).alarm_at
+    assert rang is not None
+    late = pl.col("drawn").is_in([rang + 80, rang + 120])
+    some = rows.with_columns(label=pl.when(~late).then("label"))
+    waiting = check_audits(some, policy, now=0.0)
+    made = calibrate(some, alpha=0.2, from_audits=waiting)
+    assert made.n_calibration == 79
+    assert made.dropped["audit drawn after a pending one"] == rows.height - rang - 80
+    gone = check_audits(some, policy, wait=0.0, now=0.0)
+    assert calibrate(some, alpha=0.2, from_audits=gone).n_calibration == rows.height - rang - 2
+
+
+def test_what_the_old_policy_refused_stays_refused() -> None:
+    """Nobody audited a group that it abstained on: a rule for all rows would accept it."""
+    rng = np.random.default_rng(3)
+    right = np.concatenate([np.ones(300), rng.integers(0, 2, 300)]) == 1
+    old = {"id": range(600), "p_a": 0.6 + 0.39 * rng.random(600),
+           "lang": ["en"] * 300 + ["de"] * 300, "label": np.where(right, "A", "B")}  # fmt: skip
+    policy = calibrate(old, alpha=0.1, by="lang")
+    assert [g.accepts == "none" for g in policy.groups] == [False, True]
+    new = {**old, "id": range(1000, 1600), "label": ["B"] * 40 + ["A"] * 560}
+    drawn = draw_audits(select(new, policy).rows, audit_rate=1, secret="not a secret: a test").rows
+    monitor = check_audits(drawn, policy)
+    assert "calibrate AUDITS --from-audits STATE --by lang" in str(monitor)
+    for options, message in (
+        ({}, "by = None: give --by lang"),
+        ({"by": "lang", "min_answer_mass": None}, "min_answer_mass = None: the audited policy has"),
+    ):
+        with pytest.raises(AdjudgeError, match=message):
+            calibrate(drawn, alpha=0.1, from_audits=monitor, **options)  # type: ignore[arg-type]
+    again = calibrate(drawn, alpha=0.2, from_audits=monitor, by="lang")
+    rows = select(new, again).rows
+    assert rows.filter("accepted")["lang"].unique().to_list() == ["en"]
+
+
+def test_after_alarms_of_several_groups_the_first_counts(policy: Policy) -> None:
+    """To start at the latest one would keep what a group has shown before it only if it is calm."""
+    rows = audits(["B"] * 30 + ["A"] * 30 + ["B"] * 60)
+    rows = rows.with_columns(topic=pl.Series(["x"] * 60 + ["y"] * 60))
+    monitor = check_audits(rows, policy, by="topic")
+    first, second = [group.alarm_at for group in monitor.groups if group.alarm_at is not None]
+    assert first < 60 < second
+    assert monitor.alarm_at == first
+    assert calibrate(rows, alpha=0.9, from_audits=monitor).n_calibration == 120 - first
+
+
+@pytest.mark.parametrize("options", [{"jury": "mean"}, {"jury": "learned"}, {"doubt": "learned"}])
+def test_what_select_wrote_is_audited_as_it_was_accepted(options: dict[str, str]) -> None:
+    """By the learned verdict where there is one; a jury's rows have the jury's."""
+    rng = np.random.default_rng(5)
+    people = rng.integers(0, 2, 500)
+    parts = []
+    for judge in ("x", "y")[: 2 if "jury" in options else 1]:
+        p = 1 / (1 + np.exp(-(2 * (2 * people - 1) + rng.normal(size=500))))
+        label = np.where(people == 1, "A", "B")
+        parts.append(pl.DataFrame({"id": range(500), "judge": judge, "p_a": p, "label": label}))
+    rows = pl.concat(parts)
+    made = calibrate(rows, alpha=0.2, **options)  # type: ignore[arg-type]
+    served = select(rows.with_columns(pl.col("id") + 1000), made).rows
+    drawn = draw_audits(served, audit_rate=1, secret="a secret for these tests").rows
+    assert drawn.height == served["accepted"].sum()
+    said = "learned_verdict" if "learned_verdict" in drawn.columns else "verdict"
+    wrong = (drawn[said] != drawn["label"]).sum()
+    monitor = check_audits(drawn, made)
+    assert (monitor.groups[0].rate.n, monitor.groups[0].rate.n_errors) == (drawn.height, wrong)
+    assert "and a cut is of a judge's own uncertainty" in str(monitor.no_recalibration)
 
 
 def test_a_rule_that_accepts_everything_is_cut_at_its_largest_score(policy: Policy) -> None:

@@ -282,8 +282,32 @@ def test_rows_of_a_deployed_cascade_calibrate_it_again(old, policy, plan):
     assert made.groups == policy.groups
     assert (made.cascade.coverage_last, policy.cascade.coverage_last is None) == (None, False)
     lost = deployed.filter((pl.col("judge") == plan.rule.judges[0]) | (pl.col("id") > "pair-00100"))
-    short = calibrate(lost, plan=plan, alpha=0.1)
-    assert short.dropped["goes on to a judge that was not asked"] > 0
+    with pytest.raises(ArgumentError, match="the others are no random sample: ask it too"):
+        calibrate(lost, plan=plan, alpha=0.1)
+
+
+def test_rows_that_only_the_cheap_judge_saw_do_not_calibrate(old, policy, plan):
+    """Those of them that end with it would be easy ones without the hard ones next to them."""
+    some = old.filter((pl.col("judge") == plan.rule.judges[0]) | (pl.col("id") > "pair-00200"))
+    made = calibrate(some, plan=plan, alpha=0.1)
+    without = calibrate(some.filter(pl.col("id") > "pair-00200"), plan=plan, alpha=0.1)
+    assert made.groups == without.groups
+    assert made.n_calibration < policy.n_calibration
+    assert made.dropped["not judged by every stage"] > 0
+    assert "were not judged by every stage lack it by chance" in made.assumptions[-1]
+
+
+def test_an_id_is_in_the_learning_share_whichever_judge_has_its_cluster(old, plan):
+    rows = old.with_columns(prompt_id=pl.when(pl.col("judge") == plan.rule.judges[0]).then(
+        pl.col("id").str.slice(0, 9)))  # fmt: skip
+    share = in_learning_share(rows, LearningShare(column="prompt_id", share=0.3, seed=0))
+    per_id = rows.with_columns(share=pl.Series(share)).group_by("prompt_id").agg(
+        pl.col("share").n_unique(), pl.col("id").n_unique().alias("ids"))  # fmt: skip
+    known = per_id.filter(pl.col("prompt_id").is_not_null())
+    assert known["ids"].max() > 1
+    assert known["share"].max() == 1
+    by_id = rows.with_columns(share=pl.Series(share)).group_by("id").agg(pl.col("share").n_unique())
+    assert by_id["share"].max() == 1
 
 
 @pytest.mark.parametrize("guarantee", ["scope", "fdr", "pac"])

@@ -16,7 +16,7 @@ from adjudge.judges import judge_pairs
 from adjudge.judges.fingerprint import make_judge
 from adjudge.judges.spec import parse_judge, parse_protocol
 from adjudge.records import Pair
-from adjudge.results.selection import Cut
+from adjudge.results.rules import Cut
 from adjudge.rows import prepare_judgments
 from adjudge.rows.cuts import BEYOND
 from adjudge.selection import calibrate, evaluate, plan_labels, plan_selection, read_policy, select

@@ -41,6 +41,9 @@ def cascade_figure(plan: CascadePlan) -> Figure:
                 color=colour,
                 fontsize=9,
                 ha="right" if right else "left",
+                # Names lie over the curve where a judge alone is as good as the cascade.
+                bbox={"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.5},
+                zorder=3,
             )
         planned = plan.planned
         named = "your tau" if plan.tau_given else "planned tau"
@@ -65,6 +68,7 @@ def cascade_figure(plan: CascadePlan) -> Figure:
 def _title(plan: CascadePlan) -> str:
     planned, last = plan.planned, plan.last
     return (
-        f"{percent(planned.coverage, 0)} accepted at {percent(planned.cost / last.cost, 0)} of the "
-        f"cost; the last judge alone: {percent(last.coverage, 0)}"
+        f"about {percent(planned.coverage, 0)} accepted at "
+        f"{percent(planned.cost / last.cost, 0)} of the cost; the last judge alone: "
+        f"{percent(last.coverage, 0)}"
     )

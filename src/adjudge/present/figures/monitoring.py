@@ -40,7 +40,10 @@ def _title(monitor: Monitor, group: MonitorGroup) -> str:
 
 def _draw_rate(axes: Axes, monitor: Monitor, group: MonitorGroup) -> None:
     path = group.path
-    axes.fill_between(path.audits, path.low, path.high, color=ACCENT, alpha=0.15, linewidth=0)
+    sure = f"{percent(1 - group.delta)} band, at all times"
+    axes.fill_between(
+        path.audits, path.low, path.high, color=ACCENT, alpha=0.15, linewidth=0, label=sure
+    )
     axes.plot(path.audits, path.error_rate, color=ACCENT, label="running error rate")
     axes.axhline(
         monitor.limit, color=WARM, linewidth=1.4, label=f"limit {plain_level(monitor.limit)}"
@@ -66,22 +69,22 @@ def _draw_evidence(axes: Axes, monitor: Monitor, group: MonitorGroup) -> None:
     axes.plot((0, *path.audits), (0.0, *path.log10_e), color=INK, label="evidence e")
     name = f"alarm at {number(round(1 / group.delta))}"
     axes.axhline(alarm, color=WARM, linewidth=1.4, label=name)
-    _mark_alarm(axes, group)
+    _mark_alarm(axes, group, label="the alarm")
     most = max(*path.log10_e, alarm)
     axes.set_ylim(min(-1.0, *path.log10_e) - 0.2, most + 0.25 * (most + 1))
     axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
     # Logarithms on a plain axis: e itself may be too large for a float.
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: power_of_ten(value)))
-    axes.set_xlabel("audits, in the order of drawing")
+    axes.set_xlabel("audits counted, in the order of drawing")
     axes.set_ylabel("evidence (log scale)")
     _legend(axes, "upper left")
 
 
 def _legend(axes: Axes, place: Literal["upper left", "upper right"]) -> None:
     # The line of the alarm can be anywhere: the words stay legible over it.
-    axes.legend(ncols=3, fontsize=8.5, loc=place, frameon=True, edgecolor="white", framealpha=0.9)
+    axes.legend(ncols=4, fontsize=8.5, loc=place, frameon=True, edgecolor="white", framealpha=0.9)
 
 
-def _mark_alarm(axes: Axes, group: MonitorGroup) -> None:
+def _mark_alarm(axes: Axes, group: MonitorGroup, label: str | None = None) -> None:
     if group.alarm_after is not None:
-        axes.axvline(group.alarm_after, color=WARM, linewidth=1.2, linestyle=":")
+        axes.axvline(group.alarm_after, color=WARM, linewidth=1.2, linestyle=":", label=label)

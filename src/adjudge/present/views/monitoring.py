@@ -81,10 +81,11 @@ def _what_to_do(monitor: Monitor) -> str:
         return (
             f"Stop accepting, and calibrate on rows labelled at random: {monitor.no_recalibration}."
         )
+    groups = "" if monitor.policy_by is None else f" --by {monitor.policy_by}"
     return (
         "Stop accepting, or recalibrate on audits drawn after the alarm: adjudge calibrate AUDITS "
-        "--from-audits STATE. Go on drawing audits for it, whether or not the verdicts are used. "
-        "To accept more than before, label rows at random."
+        f"--from-audits STATE{groups}. Go on drawing audits for it, whether or not the verdicts "
+        "are used. To accept more than before, label rows at random."
     )
 
 

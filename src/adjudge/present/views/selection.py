@@ -25,16 +25,15 @@ from adjudge.records import LABELLED
 from adjudge.results.base import Result
 from adjudge.results.cascade import CascadePlan
 from adjudge.results.evaluation import Evaluation, LabelPlan, SelectionPlan
+from adjudge.results.rules import BatchSelection, Threshold
 from adjudge.results.selection import (
     Alternative,
-    BatchSelection,
     DoubtReport,
     JuryReport,
     Policy,
     PolicyCheck,
     PolicyGroup,
     Selection,
-    Threshold,
 )
 
 TITLE = "Which verdicts can be trusted"

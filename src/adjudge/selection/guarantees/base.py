@@ -12,7 +12,7 @@ import numpy as np
 
 from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.errors import ArgumentError
-from adjudge.results.selection import Rule
+from adjudge.results.rules import Rule
 from adjudge.selection.split_counts import Levels, Method, SplitCounts, SplitOutcome
 
 

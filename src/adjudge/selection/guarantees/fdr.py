@@ -20,7 +20,7 @@ from adjudge._validation import (
     same_length,
 )
 from adjudge.errors import ArgumentError
-from adjudge.results.selection import BatchSelection, Rule
+from adjudge.results.rules import BatchSelection, Rule
 from adjudge.selection.guarantees.base import Guarantee, Labels
 from adjudge.selection.split_counts import Levels, SplitCounts, SplitOutcome
 from adjudge.selection.thresholds import at_most

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from adjudge._text import level
 from adjudge._validation import FloatArray, IntArray, Seed, exact_level, paired
-from adjudge.results.selection import Rule, Threshold
+from adjudge.results.rules import Rule, Threshold
 from adjudge.selection.guarantees.band import Band, Boundary, exact_band, fewest_rows
 from adjudge.selection.guarantees.base import Guarantee, Labels
 from adjudge.selection.split_counts import Levels, SplitCounts, SplitOutcome

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from adjudge._text import level
 from adjudge._validation import exact_level
-from adjudge.results.selection import Rule, Threshold
+from adjudge.results.rules import Rule, Threshold
 from adjudge.selection.guarantees.base import Guarantee, Labels
 from adjudge.selection.split_counts import Levels, SplitCounts, SplitOutcome
 from adjudge.selection.thresholds import at_most, sort_scores, threshold_at
