@@ -28,8 +28,9 @@ from adjudge.cli._options import (
 from adjudge.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from adjudge.io.opening import Stream
     from adjudge.io.tables import Table
-    from adjudge.records import Subject
+    from adjudge.records import Item, Pair, Subject
     from adjudge.server.label_kinds import LabelKind
     from adjudge.server.labelling import LabellingRound
     from adjudge.server.queue import Queue
@@ -192,9 +193,17 @@ def _read(
         if scale is not None:
             remedy = "only single answers are scored: give items (id, prompt, response)"
             raise ArgumentError("scale", scale, remedy)
-        return list(open_pairs(rows, format=format, seed=seed, **names)), PAIRS
+        return _listed(open_pairs(rows, format=format, seed=seed, **names)), PAIRS
     kind = GRADES if scale is None else scores(parse_scale(scale))
-    return list(open_items(rows, format=format, **names)), kind
+    return _listed(open_items(rows, format=format, **names)), kind
+
+
+def _listed(stream: Stream[Pair] | Stream[Item]) -> list[Subject]:
+    """All of a stream; what it leaves out is said."""
+    subjects: list[Subject] = list(stream)
+    for line in left_out(stream.dropped):
+        remark(f"{stream.name}: {line}")
+    return subjects
 
 
 def _labels(path: Path, kind: LabelKind, names: Mapping[str, Mapping[str, str] | None]) -> Table:

@@ -213,14 +213,19 @@ def missing_columns(here: Sequence[str], absent: Sequence[str], source: str) -> 
     return DataError(source, "has no columns " + ", ".join(absent), remedy=remedy)
 
 
+def absent_column(named: str, here: Sequence[str], source: str) -> DataError:
+    """A column that the caller named is not there."""
+    remedy = "columns here: " + shorten(here)
+    return DataError(source, "is not there", column=named, remedy=remedy)
+
+
 def rename_columns(frame: pl.DataFrame, theirs: Mapping[str, str], source: str) -> pl.DataFrame:
     """The frame with the file's columns under our names; what was there moves to `*_given`."""
     for ours, their in theirs.items():
         if their == ours:
             continue
         if their not in frame.columns:
-            here = "columns here: " + shorten(frame.columns)
-            raise DataError(source, "is not there", column=their, remedy=here)
+            raise absent_column(their, frame.columns, source)
         if ours in frame.columns:
             frame = frame.rename({ours: f"{ours}_given"})
         frame = frame.rename({their: ours})

@@ -6,7 +6,7 @@ Each takes a path, an in-memory frame or a `Table` that was read before, which i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -15,9 +15,10 @@ from typing import Generic, Literal, TypeVar, cast
 
 import polars as pl
 
+from adjudge._text import count
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io.battles import read_battles
-from adjudge.io.columns import rename_columns
+from adjudge.io.columns import absent_column, rename_columns
 from adjudge.io.conversion import Conversion, choose_format, read_public
 from adjudge.io.formats import Format, Kind, looks_like
 from adjudge.io.grades import are_grades, read_grades
@@ -29,7 +30,6 @@ from adjudge.io.names import LOG
 from adjudge.io.objects import is_table
 from adjudge.io.pairs import iter_pairs
 from adjudge.io.published import Context
-from adjudge.io.refusals import shorten
 from adjudge.io.scores import read_scores
 from adjudge.io.tables import (
     NamedRows,
@@ -86,7 +86,8 @@ class Stream(Generic[T]):
             yield from self._read(self._source, self._columns)
             return
         run = Conversion(self._format, self.kind, self._context)
-        named = NamedRows(self.name, _name_rows(iter_rows(self._source), self._columns or {}))
+        rows = _name_rows(iter_rows(self._source), self._columns or {}, self.name)
+        named = NamedRows(self.name, rows)
         yield from self._read(NamedRows(self.name, run.stream(named)), None)
         self.dropped = dict(run.dropped)
 
@@ -104,11 +105,20 @@ class ColumnNames:
         self._labels_as = {str(word): ours for word, ours in (labels_as or {}).items()}
         self._unused = dict(self._columns)
         self._seen: list[Table] = []
+        self._logs: list[DataError] = []
 
     def __call__(self, source: S) -> S | Table:
-        """The file with its columns under our names; without any to name, the source as it is."""
+        """The file with its columns under our names; without any to name, the source as it is.
+
+        So is a log in JSON: what it is read as is not known here, and its rows get our names then.
+        """
         if source is None or not (self._columns or self._labels_as):
             return source
+        if isinstance(source, (str, Path)) and is_json(source):
+            log = _log_format(first_row(source) or ())
+            if log is not None:
+                self._logs.append(self._not_for_logs(str(source), log))
+                return cast(S, source)
         if not (isinstance(source, (str, Path, Table, list, tuple)) or is_table(source)):
             what, given = (
                 ("columns", self._columns)
@@ -133,13 +143,21 @@ class ColumnNames:
         )
 
     def finish(self) -> None:
-        """Refuse a name of a column that none of the files has."""
+        """Refuse a name of a column that none of the files has, and names for logs alone."""
+        if self._logs and not self._seen:
+            raise self._logs[0]
         for their in self._unused.values():
             table = self._seen[0] if self._seen else None
             if table is None:
                 raise ArgumentError("columns", their, "give a table that has it")
-            here = "columns here: " + shorten(table.frame.columns)
-            raise DataError(table.name, "is not there", column=their, remedy=here)
+            raise absent_column(their, table.frame.columns, table.name)
+
+    def _not_for_logs(self, source: str, log: Format) -> DataError:
+        names = {"--column (columns=)": self._columns, "--labels-as (labels_as=)": self._labels_as}
+        remedy = "leave out " + " and ".join(option for option, given in names.items() if given)
+        return DataError(
+            source, f"is read as {log.title}, whose rows get our names and words", remedy=remedy
+        )
 
 
 @contextmanager
@@ -178,26 +196,32 @@ def open_table(
     ('judgments', ['A'])
     """
     with name_columns(columns, labels_as) as name:
-        if isinstance(source, (str, Path)) and is_json(source):
-            # Rows of a log are nested: they are converted one by one and never made into columns.
-            log = _log(source, first_row(source) or {})
-            if log is not None:
-                return parse_table(name(log))
-        table = parse_table(name(source))
+        source = name(source)
+    if isinstance(source, (str, Path)) and is_json(source):
+        # Rows of a log are nested: they are converted one by one and never made into columns.
+        log = _log(source, first_row(source) or {})
+        if log is not None:
+            return log
+    table = parse_table(source)
     if table.format is not None:
         return table
+    log = _log(table, first_row(table) or {})
+    if log is not None:
+        return log
     format = looks_like(table.frame.columns)
-    if isinstance(format, Format) and format.log:
-        return _log(table, first_row(table) or {}) or table
     return replace(table, format=None if format is None else format.name)
 
 
 def _log(source: TableLike, first: Record) -> Table | None:
     """A log of another tool as the rows it is most of all; None where it is no log."""
-    format = looks_like(first)
-    if not isinstance(format, Format) or not format.log:
-        return None
-    return _convert(source, format, kind=format.kind_by(first))
+    format = _log_format(first)
+    return None if format is None else _convert(source, format, kind=format.kind_by(first))
+
+
+def _log_format(columns: Collection[str]) -> Format | None:
+    """The tool whose log has these columns."""
+    format = looks_like(columns)
+    return format if isinstance(format, Format) and format.log else None
 
 
 def _convert(
@@ -209,7 +233,8 @@ def _convert(
     reader: Callable[[Table], pl.DataFrame] | None = None,
 ) -> Table:
     table = read_public(source, format.name, kind=kind, baseline=baseline, reader=reader)
-    _remark(format, f"{table.frame.height:,} {kind}", table.name)
+    nouns = kind.replace("_", " ")
+    _remark(format, count(table.frame.height, nouns.removesuffix("s"), nouns), table.name)
     return table
 
 
@@ -223,8 +248,8 @@ def _remark(format: Format, rows: str, source: str) -> None:
 
 def open_values(source: TableLike) -> Table:
     """Labels of any sort by id, unchecked: the labels of a log, any other file as it is."""
-    format = looks_like(first_row(source) or ())
-    if isinstance(format, Format) and format.log and "labels" in format.gives:
+    format = _log_format(first_row(source) or ())
+    if format is not None and "labels" in format.gives:
         return _convert(source, format, kind="labels", reader=lambda table: table.frame)
     return open_table(source)
 
@@ -336,13 +361,19 @@ def _open(
     return _convert(source, chosen, kind=cast(Kind, kind), baseline=baseline, reader=read)
 
 
-def _name_rows(rows: Iterator[Record], columns: Mapping[str, str]) -> Iterator[Record]:
-    """The rows with our names for the columns that the caller has named."""
+def _name_rows(rows: Iterator[Record], columns: Mapping[str, str], source: str) -> Iterator[Record]:
+    """The rows with our names for the columns that the caller has named, each in some row."""
+    here: dict[str, None] = {}
     for record in rows:
+        if columns:
+            here.update(dict.fromkeys(record))
         for ours, their in columns.items():
             if their in record:
                 record[ours] = record.pop(their)
         yield record
+    for their in columns.values():
+        if their not in here:
+            raise absent_column(their, list(here), source)
 
 
 def _in_memory(source: TableLike) -> TableLike:

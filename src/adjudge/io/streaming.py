@@ -9,13 +9,13 @@ from typing import Any
 
 from adjudge.errors import DataError
 from adjudge.io.cells import Column, write_nested
-from adjudge.io.columns import Layout
+from adjudge.io.columns import Layout, absent_column
 from adjudge.io.conversations import from_text
 from adjudge.io.formats import refuse_public
 from adjudge.io.json_files import Record
 from adjudge.io.made_ids import IdMaker, hashed_columns
 from adjudge.io.names import remark_names
-from adjudge.io.refusals import quote, shorten
+from adjudge.io.refusals import quote
 from adjudge.io.tables import NamedRows, TableLike, iter_rows, labels_as_of, source_name
 from adjudge.io.words import is_missing, read_word, word_refusal
 
@@ -103,8 +103,7 @@ class _Names:
     def _require(self, named: Collection[str]) -> None:
         for their in (self._theirs[ours] for ours in named):
             if their not in self._here:
-                here = "columns here: " + shorten(list(self._here))
-                raise DataError(self._source, "is not there", column=their, remedy=here)
+                raise absent_column(their, list(self._here), self._source)
 
 
 def _read_words(

@@ -123,9 +123,9 @@ def prepare_battles(
         battles = named(battles)
     table = open_battles(battles, format, baseline=baseline, votes_required=False)
     rows = first_repeats(Rows(table.frame, table.dropped))
-    said = None
+    words, said = labels_as_of(battles), None
     if jury:
-        rows, said = gather_jury(rows, verdict=verdict, score=score)
+        rows, said = gather_jury(rows, verdict=verdict, score=score, labels_as=words)
     votes = human or next((c for c in _HUMAN if c in rows.frame.columns and c != verdict), None)
     makers: tuple[str, ...] = ()
     if votes in rows.frame.columns:
@@ -142,7 +142,7 @@ def prepare_battles(
         cluster=cluster,
         by=by,
         against=against,
-        labels_as=labels_as_of(battles),
+        labels_as=words,
         unread=rows.dropped,
     )
     return replace(coded, warnings=(*makers, *coded.warnings))

@@ -113,6 +113,9 @@ def prepare_grades(
     if not needs_labels and human_column not in frame.columns:
         frame = frame.with_columns(pl.lit(None, pl.String).alias(human_column))
     lost = first.dropped
+    if words and human_column in frame.columns:
+        own_labels = tidy(frame[human_column], name, human_column)
+        frame = frame.with_columns(read_words(own_labels, AS_SAID, words))
     if labels is not None:
         joined = join_values(frame, labels, column=human_column, source=name)
         frame, lost = joined.frame, merge_dropped(lost, joined.dropped)
@@ -125,7 +128,7 @@ def prepare_grades(
     )
     _require(frame, name, {"judge": judge_column, "human": human_column, **roles})
     chance = roles.pop("sampling_probability", "sampling_probability")
-    labelled = read_words(tidy(frame[human_column], name, human_column), AS_SAID, words)
+    labelled = tidy(frame[human_column], name, human_column)
     by_model = count_model_labels(frame, labelled, name, allowed=model_labels)
     drawn = sampling_of(frame, labelled, name, probability=chance)
     frame = frame.with_columns(

@@ -174,7 +174,8 @@ def read_labelled(
             given.name,
             "has no human labels",
             column=place,
-            remedy=f"add a column {place} ({values}), or give a labels file with --labels",
+            remedy=f"name your column: --column {place}=NAME (columns=), add one ({values}), or "
+            "give a labels file with --labels",
         )
     refused = ("doubt",) if below_cuts else ("doubt", *CUT_BY)
     rows = leave_out_dependent(Rows(frame, given.dropped), given.name)

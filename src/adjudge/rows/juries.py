@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import polars as pl
 
@@ -15,7 +17,11 @@ from adjudge.rows.outcomes import JudgeScores, judge_scores
 
 
 def gather_jury(
-    rows: Rows, *, verdict: str | None = None, score: str | None = None
+    rows: Rows,
+    *,
+    verdict: str | None = None,
+    score: str | None = None,
+    labels_as: Mapping[str, str] | None = None,
 ) -> tuple[Rows, JudgeScores]:
     """The battles that every judge of the file scored, once each, and what the judges said of them.
 
@@ -37,7 +43,10 @@ def gather_jury(
     refuse_duplicates(frame, ("id", "judge"), source="battles", remedy=remedy)
     whole = frame.filter(pl.len().over("id") == len(judges))
     parts = [whole.filter(pl.col("judge") == judge).sort("id") for judge in judges]
-    said = [judge_scores(part, verdict=verdict, score=score, exclude=None) for part in parts]
+    said = [
+        judge_scores(part, verdict=verdict, score=score, exclude=None, labels_as=labels_as)
+        for part in parts
+    ]
     if any(one.score is None for one in said):
         raise DataError("battles", "has no scores", remedy="give judge scores or verdicts")
     panel = np.column_stack([np.asarray(one.score) for one in said])

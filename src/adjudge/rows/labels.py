@@ -15,6 +15,7 @@ import polars as pl
 from adjudge._validation import one_of
 from adjudge.errors import DataError
 from adjudge.io import open_labels, open_values
+from adjudge.io.columns import rename_columns
 from adjudge.io.labels import VALUES, once_per_rater
 from adjudge.io.made_ids import GIVE_IDS, add_ids, first_of
 from adjudge.io.refusals import refuse_where
@@ -34,6 +35,7 @@ Raters = Literal["majority", "refuse"]
 _BROUGHT = (*MAKERS, "sampled_by", "sampling_probability", *CUT_COLUMNS)
 #: The columns of how many people labelled a row, and of what each of them said.
 RATERS, LABELS = "__raters", "__labels"
+_HUMAN = {"label": "human"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +123,11 @@ def join_values(
     name = source_name(labels)
     opened = open_values(labels)
     own = {"label": column} if column in opened.frame.columns else {}
-    table = opened.frame if opened.kind else VALUES.check(VALUES.load(opened, own), name)
+    if opened.kind is None:
+        table = VALUES.check(VALUES.load(opened, own), name)
+    else:
+        # A log that was converted: people's word is in `label`, next to grades in `human`.
+        table = rename_columns(opened.frame, {} if "label" in opened.frame else _HUMAN, name)
     given = table.select(
         as_text(table["id"]),
         read_words(tidy(table["label"], name, column), AS_SAID, opened.labels_as).alias("label"),

@@ -86,14 +86,14 @@ def prepare_panel(
     frame, lost = asked.frame, dict(asked.dropped)
     if not set(names) <= set(frame.columns):
         frame = _one_row_each(frame, names, name, judge_column, human_column)
-    if labels is not None:
-        joined = join_values(frame, labels, column=human_column, source=name)
-        frame, lost = joined.frame, {**lost, **joined.dropped}
     frame = frame.with_columns(
         read_words(tidy(frame[c], name, c), AS_SAID, words)
         for c in (*names, human_column)
         if c in frame.columns
     )
+    if labels is not None:
+        joined = join_values(frame, labels, column=human_column, source=name)
+        frame, lost = joined.frame, merge_dropped(lost, joined.dropped)
     others = {judge: _verdicts(frame, judge, name, human_column, positive) for judge in names[1:]}
     first = tidy(frame[names[0]], name, names[0])
     missing = first.is_null()

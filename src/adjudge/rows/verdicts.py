@@ -109,6 +109,7 @@ def prepare_verdicts(
     if not graded:
         _require_verdicts(here, table.name)
         rows = _from_verdicts(_VERDICTS.check(rows, table.name, labels_as=table.labels_as))
+        table = replace(table, labels_as={})
     rows = add_ids(rows, table.name, _VERDICTS.apart)
     table = replace(table, frame=rows, fields=None)
     frame = judge_names(read_judgments(table))

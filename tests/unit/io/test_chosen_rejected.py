@@ -77,3 +77,10 @@ def test_rows_that_say_nothing() -> None:
         list(open_pairs([{"chosen": "x", "rejected": "y"}]))
     named = open_pairs([{"ask": "q", "chosen": "x", "rejected": "y"}], columns={"prompt": "ask"})
     assert [pair.prompt for pair in named] == ["q"]
+
+
+def test_a_column_that_no_row_has_is_refused() -> None:
+    rows = [{"prompt": "2+2?", "chosen": "4", "rejected": "5"}]
+    pairs = open_pairs(rows, columns={"id": "key"})
+    with pytest.raises(DataError, match="column key: is not there; columns here: prompt, chosen"):
+        list(pairs)

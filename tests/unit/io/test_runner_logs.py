@@ -16,6 +16,7 @@ from runner_logs import LOGS, READ_AS, load_log, write_log
 from adjudge.errors import DataError
 from adjudge.io import convert_log, open_labels, open_table, sniff, write_rows
 from adjudge.io.tables import first_row
+from adjudge.rows.grades import prepare_grades
 
 Change = Callable[[Any], None]
 
@@ -602,3 +603,27 @@ def test_a_log_is_read_one_sample_at_a_time(tmp_path: Path) -> None:
     assert (first["id"], first["eval"]) == ("q1", {"model": "m"})
     with pytest.raises(DataError, match="row 301: is not valid JSON"):
         convert_log(path)
+
+
+def test_columns_and_words_of_another_file_leave_a_log_as_it_is() -> None:
+    grades = prepare_grades(LOGS / "deepeval.json")
+    first = grades.frame["id"][0]
+    votes = {"id": [first], "said": ["fine"]}
+    named = prepare_grades(
+        LOGS / "deepeval.json", labels=votes, columns={"human": "said"}, labels_as={"fine": "1"}
+    )
+    assert named.judge.tolist() == grades.judge.tolist()
+    assert named.human[0] == 1.0
+
+
+@pytest.mark.parametrize("name", ["promptfoo.json", "promptfoo.jsonl", "label_studio.json"])
+def test_columns_of_a_log_are_not_named(name: str) -> None:
+    with pytest.raises(DataError, match=r"whose rows .*; leave out --column \(columns=\)$"):
+        prepare_grades(LOGS / name, columns={"human": "said"})
+    with pytest.raises(DataError, match=r"leave out --labels-as \(labels_as=\)$"):
+        open_table(LOGS / name, labels_as={"fine": "1"})
+
+
+def test_a_log_of_one_row_is_read_as_one_grade(caplog: pytest.LogCaptureFixture) -> None:
+    open_table(LOGS / "mlflow_trace.json")
+    assert "read as 1 grade\n" in caplog.text

@@ -56,7 +56,7 @@ def test_what_was_left_out_is_returned_in_the_order_of_the_steps() -> None:
 def test_rows_that_cannot_calibrate_are_refused_with_their_counts() -> None:
     with pytest.raises(DataError, match="no labelled verdict is left .4 no label, 1 status error"):
         read_labelled(ROWS.with_columns(label=pl.Series([None, None, "A", None, None])))
-    with pytest.raises(DataError, match="column label: has no human labels"):
+    with pytest.raises(DataError, match="label: has no human labels; .*--column label=NAME"):
         read_labelled(ROWS.drop("label"))
     with pytest.raises(ArgumentError, match="by = 'nowhere': choose a column: id, judge"):
         read_labelled(ROWS, by="nowhere")

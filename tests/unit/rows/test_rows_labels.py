@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
+from runner_logs import LOGS
 
 from adjudge.errors import DataError
 from adjudge.rows.dropped import Rows
+from adjudge.rows.grades import prepare_grades
 from adjudge.rows.labels import join_labels, join_values
 from adjudge.rows.sampling import leave_out_sampled_by, sampling_of
 
@@ -143,3 +145,16 @@ def test_estimates_use_no_label_of_doubt_and_need_the_probability_of_a_plan() ->
         sampling_of(
             rows.with_columns(sampled_by=pl.Series([None, None, "guess", None])), labels, "file"
         )
+
+
+def test_people_who_graded_in_a_log_label_the_rows_of_another_file() -> None:
+    log = LOGS / "mlflow.json"
+    people = prepare_grades(log).frame.filter(pl.col("human").is_not_null())
+    assert people.height > 0
+    rows = people.select("id", judge=pl.lit(1))
+    assert join_values(rows, log, column="human").frame["human"].to_list() == [
+        f"{value:g}" for value in people["human"].cast(pl.Float64)
+    ]
+    battles = LOGS / "judgearena.jsonl"
+    with pytest.raises(DataError, match="column human: is not there; columns here: "):
+        join_values(rows, battles, column="human")

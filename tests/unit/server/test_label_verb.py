@@ -124,3 +124,10 @@ def test_an_export_needs_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("adjudge.server.run", "adjudge.server.label_app"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     assert run(["label", "pairs.jsonl", "--import", "labels.csv", "--export-only"]) == 0
+
+
+def test_rows_that_cannot_be_shown_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"prompt": "q", "chosen": "x", "rejected": other} for other in ("x", "y")]
+    Path("pairs.json").write_text(json.dumps(rows))
+    assert run(["label", "pairs.json", "--export-only"]) == 0
+    assert "pairs.json: left out 1 row: chosen and rejected are the same" in capsys.readouterr().err
