@@ -73,6 +73,22 @@ def test_rulings_follow_the_policy(port: int, policy: Path) -> None:
     assert outcomes == {True, False}
 
 
+def test_answers_have_the_fields_of_the_schema(port: int) -> None:
+    """`make crash` has schemathesis make requests up."""
+    _, schema = ask(port, "/openapi.json")
+    for path, body in (
+        ("/v1/judge", PAIR),
+        ("/v1/judge", {"prompt": 1}),
+        ("/v1/judge/batch", {"pairs": [PAIR]}),
+        ("/v1/policy", None),
+    ):
+        status, answer = ask(port, path, body)
+        told = schema["paths"][path]["get" if body is None else "post"]["responses"][str(status)]
+        name = told["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+        described = schema["components"]["schemas"][name]
+        assert set(described.get("required", ())) <= set(answer) <= set(described["properties"])
+
+
 def test_one_pair_and_a_batch_agree(port: int) -> None:
     _, one = ask(port, "/v1/judge", PAIR)
     _, many = ask(port, "/v1/judge/batch", {"pairs": [PAIR]})
