@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,19 +73,36 @@ class LabelServer:
         return out
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[LabelServer]:
-    with (tmp_path / "pairs.jsonl").open("w", encoding="utf-8") as file:
-        for i in range(N):
-            text = HOSTILE if i % 2 else WIDE
-            row = {"id": f"p{i}", "prompt": f"Question {i}\n\n{text}",
-                   "response_a": f"AAA {i} {text}", "response_b": f"BBB {i}"}  # fmt: skip
-            file.write(json.dumps(row) + "\n")
-    made = LabelServer(tmp_path)
+@contextmanager
+def serving(folder: Path, rows: list[dict[str, str]]) -> Iterator[LabelServer]:
+    """A server of these pairs; it is killed at the end unless it has been stopped."""
+    (folder / "pairs.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    made = LabelServer(folder)
     made.start()
     yield made
     if made.process is not None and made.process.poll() is None:
         made.kill()
+
+
+ROWS = [
+    {"id": f"p{i}", "prompt": f"Question {i}\n\n{text}",
+     "response_a": f"AAA {i} {text}", "response_b": f"BBB {i}"}
+    for i, text in enumerate([WIDE, HOSTILE] * (N // 2))
+]  # fmt: skip
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[LabelServer]:
+    """To be killed, stopped and asked what it wrote."""
+    with serving(tmp_path, ROWS) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabelServer]:
+    """For raters of different names, who are shown the same."""
+    with serving(tmp_path_factory.mktemp("shared"), ROWS) as made:
+        yield made
 
 
 def watch(page: Page) -> list[str]:
@@ -185,7 +203,7 @@ def test_two_raters_at_once(server: LabelServer, browser: object, context: Brows
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 800)])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_fits_phone_and_desktop(
-    server: LabelServer,
+    shared: LabelServer,
     browser: object,
     context: BrowserContext,
     width: int,
@@ -195,7 +213,7 @@ def test_the_page_fits_phone_and_desktop(
     page = context.new_page()
     page.set_viewport_size({"width": width, "height": height})
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-    enter(page, server, "ann")
+    enter(page, shared, f"{scheme} {width}")
     for _ in range(4):
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
         left, right = (page.locator(f"#{side}").bounding_box() for side in ("left", "right"))
@@ -213,52 +231,46 @@ def test_the_page_fits_phone_and_desktop(
         page.screenshot(path=f"{folder}/label-{scheme}-{width}.png")
 
 
-def test_what_is_read_from_right_to_left_stands_so(
-    tmp_path: Path, server: LabelServer, context: BrowserContext
-) -> None:
+def test_what_is_read_from_right_to_left_stands_so(tmp_path: Path, context: BrowserContext) -> None:
     row = {
         "id": "r",
         "prompt": "مرحبا",
         "response_a": "- نعم\n\n```\nx = 1\n```",
         "response_b": "yes",
     }
-    (tmp_path / "pairs.jsonl").write_text(json.dumps(row), encoding="utf-8")
-    server.stop()
-    server.start()
-    page = context.new_page()
-    enter(page, server, "ann")
-    shown = "#left" if page.locator("#left pre").count() else "#right"
-    style = "(e, name) => getComputedStyle(e)[name]"
-    assert page.locator(f"{shown} ul").evaluate(style, "direction") == "rtl"
-    assert page.locator(f"{shown} pre").evaluate(style, "direction") == "ltr"
+    with serving(tmp_path, [row]) as server:
+        page = context.new_page()
+        enter(page, server, "ann")
+        shown = "#left" if page.locator("#left pre").count() else "#right"
+        style = "(e, name) => getComputedStyle(e)[name]"
+        assert page.locator(f"{shown} ul").evaluate(style, "direction") == "rtl"
+        assert page.locator(f"{shown} pre").evaluate(style, "direction") == "ltr"
 
 
 def test_the_last_one_can_be_taken_back_without_a_keyboard_and_is_read_out(
-    tmp_path: Path, server: LabelServer, context: BrowserContext
+    tmp_path: Path, context: BrowserContext
 ) -> None:
     row = {"id": "r", "prompt": "q", "response_a": "a", "response_b": "b"}
-    (tmp_path / "pairs.jsonl").write_text(json.dumps(row), encoding="utf-8")
-    server.stop()
-    server.start()
-    page = context.new_page()
-    page.goto(server.address)
-    assert page.is_hidden("#who")
-    enter(page, server, "ann")
-    assert page.text_content("#status") == "0 of 1 answered. Next pair."
-    page.click("[data-side=left]")
-    page.wait_for_selector("#done:not([hidden])")
-    assert page.text_content("#status") == "1 of 1 answered. That was the last."
-    assert page.text_content("#done-text") == (
-        "1 label kept (1 drawn at random), 0 skipped. You may close this page."
-    )
-    page.click("#done .undo")
-    page.wait_for_selector("#stage:not([hidden])")
-    assert count(page) == 0
+    with serving(tmp_path, [row]) as server:
+        page = context.new_page()
+        page.goto(server.address)
+        assert page.is_hidden("#who")
+        enter(page, server, "ann")
+        assert page.text_content("#status") == "0 of 1 answered. Next pair."
+        page.click("[data-side=left]")
+        page.wait_for_selector("#done:not([hidden])")
+        assert page.text_content("#status") == "1 of 1 answered. That was the last."
+        assert page.text_content("#done-text") == (
+            "1 label kept (1 drawn at random), 0 skipped. You may close this page."
+        )
+        page.click("#done .undo")
+        page.wait_for_selector("#stage:not([hidden])")
+        assert count(page) == 0
 
 
-def test_names_with_markup_are_only_names(server: LabelServer, context: BrowserContext) -> None:
+def test_names_with_markup_are_only_names(shared: LabelServer, context: BrowserContext) -> None:
     page = context.new_page()
-    enter(page, server, "<img src=x onerror='window.hacked=1'>")
+    enter(page, shared, "<img src=x onerror='window.hacked=1'>")
     answer(page, "1")
     assert page.evaluate("window.hacked") is None
     assert page.text_content("#who") == "<img src=x onerror='window.hacked=1'>"

@@ -10,6 +10,7 @@ import pytest
 
 from adjudge.errors import ArgumentError, JudgeRefusedError
 from adjudge.judges import judge_pairs
+from adjudge.judges.backends._chat_server import ChatServerBackend
 from adjudge.judges.backends.openai import OpenAIBackend
 from adjudge.judges.flow import Stop
 from adjudge.judges.prices import Price
@@ -158,7 +159,9 @@ def test_what_batches_cannot_do_is_refused(judge_server: Any, options: dict[str,
         judge_pairs(PAIRS, batch=True, base_url=url, **given)
 
 
-def test_a_refused_batch_ends_with_the_servers_words(judge_server: Any) -> None:
+def test_a_refused_batch_ends_with_the_servers_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A test cannot wait for real backoff.
+    monkeypatch.setitem(ChatServerBackend.__init__.__kwdefaults__, "first_pause_s", 0.01)
     with pytest.raises(JudgeRefusedError, match="cannot reach"):
         judge_pairs(
             PAIRS[:2], judge="openai:m", base_url="http://127.0.0.1:9/v1", batch=True,

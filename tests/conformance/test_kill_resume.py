@@ -92,6 +92,7 @@ def test_two_processes_on_one_store_share_the_work(judge_server: Any, tmp_path: 
     assert (tmp_path / "0.jsonl").read_bytes() == (tmp_path / "1.jsonl").read_bytes()
 
 
+@pytest.mark.crash
 def test_one_of_two_processes_is_killed_and_the_other_ends_the_work(
     judge_server: Any, tmp_path: Path
 ) -> None:

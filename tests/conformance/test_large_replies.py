@@ -49,6 +49,7 @@ def judge(server: Any, name: str, *options: str, rows: int = 1) -> tuple[dict[st
     return row, int(done.stdout.splitlines()[-1]) // 1024
 
 
+@pytest.mark.crash
 def test_large_answers_cost_next_to_no_memory(judge_server: Any) -> None:
     judge_server.script("ok")
     _, usual = judge(judge_server, "usual")

@@ -11,13 +11,10 @@ import pytest
 from serving import served, write_policy
 
 
+@pytest.mark.crash
 @pytest.mark.parametrize(
     ("about", "phases", "examples"),
-    [
-        ("pairs", "fuzzing", "4"),
-        pytest.param("pairs", "examples,coverage,fuzzing", "20", marks=pytest.mark.crash),
-        pytest.param("grades", "fuzzing", "10", marks=pytest.mark.crash),
-    ],
+    [("pairs", "examples,coverage,fuzzing", "20"), ("grades", "fuzzing", "10")],
 )
 def test_schemathesis_finds_nothing(tmp_path: Path, about: str, phases: str, examples: str) -> None:
     program = shutil.which("schemathesis", path=str(Path(sys.executable).parent))

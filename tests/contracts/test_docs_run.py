@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,12 @@ FINE = {0, 2}
 
 @pytest.fixture(scope="module")
 def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_examples(tmp_path_factory.mktemp("examples"))
+    """The example files, and the judgments that the README begins with."""
+    folder = write_examples(tmp_path_factory.mktemp("examples"))
+    words = ["--judge", "simulated:accuracy=0.85,noise=0.3", "--store", ":memory:"]
+    output = ["-o", str(folder / "judgments.jsonl")]
+    assert run(["judge", str(folder / "pairs.jsonl"), *words, *output]) == 0
+    return folder
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
@@ -29,9 +35,14 @@ def blocks(page: Path) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_what_a_page_shows_runs(
-    page: Path, examples: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    page: Path,
+    examples: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.chdir(examples)
+    # A folder for each page: a report holds the results of its own page, not of all others.
+    monkeypatch.chdir(shutil.copytree(examples, tmp_path / "examples"))
     monkeypatch.setenv("AUDIT_SECRET", "the secret that a page names")
     names: dict[str, object] = {}
     for language, text in blocks(page):

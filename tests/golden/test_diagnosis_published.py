@@ -29,7 +29,7 @@ from adjudge.results.diagnosis_reproduction import DiagnosisRun
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> DiagnosisRun:
     path = _summeval(tmp_path_factory.mktemp("summeval") / "model_annotations.aligned.jsonl")
-    return reproduce_diagnosis(path, splits=4)
+    return reproduce_diagnosis(path, splits=2)
 
 
 def test_published_rates_are_counts_of_triples_of_eight_systems() -> None:

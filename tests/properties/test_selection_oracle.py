@@ -50,7 +50,7 @@ def named(scores, best):
 
 def scope_oracle(scores, errors, alpha):
     budget = Fraction(alpha)
-    return loosest(scores, errors, lambda inside: sum(e - budget for e in inside) <= -1)
+    return loosest(scores, errors, lambda inside: sum(inside) - budget * len(inside) <= -1)
 
 
 def naive_oracle(scores, errors, alpha):

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 def assert_shown(result: Result, lines: Sequence[str]) -> None:
     """The result shows exactly these lines, in every format."""
     said = [line for line in lines if not line.startswith("detail: ")]
-    assert html_lines(result) == list(lines)
+    fragment = render_fragment(blocks_of(result))
+    assert read_lines(fragment) == list(lines)
     assert markdown_lines(result) == [line.removeprefix("bad: ") for line in said]
     # An empty cell between two others leaves no trace in the terminal.
     assert terminal_lines(result) == [
@@ -36,7 +37,7 @@ def assert_shown(result: Result, lines: Sequence[str]) -> None:
         for line in said
         if not line.startswith("figure: ")
     ]
-    assert result._repr_html_().endswith(render_fragment(blocks_of(result)))
+    assert result._repr_html_().endswith(fragment)
 
 
 def terminal_lines(result: Result) -> list[str]:
@@ -58,8 +59,12 @@ def markdown_lines(result: Result) -> list[str]:
 
 
 def html_lines(result: Result) -> list[str]:
+    return read_lines(render_fragment(blocks_of(result)))
+
+
+def read_lines(fragment: str) -> list[str]:
     reader = _Reader()
-    reader.feed(re.sub(r"<svg.*?</svg>", "", render_fragment(blocks_of(result)), flags=re.DOTALL))
+    reader.feed(re.sub(r"<svg.*?</svg>", "", fragment, flags=re.DOTALL))
     return reader.lines
 
 

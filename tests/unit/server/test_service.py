@@ -6,9 +6,7 @@ import asyncio
 import http.client
 import json
 import socket
-import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -73,6 +71,22 @@ def test_rulings_follow_the_policy(port: int, policy: Path) -> None:
         assert ruling["guarantee"] == "scope"
         outcomes.add(ruling["accepted"])
     assert outcomes == {True, False}
+
+
+def test_answers_have_the_fields_of_the_schema(port: int) -> None:
+    """`make crash` has schemathesis make requests up."""
+    _, schema = ask(port, "/openapi.json")
+    for path, body in (
+        ("/v1/judge", PAIR),
+        ("/v1/judge", {"prompt": 1}),
+        ("/v1/judge/batch", {"pairs": [PAIR]}),
+        ("/v1/policy", None),
+    ):
+        status, answer = ask(port, path, body)
+        told = schema["paths"][path]["get" if body is None else "post"]["responses"][str(status)]
+        name = told["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+        described = schema["components"]["schemas"][name]
+        assert set(described.get("required", ())) <= set(answer) <= set(described["properties"])
 
 
 def test_one_pair_and_a_batch_agree(port: int) -> None:
@@ -235,29 +249,34 @@ def test_slow_and_concurrent_clients_leave_it_serving(port: int) -> None:
             connection.close()
 
 
-def refused(policy: Path, *options: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "adjudge", "serve", "--policy", str(policy), "--port", "0",
-         *options],
-        capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
-    assert done.returncode == 1
-    message = done.stderr.strip()
-    assert len(message.splitlines()) == 1
-    return message
+Refused = Callable[..., str]
 
 
-def test_a_batch_guarantee_is_not_served(tmp_path: Path) -> None:
+@pytest.fixture
+def refused(capsys: pytest.CaptureFixture[str]) -> Refused:
+    """The one line that serving a policy ends with."""
+
+    def serve(policy: Path, *options: str) -> str:
+        assert run(["serve", "--policy", str(policy), "--port", "0", *options]) == 1
+        [message] = capsys.readouterr().err.splitlines()
+        return message
+
+    return serve
+
+
+def test_a_batch_guarantee_is_not_served(tmp_path: Path, refused: Refused) -> None:
     message = refused(write_policy(tmp_path, guarantee="fdr"), "--judge", JUDGE)
     assert "calibrate with --guarantee scope or pac" in message
 
 
-def test_a_policy_of_another_judge_is_not_served(policy: Path) -> None:
+def test_a_policy_of_another_judge_is_not_served(policy: Path, refused: Refused) -> None:
     message = refused(policy, "--judge", "simulated:accuracy=0.7")
     assert "accuracy=0.85" in message
 
 
-def test_the_network_needs_a_token(policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_network_needs_a_token(
+    policy: Path, refused: Refused, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("ADJUDGE_TOKEN", raising=False)
     assert "ADJUDGE_TOKEN" in refused(policy, "--judge", JUDGE, "--host", "0.0.0.0")
 
