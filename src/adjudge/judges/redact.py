@@ -75,6 +75,8 @@ class Redactor:
 
     def exact(self, text: str) -> str:
         """Only the secrets it knows: for replies that are kept as they came."""
+        if len(text) < self._shortest:  # reading escapes makes no text longer
+            return text
         return self._strike(text, self._in(text, _decoded(text)))
 
     def __call__(self, text: str) -> str:
@@ -189,7 +191,9 @@ class _Spelling:
 
 
 def _may_cut_escapes(raw: str) -> bool:
-    return ("%" in raw or "&" in raw or "\\" in raw) and _CUT_ESCAPE.search(raw) is not None
+    # A line end in a token is usual, and no such escape: seen without a search.
+    begun = "%" in raw or "&" in raw or "\\u" in raw or "\\x" in raw or "\\\\" in raw
+    return begun and _CUT_ESCAPE.search(raw) is not None
 
 
 def _strings(raw: str) -> list[tuple[int, str, bool]]:
