@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 test montecarlo crash fuzz coverage bench: export OPENBLAS_NUM_THREADS := 1
 test montecarlo crash fuzz coverage bench: export OMP_NUM_THREADS := 1
 
-.PHONY: demo test lint types montecarlo crash fuzz hosts coverage docs bench clean
+.PHONY: demo test lint types montecarlo crash fuzz hosts coverage docs site bench clean
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -67,12 +67,16 @@ hosts: $(HOSTS)/.made  ## docs/integrations.md inside the real promptfoo, Inspec
 coverage: $(VENV)/.dev  ## the tests again, with the lines of src they run; fails below the floor
 	$(BIN)/pytest -n 2 --dist loadfile -m "not montecarlo and not crash and not fuzz and not hosts" --cov --cov-report=term src tests
 
-docs: $(VENV)/.dev  ## docs/cli.md and the type stub, from the code itself
+docs: $(VENV)/.dev  ## docs/cli.md, docs/api.md and the type stub, from the code itself
 	$(BIN)/python docs/make_cli.py
+	$(BIN)/python docs/make_api.py
 	$(BIN)/python docs/make_stub.py
+
+site: docs  ## the documentation as a site, in site/; stops at a link that leads nowhere
+	$(BIN)/zensical build --clean --strict
 
 bench: $(VENV)/.bench
 	for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 clean:
-	rm -rf $(VENV) $(HOSTS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* demo-out
+	rm -rf $(VENV) $(HOSTS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* .cache demo-out site

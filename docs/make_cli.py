@@ -20,10 +20,10 @@ Made from the commands themselves by `make docs`; do not edit.
 
 def help_of(*words: str) -> str:
     """What `adjudge WORDS --help` prints, at a fixed width."""
-    told = io.StringIO()
-    with redirect_stdout(told), mock.patch.dict(os.environ, COLUMNS="100", TERMINAL_WIDTH="100"):
+    text = io.StringIO()
+    with redirect_stdout(text), mock.patch.dict(os.environ, COLUMNS="100", TERMINAL_WIDTH="100"):
         run([*words, "--help"])
-    return "\n".join(line.rstrip() for line in told.getvalue().strip().splitlines())
+    return "\n".join(line.rstrip() for line in text.getvalue().strip().splitlines())
 
 
 def commands_in(help_text: str) -> list[str]:

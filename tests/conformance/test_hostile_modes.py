@@ -147,7 +147,7 @@ def test_odd_messages_of_another_maker(judge_server: Any) -> None:
 
 
 def test_the_number_of_modes_in_the_docs_is_the_number_of_modes() -> None:
-    words = (Path(__file__).parents[2] / "SECURITY.md").read_text(encoding="utf-8")
+    words = (Path(__file__).parents[2] / "docs" / "SECURITY.md").read_text(encoding="utf-8")
     told = re.search(r"(\d+) kinds of misbehaviour", words)
     assert told is not None
     assert int(told[1]) == len(MODES) + len(MESSAGE_EDITS)

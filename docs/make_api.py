@@ -1,0 +1,37 @@
+"""Write docs/api.md: the public Python names with their docstrings. A test keeps it current."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import adjudge
+
+#: Headings of the page and the rooms whose names stand under each.
+SECTIONS = {
+    "Ask": ("adjudge.judges", "adjudge.judges.transcript", "adjudge.store"),
+    "Read and write": ("adjudge.io", "adjudge.records", "adjudge.rows"),
+    "Trust": ("adjudge.selection", "adjudge.uncertainty"),
+    "Report": ("adjudge.estimation", "adjudge.present.report"),
+    "Diagnose": ("adjudge.diagnosis",),
+    "Rank": ("adjudge.ranking",),
+    "Monitor": ("adjudge.monitoring", "adjudge.auditing"),
+    "Errors": ("adjudge.errors",),
+}
+
+
+def render() -> str:
+    """The whole page: a directive of mkdocstrings for every public name."""
+    homes = adjudge._HOME
+    results = {room for room in homes.values() if room.startswith("adjudge.results")}
+    parts = [
+        "# Python",
+        "Every name here is imported from `adjudge` itself: `from adjudge import estimate`.",
+    ]
+    for heading, rooms in (SECTIONS | {"Results": tuple(results)}).items():
+        names = sorted((name, room) for name, room in homes.items() if room in rooms)
+        parts += [f"## {heading}", *(f"::: {room}.{name}" for name, room in names)]
+    return "\n\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    Path(__file__).with_name("api.md").write_text(render(), encoding="utf-8")
