@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ import typer
 from adjudge._text import safe_json
 from adjudge.cli._common import echo, remark, show
 from adjudge.cli._options import JsonFlag, SeedOption
+from adjudge.errors import BackendMissingError
 
 
 def demo(
@@ -32,6 +34,11 @@ def demo(
     from adjudge.io import write_result
     from adjudge.judges.weights import KNOWN, is_cached
 
+    if judge == EMBEDDED and find_spec("xllamacpp") is None:
+        raise BackendMissingError(
+            "the embedded judge needs llama.cpp; run: pip install '.[embedded]' in a checkout of "
+            "adjudge, or, without any model: adjudge demo --judge simulated"
+        )
     if judge == EMBEDDED and not is_cached("smollm2"):
         weights = KNOWN["smollm2"]
         remark(f"fetching {weights.description}, {weights.size / 1e6:.0f} MB, once ...")

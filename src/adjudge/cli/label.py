@@ -61,7 +61,10 @@ def label(
         Path | None, typer.Option(help="Guidelines for raters, at the top of the page (Markdown).")
     ] = None,
     plan: Annotated[
-        Path | None, typer.Option(help="Label the rows that `plan rate` or `plan labels` wrote with --write-ids.")
+        Path | None,
+        typer.Option(
+            help="Label the rows that `plan rate` or `plan labels` wrote with --write-ids."
+        ),
     ] = None,
     abstentions: Annotated[
         Path | None,

@@ -14,8 +14,9 @@ import polars as pl
 from adjudge._validation import Seed, generator
 from adjudge.records import Pair
 
-#: Chances that each writer would be right; a battle goes to i with odds strength_i : strength_j.
-STRENGTHS = {"Ada": 4.0, "Ben": 2.0, "Cleo": 1.0, "Dan": 0.5}
+NAMES = ["Ada", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gia", "Hugo", "Ines", "Jon", "Kira", "Liam"]
+#: A battle goes to writer i with odds strength_i : strength_j; from 4 down to 1/4 in equal steps.
+STRENGTHS = {name: 2.0 ** (2 - 4 * k / (len(NAMES) - 1)) for k, name in enumerate(NAMES)}
 #: How often the writer whose win rate is estimated has the right answer, by construction.
 CANDIDATE_RATE = 0.65
 
@@ -50,26 +51,30 @@ def candidate_rows(
 
 
 def battles(pairs: Sequence[Pair], judgments: pl.DataFrame, *, seed: Seed) -> pl.DataFrame:
-    """The judged pairs as battles between the writers, with the truth as people's vote."""
+    """The judged pairs as battles, with the truth as people's vote.
+
+    On each pair all writers meet in couples drawn at random, and the judge's one answer serves all
+    of these battles: they share a prompt, and the intervals count them together.
+    """
     draw = generator(seed)
-    names = list(STRENGTHS)
-    kind = {pair.id: pair.prompt_id or pair.id for pair in pairs}
+    prompts = {pair.id: pair.prompt_id or pair.id for pair in pairs}
     rows = []
     for row in judgments.iter_rows(named=True):
         if row["p_a"] is None or row["label"] not in ("A", "B"):
             continue
-        one, other = (names[i] for i in draw.choice(len(names), size=2, replace=False))
-        favoured = STRENGTHS[one] / (STRENGTHS[one] + STRENGTHS[other])
-        winner, loser = (one, other) if draw.random() < favoured else (other, one)
-        first, second = (winner, loser) if row["label"] == "A" else (loser, winner)
-        rows.append(
-            {
-                "id": row["id"],
-                "prompt_id": kind.get(row["id"], row["id"]),
-                "model_a": first,
-                "model_b": second,
-                "human_pref": row["label"],
-                "p_a": row["p_a"],
-            }
-        )
+        seats = draw.permutation(len(NAMES)).reshape(-1, 2)
+        for one, other in ((NAMES[i], NAMES[j]) for i, j in seats):
+            favoured = STRENGTHS[one] / (STRENGTHS[one] + STRENGTHS[other])
+            winner, loser = (one, other) if draw.random() < favoured else (other, one)
+            first, second = (winner, loser) if row["label"] == "A" else (loser, winner)
+            rows.append(
+                {
+                    "id": f"{row['id']}-{first}-{second}",
+                    "prompt_id": prompts.get(row["id"], row["id"]),
+                    "model_a": first,
+                    "model_b": second,
+                    "human_pref": row["label"],
+                    "p_a": row["p_a"],
+                }
+            )
     return pl.DataFrame(rows)

@@ -6,6 +6,7 @@ import json
 import os
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from adjudge.results.demo import Demo
 
 
 @dataclass
-class Told:
+class Outcome:
     """A first run by the command, a second by the Python call, in one folder."""
 
     folder: Path
@@ -31,30 +32,30 @@ class Told:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     folder = tmp_path_factory.mktemp("demo") / "out"
     with redirect_stdout(StringIO()) as printed:
         assert run(["demo", "--judge", "simulated", "--out", str(folder), "--json"]) == 0
     summary = json.loads((folder / "judging_likelihood.json").read_text())
     shown: list[object] = []
     again = run_demo(folder, judge="simulated", show=shown.append)
-    return Told(folder, json.loads(printed.getvalue()), again, shown, summary)
+    return Outcome(folder, json.loads(printed.getvalue()), again, shown, summary)
 
 
-def test_the_command_prints_one_object_and_keeps_it(told):
-    assert told.first["kind"] == "demo"
-    assert told.first == json.loads((told.folder / "demo.json").read_text())
+def test_the_command_prints_one_object_and_keeps_it(demo):
+    assert demo.first["kind"] == "demo"
+    assert demo.first == json.loads((demo.folder / "demo.json").read_text())
 
 
-def test_every_chapter_finds_something_and_its_files_are_there(told):
-    assert [chapter["name"] for chapter in told.first["chapters"]] == list(CHAPTERS)
-    for chapter in told.first["chapters"]:
+def test_every_chapter_finds_something_and_its_files_are_there(demo):
+    assert [chapter["name"] for chapter in demo.first["chapters"]] == list(CHAPTERS)
+    for chapter in demo.first["chapters"]:
         assert chapter["findings"]
         assert chapter["files"]
         assert all(Path(name).is_file() for name in chapter["files"])
-    names = {path.name for path in told.folder.iterdir()}
+    names = {path.name for path in demo.folder.iterdir()}
     assert {"judging.png", "judging.svg", "selection.png", "selection.svg"} <= names
-    assert (told.folder / "judging.png").read_bytes().startswith(b"\x89PNG")
+    assert (demo.folder / "judging.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_pairs_without_a_number_are_named():
@@ -65,16 +66,16 @@ def test_pairs_without_a_number_are_named():
     )
 
 
-def test_it_shows_what_it_says(told):
-    printed = " ".join(" ".join(str(part) for part in told.shown).split())  # lines are wrapped
-    for chapter in told.second.chapters:
+def test_it_shows_what_it_says(demo):
+    printed = " ".join(" ".join(str(part) for part in demo.shown).split())  # lines are wrapped
+    for chapter in demo.second.chapters:
         assert chapter.title in printed
         for finding in chapter.findings:
             assert " ".join(finding.split()) in printed
 
 
-def test_the_simulated_judge_is_as_good_as_it_was_made(told):
-    check = json.loads((told.folder / "judge_check.json").read_text())
+def test_the_simulated_judge_is_as_good_as_it_was_made(demo):
+    check = json.loads((demo.folder / "judge_check.json").read_text())
     preference, likelihood = check["ways"]
     assert likelihood["right"]["pairs"] == 163
     # Made right on 80 %; the band is 4.5 standard errors of 163 pairs.
@@ -82,22 +83,22 @@ def test_the_simulated_judge_is_as_good_as_it_was_made(told):
     assert preference["first_won"] > preference["orders"] / 2
 
 
-def test_a_second_run_asks_nothing_and_says_the_same(told):
-    assert told.first_summary["calls"] == {"ok": 326}
-    findings = [tuple(chapter["findings"]) for chapter in told.first["chapters"]]
-    assert [chapter.findings for chapter in told.second.chapters] == findings
+def test_a_second_run_asks_nothing_and_says_the_same(demo):
+    assert demo.first_summary["calls"] == {"ok": 326}
+    findings = [tuple(chapter["findings"]) for chapter in demo.first["chapters"]]
+    assert [chapter.findings for chapter in demo.second.chapters] == findings
     for name in ("judging_preference", "judging_likelihood"):
-        summary = json.loads((told.folder / f"{name}.json").read_text())
+        summary = json.loads((demo.folder / f"{name}.json").read_text())
         assert summary["calls"] == {}
         assert summary["reused"] == summary["subjects"] * 2
 
 
-def test_the_policy_uses_all_labels_and_is_checked_on_halves_it_never_saw(told):
-    policy = json.loads((told.folder / "policy.json").read_text())
-    evaluation = json.loads((told.folder / "evaluation.json").read_text())
+def test_the_policy_uses_all_labels_and_is_checked_on_halves_it_never_saw(demo):
+    policy = json.loads((demo.folder / "policy.json").read_text())
+    evaluation = json.loads((demo.folder / "evaluation.json").read_text())
     assert policy["n_calibration"] == 163
     assert evaluation["splits"] == 1000
-    printed = " ".join(" ".join(str(part) for part in told.shown).split())
+    printed = " ".join(" ".join(str(part) for part in demo.shown).split())
     assert f"scope accepts {policy['n_accepted']} verdicts" in printed
 
 
@@ -110,3 +111,30 @@ def test_without_weights_and_network_it_offers_the_simulated_judge(tmp_path, mon
     assert "could not download" in said
     assert "--judge simulated" in said
     assert not (tmp_path / "out").exists()
+
+
+def test_without_llama_cpp_it_says_how_to_get_a_demo_and_prints_nothing_else(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(import_module("adjudge.cli.demo"), "find_spec", lambda name: None)
+    assert run(["demo", "--out", str(tmp_path / "out")]) == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "pip install '.[embedded]'" in printed.err
+    assert "adjudge demo --judge simulated" in printed.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_leaderboard_counts_its_own_intervals(demo):
+    board = json.loads((demo.folder / "leaderboard.json").read_text())
+    held_out = [row for row in board["held_out"] if row["method"] == "soft-elo"]
+    covered = sum(row["covered"] for row in held_out)
+    alone = {row["model"]: row for row in board["models"]}
+    held = sum(
+        alone[row["model"]]["low"] <= row["human_elo"] <= alone[row["model"]]["high"]
+        for row in held_out
+    )
+    (chapter,) = (part for part in demo.first["chapters"] if part["name"] == "ranking")
+    assert f"for {covered} of {len(held_out)} writers" in chapter["findings"][0]
+    assert f"hold it for {held}:" in chapter["findings"][1]
+    assert covered >= 10

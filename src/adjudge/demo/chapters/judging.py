@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 TITLE = "Is the judge worth listening to?"
 
 #: Asking in both orders costs some 400 tokens a pair, likelihood some 90.
-_PREFERENCE_PAIRS = 24
+_PREFERENCE_PAIRS = 12
 _BANDS = 4
 
 

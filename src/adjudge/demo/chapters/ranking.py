@@ -1,66 +1,80 @@
-"""Chapter: a leaderboard of made-up writers, from the judge's probabilities."""
+"""Chapter: a leaderboard of made-up writers, and which of its intervals hold."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adjudge._text import interval, number
-from adjudge.demo.writers import STRENGTHS, battles
+from adjudge._text import interval, level, number
+from adjudge.demo.writers import NAMES, battles
 from adjudge.io import write_rows
 from adjudge.present.blocks import Table
-from adjudge.present.figures.ranking import leaderboard_figure, rank_range
+from adjudge.present.figures.ranking_evaluation import draw_intervals, panel
 from adjudge.ranking import rank
 
 if TYPE_CHECKING:
     from adjudge.demo.context import DemoContext
 
 TITLE = "How do the models rank?"
+#: Error level of the conformal intervals: eleven other writers are enough for 90 %.
+ALPHA = 0.1
 
 
 def run(context: DemoContext) -> None:
-    """Soft Elo from the judge, with the leaderboard of the truth."""
+    """Soft Elo of each writer as if nobody had voted on it, next to the Elo that votes give."""
     rows = battles(context.pairs, context.rows, seed=context.seed)
-    path = write_rows(rows, context.out / "battles.csv")
-    context.files.append(str(path))
-    board = rank(rows, method="soft-elo", seed=context.seed)
-    truth = rank(rows, method="bt", seed=context.seed)
+    context.files.append(str(write_rows(rows, context.out / "battles.csv")))
+    board = rank(rows, method="soft-elo", evaluate=True, alpha=ALPHA, seed=context.seed)
     context.keep(board, "leaderboard")
-    known = {row.model: row.elo for row in truth.models if row.elo is not None}
+    held_out = sorted(
+        (row for row in board.held_out if row.method == "soft-elo"),
+        key=lambda row: row.human_elo,
+        reverse=True,
+    )
+    if not held_out:
+        context.say(f"No leaderboard: {board.reason}.")
+        return
+    by_battles = {row.model: row for row in board.models}
     context.show(
         Table(
             (
                 "made-up writer",
-                "Elo by the judge",
-                "95 % interval",
-                "rank range",
-                "Elo by the truth",
+                "Elo by votes",
+                "judge, votes withheld",
+                f"{level(1 - ALPHA)} conformal",
+                f"{level(board.confidence_level)} of the battles alone",
             ),
             [
                 (
                     row.model,
+                    number(row.human_elo, 0),
                     number(row.elo, 0),
                     interval(row.low, row.high, 0, unbounded=row.unbounded),
-                    rank_range(row),
-                    number(known.get(row.model), 0),
+                    interval(by_battles[row.model].low, by_battles[row.model].high, 0),
                 )
-                for row in board.models
+                for row in held_out
             ],
         )
     )
-    order = [row.model for row in board.models]
-    agrees = "the true order" if order == list(STRENGTHS) else "not the true order"
+    alone = sum(
+        mine.low is not None and mine.high is not None and mine.low <= row.human_elo <= mine.high
+        for row in held_out
+        if (mine := by_battles[row.model])
+    )
     context.say(
-        f"From {board.n_battles} battles the judge's order is {agrees}. Read the rank range, not "
-        "the rank."
+        f"{board.n_battles} battles, {len(NAMES) // 2} on each pair. Each writer in turn is a new "
+        "model that nobody has voted on: the conformal interval holds its Elo by votes for "
+        f"{sum(row.covered is True for row in held_out)} of {len(held_out)} writers, because it is "
+        "made from the judge's errors on the other writers."
     )
-    outside = sum(
-        row.low is not None and row.high is not None and not row.low <= known[row.model] <= row.high
-        for row in board.models
-        if row.model in known
+    context.say(
+        f"The usual intervals, from the noise of the battles alone, hold it for {alone}: they do "
+        "not include the judge's errors."
     )
-    if outside:
-        context.say(
-            f"{outside} of {len(order)} true Elos lie outside: these intervals cover the noise in "
-            "the battles, not the judge's own errors. adjudge rank --evaluate measures those."
-        )
-    context.picture(leaderboard_figure(board), "leaderboard")
+    by_judge = [row.elo for row in held_out]
+    by_votes = [row.human_elo for row in held_out]
+    context.say(
+        f"The judge's Elos span {number(max(by_judge) - min(by_judge), 0)} points, those of the "
+        f"votes {number(max(by_votes) - min(by_votes), 0)}. A judge that is often wrong pulls "
+        "models together, and the conformal intervals are as wide as that makes them."
+    )
+    context.picture(panel(draw_intervals, (7.2, 4.2), board), "leaderboard")

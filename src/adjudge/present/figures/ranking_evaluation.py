@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adjudge._text import clip
 from adjudge.errors import ArgumentError
 from adjudge.present.theme import ACCENT, GRID, INK, MUTED, SERIES, WARM, new_figure, themed
 from adjudge.results.ranking import HeldOutRow, Leaderboard, Temperature
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 COLOUR = {"hard-elo": WARM, "soft-elo": ACCENT, "smoothed": SERIES[2]}
 NAME = {"hard-elo": "Hard-Elo", "soft-elo": "Soft-Elo", "smoothed": "smoothed"}
+#: Models whose names fit under an axis.
+MOST_NAMES = 30
 
 
 def evaluation_figure(board: Leaderboard) -> Figure:
@@ -247,6 +250,15 @@ def draw_intervals(axes: Axes, board: Leaderboard) -> None:
             inside = sum(row.covered is True for row in bounded)
             title = f"{inside} of {len(bounded)} {NAME[method]} intervals contain people's Elo"
     axes.axhline(0, color=INK, lw=1)
+    names = [clip(row.model, 16) for row in order]
+    shown = len(names) <= MOST_NAMES
+    axes.set_xticks(
+        range(len(names)) if shown else [],
+        names if shown else [],
+        rotation=50,
+        ha="right",
+        rotation_mode="anchor",
+    )
     axes.set_xlabel("models, weakest to strongest on people's scale")
     axes.set_ylabel("interval − people's Elo")
     axes.set_xlim(-1, len(order))
