@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 from collections.abc import Mapping
 from functools import cache
@@ -15,6 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from adjudge.cli._common import EXIT_FAILED, print_reader_remarks, read_no_further, remark
+from adjudge.cli._examples import EXAMPLES
 from adjudge.cli._options import OTHER, PANELS, panel_of
 from adjudge.errors import AdjudgeError, ArgumentError
 
@@ -28,13 +30,13 @@ VERBS: Mapping[str, str | tuple[str, Mapping[str, str]]] = {
     "calibrate": "calibrate:calibrate",
     "select": "select:select",
     "policy": (
-        "What a policy says, and whether its file is as calibrate wrote it.",
+        "Show a policy, or check that nobody edited it.",
         {"show": "policy:show_policy", "verify": "policy:verify"},
     ),
     "evaluate": "evaluate:evaluate",
     "estimate": "estimate:estimate",
     "plan": (
-        "How many human labels, of which rows; which battles or judges to ask.",
+        "Plan how many labels to buy, which rows, battles or judges.",
         {
             "rate": "plan_rate:rate",
             "selection": "plan_selection:selection",
@@ -44,11 +46,11 @@ VERBS: Mapping[str, str | tuple[str, Mapping[str, str]]] = {
         },
     ),
     "monitor": (
-        "Is the promise still kept: random audits of accepted verdicts, and an alarm.",
+        "Audit accepted verdicts and raise an alarm.",
         {"draw": "monitor_draw:draw", "check": "monitor_check:check"},
     ),
     "diagnose": (
-        "Where the judge breaks: cycles, scores people do not share, biases.",
+        "Find where the judge fails: cycles, scores, biases.",
         {
             "transitivity": "diagnose_transitivity:transitivity",
             "scores": "diagnose_scores:scores",
@@ -60,7 +62,7 @@ VERBS: Mapping[str, str | tuple[str, Mapping[str, str]]] = {
     "serve": "serve:serve",
     "report": "report:report",
     "reproduce": (
-        "Run a paper's protocol and print its published figures with ours.",
+        "Run the papers' protocols; published figures next to ours.",
         {
             "scope": "reproduce_scope:scope",
             "reporting": "reproduce_reporting:reporting",
@@ -87,6 +89,8 @@ _WRITTEN = (
     "rescue",
 )
 
+#: What typer calls a repeatable option's type, or one with limits; the help text has the rest.
+_PLAIN_TYPE = re.compile(r"<(?:list\[)?(\w+)(?:\]| range)>")
 #: typer carries its own click and exports only this leaf of the exception tree.
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 _CLI_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
@@ -102,21 +106,28 @@ class _InOurOrder(TyperGroup):
 
 
 class _Verb(TyperCommand):
-    """A verb: its options listed in groups, and no file written over one it was given to read."""
+    """A verb: options in groups, an example, and no file written over one it was given to read."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         arguments: list[tuple[str, str]] = []
         groups: dict[str, list[tuple[str, str]]] = {panel: [] for panel in (OTHER, *PANELS)}
         for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is not None and parameter.param_type_name == "argument":
+            if (record := parameter.get_help_record(ctx)) is None:
+                continue
+            record = (_PLAIN_TYPE.sub(r"<\1>", record[0]), record[1])
+            if parameter.param_type_name == "argument":
                 arguments.append(record)
-            elif record is not None:
+            else:
                 groups[panel_of(parameter.name)].append(record)
         for title, records in (("Arguments", arguments), *groups.items()):
             if records:
                 with formatter.section(title):
                     formatter.write_dl(records)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        if example := EXAMPLES.get(ctx.command_path.partition(" ")[2]):
+            with formatter.section("Example"):
+                formatter.write(f"{'':{formatter.current_indent}}{example}\n")
 
     def invoke(self, ctx: Any) -> Any:
         given = {name: path for name, path in ctx.params.items() if isinstance(path, Path)}

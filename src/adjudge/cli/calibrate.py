@@ -101,7 +101,10 @@ def calibrate(
     plot: PlotOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Choose which verdicts to accept at an error level you name; leaves a policy for `select`."""
+    """Choose which verdicts to accept at an error level you name.
+
+    Writes a policy for `select` and `serve`.
+    """
     from adjudge.selection import calibrate as run
 
     policy = run(

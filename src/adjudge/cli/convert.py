@@ -40,7 +40,9 @@ def convert(
     seed: SeedOption = 0,
     as_json: JsonFlag = False,
 ) -> None:
-    """A log of another tool as adjudge's rows. Every verb that takes such rows reads it as it is.
+    """Convert a log of another tool into adjudge's rows.
+
+    Every verb that takes such rows also reads the log as it is.
 
     The judge's first word, never a person's correction; a failed grader is a status, never a fail;
     several metrics are groups (--by metric); epochs and repeats share a prompt_id.

@@ -26,7 +26,7 @@ def demo(
     seed: SeedOption = 0,
     as_json: JsonFlag = False,
 ) -> None:
-    """Judge 163 pairs with known answers, and see what such verdicts are worth."""
+    """Run the whole chain on 163 pairs whose answers are known."""
     from rich.text import Text
 
     from adjudge.cli._progress import watch_run

@@ -94,7 +94,7 @@ def bias(
     seed: SeedOption = 0,
     as_json: JsonFlag = False,
 ) -> None:
-    """What moves the judge besides the answers: slot, length, family; and how far to trust it.
+    """Measure position, length and family bias, and agreement.
 
     --fail-above takes position (the default; distance of the first slot's share from one half),
     flip_share, length (points that length adds, minus people's where there are labels), verbosity

@@ -93,7 +93,7 @@ def scores(
     seed: SeedOption = 0,
     as_json: JsonFlag = False,
 ) -> None:
-    """Sets that contain the human score at a rate you name, and what their width says.
+    """Make sets that contain the human score at a rate you name.
 
     --fail-above takes mean_size (the default) or miss_rate, of these sets at the first alpha.
     """

@@ -55,7 +55,9 @@ def transitivity(
     seed: SeedOption = 0,
     as_json: JsonFlag = False,
 ) -> None:
-    """Count cycles (A over B over C over A) per document, and how many noise alone would show.
+    """Count cycles (A over B over C over A) per document.
+
+    And how many a transitive but noisy judge would show.
 
     --fail-above takes mean_rate (the default), median_rate, max_rate or share_with_cycle.
     """

@@ -110,7 +110,7 @@ def estimate(
     plot: PlotOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """The rate people would give, corrected for the judge's errors.
+    """Estimate the rate people would give, from judge and labels.
 
     Rows with a human label calibrate, rows without one are the test set. Exit 2: no honest number
     (in some group), or an interval that reaches below --fail-below.

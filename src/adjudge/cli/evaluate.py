@@ -74,7 +74,10 @@ def evaluate(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """How good is the doubt, and what does each method make of it? For labelled judgments."""
+    """Measure how well the doubt separates right from wrong verdicts.
+
+    On labelled judgments; and what each method would accept, over random splits.
+    """
     from adjudge.selection import evaluate as run
     from adjudge.selection.splits import ALPHAS
 

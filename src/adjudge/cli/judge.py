@@ -193,7 +193,10 @@ def judge(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Ask a judge about pairs or single answers and keep every reply; resumes where it stopped."""
+    """Ask a judge about pairs or single answers; keep every reply.
+
+    A stopped run resumes where it stopped: what the store holds is not asked again.
+    """
     from dataclasses import replace
 
     from adjudge.judges.options import JudgingOptions

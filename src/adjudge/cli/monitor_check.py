@@ -58,7 +58,9 @@ def check(
     figure: Annotated[str | None, typer.Option(help="Which picture, with --by.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Count audits in the order of drawing and raise an alarm that holds at any time; exit 2 then.
+    """Check the audits; exit 2 on an alarm.
+
+    Audits count in the order of drawing.
 
     Run it as often as you like: the false alarm probability is for all looks together."""
     from adjudge.auditing import check_audits

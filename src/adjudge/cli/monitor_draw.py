@@ -47,7 +47,10 @@ def draw(
     summary: SummaryOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Draw random audits among accepted verdicts: a coin by keyed hash of the id."""
+    """Draw random audits among accepted verdicts.
+
+    A coin by keyed hash of the id, so that nobody can choose.
+    """
     from adjudge.io import write_rows
     from adjudge.monitoring import draw_audits
     from adjudge.monitoring.stored import read_served_audits

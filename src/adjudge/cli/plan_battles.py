@@ -43,7 +43,7 @@ def battles(
     seed: SeedOption = 0,
     as_json: JsonFlag = False,
 ) -> None:
-    """Choose which battles of a pool to have judged next, within a budget."""
+    """Choose the battles to judge next, within a budget."""
     from adjudge import io
     from adjudge.io.opening import name_columns
     from adjudge.ranking import plan_battles

@@ -61,7 +61,9 @@ def cascade(
     plot: PlotOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Cost and coverage of a cascade of judges, from a share of the labels; for calibrate --plan.
+    """Plan a cascade of judges: its cost and its coverage.
+
+    From a share of the labels; the plan is for `calibrate --plan`.
 
     Drops judges that do not pay. The labels outside that share are left to calibrate."""
     from adjudge.selection import plan_cascade

@@ -54,7 +54,7 @@ def labels(
     output: OutputOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Draw the rows to label: at random among all, or among the judge's surest."""
+    """Draw the rows to label: of all, or of the surest."""
     from adjudge.io import write_rows
     from adjudge.selection import plan_labels
 

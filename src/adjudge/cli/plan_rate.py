@@ -75,7 +75,10 @@ def rate(
     plot: PlotOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """How many labels, split how, and whether the judge is worth having. Exit 2: infeasible."""
+    """Plan the labels for a rate, and whether the judge helps.
+
+    Exit 2: infeasible.
+    """
     from adjudge.estimation.pilot import plan_from_table, rows_to_label
     from adjudge.io import open_table, write_rows
 

@@ -55,7 +55,10 @@ def selection(
     plot: PlotOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Expected coverage against the number of calibration labels, from your own labels."""
+    """Plan the labels for a policy: expected coverage by number.
+
+    From the labels you have.
+    """
     from adjudge.io import write_rows
     from adjudge.rows.judgments import prepare_judgments
     from adjudge.selection import ids_to_label, plan_selection

@@ -16,7 +16,10 @@ PolicyArgument = Annotated[
 
 
 def show_policy(policy: PolicyArgument, plot: PlotOption = None, as_json: JsonFlag = False) -> None:
-    """What a policy accepts, promises and assumes; refuses one that was edited."""
+    """Show what a policy accepts, promises and assumes.
+
+    Refuses a policy that was edited.
+    """
     from adjudge.selection import read_policy
     from adjudge.selection.policy import policy_remarks
 
@@ -27,7 +30,7 @@ def show_policy(policy: PolicyArgument, plot: PlotOption = None, as_json: JsonFl
 
 
 def verify(policy: PolicyArgument, output: OutputOption = None, as_json: JsonFlag = False) -> None:
-    """Whether a policy is as calibrate wrote it, and which fields are not; exit 2 if edited.
+    """Check that a policy is as calibrate wrote it; exit 2 if not.
 
     Compares the digest with the content, and every count and threshold with the calibration
     scores in the file. Against mistakes, not attackers.

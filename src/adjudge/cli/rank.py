@@ -134,7 +134,7 @@ def rank(
     seed: SeedOption = 0,
     as_json: JsonFlag = False,
 ) -> None:
-    """Rank models by their battles, with intervals; or place new models among known ones.
+    """Rank models by their battles, or place new ones.
 
     With --save-anchors, battles with judge scores and votes leave a file behind; with --anchors,
     new models that nobody has voted on get an Elo on people's scale with a conformal interval.

@@ -39,7 +39,10 @@ def replies(
     output: OutputOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Show what was asked and what the judge wrote, the latest reply of every call."""
+    """Show what was asked and what the judge wrote.
+
+    The latest reply of every call.
+    """
     from adjudge.judges.transcript import read_replies
 
     kept = read_replies(

@@ -28,7 +28,7 @@ def report(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
-    """Make one report of everything in a folder: numbers first, then pictures, then settings.
+    """Write one HTML report of all results in a folder.
 
     A damaged file is named in it and leaves exit code 2; the others are shown.
     """

@@ -41,7 +41,10 @@ def diagnosis(
     output: OutputOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Cycles per document and conformal sets: the paper's tables on SummEval and the simulator."""
+    """The tables and figures of the diagnosis paper.
+
+    Cycles per document and conformal sets.
+    """
     from adjudge.io.opening import name_columns
     from adjudge.present.figures.diagnosis import save_figures
     from adjudge.reproduce.diagnosis import reproduce_diagnosis

@@ -48,7 +48,10 @@ def reporting(
     output: OutputOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Coverage, bias and length of the corrected rate: 21 rates, 8 settings, label shift."""
+    """The tables and figures of the reporting paper.
+
+    Coverage, bias and length of the corrected rate: 21 rates, 8 settings, label shift.
+    """
     from adjudge.io.opening import name_columns
     from adjudge.present.theme import save_figure
     from adjudge.present.views import figures_of

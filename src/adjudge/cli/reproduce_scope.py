@@ -45,7 +45,10 @@ def scope(
     plot: PlotOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Ties dropped, 2,000 items, 1,000 halves, alphas 0.05 to 0.25: SCOPE's tables on your data."""
+    """The tables and figures of the SCOPE paper.
+
+    Ties dropped, 2,000 items, 1,000 halves, alphas 0.05 to 0.25.
+    """
     from adjudge.io.opening import name_columns
     from adjudge.reproduce.scope import reproduce_scope
 

@@ -38,7 +38,7 @@ def soft_elo(
     seed: SeedOption = 42,
     as_json: JsonFlag = False,
 ) -> None:
-    """The paper's tables, figures and claims, each with what the paper has.
+    """The tables and figures of the Soft-Elo paper.
 
     Leave-one-model-out Elo, conformal intervals, smoothing, temperature, languages, biases.
     """

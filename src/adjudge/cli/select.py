@@ -49,7 +49,10 @@ def select(
     seed: SeedOption = 0,
     as_json: JsonFlag = False,
 ) -> None:
-    """Accept or abstain on every row; refuses a policy made for another judge or prompt."""
+    """Accept or abstain on every row, by a policy.
+
+    Refuses a policy made for another judge or prompt.
+    """
     from adjudge.io import write_rows
     from adjudge.records import LABELLED
     from adjudge.selection import select as run

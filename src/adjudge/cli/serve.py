@@ -61,7 +61,9 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8478,
 ) -> None:
-    """Serve a calibrated judge: POST /v1/judge answers with a verdict or an abstention.
+    """Serve a calibrated judge over HTTP.
+
+    POST /v1/judge answers with a verdict or an abstention.
 
     It takes pairs, or single answers where the policy was made from grades."""
     require_extra("server", "fastapi", "uvicorn", "prometheus_client")

@@ -19,7 +19,7 @@ def check(
     as_json: JsonFlag = False,
     output: OutputOption = None,
 ) -> None:
-    """Read the whole store, write nothing into it, and say what it holds.
+    """Read the whole store and say what it holds; changes nothing.
 
     Exit 2 if anything is damaged.
     """
