@@ -23,7 +23,7 @@ FailAboveOption = Annotated[
 ]
 FamiliesOption = Annotated[
     Path | None,
-    typer.Option(help='JSON object {"model name": "family"} for names that do not tell.'),
+    typer.Option(help='JSON object {"model name": "family"} for names that do not show it.'),
 ]
 
 

@@ -18,7 +18,7 @@ EXAMPLES: Mapping[str, str] = {
     "plan rate": "adjudge plan rate answers.csv --labels 100",
     "plan selection": "adjudge plan selection judgments.jsonl --alpha 0.1",
     "plan battles": "adjudge plan battles pool.csv --budget 500",
-    "plan labels": "adjudge plan labels judgments.jsonl --labels 200 --write-ids rows.csv",
+    "plan labels": "adjudge plan labels judgments.jsonl --surest 0.6 --write-ids rows.csv",
     "plan cascade": "adjudge plan cascade judgments.jsonl --cascade cheap,strong -o plan.json",
     "monitor draw": "adjudge monitor draw accepted.csv --audit-rate 0.1 -o audits.csv",
     "monitor check": "adjudge monitor check audits.csv --policy policy.json --labels labels.csv",

@@ -51,15 +51,16 @@ ModelLabelsFlag = Annotated[
 ]
 FormatOption = Annotated[
     str | None,
-    typer.Option("--format", help="Name of a public format, where content does not tell it."),
+    typer.Option(
+        "--format", help="Name of a public format, if it cannot be detected from content."
+    ),
 ]
 ColumnOption = Annotated[
     list[str] | None,
     typer.Option(
         "--column",
         metavar="OURS=YOURS",
-        help="Your name of a column, where it is no usual one; repeatable. Of all files of the "
-        "command.",
+        help="Columns with other names: ours=yours; repeatable, for all files of the command.",
     ),
 ]
 LabelsAsOption = Annotated[
@@ -67,7 +68,7 @@ LabelsAsOption = Annotated[
     typer.Option(
         "--labels-as",
         metavar="YOURS=OURS,...",
-        help="What words in columns of labels and verdicts mean, such as '0=A,1=B'.",
+        help="Meaning of words in label and verdict columns, such as '0=A,1=B'.",
     ),
 ]
 #: The earlier name of --format.
@@ -118,7 +119,7 @@ TiesOption = Annotated[str, typer.Option(help="Human ties: drop them, or count e
 ClusterOption = Annotated[
     str,
     typer.Option(
-        help="Column of rows that are alike, such as the prompt. auto: prompt_id where it repeats; "
+        help="Column of rows that belong together, such as the prompt. auto: prompt_id where it repeats; "
         "none: all rows are independent."
     ),
 ]

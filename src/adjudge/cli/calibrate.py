@@ -73,7 +73,7 @@ def calibrate(
     category: CategoryOption = None,
     leave_out: Annotated[
         Path | None,
-        typer.Option(help="Ids that something was chosen on: they do not calibrate."),
+        typer.Option(help="Ids used to choose something; kept out of calibration."),
     ] = None,
     from_audits: Annotated[
         Path | None,

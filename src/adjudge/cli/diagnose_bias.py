@@ -69,7 +69,7 @@ def bias(
     cluster: Annotated[
         str | None,
         typer.Option(
-            help="Column whose rows are alike.",
+            help="Column of rows that belong together.",
             show_default="prompt_id where it repeats, else id",
         ),
     ] = None,

@@ -44,9 +44,7 @@ def scores(
     ],
     alpha: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Error level; may be given repeatedly.", show_default="0.05 0.1 0.15 0.2"
-        ),
+        typer.Option(help="Error level; repeatable.", show_default="0.05 0.1 0.15 0.2"),
     ] = None,
     scale: Annotated[str, typer.Option(help="Lowest and highest score, as 1-5.")] = "1-5",
     labels: Annotated[

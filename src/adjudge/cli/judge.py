@@ -79,12 +79,12 @@ def judge(
         ),
     ] = None,
     store: StoreOption = "adjudge.db",
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many pairs.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Judge only the first N pairs.")] = None,
     concurrency: Annotated[
-        int | None, typer.Option(min=1, help="Calls under way at once.", show_default="the judge's")
+        int | None, typer.Option(min=1, help="Calls in flight at once.", show_default="the judge's")
     ] = None,
     rpm: Annotated[
-        float | None, typer.Option(help="At most so many requests a minute, retries too.")
+        float | None, typer.Option(help="Most requests per minute, retries included.")
     ] = None,
     timeout: Annotated[
         float | None, typer.Option(help="Seconds to wait for one answer of a server.")
@@ -100,10 +100,13 @@ def judge(
     ] = None,
     samples: Annotated[
         int | None,
-        typer.Option(min=1, help="Draw so many answers per order: for judges without logprobs."),
+        typer.Option(min=1, help="Answers to draw per order, for judges without logprobs."),
     ] = None,
     repeats: Annotated[
-        int, typer.Option(min=1, help="Ask everything so often; rows are numbered in repeat.")
+        int,
+        typer.Option(
+            min=1, help="Ask every question this many times; the column repeat numbers them."
+        ),
     ] = 1,
     order: Annotated[
         str | None,
@@ -150,7 +153,7 @@ def judge(
         bool, typer.Option("--dry-run", help="Print calls, tokens and cost; ask nobody.")
     ] = False,
     max_cost: Annotated[
-        float | None, typer.Option(help="Stop before more than so many dollars are spent.")
+        float | None, typer.Option(help="Stop before spending more than this many dollars.")
     ] = None,
     prices: Annotated[
         Path | None, typer.Option(help="Your prices, JSON or CSV, dollars per million tokens.")
@@ -174,7 +177,7 @@ def judge(
     batch_folder: Annotated[
         Path | None,
         typer.Option(
-            help="Where the list of batches under way is kept.", show_default="your data folder"
+            help="Where the list of running batches is kept.", show_default="your data folder"
         ),
     ] = None,
     summary: SummaryOption = None,

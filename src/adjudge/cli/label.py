@@ -91,16 +91,18 @@ def label(
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(min=1, help="With --label-studio: only the first so many of the queue."),
+        typer.Option(min=1, help="With --label-studio: only the first N rows of the queue."),
     ] = None,
     column: ColumnOption = None,
     labels_as: LabelsAsOption = None,
     format: FormatOption = None,
     from_: FormerFormatOption = None,
     host: Annotated[
-        str, typer.Option(help="Another address than loopback needs ADJUDGE_TOKEN.")
+        str, typer.Option(help="Address to listen on; any but loopback needs ADJUDGE_TOKEN.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8477,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")
+    ] = 8477,
     browser: Annotated[bool, typer.Option(help="Open the page.")] = True,
     seed: SeedOption = 0,
     as_json: JsonFlag = False,

@@ -55,7 +55,7 @@ def check(
     ] = None,
     output: OutputOption = None,
     plot: PlotOption = None,
-    figure: Annotated[str | None, typer.Option(help="Which picture, with --by.")] = None,
+    figure: Annotated[str | None, typer.Option(help="Which group's picture, with --by.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Check the audits; exit 2 on an alarm.

@@ -34,7 +34,7 @@ def rate(
         float | None, typer.Option(help="Wanted width of the interval.", min=0, max=1)
     ] = None,
     labels: Annotated[
-        int | None, typer.Option(help="Or: a budget, those of TABLE included.", min=2)
+        int | None, typer.Option(help="A budget of labels instead, those in TABLE included.", min=2)
     ] = None,
     judge_rate: Annotated[
         float | None,

@@ -41,7 +41,9 @@ def selection(
     judge: JudgeRowsOption = None,
     protocol: ProtocolRowsOption = None,
     cluster: ClusterOption = "auto",
-    gain: Annotated[float, typer.Option(help="The least coverage a doubling must buy.")] = 0.02,
+    gain: Annotated[
+        float, typer.Option(help="Least gain in coverage that is worth twice the labels.")
+    ] = 0.02,
     repeats: Annotated[int, typer.Option(min=2, help="Random draws per point.")] = 200,
     write_ids: Annotated[
         Path | None,

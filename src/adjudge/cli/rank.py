@@ -96,7 +96,7 @@ def rank(
     splits: Annotated[int, typer.Option(min=1, help="Random halves of the models.")] = 5,
     save_anchors: Annotated[
         Path | None,
-        typer.Option(help="Keep what placing new models needs in this file."),
+        typer.Option(help="Save what is needed to place new models."),
     ] = None,
     anchors: Annotated[
         Path | None,

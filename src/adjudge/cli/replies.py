@@ -20,21 +20,21 @@ from adjudge.cli._options import (
 def replies(
     row_id: Annotated[
         str | None,
-        typer.Argument(metavar="[ID]", help="Only about this row.", show_default="all rows"),
+        typer.Argument(metavar="[ID]", help="Only this row.", show_default="all rows"),
     ] = None,
     status: Annotated[
         str | None,
-        typer.Option(help="Only replies worth this on their own: ok, off_answer, unparsed ..."),
+        typer.Option(help="Only replies with this status: ok, off_answer, unparsed ..."),
     ] = None,
     store: Annotated[str, typer.Option(help="Store of the judge's replies.")] = "adjudge.db",
     judge: Annotated[str | None, typer.Option(help="Only this judge's.")] = None,
-    protocol: Annotated[str | None, typer.Option(help="Only those asked this way.")] = None,
+    protocol: Annotated[str | None, typer.Option(help="Only this protocol's.")] = None,
     pairs: Annotated[
         Path | None, typer.Option(help="The rows that were judged, to see what was asked.")
     ] = None,
     column: ColumnOption = None,
     raw: Annotated[bool, typer.Option("--raw", help="The server's whole answer too.")] = False,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, help="Most replies to show.")] = 20,
     min_answer_mass: MinAnswerMassOption = None,
     output: OutputOption = None,
     as_json: JsonFlag = False,

@@ -38,14 +38,14 @@ def serve(
     samples: Annotated[int | None, typer.Option(min=1, help="Samples per order.")] = None,
     max_tokens: MaxTokensOption = None,
     concurrency: Annotated[
-        int | None, typer.Option(min=1, help="Questions under way at once.")
+        int | None, typer.Option(min=1, help="Questions in flight at once.")
     ] = None,
     timeout: Annotated[
-        float, typer.Option(min=0.1, help="Seconds after which a request is given up.")
+        float, typer.Option(min=0.1, help="Seconds until a request times out.")
     ] = 120.0,
     grace: Annotated[
         float,
-        typer.Option(min=0, help="Seconds for requests under way to finish after a stop signal."),
+        typer.Option(min=0, help="Seconds for running requests to finish after a stop signal."),
     ] = 1.0,
     audit_rate: AuditRateOption = None,
     secret_env: SecretOption = None,
@@ -57,9 +57,11 @@ def serve(
         typer.Option(help="State of `monitor check`, a file or a store, for /metrics."),
     ] = None,
     host: Annotated[
-        str, typer.Option(help="Another address than loopback needs ADJUDGE_TOKEN.")
+        str, typer.Option(help="Address to listen on; any but loopback needs ADJUDGE_TOKEN.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8478,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")
+    ] = 8478,
 ) -> None:
     """Serve a calibrated judge over HTTP.
 
