@@ -119,8 +119,8 @@ TiesOption = Annotated[str, typer.Option(help="Human ties: drop them, or count e
 ClusterOption = Annotated[
     str,
     typer.Option(
-        help="Column of rows that belong together, such as the prompt. auto: prompt_id where it repeats; "
-        "none: all rows are independent."
+        help="Column of rows that belong together, such as the prompt. auto: prompt_id where it "
+        "repeats; none: all rows are independent."
     ),
 ]
 TextsOption = Annotated[
