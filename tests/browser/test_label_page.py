@@ -261,10 +261,11 @@ def test_the_last_one_can_be_taken_back_without_a_keyboard_and_is_read_out(
         page.wait_for_selector("#done:not([hidden])")
         assert page.text_content("#status") == "1 of 1 answered. That was the last."
         assert page.text_content("#done-text") == (
-            "1 label kept (1 drawn at random), 0 skipped. You may close this page."
+            "1 label kept, 0 skipped. You can close this page."
         )
         page.click("#done .undo")
         page.wait_for_selector("#stage:not([hidden])")
+        assert page.text_content("#notice") == "Undone: your answer “Left”. It is shown again."
         assert count(page) == 0
 
 
@@ -274,3 +275,16 @@ def test_names_with_markup_are_only_names(shared: LabelServer, context: BrowserC
     answer(page, "1")
     assert page.evaluate("window.hacked") is None
     assert page.text_content("#who") == "<img src=x onerror='window.hacked=1'>"
+
+
+def test_raters_see_nothing_of_how_rows_were_drawn(tmp_path: Path, context: BrowserContext) -> None:
+    row = {"id": "r", "prompt": "q", "response_a": "a", "response_b": "b"}
+    with serving(tmp_path, [row]) as server:
+        page = context.new_page()
+        replies: list[str] = []
+        page.on("response", lambda reply: "/api/" in reply.url and replies.append(reply.text()))
+        enter(page, server, "ann")
+        shown = page.inner_text("body") + "".join(replies)
+        assert replies
+        for word in ("random", "calibrat", "sampled", "doubt", "audit", "surest"):
+            assert word not in shown.lower()

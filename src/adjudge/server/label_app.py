@@ -92,14 +92,13 @@ def label_app(round_: LabellingRound, *, host: str, port: int, token: str | None
     def next_task(rater: Annotated[Rater, Query()]) -> dict[str, Any]:
         shown = round_.next(rater)
         state: dict[str, Any] = {
-            "progress": plain(round_.progress(rater)), "mode": round_.queue.mode, "item": None,
+            "progress": plain(round_.progress(rater)), "item": None,
             "noun": round_.kind.noun, "instructions": instructions,
         }  # fmt: skip
         if shown is not None:
             state["item"] = {
                 "id": shown.id,
                 "shown_order": shown.shown_order,
-                "sampled_by": shown.draw.sampled_by,
                 **{
                     name: None if text is None else render_markdown(text)
                     for name, text in shown.texts.items()

@@ -31,17 +31,12 @@ class LabelTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far one rater is (skips count as answered), and how the labels were sampled."""
+    """How far one rater is; skips count as answered. How rows were drawn is not for raters."""
 
     answered: int
     total: int
     labels: int
     skipped: int
-    random: int
-    plan: int
-    doubt: int
-    surest: int
-    audit: int
 
 
 class LabellingRound:
@@ -125,19 +120,12 @@ class LabellingRound:
         """How far this rater is."""
         ids = {draw.id for draw in self.queue.draws}
         own = [click for click in self.book.answers(rater) if click.id in ids]
-        labels = [click for click in own if click.label is not None]
-        kinds = [click.sampled_by for click in labels]
-        done = self.answered(rater) & ids
+        labels = sum(click.label is not None for click in own)
         return Progress(
-            answered=len(done),
+            answered=len(self.answered(rater) & ids),
             total=len(ids),
-            labels=len(labels),
-            skipped=len(own) - len(labels),
-            random=kinds.count("random"),
-            plan=kinds.count("plan"),
-            doubt=kinds.count("doubt"),
-            surest=kinds.count("surest"),
-            audit=kinds.count("audit"),
+            labels=labels,
+            skipped=len(own) - labels,
         )
 
     def task(self, rater: str, draw: Draw) -> LabelTask:

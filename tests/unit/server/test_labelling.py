@@ -153,7 +153,6 @@ def test_a_doubt_label_met_by_the_random_stream_becomes_random(book: LabelBook) 
         click(round_, "ann", "left")
     # The whole random stream has passed, so every pair was drawn at random too.
     assert {label.sampled_by for label in labels_of(book)} == {"random"}
-    assert round_.progress("ann").doubt == 0
 
 
 def test_asking_for_the_next_pair_writes_nothing(book: LabelBook) -> None:

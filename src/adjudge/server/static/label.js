@@ -5,13 +5,8 @@
 const $ = (id) => document.getElementById(id);
 // Which label each key gives: every button names its own keys.
 const SIDES = {};
-const MEANING = {
-  random: "Drawn at random: this label may calibrate.",
-  plan: "Drawn by your labelling plan.",
-  audit: "Drawn at random among what was accepted: this label shows whether the judge still keeps its promise.",
-  surest: "Drawn at random among the judge's surest: this label can calibrate there.",
-  doubt: "Shown because the judge was in doubt: this label helps to learn, but calibration refuses it.",
-};
+// What this tab answered, by row, so that undo can say what it took back.
+const ANSWERED = {};
 
 // Kept for this tab, and never in an address: those end up in histories and process lists.
 let token = sessionStorage.getItem("adjudge-token") || "";
@@ -39,23 +34,23 @@ async function call(path, body) {
     headers,
     body: body ? JSON.stringify(body) : undefined,
   });
-  const told = await answer.json().catch(() => ({}));
+  const reply = await answer.json().catch(() => ({}));
   if (!answer.ok) {
-    const error = new Error(told.detail || `the server answered ${answer.status}`);
+    const error = new Error(reply.detail || `the server answered ${answer.status}`);
     error.status = answer.status;
     error.final = answer.status >= 400 && answer.status < 500 && answer.status !== 408;
     throw error;
   }
-  return told;
+  return reply;
 }
 
 // Keeps trying while the server is away; a refusal is shown and not repeated.
 async function insist(path, body) {
   for (let wait = 500; ; wait = Math.min(wait * 2, 8000)) {
     try {
-      const told = await call(path, body);
+      const reply = await call(path, body);
       say("");
-      return told;
+      return reply;
     } catch (error) {
       if (error.final) throw error;
       say("Not saved yet: the server does not answer. Trying again…");
@@ -83,9 +78,9 @@ function askToken() {
 }
 
 async function advance() {
-  const told = await insist(`/api/next?rater=${encodeURIComponent(rater)}`);
-  const { progress } = told;
-  item = told.item;
+  const reply = await insist(`/api/next?rater=${encodeURIComponent(rater)}`);
+  const { progress } = reply;
+  item = reply.item;
   nonce = newNonce();
   $("who").textContent = rater;
   $("who").hidden = false;
@@ -96,18 +91,12 @@ async function advance() {
   meter.setAttribute("aria-valuemax", progress.total);
   // Read out once per pair; the numbers beside the bar are for the eye.
   $("status").textContent =
-    `${progress.answered} of ${progress.total} answered.` + (item ? ` Next ${told.noun}.` : " That was the last.");
-  instruct(told.instructions);
+    `${progress.answered} of ${progress.total} answered.` + (item ? ` Next ${reply.noun}.` : " That was the last.");
+  instruct(reply.instructions);
   if (!item) {
-    const drawn = [["at random", progress.random], ["by plan", progress.plan], ["by doubt", progress.doubt],
-      ["among the surest", progress.surest],
-      ["as audits", progress.audit]]
-      .filter(([, times]) => times)
-      .map(([how, times]) => `${times} drawn ${how}`);
     const kept = `${progress.labels} ${progress.labels === 1 ? "label" : "labels"} kept`;
     $("done-text").textContent =
-      `${kept}${drawn.length ? ` (${drawn.join(", ")})` : ""}, ${progress.skipped} skipped. ` +
-      "You may close this page.";
+      `${kept}, ${progress.skipped} skipped. You can close this page.`;
     show(["done"]);
     return;
   }
@@ -117,7 +106,6 @@ async function advance() {
     $(part).scrollTop = 0;
   }
   for (const part of ["reference", "context"]) $(`${part}-part`).hidden = !item[part];
-  $("sampling").textContent = MEANING[item.sampled_by] || "";
   for (const side of document.querySelectorAll(".side")) side.classList.remove("chosen");
   show(["stage", "bar"]);
   window.scrollTo(0, 0);
@@ -155,15 +143,24 @@ function choose(side) {
     await insist("/api/label", {
       rater, id: item.id, side, shown_order: item.shown_order, nonce,
     });
+    ANSWERED[item.id] = wordOf(side);
     await advance();
   });
 }
 
+// A button's own word, without its key; a score is its number.
+function wordOf(side) {
+  const button = document.querySelector(`[data-side="${CSS.escape(side)}"]`);
+  return button ? Array.from(button.childNodes).filter((node) => node.nodeType === Node.TEXT_NODE)
+    .map((node) => node.textContent).join("").trim() : side;
+}
+
 function undo() {
   guarded(async () => {
-    const told = await insist("/api/undo", { rater, nonce: newNonce() });
+    const { undone } = await insist("/api/undo", { rater, nonce: newNonce() });
     await advance();
-    if (!told.undone) say("There is nothing to undo.");
+    const answer = ANSWERED[undone] ? `your answer “${ANSWERED[undone]}”` : "your last answer";
+    say(undone ? `Undone: ${answer}. It is shown again.` : "There is nothing to undo.");
   });
 }
 
