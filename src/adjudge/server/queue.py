@@ -8,8 +8,8 @@ doubt is not shown again: a random draw met it, so its label counts as random fr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import cast, get_args
 
 import numpy as np
@@ -39,8 +39,6 @@ class Queue:
     """The whole order of draws, fixed by the seed, the same for every rater."""
 
     draws: tuple[Draw, ...]
-    mode: str
-    counts: Mapping[str, int] = field(default_factory=dict)
 
 
 def planned_rows(source: TableLike) -> list[tuple[str, SampledBy]]:
@@ -77,7 +75,7 @@ def _sampled(how: str) -> SampledBy:
 def random_queue(ids: Sequence[str], *, seed: int) -> Queue:
     """Every pair once, in a random order."""
     order = generator(seed).permutation(len(ids))
-    return _queue([Draw(ids[i], "random") for i in order], "random")
+    return _queue([Draw(ids[i], "random") for i in order])
 
 
 def planned_queue(planned: Sequence[tuple[str, SampledBy]], *, known: Sequence[str]) -> Queue:
@@ -88,7 +86,7 @@ def planned_queue(planned: Sequence[tuple[str, SampledBy]], *, known: Sequence[s
         raise ArgumentError(
             "plan", missing[0], f"{len(missing)} planned ids are not among the rows"
         )
-    return _queue([Draw(name, sampled) for name, sampled in planned], "plan")
+    return _queue([Draw(name, sampled) for name, sampled in planned])
 
 
 def doubt_queue(
@@ -110,7 +108,7 @@ def doubt_queue(
     rng = generator(seed)
     doubt = iter([Draw(name, "doubt") for name in doubtful])
     chance = iter([Draw(ids[i], "random") for i in rng.permutation(len(ids))])
-    return _queue(list(_interleave(doubt, chance, rng, random_share)), "doubt")
+    return _queue(list(_interleave(doubt, chance, rng, random_share)))
 
 
 def _interleave(
@@ -125,9 +123,6 @@ def _interleave(
         yield draw
 
 
-def _queue(draws: list[Draw], mode: str) -> Queue:
+def _queue(draws: list[Draw]) -> Queue:
     count(len(draws), "pairs", least=1)
-    kinds: dict[str, int] = {}
-    for draw in draws:
-        kinds[draw.sampled_by] = kinds.get(draw.sampled_by, 0) + 1
-    return Queue(draws=tuple(draws), mode=mode, counts=kinds)
+    return Queue(draws=tuple(draws))
