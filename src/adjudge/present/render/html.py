@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
@@ -36,6 +37,9 @@ _CELL_STYLE = (
     ".adjudge .numbers dt, .adjudge small { font-weight: 400; opacity: .75; } "
     ".adjudge .numbers dd { margin: 0; font-weight: 600; } .adjudge .num { text-align: right; }"
 )
+#: A word longer than this is cut in the middle; what stays of it.
+_LONG_WORD = re.compile(r"(\S{41,})")
+_BEGINNING, _END = 24, 8
 #: A section's answers in the table of contents; the rest are counted.
 _IN_SHORT = 4
 
@@ -83,7 +87,8 @@ def _contents(section: Section) -> str:
     headlines = [part.headline for part in section.parts]
     answers = [headline for headline in headlines if headline is not None]
     lines = "".join(
-        f'<span class="{answer.tone}">{_text(answer.text)}</span>' for answer in answers[:_IN_SHORT]
+        f'<span class="{answer.tone}">{_short(answer.text)}</span>'
+        for answer in answers[:_IN_SHORT]
     )
     if len(answers) > _IN_SHORT:
         lines += f"<span>and {len(answers) - _IN_SHORT} more</span>"
@@ -115,7 +120,7 @@ def _block(block: Block, prefix: str) -> str:
     match block:
         case Headline():
             action = f'<p class="action">{_text(block.action)}</p>' if block.action else ""
-            return f'<p class="finding {block.tone}">{_text(block.text)}</p>{action}'
+            return f'<p class="finding {block.tone}">{_short(block.text)}</p>{action}'
         case Facts():
             cells = "".join(
                 f'<div class="number {fact.tone}"><dt>{_text(fact.label)}</dt>'
@@ -154,10 +159,11 @@ def _figure(block: Figure, prefix: str) -> str:
 
 def _table(block: Table) -> str:
     words = block.text_columns
+    write = _text if block.detail else _short
 
     def row(cells: Sequence[str], tag: str) -> str:
         made = "".join(
-            f"<{tag}{_kind(cell, i < words)}>{_text(cell)}</{tag}>" for i, cell in enumerate(cells)
+            f"<{tag}{_kind(cell, i < words)}>{write(cell)}</{tag}>" for i, cell in enumerate(cells)
         )
         return f"<tr>{made}</tr>"
 
@@ -195,6 +201,17 @@ def _sides(block: Sides) -> str:
 
 def _two(block: Sides) -> str:
     return "" if block.right is None else ' class="sides"'
+
+
+def _short(value: str) -> str:
+    """Text in which a very long word, such as a judge's name, is whole in its title alone."""
+    parts = _LONG_WORD.split(value)
+    return "".join(
+        f'<span title="{_text(part)}">{_text(part[:_BEGINNING])}…{_text(part[-_END:])}</span>'
+        if k % 2
+        else _text(part)
+        for k, part in enumerate(parts)
+    )
 
 
 def _text(value: str) -> str:
