@@ -38,15 +38,6 @@ _WRITTEN = (
     "created_at, raw"
 )
 READ_COLUMNS = ("call_id", *_WRITTEN.removesuffix(", raw").split(", "))
-#: The fields of a call and of its reply, in the order of these columns.
-_CALL_FIELDS = (
-    *("call_key", "judge_fingerprint", "subject_id", "content_hash", "order", "repeat", "slot"),
-)
-_REPLY_FIELDS = (
-    *("status", "text", "logprobs", "censored", "counts", "mean_logprob", "scored_tokens"),
-    *("prompt_tokens", "completion_tokens", "latency_s", "error"),
-    *("answer_mass", "exact_mass", "cut_off", "server"),
-)
 _ROW = "(" + ", ".join("?" * (_WRITTEN.count(",") + 1)) + ")"
 _EVENT = (
     "nonce, rater, subject_id, action, label, shown_order, sampled_by, comment, undoes, created_at"
@@ -335,34 +326,72 @@ def _text(value: str | None) -> str | None:
     return value.encode("utf-8", "replace").decode("utf-8")
 
 
-def _stored(value: Any) -> str | float | None:
-    """A field as a column holds it: what is neither text nor number as JSON."""
-    if value is None or isinstance(value, int | float):
-        return value
-    if isinstance(value, str):
-        return _text(value)
-    if isinstance(value, frozenset):
-        return json.dumps(sorted(value)) if value else None
-    return json.dumps(dict(value))
-
-
-def _row_of(call: Call, now: str) -> list[Any]:
-    values = [getattr(call, name) for name in _CALL_FIELDS]
-    values += [getattr(call.reply, name) for name in _REPLY_FIELDS]
-    return [*map(_stored, values), call.created_at or now, _text(call.reply.raw)]
+def _row_of(call: Call, now: str) -> tuple[Any, ...]:
+    """The values of the columns in `_WRITTEN`; written out, because every call passes here."""
+    reply = call.reply
+    return (
+        call.call_key,
+        call.judge_fingerprint,
+        _text(call.subject_id),
+        call.content_hash,
+        call.order,
+        call.repeat,
+        _text(call.slot),
+        reply.status,
+        _text(reply.text),
+        None if reply.logprobs is None else json.dumps(dict(reply.logprobs)),
+        json.dumps(sorted(reply.censored)) if reply.censored else None,
+        None if reply.counts is None else json.dumps(dict(reply.counts)),
+        reply.mean_logprob,
+        reply.scored_tokens,
+        reply.prompt_tokens,
+        reply.completion_tokens,
+        reply.latency_s,
+        _text(reply.error),
+        reply.answer_mass,
+        reply.exact_mass,
+        reply.cut_off,
+        _text(reply.server),
+        call.created_at or now,
+        _text(reply.raw),
+    )
 
 
 def call_of(row: Sequence[Any], raw: str | None) -> Call:
     """The call in a row of READ_COLUMNS. ValueError where the row is damaged."""
-    replied = 1 + len(_CALL_FIELDS)
-    made = replied + len(_REPLY_FIELDS)
-    call = dict(zip(_CALL_FIELDS, row[1:replied], strict=True))
-    reply = dict(zip(_REPLY_FIELDS, row[replied:made], strict=True))
-    if reply["status"] not in STATUSES:
-        raise ValueError(f"status is {reply['status']!r}")
-    for name in ("logprobs", "counts"):
-        reply[name] = None if reply[name] is None else dict(json.loads(reply[name]))
-    reply["censored"] = frozenset(json.loads(reply["censored"]) if reply["censored"] else ())
-    for name in ("exact_mass", "cut_off"):
-        reply[name] = bool(reply[name])
-    return Call(call_id=row[0], created_at=row[made], reply=Reply(**reply, raw=raw), **call)
+    call_id, key, fingerprint, subject_id, content, order, repeat, slot = row[:8]
+    status, text, logprobs, censored, counts, mean_logprob, scored = row[8:15]
+    prompt_tokens, completion_tokens, latency_s, error = row[15:19]
+    answer_mass, exact_mass, cut_off, server, created_at = row[19:24]
+    if status not in STATUSES:
+        raise ValueError(f"status is {status!r}")
+    reply = Reply(
+        status=status,
+        text=text,
+        logprobs=None if logprobs is None else dict(json.loads(logprobs)),
+        censored=frozenset(json.loads(censored)) if censored else frozenset(),
+        counts=None if counts is None else dict(json.loads(counts)),
+        mean_logprob=mean_logprob,
+        scored_tokens=scored,
+        prompt_tokens=prompt_tokens,
+        completion_tokens=completion_tokens,
+        latency_s=latency_s,
+        error=error,
+        answer_mass=answer_mass,
+        exact_mass=bool(exact_mass),
+        cut_off=bool(cut_off),
+        server=server,
+        raw=raw,
+    )
+    return Call(
+        call_id=call_id,
+        created_at=created_at,
+        call_key=key,
+        judge_fingerprint=fingerprint,
+        subject_id=subject_id,
+        content_hash=content,
+        order=order,
+        repeat=repeat,
+        slot=slot,
+        reply=reply,
+    )
