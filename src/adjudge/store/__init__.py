@@ -8,7 +8,6 @@ the group `adjudge.stores`.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from adjudge.store.checking import check_store
 from adjudge.store.interface import Call, Claim, LabelEvent, Served, Store, StorePlace
 from adjudge.store.keys import call_key, content_hash
 from adjudge.store.sqlite import SQLiteStore
+from adjudge.store.urls import scheme_of, without_secrets
 
 __all__ = [
     "STORES",
@@ -41,13 +41,17 @@ __all__ = [
     "use_store",
 ]
 
+_POSTGRES = Builtin("adjudge.store.postgres:PostgresStore", "postgres")
 STORES: Registry[Callable[..., Store]] = Registry(
-    "store", "adjudge.stores", {"sqlite": Builtin("adjudge.store.sqlite:SQLiteStore")}
+    "store",
+    "adjudge.stores",
+    {
+        "sqlite": Builtin("adjudge.store.sqlite:SQLiteStore"),
+        "postgresql": _POSTGRES,
+        "postgres": _POSTGRES,  # libpq takes both
+    },
 )
-#: One letter and a colon is a drive of Windows, not a scheme.
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _SQLITE = b"SQLite format 3\0"
-_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]*@")
 
 
 def open_store(place: str | Path | None, *, readonly: bool = False) -> Store:
@@ -56,8 +60,7 @@ def open_store(place: str | Path | None, *, readonly: bool = False) -> Store:
     With `readonly` nothing is made, brought up to date or written; where there is no store,
     StoreMissingError.
     """
-    scheme = _SCHEME.match(place) if isinstance(place, str) else None
-    kind = STORES.load(scheme[1] if scheme else "sqlite")
+    kind = STORES.load(scheme_of(place) or "sqlite")
     return kind(":memory:" if place is None else place, readonly=readonly)
 
 
@@ -82,7 +85,7 @@ def store_name(place: StorePlace) -> str | None:
     """
     if place is None:
         return None
-    return _CREDENTIALS.sub("", str(place) if isinstance(place, (str, Path)) else place.name)
+    return without_secrets(str(place) if isinstance(place, (str, Path)) else place.name)
 
 
 def is_store(place: object) -> bool:
@@ -93,9 +96,9 @@ def is_store(place: object) -> bool:
     """
     if not isinstance(place, (str, Path)):
         return False
-    scheme = _SCHEME.match(str(place))
+    scheme = scheme_of(str(place))
     if scheme is not None:
-        return scheme[1] in STORES
+        return scheme in STORES
     path = Path(place).expanduser()
     if not path.exists():
         return path.suffix == ".db"

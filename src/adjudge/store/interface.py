@@ -22,6 +22,8 @@ DEFAULT_STORE = "adjudge.db"
 SILENCE_S = 60.0
 #: How often a living owner says so.
 HEARTBEAT_S = 10.0
+#: How long a server that went away is waited for.
+PATIENCE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +72,7 @@ class LabelEvent:
     """One click of a rater. The page names each click once (`nonce`).
 
     `undo` takes the event `undoes` back; `recount` changes only how that label counts as sampled.
-    The store counts events (`event`) and says when each came (`created_at`).
+    The store counts events (`event`) and says when each came (`created_at`), unless it is known.
     """
 
     nonce: str
@@ -91,7 +93,7 @@ class Served:
     """What a service said of one subject under a policy of these rules; `audited` by people or not.
 
     `content` is the row as JSON values: the decision, and the texts too where people audit it. The
-    store counts them (`number`), and says when each was served (`served_at`).
+    store counts them (`number`), and says when each was served (`served_at`), unless it is known.
     """
 
     rules_id: str
@@ -112,7 +114,7 @@ class Store(Protocol):
     store_id: str | None
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Everything inside is kept together or not at all; other processes wait meanwhile."""
+        """Everything inside is kept together or not at all."""
 
     def remember_judge(
         self, fingerprint: str, *, judge: str, protocol: str, parts: Mapping[str, Any]
@@ -132,7 +134,10 @@ class Store(Protocol):
         """Every prompt that was remembered, by the SHA-256 that fingerprints name."""
 
     def latest_call_id(self) -> int:
-        """The highest call id so far: where this run's history begins."""
+        """The highest call id so far: where this run's history begins.
+
+        Whatever is committed after this has a higher one. Not inside a `transaction`.
+        """
 
     def claim(
         self,
@@ -145,7 +150,9 @@ class Store(Protocol):
         """Take the calls that nobody has answered and nobody alive is making.
 
         A call in `again`, or whose latest row has a status in `retry`, counts as unanswered unless
-        that row is newer than call id `since`: one run never asks the same question twice.
+        that row is newer than call id `since`: one run never asks the same question twice. A
+        claim is a transaction of its own: not inside a `transaction`, where two could wait for
+        each other.
         """
 
     def save(self, calls: Iterable[Call]) -> None:

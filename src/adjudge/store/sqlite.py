@@ -31,13 +31,13 @@ from adjudge.store.sqlite_served import SQLiteServed
 
 T = TypeVar("T")
 
-_WRITTEN = (
+WRITTEN = (
     "call_key, judge_fingerprint, subject_id, content_hash, shown_order, repeat_index, slot, "
     "status, reply_text, logprobs, censored, counts, mean_logprob, scored_tokens, prompt_tokens, "
     "completion_tokens, latency_s, error, answer_mass, exact_mass, cut_off, server, "
     "created_at, raw"
 )
-READ_COLUMNS = ("call_id", *_WRITTEN.removesuffix(", raw").split(", "))
+READ_COLUMNS = ("call_id", *WRITTEN.removesuffix(", raw").split(", "))
 #: The fields of a call and of its reply, in the order of these columns.
 _CALL_FIELDS = (
     *("call_key", "judge_fingerprint", "subject_id", "content_hash", "order", "repeat", "slot"),
@@ -47,11 +47,11 @@ _REPLY_FIELDS = (
     *("prompt_tokens", "completion_tokens", "latency_s", "error"),
     *("answer_mass", "exact_mass", "cut_off", "server"),
 )
-_ROW = "(" + ", ".join("?" * (_WRITTEN.count(",") + 1)) + ")"
-_EVENT = (
+_ROW = "(" + ", ".join("?" * (WRITTEN.count(",") + 1)) + ")"
+EVENT = (
     "nonce, rater, subject_id, action, label, shown_order, sampled_by, comment, undoes, created_at"
 )
-EVENT_COLUMNS = ("event", *_EVENT.split(", "))
+EVENT_COLUMNS = ("event", *EVENT.split(", "))
 #: Rows per statement. Few sizes, so that prepared statements are used again; many rows in one
 #: statement, because every step gives up and regains the interpreter lock.
 _CHUNKS = (128, 32, 8, 1)
@@ -99,7 +99,12 @@ class SQLiteStore(SQLiteServed):
             self._db.execute(
                 "INSERT INTO prompts (sha256, name, text, answer) VALUES (?, ?, ?, ?)"
                 " ON CONFLICT (sha256) DO NOTHING",
-                (sha256, _text(prompt.name), _text(prompt.text), canonical_json(prompt.answer)),
+                (
+                    sha256,
+                    storable(prompt.name),
+                    storable(prompt.text),
+                    canonical_json(prompt.answer),
+                ),
             )
 
     def prompts(self) -> dict[str, KnownPrompt]:
@@ -143,8 +148,8 @@ class SQLiteStore(SQLiteServed):
         with self.transaction():
             for chunk in _chunks(kept):
                 self._db.execute(
-                    f"INSERT INTO calls ({_WRITTEN}) VALUES " + ", ".join([_ROW] * len(chunk)),
-                    [value for call in chunk for value in _row_of(call, at)],
+                    f"INSERT INTO calls ({WRITTEN}) VALUES " + ", ".join([_ROW] * len(chunk)),
+                    [value for call in chunk for value in row_of(call, at)],
                 )
             self.release([call.call_key for call in kept])
 
@@ -189,10 +194,10 @@ class SQLiteStore(SQLiteServed):
 
     def add_label_event(self, event: LabelEvent) -> None:
         """Keep one click; a label that was confirmed on the screen survives a power cut."""
-        values = [getattr(event, name) for name in _EVENT.split(", ")[:-1]] + [time.time()]
+        values = event_of(event)
         with self.synchronously(), self.transaction():
             self._db.execute(
-                f"INSERT INTO label_events ({_EVENT}) VALUES {_marks(values)}"
+                f"INSERT INTO label_events ({EVENT}) VALUES {_marks(values)}"
                 " ON CONFLICT (nonce) DO NOTHING",
                 values,
             )
@@ -328,7 +333,7 @@ def _marks(values: Sequence[Any]) -> str:
     return "(" + ", ".join("?" * len(values)) + ")"
 
 
-def _text(value: str | None) -> str | None:
+def storable(value: str | None) -> str | None:
     """Text a database can hold: a lone surrogate, legal in JSON, is not legal UTF-8."""
     if value is None or value.isascii():
         return value
@@ -340,16 +345,23 @@ def _stored(value: Any) -> str | float | None:
     if value is None or isinstance(value, int | float):
         return value
     if isinstance(value, str):
-        return _text(value)
+        return storable(value)
     if isinstance(value, frozenset):
         return json.dumps(sorted(value)) if value else None
     return json.dumps(dict(value))
 
 
-def _row_of(call: Call, now: str) -> list[Any]:
+def row_of(call: Call, now: str) -> list[Any]:
+    """The values of WRITTEN."""
     values = [getattr(call, name) for name in _CALL_FIELDS]
     values += [getattr(call.reply, name) for name in _REPLY_FIELDS]
-    return [*map(_stored, values), call.created_at or now, _text(call.reply.raw)]
+    return [*map(_stored, values), call.created_at or now, storable(call.reply.raw)]
+
+
+def event_of(event: LabelEvent) -> list[Any]:
+    """The values of EVENT; the moment is now, unless the event knows it."""
+    given = [getattr(event, name) for name in EVENT_COLUMNS[1:-1]]
+    return [*map(_stored, given), event.created_at or time.time()]
 
 
 def call_of(row: Sequence[Any], raw: str | None) -> Call:

@@ -23,7 +23,11 @@ class SQLiteServed(SQLiteFile):
                     "INSERT INTO served (rules_id, subject_id, accepted, audited, content,"
                     " served_at) VALUES (?, ?, ?, ?, ?, ?)"
                     " ON CONFLICT (rules_id, subject_id) DO NOTHING",
-                    (*values, json.dumps(row.content, allow_nan=False), time.time()),
+                    (
+                        *values,
+                        json.dumps(row.content, allow_nan=False),
+                        row.served_at or time.time(),
+                    ),
                 )
                 if kept.rowcount:
                     new.add(row.subject_id)
