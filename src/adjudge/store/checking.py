@@ -21,12 +21,13 @@ from adjudge.errors import ArgumentError, StoreError, StoreMissingError
 from adjudge.io._atomic import replacing
 from adjudge.records import Order, SampledBy
 from adjudge.results.store import StoreCheck, StoredCalls, StoredTable
+from adjudge.store.columns import EVENT_COLUMNS, READ_COLUMNS, call_of
 from adjudge.store.interface import LabelEvent
 from adjudge.store.keys import call_key
 from adjudge.store.labels import KNOWN_LABELS, current_answers
 from adjudge.store.migrations import LEDGER, MIGRATIONS, Migration, pending
 from adjudge.store.owners import Owner, state_of
-from adjudge.store.sqlite import EVENT_COLUMNS, READ_COLUMNS, SQLiteStore, call_of
+from adjudge.store.sqlite import SQLiteStore
 from adjudge.store.sqlite_file import connect_to_read, explain, file_of, reason_of, take_step
 
 Row = dict[str, Any]

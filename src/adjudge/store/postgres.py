@@ -9,23 +9,27 @@ from is on the server's disk. An owner whose advisory lock can be taken is dead.
 # ruff: noqa: S608  (what is put into statements here is column names, no values)
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from adjudge.errors import StoreError
 from adjudge.records import Status
+from adjudge.store.columns import (
+    READ_COLUMNS,
+    WRITTEN,
+    decode_call,
+    decode_object,
+    now,
+    row_of,
+    storable,
+)
 from adjudge.store.interface import PATIENCE_S, Call, Claim, KnownJudge, KnownPrompt
 from adjudge.store.keys import canonical_json
 from adjudge.store.postgres_database import outgoing
 from adjudge.store.postgres_served import PostgresServed
-from adjudge.store.sqlite import READ_COLUMNS, WRITTEN, call_of, row_of, storable
-from adjudge.store.sqlite_file import now
 
 _READ = ", ".join(READ_COLUMNS)
 _PAGE = 500
-_DAMAGED = "`adjudge store check {}` says what can be read"
 
 
 class PostgresStore(PostgresServed):
@@ -46,11 +50,11 @@ class PostgresStore(PostgresServed):
 
     def judge_parts(self, fingerprint: str) -> dict[str, Any] | None:
         rows = self._all("SELECT parts FROM judges WHERE judge_fingerprint = %s", (fingerprint,))
-        return self._with_object("judges", rows[0])[-1] if rows else None
+        return decode_object(rows[0], "judges", self.name)[-1] if rows else None
 
     def judges(self) -> dict[str, KnownJudge]:
         rows = self._all("SELECT judge_fingerprint, judge, protocol, parts FROM judges")
-        read = (self._with_object("judges", row) for row in rows)
+        read = (decode_object(row, "judges", self.name) for row in rows)
         return {key: KnownJudge(*kept) for key, *kept in read}
 
     def remember_prompt(self, sha256: str, prompt: KnownPrompt) -> None:
@@ -62,7 +66,7 @@ class PostgresStore(PostgresServed):
 
     def prompts(self) -> dict[str, KnownPrompt]:
         rows = self._all("SELECT sha256, name, text, answer FROM prompts")
-        read = (self._with_object("prompts", row) for row in rows)
+        read = (decode_object(row, "prompts", self.name) for row in rows)
         return {key: KnownPrompt(*kept) for key, *kept in read}
 
     def latest_call_id(self) -> int:
@@ -123,7 +127,7 @@ class PostgresStore(PostgresServed):
             " ORDER BY call_key, call_id DESC",
             (list(keys),),
         )
-        return {row[1]: self._decode(row, None) for row in rows}
+        return {row[1]: decode_call(row, None, self.name) for row in rows}
 
     def calls(self, subject_ids: Collection[str] | None = None) -> Iterator[Call]:
         about = "" if subject_ids is None else " AND subject_id = ANY(%s)"
@@ -135,14 +139,14 @@ class PostgresStore(PostgresServed):
             f" AND NOT EXISTS ({later}) ORDER BY call_id LIMIT {_PAGE}",
             (after, *wanted),
         ):
-            yield from (self._decode(row[:-1], row[-1]) for row in rows)
+            yield from (decode_call(row, row[-1], self.name) for row in rows)
             after = rows[-1][0]
 
     def history(self, key: str) -> list[Call]:
         rows = self._all(
             f"SELECT {_READ}, raw FROM calls WHERE call_key = %s ORDER BY call_id", (key,)
         )
-        return [self._decode(row[:-1], row[-1]) for row in rows]
+        return [decode_call(row, row[-1], self.name) for row in rows]
 
     def _save(self, rows: Sequence[Sequence[Any]], keys: Sequence[str]) -> None:
         with self.transaction(), self._session() as db:
@@ -228,24 +232,3 @@ class PostgresStore(PostgresServed):
     def _refuse_in_transaction(self, what: str) -> None:
         if self._in_transaction:
             raise RuntimeError(f"{what} is a transaction of its own: call it outside of one")
-
-    def _with_object(self, table: str, row: Sequence[Any]) -> list[Any]:
-        """A row of texts of which the last is JSON, read."""
-        *texts, last = row
-        try:
-            value = json.loads(last)
-        except ValueError:
-            value = None
-        if not isinstance(value, dict):
-            raise StoreError(
-                f"{self.name}: a row of {table} is damaged; {_DAMAGED.format(self.name)}"
-            )
-        return [*texts, value]
-
-    def _decode(self, row: Sequence[Any], raw: str | None) -> Call:
-        try:
-            return call_of(row, raw)
-        except (ValueError, TypeError) as error:
-            raise StoreError(
-                f"{self.name}: call {row[0]} is damaged ({error}); {_DAMAGED.format(self.name)}"
-            ) from None

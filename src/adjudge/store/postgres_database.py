@@ -25,12 +25,12 @@ from psycopg import conninfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from adjudge.errors import ArgumentError, StoreError, StoreLostError, StoreMissingError
+from adjudge.store.columns import now
 from adjudge.store.interface import PATIENCE_S
 from adjudge.store.migrations import LEDGER, Migration, pending
 from adjudge.store.owners import Owner
 from adjudge.store.postgres_errors import explain, is_lost
 from adjudge.store.postgres_migrations import MIGRATIONS
-from adjudge.store.sqlite_file import now
 from adjudge.store.urls import DatabaseURL
 
 T = TypeVar("T")

@@ -11,15 +11,17 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable
-from typing import Any
 
-from adjudge.errors import StoreError
+from adjudge.store.columns import (
+    EVENT,
+    EVENT_COLUMNS,
+    SERVED_COLUMNS,
+    decode_served,
+    event_of,
+    now,
+)
 from adjudge.store.interface import LabelEvent, Served
 from adjudge.store.postgres_database import PostgresDatabase
-from adjudge.store.sqlite import EVENT, EVENT_COLUMNS, event_of
-from adjudge.store.sqlite_file import now
-
-_AUDIT = "served, rules_id, subject_id, accepted, audited, content, served_at"
 
 
 class PostgresServed(PostgresDatabase):
@@ -74,10 +76,11 @@ class PostgresServed(PostgresDatabase):
 
     def audits(self, rules_id: str) -> list[Served]:
         rows = self._all(
-            f"SELECT {_AUDIT} FROM served WHERE rules_id = %s AND audited = 1 ORDER BY served",
+            f"SELECT {SERVED_COLUMNS} FROM served WHERE rules_id = %s AND audited = 1"
+            " ORDER BY served",
             (rules_id,),
         )
-        return [self._served(*row) for row in rows]
+        return [decode_served(row, self.name) for row in rows]
 
     def count_served(self, rules_id: str) -> tuple[int, int]:
         [(served, accepted)] = self._all(
@@ -99,24 +102,3 @@ class PostgresServed(PostgresDatabase):
 
     def monitors(self) -> dict[str, str]:
         return dict(sorted(self._all("SELECT name, state FROM monitors")))
-
-    def _served(
-        self, number: int, rules_id: str, name: str, accepted: int, audited: int, content: str,
-        at: float,
-    ) -> Served:  # fmt: skip
-        try:
-            loaded: dict[str, Any] = dict(json.loads(content))
-        except (ValueError, TypeError) as error:
-            raise StoreError(
-                f"{self.name}: served row {number} is damaged ({error}); "
-                f"`adjudge store check {self.name}` says what can be read"
-            ) from None
-        return Served(
-            rules_id=rules_id,
-            subject_id=name,
-            accepted=bool(accepted),
-            audited=bool(audited),
-            content=loaded,
-            number=number,
-            served_at=at,
-        )

@@ -1,14 +1,15 @@
 """What a service said and what became of its audits, in an SQLite file."""
 
+# ruff: noqa: S608  (what is put into statements here is column names, no values)
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import Iterable
 
-from adjudge.errors import StoreError
+from adjudge.store.columns import SERVED_COLUMNS, decode_served, now
 from adjudge.store.interface import Served
-from adjudge.store.sqlite_file import DAMAGED, SQLiteFile, now
+from adjudge.store.sqlite_file import SQLiteFile
 
 
 class SQLiteServed(SQLiteFile):
@@ -37,22 +38,10 @@ class SQLiteServed(SQLiteFile):
         if not self._all("PRAGMA table_info(served)"):
             return []  # a file of before, opened to read
         rows = self._all(
-            "SELECT served, subject_id, accepted, content, served_at FROM served"
-            " WHERE rules_id = ? AND audited ORDER BY served",
+            f"SELECT {SERVED_COLUMNS} FROM served WHERE rules_id = ? AND audited ORDER BY served",
             (rules_id,),
         )
-        return [
-            Served(
-                rules_id=rules_id,
-                subject_id=name,
-                accepted=bool(accepted),
-                audited=True,
-                content=self._content(number, content),
-                number=number,
-                served_at=at,
-            )
-            for number, name, accepted, content, at in rows
-        ]
+        return [decode_served(row, self.name) for row in rows]
 
     def count_served(self, rules_id: str) -> tuple[int, int]:
         [(served, accepted)] = self._all(
@@ -79,12 +68,3 @@ class SQLiteServed(SQLiteFile):
         if not self._all("PRAGMA table_info(monitors)"):
             return {}
         return dict(self._all("SELECT name, state FROM monitors ORDER BY name"))
-
-    def _content(self, number: int, content: str) -> dict[str, object]:
-        try:
-            return dict(json.loads(content))
-        except (ValueError, TypeError) as error:
-            raise StoreError(
-                f"{self.name}: served row {number} is damaged ({error}); "
-                f"{DAMAGED.format(self.name)}"
-            ) from None
