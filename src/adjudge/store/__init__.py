@@ -15,8 +15,18 @@ from typing import Any
 
 from adjudge.errors import ArgumentError, StoreMissingError
 from adjudge.plugins import Builtin, Registry
-from adjudge.store.checking import check_store
-from adjudge.store.interface import Call, Claim, LabelEvent, Served, Store, StorePlace
+from adjudge.results.store import StoreCheck, StoreCopy
+from adjudge.store.checking import check_file
+from adjudge.store.copying import copy_rows
+from adjudge.store.interface import (
+    Call,
+    CheckableStore,
+    Claim,
+    LabelEvent,
+    Served,
+    Store,
+    StorePlace,
+)
 from adjudge.store.keys import call_key, content_hash
 from adjudge.store.sqlite import SQLiteStore
 from adjudge.store.urls import scheme_of, without_secrets
@@ -34,6 +44,7 @@ __all__ = [
     "check_not_store",
     "check_store",
     "content_hash",
+    "copy_store",
     "is_store",
     "open_store",
     "read_judge_parts",
@@ -118,6 +129,38 @@ def check_not_store(place: StorePlace, output: str | Path) -> None:
     file = Path(str(place).removeprefix("sqlite:///")).expanduser()
     if os.path.realpath(file) == os.path.realpath(output):
         raise ArgumentError("output", str(output), "give another file: this one is the store")
+
+
+def check_store(place: str | Path, *, rescue: str | Path | None = None) -> StoreCheck:
+    """Read everything a store holds, and say what is there and what is damaged.
+
+    With `rescue`, what can be read of a file is copied into a new store at that path; the file
+    itself is never written. What is not an adjudge store, or is of a newer adjudge, is refused.
+    """
+    scheme = scheme_of(str(place)) or "sqlite"
+    if scheme == "sqlite":
+        return check_file(place, rescue=rescue)
+    with use_store(str(place), readonly=True) as store:
+        if not isinstance(store, CheckableStore):
+            raise ArgumentError("store", store.name, "stores of this kind are not checked")
+        if rescue is not None:
+            raise ArgumentError("rescue", str(rescue), "is for files: use adjudge store copy")
+        return store.check()
+
+
+def copy_store(source: StorePlace, target: StorePlace) -> StoreCopy:
+    """Everything of one store into another: replies, failures too, labels, audits and monitors.
+
+    In pages, so that memory stays flat; what the target has is not copied again, so that a copy
+    that was stopped goes on when it is started again. Where the target has another row in the place
+    of one, that is a conflict: the target's stays.
+
+    >>> copy_store(None, "new.db")
+    Traceback (most recent call last):
+    adjudge.errors.StoreMissingError: :memory:: there is no store; check --store
+    """
+    with use_store(source, readonly=True) as given, use_store(target) as kept:
+        return copy_rows(given, kept)
 
 
 def read_judge_parts(fingerprints: Iterable[str], place: StorePlace) -> dict[str, dict[str, Any]]:

@@ -12,9 +12,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from adjudge.records import Order, Reply, SampledBy, Status
+from adjudge.results.store import StoreCheck
 
 #: Where replies are kept unless the user names another place.
 DEFAULT_STORE = "adjudge.db"
@@ -167,11 +168,14 @@ class Store(Protocol):
     def calls(self, subject_ids: Collection[str] | None = None) -> Iterator[Call]:
         """The latest row of every call, or of those about some subjects, oldest first, with raw."""
 
-    def history(self, key: str) -> list[Call]:
-        """Every row of one call, oldest first, raw replies included."""
+    def histories(self, keys: Sequence[str]) -> dict[str, list[Call]]:
+        """Every row of each call that has one, oldest first, raw replies included."""
 
-    def add_label_event(self, event: LabelEvent) -> None:
-        """Keep one click: safe from a power cut once this returns. A known nonce adds nothing."""
+    def add_label_event(self, event: LabelEvent) -> int:
+        """Keep one click, and return its number: safe from a power cut once this returns.
+
+        A known nonce adds nothing.
+        """
 
     def label_events(self, rater: str | None = None) -> list[LabelEvent]:
         """Every click, oldest first; of one rater or of all."""
@@ -181,6 +185,11 @@ class Store(Protocol):
 
     def audits(self, rules_id: str) -> list[Served]:
         """What was served under these rules and is audited, in the order of serving."""
+
+    def served(
+        self, rules_id: str | None = None, subject_ids: Collection[str] | None = None
+    ) -> Iterator[Served]:
+        """All that was served, audited or not, in its order: all, or some ids under some rules."""
 
     def count_served(self, rules_id: str) -> tuple[int, int]:
         """How many ids were served under these rules, and how many of them accepted."""
@@ -199,6 +208,14 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Give all claims back and close."""
+
+
+@runtime_checkable
+class CheckableStore(Protocol):
+    """A store that can read itself through, as `adjudge store check` asks it to."""
+
+    def check(self) -> StoreCheck:
+        """What it holds, and what of it no longer decodes."""
 
 
 #: A file, a URL such as sqlite:///FILE, an open store, or None for one that is forgotten.

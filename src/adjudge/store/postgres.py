@@ -23,16 +23,16 @@ from adjudge.store.columns import (
     row_of,
     storable,
 )
-from adjudge.store.interface import PATIENCE_S, Call, Claim, KnownJudge, KnownPrompt
+from adjudge.store.interface import Call, Claim, KnownJudge, KnownPrompt
 from adjudge.store.keys import canonical_json
+from adjudge.store.postgres_checking import PostgresChecking
 from adjudge.store.postgres_database import outgoing
-from adjudge.store.postgres_served import PostgresServed
+from adjudge.store.postgres_served import PAGE, PostgresServed
 
 _READ = ", ".join(READ_COLUMNS)
-_PAGE = 500
 
 
-class PostgresStore(PostgresServed):
+class PostgresStore(PostgresServed, PostgresChecking):
     """One owner's connections to a store. What each call promises is written at `Store`."""
 
     def __init__(self, place: str | Path, *, readonly: bool = False) -> None:
@@ -136,17 +136,20 @@ class PostgresStore(PostgresServed):
         after = 0
         while rows := self._all(
             f"SELECT {_READ}, raw FROM calls c WHERE call_id > %s{about}"
-            f" AND NOT EXISTS ({later}) ORDER BY call_id LIMIT {_PAGE}",
+            f" AND NOT EXISTS ({later}) ORDER BY call_id LIMIT {PAGE}",
             (after, *wanted),
         ):
             yield from (decode_call(row, row[-1], self.name) for row in rows)
             after = rows[-1][0]
 
-    def history(self, key: str) -> list[Call]:
-        rows = self._all(
-            f"SELECT {_READ}, raw FROM calls WHERE call_key = %s ORDER BY call_id", (key,)
-        )
-        return [decode_call(row, row[-1], self.name) for row in rows]
+    def histories(self, keys: Sequence[str]) -> dict[str, list[Call]]:
+        histories: dict[str, list[Call]] = {}
+        for row in self._all(
+            f"SELECT {_READ}, raw FROM calls WHERE call_key = ANY(%s) ORDER BY call_id",
+            (list(keys),),
+        ):
+            histories.setdefault(row[1], []).append(decode_call(row, row[-1], self.name))
+        return histories
 
     def _save(self, rows: Sequence[Sequence[Any]], keys: Sequence[str]) -> None:
         with self.transaction(), self._session() as db:
@@ -187,25 +190,11 @@ class PostgresStore(PostgresServed):
         )
 
     def _forget_if_gone(self, owner: str) -> bool:
-        """Whether an owner is dead; then its claims are removed, in a transaction of their own.
-
-        A restart of the server takes every lock away: owners of before have a while to come back.
-        """
+        """Whether an owner is dead; then its claims are removed, in a transaction of their own."""
 
         def forget() -> bool:
             with self.transaction():
-                [(free,)] = self._all(
-                    "SELECT pg_try_advisory_xact_lock(%s)", (self._lock_key(owner),)
-                )
-                if not free:
-                    return False
-                known = self._all(
-                    "SELECT 1 FROM owners WHERE owner = %s"
-                    " AND server_started <> pg_postmaster_start_time()"
-                    " AND now() - pg_postmaster_start_time() < make_interval(secs => %s)",
-                    (owner, PATIENCE_S),
-                )
-                if known:
+                if self._lives(owner):
                     return False
                 self._all("DELETE FROM claims WHERE owner = %s", (owner,))
                 self._all("DELETE FROM owners WHERE owner = %s", (owner,))

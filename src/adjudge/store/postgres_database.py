@@ -29,7 +29,7 @@ from adjudge.store.columns import now
 from adjudge.store.interface import PATIENCE_S
 from adjudge.store.migrations import LEDGER, Migration, pending
 from adjudge.store.owners import Owner
-from adjudge.store.postgres_errors import explain, is_lost
+from adjudge.store.postgres_errors import explain, explain_refusal, is_lost
 from adjudge.store.postgres_migrations import MIGRATIONS
 from adjudge.store.urls import DatabaseURL
 
@@ -113,11 +113,11 @@ class PostgresDatabase:
 
     def heartbeat(self) -> None:
         """Look after the lock by which others know that this owner lives."""
+        self._come_back()
         with self._guard_lock:
             try:
                 self._guard.execute("SELECT 1")
             except psycopg.Error as error:
-                self._lost = True
                 raise self._failed(error) from None
 
     def close(self) -> None:
@@ -184,8 +184,6 @@ class PostgresDatabase:
 
     def _come_back(self) -> None:
         """Take the owner's lock again after the connection was lost."""
-        if not self._lost:
-            return
         with self._guard_lock:
             if not self._lost:
                 return
@@ -193,8 +191,10 @@ class PostgresDatabase:
                 guard = self._connect()
                 if not self._readonly:
                     self._introduce(guard)
-            except (StoreError, psycopg.Error) as error:
+            except StoreError as error:
                 raise StoreLostError(str(error)) from None
+            except psycopg.Error as error:
+                raise StoreLostError(str(self._failed(error))) from None
             with suppress(psycopg.Error):
                 self._guard.close()
             self._guard = guard
@@ -210,6 +210,21 @@ class PostgresDatabase:
             " ON CONFLICT (owner) DO UPDATE SET server_started = excluded.server_started",
             (self.owner.owner, self.owner.host, self.owner.pid),
         )
+
+    def _lives(self, owner: str) -> bool:
+        """Whether an owner holds its lock, or has had no time to take it again.
+
+        A restart of the server takes every lock away: owners of before have a while to come back.
+        """
+        with self.transaction():
+            [(free,)] = self._all("SELECT pg_try_advisory_xact_lock(%s)", (self._lock_key(owner),))
+            coming = self._all(
+                "SELECT 1 FROM owners WHERE owner = %s"
+                " AND server_started <> pg_postmaster_start_time()"
+                " AND now() - pg_postmaster_start_time() < make_interval(secs => %s)",
+                (owner, PATIENCE_S),
+            )
+        return not free or bool(coming)
 
     def _lock_key(self, subject: str) -> int:
         """The number of an advisory lock: of an owner, or of a table of this store."""
@@ -243,7 +258,7 @@ class PostgresDatabase:
         try:
             return psycopg.connect(**self._arguments)
         except psycopg.Error as error:
-            raise explain(error, self.name, schema=self._url.schema) from None
+            raise explain_refusal(error, self.name) from None
 
     def _check_server(self) -> None:
         version = self._guard.info.server_version // 10_000

@@ -23,7 +23,7 @@ _WORDS = (
     ),
     (("SSL", "certificate"), "check sslmode and the certificates"),
     (
-        ("refused", "No such file", "translate host name", "timeout", "starting up", "No route"),
+        ("refused", "No such file", "host name", "resolve host", "timeout", "starting up"),
         "check the address and that the server runs",
     ),
 )
@@ -40,34 +40,40 @@ def is_lost(error: Exception) -> bool:
     return state is None or state in _LOST_STATES or state.startswith("08")
 
 
-def explain(error: Exception, name: str, *, readonly: bool = False, schema: str = "") -> StoreError:
+def explain_refusal(error: psycopg.Error, name: str) -> StoreError:
+    """Why no connection could be opened, on one line, with the remedy."""
+    reason = _reason(error)
+    remedy = next(
+        (remedy for words, remedy in _WORDS if any(word in reason for word in words)),
+        "check the address, the user and that the server runs",
+    )
+    return StoreError(f"{name}: {reason}; {remedy}")
+
+
+def explain(error: Exception, name: str, *, schema: str, readonly: bool = False) -> StoreError:
     """What the server says, on one line and without the text of a row, with the remedy."""
     reason = _reason(error)
-    if isinstance(error, errors.InsufficientPrivilege):
-        remedy = (
-            "make the schema as its owner: "
-            f"CREATE SCHEMA {schema} AUTHORIZATION the_user; docs/store.md lists the rights"
-        )
-        return StoreError(f"{name}: {reason}; {remedy}")
-    if isinstance(error, errors.ReadOnlySqlTransaction):
-        remedy = (
-            "it was opened to be read; open it without readonly"
-            if readonly
-            else "the server takes no writes: is it a standby?"
-        )
-        return StoreError(f"{name}: {reason}; {remedy}")
-    if isinstance(error, errors.DiskFull):
-        return StoreError(f"{name}: {reason}; make room on the server's disk and run it again")
-    for words, remedy in _WORDS:
-        if any(word in reason for word in words):
-            kind = StoreLostError if is_lost(error) else StoreError
-            return kind(f"{name}: {reason}; {remedy}")
     if is_lost(error):
         return StoreLostError(
             f"{name}: the connection was lost ({reason}); what was committed is kept: check the"
             " server and run the same command again"
         )
-    return StoreError(f"{name}: {reason}; run the same command again, or check the server's log")
+    if isinstance(error, errors.InsufficientPrivilege):
+        remedy = (
+            f"as its owner: CREATE SCHEMA {schema} AUTHORIZATION this_user, or grant the rights"
+            " that docs/store.md lists"
+        )
+    elif isinstance(error, errors.ReadOnlySqlTransaction) and readonly:
+        remedy = "it was opened to be read; open it without readonly"
+    elif isinstance(error, errors.ReadOnlySqlTransaction):
+        remedy = "the server takes no writes, as a standby does; give the address of the primary"
+    elif isinstance(error, errors.DiskFull):
+        remedy = "make room on the server's disk and run the same command again"
+    elif isinstance(error, errors.UndefinedTable):
+        remedy = "somebody has changed its tables; restore it from a backup"
+    else:
+        remedy = "run the same command again, or look into the server's log"
+    return StoreError(f"{name}: {reason}; {remedy}")
 
 
 def _reason(error: Exception) -> str:

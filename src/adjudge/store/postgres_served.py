@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from adjudge.store.columns import (
     EVENT,
@@ -23,16 +23,19 @@ from adjudge.store.columns import (
 from adjudge.store.interface import LabelEvent, Served
 from adjudge.store.postgres_database import PostgresDatabase
 
+#: Rows read at once: a reader holds no more, and keeps nobody waiting.
+PAGE = 500
+
 
 class PostgresServed(PostgresDatabase):
     """The tables of labels, served decisions and monitors. What each promises is at `Store`."""
 
-    def add_label_event(self, event: LabelEvent) -> None:
+    def add_label_event(self, event: LabelEvent) -> int:
         """Keep one click."""
         values = event_of(event)
         marks = ", ".join(["%s"] * len(values))
 
-        def add() -> None:
+        def add() -> int:
             with self.transaction():
                 self._lock_until_commit("label_events")
                 self._all(
@@ -40,8 +43,10 @@ class PostgresServed(PostgresDatabase):
                     " ON CONFLICT (nonce) DO NOTHING",
                     values,
                 )
+                kept = self._all("SELECT event FROM label_events WHERE nonce = %s", values[:1])
+            return int(kept[0][0])
 
-        self._patiently(add)
+        return self._patiently(add)
 
     def label_events(self, rater: str | None = None) -> list[LabelEvent]:
         rows = self._all(
@@ -81,6 +86,21 @@ class PostgresServed(PostgresDatabase):
             (rules_id,),
         )
         return [decode_served(row, self.name) for row in rows]
+
+    def served(
+        self, rules_id: str | None = None, subject_ids: Collection[str] | None = None
+    ) -> Iterator[Served]:
+        after = 0
+        wanted = None if subject_ids is None else list(subject_ids)
+        while rows := self._all(
+            f"SELECT {SERVED_COLUMNS} FROM served WHERE served > %s"
+            " AND (%s::text IS NULL OR rules_id = %s)"
+            " AND (%s::text[] IS NULL OR subject_id = ANY(%s))"
+            f" ORDER BY served LIMIT {PAGE}",
+            (after, rules_id, rules_id, wanted, wanted),
+        ):
+            yield from (decode_served(row, self.name) for row in rows)
+            after = rows[-1][0]
 
     def count_served(self, rules_id: str) -> tuple[int, int]:
         [(served, accepted)] = self._all(

@@ -176,13 +176,18 @@ class SQLiteStore(SQLiteServed):
             yield from (decode_call(row, row[-1], self.name) for row in rows)
             after = rows[-1][0]
 
-    def history(self, key: str) -> list[Call]:
-        rows = self._all(
-            f"SELECT {self._read}, raw FROM calls WHERE call_key = ? ORDER BY call_id", (key,)
-        )
-        return [decode_call(row, row[-1], self.name) for row in rows]
+    def histories(self, keys: Sequence[str]) -> dict[str, list[Call]]:
+        histories: dict[str, list[Call]] = {}
+        for chunk in _chunks(list(keys)):
+            for row in self._all(
+                f"SELECT {self._read}, raw FROM calls WHERE call_key IN {_marks(chunk)}"
+                " ORDER BY call_id",
+                chunk,
+            ):
+                histories.setdefault(row[1], []).append(decode_call(row, row[-1], self.name))
+        return histories
 
-    def add_label_event(self, event: LabelEvent) -> None:
+    def add_label_event(self, event: LabelEvent) -> int:
         """Keep one click; a label that was confirmed on the screen survives a power cut."""
         values = event_of(event)
         with self.synchronously(), self.transaction():
@@ -191,6 +196,8 @@ class SQLiteStore(SQLiteServed):
                 " ON CONFLICT (nonce) DO NOTHING",
                 values,
             )
+            kept = self._all("SELECT event FROM label_events WHERE nonce = ?", (values[0],))
+        return int(kept[0][0])
 
     def label_events(self, rater: str | None = None) -> list[LabelEvent]:
         columns = self._there("label_events", EVENT_COLUMNS)

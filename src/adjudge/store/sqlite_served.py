@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from adjudge.store.columns import SERVED_COLUMNS, decode_served, now
 from adjudge.store.interface import Served
@@ -42,6 +42,25 @@ class SQLiteServed(SQLiteFile):
             (rules_id,),
         )
         return [decode_served(row, self.name) for row in rows]
+
+    def served(
+        self, rules_id: str | None = None, subject_ids: Collection[str] | None = None
+    ) -> Iterator[Served]:
+        if not self._all("PRAGMA table_info(served)"):
+            return
+        wanted = [] if subject_ids is None else list(subject_ids)
+        about = (
+            "" if subject_ids is None else f" AND subject_id IN ({', '.join('?' * len(wanted))})"
+        )
+        under = "" if rules_id is None else " AND rules_id = ?"
+        after = 0
+        while rows := self._all(
+            f"SELECT {SERVED_COLUMNS} FROM served WHERE served > ?{under}{about}"
+            " ORDER BY served LIMIT 500",
+            (after, *(() if rules_id is None else (rules_id,)), *wanted),
+        ):
+            yield from (decode_served(row, self.name) for row in rows)
+            after = rows[-1][0]
 
     def count_served(self, rules_id: str) -> tuple[int, int]:
         [(served, accepted)] = self._all(

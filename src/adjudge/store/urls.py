@@ -12,7 +12,6 @@ from adjudge.errors import ArgumentError
 SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 #: Whatever else a URL asks for may be a secret, and is not shown.
 _SHOWN = ("host", "port", "dbname", "schema")
-_PASSWORD = re.compile(r"://[^@\s]*:[^@\s]+@|[?&](ssl)?password=", re.IGNORECASE)
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 DEFAULT_SCHEMA = "adjudge"
 
@@ -43,15 +42,6 @@ def without_secrets(place: str) -> str:
     address, _, query = place[len(scheme) + 3 :].rpartition("@")[2].partition("?")
     options = [(name, value) for name, value in parse_qsl(query) if name in _SHOWN]
     return f"{scheme}://{address}" + (f"?{urlencode(options, safe='/')}" if options else "")
-
-
-def has_password(text: str) -> bool:
-    """Whether a URL holds a password.
-
-    >>> has_password("postgresql://me:secret@db/x"), has_password("postgresql://me@db/x")
-    (True, False)
-    """
-    return bool(SCHEME.match(text) and _PASSWORD.search(text))
 
 
 @dataclass(frozen=True)
