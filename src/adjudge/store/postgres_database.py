@@ -31,7 +31,7 @@ from adjudge.store.migrations import LEDGER, Migration, pending
 from adjudge.store.owners import Owner
 from adjudge.store.postgres_errors import explain, explain_refusal, is_lost
 from adjudge.store.postgres_migrations import MIGRATIONS
-from adjudge.store.urls import DatabaseURL
+from adjudge.store.urls import ENCODE, DatabaseURL
 
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -240,10 +240,7 @@ class PostgresDatabase:
             given = conninfo.conninfo_to_dict(self._url.address)
         except psycopg.Error:
             # What libpq says of it would quote the URL, and with it the password.
-            raise ArgumentError(
-                "store", self.name, "write postgresql://USER@HOST/DATABASE, with %40 for @, %2F"
-                " for / and %3A for : in names and passwords",
-            ) from None  # fmt: skip
+            raise ArgumentError("store", self.name, ENCODE) from None
         readonly = " -c default_transaction_read_only=on" if self._readonly else ""
         options = f"{given.get('options') or ''} {_SETTINGS} -c search_path={self._url.schema}"
         return {

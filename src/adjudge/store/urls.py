@@ -13,7 +13,13 @@ SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 #: Whatever else a URL asks for may be a secret, and is not shown.
 _SHOWN = ("host", "port", "dbname", "schema")
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_LATE_AT = re.compile(r"://[^@]*[/?].*@")
 DEFAULT_SCHEMA = "adjudge"
+#: The remedy for a URL that cannot be read.
+ENCODE = (
+    "write postgresql://USER@HOST/DATABASE, and in names and passwords %40 for @, %2F for /,"
+    " %3A for :, %3F for ? and %25 for %"
+)
 
 
 def scheme_of(place: object) -> str | None:
@@ -54,7 +60,12 @@ class DatabaseURL:
 
     @classmethod
     def parse(cls, place: str) -> DatabaseURL:
-        """Take `schema=NAME`, which is ours, out of the URL."""
+        """Take `schema=NAME`, which is ours, out of the URL.
+
+        A password with @, / or ? in it would be read in part as the host, and shown in errors.
+        """
+        if "@" in place.partition("://")[2].partition("@")[2] or _LATE_AT.search(place):
+            raise ArgumentError("store", without_secrets(place), ENCODE)
         address, _, query = place.partition("?")
         options = [option.partition("=") for option in query.split("&") if option]
         schema = next((value for key, _, value in options if key == "schema"), DEFAULT_SCHEMA)
