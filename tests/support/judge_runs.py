@@ -27,7 +27,7 @@ def write_pairs(path: Path, count: int) -> Path:
     return path
 
 
-def start(base_url: str, pairs: Path, store: Path, output: Path) -> subprocess.Popen[str]:
+def start(base_url: str, pairs: Path, store: str | Path, output: Path) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "adjudge", "judge", str(pairs), "--judge", "openai:judge-1"]
     command += ["--base-url", base_url, "--concurrency", str(CONCURRENCY)]
     command += ["--store", str(store), "-o", str(output), "--json"]

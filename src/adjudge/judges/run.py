@@ -163,7 +163,7 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
                     judge=judge,
                     options=options,
                     store=thread,
-                    since=await thread.do(partial(_begin, judge=judge)),
+                    since=await thread.do_apart(partial(_begin, judge=judge)),
                     calls=lists.enter_context(closing(calls)),
                     tally=tally,
                     claimed=claimed,
@@ -245,7 +245,7 @@ async def _settle(
     claimed = call_key(judge.fingerprint, "route", None, 0, "")
     try:
         while True:
-            claim = await store.do(lambda opened: opened.claim([claimed], retry=(), since=0))
+            claim = await store.do_apart(lambda opened: opened.claim([claimed], retry=(), since=0))
             kept = await store.do(lambda opened: kept_route(judge, opened))
             if kept is not None:
                 return *kept, {claimed} & claim.ours
