@@ -248,6 +248,7 @@ PANELS: Mapping[str, tuple[str, ...]] = {
         *("reason", "min_answer_mass", "keep_going"),
         *("max_tokens", "base_url", "api_key_env", "extra_body", "concurrency", "rpm", "timeout"),
         *("max_reply", "batch", "batch_folder", "retry", "store", "no_raw"),
+        *("engine", "workers", "ray_address"),
     ),
     "Cost": ("dry_run", "max_cost", "prices", "costs"),
     "Server": ("host", "port", "browser"),

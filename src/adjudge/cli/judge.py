@@ -168,6 +168,26 @@ def judge(
     no_raw: Annotated[
         bool, typer.Option("--no-raw", help="Leave the server's raw answers out of the store.")
     ] = False,
+    engine: Annotated[
+        str,
+        typer.Option(
+            help="Who asks: local (this process) or ray (workers on this machine or a cluster, "
+            "which share the store)."
+        ),
+    ] = "local",
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Workers that Ray places.", show_default="one per GPU it can use, or CPU"
+        ),
+    ] = None,
+    ray_address: Annotated[
+        str | None,
+        typer.Option(
+            help="HOST:PORT of a Ray cluster's head.",
+            show_default="RAY_ADDRESS, or a Ray of this run on this machine",
+        ),
+    ] = None,
     batch: Annotated[
         bool, typer.Option("--batch", help="By OpenAI's Batch API: half the price, within a day.")
     ] = False,
@@ -236,6 +256,9 @@ def judge(
         prices=prices,
         retry=cast("tuple[Status, ...]", tuple(retry or ())),  # checked by the options
         keep_raw=not no_raw,
+        engine=engine,
+        workers=workers,
+        ray_address=ray_address,
         batch=batch,
         batch_folder=batch_folder,
         announce=remark,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from adjudge._validation import count, one_of, positive
 from adjudge.errors import ArgumentError
@@ -29,6 +29,8 @@ _OF_PROTOCOLS = (
     *("reason", "samples", "max_tokens", "min_answer_mass", "seed", "prompt", "criteria"),
     *("scale", "demonstrations", "order"),
 )
+#: Who asks: this process, or workers that Ray places.
+ENGINES = ("local", "ray")
 #: One judge, as it is written on the command line or as an object.
 OneJudge = str | Backend
 
@@ -69,6 +71,9 @@ class JudgingOptions:
     retry: Collection[Status] = ()
     keep_raw: bool = True
     stop_rule: StopRule | None = None
+    engine: str = "local"
+    workers: int | None = None
+    ray_address: str | None = None
     batch: bool = False
     batch_folder: str | Path | None = None
     poll_s: float = 30.0
@@ -81,7 +86,10 @@ class JudgingOptions:
         if self.output is not None:
             check_output(self.output)
             check_not_store(self.store, self.output)
-        for name, least in (("limit", 1), ("concurrency", 1), ("seed", 0), ("max_reply", 1024)):
+        for name, least in (
+            *(("limit", 1), ("concurrency", 1), ("seed", 0), ("max_reply", 1024)),
+            ("workers", 1),
+        ):
             if getattr(self, name) is not None:
                 count(getattr(self, name), name, least=least)
         count(self.repeats, "repeats", least=1)
@@ -94,6 +102,14 @@ class JudgingOptions:
             raise ArgumentError("store", None, "a batch outlives this process; keep it in a file")
         if self.batch and self.rpm is not None:
             raise ArgumentError("rpm", self.rpm, "a batch has no pace; leave it out")
+        one_of(self.engine, ENGINES, "engine")
+        if self.engine == "local":
+            for name in ("workers", "ray_address"):
+                if getattr(self, name) is not None:
+                    remedy = "it is for workers: add engine ray"
+                    raise ArgumentError(name, getattr(self, name), remedy)
+        elif self.batch:
+            raise ArgumentError("engine", self.engine, "a batch needs no workers; leave it out")
         if self.batch_folder is not None and not self.batch:
             raise ArgumentError("batch_folder", self.batch_folder, "it is for batches: add batch")
 
@@ -107,6 +123,27 @@ class JudgingOptions:
         worth = judge.protocol.status_of(reply)[0] if self.retry else reply.status
         return bool({reply.status, worth} & self.statuses_to_ask_again)
 
+    @property
+    def named_judges(self) -> Sequence[OneJudge]:
+        """The judges, as they were given."""
+        return [self.judge] if isinstance(self.judge, (str, Backend)) else self.judge
+
+    def for_worker(self, judge: OneJudge, protocol: JudgeProtocol, *, workers: int) -> Self:
+        """What one of several workers needs of this to ask one judge.
+
+        All that was read from files is in the protocol; requests a minute are shared out.
+        """
+        mine: dict[str, Any] = dict.fromkeys(
+            (
+                *_OF_PROTOCOLS,
+                *("output", "limit", "format", "columns", "labels_as", "prices", "stop_rule"),
+                *("workers", "ray_address", "progress", "announce"),
+            )
+        )
+        mine |= {"judge": judge, "protocol": protocol, "engine": "local", "stop": Stop()}
+        rpm = None if self.rpm is None else self.rpm / workers
+        return replace(self, **mine, rpm=rpm, handle_signals=False)
+
     def make_judge(self) -> Judge:
         """The judge that backend and protocol make, if the one can answer what the other asks."""
         first, *others = self.make_judges()
@@ -117,7 +154,7 @@ class JudgingOptions:
 
     def make_judges(self) -> tuple[Judge, ...]:
         """All judges that were named, asked by one protocol."""
-        named = [self.judge] if isinstance(self.judge, (str, Backend)) else self.judge
+        named = self.named_judges
         if not isinstance(named, Sequence) or not named:
             remedy = "write openai:MODEL or the like, or give a Backend object, or a list of them"
             raise ArgumentError("judge", self.judge, remedy)
