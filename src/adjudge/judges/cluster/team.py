@@ -33,6 +33,8 @@ _LARGEST_BLOCK = 256
 _FIRST = 3
 #: A worker that dies more often has a reason that will not go away.
 _MOST_DEATHS = 3
+#: What Ray says of a worker that was never there: the next one would not be either.
+_NOT_MADE = "error raised in its creation task"
 #: How long workers may take for what is in flight when one of them failed.
 _PATIENCE_S = 10.0
 
@@ -104,6 +106,7 @@ class Team:
         )
         each = len(context.judge.protocol.questions(first[0])) * context.judge.repeats
         context.calls.total = context.calls.subjects * each
+        context.tally.began = time.monotonic()  # Ray was not asking while it started
         await _Work(context, cluster, order, gpus=gpus, workers=workers).run(subjects)
 
     def close(self) -> None:
@@ -148,11 +151,9 @@ class _Work:
                 done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
                 failures = [error for task in done if (error := task.exception()) is not None]
                 if failures:
-                    await self._recall()
+                    await self._recall(tending)
                     raise failures[0]
-            # Who never found room is not waited for.
-            ready = [task for seat, task in zip(self._seats, tending, strict=True) if seat.report]
-            await asyncio.gather(*ready)
+            await asyncio.gather(*self._ready(tending))
         finally:
             for task in tasks:
                 task.cancel()
@@ -204,14 +205,19 @@ class _Work:
                 return
             except self._cluster.died as error:
                 self._lose(seat)
+                why = safe(str(error).strip().splitlines()[-1].strip())
+                if _NOT_MADE in str(error):
+                    raise JudgeError(
+                        f"a worker cannot start: {why}; every machine of the cluster needs the "
+                        "same adjudge[ray] and what the judge needs"
+                    ) from error
                 if seat.deaths > _MOST_DEATHS:
-                    why = safe(" ".join(str(error).split()))[:300]
                     raise JudgeError(f"a worker died {seat.deaths} times: {why}") from error
 
     async def _keep_busy(self, seat: Seat) -> None:
         """One worker from its start to its end."""
         seat.actor = self._cluster.place(self._order, gpus=self._gpus)
-        working = asyncio.ensure_future(seat.actor.work.remote())
+        work = seat.actor.work.remote()
         leaving = False
         while True:
             money = self._money_for(seat)
@@ -229,7 +235,7 @@ class _Work:
                 await seat.actor.give.remote(block, trusted=self._trusted)
                 continue
             await asyncio.sleep(_POLL_S)
-        await working
+        await work
 
     def _money_for(self, seat: Seat) -> float:
         if not seat.blocks or seat.report is None:
@@ -310,11 +316,12 @@ class _Work:
         if self._first_seat is seat:
             self._first_seat = None
 
-    async def _recall(self) -> None:
+    async def _recall(self, tending: Sequence[asyncio.Task[None]]) -> None:
         """One worker failed: the others let what is in flight come home."""
         self._stop.request("failed")
-        until = time.monotonic() + _PATIENCE_S
-        while time.monotonic() < until:
-            if all(seat.report is None or seat.report.ended for seat in self._seats):
-                return
-            await asyncio.sleep(_POLL_S)
+        if ready := self._ready(tending):
+            await asyncio.wait(ready, timeout=_PATIENCE_S)
+
+    def _ready(self, tending: Sequence[asyncio.Task[None]]) -> list[asyncio.Task[None]]:
+        """Those with a worker: one that was never placed is not waited for."""
+        return [task for seat, task in zip(self._seats, tending, strict=True) if seat.report]
