@@ -174,6 +174,7 @@ def test_a_node_is_killed_in_the_middle_and_the_other_ends_the_work(
 
 def complete(summary: dict[str, Any], judge_server: Any, output: Path, whole: Path) -> None:
     assert summary["statuses"] == {"ok": PAIRS}
+    assert summary["notes"] == ["1 worker died; others took over the work"]
     assert output.read_bytes() == whole.read_bytes()
     counts = judge_server.counts()
     assert counts["contents"] == 2 * PAIRS

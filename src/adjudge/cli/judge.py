@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 from pathlib import Path
@@ -219,6 +220,9 @@ def judge(
     from adjudge.judges.options import JudgingOptions
     from adjudge.judges.run import make_plans
 
+    if engine == "ray":
+        # Ray prints what befalls its workers to standard output, which is for the result alone.
+        os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
     if (policy is None) == (not judges):
         remedy = (
             "name a judge with --judge openai:MODEL or the like, or give the --policy of a cascade"

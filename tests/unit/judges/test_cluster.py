@@ -169,6 +169,7 @@ def test_what_a_dead_worker_left_is_asked_by_others_and_counted_once(cluster: An
     assert len(set(Slow.asked)) == 240
     assert len(Slow.asked) - 240 <= Slow.concurrency
     assert seen[-1].done == 240
+    assert run.summary.notes == ("1 worker died; others took over the work",)
     assert run.summary.reused < 40, "what the dead worker asked is not reused"
 
 

@@ -161,6 +161,10 @@ class _Work:
             for seat in self._seats:
                 if seat.actor is not None:
                     self._cluster.dismiss(seat.actor)
+        deaths = sum(seat.deaths for seat in self._seats)
+        if deaths:
+            died = "1 worker died" if deaths == 1 else f"{deaths} workers died"
+            self._context.remarks += (f"{died}; others took over the work",)
         self._context.show(force=True)
 
     async def _hand_out(self, subjects: Iterable[Subject]) -> None:
