@@ -1,4 +1,4 @@
-"""Fixtures of all tests: an empty folder, a judge over HTTP, the embedded judge's weights."""
+"""Fixtures of all tests: an empty folder, a judge over HTTP, a PostgreSQL, the embedded weights."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from postgres import PostgresServer, programs, running_server
 
 # A package to be installed, not tests; its modules need their entry points.
 collect_ignore = ["plugin"]
@@ -95,6 +96,15 @@ def judge_server(judge_server_process: JudgeServer) -> JudgeServer:
     """A scriptable judge over HTTP that remembers nothing of the test before."""
     judge_server_process.reset()
     return judge_server_process
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """A PostgreSQL of this worker's own, without the disk's delays; a test takes a new schema."""
+    if programs() is None:
+        pytest.skip("PostgreSQL is not installed (initdb, pg_ctl)")
+    with running_server(fast=True) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -72,8 +72,8 @@ _ROOMS: dict[str, str] = {
         "plan_cascade plan_labels plan_selection read_policy register_guarantee scope_threshold "
         "select verify_policy"
     ),
-    "adjudge.results.store": "StoreCheck",
-    "adjudge.store": "check_store open_store",
+    "adjudge.results.store": "StoreCheck StoreCopy",
+    "adjudge.store": "check_store copy_store open_store",
     "adjudge.uncertainty": "confidence mean_preference preference_entropy verdicts",
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names.split()}

@@ -132,6 +132,7 @@ from adjudge.results.selection import Policy as Policy
 from adjudge.results.selection import PolicyCheck as PolicyCheck
 from adjudge.results.selection import Selection as Selection
 from adjudge.results.store import StoreCheck as StoreCheck
+from adjudge.results.store import StoreCopy as StoreCopy
 from adjudge.rows import join_labels as join_labels
 from adjudge.rows import prepare_battles as prepare_battles
 from adjudge.rows import prepare_grades as prepare_grades
@@ -153,6 +154,7 @@ from adjudge.selection import scope_threshold as scope_threshold
 from adjudge.selection import select as select
 from adjudge.selection import verify_policy as verify_policy
 from adjudge.store import check_store as check_store
+from adjudge.store import copy_store as copy_store
 from adjudge.store import open_store as open_store
 from adjudge.uncertainty import confidence as confidence
 from adjudge.uncertainty import mean_preference as mean_preference
@@ -230,6 +232,7 @@ __all__ = [
     "SelectionRun",
     "SoftEloReproduction",
     "StoreCheck",
+    "StoreCopy",
     "StoreError",
     "Temperature",
     "Threshold",
@@ -244,6 +247,7 @@ __all__ = [
     "confidence",
     "contradictions",
     "convert_log",
+    "copy_store",
     "corrected_interval",
     "corrected_rate",
     "corrected_variance",

@@ -9,6 +9,10 @@ import re
 from collections.abc import Mapping
 
 DASH = "–"
+#: A path made of a URL has lost a slash; a password can hold any character but a blank.
+_CREDENTIALS = re.compile(r"(\bpostgres(?:ql)?:/{1,2})\S*@")
+_PASSWORD = re.compile(r"(\bpostgres(?:ql)?://\S*[?&](?:ssl)?password=)[^&\s]*")
+_SECRET = re.compile(r"\bpostgres(?:ql)?://(?:[^@\s]*:[^@\s]+@|\S*[?&](?:ssl)?password=)")
 #: What a terminal obeys, marks that turn the direction of text, odd line ends, half characters.
 _CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -22,6 +26,24 @@ def safe(text: object) -> str:
     '\\x1b[31mred'
     """
     return _CONTROL.sub(lambda code: code.group().encode("unicode_escape").decode(), str(text))
+
+
+def without_passwords(text: str) -> str:
+    """Text in which every URL of a database is without user and password, however it came there.
+
+    >>> without_passwords("postgresql://me:hunter2@db/x?password=y no such file")
+    'postgresql://db/x?password=*** no such file'
+    """
+    return _PASSWORD.sub(r"\1***", _CREDENTIALS.sub(r"\1", text))
+
+
+def has_password(text: str) -> bool:
+    """Whether the URL of a database in this text holds a password.
+
+    >>> has_password("--store=postgresql://me:secret@db/x"), has_password("postgresql://me@db/x")
+    (True, False)
+    """
+    return bool(_SECRET.search(text))
 
 
 def safe_json(text: str) -> str:

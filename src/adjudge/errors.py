@@ -13,6 +13,7 @@
     │   └── JudgeRefusedError          the server said no for good (key, model, request)
     └── StoreError                     the store cannot be opened or written
         ├── StoreMissingError          opened to be read, and there is none
+        ├── StoreLostError             the connection to its server broke off
         └── StoreVersionError          written by a newer adjudge
 
 A judge's bad answer is not an exception: it is a row with a status. Infeasible is a result. Every
@@ -140,6 +141,10 @@ class StoreError(AdjudgeError):
 
 class StoreMissingError(StoreError):
     """There is no store at this place, and one opened only to be read is not made."""
+
+
+class StoreLostError(StoreError):
+    """The connection to the store's server broke off; what was committed is kept."""
 
 
 class StoreVersionError(StoreError):

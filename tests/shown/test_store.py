@@ -1,10 +1,10 @@
-"""What a check of a store shows: sound, damaged, rescued."""
+"""What a check of a store shows: sound, damaged, rescued; and a copy of one."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from adjudge.results.store import StoreCheck, StoredCalls, StoredTable
+from adjudge.results.store import CopiedTable, StoreCheck, StoreCopy, StoredCalls, StoredTable
 from shown import assert_shown, html_lines, terminal_lines
 
 SOUND = StoreCheck(
@@ -95,3 +95,33 @@ def test_a_rescue_says_what_was_copied_and_what_happens_to_the_rest() -> None:
     assert terminal_lines(rescued)[-1] == (
         "1,286 rows copied to new.db; use it with --store, and keep the damaged file"
     )
+
+
+COPY = StoreCopy(
+    source="adjudge.db",
+    target="postgresql://db/judgments",
+    tables=(
+        CopiedTable(table="calls", added=1200, same=5, conflicts=0),
+        CopiedTable(table="monitors", added=1, same=0, conflicts=0),
+    ),
+)
+
+
+def test_a_copy() -> None:
+    assert_shown(
+        COPY,
+        [
+            "1,201 rows copied from adjudge.db to postgresql://db/judgments",
+            "table | copied | there already | conflicts",
+            "calls | 1,200 | 5 | 0",
+            "monitors | 1 | 0 | 0",
+        ],
+    )
+
+
+def test_a_copy_with_conflicts() -> None:
+    torn = replace(COPY, tables=(replace(COPY.tables[0], conflicts=2), COPY.tables[1]))
+    assert terminal_lines(torn)[:2] == [
+        "1,201 rows copied from adjudge.db to postgresql://db/judgments; 2 conflicts",
+        "postgresql://db/judgments has another row in their place, and keeps it.",
+    ]

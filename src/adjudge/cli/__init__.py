@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from adjudge._text import has_password
 from adjudge.cli._common import EXIT_FAILED, print_reader_remarks, read_no_further, remark
 from adjudge.cli._options import OTHER, PANELS, panel_of
 from adjudge.errors import AdjudgeError, ArgumentError
@@ -68,7 +69,10 @@ VERBS: Mapping[str, str | tuple[str, Mapping[str, str]]] = {
             "soft-elo": "reproduce_soft_elo:soft_elo",
         },
     ),
-    "store": ("The file that keeps every reply and label.", {"check": "store:check"}),
+    "store": (
+        "The file or database that keeps every reply and label.",
+        {"check": "store:check", "copy": "store:copy"},
+    ),
     "models": (
         "Weights of the embedded judge.",
         {"list": "models:list_models", "pull": "models:pull_model"},
@@ -205,6 +209,11 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str]) -> int:
     """Run the command line and return its exit code: 0 done, 2 bad finding, 1 could not run."""
     command = _command()
+    if any(map(has_password, arguments)):
+        remark(
+            "a password in a command is in the list of processes, for everybody on this machine:"
+            " put it into PGPASSWORD or ~/.pgpass, or the URL into ADJUDGE_STORE"
+        )
     try:
         with print_reader_remarks():
             code = command.main(args=arguments, prog_name="adjudge", standalone_mode=False)

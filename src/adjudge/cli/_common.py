@@ -20,7 +20,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from adjudge._text import safe, safe_json
+from adjudge._text import safe, safe_json, without_passwords
 from adjudge.errors import BackendMissingError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def remarks() -> Console:
 
 def remark(message: object) -> None:
     """One line to standard error, whatever is in `message`: markup and line ends stay text."""
-    remarks().print(Text(safe(message).replace("\n", r"\n")))
+    remarks().print(Text(safe(without_passwords(str(message))).replace("\n", r"\n")))
 
 
 class _ReaderRemarks(logging.Handler):

@@ -72,12 +72,21 @@ LabelsAsOption = Annotated[
 ]
 #: The earlier name of --format.
 FormerFormatOption = Annotated[str | None, typer.Option("--from", hidden=True)]
+#: A URL in the environment is not in the list of processes.
+STORE_VARIABLE = "ADJUDGE_STORE"
 StoreOption = Annotated[
     str,
-    typer.Option(help="Store of all replies: a file or a URL; what it holds is not asked again."),
+    typer.Option(
+        help="Store of all replies: a file or postgresql://...; what it holds is not asked again.",
+        envvar=STORE_VARIABLE,
+    ),
 ]
 KnownStoreOption = Annotated[
-    str, typer.Option(help="Store of the judge's replies; if it exists, it names what differs.")
+    str,
+    typer.Option(
+        help="Store of the judge's replies; if it exists, it names what differs.",
+        envvar=STORE_VARIABLE,
+    ),
 ]
 JudgeRowsOption = Annotated[str | None, typer.Option(help="Only this judge's rows.")]
 ProtocolRowsOption = Annotated[str | None, typer.Option(help="Only this protocol's rows.")]

@@ -232,12 +232,13 @@ def _read_audits(place: Path) -> tuple[list[Subject], LabelKind]:
     from adjudge.monitoring.stored import all_audits
     from adjudge.records import Item, Pair
     from adjudge.server.label_kinds import GRADES, PAIRS
-    from adjudge.store import use_store
+    from adjudge.store import store_name, use_store
 
     with use_store(place, readonly=True) as store:
         audits = all_audits(store)
     if not audits:
-        raise ArgumentError("rows", str(place), "this store holds no audits: serve --audit-rate")
+        remedy = "this store holds no audits: serve --audit-rate"
+        raise ArgumentError("rows", store_name(place), remedy)
     subjects: list[Subject] = []
     for audit in audits:
         texts, drawn = audit.content, {"sampled_by": "audit"}
@@ -260,16 +261,19 @@ def _read_audits(place: Path) -> tuple[list[Subject], LabelKind]:
         subjects.append(subject)
     pairs = [one for one in subjects if isinstance(one, Pair)]
     if pairs and len(pairs) < len(subjects):
-        remark(f"{place} has audits of pairs and of answers: here are the pairs")
+        remark(f"{store_name(place)} has audits of pairs and of answers: here are the pairs")
     return (list(pairs), PAIRS) if pairs else (subjects, GRADES)
 
 
 def _strangers(book: LabelBook, subjects: list[Subject], rows: Path, kind: LabelKind) -> None:
+    from adjudge.store import store_name
+
     known = {subject.id for subject in subjects}
     strange = sum(answer.id not in known for answer in book.answers())
     if strange:
         one, several = f"label in the store is of {kind.a_noun}", "labels in the store are of "
-        remark(f"{count(strange, one, several + kind.noun + 's')} that {rows} does not hold")
+        strangers = count(strange, one, several + kind.noun + "s")
+        remark(f"{strangers} that {store_name(rows)} does not hold")
 
 
 def _queue(

@@ -52,11 +52,13 @@ def draw(
     from adjudge.monitoring import draw_audits
     from adjudge.monitoring.stored import read_served_audits
     from adjudge.selection import read_policy
-    from adjudge.store import is_store
+    from adjudge.store import is_store, store_name
 
     if is_store(served):
         if audit_rate is not None or earlier is not None:
-            raise ArgumentError("served", str(served), "serve drew these: leave out the rate")
+            raise ArgumentError(
+                "served", store_name(served), "serve drew these: leave out the rate"
+            )
         rules = None if policy is None else read_policy(policy).rules_id
         run = read_served_audits(served, rules_id=rules)
     else:

@@ -9,6 +9,7 @@ import typer
 
 from adjudge.cli._common import deliver
 from adjudge.cli._options import (
+    STORE_VARIABLE,
     ColumnOption,
     JsonFlag,
     MinAnswerMassOption,
@@ -26,7 +27,9 @@ def replies(
         str | None,
         typer.Option(help="Only replies worth this on their own: ok, off_answer, unparsed ..."),
     ] = None,
-    store: Annotated[str, typer.Option(help="Store of the judge's replies.")] = "adjudge.db",
+    store: Annotated[
+        str, typer.Option(help="Store of the judge's replies.", envvar=STORE_VARIABLE)
+    ] = "adjudge.db",
     judge: Annotated[str | None, typer.Option(help="Only this judge's.")] = None,
     protocol: Annotated[str | None, typer.Option(help="Only those asked this way.")] = None,
     pairs: Annotated[

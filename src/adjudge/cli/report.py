@@ -20,7 +20,7 @@ def report(
     format: Annotated[str, typer.Option(help="html, md or json.")] = "html",
     title: Annotated[str | None, typer.Option(help="The report's title.")] = None,
     store: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             help="Store of the judge's replies, shown for doubtful and failed rows.",
             show_default="adjudge.db in the folder",

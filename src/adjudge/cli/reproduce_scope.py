@@ -9,6 +9,7 @@ import typer
 
 from adjudge.cli._common import deliver
 from adjudge.cli._options import (
+    STORE_VARIABLE,
     ColumnOption,
     JsonFlag,
     LabelsAsOption,
@@ -33,9 +34,9 @@ def scope(
     judge: Annotated[
         str | None, typer.Option(help="The judge to ask where a file holds pairs.")
     ] = None,
-    store: Annotated[Path, typer.Option(help="Where that judge's replies are kept.")] = Path(
-        "adjudge.db"
-    ),
+    store: Annotated[
+        str, typer.Option(help="Where that judge's replies are kept.", envvar=STORE_VARIABLE)
+    ] = "adjudge.db",
     sample: Annotated[int, typer.Option(min=20, help="Items sampled from each data set.")] = 2000,
     splits: Annotated[int, typer.Option(min=1, help="Random 50/50 splits.")] = 1000,
     column: ColumnOption = None,

@@ -10,6 +10,7 @@ import typer
 
 from adjudge.cli._common import remark, require_extra
 from adjudge.cli._options import (
+    STORE_VARIABLE,
     AuditRateOption,
     MaxTokensOption,
     ReasonOption,
@@ -50,7 +51,11 @@ def serve(
     audit_rate: AuditRateOption = None,
     secret_env: SecretOption = None,
     store: Annotated[
-        str, typer.Option(help="With --audit-rate: keep what is served, and the audits, here.")
+        str,
+        typer.Option(
+            help="With --audit-rate: keep what is served, and the audits, here.",
+            envvar=STORE_VARIABLE,
+        ),
     ] = "adjudge.db",
     state: Annotated[
         str | None,

@@ -1,4 +1,4 @@
-"""`adjudge store check FILE`: what a store holds, and what of it is damaged."""
+"""`adjudge store check`, `adjudge store copy`: what a store holds, and all of it into another."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from adjudge.cli._options import JsonFlag, OutputOption
 
 
 def check(
-    file: Annotated[str, typer.Argument(help="The store.", show_default=False)],
+    store: Annotated[str, typer.Argument(help="The store, a file or a URL.", show_default=False)],
     rescue: Annotated[
         Path | None, typer.Option(help="Copy what can be read into a new store, this file.")
     ] = None,
@@ -25,7 +25,27 @@ def check(
     """
     from adjudge.store import check_store
 
-    state = check_store(file, rescue=rescue)
+    state = check_store(store, rescue=rescue)
     deliver(state, as_json=as_json, output=output)
     if state.damaged:
+        bad_finding()
+
+
+def copy(
+    source: Annotated[str, typer.Argument(help="The store to read.", show_default=False)],
+    target: Annotated[
+        str, typer.Argument(help="The store to add to; made if need be.", show_default=False)
+    ],
+    as_json: JsonFlag = False,
+    output: OutputOption = None,
+) -> None:
+    """Copy every reply, label, audit and monitor, SQLite to PostgreSQL or back; safe to repeat.
+
+    Exit 2 if the target has another row in the place of one: the target's stays.
+    """
+    from adjudge.store import copy_store
+
+    done = copy_store(source, target)
+    deliver(done, as_json=as_json, output=output)
+    if done.conflicts:
         bad_finding()

@@ -41,7 +41,7 @@ class JudgingOptions:
 
     judge: OneJudge | Sequence[OneJudge]
     protocol: str | JudgeProtocol = "preference"
-    store: StorePlace = DEFAULT_STORE
+    store: StorePlace = field(default=DEFAULT_STORE, repr=False)  # a URL may hold a password
     output: str | Path | None = None
     limit: int | None = None
     format: str | None = None

@@ -76,7 +76,7 @@ async def settle(
     claimed = call_key(judge.fingerprint, "route", None, 0, "")
     try:
         while True:
-            claim = await store.do(lambda opened: opened.claim([claimed], retry=(), since=0))
+            claim = await store.do_apart(lambda opened: opened.claim([claimed], retry=(), since=0))
             kept = await store.do(lambda opened: kept_route(judge, opened))
             if kept is not None:
                 return *kept, {claimed} & claim.ours

@@ -167,7 +167,7 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
                     judge=judge,
                     options=options,
                     store=thread,
-                    since=await thread.do(partial(_begin, judge=judge)),
+                    since=await thread.do_apart(partial(_begin, judge=judge)),
                     calls=lists.enter_context(closing(calls)),
                     tally=tally,
                     claimed=claimed,

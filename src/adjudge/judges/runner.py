@@ -73,7 +73,7 @@ class RunContext:
         """
         keys, retry = [one.key for one in work], self.options.statuses_to_ask_again
         again = await self._worthless(keys)
-        claim = await self.store.do(lambda store: self._claim(store, keys, retry, again))
+        claim = await self.store.do_apart(lambda store: self._claim(store, keys, retry, again))
         free = set(claim.ours)
         self.claimed |= free
         ours: list[Work] = []

@@ -1,4 +1,4 @@
-"""What a check of a store says: what it holds, what is damaged, what was rescued."""
+"""What a check of a store says, and what a copy of one came to."""
 
 from __future__ import annotations
 
@@ -60,6 +60,41 @@ class StoreCheck(Result):
     def damaged(self) -> bool:
         """Whether anything in the file is not as adjudge wrote it, as far as can be seen."""
         return bool(self.problems) or any(table.damaged != 0 for table in self.tables)
+
+    def _parts(self) -> Sequence[Any]:
+        return self.tables
+
+
+@dataclass(frozen=True, kw_only=True)
+class CopiedTable:
+    """Rows of one table: copied, there already, and those that differ from the target's, which
+    stays. Of calls, a conflict is one question with two histories."""
+
+    table: str
+    added: int
+    same: int
+    conflicts: int
+
+
+@frozen
+class StoreCopy(Result):
+    """Everything of one store in another; doing it again changes nothing."""
+
+    kind: ClassVar[str] = "store_copy"
+
+    source: str
+    target: str
+    tables: tuple[CopiedTable, ...]
+
+    @property
+    def added(self) -> int:
+        """Rows that the target did not have."""
+        return sum(table.added for table in self.tables)
+
+    @property
+    def conflicts(self) -> int:
+        """Rows that differ, and were not copied."""
+        return sum(table.conflicts for table in self.tables)
 
     def _parts(self) -> Sequence[Any]:
         return self.tables

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
-from adjudge.errors import ArgumentError, DataError
+from adjudge.errors import ArgumentError, DataError, StoreMissingError
 from adjudge.io.results import read_result
 from adjudge.io.tables import as_text
 from adjudge.results.load import from_dict
@@ -61,10 +61,11 @@ def read_monitor(place: str | Path, name: str | None = None) -> Monitor | None:
     """
     if not is_store(place):
         return read_result(place, Monitor) if Path(place).exists() else None
-    if "://" not in str(place) and not Path(place).exists():
+    try:
+        with use_store(place, readonly=True) as store:
+            texts = store.monitors()
+    except StoreMissingError:
         return None
-    with use_store(place, readonly=True) as store:
-        texts = store.monitors()
     kept = {
         own: _parse(text, f"{store_name(place)}, monitor {own}")
         for own, text in texts.items()
@@ -96,7 +97,7 @@ def audits_to_calibrate(
     on, more of them and without a proof, because they were chosen by looking at their labels.
     """
     monitor = state if isinstance(state, Monitor) else read_monitor(state)
-    source = "monitor" if isinstance(state, Monitor) else str(state)
+    source = "monitor" if isinstance(state, Monitor) else store_name(state)
     if monitor is None or monitor.alarm_at is None:
         remedy = "no alarm was raised there; to calibrate again, label rows at random"
         raise ArgumentError("from_audits", source, remedy)

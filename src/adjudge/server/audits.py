@@ -21,7 +21,7 @@ from adjudge.results.selection import Policy
 from adjudge.rows.audits import read_monitor
 from adjudge.server.cases import Case
 from adjudge.server.service import JudgeService, Ruling
-from adjudge.store import Served, StorePlace, content_hash, is_store
+from adjudge.store import Served, StorePlace, content_hash, is_store, store_name
 from adjudge.store.thread import StoreThread
 
 _log = logging.getLogger("adjudge.server")
@@ -159,7 +159,7 @@ class MonitorMetrics(Collector):
         for by in dict.fromkeys((None, self._policy.by)):  # a store can hold both
             monitor = monitor or read_monitor(self._state, state_name(self._policy.rules_id, by))
         if monitor is not None and monitor.rules_id != self._policy.rules_id:
-            _log.warning("the monitor's state is of another policy: %s", self._state)
+            _log.warning("the monitor's state is of another policy: %s", store_name(self._state))
             monitor = None
         self._monitor = monitor
 

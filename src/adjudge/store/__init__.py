@@ -8,7 +8,6 @@ the group `adjudge.stores`.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,10 +15,21 @@ from typing import Any
 
 from adjudge.errors import ArgumentError, StoreMissingError
 from adjudge.plugins import Builtin, Registry
-from adjudge.store.checking import check_store
-from adjudge.store.interface import Call, Claim, LabelEvent, Served, Store, StorePlace
+from adjudge.results.store import StoreCheck, StoreCopy
+from adjudge.store.checking import check_file
+from adjudge.store.copying import copy_rows
+from adjudge.store.interface import (
+    Call,
+    CheckableStore,
+    Claim,
+    LabelEvent,
+    Served,
+    Store,
+    StorePlace,
+)
 from adjudge.store.keys import call_key, content_hash
 from adjudge.store.sqlite import SQLiteStore
+from adjudge.store.urls import scheme_of, without_secrets
 
 __all__ = [
     "STORES",
@@ -34,6 +44,7 @@ __all__ = [
     "check_not_store",
     "check_store",
     "content_hash",
+    "copy_store",
     "is_store",
     "open_store",
     "read_judge_parts",
@@ -41,13 +52,17 @@ __all__ = [
     "use_store",
 ]
 
+_POSTGRES = Builtin("adjudge.store.postgres:PostgresStore", "postgres")
 STORES: Registry[Callable[..., Store]] = Registry(
-    "store", "adjudge.stores", {"sqlite": Builtin("adjudge.store.sqlite:SQLiteStore")}
+    "store",
+    "adjudge.stores",
+    {
+        "sqlite": Builtin("adjudge.store.sqlite:SQLiteStore"),
+        "postgresql": _POSTGRES,
+        "postgres": _POSTGRES,  # libpq takes both
+    },
 )
-#: One letter and a colon is a drive of Windows, not a scheme.
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _SQLITE = b"SQLite format 3\0"
-_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]*@")
 
 
 def open_store(place: str | Path | None, *, readonly: bool = False) -> Store:
@@ -56,8 +71,7 @@ def open_store(place: str | Path | None, *, readonly: bool = False) -> Store:
     With `readonly` nothing is made, brought up to date or written; where there is no store,
     StoreMissingError.
     """
-    scheme = _SCHEME.match(place) if isinstance(place, str) else None
-    kind = STORES.load(scheme[1] if scheme else "sqlite")
+    kind = STORES.load(scheme_of(place) or "sqlite")
     return kind(":memory:" if place is None else place, readonly=readonly)
 
 
@@ -82,7 +96,7 @@ def store_name(place: StorePlace) -> str | None:
     """
     if place is None:
         return None
-    return _CREDENTIALS.sub("", str(place) if isinstance(place, (str, Path)) else place.name)
+    return without_secrets(str(place) if isinstance(place, (str, Path)) else place.name)
 
 
 def is_store(place: object) -> bool:
@@ -93,9 +107,9 @@ def is_store(place: object) -> bool:
     """
     if not isinstance(place, (str, Path)):
         return False
-    scheme = _SCHEME.match(str(place))
+    scheme = scheme_of(str(place))
     if scheme is not None:
-        return scheme[1] in STORES
+        return scheme in STORES
     path = Path(place).expanduser()
     if not path.exists():
         return path.suffix == ".db"
@@ -115,6 +129,38 @@ def check_not_store(place: StorePlace, output: str | Path) -> None:
     file = Path(str(place).removeprefix("sqlite:///")).expanduser()
     if os.path.realpath(file) == os.path.realpath(output):
         raise ArgumentError("output", str(output), "give another file: this one is the store")
+
+
+def check_store(place: str | Path, *, rescue: str | Path | None = None) -> StoreCheck:
+    """Read everything a store holds, and say what is there and what is damaged.
+
+    With `rescue`, what can be read of a file is copied into a new store at that path; the file
+    itself is never written. What is not an adjudge store, or is of a newer adjudge, is refused.
+    """
+    scheme = scheme_of(str(place)) or "sqlite"
+    if scheme == "sqlite":
+        return check_file(place, rescue=rescue)
+    with use_store(str(place), readonly=True) as store:
+        if not isinstance(store, CheckableStore):
+            raise ArgumentError("store", store.name, "stores of this kind are not checked")
+        if rescue is not None:
+            raise ArgumentError("rescue", str(rescue), "is for files: use adjudge store copy")
+        return store.check()
+
+
+def copy_store(source: StorePlace, target: StorePlace) -> StoreCopy:
+    """Everything of one store into another: replies, failures too, labels, audits and monitors.
+
+    In pages, so that memory stays flat; what the target has is not copied again, so that a copy
+    that was stopped goes on when it is started again. Where the target has another row in the place
+    of one, that is a conflict: the target's stays.
+
+    >>> copy_store(None, "new.db")
+    Traceback (most recent call last):
+    adjudge.errors.StoreMissingError: :memory:: there is no store; check --store
+    """
+    with use_store(source, readonly=True) as given, use_store(target) as kept:
+        return copy_rows(given, kept)
 
 
 def read_judge_parts(fingerprints: Iterable[str], place: StorePlace) -> dict[str, dict[str, Any]]:

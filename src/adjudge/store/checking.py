@@ -1,4 +1,4 @@
-"""Checking a store file, and copying what can be read of a damaged one.
+"""Checking a store, and copying what can be read of a damaged file.
 
 The file is only read. SQLite keeps no checksums: damage to its structure is seen, and damage to a
 row where the row no longer decodes or its key is not that of its question; a byte changed inside
@@ -21,12 +21,13 @@ from adjudge.errors import ArgumentError, StoreError, StoreMissingError
 from adjudge.io._atomic import replacing
 from adjudge.records import Order, SampledBy
 from adjudge.results.store import StoreCheck, StoredCalls, StoredTable
+from adjudge.store.columns import EVENT_COLUMNS, READ_COLUMNS, call_of
 from adjudge.store.interface import LabelEvent
 from adjudge.store.keys import call_key
 from adjudge.store.labels import KNOWN_LABELS, current_answers
 from adjudge.store.migrations import LEDGER, MIGRATIONS, Migration, pending
 from adjudge.store.owners import Owner, state_of
-from adjudge.store.sqlite import EVENT_COLUMNS, READ_COLUMNS, SQLiteStore, call_of
+from adjudge.store.sqlite import SQLiteStore
 from adjudge.store.sqlite_file import connect_to_read, explain, file_of, reason_of, take_step
 
 Row = dict[str, Any]
@@ -49,17 +50,8 @@ _ALLOWED = {
 }
 
 
-def check_store(place: str | Path, *, rescue: str | Path | None = None) -> StoreCheck:
-    """Read everything a store file holds, and say what is there and what is damaged.
-
-    With `rescue`, what can be read is copied into a new store at that path; the file itself is
-    never written. A file that is not an adjudge store, or is of a newer adjudge, is refused.
-    """
-    scheme = str(place).partition("://")[0] if "://" in str(place) else "sqlite"
-    if scheme != "sqlite":
-        raise ArgumentError(
-            "store", f"{scheme}://...", "give an SQLite file: only these are checked"
-        )
+def check_file(place: str | Path, *, rescue: str | Path | None = None) -> StoreCheck:
+    """Read everything an SQLite file holds, and say what is there and what is damaged."""
     path = file_of(str(place))
     if path is None or not path.is_file() or not path.stat().st_size:
         raise StoreMissingError(f"{place}: there is no store; check the path")
@@ -78,6 +70,55 @@ def check_store(place: str | Path, *, rescue: str | Path | None = None) -> Store
                 f"{place}: nothing in it can be read ({error}); restore it from a backup"
             ) from None
         raise explain(error, str(place)) from None
+
+
+class Census:
+    """Counts what the rows of a store say: calls by judge and status, labels by rater."""
+
+    def __init__(self) -> None:
+        self._judges: dict[str, tuple[str, str]] = {}
+        self._calls: Counter[tuple[str, str, str]] = Counter()
+        self._events: list[LabelEvent] = []
+
+    def count(self, table: str, row: Row) -> None:
+        """Count one row; judges come before calls."""
+        if table == "judges":
+            self._judges[row["judge_fingerprint"]] = row["judge"], row["protocol"]
+        elif table == "calls":
+            judge = self._judges.get(row["judge_fingerprint"], (row["judge_fingerprint"], ""))
+            self._calls[*judge, row["status"]] += 1
+        elif table == "label_events":
+            known = {name: row[name] for name in EVENT_COLUMNS if name in row}
+            self._events.append(LabelEvent(**known))
+
+    def result(
+        self,
+        *,
+        store: str,
+        schema: str,
+        up_to_date: bool,
+        problems: tuple[str, ...],
+        tables: Sequence[StoredTable],
+        claims: Mapping[str, int],
+    ) -> StoreCheck:
+        """The check, given what the database says of itself."""
+        answers = [answer for answer in current_answers(self._events) if answer.label is not None]
+        return StoreCheck(
+            store=store,
+            schema=schema,
+            up_to_date=up_to_date,
+            problems=problems,
+            tables=tuple(tables),
+            calls=tuple(
+                StoredCalls(judge=judge, protocol=protocol, status=status, calls=n)
+                for (judge, protocol, status), n in sorted(self._calls.items())
+            ),
+            labels=len(answers),
+            raters=len({answer.rater for answer in answers}),
+            claims_alive=claims.get("alive", 0),
+            claims_dead=claims.get("dead", 0),
+            claims_unknown=claims.get("unknown", 0),
+        )
 
 
 class _Reading:
@@ -100,39 +141,16 @@ class _Reading:
         self._columns = _columns(self._steps)
 
     def check(self, place: str) -> StoreCheck:
-        judges: dict[str, tuple[str, str]] = {}
-        calls: Counter[tuple[str, str, str]] = Counter()
-        events: list[LabelEvent] = []
-
-        def count(table: str, row: Row) -> None:
-            if table == "judges":
-                judges[row["judge_fingerprint"]] = row["judge"], row["protocol"]
-            elif table == "calls":
-                judge = judges.get(row["judge_fingerprint"], (row["judge_fingerprint"], ""))
-                calls[*judge, row["status"]] += 1
-            elif table == "label_events":
-                known = {name: row[name] for name in EVENT_COLUMNS if name in row}
-                events.append(LabelEvent(**known))
-
+        census = Census()
         problems = self._problems()
-        tables = [self._table(name, count) for name in self._kept_tables()]
-        answers = [answer for answer in current_answers(events) if answer.label is not None]
-        claims = self._claims()
-        return StoreCheck(
+        tables = [self._table(name, census.count) for name in self._kept_tables()]
+        return census.result(
             store=place,
             schema=self._steps[-1].name if self._steps else "",
             up_to_date=not self._missing,
             problems=problems,
-            tables=tuple(tables),
-            calls=tuple(
-                StoredCalls(judge=judge, protocol=protocol, status=status, calls=n)
-                for (judge, protocol, status), n in sorted(calls.items())
-            ),
-            labels=len(answers),
-            raters=len({answer.rater for answer in answers}),
-            claims_alive=claims["alive"],
-            claims_dead=claims["dead"],
-            claims_unknown=claims["unknown"],
+            tables=tables,
+            claims=self._claims(),
         )
 
     def rescue(self, check: StoreCheck, path: Path) -> StoreCheck:
@@ -201,7 +219,7 @@ class _Reading:
                 lost(rowid, "its number is out of order")
             elif empty is not None:
                 lost(rowid, f"{empty} is empty")
-            elif (fault := _fault(table, row)) is not None:
+            elif (fault := fault_of(table, row)) is not None:
                 lost(rowid, fault)
             else:
                 latest = rowid
@@ -276,7 +294,7 @@ def _ignore(rowid: int, reason: str) -> None:
     """The check has counted it already."""
 
 
-def _fault(table: str, row: Mapping[str, Any]) -> str | None:
+def fault_of(table: str, row: Mapping[str, Any]) -> str | None:
     """What is wrong with a row, or None: columns hold what they can, JSON is JSON, keys fit."""
     try:
         if table in _JSON:

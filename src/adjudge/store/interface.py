@@ -12,9 +12,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from adjudge.records import Order, Reply, SampledBy, Status
+from adjudge.results.store import StoreCheck
 
 #: Where replies are kept unless the user names another place.
 DEFAULT_STORE = "adjudge.db"
@@ -22,6 +23,8 @@ DEFAULT_STORE = "adjudge.db"
 SILENCE_S = 60.0
 #: How often a living owner says so.
 HEARTBEAT_S = 10.0
+#: How long a server that went away is waited for.
+PATIENCE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +73,7 @@ class LabelEvent:
     """One click of a rater. The page names each click once (`nonce`).
 
     `undo` takes the event `undoes` back; `recount` changes only how that label counts as sampled.
-    The store counts events (`event`) and says when each came (`created_at`).
+    The store counts events (`event`) and says when each came (`created_at`), unless it is known.
     """
 
     nonce: str
@@ -91,7 +94,7 @@ class Served:
     """What a service said of one subject under a policy of these rules; `audited` by people or not.
 
     `content` is the row as JSON values: the decision, and the texts too where people audit it. The
-    store counts them (`number`), and says when each was served (`served_at`).
+    store counts them (`number`), and says when each was served (`served_at`), unless it is known.
     """
 
     rules_id: str
@@ -112,7 +115,7 @@ class Store(Protocol):
     store_id: str | None
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Everything inside is kept together or not at all; other processes wait meanwhile."""
+        """Everything inside is kept together or not at all."""
 
     def remember_judge(
         self, fingerprint: str, *, judge: str, protocol: str, parts: Mapping[str, Any]
@@ -132,7 +135,10 @@ class Store(Protocol):
         """Every prompt that was remembered, by the SHA-256 that fingerprints name."""
 
     def latest_call_id(self) -> int:
-        """The highest call id so far: where this run's history begins."""
+        """The highest call id so far: where this run's history begins.
+
+        Whatever is committed after this has a higher one. Not inside a `transaction`.
+        """
 
     def claim(
         self,
@@ -145,7 +151,9 @@ class Store(Protocol):
         """Take the calls that nobody has answered and nobody alive is making.
 
         A call in `again`, or whose latest row has a status in `retry`, counts as unanswered unless
-        that row is newer than call id `since`: one run never asks the same question twice.
+        that row is newer than call id `since`: one run never asks the same question twice. A
+        claim is a transaction of its own: not inside a `transaction`, where two could wait for
+        each other.
         """
 
     def save(self, calls: Iterable[Call]) -> None:
@@ -160,11 +168,14 @@ class Store(Protocol):
     def calls(self, subject_ids: Collection[str] | None = None) -> Iterator[Call]:
         """The latest row of every call, or of those about some subjects, oldest first, with raw."""
 
-    def history(self, key: str) -> list[Call]:
-        """Every row of one call, oldest first, raw replies included."""
+    def histories(self, keys: Sequence[str]) -> dict[str, list[Call]]:
+        """Every row of each call that has one, oldest first, raw replies included."""
 
-    def add_label_event(self, event: LabelEvent) -> None:
-        """Keep one click: safe from a power cut once this returns. A known nonce adds nothing."""
+    def add_label_event(self, event: LabelEvent) -> int:
+        """Keep one click, and return its number: safe from a power cut once this returns.
+
+        A known nonce adds nothing.
+        """
 
     def label_events(self, rater: str | None = None) -> list[LabelEvent]:
         """Every click, oldest first; of one rater or of all."""
@@ -174,6 +185,11 @@ class Store(Protocol):
 
     def audits(self, rules_id: str) -> list[Served]:
         """What was served under these rules and is audited, in the order of serving."""
+
+    def served(
+        self, rules_id: str | None = None, subject_ids: Collection[str] | None = None
+    ) -> Iterator[Served]:
+        """All that was served, audited or not, in its order: all, or some ids under some rules."""
 
     def count_served(self, rules_id: str) -> tuple[int, int]:
         """How many ids were served under these rules, and how many of them accepted."""
@@ -192,6 +208,14 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Give all claims back and close."""
+
+
+@runtime_checkable
+class CheckableStore(Protocol):
+    """A store that can read itself through, as `adjudge store check` asks it to."""
+
+    def check(self) -> StoreCheck:
+        """What it holds, and what of it no longer decodes."""
 
 
 #: A file, a URL such as sqlite:///FILE, an open store, or None for one that is forgotten.

@@ -1,7 +1,8 @@
-"""The tables, as an ordered list of named steps. A step once released is never edited.
+"""The tables of an SQLite store, as an ordered list of named steps.
 
-An older file is brought up to date when it is opened. A file that holds a step this version does
-not know was written by a newer adjudge and is refused untouched.
+A step once released is never edited. An older file is brought up to date when it is opened. A file
+that holds a step this version does not know was written by a newer adjudge and is refused
+untouched.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ LEDGER = "adjudge_migrations"
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One step in portable SQL.
+    """One step.
 
     {serial} stands for the database's own counting key, {store_id} for a new random id.
     """
@@ -168,14 +169,16 @@ MIGRATIONS: tuple[Migration, ...] = (
 )
 
 
-def pending(applied: Sequence[str], place: str | Path) -> tuple[Migration, ...]:
+def pending(
+    applied: Sequence[str], place: str | Path, steps: tuple[Migration, ...] = MIGRATIONS
+) -> tuple[Migration, ...]:
     """The steps still to take, given those a store has taken.
 
     >>> [step.name for step in pending(["0001_judges_and_calls"], "old.db")]
     ['0002_owners_and_claims', '0003_label_events', '0004_store_identity',
     '0005_answer_mass_and_other_labels', '0006_served_and_monitors']
     """
-    names = [step.name for step in MIGRATIONS]
+    names = [step.name for step in steps]
     unknown = [name for name in applied if name not in names]
     if unknown:
         raise StoreVersionError(
@@ -184,4 +187,4 @@ def pending(applied: Sequence[str], place: str | Path) -> tuple[Migration, ...]:
         )
     if list(applied) != names[: len(applied)]:
         raise StoreError(f"{place}: its migrations are out of order; restore it from a backup")
-    return MIGRATIONS[len(applied) :]
+    return steps[len(applied) :]

@@ -8,14 +8,25 @@ power cut may take the last few commits with it (they are asked again), never th
 # ruff: noqa: S608  (what is put into statements here is column names and question marks, no values)
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from adjudge.errors import StoreError
-from adjudge.records import STATUSES, Reply, Status
+from adjudge.records import Status
+from adjudge.store.columns import (
+    EVENT,
+    EVENT_COLUMNS,
+    READ_COLUMNS,
+    WRITTEN,
+    decode_call,
+    decode_object,
+    event_of,
+    now,
+    row_of,
+    storable,
+)
 from adjudge.store.interface import (
     SILENCE_S,
     Call,
@@ -26,32 +37,11 @@ from adjudge.store.interface import (
 )
 from adjudge.store.keys import canonical_json
 from adjudge.store.owners import Owner, state_of
-from adjudge.store.sqlite_file import DAMAGED, now
 from adjudge.store.sqlite_served import SQLiteServed
 
 T = TypeVar("T")
 
-_WRITTEN = (
-    "call_key, judge_fingerprint, subject_id, content_hash, shown_order, repeat_index, slot, "
-    "status, reply_text, logprobs, censored, counts, mean_logprob, scored_tokens, prompt_tokens, "
-    "completion_tokens, latency_s, error, answer_mass, exact_mass, cut_off, server, "
-    "created_at, raw"
-)
-READ_COLUMNS = ("call_id", *_WRITTEN.removesuffix(", raw").split(", "))
-#: The fields of a call and of its reply, in the order of these columns.
-_CALL_FIELDS = (
-    *("call_key", "judge_fingerprint", "subject_id", "content_hash", "order", "repeat", "slot"),
-)
-_REPLY_FIELDS = (
-    *("status", "text", "logprobs", "censored", "counts", "mean_logprob", "scored_tokens"),
-    *("prompt_tokens", "completion_tokens", "latency_s", "error"),
-    *("answer_mass", "exact_mass", "cut_off", "server"),
-)
-_ROW = "(" + ", ".join("?" * (_WRITTEN.count(",") + 1)) + ")"
-_EVENT = (
-    "nonce, rater, subject_id, action, label, shown_order, sampled_by, comment, undoes, created_at"
-)
-EVENT_COLUMNS = ("event", *_EVENT.split(", "))
+_ROW = "(" + ", ".join("?" * (WRITTEN.count(",") + 1)) + ")"
 #: Rows per statement. Few sizes, so that prepared statements are used again; many rows in one
 #: statement, because every step gives up and regains the interpreter lock.
 _CHUNKS = (128, 32, 8, 1)
@@ -87,11 +77,11 @@ class SQLiteStore(SQLiteServed):
 
     def judge_parts(self, fingerprint: str) -> dict[str, Any] | None:
         rows = self._all("SELECT parts FROM judges WHERE judge_fingerprint = ?", (fingerprint,))
-        return self._with_object("judges", rows[0])[-1] if rows else None
+        return decode_object(rows[0], "judges", self.name)[-1] if rows else None
 
     def judges(self) -> dict[str, KnownJudge]:
         rows = self._all("SELECT judge_fingerprint, judge, protocol, parts FROM judges")
-        read = (self._with_object("judges", row) for row in rows)
+        read = (decode_object(row, "judges", self.name) for row in rows)
         return {key: KnownJudge(*kept) for key, *kept in read}
 
     def remember_prompt(self, sha256: str, prompt: KnownPrompt) -> None:
@@ -99,14 +89,19 @@ class SQLiteStore(SQLiteServed):
             self._db.execute(
                 "INSERT INTO prompts (sha256, name, text, answer) VALUES (?, ?, ?, ?)"
                 " ON CONFLICT (sha256) DO NOTHING",
-                (sha256, _text(prompt.name), _text(prompt.text), canonical_json(prompt.answer)),
+                (
+                    sha256,
+                    storable(prompt.name),
+                    storable(prompt.text),
+                    canonical_json(prompt.answer),
+                ),
             )
 
     def prompts(self) -> dict[str, KnownPrompt]:
         if not self._all("PRAGMA table_info(prompts)"):
             return {}
         rows = self._all("SELECT sha256, name, text, answer FROM prompts")
-        read = (self._with_object("prompts", row) for row in rows)
+        read = (decode_object(row, "prompts", self.name) for row in rows)
         return {key: KnownPrompt(*kept) for key, *kept in read}
 
     def latest_call_id(self) -> int:
@@ -143,8 +138,8 @@ class SQLiteStore(SQLiteServed):
         with self.transaction():
             for chunk in _chunks(kept):
                 self._db.execute(
-                    f"INSERT INTO calls ({_WRITTEN}) VALUES " + ", ".join([_ROW] * len(chunk)),
-                    [value for call in chunk for value in _row_of(call, at)],
+                    f"INSERT INTO calls ({WRITTEN}) VALUES " + ", ".join([_ROW] * len(chunk)),
+                    [value for call in chunk for value in row_of(call, at)],
                 )
             self.release([call.call_key for call in kept])
 
@@ -164,7 +159,7 @@ class SQLiteStore(SQLiteServed):
             ):
                 earlier = latest.get(row[1])
                 if earlier is None or (earlier.call_id or 0) < row[0]:
-                    latest[row[1]] = self._decode(row, None)
+                    latest[row[1]] = decode_call(row, None, self.name)
         return latest
 
     def calls(self, subject_ids: Collection[str] | None = None) -> Iterator[Call]:
@@ -178,24 +173,31 @@ class SQLiteStore(SQLiteServed):
             f" AND NOT EXISTS ({later}) ORDER BY call_id LIMIT 500",
             (after, *wanted),
         ):
-            yield from (self._decode(row, row[-1]) for row in rows)
+            yield from (decode_call(row, row[-1], self.name) for row in rows)
             after = rows[-1][0]
 
-    def history(self, key: str) -> list[Call]:
-        rows = self._all(
-            f"SELECT {self._read}, raw FROM calls WHERE call_key = ? ORDER BY call_id", (key,)
-        )
-        return [self._decode(row, row[-1]) for row in rows]
+    def histories(self, keys: Sequence[str]) -> dict[str, list[Call]]:
+        histories: dict[str, list[Call]] = {}
+        for chunk in _chunks(list(keys)):
+            for row in self._all(
+                f"SELECT {self._read}, raw FROM calls WHERE call_key IN {_marks(chunk)}"
+                " ORDER BY call_id",
+                chunk,
+            ):
+                histories.setdefault(row[1], []).append(decode_call(row, row[-1], self.name))
+        return histories
 
-    def add_label_event(self, event: LabelEvent) -> None:
+    def add_label_event(self, event: LabelEvent) -> int:
         """Keep one click; a label that was confirmed on the screen survives a power cut."""
-        values = [getattr(event, name) for name in _EVENT.split(", ")[:-1]] + [time.time()]
+        values = event_of(event)
         with self.synchronously(), self.transaction():
             self._db.execute(
-                f"INSERT INTO label_events ({_EVENT}) VALUES {_marks(values)}"
+                f"INSERT INTO label_events ({EVENT}) VALUES {_marks(values)}"
                 " ON CONFLICT (nonce) DO NOTHING",
                 values,
             )
+            kept = self._all("SELECT event FROM label_events WHERE nonce = ?", (values[0],))
+        return int(kept[0][0])
 
     def label_events(self, rater: str | None = None) -> list[LabelEvent]:
         columns = self._there("label_events", EVENT_COLUMNS)
@@ -290,27 +292,6 @@ class SQLiteStore(SQLiteServed):
             self._signs[owner] = heartbeat, (since := time.monotonic())
         return time.monotonic() - since <= SILENCE_S
 
-    def _with_object(self, table: str, row: Sequence[Any]) -> list[Any]:
-        """A row of texts of which the last is JSON, read."""
-        *texts, last = row
-        try:
-            value = json.loads(last)
-        except (ValueError, TypeError):
-            value = None
-        if not isinstance(value, dict) or not all(isinstance(text, str) for text in texts):
-            raise StoreError(
-                f"{self.name}: a row of {table} is damaged; {DAMAGED.format(self.name)}"
-            )
-        return [*texts, value]
-
-    def _decode(self, row: Sequence[Any], raw: str | None) -> Call:
-        try:
-            return call_of(row, raw)
-        except (ValueError, TypeError) as error:
-            raise StoreError(
-                f"{self.name}: call {row[0]} is damaged ({error}); {DAMAGED.format(self.name)}"
-            ) from None
-
     def _forget(self, owner: str) -> None:
         self._db.execute("DELETE FROM claims WHERE owner = ?", (owner,))
         self._db.execute("DELETE FROM owners WHERE owner = ?", (owner,))
@@ -326,43 +307,3 @@ def _chunks(values: Sequence[T]) -> Iterator[Sequence[T]]:
 
 def _marks(values: Sequence[Any]) -> str:
     return "(" + ", ".join("?" * len(values)) + ")"
-
-
-def _text(value: str | None) -> str | None:
-    """Text a database can hold: a lone surrogate, legal in JSON, is not legal UTF-8."""
-    if value is None or value.isascii():
-        return value
-    return value.encode("utf-8", "replace").decode("utf-8")
-
-
-def _stored(value: Any) -> str | float | None:
-    """A field as a column holds it: what is neither text nor number as JSON."""
-    if value is None or isinstance(value, int | float):
-        return value
-    if isinstance(value, str):
-        return _text(value)
-    if isinstance(value, frozenset):
-        return json.dumps(sorted(value)) if value else None
-    return json.dumps(dict(value))
-
-
-def _row_of(call: Call, now: str) -> list[Any]:
-    values = [getattr(call, name) for name in _CALL_FIELDS]
-    values += [getattr(call.reply, name) for name in _REPLY_FIELDS]
-    return [*map(_stored, values), call.created_at or now, _text(call.reply.raw)]
-
-
-def call_of(row: Sequence[Any], raw: str | None) -> Call:
-    """The call in a row of READ_COLUMNS. ValueError where the row is damaged."""
-    replied = 1 + len(_CALL_FIELDS)
-    made = replied + len(_REPLY_FIELDS)
-    call = dict(zip(_CALL_FIELDS, row[1:replied], strict=True))
-    reply = dict(zip(_REPLY_FIELDS, row[replied:made], strict=True))
-    if reply["status"] not in STATUSES:
-        raise ValueError(f"status is {reply['status']!r}")
-    for name in ("logprobs", "counts"):
-        reply[name] = None if reply[name] is None else dict(json.loads(reply[name]))
-    reply["censored"] = frozenset(json.loads(reply["censored"]) if reply["censored"] else ())
-    for name in ("exact_mass", "cut_off"):
-        reply[name] = bool(reply[name])
-    return Call(call_id=row[0], created_at=row[made], reply=Reply(**reply, raw=raw), **call)

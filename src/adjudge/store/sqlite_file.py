@@ -9,18 +9,16 @@ import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from adjudge.errors import ArgumentError, StoreError, StoreMissingError
+from adjudge.store.columns import DAMAGED, now
 from adjudge.store.migrations import LEDGER, Migration, pending
 from adjudge.store.private import make_private_file, make_private_folder
 
 _BUSY_S = 60.0
 _MEMORY = ":memory:"
-#: The remedy for a damaged file, given its name.
-DAMAGED = "`adjudge store check {}` says what can be read and rescued"
 
 
 class SQLiteFile:
@@ -203,11 +201,6 @@ def take_step(db: sqlite3.Connection, step: Migration, position: int) -> None:
         f"INSERT INTO {LEDGER} (position, name, applied_at) VALUES (?, ?, ?)",
         (position, step.name, now()),
     )
-
-
-def now() -> str:
-    """This moment, as it is written into a store."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def file_of(place: str) -> Path | None:

@@ -1,14 +1,15 @@
 """What a service said and what became of its audits, in an SQLite file."""
 
+# ruff: noqa: S608  (what is put into statements here is column names, no values)
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 
-from adjudge.errors import StoreError
+from adjudge.store.columns import SERVED_COLUMNS, decode_served, now
 from adjudge.store.interface import Served
-from adjudge.store.sqlite_file import DAMAGED, SQLiteFile, now
+from adjudge.store.sqlite_file import SQLiteFile
 
 
 class SQLiteServed(SQLiteFile):
@@ -23,7 +24,11 @@ class SQLiteServed(SQLiteFile):
                     "INSERT INTO served (rules_id, subject_id, accepted, audited, content,"
                     " served_at) VALUES (?, ?, ?, ?, ?, ?)"
                     " ON CONFLICT (rules_id, subject_id) DO NOTHING",
-                    (*values, json.dumps(row.content, allow_nan=False), time.time()),
+                    (
+                        *values,
+                        json.dumps(row.content, allow_nan=False),
+                        row.served_at or time.time(),
+                    ),
                 )
                 if kept.rowcount:
                     new.add(row.subject_id)
@@ -33,22 +38,29 @@ class SQLiteServed(SQLiteFile):
         if not self._all("PRAGMA table_info(served)"):
             return []  # a file of before, opened to read
         rows = self._all(
-            "SELECT served, subject_id, accepted, content, served_at FROM served"
-            " WHERE rules_id = ? AND audited ORDER BY served",
+            f"SELECT {SERVED_COLUMNS} FROM served WHERE rules_id = ? AND audited ORDER BY served",
             (rules_id,),
         )
-        return [
-            Served(
-                rules_id=rules_id,
-                subject_id=name,
-                accepted=bool(accepted),
-                audited=True,
-                content=self._content(number, content),
-                number=number,
-                served_at=at,
-            )
-            for number, name, accepted, content, at in rows
-        ]
+        return [decode_served(row, self.name) for row in rows]
+
+    def served(
+        self, rules_id: str | None = None, subject_ids: Collection[str] | None = None
+    ) -> Iterator[Served]:
+        if not self._all("PRAGMA table_info(served)"):
+            return
+        wanted = [] if subject_ids is None else list(subject_ids)
+        about = (
+            "" if subject_ids is None else f" AND subject_id IN ({', '.join('?' * len(wanted))})"
+        )
+        under = "" if rules_id is None else " AND rules_id = ?"
+        after = 0
+        while rows := self._all(
+            f"SELECT {SERVED_COLUMNS} FROM served WHERE served > ?{under}{about}"
+            " ORDER BY served LIMIT 500",
+            (after, *(() if rules_id is None else (rules_id,)), *wanted),
+        ):
+            yield from (decode_served(row, self.name) for row in rows)
+            after = rows[-1][0]
 
     def count_served(self, rules_id: str) -> tuple[int, int]:
         [(served, accepted)] = self._all(
@@ -75,12 +87,3 @@ class SQLiteServed(SQLiteFile):
         if not self._all("PRAGMA table_info(monitors)"):
             return {}
         return dict(self._all("SELECT name, state FROM monitors ORDER BY name"))
-
-    def _content(self, number: int, content: str) -> dict[str, object]:
-        try:
-            return dict(json.loads(content))
-        except (ValueError, TypeError) as error:
-            raise StoreError(
-                f"{self.name}: served row {number} is damaged ({error}); "
-                f"{DAMAGED.format(self.name)}"
-            ) from None

@@ -15,15 +15,17 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from typing import Any, TypeVar
 
-from adjudge.errors import StoreError
+from adjudge.errors import StoreError, StoreLostError
 from adjudge.store import use_store
-from adjudge.store.interface import HEARTBEAT_S, Call, Store, StorePlace
+from adjudge.store.interface import HEARTBEAT_S, PATIENCE_S, Call, Store, StorePlace
 
 T = TypeVar("T")
-#: A call to keep, or work to do with the store; and who waits for it.
-Job = tuple[Any, asyncio.Future[Any]]
+#: A call to keep, or work to do with the store; who waits for it; and whether it is done apart.
+Job = tuple[Any, asyncio.Future[Any], bool]
 Outcome = tuple[asyncio.Future[Any], Any, BaseException | None]
 _MOST_PER_COMMIT = 1024
+#: Between two tries to reach a store whose server went away.
+_AGAIN_S = 0.2
 
 
 class StoreThread:
@@ -54,17 +56,21 @@ class StoreThread:
         """Run `work(store)` in the store's thread, inside the next transaction."""
         return self._put(work)
 
+    def do_apart(self, work: Callable[[Store], T]) -> asyncio.Future[T]:
+        """Run `work(store)` after the next transaction: what must be one of its own, as a claim."""
+        return self._put(work, apart=True)
+
     async def close(self) -> None:
         """Finish what waits, give claims back, end the thread."""
         self._flush()
         self._groups.put(None)
         await asyncio.to_thread(self._thread.join)
 
-    def _put(self, job: Any) -> asyncio.Future[Any]:
+    def _put(self, job: Any, *, apart: bool = False) -> asyncio.Future[Any]:
         future = self._loop.create_future()
         if not self._gathering:
             self._loop.call_soon(self._flush)
-        self._gathering.append((job, future))
+        self._gathering.append((job, future, apart))
         return future
 
     def _flush(self) -> None:
@@ -117,18 +123,40 @@ class StoreThread:
             return
 
 
-def _commit(store: Store, group: list[Job]) -> list[Outcome]:
-    """The group done in one transaction, or its failure for everybody in it."""
-    try:
-        with store.transaction():
-            store.save([job for job, _ in group if isinstance(job, Call)])
-            return [
-                (future, None if isinstance(job, Call) else job(store), None)
-                for job, future in group
-            ]
-    except Exception as error:
-        failure = error if isinstance(error, StoreError) else StoreError(f"store: {error}")
-        return [(future, None, failure) for _, future in group]
+def _commit(store: Store, jobs: list[Job]) -> list[Outcome]:
+    """What can go together in one transaction, or its failure for everybody in it; then the rest.
+
+    A store whose server went away is waited for: all jobs are safe to do twice.
+    """
+    groups = [[job for job in jobs if not job[-1]], *([job] for job in jobs if job[-1])]
+    until = time.monotonic() + PATIENCE_S
+    return [outcome for group in groups if group for outcome in _try(store, group, until)]
+
+
+def _try(store: Store, group: list[Job], until: float) -> list[Outcome]:
+    while True:
+        try:
+            return _do(store, group)
+        except StoreLostError as error:
+            failure: StoreError = error
+            if time.monotonic() < until:
+                time.sleep(_AGAIN_S)
+                continue
+        except Exception as error:
+            failure = error if isinstance(error, StoreError) else StoreError(f"store: {error}")
+        return [(future, None, failure) for _, future, _ in group]
+
+
+def _do(store: Store, group: list[Job]) -> list[Outcome]:
+    work, future, apart = group[0]
+    if apart:
+        return [(future, work(store), None)]
+    with store.transaction():
+        store.save([job for job, _, _ in group if isinstance(job, Call)])
+        return [
+            (future, None if isinstance(job, Call) else job(store), None)
+            for job, future, _ in group
+        ]
 
 
 def _resolve(outcomes: list[Outcome]) -> None:

@@ -51,7 +51,8 @@ def test_another_database_is_refused_without_its_password(
 ) -> None:
     assert run(["store", "check", "postgresql://me:hunter2@db/judgments"]) == 1
     said = capsys.readouterr().err
-    assert "only these are checked" in said
+    assert "postgresql://db/judgments: failed to resolve host" in said
+    assert said.endswith("check the address and that the server runs\n")
     assert "hunter2" not in said
 
 

@@ -19,29 +19,6 @@ def row(name: str, *, rules: str = "r", audited: bool = True, **content: object)
     return Served(rules_id=rules, subject_id=name, accepted=True, audited=audited, content=content)
 
 
-def test_an_id_is_served_once_under_its_rules_and_audits_keep_their_order(tmp_path: Path) -> None:
-    with use_store(tmp_path / "s.db") as store:
-        names = ["z", "a", "m"]
-        assert store.add_served([row(n, verdict="A", odd="\ud800") for n in names]) == set(names)
-        assert store.add_served([row("a", verdict="B"), row("q", audited=False)]) == {"q"}
-        assert store.add_served([row("a", rules="other")]) == {"a"}
-        audits = store.audits("r")
-        assert [audit.subject_id for audit in audits] == names
-        assert [audit.content["verdict"] for audit in audits] == ["A"] * 3
-        assert audits[0].content["odd"] == "\ud800"
-        assert audits[0].served_at <= audits[-1].served_at
-        assert store.count_served("r") == (4, 4)
-        assert store.served_rules() == ["r", "other"]
-
-
-def test_a_state_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
-    with use_store(tmp_path / "s.db") as store:
-        store.keep_monitor("one", "1")
-        store.keep_monitor("two", "2")
-        store.keep_monitor("one", "3")
-        assert store.monitors() == {"one": "3", "two": "2"}
-
-
 def test_a_store_of_before_is_read_as_it_is_and_brought_up_to_date(tmp_path: Path) -> None:
     """A dump of a store that the version before audits wrote: 2 calls, a label."""
     import sqlite3

@@ -1,12 +1,9 @@
-"""The SQLite store: what is kept, what is claimed, and what happens to the claims of the dead."""
+"""The SQLite store: its file, its migrations, its owners. What all stores do: test_stores.py."""
 
 # ruff: noqa: S608  (the only name put into statements is a constant of ours)
 from __future__ import annotations
 
-import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -19,7 +16,6 @@ import pytest
 from calls import make_call
 
 from adjudge.errors import StoreError, StoreVersionError
-from adjudge.records import STATUSES, Reply
 from adjudge.store import SQLiteStore, open_store
 from adjudge.store.interface import KnownPrompt
 from adjudge.store.migrations import LEDGER, MIGRATIONS, pending
@@ -38,110 +34,6 @@ def store(place: Path) -> Iterator[SQLiteStore]:
     opened = SQLiteStore(place)
     yield opened
     opened.close()
-
-
-def test_a_call_comes_back_as_it_was_kept(store: SQLiteStore) -> None:
-    reply = Reply(
-        status="censored",
-        text="A \x00 naïve \x1b[31m",
-        logprobs={"A": -0.1, "B": -7.25},
-        censored=frozenset({"B"}),
-        counts={"A": 3, "B": 2},
-        mean_logprob=-1.5,
-        scored_tokens=7,
-        prompt_tokens=190,
-        completion_tokens=1,
-        latency_s=0.25,
-        error="half",
-        raw='{"choices": []}',
-    )
-    kept = replace(make_call("k"), order="ba", repeat=3, slot="persona 2", reply=reply)
-    store.save([kept])
-    (back,) = store.history("k")
-    assert back.created_at is not None
-    assert back == replace(kept, call_id=1, created_at=back.created_at)
-    assert store.lookup(["k", "other"])["k"].reply == replace(reply, raw=None)
-
-
-@pytest.mark.parametrize("count", [0, 1, 7, 8, 129, 700])
-def test_batches_of_any_size(store: SQLiteStore, count: int) -> None:
-    keys = [f"k{n}" for n in range(count)]
-    claimed = store.claim(keys, retry=RETRY, since=0)
-    assert claimed.ours == set(keys)
-    store.save(make_call(key) for key in keys)
-    assert set(store.lookup(keys)) == set(keys)
-    assert set(store.claim(keys, retry=RETRY, since=0).done) == set(keys)
-
-
-def test_the_latest_row_speaks_and_history_stays(store: SQLiteStore) -> None:
-    store.save([make_call("k", "error", error="timed out")])
-    store.save([make_call("k", "ok", text="A")])
-    assert store.lookup(["k"])["k"].reply.status == "ok"
-    assert [row.reply.status for row in store.history("k")] == ["error", "ok"]
-
-
-@pytest.mark.parametrize("status", STATUSES)
-def test_only_errors_are_asked_again(store: SQLiteStore, status: str) -> None:
-    store.save([make_call("k", status)])
-    claimed = store.claim(["k"], retry=RETRY, since=store.latest_call_id())
-    assert bool(claimed.ours) == (status == "error")
-    assert bool(claimed.done) == (status != "error")
-
-
-def test_other_statuses_are_asked_again_on_demand_but_once_a_run(store: SQLiteStore) -> None:
-    store.save([make_call("k", "unparsed")])
-    began = store.latest_call_id()
-    retry = {"error", "unparsed"}
-    assert store.claim(["k"], retry=retry, since=began).ours == {"k"}
-    store.save([make_call("k", "unparsed")])
-    assert store.claim(["k"], retry=retry, since=began).done["k"] == "unparsed"
-
-
-def test_a_claim_keeps_others_out_until_it_is_answered_or_given_back(
-    store: SQLiteStore, place: Path
-) -> None:
-    other = SQLiteStore(place)
-    assert store.claim(["a", "b"], retry=RETRY, since=0).ours == {"a", "b"}
-    assert other.claim(["a", "b", "c"], retry=RETRY, since=0).busy == {"a", "b"}
-    store.save([make_call("a")])
-    store.release(["b"])
-    again = other.claim(["a", "b", "c"], retry=RETRY, since=0)
-    assert (set(again.done), again.ours, again.busy) == ({"a"}, {"b"}, {"c"})
-    other.close()
-    assert store.claim(["b", "c"], retry=RETRY, since=0).ours == {"b", "c"}
-
-
-def test_a_key_named_twice_is_claimed_once(store: SQLiteStore) -> None:
-    assert store.claim(["a", "a"], retry=RETRY, since=0).ours == {"a"}
-    assert store.claim(["a"], retry=RETRY, since=0).busy == {"a"}
-
-
-HOLD = """
-import sys, time
-from adjudge.store import SQLiteStore
-store = SQLiteStore(sys.argv[1])
-store.claim(["a"], retry=(), since=0)
-print("claimed", flush=True)
-time.sleep(60)
-"""
-
-
-def test_the_claims_of_a_killed_process_are_free_at_once(place: Path) -> None:
-    holder = subprocess.Popen([sys.executable, "-c", HOLD, place], stdout=subprocess.PIPE)
-    assert holder.stdout is not None
-    holder.stdout.readline()
-    store = SQLiteStore(place)
-    assert store.claim(["a"], retry=RETRY, since=0).busy == {"a"}
-    holder.send_signal(signal.SIGKILL)
-    # Not waited for yet: a zombie still has a process number, and is dead all the same.
-    deadline = time.monotonic() + 5
-    while not (claimed := store.claim(["a"], retry=RETRY, since=0)).ours:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    assert claimed.ours == {"a"}
-    holder.wait()
-    holder.stdout.close()
-    store.close()
 
 
 def plant_claim(place: Path, owner: Owner, heartbeat: float) -> None:
@@ -254,14 +146,6 @@ def test_the_claims_of_an_owner_that_could_not_give_them_back_are_free(
     assert store.claim(["a"], retry=RETRY, since=0).ours == {"a"}
 
 
-def test_parts_of_a_judge_are_kept(store: SQLiteStore) -> None:
-    parts = {"model": "m", "nested": {"temperature": 0.0}}
-    store.remember_judge("f", judge="openai:m", protocol="preference", parts=parts)
-    store.remember_judge("f", judge="openai:m", protocol="preference", parts=parts)
-    assert store.judge_parts("f") == parts
-    assert store.judge_parts("g") is None
-
-
 @pytest.mark.parametrize("kept", [None, "{", "[]", b"\xff"])
 @pytest.mark.parametrize("table", ["judges", "prompts"])
 def test_a_damaged_judge_or_prompt_is_named_with_its_remedy(
@@ -278,22 +162,6 @@ def test_a_damaged_judge_or_prompt_is_named_with_its_remedy(
         other.execute(f"UPDATE {table} SET {column} = ?", (kept,))
     with pytest.raises(StoreError, match=f"a row of {table} is damaged; .*adjudge store check"):
         getattr(store, table)()
-
-
-def test_text_that_is_not_utf8_is_kept_without_harm(store: SQLiteStore) -> None:
-    store.save([make_call("k", text="half a pair: \ud83d", subject_id="\udc00")])
-    assert store.lookup(["k"])["k"].reply.text == "half a pair: ?"
-
-
-def test_a_failed_transaction_leaves_nothing(store: SQLiteStore) -> None:
-    def fail() -> None:
-        with store.transaction():
-            store.save([make_call("k")])
-            raise KeyError
-
-    with pytest.raises(KeyError):
-        fail()
-    assert store.lookup(["k"]) == {}
 
 
 def test_an_older_file_opens_and_is_brought_up_to_date(place: Path) -> None:
@@ -364,31 +232,3 @@ def test_a_store_in_memory_is_forgotten() -> None:
     another = open_store(None)
     assert another.lookup(["k"]) == {}
     another.close()
-
-
-OPEN_AND_CLAIM = """
-import sys
-from adjudge.records import Reply
-from adjudge.store import SQLiteStore, Call
-store = SQLiteStore(sys.argv[1])
-mine = []
-for start in range(0, 2000, 50):
-    keys = [f"k{n}" for n in range(start, start + 50)]
-    ours = store.claim(keys, retry=(), since=0).ours
-    store.save(Call(call_key=key, judge_fingerprint="f", subject_id="s", content_hash="c",
-                    order=None, repeat=0, slot=sys.argv[2], reply=Reply(status="ok"))
-               for key in ours)
-store.close()
-"""
-
-
-def test_processes_opening_one_new_file_at_once_share_it(place: Path) -> None:
-    racers = [
-        subprocess.Popen([sys.executable, "-c", OPEN_AND_CLAIM, place, str(n)]) for n in range(4)
-    ]
-    assert [racer.wait(60) for racer in racers] == [0] * 4
-    db = sqlite3.connect(place)
-    rows, keys = db.execute("SELECT COUNT(*), COUNT(DISTINCT call_key) FROM calls").fetchone()
-    claims = db.execute("SELECT COUNT(*) FROM claims").fetchone()
-    db.close()
-    assert (rows, keys, claims) == (2000, 2000, (0,))

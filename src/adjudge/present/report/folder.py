@@ -15,6 +15,7 @@ from adjudge.results.base import Result
 from adjudge.results.selection import Policy
 from adjudge.selection.verifying import check_policy
 from adjudge.store.interface import DEFAULT_STORE
+from adjudge.store.urls import scheme_of
 
 _TABLES = (".jsonl", ".csv", ".parquet", ".gz", ".ndjson", ".tsv")
 #: A report shows ten pairs; a larger file is not read for them.
@@ -47,7 +48,7 @@ class Folder:
     judgments: tuple[pl.DataFrame, ...] = ()
     items: pl.DataFrame | None = None
     grades: tuple[pl.DataFrame, ...] = ()
-    store: Path | None = None
+    store: str | Path | None = None
     damaged: Mapping[str, str] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
 
@@ -58,9 +59,10 @@ def read_folder(path: str | Path, *, store: str | Path | None = None) -> Folder:
     `store` is where the judge's replies are, if not in the folder's own adjudge.db.
     """
     path = Path(path)
-    kept = path / DEFAULT_STORE if store is None else Path(store)
-    if store is not None and not kept.is_file():
-        raise DataError(store, "no such file", remedy="check --store")
+    own = path / DEFAULT_STORE
+    kept = store if store is not None else own if own.is_file() else None
+    if kept is not None and scheme_of(kept) is None and not Path(kept).is_file():
+        raise DataError(kept, "no such file", remedy="check --store")
     if not path.is_dir():
         raise DataError(path, "is not a folder", remedy="give the folder adjudge wrote into")
     files: list[ResultFile] = []
@@ -92,7 +94,7 @@ def read_folder(path: str | Path, *, store: str | Path | None = None) -> Folder:
         judgments=tuple(held["judgments"]),
         items=_texts(held["items"]),
         grades=tuple(held["grades"]),
-        store=kept if kept.is_file() else None,
+        store=kept,
         damaged=damaged,
         skipped={**skipped, **unread},
     )

@@ -8,7 +8,7 @@ from adjudge._text import DASH, count, number
 from adjudge.present.blocks import Block, Fact, Facts, Headline, notes_of, table_of
 from adjudge.present.views import View
 from adjudge.results.base import Result
-from adjudge.results.store import StoreCheck
+from adjudge.results.store import StoreCheck, StoreCopy
 
 TITLE = "What the store holds"
 _MOST_SHOWN = 3
@@ -77,4 +77,26 @@ def _headline(check: StoreCheck) -> Headline:
     return Headline(f"{check.store} is damaged: {held} can be read", action, tone="bad")
 
 
-VIEWS: Mapping[type[Result], View] = {StoreCheck: view_store_check}
+def view_store_copy(copy: StoreCopy) -> list[Block]:
+    """How many rows were copied, then table by table."""
+    rows = count(copy.added, "row")
+    headline = Headline(f"{rows} copied from {copy.source} to {copy.target}")
+    if copy.conflicts:
+        headline = Headline(
+            f"{headline.text}; {count(copy.conflicts, 'conflict')}",
+            f"{copy.target} has another row in their place, and keeps it.",
+            tone="bad",
+        )
+    table = table_of(
+        copy.tables,
+        {
+            "table": lambda part: part.table,
+            "copied": lambda part: number(part.added),
+            "there already": lambda part: number(part.same),
+            "conflicts": lambda part: number(part.conflicts),
+        },
+    )
+    return [headline, table]
+
+
+VIEWS: Mapping[type[Result], View] = {StoreCheck: view_store_check, StoreCopy: view_store_copy}

@@ -1,0 +1,160 @@
+"""How a call and a label event are rows of a table, the same in every database."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from adjudge.errors import StoreError
+from adjudge.records import STATUSES, Reply
+from adjudge.store.interface import Call, LabelEvent, Served
+
+#: The remedy for a damaged row, given the store's name.
+DAMAGED = "`adjudge store check {}` says what can be read and rescued"
+WRITTEN = (
+    "call_key, judge_fingerprint, subject_id, content_hash, shown_order, repeat_index, slot, "
+    "status, reply_text, logprobs, censored, counts, mean_logprob, scored_tokens, prompt_tokens, "
+    "completion_tokens, latency_s, error, answer_mass, exact_mass, cut_off, server, "
+    "created_at, raw"
+)
+READ_COLUMNS = ("call_id", *WRITTEN.removesuffix(", raw").split(", "))
+EVENT = (
+    "nonce, rater, subject_id, action, label, shown_order, sampled_by, comment, undoes, created_at"
+)
+EVENT_COLUMNS = ("event", *EVENT.split(", "))
+SERVED_COLUMNS = "served, rules_id, subject_id, accepted, audited, content, served_at"
+
+
+def storable(value: str | None) -> str | None:
+    """Text a database can hold: a lone surrogate, legal in JSON, is not legal UTF-8."""
+    if value is None or value.isascii():
+        return value
+    return value.encode("utf-8", "replace").decode("utf-8")
+
+
+def row_of(call: Call, now: str) -> tuple[Any, ...]:
+    """The values of the columns in `WRITTEN`; written out, because every call passes here."""
+    reply = call.reply
+    return (
+        call.call_key,
+        call.judge_fingerprint,
+        storable(call.subject_id),
+        call.content_hash,
+        call.order,
+        call.repeat,
+        storable(call.slot),
+        reply.status,
+        storable(reply.text),
+        None if reply.logprobs is None else json.dumps(dict(reply.logprobs)),
+        json.dumps(sorted(reply.censored)) if reply.censored else None,
+        None if reply.counts is None else json.dumps(dict(reply.counts)),
+        reply.mean_logprob,
+        reply.scored_tokens,
+        reply.prompt_tokens,
+        reply.completion_tokens,
+        reply.latency_s,
+        storable(reply.error),
+        reply.answer_mass,
+        reply.exact_mass,
+        reply.cut_off,
+        storable(reply.server),
+        call.created_at or now,
+        storable(reply.raw),
+    )
+
+
+def event_of(event: LabelEvent) -> list[Any]:
+    """The values of EVENT; the moment is now, unless the event knows it."""
+    given = [getattr(event, name) for name in EVENT_COLUMNS[1:-1]]
+    texts = [storable(value) if isinstance(value, str) else value for value in given]
+    return [*texts, event.created_at or time.time()]
+
+
+def call_of(row: Sequence[Any], raw: str | None) -> Call:
+    """The call in a row of READ_COLUMNS. ValueError where the row is damaged."""
+    call_id, key, fingerprint, subject_id, content, order, repeat, slot = row[:8]
+    status, text, logprobs, censored, counts, mean_logprob, scored = row[8:15]
+    prompt_tokens, completion_tokens, latency_s, error = row[15:19]
+    answer_mass, exact_mass, cut_off, server, created_at = row[19:24]
+    if status not in STATUSES:
+        raise ValueError(f"status is {status!r}")
+    reply = Reply(
+        status=status,
+        text=text,
+        logprobs=None if logprobs is None else dict(json.loads(logprobs)),
+        censored=frozenset(json.loads(censored)) if censored else frozenset(),
+        counts=None if counts is None else dict(json.loads(counts)),
+        mean_logprob=mean_logprob,
+        scored_tokens=scored,
+        prompt_tokens=prompt_tokens,
+        completion_tokens=completion_tokens,
+        latency_s=latency_s,
+        error=error,
+        answer_mass=answer_mass,
+        exact_mass=bool(exact_mass),
+        cut_off=bool(cut_off),
+        server=server,
+        raw=raw,
+    )
+    return Call(
+        call_id=call_id,
+        created_at=created_at,
+        call_key=key,
+        judge_fingerprint=fingerprint,
+        subject_id=subject_id,
+        content_hash=content,
+        order=order,
+        repeat=repeat,
+        slot=slot,
+        reply=reply,
+    )
+
+
+def decode_call(row: Sequence[Any], raw: str | None, store: str) -> Call:
+    """The call in a row of READ_COLUMNS; StoreError where the row is damaged."""
+    try:
+        return call_of(row, raw)
+    except (ValueError, TypeError) as error:
+        raise StoreError(
+            f"{store}: call {row[0]} is damaged ({error}); {DAMAGED.format(store)}"
+        ) from None
+
+
+def decode_object(row: Sequence[Any], table: str, store: str) -> list[Any]:
+    """A row of texts of which the last is a JSON object, read."""
+    *texts, last = row
+    try:
+        value = json.loads(last)
+    except (ValueError, TypeError):
+        value = None
+    if not isinstance(value, dict) or not all(isinstance(text, str) for text in texts):
+        raise StoreError(f"{store}: a row of {table} is damaged; {DAMAGED.format(store)}")
+    return [*texts, value]
+
+
+def decode_served(row: Sequence[Any], store: str) -> Served:
+    """What was served, from a row of SERVED_COLUMNS."""
+    number, rules_id, name, accepted, audited, content, at = row
+    try:
+        loaded = dict(json.loads(content))
+    except (ValueError, TypeError) as error:
+        raise StoreError(
+            f"{store}: served row {number} is damaged ({error}); {DAMAGED.format(store)}"
+        ) from None
+    return Served(
+        rules_id=rules_id,
+        subject_id=name,
+        accepted=bool(accepted),
+        audited=bool(audited),
+        content=loaded,
+        number=number,
+        served_at=at,
+    )
+
+
+def now() -> str:
+    """This moment, as it is written into a store."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

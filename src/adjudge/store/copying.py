@@ -1,0 +1,165 @@
+"""Everything of one store into another: SQLite to PostgreSQL and back, in pages, safe to repeat.
+
+A row that the target has is left as it is. Where the target has another row in its place, such as
+another answer to the same question, that is a conflict: the target's stays, and it is counted.
+Numbers of rows are the target's own; their order is the source's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby, islice
+from typing import TypeVar
+
+from adjudge.errors import ArgumentError
+from adjudge.results.store import CopiedTable, StoreCopy
+from adjudge.store.interface import Call, Served, Store
+
+T = TypeVar("T")
+#: Rows compared at once: what a copy holds in memory, with their raw replies.
+_PAGE = 200
+
+
+class _Counts:
+    """What became of the rows of one table."""
+
+    def __init__(self, table: str) -> None:
+        self._table = table
+        self.added = self.same = self.conflicts = 0
+
+    def compare(self, ours: object, theirs: object) -> None:
+        """Count a row that the target has already."""
+        if ours == theirs:
+            self.same += 1
+        else:
+            self.conflicts += 1
+
+    def result(self) -> CopiedTable:
+        return CopiedTable(
+            table=self._table, added=self.added, same=self.same, conflicts=self.conflicts
+        )
+
+
+def copy_rows(source: Store, target: Store) -> StoreCopy:
+    """Copy judges, prompts, calls, labels, served rows and monitors; what came of each table."""
+    if source.store_id is not None and source.store_id == target.store_id:
+        raise ArgumentError("target", target.name, "is the source itself: give another store")
+    tables = (
+        _copy_judges(source, target),
+        _copy_prompts(source, target),
+        _copy_calls(source, target),
+        _copy_labels(source, target),
+        _copy_served(source, target),
+        _copy_monitors(source, target),
+    )
+    return StoreCopy(
+        source=source.name, target=target.name, tables=tuple(one.result() for one in tables)
+    )
+
+
+def _copy_judges(source: Store, target: Store) -> _Counts:
+    counts, known = _Counts("judges"), target.judges()
+    for fingerprint, judge in _missing(source.judges(), known, counts):
+        target.remember_judge(
+            fingerprint, judge=judge.judge, protocol=judge.protocol, parts=judge.parts
+        )
+    return counts
+
+
+def _copy_prompts(source: Store, target: Store) -> _Counts:
+    counts = _Counts("prompts")
+    for sha256, prompt in _missing(source.prompts(), target.prompts(), counts):
+        target.remember_prompt(sha256, prompt)
+    return counts
+
+
+def _copy_monitors(source: Store, target: Store) -> _Counts:
+    counts = _Counts("monitors")
+    for name, state in _missing(source.monitors(), target.monitors(), counts):
+        target.keep_monitor(name, state)
+    return counts
+
+
+def _missing(
+    source: Mapping[str, T], target: Mapping[str, T], counts: _Counts
+) -> Iterator[tuple[str, T]]:
+    for key, value in source.items():
+        if key in target:
+            counts.compare(value, target[key])
+        else:
+            counts.added += 1
+            yield key, value
+
+
+def _copy_calls(source: Store, target: Store) -> _Counts:
+    """Call by call: a history that goes on where the target's ends is continued."""
+    counts = _Counts("calls")
+    for page in _pages(source.calls()):
+        keys = [call.call_key for call in page]
+        ours, theirs = source.histories(keys), target.histories(keys)
+        new: list[Call] = []
+        for key in keys:
+            rest = _continuation(_unnumbered(ours[key]), _unnumbered(theirs.get(key, [])))
+            if rest is None:
+                counts.conflicts += 1
+                continue
+            new += rest
+            counts.added += len(rest)
+            counts.same += len(ours[key]) - len(rest)
+        target.save(new)
+    return counts
+
+
+def _unnumbered(history: Sequence[Call]) -> list[Call]:
+    return [replace(call, call_id=None) for call in history]
+
+
+def _continuation(ours: Sequence[Call], theirs: Sequence[Call]) -> Sequence[Call] | None:
+    """What the target lacks of a history; None where the two went different ways."""
+    shared = min(len(ours), len(theirs))
+    return ours[shared:] if ours[:shared] == theirs[:shared] else None
+
+
+def _copy_labels(source: Store, target: Store) -> _Counts:
+    """Click by click: an event that takes another back names it by its number in the target."""
+    counts = _Counts("label_events")
+    known = {event.nonce: event for event in target.label_events()}
+    numbers: dict[int | None, int | None] = {None: None}
+    for page in _pages(source.label_events()):
+        with target.transaction():
+            for event in page:
+                # A click that it takes back can be missing in a store that was damaged.
+                click = replace(event, event=0, undoes=numbers.get(event.undoes))
+                there = known.get(event.nonce)
+                if there is None:
+                    numbers[event.event] = target.add_label_event(click)
+                    counts.added += 1
+                else:
+                    numbers[event.event] = there.event
+                    counts.compare(click, replace(there, event=0))
+    return counts
+
+
+def _copy_served(source: Store, target: Store) -> _Counts:
+    counts = _Counts("served")
+    for page in _pages(source.served()):
+        there: dict[tuple[str, str], Served] = {}
+        for rules_id in {row.rules_id for row in page}:
+            names = [row.subject_id for row in page if row.rules_id == rules_id]
+            for row in target.served(rules_id, names):
+                there[rules_id, row.subject_id] = replace(row, number=0)
+        new = [row for row in page if (row.rules_id, row.subject_id) not in there]
+        for row in page:
+            kept = there.get((row.rules_id, row.subject_id))
+            if kept is not None:
+                counts.compare(replace(row, number=0), kept)
+        for _, rows in groupby(new, key=lambda row: row.rules_id):
+            counts.added += len(target.add_served(rows))
+    return counts
+
+
+def _pages(rows: Iterable[T]) -> Iterator[list[T]]:
+    remaining = iter(rows)
+    while page := list(islice(remaining, _PAGE)):
+        yield page

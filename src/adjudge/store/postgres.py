@@ -1,0 +1,223 @@
+"""The store in a PostgreSQL database, shared by any number of processes on any number of machines.
+
+Claim, then look: keys are claimed in sorted order by an insert that skips what others hold, which
+cannot deadlock; only then is it looked up what is answered, and that is given back. Looking first
+and claiming later asks twice whatever was answered in between. A reply that `save` has returned
+from is on the server's disk. An owner whose advisory lock can be taken is dead.
+"""
+
+# ruff: noqa: S608  (what is put into statements here is column names, no values)
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from adjudge.records import Status
+from adjudge.store.columns import (
+    READ_COLUMNS,
+    WRITTEN,
+    decode_call,
+    decode_object,
+    now,
+    row_of,
+    storable,
+)
+from adjudge.store.interface import Call, Claim, KnownJudge, KnownPrompt
+from adjudge.store.keys import canonical_json
+from adjudge.store.postgres_checking import PostgresChecking
+from adjudge.store.postgres_database import outgoing
+from adjudge.store.postgres_served import PAGE, PostgresServed
+
+_READ = ", ".join(READ_COLUMNS)
+
+
+class PostgresStore(PostgresServed, PostgresChecking):
+    """One owner's connections to a store. What each call promises is written at `Store`."""
+
+    def __init__(self, place: str | Path, *, readonly: bool = False) -> None:
+        super().__init__(place, readonly=readonly)
+        self._held: set[str] = set()
+
+    def remember_judge(
+        self, fingerprint: str, *, judge: str, protocol: str, parts: Mapping[str, Any]
+    ) -> None:
+        self._all(
+            "INSERT INTO judges (judge_fingerprint, judge, protocol, parts, first_seen)"
+            " VALUES (%s, %s, %s, %s, %s) ON CONFLICT (judge_fingerprint) DO NOTHING",
+            (fingerprint, judge, protocol, canonical_json(parts), now()),
+        )
+
+    def judge_parts(self, fingerprint: str) -> dict[str, Any] | None:
+        rows = self._all("SELECT parts FROM judges WHERE judge_fingerprint = %s", (fingerprint,))
+        return decode_object(rows[0], "judges", self.name)[-1] if rows else None
+
+    def judges(self) -> dict[str, KnownJudge]:
+        rows = self._all("SELECT judge_fingerprint, judge, protocol, parts FROM judges")
+        read = (decode_object(row, "judges", self.name) for row in rows)
+        return {key: KnownJudge(*kept) for key, *kept in read}
+
+    def remember_prompt(self, sha256: str, prompt: KnownPrompt) -> None:
+        self._all(
+            "INSERT INTO prompts (sha256, name, text, answer) VALUES (%s, %s, %s, %s)"
+            " ON CONFLICT (sha256) DO NOTHING",
+            (sha256, storable(prompt.name), storable(prompt.text), canonical_json(prompt.answer)),
+        )
+
+    def prompts(self) -> dict[str, KnownPrompt]:
+        rows = self._all("SELECT sha256, name, text, answer FROM prompts")
+        read = (decode_object(row, "prompts", self.name) for row in rows)
+        return {key: KnownPrompt(*kept) for key, *kept in read}
+
+    def latest_call_id(self) -> int:
+        """The highest call id so far; 0 in an empty store.
+
+        Numbers are given before a commit, and commits overtake each other. Every save holds this
+        lock until its commit, so that here, for a moment, none is under way.
+        """
+        self._refuse_in_transaction("latest_call_id")
+
+        def read() -> int:
+            with self.transaction():
+                self._lock_until_commit("calls")
+                return int(self._all("SELECT COALESCE(MAX(call_id), 0) FROM calls")[0][0])
+
+        return self._patiently(read)
+
+    def claim(
+        self,
+        keys: Sequence[str],
+        *,
+        retry: Collection[Status],
+        since: int,
+        again: Collection[str] = (),
+    ) -> Claim:
+        """Sort calls into done, ours and busy, and claim what is ours."""
+        self._refuse_in_transaction("claim")
+        wanted = list(dict.fromkeys(keys))
+        # What was answered before stays answered: most of a run that is resumed needs no claim.
+        done = self._answered(wanted, retry, since, again)
+        unanswered = sorted(key for key in wanted if key not in done)
+        ours = self._take(unanswered)
+        late = self._answered(unanswered, retry, since, again)
+        self.release(ours & late.keys())
+        done |= late
+        ours -= late.keys()
+        busy = frozenset(wanted).difference(ours, done)
+        return Claim(done=done, ours=frozenset(ours), busy=busy)
+
+    def save(self, calls: Iterable[Call]) -> None:
+        kept = list(calls)
+        if kept:
+            at = now()
+            rows = [[outgoing(value) for value in row_of(call, at)] for call in kept]
+            self._patiently(lambda: self._save(rows, [call.call_key for call in kept]))
+
+    def release(self, keys: Collection[str]) -> None:
+        if keys:
+            self._held.difference_update(keys)
+            self._all(
+                "DELETE FROM claims WHERE owner = %s AND call_key = ANY(%s)",
+                (self.owner.owner, list(keys)),
+            )
+
+    def lookup(self, keys: Sequence[str]) -> dict[str, Call]:
+        rows = self._all(
+            f"SELECT DISTINCT ON (call_key) {_READ} FROM calls WHERE call_key = ANY(%s)"
+            " ORDER BY call_key, call_id DESC",
+            (list(keys),),
+        )
+        return {row[1]: decode_call(row, None, self.name) for row in rows}
+
+    def calls(self, subject_ids: Collection[str] | None = None) -> Iterator[Call]:
+        about = "" if subject_ids is None else " AND subject_id = ANY(%s)"
+        wanted = () if subject_ids is None else (list(subject_ids),)
+        later = "SELECT 1 FROM calls l WHERE l.call_key = c.call_key AND l.call_id > c.call_id"
+        after = 0
+        while rows := self._all(
+            f"SELECT {_READ}, raw FROM calls c WHERE call_id > %s{about}"
+            f" AND NOT EXISTS ({later}) ORDER BY call_id LIMIT {PAGE}",
+            (after, *wanted),
+        ):
+            yield from (decode_call(row, row[-1], self.name) for row in rows)
+            after = rows[-1][0]
+
+    def histories(self, keys: Sequence[str]) -> dict[str, list[Call]]:
+        histories: dict[str, list[Call]] = {}
+        for row in self._all(
+            f"SELECT {_READ}, raw FROM calls WHERE call_key = ANY(%s) ORDER BY call_id",
+            (list(keys),),
+        ):
+            histories.setdefault(row[1], []).append(decode_call(row, row[-1], self.name))
+        return histories
+
+    def _save(self, rows: Sequence[Sequence[Any]], keys: Sequence[str]) -> None:
+        with self.transaction(), self._session() as db:
+            self._lock_until_commit("calls", shared=True)
+            with db.cursor().copy(f"COPY calls ({WRITTEN}) FROM STDIN") as copy:
+                for row in rows:
+                    copy.write_row(row)
+            self.release(keys)
+
+    def _take(self, keys: Sequence[str]) -> set[str]:
+        """Claim what nobody alive holds. Keys are sorted: two who want the same never deadlock."""
+        ours = self._insert_claims(keys)
+        held = self._holders([key for key in keys if key not in ours])
+        me = self.owner.owner
+        # Kept by a commit of which we were not told, because the connection broke.
+        ours |= {key for key, owner in held.items() if owner == me and key not in self._held}
+        gone = {owner for owner in {*held.values()} - {me} if self._forget_if_gone(owner)}
+        if gone:
+            ours |= self._insert_claims([key for key in keys if held.get(key) in gone])
+        self._held |= ours
+        return ours
+
+    def _insert_claims(self, keys: Sequence[str]) -> set[str]:
+        if not keys:
+            return set()
+        rows = self._all(
+            "INSERT INTO claims (call_key, owner) SELECT unnest(%s::text[]), %s"
+            " ON CONFLICT (call_key) DO NOTHING RETURNING call_key",
+            (list(keys), self.owner.owner),
+        )
+        return {key for (key,) in rows}
+
+    def _holders(self, keys: Sequence[str]) -> dict[str, str]:
+        if not keys:
+            return {}
+        return dict(
+            self._all("SELECT call_key, owner FROM claims WHERE call_key = ANY(%s)", (list(keys),))
+        )
+
+    def _forget_if_gone(self, owner: str) -> bool:
+        """Whether an owner is dead; then its claims are removed, in a transaction of their own."""
+
+        def forget() -> bool:
+            with self.transaction():
+                if self._lives(owner):
+                    return False
+                self._all("DELETE FROM claims WHERE owner = %s", (owner,))
+                self._all("DELETE FROM owners WHERE owner = %s", (owner,))
+                return True
+
+        return self._patiently(forget)
+
+    def _answered(
+        self, keys: Sequence[str], retry: Collection[Status], since: int, again: Collection[str]
+    ) -> dict[str, Status]:
+        if not keys:
+            return {}
+        rows = self._all(
+            "SELECT DISTINCT ON (call_key) call_key, call_id, status FROM calls"
+            " WHERE call_key = ANY(%s) ORDER BY call_key, call_id DESC",
+            (list(keys),),
+        )
+        return {
+            key: status
+            for key, call_id, status in rows
+            if call_id > since or (status not in retry and key not in again)
+        }
+
+    def _refuse_in_transaction(self, what: str) -> None:
+        if self._in_transaction:
+            raise RuntimeError(f"{what} is a transaction of its own: call it outside of one")

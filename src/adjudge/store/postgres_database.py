@@ -1,0 +1,355 @@
+"""A PostgreSQL database: its connections, its transactions, brought up to date, its errors.
+
+A pool serves the threads of this process. One connection more belongs to the owner: it holds the
+advisory lock by which others see that this process lives, and is the first to come back after the
+server was restarted.
+"""
+
+# ruff: noqa: S608  (the names put into statements are our own tables and a checked schema)
+from __future__ import annotations
+
+import hashlib
+import logging
+import math
+import re
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg import conninfo
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from adjudge.errors import ArgumentError, StoreError, StoreLostError, StoreMissingError
+from adjudge.store.columns import now
+from adjudge.store.interface import PATIENCE_S
+from adjudge.store.migrations import LEDGER, Migration, pending
+from adjudge.store.owners import Owner
+from adjudge.store.postgres_errors import explain, explain_refusal, is_lost
+from adjudge.store.postgres_migrations import MIGRATIONS
+from adjudge.store.urls import ENCODE, DatabaseURL
+
+T = TypeVar("T")
+Connection = psycopg.Connection[tuple[Any, ...]]
+#: The oldest server that we say we work with.
+OLDEST_SERVER = 12
+_CONNECT_S = 10
+_MOST_CONNECTIONS = 8
+#: A machine that vanished without a word is given up after half a minute.
+_SETTINGS = (
+    "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=4"
+    " -c timezone=UTC -c client_min_messages=warning"
+)
+#: PostgreSQL cannot hold the character NUL in a text: it is written as these two.
+_ESCAPE, _NUL = "\x1a", "\x1a0"
+_PAIR = re.compile("\x1a(.)", re.DOTALL)
+
+# The pool logs what it cannot connect to; who waits is told, and the screen is not for logs.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
+
+
+class PostgresDatabase:
+    """Connections to one schema of a database. Threads may share it; each has transactions of its
+    own.
+
+    `place` is a URL as libpq reads it, with `schema=NAME` (default adjudge). Opened with
+    `readonly`, nothing is made, brought up to date or written.
+    """
+
+    def __init__(self, place: str | Path, *, readonly: bool = False) -> None:
+        self._url = DatabaseURL.parse(str(place))
+        self.name = self._url.name
+        self.store_id: str | None = None
+        self.owner = Owner.here()
+        self._readonly = readonly
+        self._lost = False
+        self._local = threading.local()
+        self._guard_lock = threading.Lock()
+        self._arguments = self._connect_arguments()
+        self._guard = self._connect()
+        try:
+            self._check_server()
+            applied = self._applied(self._guard)
+            if readonly and not applied:
+                raise StoreMissingError(f"{self.name}: there is no store; check --store")
+            if readonly:
+                pending(applied, self.name, MIGRATIONS)
+            else:
+                self._migrate()
+            [(identity,)] = self._guard.execute("SELECT store_id FROM store_identity").fetchall()
+            self.store_id = str(identity)
+            if not readonly:
+                self._introduce(self._guard)
+        except psycopg.Error as error:
+            self._guard.close()
+            raise self._failed(error) from None
+        except BaseException:
+            self._guard.close()
+            raise
+        self._pool = ConnectionPool(
+            kwargs=self._arguments, min_size=0, max_size=_MOST_CONNECTIONS, timeout=_CONNECT_S,
+            open=True, name="adjudge",
+        )  # fmt: skip
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """A block kept whole or not at all; nested blocks join the outer one of their thread."""
+        if self._in_transaction:
+            yield
+            return
+        with self._session() as db:
+            try:
+                with db.transaction():
+                    self._local.in_transaction = True
+                    yield
+            except psycopg.Error as error:
+                raise self._failed(error) from None
+            finally:
+                self._local.in_transaction = False
+
+    def heartbeat(self) -> None:
+        """Look after the lock by which others know that this owner lives."""
+        self._come_back()
+        with self._guard_lock:
+            try:
+                self._guard.execute("SELECT 1")
+            except psycopg.Error as error:
+                raise self._failed(error) from None
+
+    def close(self) -> None:
+        """Give all claims back and close the connections."""
+        self.owner.end()
+        try:
+            if not self._readonly and not self._guard.closed:
+                self._guard.execute("DELETE FROM claims WHERE owner = %s", (self.owner.owner,))
+                self._guard.execute("DELETE FROM owners WHERE owner = %s", (self.owner.owner,))
+        except psycopg.Error:
+            return  # free all the same: the lock goes with the connection
+        finally:
+            self._guard.close()
+            self._pool.close()
+
+    @property
+    def _in_transaction(self) -> bool:
+        return bool(getattr(self._local, "in_transaction", False))
+
+    @contextmanager
+    def _session(self) -> Iterator[Connection]:
+        """This thread's connection, until the block ends."""
+        own: Connection | None = getattr(self._local, "db", None)
+        if own is not None:
+            yield own
+            return
+        self._come_back()
+        try:
+            with self._pool.connection() as db:
+                self._local.db = db
+                try:
+                    yield db
+                finally:
+                    self._local.db = None
+        except (psycopg.Error, PoolTimeout) as error:
+            raise self._failed(error) from None
+
+    def _all(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        """The rows of a statement; asked again where the connection was lost."""
+        if self._in_transaction:
+            return self._rows(query, values)
+        return self._patiently(lambda: self._rows(query, values))
+
+    def _rows(self, query: str, values: Sequence[Any]) -> list[Any]:
+        with self._session() as db:
+            try:
+                done = db.execute(query, [outgoing(value) for value in values])
+                return [incoming(row) for row in done.fetchall()] if done.description else []
+            except psycopg.Error as error:
+                raise self._failed(error) from None
+
+    def _patiently(self, work: Callable[[], T]) -> T:
+        """Do `work`, which is safe to do twice, again while the connection is lost."""
+        if self._in_transaction:
+            return work()
+        until = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                return work()
+            except StoreLostError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.2)
+
+    def _come_back(self) -> None:
+        """Take the owner's lock again after the connection was lost."""
+        with self._guard_lock:
+            if not self._lost:
+                return
+            try:
+                guard = self._connect()
+                if not self._readonly:
+                    self._introduce(guard)
+            except StoreError as error:
+                raise StoreLostError(str(error)) from None
+            except psycopg.Error as error:
+                raise StoreLostError(str(self._failed(error))) from None
+            with suppress(psycopg.Error):
+                self._guard.close()
+            self._guard = guard
+            self._pool.check()
+            self._lost = False
+
+    def _introduce(self, guard: Connection) -> None:
+        """Take this owner's lock, then its line in the table: claims come after both."""
+        guard.execute("SELECT pg_advisory_lock(%s)", (self._lock_key(self.owner.owner),))
+        guard.execute(
+            "INSERT INTO owners (owner, host, pid, server_started)"
+            " VALUES (%s, %s, %s, pg_postmaster_start_time())"
+            " ON CONFLICT (owner) DO UPDATE SET server_started = excluded.server_started",
+            (self.owner.owner, self.owner.host, self.owner.pid),
+        )
+
+    def _lives(self, owner: str) -> bool:
+        """Whether an owner holds its lock, or has had no time to take it again.
+
+        A restart of the server takes every lock away: owners of before have a while to come back.
+        """
+        with self.transaction():
+            [(free,)] = self._all("SELECT pg_try_advisory_xact_lock(%s)", (self._lock_key(owner),))
+            coming = self._all(
+                "SELECT 1 FROM owners WHERE owner = %s"
+                " AND server_started <> pg_postmaster_start_time()"
+                " AND now() - pg_postmaster_start_time() < make_interval(secs => %s)",
+                (owner, PATIENCE_S),
+            )
+        return not free or bool(coming)
+
+    def _lock_key(self, subject: str) -> int:
+        """The number of an advisory lock: of an owner, or of a table of this store."""
+        digest = hashlib.sha256(f"adjudge {self.store_id} {subject}".encode()).digest()
+        return int.from_bytes(digest[:8], signed=True)
+
+    def _lock_until_commit(self, subject: str, *, shared: bool = False) -> None:
+        kind = "pg_advisory_xact_lock_shared" if shared else "pg_advisory_xact_lock"
+        self._all(f"SELECT {kind}(%s)", (self._lock_key(subject),))
+
+    def _connect_arguments(self) -> dict[str, Any]:
+        try:
+            given = conninfo.conninfo_to_dict(self._url.address)
+        except psycopg.Error:
+            # What libpq says of it would quote the URL, and with it the password.
+            raise ArgumentError("store", self.name, ENCODE) from None
+        readonly = " -c default_transaction_read_only=on" if self._readonly else ""
+        options = f"{given.get('options') or ''} {_SETTINGS} -c search_path={self._url.schema}"
+        return {
+            "connect_timeout": _CONNECT_S,
+            "application_name": "adjudge",
+            **given,
+            "options": f"{options}{readonly}",
+            "autocommit": True,
+        }
+
+    def _connect(self) -> Connection:
+        try:
+            return psycopg.connect(**self._arguments)
+        except psycopg.Error as error:
+            raise explain_refusal(error, self.name) from None
+
+    def _check_server(self) -> None:
+        version = self._guard.info.server_version // 10_000
+        if version < OLDEST_SERVER:
+            raise StoreError(
+                f"{self.name}: is PostgreSQL {version}; version {OLDEST_SERVER} or newer is needed"
+            )
+        encoding = self._guard.info.parameter_status("server_encoding")
+        if encoding != "UTF8":
+            raise StoreError(
+                f"{self.name}: its encoding is {encoding}, which cannot hold every reply;"
+                " make a database with createdb -T template0 -E UTF8"
+            )
+
+    def _applied(self, db: Connection) -> list[str]:
+        """The migrations this schema has taken; none where there is none."""
+        schema = self._url.schema
+        tables = db.execute(
+            "SELECT tablename FROM pg_tables WHERE schemaname = %s", (schema,)
+        ).fetchall()
+        if not tables:
+            return []
+        if (LEDGER,) not in tables:
+            raise StoreError(
+                f"{self.name}: the schema {schema} has tables of another kind;"
+                " choose another one with ?schema=NAME"
+            )
+        rows = db.execute(f"SELECT name FROM {LEDGER} ORDER BY position").fetchall()
+        return [name for (name,) in rows]
+
+    def _migrate(self) -> None:
+        """One process at a time; whoever waited finds nothing left to do."""
+        if self._applied(self._guard) == [step.name for step in MIGRATIONS]:
+            return
+        digest = hashlib.sha256(f"adjudge migrations {self._url.schema}".encode()).digest()
+        key = int.from_bytes(digest[:8], signed=True)
+        with self._guard.transaction():
+            self._guard.execute("SELECT pg_advisory_xact_lock(%s)", (key,))
+            known = self._guard.execute(
+                "SELECT 1 FROM pg_namespace WHERE nspname = %s", (self._url.schema,)
+            ).fetchall()
+            if not known:
+                self._guard.execute(f"CREATE SCHEMA {self._url.schema}")
+            applied = self._applied(self._guard)
+            for step in pending(applied, self.name, MIGRATIONS):
+                applied.append(step.name)
+                _take_step(self._guard, step, len(applied))
+
+    def _failed(self, error: psycopg.Error | PoolTimeout) -> StoreError:
+        if is_lost(error):
+            self._lost = True
+        return explain(error, self.name, readonly=self._readonly, schema=self._url.schema)
+
+
+def outgoing(value: Any) -> Any:
+    """A value as a column holds it: text without NUL, no NaN (SQLite keeps it as nothing)."""
+    if isinstance(value, str):
+        if "\0" in value or _ESCAPE in value:
+            return value.replace(_ESCAPE, _ESCAPE * 2).replace("\0", _NUL)
+        return value
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    if isinstance(value, list):
+        return [outgoing(one) for one in value]
+    return value
+
+
+def incoming(row: Sequence[Any]) -> tuple[Any, ...]:
+    """A row as it was given.
+
+    >>> incoming([outgoing("a\\0b \\x1a0")]) == ("a\\0b \\x1a0",)
+    True
+    """
+    return tuple(
+        _PAIR.sub(lambda pair: "\0" if pair[1] == "0" else pair[1], value)
+        if isinstance(value, str) and _ESCAPE in value
+        else value
+        for value in row
+    )
+
+
+def _take_step(db: Connection, step: Migration, position: int) -> None:
+    db.execute(
+        f"CREATE TABLE IF NOT EXISTS {LEDGER} ("
+        "position INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL)"
+    )
+    for statement in step.statements:
+        serial = "BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY"
+        db.execute(
+            statement.replace("{serial}", serial).replace("{store_id}", uuid.uuid4().hex).encode()
+        )
+    db.execute(
+        f"INSERT INTO {LEDGER} (position, name, applied_at) VALUES (%s, %s, %s)",
+        (position, step.name, now()),
+    )
