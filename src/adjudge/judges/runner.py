@@ -169,17 +169,14 @@ class FirstReplies:
 
     def __init__(self, judge: Judge, *, keep_going: bool) -> None:
         self._judge = judge
+        #: Whether the rest may be asked: one reply was usable, or nobody minds.
+        self.passed = keep_going
         self._open = not keep_going
         self._seen: list[tuple[str, str | None]] = []
 
-    @property
-    def passed(self) -> bool:
-        """Whether the rest may be asked without looking at every reply."""
-        return not self._open
-
     def trust(self) -> None:
-        """Look no more: others have had a usable reply."""
-        self._open = False
+        """Look no more: there was a usable reply, here or elsewhere."""
+        self.passed, self._open = True, False
 
     def add(self, reply: Reply) -> None:
         """Look at one reply. Raises UnusableRepliesError when it was one too many."""
@@ -188,7 +185,7 @@ class FirstReplies:
         status, detail = self._judge.protocol.status_of(reply)
         self._seen.append((status, detail))
         if status not in self.REASONS:
-            self._open = False
+            self.trust()
         elif len(self._seen) == self.ENOUGH:
             self._open = False
             counts = Counter(status for status, _ in self._seen)

@@ -132,8 +132,8 @@ class Slow(Backend):
     name, wants, concurrency = "slow:1", frozenset({Choice}), 4
     asked: list[str] = []  # noqa: RUF012  (shared on purpose)
 
-    def __init__(self, status: str = "ok") -> None:
-        self.status = status
+    def __init__(self, status: str = "ok", *, seconds: float = 0.002) -> None:
+        self.status, self.seconds = status, seconds
         Slow.asked = []
 
     def identity(self) -> dict[str, Any]:
@@ -141,7 +141,7 @@ class Slow(Backend):
 
     async def ask(self, question: Question) -> Reply:
         Slow.asked.append(question.messages[-1].text + str(question.order))
-        await asyncio.sleep(0.002)
+        await asyncio.sleep(self.seconds)
         if self.status != "ok":
             return Reply(status="no_logprobs")
         logprobs = dict.fromkeys(("A", "B"), -1.0)
@@ -210,7 +210,8 @@ def test_a_run_that_is_stopped_stops_its_workers(cluster: Any) -> None:
         if now.made > 30:
             stop.interrupt()
 
-    run = judge_pairs(PAIRS, judge=Slow(), store="s.db", engine="ray", stop=stop, progress=watch)
+    slow = Slow(seconds=0.03)
+    run = judge_pairs(PAIRS, judge=slow, store="s.db", engine="ray", stop=stop, progress=watch)
     assert run.summary.stopped == "interrupted"
     assert 0 < run.judgments.height < 120
     assert judge_pairs(PAIRS, judge=Slow(), store="s.db").summary.reused == sum(

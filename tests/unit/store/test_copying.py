@@ -102,7 +102,11 @@ def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 def test_a_copy_says_what_the_source_says_and_is_made_once(source: str, target: str) -> None:
     first = copy_store(source, target)
     assert {table.table: table.added for table in first.tables} == {
-        "judges": 1, "prompts": 1, "calls": 452, "label_events": 6, "served": 450,
+        "judges": 1,
+        "prompts": 1,
+        "calls": 452,
+        "label_events": 6,
+        "served": 450,
         "monitors": 1,
     }
     assert content(target) == content(source)

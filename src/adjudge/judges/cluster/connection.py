@@ -23,6 +23,7 @@ from adjudge.errors import ArgumentError, BackendMissingError, JudgeError
 from adjudge.judges.cluster import head as keeper
 from adjudge.store import store_name
 from adjudge.store.interface import StorePlace
+from adjudge.store.urls import scheme_of
 
 if TYPE_CHECKING:
     from adjudge.judges.cluster.worker import WorkOrder
@@ -75,7 +76,7 @@ class RayCluster:
         if place is None or not isinstance(place, (str, Path)):
             raise ArgumentError("store", place, "workers share it: name a file or a URL")
         hosts = {node["NodeManagerHostname"] for node in self._ray.nodes() if node["Alive"]}
-        if len(hosts) > 1 and _is_file(place):
+        if len(hosts) > 1 and scheme_of(place) in (None, "sqlite"):
             remedy = f"the cluster has {len(hosts)} machines; give postgresql://HOST/DATABASE"
             raise ArgumentError("store", store_name(place), remedy)
 
@@ -150,11 +151,6 @@ def _end_head(head: subprocess.Popen[bytes]) -> None:
     """Let the keeper end Ray: its standard input is closed."""
     with suppress(subprocess.TimeoutExpired):  # then it ends Ray by itself
         head.communicate(timeout=_END_S)
-
-
-def _is_file(place: str | Path) -> bool:
-    """Whether a store is a file, which machines do not share; a URL names a server."""
-    return isinstance(place, Path) or "://" not in place or place.startswith("sqlite:")
 
 
 def _import_ray() -> Any:
