@@ -127,7 +127,8 @@ def judge_pairs(
         batch_folder: where the list of batches under way is kept, unless in your data folder.
         poll_s: seconds between two looks at a batch.
         progress: called with a `Progress` now and then.
-        announce: called once, before the first call, with the number of calls in words.
+        announce: called before the first call, with the number of calls in words, and where Ray is
+            started.
         stop: lets another thread stop the run.
         handle_signals: SIGINT and SIGTERM stop the run politely.
 

@@ -33,7 +33,7 @@ T = TypeVar("T")
 START_S = 120.0
 _LOOK_S = 0.1
 #: How long the end of Ray is waited for.
-_END_S = 5.0
+_END_S = 1.0
 #: Workers get their rows as arguments of calls; little else goes through it. Ray's least is 75 MB.
 _OBJECT_STORE_BYTES = 80_000_000
 #: Of the path of a socket, all that Ray adds to its folder: a path may have 107 characters.
@@ -43,12 +43,19 @@ _LONGEST_FOLDER = 40
 class RayCluster:
     """The Ray that a run uses. `join` it first, `leave` it in the end."""
 
-    def __init__(self, address: str | None, *, workers: int | None) -> None:
+    def __init__(
+        self,
+        address: str | None,
+        *,
+        workers: int | None,
+        announce: Callable[[str], None] | None = None,
+    ) -> None:
         if address is not None and address.startswith("ray://"):
             remedy = "run adjudge on a machine of the cluster and give HOST:PORT of its head"
             raise ArgumentError("ray_address", address, remedy)
         self._address = address or os.environ.get("RAY_ADDRESS") or None
         self._wanted = workers
+        self._announce = announce
         self._ray: Any = None
         self._ends = ExitStack()
 
@@ -116,6 +123,8 @@ class RayCluster:
 
     async def _start_head(self) -> str:
         """A Ray on this machine; its address."""
+        if self._announce is not None:
+            self._announce("starting Ray on this machine, which takes ten seconds or more")
         place = tempfile.gettempdir()
         folder = tempfile.mkdtemp(
             prefix="adjudge-",

@@ -81,7 +81,9 @@ class Team:
 
     def __init__(self, options: JudgingOptions) -> None:
         self._options = options
-        self._cluster = RayCluster(options.ray_address, workers=options.workers)
+        self._cluster = RayCluster(
+            options.ray_address, workers=options.workers, announce=options.announce
+        )
 
     async def ask(self, context: RunContext, judge: OneJudge, subjects: Iterable[Subject]) -> None:
         """Have all subjects asked about; what `Runner.run` does."""
