@@ -21,9 +21,11 @@ from adjudge.cli._options import (
     LabelsAsOption,
     MaxTokensOption,
     MinAnswerMassOption,
+    RayAddressOption,
     ReasonOption,
     StoreOption,
     SummaryOption,
+    WorkersOption,
     column_map,
     label_map,
 )
@@ -176,19 +178,8 @@ def judge(
             "which share the store)."
         ),
     ] = "local",
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Workers that Ray places.", show_default="one per GPU it can use, or CPU"
-        ),
-    ] = None,
-    ray_address: Annotated[
-        str | None,
-        typer.Option(
-            help="HOST:PORT of a Ray cluster's head.",
-            show_default="RAY_ADDRESS, or a Ray of this run on this machine",
-        ),
-    ] = None,
+    workers: WorkersOption = None,
+    ray_address: RayAddressOption = None,
     batch: Annotated[
         bool, typer.Option("--batch", help="By OpenAI's Batch API: half the price, within a day.")
     ] = False,

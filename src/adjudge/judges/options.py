@@ -35,6 +35,16 @@ ENGINES = ("local", "ray")
 OneJudge = str | Backend
 
 
+def check_engine(engine: str, workers: int | None, ray_address: str | None) -> None:
+    """Refuse an unknown engine, and workers without one that has any."""
+    one_of(engine, ENGINES, "engine")
+    if workers is not None:
+        count(workers, "workers", least=1)
+    for name, value in (("workers", workers), ("ray_address", ray_address)):
+        if value is not None and engine == "local":
+            raise ArgumentError(name, value, "it is for workers: add engine ray")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgingOptions:
     """What `judge_pairs`, `plan_judging` and `adjudge judge` take; `judge_pairs` explains each."""
@@ -86,10 +96,7 @@ class JudgingOptions:
         if self.output is not None:
             check_output(self.output)
             check_not_store(self.store, self.output)
-        for name, least in (
-            *(("limit", 1), ("concurrency", 1), ("seed", 0), ("max_reply", 1024)),
-            ("workers", 1),
-        ):
+        for name, least in (("limit", 1), ("concurrency", 1), ("seed", 0), ("max_reply", 1024)):
             if getattr(self, name) is not None:
                 count(getattr(self, name), name, least=least)
         count(self.repeats, "repeats", least=1)
@@ -102,13 +109,8 @@ class JudgingOptions:
             raise ArgumentError("store", None, "a batch outlives this process; keep it in a file")
         if self.batch and self.rpm is not None:
             raise ArgumentError("rpm", self.rpm, "a batch has no pace; leave it out")
-        one_of(self.engine, ENGINES, "engine")
-        if self.engine == "local":
-            for name in ("workers", "ray_address"):
-                if getattr(self, name) is not None:
-                    remedy = "it is for workers: add engine ray"
-                    raise ArgumentError(name, getattr(self, name), remedy)
-        elif self.batch:
+        check_engine(self.engine, self.workers, self.ray_address)
+        if self.engine != "local" and self.batch:
             raise ArgumentError("engine", self.engine, "a batch needs no workers; leave it out")
         if self.batch_folder is not None and not self.batch:
             raise ArgumentError("batch_folder", self.batch_folder, "it is for batches: add batch")

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from adjudge.judges.cluster.worker import WorkOrder
 
 T = TypeVar("T")
+Block = TypeVar("Block")
 #: Two slow cores need half a minute.
 START_S = 120.0
 _LOOK_S = 0.1
@@ -111,6 +112,19 @@ class RayCluster:
                 "judge", order.options.judge, f"it cannot be sent to a worker: {error}"
             ) from error
 
+    def map(self, work: Callable[[Block], T], blocks: Sequence[Block]) -> list[T]:
+        """`work` of every block, in their order."""
+        most, _ = self.seats(uses_gpu=False)
+        shared = self._ray.put(work)
+        task = self._ray.remote(num_cpus=1)(_apply)
+        refs: list[Any] = []
+        for at, block in enumerate(blocks):
+            if at >= most:
+                self._ray.wait(refs, num_returns=at - most + 1)
+            refs.append(task.remote(shared, block))
+        outcomes: list[T] = self._ray.get(refs)
+        return outcomes
+
     def dismiss(self, actor: Any) -> None:
         """End a worker at once."""
         self._ray.kill(actor)
@@ -160,6 +174,10 @@ def _end_head(head: subprocess.Popen[bytes]) -> None:
     """Let the keeper end Ray: its standard input is closed."""
     with suppress(subprocess.TimeoutExpired):  # then it ends Ray by itself
         head.communicate(timeout=_END_S)
+
+
+def _apply(work: Callable[[Block], T], block: Block) -> T:
+    return work(block)
 
 
 def _import_ray() -> Any:
