@@ -28,7 +28,7 @@ def write_pairs(path: Path, count: int) -> Path:
 
 
 def start(
-    base_url: str, pairs: Path, store: Path | str, output: Path, *options: str
+    base_url: str, pairs: Path, store: str | Path, output: Path, *options: str
 ) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "adjudge", "judge", str(pairs), "--judge", "openai:judge-1"]
     command += ["--base-url", base_url, "--concurrency", str(CONCURRENCY)]

@@ -38,6 +38,8 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 #: The oldest server that we say we work with.
 OLDEST_SERVER = 12
 _CONNECT_S = 10
+#: Between two tries to reach a server that went away.
+_AGAIN_S = 0.2
 _MOST_CONNECTIONS = 8
 #: A machine that vanished without a word is given up after half a minute.
 _SETTINGS = (
@@ -67,6 +69,8 @@ class PostgresDatabase:
         self.owner = Owner.here()
         self._readonly = readonly
         self._lost = False
+        #: Who was waited for in vain is not waited for again, until it is back.
+        self._patience_s = PATIENCE_S
         self._local = threading.local()
         self._guard_lock = threading.Lock()
         self._arguments = self._connect_arguments()
@@ -173,14 +177,15 @@ class PostgresDatabase:
         """Do `work`, which is safe to do twice, again while the connection is lost."""
         if self._in_transaction:
             return work()
-        until = time.monotonic() + PATIENCE_S
+        until = time.monotonic() + self._patience_s
         while True:
             try:
                 return work()
             except StoreLostError:
                 if time.monotonic() > until:
+                    self._patience_s = 0.0
                     raise
-                time.sleep(0.2)
+                time.sleep(_AGAIN_S)
 
     def _come_back(self) -> None:
         """Take the owner's lock again after the connection was lost."""
@@ -199,7 +204,7 @@ class PostgresDatabase:
                 self._guard.close()
             self._guard = guard
             self._pool.check()
-            self._lost = False
+            self._lost, self._patience_s = False, PATIENCE_S
 
     def _introduce(self, guard: Connection) -> None:
         """Take this owner's lock, then its line in the table: claims come after both."""

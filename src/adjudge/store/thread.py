@@ -89,11 +89,15 @@ class StoreThread:
                 return
             self._tell([(self._opened, None, None)])
             beat = time.monotonic()
-            last = False
+            patience_s, last = PATIENCE_S, False
             while not last:
                 jobs, last = self._waiting()
                 if jobs:
-                    self._tell(_commit(store, jobs))
+                    outcomes = _commit(store, jobs, patience_s)
+                    # Who was waited for in vain is not waited for again, until it is back.
+                    gone = any(isinstance(error, StoreLostError) for *_, error in outcomes)
+                    patience_s = 0.0 if gone else PATIENCE_S
+                    self._tell(outcomes)
                 if time.monotonic() - beat > HEARTBEAT_S and not last:
                     beat = time.monotonic()
                     # A missed beat is no harm: silence is forgiven for a minute, and a store that
@@ -123,13 +127,13 @@ class StoreThread:
             return
 
 
-def _commit(store: Store, jobs: list[Job]) -> list[Outcome]:
+def _commit(store: Store, jobs: list[Job], patience_s: float) -> list[Outcome]:
     """What can go together in one transaction, or its failure for everybody in it; then the rest.
 
-    A store whose server went away is waited for: all jobs are safe to do twice.
+    A store whose server went away is waited for, so long: all jobs are safe to do twice.
     """
     groups = [[job for job in jobs if not job[-1]], *([job] for job in jobs if job[-1])]
-    until = time.monotonic() + PATIENCE_S
+    until = time.monotonic() + patience_s
     return [outcome for group in groups if group for outcome in _try(store, group, until)]
 
 
