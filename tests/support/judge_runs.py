@@ -27,10 +27,12 @@ def write_pairs(path: Path, count: int) -> Path:
     return path
 
 
-def start(base_url: str, pairs: Path, store: str | Path, output: Path) -> subprocess.Popen[str]:
+def start(
+    base_url: str, pairs: Path, store: str | Path, output: Path, *options: str
+) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "adjudge", "judge", str(pairs), "--judge", "openai:judge-1"]
     command += ["--base-url", base_url, "--concurrency", str(CONCURRENCY)]
-    command += ["--store", str(store), "-o", str(output), "--json"]
+    command += ["--store", str(store), "-o", str(output), "--json", *options]
     environment = {**os.environ, "OPENAI_API_KEY": "sk-test-not-a-real-key"}
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment

@@ -32,6 +32,19 @@ FiguresOption = Annotated[
     Path | None, typer.Option("--figures", help="Save all pictures into this folder.")
 ]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="Workers that Ray places.", show_default="one per GPU it can use, or CPU"
+    ),
+]
+RayAddressOption = Annotated[
+    str | None,
+    typer.Option(
+        help="HOST:PORT of a Ray cluster's head.",
+        show_default="RAY_ADDRESS, or a Ray of this run on this machine",
+    ),
+]
 SummaryOption = Annotated[
     Path | None, typer.Option(help="Write the summary here as JSON, for `adjudge report`.")
 ]
@@ -260,6 +273,7 @@ PANELS: Mapping[str, tuple[str, ...]] = {
         *("max_reply", "batch", "batch_folder", "retry", "store", "no_raw"),
     ),
     "Cost": ("dry_run", "max_cost", "prices", "costs"),
+    "Workers": ("engine", "workers", "ray_address"),
     "Server": ("host", "port", "browser"),
     "Output": (
         *("output", "summary", "plot", "figure", "figures", "as_json", "write_ids", "write_rows"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 from pathlib import Path
@@ -20,9 +21,11 @@ from adjudge.cli._options import (
     LabelsAsOption,
     MaxTokensOption,
     MinAnswerMassOption,
+    RayAddressOption,
     ReasonOption,
     StoreOption,
     SummaryOption,
+    WorkersOption,
     column_map,
     label_map,
 )
@@ -171,6 +174,15 @@ def judge(
     no_raw: Annotated[
         bool, typer.Option("--no-raw", help="Leave the server's raw answers out of the store.")
     ] = False,
+    engine: Annotated[
+        str,
+        typer.Option(
+            help="Who asks: local (this process) or ray (workers on this machine or a cluster, "
+            "which share the store)."
+        ),
+    ] = "local",
+    workers: WorkersOption = None,
+    ray_address: RayAddressOption = None,
     batch: Annotated[
         bool, typer.Option("--batch", help="By OpenAI's Batch API: half the price, within a day.")
     ] = False,
@@ -205,6 +217,9 @@ def judge(
     from adjudge.judges.options import JudgingOptions
     from adjudge.judges.run import make_plans
 
+    if engine == "ray":
+        # Ray prints what befalls its workers to standard output, which is for the result alone.
+        os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
     if (policy is None) == (not judges):
         remedy = (
             "name a judge with --judge openai:MODEL or the like, or give the --policy of a cascade"
@@ -242,6 +257,9 @@ def judge(
         prices=prices,
         retry=cast("tuple[Status, ...]", tuple(retry or ())),  # checked by the options
         keep_raw=not no_raw,
+        engine=engine,
+        workers=workers,
+        ray_address=ray_address,
         batch=batch,
         batch_folder=batch_folder,
         announce=remark,

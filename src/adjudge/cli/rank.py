@@ -20,7 +20,9 @@ from adjudge.cli._options import (
     ModelLabelsFlag,
     OutputOption,
     PlotOption,
+    RayAddressOption,
     SeedOption,
+    WorkersOption,
     column_map,
     label_map,
 )
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 _NOT_WITH_ANCHORS = (
     *("method", "human", "beta", "smoothing", "l2", "interval", "confidence_level", "replicates"),
     *("cluster", "by", "against", "jury", "evaluate", "splits", "save_anchors", "time_limit"),
+    *("engine", "workers", "ray_address"),
 )
 
 
@@ -131,6 +134,15 @@ def rank(
     output: OutputOption = None,
     plot: PlotOption = None,
     model_labels: ModelLabelsFlag = False,
+    engine: Annotated[
+        str,
+        typer.Option(
+            help="Who makes the resamples: local (this process) or ray; worth it from thousands of "
+            "--replicates on, and the numbers are the same."
+        ),
+    ] = "local",
+    workers: WorkersOption = None,
+    ray_address: RayAddressOption = None,
     seed: SeedOption = 0,
     as_json: JsonFlag = False,
 ) -> None:
@@ -183,6 +195,9 @@ def rank(
             alpha=alpha,
             splits=splits,
             time_limit=time_limit,
+            engine=engine,
+            workers=workers,
+            ray_address=ray_address,
             seed=seed,
         )
     if save_anchors is not None:

@@ -112,7 +112,7 @@ class CallList:
     """
 
     def __init__(self, judge: Judge, *, subjects: int) -> None:
-        self._judge = judge
+        self.judge = judge
         self.subjects = subjects
         self._keys = Spool[bytes]()
         #: All calls of the run, known from the first subject: it may be off by a few.
@@ -122,7 +122,7 @@ class CallList:
         """The calls of the next subjects, `least` or a few more; none when all are prepared."""
         batch: list[Work] = []
         while len(batch) < least and (subject := next(subjects, None)) is not None:
-            work = prepare_calls(self._judge, subject)
+            work = prepare_calls(self.judge, subject)
             self.total = self.total or self.subjects * len(work)
             self._keys.append(b"".join(bytes.fromhex(one.key) for one in work))
             batch += work
@@ -137,7 +137,7 @@ class CallList:
         for subject in subjects:
             keys = next(prepared, None)
             if keys is None:
-                yield subject, [one.key for one in prepare_calls(self._judge, subject)]
+                yield subject, [one.key for one in prepare_calls(self.judge, subject)]
                 continue
             ends = range(_KEY_BYTES, len(keys) + 1, _KEY_BYTES)
             yield subject, [keys[end - _KEY_BYTES : end].hex() for end in ends]

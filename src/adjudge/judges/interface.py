@@ -115,6 +115,10 @@ class Backend(ABC):
     needs_model: ClassVar[bool] = True
     #: It runs on the user's own machine: no charge.
     free: ClassVar[bool] = False
+    #: It runs the model in this process, on a GPU where there is one: a cluster gives it one.
+    uses_gpu: ClassVar[bool] = False
+    #: Environment variables that it reads besides its key's: workers elsewhere get them too.
+    variables: ClassVar[tuple[str, ...]] = ()
     #: It answers from the subject itself (its id, its label), not from the words, by `ask_about`.
     #: Only judges that are no judges do: one with a known truth, one that replays old replies.
     knows_subject: ClassVar[bool] = False

@@ -54,6 +54,9 @@ def judge_pairs(
     keep_going: bool = False,
     keep_raw: bool = True,
     stop_rule: StopRule | None = None,
+    engine: str = "local",
+    workers: int | None = None,
+    ray_address: str | None = None,
     batch: bool = False,
     batch_folder: str | Path | None = None,
     poll_s: float = 30.0,
@@ -113,12 +116,19 @@ def judge_pairs(
         stop_rule: of several judges, cheap to strong, each is asked only about what those before
             it left open: the rule is given subjects with their rows so far, and says of each
             "settled", "doubt" or "failure" (`judge_cascade` makes one from a policy).
+        engine: "local": this process asks. "ray": workers ask, which Ray places on the CPUs or GPUs
+            of this machine or of a cluster; `concurrency` is then that of each, `rpm` and
+            `max_cost` those of all.
+        workers: how many, unless one for every GPU that the judge can use, or else for every CPU.
+        ray_address: HOST:PORT of a cluster's head, or "auto"; unless given, that in RAY_ADDRESS, or
+            else a Ray on this machine that ends with the run.
         batch: send the calls as a batch (half the price, within a day); the same call goes on with
             batches under way.
         batch_folder: where the list of batches under way is kept, unless in your data folder.
         poll_s: seconds between two looks at a batch.
         progress: called with a `Progress` now and then.
-        announce: called once, before the first call, with the number of calls in words.
+        announce: called before the first call, with the number of calls in words, and where Ray is
+            started.
         stop: lets another thread stop the run.
         handle_signals: SIGINT and SIGTERM stop the run politely.
 
@@ -168,6 +178,9 @@ async def judge_pairs_async(
     keep_going: bool = False,
     keep_raw: bool = True,
     stop_rule: StopRule | None = None,
+    engine: str = "local",
+    workers: int | None = None,
+    ray_address: str | None = None,
     batch: bool = False,
     batch_folder: str | Path | None = None,
     poll_s: float = 30.0,

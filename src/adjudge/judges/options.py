@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from adjudge._validation import count, one_of, positive
 from adjudge.errors import ArgumentError
@@ -29,8 +29,20 @@ _OF_PROTOCOLS = (
     *("reason", "samples", "max_tokens", "min_answer_mass", "seed", "prompt", "criteria"),
     *("scale", "demonstrations", "order"),
 )
+#: Who asks: this process, or workers that Ray places.
+ENGINES = ("local", "ray")
 #: One judge, as it is written on the command line or as an object.
 OneJudge = str | Backend
+
+
+def check_engine(engine: str, workers: int | None, ray_address: str | None) -> None:
+    """Refuse an unknown engine, and workers without one that has any."""
+    one_of(engine, ENGINES, "engine")
+    if workers is not None:
+        count(workers, "workers", least=1)
+    for name, value in (("workers", workers), ("ray_address", ray_address)):
+        if value is not None and engine == "local":
+            raise ArgumentError(name, value, "it is for workers: add engine ray")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +81,9 @@ class JudgingOptions:
     retry: Collection[Status] = ()
     keep_raw: bool = True
     stop_rule: StopRule | None = None
+    engine: str = "local"
+    workers: int | None = None
+    ray_address: str | None = None
     batch: bool = False
     batch_folder: str | Path | None = None
     poll_s: float = 30.0
@@ -94,6 +109,9 @@ class JudgingOptions:
             raise ArgumentError("store", None, "a batch outlives this process; keep it in a file")
         if self.batch and self.rpm is not None:
             raise ArgumentError("rpm", self.rpm, "a batch has no pace; leave it out")
+        check_engine(self.engine, self.workers, self.ray_address)
+        if self.engine != "local" and self.batch:
+            raise ArgumentError("engine", self.engine, "a batch needs no workers; leave it out")
         if self.batch_folder is not None and not self.batch:
             raise ArgumentError("batch_folder", self.batch_folder, "it is for batches: add batch")
 
@@ -107,6 +125,27 @@ class JudgingOptions:
         worth = judge.protocol.status_of(reply)[0] if self.retry else reply.status
         return bool({reply.status, worth} & self.statuses_to_ask_again)
 
+    @property
+    def named_judges(self) -> Sequence[OneJudge]:
+        """The judges, as they were given."""
+        return [self.judge] if isinstance(self.judge, (str, Backend)) else self.judge
+
+    def for_worker(self, judge: OneJudge, protocol: JudgeProtocol, *, workers: int) -> Self:
+        """What one of several workers needs of this to ask one judge.
+
+        All that was read from files is in the protocol; requests a minute are shared out.
+        """
+        mine: dict[str, Any] = dict.fromkeys(
+            (
+                *_OF_PROTOCOLS,
+                *("output", "limit", "format", "columns", "labels_as", "prices", "stop_rule"),
+                *("workers", "ray_address", "progress", "announce"),
+            )
+        )
+        mine |= {"judge": judge, "protocol": protocol, "engine": "local", "stop": Stop()}
+        rpm = None if self.rpm is None else self.rpm / workers
+        return replace(self, **mine, rpm=rpm, handle_signals=False)
+
     def make_judge(self) -> Judge:
         """The judge that backend and protocol make, if the one can answer what the other asks."""
         first, *others = self.make_judges()
@@ -117,7 +156,7 @@ class JudgingOptions:
 
     def make_judges(self) -> tuple[Judge, ...]:
         """All judges that were named, asked by one protocol."""
-        named = [self.judge] if isinstance(self.judge, (str, Backend)) else self.judge
+        named = self.named_judges
         if not isinstance(named, Sequence) or not named:
             remedy = "write openai:MODEL or the like, or give a Backend object, or a list of them"
             raise ArgumentError("judge", self.judge, remedy)

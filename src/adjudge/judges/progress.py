@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from adjudge.judges.flow import IDLE, ServerLoad
@@ -74,6 +74,17 @@ class Tally:
         self.completion_tokens += completion
         if self.price is not None:
             self.cost += self.price.of(prompt, completion)
+
+    def add_up(self, parts: Iterable[Tally]) -> None:
+        """Count what several processes counted, in place of what was counted here."""
+        tallies = list(parts)
+        self.made = sum((one.made for one in tallies), Counter())
+        self.reused = sum((one.reused for one in tallies), Counter())
+        self.in_flight = sum(one.in_flight for one in tallies)
+        self.prompt_tokens = sum(one.prompt_tokens for one in tallies)
+        self.completion_tokens = sum(one.completion_tokens for one in tallies)
+        self.cost = sum(one.cost for one in tallies)
+        self.without_tokens = sum(one.without_tokens for one in tallies)
 
     @property
     def calls_made(self) -> int:

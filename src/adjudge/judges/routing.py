@@ -7,16 +7,22 @@ the first run on a store asks the server, by a question of its own, whose reply 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from itertools import chain, islice
 
 from adjudge.judges.fingerprint import by_route
+from adjudge.judges.flow import NotSentError
 from adjudge.judges.interface import Judge
 from adjudge.records import Subject
 from adjudge.store.interface import Store
+from adjudge.store.keys import call_key
+from adjudge.store.thread import StoreThread
 
 #: Questions that may fail before the usual route is taken.
 _QUESTIONS = 3
+#: Between two looks at whether another process knows how the judge is to be asked.
+_POLL_S = 0.1
 EARLIER = (
     "the store holds replies of this judge by an earlier version, which did not keep by which route"
     " they were asked: not compared, and the run goes on as that version asked"
@@ -55,3 +61,37 @@ def usual_route(judge: Judge) -> Judge:
     route, usual = next(iter(routed.items()))
     judge.backend.take_route(route)
     return usual
+
+
+async def settle(
+    judge: Judge, store: StoreThread, subjects: Iterable[Subject], *, batch: bool
+) -> tuple[Judge, str | None, set[str]]:
+    """The judge with its whole fingerprint, a remark, and what was claimed.
+
+    Of processes that begin together on one store, one asks. The others take what it learnt, once it
+    has claimed its first calls and remembered the judge.
+    """
+    if not judge.backend.routes(judge.protocol.wants):
+        return judge, None, set()
+    claimed = call_key(judge.fingerprint, "route", None, 0, "")
+    try:
+        while True:
+            claim = await store.do_apart(lambda opened: opened.claim([claimed], retry=(), since=0))
+            kept = await store.do(lambda opened: kept_route(judge, opened))
+            if kept is not None:
+                return *kept, {claimed} & claim.ours
+            if claimed in claim.ours:
+                break
+            await asyncio.sleep(_POLL_S)
+        if batch:
+            return usual_route(judge), None, {claimed}
+        await judge.backend.start()
+        return await ask_route(judge, subjects), None, {claimed}
+    except NotSentError:
+        # Stopped before its turn came: nothing more is asked.
+        await judge.backend.close()
+        return judge, None, {claimed}
+    except BaseException:
+        await judge.backend.close()
+        await store.do(lambda opened: opened.release([claimed]))
+        raise

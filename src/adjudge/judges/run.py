@@ -23,12 +23,12 @@ from adjudge.io import read_table
 from adjudge.io.writing import Row, Schema, row_writer, rows_frame
 from adjudge.judges.calls import CHARACTERS_PER_TOKEN, CallList, prepare_calls
 from adjudge.judges.fingerprint import by_route
-from adjudge.judges.flow import GRACE_S, NotSentError, Pace, Stop
+from adjudge.judges.flow import GRACE_S, Pace, Stop
 from adjudge.judges.interface import Judge
 from adjudge.judges.options import JudgingOptions
 from adjudge.judges.prices import Price
 from adjudge.judges.progress import Tally
-from adjudge.judges.routing import ask_route, kept_route, usual_route
+from adjudge.judges.routing import kept_route, settle, usual_route
 from adjudge.judges.rows import RowBatch, RowCounts, make_rows, schema_of
 from adjudge.judges.runner import RunContext, Runner
 from adjudge.judges.stages import OpenSubjects, Outcome, Stages, check_stages
@@ -41,13 +41,11 @@ from adjudge.results.judging import (
     JudgingPlan,
     JudgingPlans,
 )
-from adjudge.store import Store, call_key, store_name, use_store
+from adjudge.store import Store, store_name, use_store
 from adjudge.store.interface import KnownPrompt
 from adjudge.store.thread import StoreThread
 
 T = TypeVar("T")
-#: Between two looks at whether another process knows how the judge is to be asked.
-_POLL_S = 0.1
 
 
 @dataclass(frozen=True, repr=False)
@@ -137,6 +135,11 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
                 "" if stages is None else " of the first judge; the others where it leaves doubt"
             )
             options.announce(words + later)
+        team = None
+        if options.engine == "ray":
+            from adjudge.judges.cluster.team import Team
+
+            team = lists.enter_context(closing(Team(options)))
         thread = StoreThread(options.store)
         contexts: list[RunContext] = []
         parts = [OpenSubjects(subjects, survey.subjects)]
@@ -152,9 +155,10 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
                     # One call may take several requests: who sends them takes the turns.
                     pace = None
                 settled = None
-                if part.total and not stop.requested:
+                # Workers settle among themselves how the judge is asked, where they are.
+                if part.total and not stop.requested and team is None:
                     settled = await stop.see_through(
-                        _settle(given, thread, part, batch=options.batch), grace_s=GRACE_S
+                        settle(given, thread, part, batch=options.batch), grace_s=GRACE_S
                     )
                 judge, remark, claimed = settled or (given, None, set())
                 remarks.append(() if remark is None else (remark,))
@@ -168,11 +172,17 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
                     tally=tally,
                     claimed=claimed,
                     pace=pace,
+                    budget=options.max_cost,
                     spent=sum(other.tally.cost for other in contexts),
                 )
                 contexts.append(context)
                 if part.total and not stop.requested:
-                    await stop.see_through(_ask(context, part), grace_s=GRACE_S)
+                    asking = (
+                        _ask(context, part)
+                        if team is None
+                        else team.ask(context, options.named_judges[len(contexts) - 1], part)
+                    )
+                    await stop.see_through(asking, grace_s=GRACE_S)
                 elapsed.append(tally.elapsed_s)
                 if stages is not None:
                     rest = await stop.see_through(
@@ -195,11 +205,16 @@ async def run_judging(pairs: SubjectSource, options: JudgingOptions) -> JudgingR
         replace(
             _summary(context, survey, None if counts is None else counts[at], elapsed[at]),
             subjects=parts[at].total,
-            notes=(*survey.notes, *remarks[at], *context.judge.backend.remarks()),
+            notes=(*survey.notes, *remarks[at], *_remarks(context)),
         )
         for at, context in enumerate(contexts)
     )
     return JudgingRun(summaries, rows, schema_of(judges[0]), stages)
+
+
+def _remarks(context: RunContext) -> tuple[str, ...]:
+    """What the judge's backend says of how it was asked, here or in the workers."""
+    return context.remarks or tuple(context.judge.backend.remarks())
 
 
 def _price(options: JudgingOptions, judge: Judge) -> Price | None:
@@ -230,40 +245,6 @@ def _begin(store: Store, judge: Judge) -> int:
         kept = KnownPrompt(prompt.name, prompt.text, dict(prompt.answer))
         store.remember_prompt(prompt.sha256, kept)
     return store.latest_call_id()
-
-
-async def _settle(
-    judge: Judge, store: StoreThread, subjects: Iterable[Subject], *, batch: bool
-) -> tuple[Judge, str | None, set[str]]:
-    """The judge with its whole fingerprint, a remark, and what was claimed; see `judges.routing`.
-
-    Of processes that begin together on one store, one asks. The others take what it learnt, once it
-    has claimed its first calls and remembered the judge.
-    """
-    if not judge.backend.routes(judge.protocol.wants):
-        return judge, None, set()
-    claimed = call_key(judge.fingerprint, "route", None, 0, "")
-    try:
-        while True:
-            claim = await store.do_apart(lambda opened: opened.claim([claimed], retry=(), since=0))
-            kept = await store.do(lambda opened: kept_route(judge, opened))
-            if kept is not None:
-                return *kept, {claimed} & claim.ours
-            if claimed in claim.ours:
-                break
-            await asyncio.sleep(_POLL_S)
-        if batch:
-            return usual_route(judge), None, {claimed}
-        await judge.backend.start()
-        return await ask_route(judge, subjects), None, {claimed}
-    except NotSentError:
-        # Stopped before its turn came: nothing more is asked.
-        await judge.backend.close()
-        return judge, None, {claimed}
-    except BaseException:
-        await judge.backend.close()
-        await store.do(lambda opened: opened.release([claimed]))
-        raise
 
 
 async def _ask(context: RunContext, subjects: Iterable[Subject]) -> None:

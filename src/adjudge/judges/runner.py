@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from adjudge.errors import UnusableRepliesError
 from adjudge.judges.calls import CallList, Work, by_beginning
-from adjudge.judges.flow import NotSentError, Pace
+from adjudge.judges.flow import NotSentError, Pace, ServerLoad
 from adjudge.judges.interface import Judge
 from adjudge.judges.options import JudgingOptions
 from adjudge.judges.progress import Tally
@@ -40,8 +40,10 @@ _WATCH_EVERY_S = 0.5
 class RunContext:
     """What one run of one judge works with; `since` is the call id at which its history begins.
 
-    `spent` is what the judges before it cost: all of them share `max_cost`. `claimed` is what it
-    holds in the store and has not answered.
+    `budget` is what may be spent, `more_budget` waits for more of it and says whether there was
+    any; `spent` is what the judges before it cost, who share it. `claimed` is what it holds in the
+    store and has not answered. Where others ask in its place, they say what `load` their servers
+    have and which `remarks` they leave.
     """
 
     judge: Judge
@@ -50,8 +52,12 @@ class RunContext:
     since: int
     calls: CallList
     tally: Tally
+    budget: float | None = None
+    more_budget: Callable[[], Awaitable[bool]] | None = None
     spent: float = 0.0
     pace: Pace | None = None
+    load: ServerLoad | None = None
+    remarks: tuple[str, ...] = ()
     _redactor: Redactor = field(init=False)
     claimed: set[str] = field(default_factory=set)
     _remembered: bool = False
@@ -137,13 +143,17 @@ class RunContext:
                     total=calls.total,
                     subjects=calls.subjects,
                     judge=backend.name,
-                    load=backend.load(),
+                    load=self.load or backend.load(),
                 )
             )
 
 
 def _next_calls(calls: CallList, subjects: Iterator[Subject]) -> list[Work]:
     return by_beginning(calls.prepare(subjects, _CALLS_AHEAD))
+
+
+async def _one_block(subjects: Iterable[Subject]) -> AsyncIterator[Iterable[Subject]]:
+    yield subjects
 
 
 class FirstReplies:
@@ -159,8 +169,14 @@ class FirstReplies:
 
     def __init__(self, judge: Judge, *, keep_going: bool) -> None:
         self._judge = judge
+        #: Whether the rest may be asked: one reply was usable, or nobody minds.
+        self.passed = keep_going
         self._open = not keep_going
         self._seen: list[tuple[str, str | None]] = []
+
+    def trust(self) -> None:
+        """Look no more: there was a usable reply, here or elsewhere."""
+        self.passed, self._open = True, False
 
     def add(self, reply: Reply) -> None:
         """Look at one reply. Raises UnusableRepliesError when it was one too many."""
@@ -169,7 +185,7 @@ class FirstReplies:
         status, detail = self._judge.protocol.status_of(reply)
         self._seen.append((status, detail))
         if status not in self.REASONS:
-            self._open = False
+            self.trust()
         elif len(self._seen) == self.ENOUGH:
             self._open = False
             counts = Counter(status for status, _ in self._seen)
@@ -191,21 +207,30 @@ class Runner:
         self._context = context
         self._backend = context.judge.backend
         self._tally = context.tally
-        self._max_cost = context.options.max_cost
         self._stop = context.options.stop
         self._concurrency = context.options.concurrency or self._backend.concurrency
         self._pace = context.pace
         self._reserved = 0.0
-        self._first = FirstReplies(context.judge, keep_going=context.options.keep_going)
+        self.first_replies = FirstReplies(context.judge, keep_going=context.options.keep_going)
         # Small claims for slow judges, so that a second process finds work; large for fast ones.
         self._batch = min(max(4 * self._concurrency, 8), 512)
         self._queue: asyncio.Queue[Work | None] = asyncio.Queue(self._batch)
+        self._waiting: list[Work] = []
         self._failure: Exception | None = None
+
+    @property
+    def open_calls(self) -> int:
+        """Calls that were prepared and have no reply yet, those that others are making too."""
+        return len(self._context.claimed) + len(self._waiting)
 
     async def run(self, subjects: Iterable[Subject]) -> None:
         """Ask all there is to ask. Raises what stopped it, after keeping all that came back."""
+        await self.run_blocks(_one_block(subjects))
+
+    async def run_blocks(self, blocks: AsyncIterator[Iterable[Subject]]) -> None:
+        """`run` for subjects that come block by block; while none comes, empty ones do."""
         workers = [asyncio.create_task(self._work()) for _ in range(self._concurrency)]
-        feeder = asyncio.create_task(self._feed(iter(subjects)))
+        feeder = asyncio.create_task(self._feed(blocks))
         watch = asyncio.create_task(self._watch())
         tasks = [watch, feeder, *workers]
         try:
@@ -225,30 +250,35 @@ class Runner:
             await asyncio.sleep(_WATCH_EVERY_S)
             self._context.show()
 
-    async def _feed(self, subjects: Iterator[Subject]) -> None:
-        calls = self._context.calls
-        waiting: list[Work] = []
+    async def _feed(self, blocks: AsyncIterator[Iterable[Subject]]) -> None:
         try:
-            while not self._stop.requested:
-                ahead = await asyncio.to_thread(_next_calls, calls, subjects)
-                if not ahead:
-                    break
-                while ahead and not self._stop.requested:
-                    waiting += await self._offer(ahead[: self._batch])
-                    ahead = ahead[self._batch :]
-                while len(waiting) > _MOST_WAITING and not self._stop.requested:
-                    waiting = await self._wait_for_others(waiting)
-            while waiting and not self._stop.requested:
-                waiting = await self._wait_for_others(waiting)
+            async for subjects in blocks:
+                await self._feed_block(iter(subjects))
+                if self._waiting and not self._stop.requested:
+                    await self._wait_for_others()
+            while self._waiting and not self._stop.requested:
+                await self._wait_for_others()
         except Exception as error:
             self._fail(error)
         finally:
             for _ in range(self._concurrency):
                 await self._queue.put(None)
 
-    async def _wait_for_others(self, waiting: list[Work]) -> list[Work]:
+    async def _feed_block(self, subjects: Iterator[Subject]) -> None:
+        calls = self._context.calls
+        while not self._stop.requested:
+            ahead = await asyncio.to_thread(_next_calls, calls, subjects)
+            if not ahead:
+                return
+            while ahead and not self._stop.requested:
+                self._waiting += await self._offer(ahead[: self._batch])
+                ahead = ahead[self._batch :]
+            while len(self._waiting) > _MOST_WAITING and not self._stop.requested:
+                await self._wait_for_others()
+
+    async def _wait_for_others(self) -> None:
         await asyncio.sleep(_POLL_S)
-        return await self._offer(waiting)
+        self._waiting = await self._offer(self._waiting)
 
     async def _offer(self, batch: list[Work]) -> list[Work]:
         """Claim a batch, queue what is ours; returns what others are making."""
@@ -267,11 +297,11 @@ class Runner:
                 self._fail(error)
 
     async def _make(self, work: Work) -> None:
-        reserved = self._reserve(work)
-        if reserved is None:
-            self._stop.request("max_cost")
-            return
         context = self._context
+        while (reserved := self._reserve(work)) is None:
+            if context.more_budget is None or not await context.more_budget():
+                self._stop.request("max_cost")
+                return
         try:
             if self._pace is not None:
                 await self._pace.turn()
@@ -279,7 +309,7 @@ class Runner:
             try:
                 reply = await self._backend.ask_about(work.subject, work.question)
                 await context.keep(work.key, work.describe(context.judge), reply)
-                self._first.add(reply)
+                self.first_replies.add(reply)
             finally:
                 self._tally.in_flight -= 1
         except NotSentError:
@@ -290,12 +320,12 @@ class Runner:
 
     def _reserve(self, work: Work) -> float | None:
         """What this call may cost, set aside while it is in flight; None if that is too much."""
-        price = self._tally.price
-        if self._max_cost is None or price is None:
+        price, budget = self._tally.price, self._context.budget
+        if budget is None or price is None:
             return 0.0
         made = self._tally.calls_made
         expected = self._tally.cost / made if made >= 8 else work.expected_cost(price)
-        if self._context.spent + self._tally.cost + self._reserved + expected > self._max_cost:
+        if self._context.spent + self._tally.cost + self._reserved + expected > budget:
             return None
         self._reserved += expected
         return expected

@@ -10,7 +10,7 @@ from adjudge._bradley_terry import DEFAULT_L2, to_elo
 from adjudge._stats import normal_quantile
 from adjudge._validation import FloatArray, IntArray
 from adjudge.errors import ArgumentError, DataError
-from adjudge.ranking.bootstrap import resampled_wins
+from adjudge.ranking.bootstrap import Mapper, map_here, resampled_wins
 from adjudge.ranking.bradley_terry import bradley_terry, structure
 from adjudge.ranking.counts import battles_per_model, target_battles, wins_table
 from adjudge.ranking.leaderboard import (
@@ -45,6 +45,7 @@ class Request:
     level: float
     replicates: int
     time_limit: float
+    mapper: Mapper = map_here
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +101,7 @@ def _elo_order(
         replicates=request.replicates,
         seed=rng,
         clusters=used.prompts,
+        mapper=request.mapper,
     )
     n_battles = battles_per_model(used.a, used.b, used.n_models)
     warnings = [

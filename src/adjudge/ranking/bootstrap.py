@@ -6,6 +6,9 @@ Without prompt ids, drawing N battles with replacement is a multinomial draw ove
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
+
 import numpy as np
 from scipy.sparse import csr_array
 
@@ -16,6 +19,12 @@ from adjudge.ranking.bradley_terry import Fit
 #: Above this many distinct targets per pair, cells are as many as battles and save nothing.
 _FEW = 16
 _BATCH_BYTES = 1 << 27
+#: Replicates that share one stream of random numbers; whoever draws a block, its numbers are these.
+_BLOCK = 500
+#: A block of replicates: how many, and the stream they are drawn from.
+Block = tuple[int, np.random.Generator]
+#: Applies a function to blocks, in their order: here, or by the workers of a cluster.
+Mapper = Callable[[Callable[[Block], FloatArray], Sequence[Block]], list[FloatArray]]
 
 
 def resampled_wins(
@@ -99,6 +108,11 @@ def _both_ways(won: FloatArray, met: FloatArray, n: int) -> FloatArray:
     return wins + (met - won).reshape(-1, n, n).swapaxes(-1, -2)
 
 
+def map_here(work: Callable[[Block], FloatArray], blocks: Sequence[Block]) -> list[FloatArray]:
+    """One block after the other, in this process."""
+    return [work(block) for block in blocks]
+
+
 def bootstrap_strengths(
     fit: Fit,
     a: IntArray,
@@ -108,17 +122,36 @@ def bootstrap_strengths(
     replicates: int,
     seed: Seed,
     clusters: IntArray | None = None,
+    mapper: Mapper = map_here,
 ) -> FloatArray:
     """(replicates, n) strengths refitted on resampled battles, started at the fit.
 
     A resample may leave a model without losses, or without a path to the others; the penalty keeps
-    it finite, so with `l2 = 0` the replicates are fitted with a penalty of 1e-4.
+    it finite, so with `l2 = 0` the replicates are fitted with a penalty of 1e-4. They are drawn in
+    blocks of 500, the first from the seed and every other from a stream of its own: `mapper` may
+    give blocks to other processes, and the numbers stay the same.
     """
     replicates = count(replicates, "replicates", least=2)
     rng = generator(seed)
+    sizes = [min(_BLOCK, replicates - first) for first in range(0, replicates, _BLOCK)]
+    streams = [rng, *rng.spawn(len(sizes) - 1)]
+    work = partial(_bootstrap_block, fit, a, b, target, clusters)
+    return np.concatenate(mapper(work, list(zip(sizes, streams, strict=True))))
+
+
+def _bootstrap_block(
+    fit: Fit,
+    a: IntArray,
+    b: IntArray,
+    target: FloatArray,
+    clusters: IntArray | None,
+    block: Block,
+) -> FloatArray:
+    replicates, rng = block
     n = len(fit.names)
     theta = np.empty((replicates, n))
-    batch = max(1, _BATCH_BYTES // (8 * n * n))
+    drawn = 0 if clusters is None else int(clusters.max()) + 1
+    batch = max(1, _BATCH_BYTES // (8 * max(n * n, drawn)))
     for first in range(0, replicates, batch):
         part = slice(first, min(replicates, first + batch))
         tables = resampled_wins(

@@ -9,7 +9,7 @@ import numpy as np
 from adjudge._bradley_terry import ELO_PER_UNIT
 from adjudge._stats import normal_quantile
 from adjudge._validation import BoolArray, FloatArray, IntArray, Seed, generator, one_of, open_unit
-from adjudge.ranking.bootstrap import bootstrap_strengths
+from adjudge.ranking.bootstrap import Mapper, bootstrap_strengths, map_here
 from adjudge.ranking.bradley_terry import Fit, elo_standard_errors, perfect_record_bounds, sandwich
 from adjudge.results.ranking import ModelRow
 
@@ -42,6 +42,7 @@ def elo_spread(
     replicates: int,
     seed: Seed,
     clusters: IntArray | None,
+    mapper: Mapper = map_here,
 ) -> Spread:
     """elo -+ z SE with the bootstrap's or the sandwich's SE; exact bounds for clean sweeps.
 
@@ -67,7 +68,7 @@ def elo_spread(
             drawn = normal_draws(fit.theta, covariance, replicates, seed)
     else:
         drawn = bootstrap_strengths(
-            fit, a, b, target, replicates=replicates, seed=seed, clusters=clusters
+            fit, a, b, target, replicates=replicates, seed=seed, clusters=clusters, mapper=mapper
         )
         se = ELO_PER_UNIT * drawn.std(axis=0, ddof=1)
     best = worst = None

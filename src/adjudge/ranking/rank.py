@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from adjudge.errors import ArgumentError, DataError
 from adjudge.io.tables import TableLike
 from adjudge.ranking.agreement import ranking_agreement
 from adjudge.ranking.boards import Request, order_by_target, order_with_judge
+from adjudge.ranking.bootstrap import Mapper, map_here
 from adjudge.ranking.evaluation import Evaluation, evaluate_methods, group_temperatures
 from adjudge.ranking.jury import calibrate_jury
 from adjudge.ranking.leaderboard import INTERVALS
@@ -55,6 +57,9 @@ def rank(
     model_labels: bool = False,
     columns: Mapping[str, str] | None = None,
     labels_as: Mapping[str, str] | None = None,
+    engine: str = "local",
+    workers: int | None = None,
+    ray_address: str | None = None,
     seed: Seed = 0,
 ) -> Leaderboard:
     """Rank models by their battles.
@@ -81,7 +86,8 @@ def rank(
     soft-elo on the mean of their calibrated scores, verdicts by majority. `families` names the
     makers of models whose names do not tell, for the quantiles by family that `evaluate` gives.
     `columns` maps our names of columns to the file's, `labels_as` words in columns of winners and
-    verdicts to ours.
+    verdicts to ours. `engine="ray"` has thousands of bootstrap `replicates` made by `workers`, as
+    `judge_pairs` explains; the numbers are the same.
 
     >>> rank({"model_a": ["x", "x", "y"], "model_b": ["y", "z", "z"],
     ...       "winner": ["model_a", "tie", "tie"]}, interval="none").models[0].model
@@ -114,7 +120,8 @@ def rank(
     if method == "auto":
         method = choose_method(ready)
     jurors: tuple[JurorRow, ...] = ()
-    request = Request(method, penalty, interval, level, replicates, time_limit)
+    mapper = _mapper(engine, workers, ray_address)
+    request = Request(method, penalty, interval, level, replicates, time_limit, mapper)
     if method == "prediction-powered":
         if ready.other is not None:
             remedy = "leave it out: prediction-powered has no outcomes of its own to compare"
@@ -174,6 +181,17 @@ def rank(
         seed=seed if isinstance(seed, int) else None,
         judge_fingerprint=ready.fingerprints[0] if len(ready.fingerprints) == 1 else None,
     )
+
+
+def _mapper(engine: str, workers: int | None, ray_address: str | None) -> Mapper:
+    """Who makes the blocks of a bootstrap."""
+    if (engine, workers, ray_address) == ("local", None, None):
+        return map_here
+    from adjudge.judges.cluster.blocks import map_blocks
+    from adjudge.judges.options import check_engine
+
+    check_engine(engine, workers, ray_address)
+    return partial(map_blocks, workers=workers, ray_address=ray_address)
 
 
 def _agreement(

@@ -57,7 +57,7 @@ def test_every_call_has_the_options_by_name_with_the_same_defaults(call: Any) ->
         assert left_out == {
             *("output", "timeout", "concurrency", "rpm", "max_cost", "batch_folder", "poll_s"),
             *("progress", "announce", "stop", "handle_signals", "keep_going", "max_reply"),
-            *("keep_raw", "stop_rule"),
+            *("keep_raw", "stop_rule", "engine", "workers", "ray_address"),
         }
     else:
         assert parameters.keys() == fields.keys()

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -9,7 +14,8 @@ import pytest
 
 from adjudge.errors import ArgumentError
 from adjudge.ranking import count_wins
-from adjudge.ranking.bootstrap import resampled_wins
+from adjudge.ranking.bootstrap import bootstrap_strengths, resampled_wins
+from adjudge.ranking.bradley_terry import bradley_terry
 from adjudge.ranking.counts import wins_table
 
 
@@ -52,3 +58,26 @@ def test_battles_of_a_prompt_come_together() -> None:
     tables = resampled_wins(a, b, y, 2, replicates=50, seed=0, clusters=clusters)
     assert set(np.unique(tables[:, 0, 1])) <= {0.0, 20.0, 40.0}
     np.testing.assert_allclose(tables.sum(axis=(1, 2)), 40)
+
+
+def test_a_bootstrap_in_blocks_is_the_same_whoever_makes_them() -> None:
+    rng = np.random.default_rng(3)
+    a, b = rng.integers(0, 4, 300), rng.integers(4, 8, 300)
+    y, prompts = rng.integers(0, 2, 300).astype(float), rng.integers(0, 60, 300)
+    fit = bradley_terry(wins_table(a, b, y, 8), names=tuple("abcdefgh"))
+    blocks: list[int] = []
+
+    def elsewhere(work: Any, given: Sequence[Any]) -> list[Any]:
+        """The last block first, each as another process gets it."""
+        blocks.extend(size for size, _ in given)
+        sent = pickle.dumps(work)
+        made = [pickle.loads(sent)(pickle.loads(pickle.dumps(one))) for one in reversed(given)]  # noqa: S301
+        return made[::-1]
+
+    for clusters in (None, prompts):
+        draw = partial(bootstrap_strengths, fit, a, b, y, clusters=clusters)
+        here = draw(replicates=1100, seed=5)
+        np.testing.assert_array_equal(here, draw(replicates=1100, seed=5, mapper=elsewhere))
+        np.testing.assert_array_equal(here[:500], draw(replicates=500, seed=5))
+        assert len(np.unique(here, axis=0)) > 1000, "two blocks are alike"
+    assert blocks == [500, 500, 100] * 2

@@ -153,6 +153,7 @@ class AzureBackend(OpenAIBackend):
     batches = False
     maker_url = "https://RESOURCE.openai.azure.com/openai/v1"
     key_variable = "AZURE_OPENAI_API_KEY"
+    variables = ("AZURE_OPENAI_ENDPOINT",)
 
     @classmethod
     def parse(cls, model: str, **options: Any) -> Self:

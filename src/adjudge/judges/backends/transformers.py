@@ -62,6 +62,7 @@ class TransformersBackend(Backend):
 
     example = "transformers:Qwen/Qwen2.5-7B-Instruct"
     free = True
+    uses_gpu = True
     wants: frozenset[type] = frozenset({Choice, Likelihood, Reasoned, Text})
     concurrency = 512  # questions waiting, so that there is something to sort
 

@@ -1,0 +1,33 @@
+"""Blocks of any work, mapped over the workers of a cluster: bootstraps of large leaderboards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from adjudge.judges.cluster.connection import RayCluster
+from adjudge.judges.flow import Stop
+from adjudge.judges.run import run_to_end
+
+Block = TypeVar("Block")
+Outcome = TypeVar("Outcome")
+
+
+def map_blocks(
+    work: Callable[[Block], Outcome],
+    blocks: Sequence[Block],
+    *,
+    workers: int | None = None,
+    ray_address: str | None = None,
+) -> list[Outcome]:
+    """`work` of every block, in their order, by as many workers at once.
+
+    A block whose worker dies is done again elsewhere. `work` depends on its block alone, so that
+    the outcomes are the same whatever the number of workers.
+    """
+    cluster = RayCluster(ray_address, workers=workers)
+    try:
+        run_to_end(cluster.join(), Stop())
+        return cluster.map(work, blocks)
+    finally:
+        cluster.leave()

@@ -1,0 +1,333 @@
+"""The workers of a run: blocks of subjects handed out, counts added up, the dead replaced."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any
+
+from adjudge._text import safe
+from adjudge.errors import JudgeError
+from adjudge.judges.cluster.budget import Budget
+from adjudge.judges.cluster.connection import START_S, RayCluster
+from adjudge.judges.cluster.worker import Report, WorkOrder
+from adjudge.judges.fingerprint import differing_parts
+from adjudge.judges.flow import ServerLoad
+from adjudge.judges.options import JudgingOptions, OneJudge
+from adjudge.judges.progress import Tally
+from adjudge.judges.runner import RunContext
+from adjudge.records import Subject
+
+_POLL_S = 0.1
+#: A worker has so many blocks waiting, so that it is never out of work between two polls.
+_UNREAD = 2
+#: Each worker gets about so many blocks, so that all end at about the same time.
+_BLOCKS_EACH = 8
+_LARGEST_BLOCK = 256
+#: Of the first subjects, so many are enough to see how a server is asked.
+_FIRST = 3
+#: A worker that dies more often has a reason that will not go away.
+_MOST_DEATHS = 3
+#: What Ray says of a worker that was never there: the next one would not be either.
+_NOT_MADE = "error raised in its creation task"
+#: How long workers may take for what is in flight when one of them failed.
+_PATIENCE_S = 10.0
+
+
+def cut_blocks(subjects: Iterable[Subject], size: int) -> Iterator[list[Subject]]:
+    """Blocks of `size` subjects or a few more: a cut is not made between two with the same prompt.
+
+    Their questions begin alike, so that one worker asks them one after the other; a prompt with
+    more than two blocks of subjects is cut all the same.
+
+    >>> from adjudge.records import Item
+    >>> items = [Item(id=str(n), prompt=p, response="r") for n, p in enumerate("aabbbc")]
+    >>> [[one.id for one in block] for block in cut_blocks(items, 3)]
+    [['0', '1', '2', '3', '4'], ['5']]
+    """
+    block: list[Subject] = []
+    for subject in subjects:
+        together = block and block[-1].prompt == subject.prompt and len(block) < 2 * size
+        if len(block) >= size and not together:
+            yield block
+            block = []
+        block.append(subject)
+    if block:
+        yield block
+
+
+@dataclass(slots=True)
+class Seat:
+    """The place of one worker, and of whoever replaces it."""
+
+    number: int
+    actor: Any = None
+    report: Report | None = None
+    blocks: set[int] = field(default_factory=set)
+    money: float = 0.0
+    deaths: int = 0
+    #: What was counted when all it had been given was done.
+    safe: Tally = field(default_factory=lambda: Tally(None))
+    out_of_money: bool = False
+
+
+class Team:
+    """Asks in place of this process, judge after judge, by workers that Ray places."""
+
+    def __init__(self, options: JudgingOptions) -> None:
+        self._options = options
+        self._cluster = RayCluster(
+            options.ray_address, workers=options.workers, announce=options.announce
+        )
+
+    async def ask(self, context: RunContext, judge: OneJudge, subjects: Iterable[Subject]) -> None:
+        """Have all subjects asked about; what `Runner.run` does."""
+        cluster = self._cluster
+        await cluster.join()
+        cluster.check_store(self._options.store)
+        workers, gpus = cluster.seats(uses_gpu=context.judge.backend.uses_gpu)
+        first = tuple(islice(subjects, _FIRST))
+        backend = context.judge.backend
+        keys = {key for key in backend.secrets() if key}
+        order = WorkOrder(
+            options=self._options.for_worker(judge, context.judge.protocol, workers=workers),
+            price=context.tally.price,
+            since=context.since,
+            first=first,
+            folder=os.getcwd(),
+            environment={
+                name: value
+                for name, value in os.environ.items()
+                if value.strip() in keys or name in backend.variables
+            },
+        )
+        each = len(context.judge.protocol.questions(first[0])) * context.judge.repeats
+        context.calls.total = context.calls.subjects * each
+        context.tally.began = time.monotonic()  # Ray was not asking while it started
+        await _Work(context, cluster, order, gpus=gpus, workers=workers).run(subjects)
+
+    def close(self) -> None:
+        """Leave the cluster."""
+        self._cluster.leave()
+
+
+class _Work:
+    """One judge asked by one team."""
+
+    def __init__(
+        self, context: RunContext, cluster: RayCluster, order: WorkOrder, *, gpus: int, workers: int
+    ) -> None:
+        self._context = context
+        self._cluster = cluster
+        self._order = order
+        self._gpus = gpus
+        self._stop = context.options.stop
+        self._seats = [Seat(number) for number in range(workers)]
+        self._budget = Budget(context.budget, spent=context.spent, workers=workers)
+        self._queue: asyncio.Queue[tuple[int, Sequence[Subject]]] = asyncio.Queue(workers)
+        #: Blocks that are not known to be done, and those of them whose worker is gone.
+        self._open: set[int] = set()
+        self._lost: set[int] = set()
+        #: Who alone asks until a reply was usable: a judge whose replies are not costs ten of them.
+        self._first_seat: Seat | None = None
+        self._trusted = context.options.keep_going
+        self._judge_known = False
+        self._over = False
+        self._gone: list[Tally] = []
+        self._asked_again: Counter[str] = Counter()
+        self._ready_at = time.monotonic()
+
+    async def run(self, subjects: Iterable[Subject]) -> None:
+        """Ask about all of them, or until the run is stopped."""
+        handing = asyncio.create_task(self._hand_out(subjects))
+        tending = [asyncio.create_task(self._tend(seat)) for seat in self._seats]
+        tasks: list[asyncio.Task[None]] = [handing, *tending]
+        try:
+            waiting = set(tasks)
+            while not handing.done():
+                done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                failures = [error for task in done if (error := task.exception()) is not None]
+                if failures:
+                    await self._recall(tending)
+                    raise failures[0]
+            await asyncio.gather(*self._ready(tending))
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            for seat in self._seats:
+                if seat.actor is not None:
+                    self._cluster.dismiss(seat.actor)
+        deaths = sum(seat.deaths for seat in self._seats)
+        if deaths:
+            died = "1 worker died" if deaths == 1 else f"{deaths} workers died"
+            self._context.remarks += (f"{died}; others took over the work",)
+        self._context.show(force=True)
+
+    async def _hand_out(self, subjects: Iterable[Subject]) -> None:
+        """Every block to somebody; those of workers that died once more, until all are done."""
+        total = self._context.calls.subjects
+        size = min(-(-total // (_BLOCKS_EACH * len(self._seats))), _LARGEST_BLOCK)
+        todo: set[int] | None = None
+        while todo is None or todo:
+            for number, block in enumerate(cut_blocks(subjects, size)):
+                if todo is not None and number not in todo:
+                    continue
+                self._open.add(number)
+                while self._queue.full() and not self._stop.requested:
+                    await self._wait()
+                if self._stop.requested:
+                    break
+                self._queue.put_nowait((number, block))
+            while self._open - self._lost and not self._stop.requested:
+                await self._wait()
+            todo, self._lost = self._lost, set()
+            if self._stop.requested:
+                break
+        self._over = True
+
+    async def _wait(self) -> None:
+        await asyncio.sleep(_POLL_S)
+        now = time.monotonic()
+        if any(seat.report for seat in self._seats):
+            self._ready_at = now
+        elif now - self._ready_at > START_S:
+            raise JudgeError(
+                f"no worker was placed within {START_S:g} s; `ray status` says what the cluster has"
+            )
+        if all(seat.out_of_money for seat in self._seats):
+            self._stop.request("max_cost")
+
+    async def _tend(self, seat: Seat) -> None:
+        """Keep one seat at work; a worker that dies is replaced."""
+        while not self._over and not self._stop.requested:
+            try:
+                await self._keep_busy(seat)
+                return
+            except self._cluster.died as error:
+                self._lose(seat)
+                why = safe(str(error).strip().splitlines()[-1].strip())
+                if _NOT_MADE in str(error):
+                    raise JudgeError(
+                        f"a worker cannot start: {why}; every machine of the cluster needs the "
+                        "same adjudge[ray] and what the judge needs"
+                    ) from error
+                if seat.deaths > _MOST_DEATHS:
+                    raise JudgeError(f"a worker died {seat.deaths} times: {why}") from error
+
+    async def _keep_busy(self, seat: Seat) -> None:
+        """One worker from its start to its end."""
+        seat.actor = self._cluster.place(self._order, gpus=self._gpus)
+        work = seat.actor.work.remote()
+        leaving = False
+        while True:
+            money = self._money_for(seat)
+            seat.money += money
+            report = await seat.actor.report.remote(money, last=self._budget.left <= 0)
+            self._take(seat, report)
+            if report.ended:
+                break
+            if not leaving and (self._over or self._stop.requested):
+                leaving = True
+                await seat.actor.end.remote(self._stop.reason)
+            elif self._may_have_more(seat, report):
+                number, block = self._queue.get_nowait()
+                seat.blocks.add(number)
+                await seat.actor.give.remote(block, trusted=self._trusted)
+                continue
+            await asyncio.sleep(_POLL_S)
+        await work
+
+    def _money_for(self, seat: Seat) -> float:
+        if not seat.blocks or seat.report is None:
+            return 0.0
+        in_hand = seat.money - seat.report.tally.cost
+        return self._budget.hand_out(in_hand, short=seat.report.short)
+
+    def _may_have_more(self, seat: Seat, report: Report) -> bool:
+        if report.parts is None or report.unread >= _UNREAD or self._queue.empty():
+            return False
+        if not self._trusted:
+            # The one that settled how the server is asked comes first: it has asked already.
+            self._first_seat = self._first_seat or seat
+        return self._trusted or self._first_seat is seat
+
+    def _take(self, seat: Seat, report: Report) -> None:
+        """Take a report for what it says: counts, what is done, what went wrong."""
+        seat.report = report
+        if report.failure is not None:
+            raise report.failure
+        if report.parts is not None:
+            self._check_judge(report)
+        self._trusted = self._trusted or report.passed
+        if report.idle:
+            self._open -= seat.blocks
+            seat.blocks.clear()
+            seat.safe = report.tally
+        if report.ended and report.stopped == "max_cost":
+            seat.out_of_money = True
+            self._give_back(seat)
+        self._add_up()
+        self._context.show()
+
+    def _check_judge(self, report: Report) -> None:
+        """All workers ask as one judge. It is the one of the rows: workers know their device."""
+        context = self._context
+        if not self._judge_known:
+            self._judge_known = True
+            parts = report.parts or {}
+            context.judge = replace(
+                context.judge, fingerprint=report.fingerprint, fingerprint_parts=parts
+            )
+            context.calls.judge = context.judge
+        elif report.fingerprint != context.judge.fingerprint:
+            differ = differing_parts(report.parts or {}, context.judge.fingerprint_parts)
+            raise JudgeError(
+                f"{context.judge.backend.name} is not the same judge on all machines of the "
+                f"cluster: {', '.join(differ) or 'route'} differ; give all the same versions"
+            )
+
+    def _add_up(self) -> None:
+        reports = [seat.report for seat in self._seats if seat.report is not None]
+        tally = self._context.tally
+        tally.add_up([*self._gone, *(report.tally for report in reports)])
+        # Replies that a worker left behind when it died are not reused: they were counted as made.
+        tally.reused -= self._asked_again
+        self._context.load = ServerLoad(
+            sum(report.load.rate_limited for report in reports),
+            max((report.load.waiting_s for report in reports), default=0.0),
+        )
+        said = (remark for report in reports for remark in report.remarks)
+        self._context.remarks = tuple(dict.fromkeys((*self._context.remarks, *said)))
+
+    def _lose(self, seat: Seat) -> None:
+        """A worker is gone: its blocks go to others, what it asked stays counted."""
+        seat.deaths += 1
+        self._give_back(seat)
+        if seat.report is not None:
+            tally = seat.report.tally
+            self._asked_again += tally.made - seat.safe.made
+            self._gone.append(replace(tally, reused=seat.safe.reused, in_flight=0))
+        # Nobody knows whether it spent the money it had: a new worker gets new money.
+        seat.report, seat.actor, seat.money, seat.safe = None, None, 0.0, Tally(None)
+
+    def _give_back(self, seat: Seat) -> None:
+        self._lost |= seat.blocks
+        seat.blocks.clear()
+        if self._first_seat is seat:
+            self._first_seat = None
+
+    async def _recall(self, tending: Sequence[asyncio.Task[None]]) -> None:
+        """One worker failed: the others let what is in flight come home."""
+        self._stop.request("failed")
+        if ready := self._ready(tending):
+            await asyncio.wait(ready, timeout=_PATIENCE_S)
+
+    def _ready(self, tending: Sequence[asyncio.Task[None]]) -> list[asyncio.Task[None]]:
+        """Those with a worker: one that was never placed is not waited for."""
+        return [task for seat, task in zip(self._seats, tending, strict=True) if seat.report]

@@ -1,0 +1,188 @@
+"""One worker of a cluster: the ordinary runner in a process of its own, given block after block."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from adjudge.errors import AdjudgeError
+from adjudge.judges.calls import CallList
+from adjudge.judges.flow import IDLE, Pace, Reason, ServerLoad, Stop
+from adjudge.judges.options import JudgingOptions
+from adjudge.judges.prices import Price
+from adjudge.judges.progress import Tally
+from adjudge.judges.routing import settle
+from adjudge.judges.runner import RunContext, Runner
+from adjudge.records import Subject
+from adjudge.store.thread import StoreThread
+
+#: Between two looks for a block or for money.
+_LOOK_S = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkOrder:
+    """What a worker needs to ask as the process that started the run would.
+
+    `first` are the first subjects of the run, for a judge whose server decides how it is asked.
+    `environment` holds the judge's key: it travels with the order, and no page or log of Ray shows
+    it, as they would a `runtime_env`.
+    """
+
+    options: JudgingOptions
+    price: Price | None
+    since: int
+    first: tuple[Subject, ...]
+    folder: str
+    environment: Mapping[str, str] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """How a worker is getting on.
+
+    `parts` are those of its judge's fingerprint, None until it is ready to ask; `unread` blocks
+    have not been begun; `idle`: all it was given is done; `passed`: it had a usable reply; `short`:
+    it waits for money.
+    """
+
+    fingerprint: str = ""
+    parts: Mapping[str, Any] | None = None
+    tally: Tally
+    unread: int = 0
+    idle: bool = False
+    passed: bool = False
+    short: bool = False
+    load: ServerLoad = IDLE
+    remarks: tuple[str, ...] = ()
+    ended: bool = False
+    stopped: Reason | None = None
+    failure: AdjudgeError | None = None
+
+
+class Worker:
+    """Made by Ray, as an actor whose calls run in one event loop, `work` among them."""
+
+    def __init__(self, order: WorkOrder) -> None:
+        with suppress(OSError):  # another machine need not have it
+            os.chdir(order.folder)
+        os.environ.update(order.environment)
+        self._order = order
+        self._stop = Stop()
+        self._tally = Tally(order.price)
+        self._blocks: deque[Sequence[Subject]] = deque()
+        self._in_work = False
+        self._no_more_blocks = False
+        self._budget = 0.0
+        self._no_more_budget = False
+        self._short = False
+        self._context: RunContext | None = None
+        self._runner: Runner | None = None
+        self._held = 0
+        self._ended = False
+        self._failure: AdjudgeError | None = None
+
+    async def work(self) -> None:
+        """Ask about the blocks that come, until there are no more or it is stopped."""
+        try:
+            await self._work()
+        except AdjudgeError as error:
+            self._failure = error
+        finally:
+            self._ended = True
+
+    async def give(self, block: Sequence[Subject], *, trusted: bool) -> None:
+        """Take a block; `trusted`: this judge is known to give usable replies."""
+        self._blocks.append(block)
+        if trusted and self._runner is not None:
+            self._runner.first_replies.trust()
+
+    async def report(self, money: float, *, last: bool) -> Report:
+        """Take some of the budget, the last of it perhaps, and say how it goes."""
+        self._budget += money
+        self._no_more_budget = last
+        basis = Report(tally=self._tally, ended=self._ended, failure=self._failure)
+        if self._context is None or self._runner is None:
+            return basis
+        context, runner = self._context, self._runner
+        if context.budget is not None:
+            context.budget = self._budget
+        done = runner.open_calls == self._held
+        return replace(
+            basis,
+            fingerprint=context.judge.fingerprint,
+            parts=context.judge.fingerprint_parts,
+            unread=len(self._blocks),
+            idle=done and not self._blocks and not self._in_work,
+            passed=runner.first_replies.passed,
+            short=self._short,
+            load=context.judge.backend.load(),
+            remarks=(*context.remarks, *context.judge.backend.remarks()),
+            stopped=self._stop.reason,
+        )
+
+    async def end(self, reason: Reason | None) -> None:
+        """Finish what there is; with a `reason`, what is in flight alone."""
+        self._no_more_blocks = True
+        if reason is not None:
+            self._stop.request(reason)
+
+    async def _work(self) -> None:
+        options = replace(self._order.options, stop=self._stop)
+        judge = options.make_judge()
+        backend = judge.backend
+        pace = None if options.rpm is None else Pace(options.rpm, self._stop)
+        if backend.keep_pace(pace):
+            pace = None
+        store = StoreThread(options.store)
+        await store.open()
+        try:
+            await backend.start()
+            judge, remark, claimed = await settle(judge, store, self._order.first, batch=False)
+            self._held = len(claimed)
+            with closing(CallList(judge, subjects=0)) as calls:
+                self._context = RunContext(
+                    judge=judge,
+                    options=options,
+                    store=store,
+                    since=self._order.since,
+                    calls=calls,
+                    tally=self._tally,
+                    budget=None if options.max_cost is None else self._budget,
+                    more_budget=self._more_budget,
+                    pace=pace,
+                    remarks=() if remark is None else (remark,),
+                    claimed=claimed,
+                )
+                self._runner = Runner(self._context)
+                await self._runner.run_blocks(self._given_blocks())
+        finally:
+            await backend.close()
+            await store.close()
+
+    async def _given_blocks(self) -> AsyncIterator[Sequence[Subject]]:
+        while not self._stop.requested:
+            if self._blocks:
+                self._in_work = True
+                yield self._blocks.popleft()
+                self._in_work = False
+            elif self._no_more_blocks:
+                return
+            else:
+                yield ()  # the runner looks at calls that other processes are making
+                await asyncio.sleep(_LOOK_S)
+
+    async def _more_budget(self) -> bool:
+        """Wait for money; whether some came."""
+        before, self._short = self._budget, True
+        while self._budget == before and not self._no_more_budget:
+            if self._stop.requested:
+                break
+            await asyncio.sleep(_LOOK_S)
+        self._short = False
+        return self._budget > before
