@@ -20,7 +20,7 @@ _ROOMS: dict[str, str] = {
     ),
     "adjudge.estimation": (
         "Counts allocate corrected_interval corrected_rate corrected_variance estimate "
-        "plan_from_table plan_rate profile_interval rows_to_label"
+        "plan_from_table plan_rate profile_interval proposition_51 proposition_61 rows_to_label"
     ),
     "adjudge.io": (
         "LogRows convert_log open_battles open_judgments open_pairs open_scores read_battles "

@@ -31,6 +31,8 @@ from adjudge.estimation import estimate as estimate
 from adjudge.estimation import plan_from_table as plan_from_table
 from adjudge.estimation import plan_rate as plan_rate
 from adjudge.estimation import profile_interval as profile_interval
+from adjudge.estimation import proposition_51 as proposition_51
+from adjudge.estimation import proposition_61 as proposition_61
 from adjudge.estimation import rows_to_label as rows_to_label
 from adjudge.io import LogRows as LogRows
 from adjudge.io import convert_log as convert_log
@@ -292,6 +294,8 @@ __all__ = [
     "prepare_judgments",
     "prepare_scores",
     "profile_interval",
+    "proposition_51",
+    "proposition_61",
     "rank",
     "read_battles",
     "read_binary",

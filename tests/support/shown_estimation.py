@@ -21,6 +21,7 @@ from adjudge.results.estimation import (
     RatePlan,
 )
 from adjudge.results.panel import PanelEstimate, PanelRate
+from adjudge.results.items import ItemValue, PaperItem
 from adjudge.results.reporting import (
     Claim,
     LengthCurve,
@@ -345,6 +346,7 @@ PLAN = RatePlan(
     verdict_width=0.109,
     judge_helps=False,
     variance_ratio=2.561,
+    proposition_51=6,
     proposition_61=(0.223, 0.777),
     proposition_61_says=True,
     next_labels=(
@@ -423,8 +425,30 @@ PAPER = ReportingReproduction(
         Claim(where="section 1", claim="sign changes at", paper="0.75", ours="0.751", agrees=True),
         Claim(where="Figure 3", claim="labels needed", paper="about 200", ours="362", agrees=False),
     ),
+    protocol=(
+        ProtocolRow(
+            model="model-1", rows=120, rate=0.583, bias_naive=0.052, bias_corrected=-0.009,
+            coverage=0.97, length=0.233, refused=0,
+        ),
+    ),
+    splits=5,
+    items=(
+        PaperItem(
+            paper="reporting", name="Table 2", about="Coverage and length", status="simulated",
+            values=(ItemValue(name="coverage, %, least", ours=97.0, published=95, digits=0),),
+        ),
+        PaperItem(
+            paper="reporting", name="Figure 1", about="Two error rates", status="not possible",
+            reason="a drawing",
+        ),
+        PaperItem(
+            paper="reporting", name="Figure 3", about="Labels for a length", status="reproduced",
+            values=(ItemValue(name="equal split", ours=362.0, published=200, digits=0),),
+            figure="figure3",
+        ),
+    ),
     notes=("no table in the paper",),
-)
+)  # fmt: skip
 PROTOCOL = ReportingReproduction(
     repeats=0,
     confidence_level=0.95,
@@ -435,7 +459,8 @@ PROTOCOL = ReportingReproduction(
     protocol=(
         ProtocolRow(
             model="gpt-4", rows=901, rate=0.683, bias_naive=0.087, bias_corrected=-0.012,
-            coverage=0.96, length=0.217, refused=3, paper_coverage=0.97, paper_length=0.21,
+            coverage=0.96, length=0.217, refused=3, spread_coverage=0.94, spread_length=0.187,
+            paper_coverage=0.97, paper_length=0.21,
         ),
         ProtocolRow(
             model="other", rows=802, rate=0.394, bias_naive=-0.031, bias_corrected=0.045,
@@ -446,6 +471,9 @@ PROTOCOL = ReportingReproduction(
             coverage=None, length=None, refused=20,
         ),
     ),
+    protocol_source="battles.csv",
+    protocol_judge="openai:gpt-4.1-mini",
+    probabilities=True,
     splits=20,
     dropped={"tie, or no winner named": 60},
 )  # fmt: skip

@@ -1,6 +1,12 @@
 """REPORT: the rate to report, its interval, and which labels to buy next (question 2)."""
 
-from adjudge.estimation.allocation import Allocation, allocate, optimal_split, proposition_61
+from adjudge.estimation.allocation import (
+    Allocation,
+    allocate,
+    optimal_split,
+    proposition_51,
+    proposition_61,
+)
 from adjudge.estimation.counts import Counts
 from adjudge.estimation.front import AnyEstimate, estimate
 from adjudge.estimation.misclassification import (
@@ -26,6 +32,7 @@ __all__ = [
     "plan_from_table",
     "plan_rate",
     "profile_interval",
+    "proposition_51",
     "proposition_61",
     "rows_to_label",
 ]

@@ -36,20 +36,25 @@ class ItemBook:
         remark: str = "",
         missing: str = "",
         unknown: str = "the rows do not have what it takes",
+        simulated: bool | None = None,
     ) -> None:
         """An item; not possible where something is `missing` or none of its numbers is known.
 
         `figure` names its picture, `remark` says on how much of the paper's data it rests, and
-        `unknown` why no number is known.
+        `unknown` why no number is known. `simulated` is for an item that rests on other data than
+        the book's.
         """
         if not missing and values and all(value.ours is None for value in values):
             missing = unknown
+        done = self._done
+        if simulated is not None:
+            done = "simulated" if simulated else "reproduced"
         self._items.append(
             PaperItem(
                 paper=self._paper,
                 name=name,
                 about=about,
-                status="not possible" if missing else self._done,
+                status="not possible" if missing else done,
                 values=() if missing else values,
                 figure=None if missing else figure,
                 reason=missing or remark,

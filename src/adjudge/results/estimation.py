@@ -313,6 +313,7 @@ class RatePlan(Result):
     verdict_width: NotNegative | None = None
     judge_helps: bool
     variance_ratio: float | None = None
+    proposition_51: Count | None = None
     proposition_61: tuple[float, float] | None = None
     proposition_61_says: bool
     reason: str | None = None
