@@ -20,8 +20,8 @@ from adjudge.results.estimation import (
     RateDifference,
     RatePlan,
 )
-from adjudge.results.panel import PanelEstimate, PanelRate
 from adjudge.results.items import ItemValue, PaperItem
+from adjudge.results.panel import PanelEstimate, PanelRate
 from adjudge.results.reporting import (
     Claim,
     LengthCurve,

@@ -66,6 +66,7 @@ VERBS: Mapping[str, str | tuple[str, Mapping[str, str]]] = {
             "reporting": "reproduce_reporting:reporting",
             "diagnosis": "reproduce_diagnosis:diagnosis",
             "soft-elo": "reproduce_soft_elo:soft_elo",
+            "all": "reproduce_all:reproduce_papers",
         },
     ),
     "store": ("The file that keeps every reply and label.", {"check": "store:check"}),

@@ -216,6 +216,17 @@ def column_map(given: Sequence[str] | None, **named: str | None) -> dict[str, st
     return columns or None
 
 
+def parse_files(given: Sequence[str] | None, option: str) -> dict[str, Path]:
+    """Files by name, from an option that is written NAME=FILE and can be repeated."""
+    files: dict[str, Path] = {}
+    for pair in given or ():
+        name, equals, path = pair.partition("=")
+        if not equals or not name or not path:
+            raise ArgumentError(option, pair, "write it as NAME=FILE")
+        files[name] = Path(path)
+    return files
+
+
 def label_map(given: str | None) -> dict[str, str] | None:
     """The words of --labels-as."""
     from adjudge.io.words import parse_labels_as

@@ -93,7 +93,6 @@ def reporting(
 
     with name_columns(column_map(column), label_map(labels_as)) as named:
         given = named(table)
-    asking = {} if judge is None else {"store": parse_place(store)}
     result = reproduce_reporting(
         given,
         judge=judge,
@@ -106,7 +105,7 @@ def reporting(
         sample=sample,
         confidence_level=confidence_level,
         seed=seed,
-        **asking,
+        store=parse_place(store),
     )
     if figures is not None:
         for name, one in figures_of(result).items():

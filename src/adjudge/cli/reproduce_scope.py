@@ -17,8 +17,8 @@ from adjudge.cli._options import (
     SeedOption,
     column_map,
     label_map,
+    parse_files,
 )
-from adjudge.errors import ArgumentError
 
 
 def scope(
@@ -49,13 +49,7 @@ def scope(
     from adjudge.io.opening import name_columns
     from adjudge.reproduce.scope import reproduce_scope
 
-    files: dict[str, Path] = {}
-    for given in data or []:
-        name, equals, path = given.partition("=")
-        if not equals or not name or not path:
-            raise ArgumentError("--data", given, "write it as NAME=FILE")
-        files[name] = Path(path)
     with name_columns(column_map(column), label_map(labels_as)) as named:
-        tables = {name: named(path) for name, path in files.items()}
+        tables = {name: named(path) for name, path in parse_files(data, "--data").items()}
     done = reproduce_scope(tables, judge=judge, n=sample, splits=splits, seed=seed, store=store)
     deliver(done, as_json=as_json, output=output, plot=plot)
