@@ -19,8 +19,9 @@ _ROOMS: dict[str, str] = {
         "AdjudgeError ArgumentError DataError JudgeError PolicyMismatchError StoreError"
     ),
     "adjudge.estimation": (
-        "Counts allocate corrected_interval corrected_rate corrected_variance estimate "
-        "plan_from_table plan_rate profile_interval proposition_51 proposition_61 rows_to_label"
+        "Counts VerdictCounts allocate corrected_interval corrected_rate corrected_variance "
+        "estimate plan_from_table plan_rate profile_interval proposition_51 proposition_61 "
+        "rows_interval rows_to_label"
     ),
     "adjudge.io": (
         "LogRows convert_log open_battles open_judgments open_pairs open_scores read_battles "

@@ -120,6 +120,8 @@ DECLARED = replace(
     estimate=0.424,
     low=0.351,
     high=0.503,
+    rows_low=0.362,
+    rows_high=0.488,
     label_shift=None,
     alternatives=(PEOPLE,),
     warnings=(),
@@ -477,6 +479,14 @@ PROTOCOL = ReportingReproduction(
     splits=20,
     dropped={"tie, or no winner named": 60},
 )  # fmt: skip
+GROUPED_DECLARED = replace(
+    GROUPED,
+    method="conditional",
+    groups=(
+        replace(SMALL, labels_drawn="declared", rows_low=0.384, rows_high=0.512),
+        replace(LARGE, labels_drawn="declared"),
+    ),
+)
 RESULTS: dict[str, Result] = {
     "estimate": ESTIMATE,
     "estimate_refused": REFUSED,
@@ -485,6 +495,7 @@ RESULTS: dict[str, Result] = {
     "estimate_declared": DECLARED,
     "grouped_estimate": GROUPED,
     "grouped_estimate_overlapping": OVERLAPPING,
+    "grouped_estimate_declared": GROUPED_DECLARED,
     "grouped_estimate_classes": CLASS_GROUPS,
     "class_estimate": CLASSES,
     "rate_difference": DIFFERENCE,

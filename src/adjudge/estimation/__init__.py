@@ -17,11 +17,13 @@ from adjudge.estimation.misclassification import (
 from adjudge.estimation.pilot import draw_rows, plan_from_table, rows_to_label
 from adjudge.estimation.planning import plan_rate
 from adjudge.estimation.profile import profile_interval
+from adjudge.estimation.these_rows import VerdictCounts, rows_interval
 
 __all__ = [
     "Allocation",
     "AnyEstimate",
     "Counts",
+    "VerdictCounts",
     "allocate",
     "corrected_interval",
     "corrected_rate",
@@ -34,5 +36,6 @@ __all__ = [
     "profile_interval",
     "proposition_51",
     "proposition_61",
+    "rows_interval",
     "rows_to_label",
 ]
