@@ -23,6 +23,7 @@ from adjudge.errors import JudgeError as JudgeError
 from adjudge.errors import PolicyMismatchError as PolicyMismatchError
 from adjudge.errors import StoreError as StoreError
 from adjudge.estimation import Counts as Counts
+from adjudge.estimation import VerdictCounts as VerdictCounts
 from adjudge.estimation import allocate as allocate
 from adjudge.estimation import corrected_interval as corrected_interval
 from adjudge.estimation import corrected_rate as corrected_rate
@@ -33,6 +34,7 @@ from adjudge.estimation import plan_rate as plan_rate
 from adjudge.estimation import profile_interval as profile_interval
 from adjudge.estimation import proposition_51 as proposition_51
 from adjudge.estimation import proposition_61 as proposition_61
+from adjudge.estimation import rows_interval as rows_interval
 from adjudge.estimation import rows_to_label as rows_to_label
 from adjudge.io import LogRows as LogRows
 from adjudge.io import convert_log as convert_log
@@ -237,6 +239,7 @@ __all__ = [
     "Threshold",
     "Transitivity",
     "VerbosityBias",
+    "VerdictCounts",
     "agreement",
     "allocate",
     "bradley_terry",
@@ -313,6 +316,7 @@ __all__ = [
     "register_guarantee",
     "reliability",
     "retest",
+    "rows_interval",
     "rows_to_label",
     "running_interval",
     "scope_threshold",

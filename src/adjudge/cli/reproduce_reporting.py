@@ -86,6 +86,7 @@ def reporting(
     Coverage, bias and length of the corrected rate: 21 rates, 8 settings, label shift; and section
     8.2, splits of labelled rows, on your own.
     """
+    from adjudge.cli._progress import watch_run
     from adjudge.io.opening import name_columns
     from adjudge.present.theme import save_figure
     from adjudge.present.views import figures_of
@@ -93,20 +94,22 @@ def reporting(
 
     with name_columns(column_map(column), label_map(labels_as)) as named:
         given = named(table)
-    result = reproduce_reporting(
-        given,
-        judge=judge,
-        judge_column=judge_column,
-        human_column=human_column,
-        by=by,
-        repeats=repeats,
-        splits=splits,
-        calibration=calibration,
-        sample=sample,
-        confidence_level=confidence_level,
-        seed=seed,
-        store=parse_place(store),
-    )
+    with watch_run("asked") as watch:
+        result = reproduce_reporting(
+            given,
+            judge=judge,
+            judge_column=judge_column,
+            human_column=human_column,
+            by=by,
+            repeats=repeats,
+            splits=splits,
+            calibration=calibration,
+            sample=sample,
+            confidence_level=confidence_level,
+            seed=seed,
+            store=parse_place(store),
+            progress=watch.show,
+        )
     if figures is not None:
         for name, one in figures_of(result).items():
             remark(f"wrote {save_figure(one.draw(), figures / f'{name}.png')}")
