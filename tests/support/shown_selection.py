@@ -202,9 +202,9 @@ SELECTION = Selection(
 )
 
 
-def quality(judge: str, signal: str, **numbers: float) -> SignalQuality:
+def quality(judge: str, signal: str, *, mute: int = 0, **numbers: float) -> SignalQuality:
     return SignalQuality(
-        judge=judge, signal=signal, protocol="preference", n=240, n_no_verdict=0, **numbers
+        judge=judge, signal=signal, protocol="preference", n=240, n_no_verdict=mute, **numbers
     )
 
 
@@ -235,7 +235,7 @@ EVALUATION = Evaluation(
     cluster=None,
     signals=(
         quality("x", ENTROPY, accuracy=0.82, ece=0.031, auroc=0.764, auprc=0.912),
-        quality("x", SINGLE, accuracy=0.79, ece=0.052, auroc=0.703, auprc=0.888),
+        quality("x", SINGLE, mute=12, accuracy=0.79, ece=0.052, auroc=0.703, auprc=0.888),
     ),
     methods=(
         risk("x", ENTROPY, "vanilla", 0.05, 1.0, 0.0, 0.181, 0.011, 0.182, 0.99),

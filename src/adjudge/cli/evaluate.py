@@ -102,8 +102,9 @@ def evaluate(
     deliver(evaluation, as_json=as_json, output=output, plot=plot, figure=figure)
     if fail_above is not None:
         main = map(evaluation.main_signal, evaluation.judges)
-        bad = [quality for quality in main if quality.ece > fail_above]
+        bad = [quality for quality in main if quality.ece is None or quality.ece > fail_above]
         for quality in bad:
-            remark(f"{quality.judge}: ECE {quality.ece:.3f} is above {fail_above:g}")
+            ece = None if quality.ece is None else f"ECE {quality.ece:.3f} is above {fail_above:g}"
+            remark(f"{quality.judge}: {ece or 'no verdict, so no ECE'}")
         if bad:
             bad_finding()

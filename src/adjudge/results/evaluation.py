@@ -28,17 +28,28 @@ JudgeKey = tuple[str, str | None]
 
 @dataclass(frozen=True, kw_only=True)
 class SignalQuality:
-    """How good a confidence is on labelled rows."""
+    """How good a confidence is on the labelled rows where the signal gives a verdict.
+
+    `n_no_verdict` of the `n` rows have none (p at one half, a tie, votes that disagree): they are
+    neither right nor wrong, so nothing below counts them.
+    """
 
     signal: str
     judge: str
     protocol: str | None
     n: Count
     n_no_verdict: Count
-    accuracy: Proportion
-    ece: Proportion
+    accuracy: Proportion | None
+    ece: Proportion | None
     auroc: Proportion | None
     auprc: Proportion | None
+
+    checks: ClassVar[tuple[Check, ...]] = (at_most("n_no_verdict", "n"),)
+
+    @property
+    def n_verdicts(self) -> int:
+        """The rows that it is measured on."""
+        return self.n - self.n_no_verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +72,10 @@ class MethodRisk:
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """A picture's data: reliability bins and the risk-coverage curve of one signal."""
+    """A picture's data: reliability bins and the risk-coverage curve of one signal.
+
+    Rows without a verdict are in no bin and never accepted; without any verdict both are empty.
+    """
 
     signal: str
     judge: str
@@ -75,7 +89,6 @@ class Curve:
     checks: ClassVar[tuple[Check, ...]] = (
         same_length("bin_confidence", "bin_accuracy", "bin_count"),
         same_length("coverage", "risk"),
-        not_empty("bin_count", "coverage"),
     )
 
 

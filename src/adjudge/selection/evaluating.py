@@ -61,10 +61,11 @@ def evaluate(
 
     For every judge, protocol and signal: accuracy, ECE (10 bins of equal width), AUROC and AUPRC
     of the confidence (max(p_a, 1 - p_a), or what the judge stated), with right verdicts as
-    positives; then coverage and error share of each method over `splits` random 50/50 splits by
-    item, the same splits for all signals of a judge. `methods` are the baselines vanilla, heuristic
-    and naive and every guarantee, unless named. As in the paper, baselines belong on the signal
-    single_order and guarantees on preference_entropy; the table has every combination.
+    positives, over the rows where the signal gives a verdict; then coverage and error share of each
+    method over `splits` random 50/50 splits by item, the same splits for all signals of a judge.
+    `methods` are the baselines vanilla, heuristic and naive and every guarantee, unless named. As
+    in the paper, baselines belong on the signal single_order and guarantees on preference_entropy;
+    the table has every combination.
 
     `jury` ("mean", "learned") and `doubt` ("learned") also show, over up to 200 of the splits, what
     they would accept after learning in each split anew (`comparisons`), next to each judge's own
@@ -105,7 +106,7 @@ def evaluate(
         if units < 2:
             raise ArgumentError("judgments", rows["judge"][0], "needs two labelled rows to split")
         for signal in signals_of(rows, seed=seed):
-            qualities.append(_quality(signal))
+            qualities.append(measure_quality(signal))
             curves.append(_curve(signal))
             measured = split_risks(
                 signal.scores,
@@ -172,25 +173,31 @@ def _advice(table: LabelledRows, *, learned: bool, chosen: bool) -> list[str]:
     return lines
 
 
-def _quality(signal: Signal) -> SignalQuality:
-    correct = 1 - signal.errors
-    sure = signal.confidence
+def measure_quality(signal: Signal) -> SignalQuality:
+    """Accuracy, ECE, AUROC and AUPRC over the rows with a verdict.
+
+    A vote that disagrees is no error: counted as one at confidence one half, it would make any
+    confidence look as if it told right from wrong.
+    """
+    said = signal.has_verdict
+    correct, sure = 1 - signal.errors[said], signal.confidence[said]
     return SignalQuality(
         signal=signal.name,
         judge=signal.judge,
         protocol=signal.protocol,
-        n=len(correct),
-        n_no_verdict=int((~signal.has_verdict).sum()),
-        accuracy=float(correct.mean()),
-        ece=expected_calibration_error(sure, correct),
+        n=len(said),
+        n_no_verdict=int((~said).sum()),
+        accuracy=float(correct.mean()) if len(correct) else None,
+        ece=expected_calibration_error(sure, correct) if len(correct) else None,
         auroc=auroc(sure, correct),
         auprc=auprc(sure, correct),
     )
 
 
 def _curve(signal: Signal) -> Curve:
-    bins = reliability_bins(signal.confidence, 1 - signal.errors)
-    coverage, risk = risk_coverage(signal.scores, signal.errors)
+    said = signal.has_verdict
+    bins = reliability_bins(signal.confidence[said], 1 - signal.errors[said])
+    coverage, risk = risk_coverage(signal.scores[said], signal.errors[said], n=len(said))
     return Curve(
         signal=signal.name,
         judge=signal.judge,
@@ -203,14 +210,19 @@ def _curve(signal: Signal) -> Curve:
     )
 
 
-def risk_coverage(scores: FloatArray, errors: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Share accepted and share wrong among them at each distinct score, thinned for a picture."""
+def risk_coverage(scores: FloatArray, errors: IntArray, *, n: int) -> tuple[FloatArray, FloatArray]:
+    """Share accepted of `n` rows and share wrong among them at each score, thinned for a picture.
+
+    `scores` and `errors` are those of the rows that can be accepted.
+    """
+    if not len(scores):
+        return np.empty(0), np.empty(0)
     order = np.argsort(scores, kind="stable")
     s, wrong = scores[order], np.cumsum(errors[order])
     ends = np.append(np.flatnonzero(s[1:] != s[:-1]), len(s) - 1)
     if len(ends) > _CURVE_POINTS:
         ends = ends[np.unique(np.linspace(0, len(ends) - 1, _CURVE_POINTS).astype(np.int64))]
-    return (ends + 1) / len(s), wrong[ends] / (ends + 1)
+    return (ends + 1) / n, wrong[ends] / (ends + 1)
 
 
 def _risk(signal: Signal, row: SplitRisk, *, baseline: bool) -> MethodRisk:

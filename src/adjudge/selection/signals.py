@@ -12,7 +12,7 @@ from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.errors import ArgumentError
 from adjudge.io.columns import UNNAMED
 from adjudge.rows.confidence import stated_confidence
-from adjudge.rows.judgments import WORDS
+from adjudge.rows.judgments import HAS_VERDICT, IS_ERROR, WORDS
 from adjudge.uncertainty import (
     INFINITE_DOUBT,
     confidence,
@@ -67,9 +67,8 @@ def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
 
     stated = stated_confidence(rows)
     if stated is not None:
-        wrong = (rows.get_column("verdict") != rows.get_column("label")).fill_null(True)
-        has_verdict = rows.get_column("verdict").is_not_null().to_numpy()
-        errors = wrong.to_numpy().astype(np.int64)
+        has_verdict = rows.select(HAS_VERDICT).to_series().to_numpy()
+        errors = rows.select(IS_ERROR).to_series().to_numpy()
         yield Signal(shown or "uncertainty", judge, shown, stated, has_verdict, given, errors)
         return
     if rows.get_column("p_a").null_count():
