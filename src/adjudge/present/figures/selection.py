@@ -20,7 +20,6 @@ from adjudge.results.evaluation import (
     Curve,
     Evaluation,
     MethodRisk,
-    ScopeReproduction,
     SelectionPlan,
     SignalQuality,
 )
@@ -371,25 +370,3 @@ def _plan_title(plan: SelectionPlan) -> str:
         f"Beyond {plan.recommended:,} labels a doubling buys less than {100 * plan.gain:g} points "
         "of coverage"
     )
-
-
-# --- the SCOPE paper -------------------------------------------------------------------------
-
-
-def scope_figure(done: ScopeReproduction) -> Figure:
-    """Figures 2 and 3: risk and coverage against alpha, one row of panels per data set."""
-    with themed():
-        figure = new_figure(14.0, 4.6 * len(done.datasets))
-        axes = figure.subplots(len(done.datasets), 2, squeeze=False)
-        for row, one in enumerate(done.datasets):
-            risk, coverage = axes[row]
-            draw_risk(risk, one.evaluation)
-            draw_coverage(coverage, one.evaluation)
-            risk.set_title(f"{one.dataset}, {one.n_sampled:,} items\n{risk.get_title(loc='left')}")
-            # Both panels have the same lines; outside of them a legend hides none.
-            for axis in (risk, coverage):
-                axis.get_legend().remove()
-            coverage.legend(
-                *risk.get_legend_handles_labels(), loc="center left", bbox_to_anchor=(1.0, 0.5)
-            )
-    return figure
