@@ -9,6 +9,7 @@ import typer
 
 from adjudge.cli._common import bad_finding, deliver, remark
 from adjudge.cli._options import (
+    BestFlag,
     CategoryOption,
     ClusterOption,
     ColumnOption,
@@ -60,6 +61,7 @@ def evaluate(
         typer.Option(help="Exit 2 if the main signal's ECE is above this for any judge."),
     ] = None,
     model_labels: ModelLabelsFlag = False,
+    best: BestFlag = False,
     column: ColumnOption = None,
     labels_as: LabelsAsOption = None,
     seed: SeedOption = 0,
@@ -95,6 +97,7 @@ def evaluate(
         choose_on=choose_on,
         cluster=cluster,
         model_labels=model_labels,
+        best=best,
         columns=column_map(column),
         labels_as=label_map(labels_as),
         seed=seed,

@@ -19,6 +19,7 @@ from adjudge.errors import ArgumentError
 from adjudge.io.opening import name_columns
 from adjudge.io.tables import TableLike
 from adjudge.results.evaluation import Curve, Evaluation, MethodRisk, SignalQuality
+from adjudge.rows.choices import describe_choices, prepare_choices, refuse_with_best
 from adjudge.rows.judgments import Judgments, LabelledRows, only_ids, read_labelled
 from adjudge.selection.comparing import MOST_SPLITS, compare_doubts
 from adjudge.selection.learning import advise_learning, refuse_learning
@@ -53,6 +54,7 @@ def evaluate(
     choose_on: TableLike | None = None,
     cluster: str | None = "auto",
     model_labels: bool = False,
+    best: bool = False,
     columns: Mapping[str, str] | None = None,
     labels_as: Mapping[str, str] | None = None,
     seed: int = 0,
@@ -70,7 +72,7 @@ def evaluate(
     `jury` ("mean", "learned") and `doubt` ("learned") also show, over up to 200 of the splits, what
     they would accept after learning in each split anew (`comparisons`), next to each judge's own
     doubt. `choose_on` is a table of ids: only these rows are evaluated, so that what is chosen here
-    can be calibrated on all others (`leave_out` of `calibrate`). `columns`, `labels_as` and
+    can be calibrated on all others (`leave_out` of `calibrate`). `columns`, `labels_as`, `best` and
     `model_labels` as there.
 
     >>> from adjudge.simulate.selective import two_order_judge
@@ -85,6 +87,10 @@ def evaluate(
     with name_columns(columns, labels_as) as name:
         judgments, labels, pairs = name(judgments), name(labels), name(pairs)
         choose_on = name(choose_on)
+    if best:
+        refuse_with_best(jury=jury, doubt=doubt, pairs=pairs)
+        judgments = prepare_choices(judgments, labels=labels, judge=judge, protocol=protocol)
+        labels = judge = protocol = None
     table = read_labelled(
         judgments,
         labels,
@@ -122,6 +128,7 @@ def evaluate(
             )
             risks += [_risk(signal, row, baseline=row.method in baselines) for row in measured]
     comparisons, remarks = [], [f"split by {column}: one row of each calibrates"] if column else []
+    remarks += describe_choices(table.frame) if best else []
     if jury is not None or doubt is not None:
         comparisons = compare_doubts(
             table,
