@@ -48,7 +48,7 @@ _ROOMS: dict[str, str] = {
     "adjudge.results.estimation": (
         "ClassEstimate Estimate GroupedEstimate LabelShift RateDifference RatePlan"
     ),
-    "adjudge.results.evaluation": "Evaluation LabelPlan ScopeReproduction SelectionPlan",
+    "adjudge.results.evaluation": "Evaluation LabelPlan SelectionPlan",
     "adjudge.results.cascade": "CascadePlan",
     "adjudge.results.items": "ReproductionItems",
     "adjudge.results.judging": (
@@ -66,6 +66,7 @@ _ROOMS: dict[str, str] = {
     "adjudge.results.replies": "Replies",
     "adjudge.results.reporting": "ReportingReproduction",
     "adjudge.results.rules": "BatchSelection Threshold",
+    "adjudge.results.scope_reproduction": "ScopeReproduction",
     "adjudge.results.selection": "Policy PolicyCheck Selection",
     "adjudge.rows": "join_labels prepare_battles prepare_grades prepare_judgments prepare_scores",
     "adjudge.selection": (

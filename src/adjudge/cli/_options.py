@@ -49,6 +49,14 @@ ModelLabelsFlag = Annotated[
         help="Use labels that a model made (labelled_by model); the result says so.",
     ),
 ]
+BestFlag = Annotated[
+    bool,
+    typer.Option(
+        "--best",
+        help="A row is a prompt: which of all its responses is best, from comparisons of two "
+        "(prompt_id, model_a, model_b).",
+    ),
+]
 FormatOption = Annotated[
     str | None,
     typer.Option("--format", help="Name of a public format, where content does not tell it."),
@@ -237,7 +245,16 @@ def label_map(given: str | None) -> dict[str, str] | None:
 #: The groups of a verb's help, and the options in each.
 PANELS: Mapping[str, tuple[str, ...]] = {
     "Rows": (
-        *("labels", "model_labels", "format", "baseline", "column", "labels_as", "judge_column"),
+        *(
+            "labels",
+            "model_labels",
+            "best",
+            "format",
+            "baseline",
+            "column",
+            "labels_as",
+            "judge_column",
+        ),
         *("human_column", "doc_column"),
         *("model_column", "raters", "positive", "human", "verdict", "score", "pairs", "limit"),
         *(
