@@ -54,6 +54,7 @@ def view_transitivity(result: Transitivity) -> list[Block]:
                 ends: lambda g: percent_interval(g.mean_low, g.mean_high),
                 "median": lambda g: percent(g.median_rate),
                 "max": lambda g: percent(g.max_rate),
+                "by Eq. 1": lambda g: percent(g.eq1_mean),
                 "noisy judge": lambda g: percent(g.expected_rate),
             },
             caption="Cycles among the triples of a document, and for a noisy transitive judge",
