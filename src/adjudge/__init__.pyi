@@ -6,6 +6,7 @@ from adjudge.diagnosis import agreement as agreement
 from adjudge.diagnosis import contradictions as contradictions
 from adjudge.diagnosis import count_cycles as count_cycles
 from adjudge.diagnosis import diagnose_bias as diagnose_bias
+from adjudge.diagnosis import diagnose_prompts as diagnose_prompts
 from adjudge.diagnosis import diagnose_scores as diagnose_scores
 from adjudge.diagnosis import diagnose_transitivity as diagnose_transitivity
 from adjudge.diagnosis import family_bias as family_bias
@@ -116,6 +117,7 @@ from adjudge.results.length import VerbosityBias as VerbosityBias
 from adjudge.results.monitoring import AuditDraw as AuditDraw
 from adjudge.results.monitoring import Monitor as Monitor
 from adjudge.results.panel import PanelEstimate as PanelEstimate
+from adjudge.results.prompts import PromptSensitivity as PromptSensitivity
 from adjudge.results.ranking import Anchors as Anchors
 from adjudge.results.ranking import BattlePlan as BattlePlan
 from adjudge.results.ranking import Leaderboard as Leaderboard
@@ -212,6 +214,7 @@ __all__ = [
     "PolicyCheck",
     "PolicyMismatchError",
     "PositionBias",
+    "PromptSensitivity",
     "RankAgreement",
     "RateDifference",
     "RatePlan",
@@ -250,6 +253,7 @@ __all__ = [
     "count_cycles",
     "count_wins",
     "diagnose_bias",
+    "diagnose_prompts",
     "diagnose_scores",
     "diagnose_transitivity",
     "draw_audits",

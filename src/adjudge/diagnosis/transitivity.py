@@ -20,7 +20,12 @@ from adjudge.results.diagnosis import (
     Triple,
     WorstDocument,
 )
-from adjudge.rows.tournaments import Combine, Tournaments, prepare_tournaments
+from adjudge.rows.tournaments import (
+    Combine,
+    TournamentRows,
+    Tournaments,
+    prepare_tournaments,
+)
 
 _ASSUMPTIONS = (
     "rate = 3-cycles / decisive triples of a document; ties and missing edges are in no triple; "
@@ -31,7 +36,7 @@ _ASSUMPTIONS = (
 
 
 def diagnose_transitivity(
-    source: TableLike,
+    source: TableLike | TournamentRows,
     *,
     columns: Mapping[str, str] | None = None,
     labels_as: Mapping[str, str] | None = None,

@@ -106,9 +106,9 @@ def _rankings(book: ItemBook, result: DiagnosisReproduction) -> None:
     wins = {(row.judge, row.criterion): row.tau for row in shown if row.method == "win-rate"}
     exact = {(row.judge, row.criterion): row.tau for row in shown if row.method == "mfas"}
     better = [
-        exact_tau > wins[key] + 1e-9
-        for key, exact_tau in exact.items()
-        if exact_tau is not None and wins.get(key) is not None
+        tau > before + 1e-9
+        for key, tau in exact.items()
+        if tau is not None and (before := wins.get(key)) is not None
     ]
     book.add(
         "Table 2", "Kendall's tau of five rankings with people's means",
