@@ -11,9 +11,9 @@ from typing import Any
 _ROOMS: dict[str, str] = {
     "adjudge.auditing": "check_audits",
     "adjudge.diagnosis": (
-        "ScoreSets agreement contradictions count_cycles diagnose_bias diagnose_scores "
-        "diagnose_transitivity family_bias family_scores length_bias position_bias reliability "
-        "retest score_set_rows verbosity_bias"
+        "ScoreSets agreement contradictions count_cycles diagnose_bias diagnose_prompts "
+        "diagnose_scores diagnose_transitivity family_bias family_scores length_bias "
+        "position_bias reliability retest score_set_rows verbosity_bias"
     ),
     "adjudge.errors": (
         "AdjudgeError ArgumentError DataError JudgeError PolicyMismatchError StoreError"
@@ -58,6 +58,7 @@ _ROOMS: dict[str, str] = {
     "adjudge.results.length": "LengthBias VerbosityBias",
     "adjudge.results.monitoring": "AuditDraw Monitor",
     "adjudge.results.panel": "PanelEstimate",
+    "adjudge.results.prompts": "PromptSensitivity",
     "adjudge.results.ranking": (
         "Anchors BattlePlan Leaderboard LeastReversals RankAgreement Temperature"
     ),

@@ -6,6 +6,7 @@ from adjudge.diagnosis import agreement as agreement
 from adjudge.diagnosis import contradictions as contradictions
 from adjudge.diagnosis import count_cycles as count_cycles
 from adjudge.diagnosis import diagnose_bias as diagnose_bias
+from adjudge.diagnosis import diagnose_prompts as diagnose_prompts
 from adjudge.diagnosis import diagnose_scores as diagnose_scores
 from adjudge.diagnosis import diagnose_transitivity as diagnose_transitivity
 from adjudge.diagnosis import family_bias as family_bias
@@ -105,7 +106,6 @@ from adjudge.results.estimation import RateDifference as RateDifference
 from adjudge.results.estimation import RatePlan as RatePlan
 from adjudge.results.evaluation import Evaluation as Evaluation
 from adjudge.results.evaluation import LabelPlan as LabelPlan
-from adjudge.results.evaluation import ScopeReproduction as ScopeReproduction
 from adjudge.results.evaluation import SelectionPlan as SelectionPlan
 from adjudge.results.items import ReproductionItems as ReproductionItems
 from adjudge.results.judging import Judging as Judging
@@ -120,6 +120,7 @@ from adjudge.results.length import VerbosityBias as VerbosityBias
 from adjudge.results.monitoring import AuditDraw as AuditDraw
 from adjudge.results.monitoring import Monitor as Monitor
 from adjudge.results.panel import PanelEstimate as PanelEstimate
+from adjudge.results.prompts import PromptSensitivity as PromptSensitivity
 from adjudge.results.ranking import Anchors as Anchors
 from adjudge.results.ranking import BattlePlan as BattlePlan
 from adjudge.results.ranking import Leaderboard as Leaderboard
@@ -132,6 +133,7 @@ from adjudge.results.replies import Replies as Replies
 from adjudge.results.reporting import ReportingReproduction as ReportingReproduction
 from adjudge.results.rules import BatchSelection as BatchSelection
 from adjudge.results.rules import Threshold as Threshold
+from adjudge.results.scope_reproduction import ScopeReproduction as ScopeReproduction
 from adjudge.results.selection import Policy as Policy
 from adjudge.results.selection import PolicyCheck as PolicyCheck
 from adjudge.results.selection import Selection as Selection
@@ -216,6 +218,7 @@ __all__ = [
     "PolicyCheck",
     "PolicyMismatchError",
     "PositionBias",
+    "PromptSensitivity",
     "RankAgreement",
     "RateDifference",
     "RatePlan",
@@ -255,6 +258,7 @@ __all__ = [
     "count_cycles",
     "count_wins",
     "diagnose_bias",
+    "diagnose_prompts",
     "diagnose_scores",
     "diagnose_transitivity",
     "draw_audits",

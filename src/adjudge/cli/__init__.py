@@ -48,11 +48,12 @@ VERBS: Mapping[str, str | tuple[str, Mapping[str, str]]] = {
         {"draw": "monitor_draw:draw", "check": "monitor_check:check"},
     ),
     "diagnose": (
-        "Where the judge breaks: cycles, scores people do not share, biases.",
+        "Where the judge breaks: cycles, scores people do not share, biases, prompts.",
         {
             "transitivity": "diagnose_transitivity:transitivity",
             "scores": "diagnose_scores:scores",
             "bias": "diagnose_bias:bias",
+            "prompts": "diagnose_prompts:prompts",
         },
     ),
     "rank": "rank:rank",
