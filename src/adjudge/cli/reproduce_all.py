@@ -41,6 +41,10 @@ def reproduce_papers(
     summeval: Annotated[
         Path | None, typer.Option(help="diagnosis: SummEval as published.", show_default=False)
     ] = None,
+    tournaments: Annotated[
+        Path | None,
+        typer.Option(help="diagnosis: pairwise verdicts of your judges.", show_default=False),
+    ] = None,
     scores: Annotated[
         Path | None,
         typer.Option(help="diagnosis: scores of your judges.", show_default=False),
@@ -53,7 +57,10 @@ def reproduce_papers(
     ] = None,
     judge: Annotated[
         str | None,
-        typer.Option(help="The judge to ask where --data or --grades hold texts to be judged."),
+        typer.Option(
+            help="The judge to ask where --data or --grades hold texts to be judged, and about "
+            "--summeval."
+        ),
     ] = None,
     store: StoreOption = "adjudge.db",
     paper: Annotated[
@@ -86,11 +93,16 @@ def reproduce_papers(
 
     with name_columns(column_map(column), label_map(labels_as)) as named:
         files = {name: named(path) for name, path in parse_files(data, "--data").items()}
-        tables = {"grades": named(grades), "summeval": named(summeval), "scores": named(scores)}
+        tables = {
+            "grades": named(grades),
+            "tournaments": named(tournaments),
+            "scores": named(scores),
+        }
     items = reproduce_all(
         out,
         data=files,
         **tables,
+        summeval=summeval,
         annotations=annotations,
         judge=judge,
         store=parse_place(store),

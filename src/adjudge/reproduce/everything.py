@@ -25,6 +25,7 @@ def reproduce_all(
     data: Mapping[str, TableLike] | None = None,
     grades: TableLike | None = None,
     summeval: TableLike | None = None,
+    tournaments: TableLike | None = None,
     scores: TableLike | None = None,
     annotations: str | Path | None = None,
     judge: str | None = None,
@@ -44,10 +45,12 @@ def reproduce_all(
         data: scope: a name (mt-bench, rewardbench, chatbot-arena or your own) to judgments or pairs
             with labels.
         grades: reporting: labelled grades, judgments or battles; with a judge, pairs or items.
-        summeval: diagnosis: SummEval as published.
+        summeval: diagnosis: SummEval as published, with its articles if a judge is asked.
+        tournaments: diagnosis: pairwise verdicts of your judges.
         scores: diagnosis: scores of your judges.
         annotations: soft-elo: the release's folder, or a file of it.
-        judge: who is asked where `data` or `grades` hold texts without judgments.
+        judge: who is asked where `data` or `grades` hold texts without judgments, and about
+            `summeval`.
         store: where its replies are kept.
         papers: only these; all of them by default.
         size: a share of each paper's splits, repeats and simulated rows, for a first look.
@@ -61,6 +64,7 @@ def reproduce_all(
         data=data or {},
         grades=grades,
         summeval=summeval,
+        tournaments=tournaments,
         scores=scores,
         annotations=annotations,
         judge=judge,

@@ -27,6 +27,7 @@ class Given:
     data: Mapping[str, TableLike] = field(default_factory=dict)
     grades: TableLike | None = None
     summeval: TableLike | None = None
+    tournaments: TableLike | None = None
     scores: TableLike | None = None
     annotations: str | Path | None = None
     judge: str | None = None
@@ -48,7 +49,7 @@ def run_scope(given: Given) -> PaperRun:
     """SCOPE on judgments or pairs by data set, and on the simulator."""
     result = reproduce_scope(
         given.data,
-        judge=given.judge,
+        judge=given.judge if given.data else None,
         n=given.scaled(2000, 60),
         splits=given.scaled(1000, 5),
         seed=given.seed,
@@ -59,7 +60,7 @@ def run_scope(given: Given) -> PaperRun:
         title="SCOPE: Selective Conformal Optimized Pairwise LLM Judging",
         given=given.words(", ".join(given.data), "--data NAME=FILE"),
         results={"scope": result},
-        items=(),
+        items=result.items,
     )
 
 
@@ -85,21 +86,29 @@ def run_reporting(given: Given) -> PaperRun:
 
 
 def run_diagnosis(given: Given) -> PaperRun:
-    """Cycles and score sets on SummEval, on the scores of other judges, and on the simulator."""
-    run = reproduce_diagnosis(
-        given.summeval, scores=given.scores, splits=given.scaled(20, 1), seed=given.seed
+    """Cycles, rankings and score sets on SummEval, on files of other judges, or simulated."""
+    result = reproduce_diagnosis(
+        given.summeval,
+        tournaments=given.tournaments,
+        scores=given.scores,
+        judge=None if given.summeval is None else given.judge,
+        splits=given.scaled(20, 1),
+        seed=given.seed,
+        store=given.store,
     )
-    files = {"SummEval": given.summeval, "scores": given.scores}
+    files = {
+        "SummEval": given.summeval,
+        "tournaments": given.tournaments,
+        "scores": given.scores,
+    }
+    here = ", ".join(name for name, file in files.items() if file is not None)
     return PaperRun(
         name="diagnosis",
         title="Diagnosing LLM Judge Reliability: Conformal Prediction Sets and Transitivity "
         "Violations",
-        given=given.words(
-            ", ".join(name for name, file in files.items() if file is not None),
-            "--summeval FILE, --scores FILE",
-        ),
-        results={"diagnosis": run.summary, "diagnosis-cycles": run.cycles},
-        items=(),
+        given=given.words(here, "--summeval, --tournaments or --scores FILE"),
+        results={"diagnosis": result},
+        items=result.items,
     )
 
 
