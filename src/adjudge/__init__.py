@@ -11,16 +11,17 @@ from typing import Any
 _ROOMS: dict[str, str] = {
     "adjudge.auditing": "check_audits",
     "adjudge.diagnosis": (
-        "ScoreSets agreement contradictions count_cycles diagnose_bias diagnose_scores "
-        "diagnose_transitivity family_bias family_scores length_bias position_bias reliability "
-        "retest score_set_rows verbosity_bias"
+        "ScoreSets agreement contradictions count_cycles diagnose_bias diagnose_prompts "
+        "diagnose_scores diagnose_transitivity family_bias family_scores length_bias "
+        "position_bias reliability retest score_set_rows verbosity_bias"
     ),
     "adjudge.errors": (
         "AdjudgeError ArgumentError DataError JudgeError PolicyMismatchError StoreError"
     ),
     "adjudge.estimation": (
-        "Counts allocate corrected_interval corrected_rate corrected_variance estimate "
-        "plan_from_table plan_rate profile_interval rows_to_label"
+        "Counts VerdictCounts allocate corrected_interval corrected_rate corrected_variance "
+        "estimate plan_from_table plan_rate profile_interval proposition_51 proposition_61 "
+        "rows_interval rows_to_label"
     ),
     "adjudge.io": (
         "LogRows convert_log open_battles open_judgments open_pairs open_scores read_battles "
@@ -47,7 +48,7 @@ _ROOMS: dict[str, str] = {
     "adjudge.results.estimation": (
         "ClassEstimate Estimate GroupedEstimate LabelShift RateDifference RatePlan"
     ),
-    "adjudge.results.evaluation": "Evaluation LabelPlan ScopeReproduction SelectionPlan",
+    "adjudge.results.evaluation": "Evaluation LabelPlan SelectionPlan",
     "adjudge.results.cascade": "CascadePlan",
     "adjudge.results.items": "ReproductionItems",
     "adjudge.results.judging": (
@@ -57,6 +58,7 @@ _ROOMS: dict[str, str] = {
     "adjudge.results.length": "LengthBias VerbosityBias",
     "adjudge.results.monitoring": "AuditDraw Monitor",
     "adjudge.results.panel": "PanelEstimate",
+    "adjudge.results.prompts": "PromptSensitivity",
     "adjudge.results.ranking": (
         "Anchors BattlePlan Leaderboard LeastReversals RankAgreement Temperature"
     ),
@@ -65,6 +67,7 @@ _ROOMS: dict[str, str] = {
     "adjudge.results.replies": "Replies",
     "adjudge.results.reporting": "ReportingReproduction",
     "adjudge.results.rules": "BatchSelection Threshold",
+    "adjudge.results.scope_reproduction": "ScopeReproduction",
     "adjudge.results.selection": "Policy PolicyCheck Selection",
     "adjudge.rows": "join_labels prepare_battles prepare_grades prepare_judgments prepare_scores",
     "adjudge.selection": (

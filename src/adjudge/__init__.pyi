@@ -6,6 +6,7 @@ from adjudge.diagnosis import agreement as agreement
 from adjudge.diagnosis import contradictions as contradictions
 from adjudge.diagnosis import count_cycles as count_cycles
 from adjudge.diagnosis import diagnose_bias as diagnose_bias
+from adjudge.diagnosis import diagnose_prompts as diagnose_prompts
 from adjudge.diagnosis import diagnose_scores as diagnose_scores
 from adjudge.diagnosis import diagnose_transitivity as diagnose_transitivity
 from adjudge.diagnosis import family_bias as family_bias
@@ -23,6 +24,7 @@ from adjudge.errors import JudgeError as JudgeError
 from adjudge.errors import PolicyMismatchError as PolicyMismatchError
 from adjudge.errors import StoreError as StoreError
 from adjudge.estimation import Counts as Counts
+from adjudge.estimation import VerdictCounts as VerdictCounts
 from adjudge.estimation import allocate as allocate
 from adjudge.estimation import corrected_interval as corrected_interval
 from adjudge.estimation import corrected_rate as corrected_rate
@@ -31,6 +33,9 @@ from adjudge.estimation import estimate as estimate
 from adjudge.estimation import plan_from_table as plan_from_table
 from adjudge.estimation import plan_rate as plan_rate
 from adjudge.estimation import profile_interval as profile_interval
+from adjudge.estimation import proposition_51 as proposition_51
+from adjudge.estimation import proposition_61 as proposition_61
+from adjudge.estimation import rows_interval as rows_interval
 from adjudge.estimation import rows_to_label as rows_to_label
 from adjudge.io import LogRows as LogRows
 from adjudge.io import convert_log as convert_log
@@ -101,7 +106,6 @@ from adjudge.results.estimation import RateDifference as RateDifference
 from adjudge.results.estimation import RatePlan as RatePlan
 from adjudge.results.evaluation import Evaluation as Evaluation
 from adjudge.results.evaluation import LabelPlan as LabelPlan
-from adjudge.results.evaluation import ScopeReproduction as ScopeReproduction
 from adjudge.results.evaluation import SelectionPlan as SelectionPlan
 from adjudge.results.items import ReproductionItems as ReproductionItems
 from adjudge.results.judging import Judging as Judging
@@ -116,6 +120,7 @@ from adjudge.results.length import VerbosityBias as VerbosityBias
 from adjudge.results.monitoring import AuditDraw as AuditDraw
 from adjudge.results.monitoring import Monitor as Monitor
 from adjudge.results.panel import PanelEstimate as PanelEstimate
+from adjudge.results.prompts import PromptSensitivity as PromptSensitivity
 from adjudge.results.ranking import Anchors as Anchors
 from adjudge.results.ranking import BattlePlan as BattlePlan
 from adjudge.results.ranking import Leaderboard as Leaderboard
@@ -128,6 +133,7 @@ from adjudge.results.replies import Replies as Replies
 from adjudge.results.reporting import ReportingReproduction as ReportingReproduction
 from adjudge.results.rules import BatchSelection as BatchSelection
 from adjudge.results.rules import Threshold as Threshold
+from adjudge.results.scope_reproduction import ScopeReproduction as ScopeReproduction
 from adjudge.results.selection import Policy as Policy
 from adjudge.results.selection import PolicyCheck as PolicyCheck
 from adjudge.results.selection import Selection as Selection
@@ -214,6 +220,7 @@ __all__ = [
     "PolicyCheck",
     "PolicyMismatchError",
     "PositionBias",
+    "PromptSensitivity",
     "RankAgreement",
     "RateDifference",
     "RatePlan",
@@ -238,6 +245,7 @@ __all__ = [
     "Threshold",
     "Transitivity",
     "VerbosityBias",
+    "VerdictCounts",
     "agreement",
     "allocate",
     "bradley_terry",
@@ -254,6 +262,7 @@ __all__ = [
     "count_cycles",
     "count_wins",
     "diagnose_bias",
+    "diagnose_prompts",
     "diagnose_scores",
     "diagnose_transitivity",
     "draw_audits",
@@ -296,6 +305,8 @@ __all__ = [
     "prepare_judgments",
     "prepare_scores",
     "profile_interval",
+    "proposition_51",
+    "proposition_61",
     "rank",
     "read_battles",
     "read_binary",
@@ -313,6 +324,7 @@ __all__ = [
     "register_guarantee",
     "reliability",
     "retest",
+    "rows_interval",
     "rows_to_label",
     "running_interval",
     "scope_threshold",

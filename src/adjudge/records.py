@@ -12,10 +12,12 @@ from typing import Any, Literal
 
 Order = Literal["ab", "ba"]
 Verdict = Literal["A", "B", "tie"]
-#: What verdicts are about: two answers, or one that passes or fails.
-About = Literal["pairs", "grades"]
+#: What verdicts are about: two answers, one that passes or fails, or which of several is best.
+About = Literal["pairs", "grades", "choices"]
 #: What people label then.
-LABELLED: Mapping[About, str] = {"pairs": "pairs", "grades": "answers"}
+LABELLED: Mapping[About, str] = {"pairs": "pairs", "grades": "answers", "choices": "prompts"}
+#: What the judge gives then, one of them.
+GIVEN: Mapping[About, str] = {"pairs": "verdict", "grades": "verdict", "choices": "choice"}
 LabelValue = Literal["A", "B", "tie"]
 SampledBy = Literal["random", "plan", "doubt", "surest", "audit"]
 LabelledBy = Literal["person", "model"]

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from math import sqrt
+
 import numpy as np
 import pytest
+from scipy.stats import norm
 
+from adjudge.errors import ArgumentError, DataError
+from adjudge.estimation import proposition_51
 from adjudge.present.views import figures_of
 from adjudge.reproduce.reporting import length_curve, reproduce_reporting
+from adjudge.reproduce.reporting_items import LISTING
 from adjudge.reproduce.reporting_protocol import arena_protocol
+from adjudge.simulate.items import simulate_items
+from adjudge.simulate.pairs import simulate_pairs
+from shown import title
 
 
 @pytest.fixture(scope="module")
@@ -46,13 +55,140 @@ def test_figure_3_shrinks_with_labels_and_algorithm_1_is_never_much_longer() -> 
 
 def test_every_figure_of_the_paper_is_drawn(paper) -> None:
     drawn = {name: figure.draw() for name, figure in figures_of(paper).items()}
-    assert set(drawn) == {f"figure{i}" for i in (3, 4, 5, 6, *range(9, 17))}
+    assert set(drawn) == {f"figure{i}" for i in (*range(2, 8), *range(9, 17))}
     assert len(drawn["figure3"].axes[0].lines) == 8
     assert len(drawn["figure5"].axes[0].lines) == 7
     for number in (6, *range(9, 17)):
         panels = drawn[f"figure{number}"].axes
         assert len(panels) == 3
         assert all(panel.get_xlabel() == "true rate" for panel in panels)
+
+
+def test_figure_2_shows_where_the_bias_turns(paper) -> None:
+    figure = figures_of(paper)["figure2"].draw()
+    left, middle, right = figure.axes
+    assert title(left) == "Bias changes sign at 0.750"
+    assert [text.get_text() for text in left.texts if text.get_text()] == ["1 − q0", "1 − q1"]
+    too_high = left.lines[1]
+    assert too_high.get_ydata()[0] == pytest.approx(0.3)
+    run = paper.single_run
+    held = run.low[10] <= 0.5 <= run.high[10]
+    assert title(middle) == f"Corrected interval {'holds' if held else 'misses'} the rate"
+    assert middle.texts[1].get_text() == f"corrected {run.corrected[10]:.3f}"
+    largest = max(
+        abs(c - r) for c, r in zip(paper.settings[1].corrected, np.linspace(0, 1, 21), strict=True)
+    )
+    assert title(right) == f"Largest bias after correction: {largest:.3f}"
+
+
+def _listing(p, q0, q1, n, m0, m1, alpha=0.05):  # type: ignore[no-untyped-def]
+    """The code of the paper's Figure 8, as it stands there."""
+    z = norm.ppf(1 - alpha / 2)
+    p, q0, q1 = (n * p + z**2 / 2) / (n + z**2), (m0 * q0 + 1) / (m0 + 2), (m1 * q1 + 1) / (m1 + 2)
+    n, m0, m1 = n + z**2, m0 + 2, m1 + 2
+    th = (p + q0 - 1) / (q0 + q1 - 1)
+    dth = 2 * z**2 * (-(1 - th) * q0 * (1 - q0) / m0 + th * q1 * (1 - q1) / m1)
+    se = sqrt(p * (1 - p) / n + (1 - th) ** 2 * q0 * (1 - q0) / m0 + th**2 * q1 * (1 - q1) / m1) / (
+        q0 + q1 - 1
+    )
+    return th + dth - z * se, th + dth + z * se  # fmt: skip
+
+
+def test_every_item_of_the_paper_is_listed_with_its_number(paper) -> None:
+    items = {item.name: item for item in paper.items}
+    figures = [f"Figure {k}" for k in range(1, 17)]
+    assert list(items) == ["Table 1", "Table 2", *figures, *(
+        f"Proposition {k}" for k in ("5.1", "5.2", "6.1")
+    )]  # fmt: skip
+    drawn = figures_of(paper)
+    assert all(item.figure in drawn for item in paper.items if item.figure is not None)
+    states = {name: item.status for name, item in items.items() if item.status != "reproduced"}
+    assert states == {
+        "Table 2": "simulated", "Figure 7": "simulated", "Figure 1": "not possible"
+    }  # fmt: skip
+    assert pytest.approx(_listing(0.55, 0.7, 0.9, 1000, 100, 100), abs=1e-6) == LISTING
+    numbers = {
+        (name, value.name): (round(value.ours, value.digits), value.published)
+        for name, item in items.items()
+        for value in item.values
+        if value.ours is not None
+    }
+    assert numbers["Figure 8", "low"] == (0.3006, LISTING[0])
+    assert numbers["Figure 3", "equal split, p = 0.3"] == (362, 200)
+    assert numbers["Figure 2", "rate at which the judge's bias changes sign"] == (0.751, 0.75)
+    assert numbers["Figure 4", "least q0 = q1"] == (0.854, 0.854)
+    assert numbers["Proposition 5.1", "labels, the same of each class, from"] == (6, None)
+    name = "|bias| after / before, at most, with so many labels"
+    assert numbers["Proposition 5.1", name] == (0.782, pytest.approx(1.6 / 0.36 / 6))
+    assert numbers["Table 1", "(v) misclassification"][0] == pytest.approx(0, abs=0.005)
+
+
+def test_proposition_51_is_above_its_bound_and_refuses_coins() -> None:
+    for q in (0.51, 0.6, 0.75, 0.9, 1.0):
+        labels = proposition_51(q)
+        assert labels is not None
+        bound = 2 * q / (2 * q - 1) ** 2
+        assert labels % 2 == 0
+        assert bound < labels + 1e-9
+        assert labels - 2 <= bound + 1e-9
+    assert proposition_51(0.75) == 8  # the bound is exactly 6, and must be exceeded
+    assert proposition_51(0.5) is None
+    with pytest.raises(ArgumentError, match="share in"):
+        proposition_51(1.2)
+
+
+def test_table_2_on_probabilities_covers_too_often_by_eq_6_and_rightly_by_their_spread(
+    paper,
+) -> None:
+    assert paper.probabilities
+    for row in paper.protocol:
+        assert row.spread_length < row.length
+        assert row.spread_coverage <= row.coverage
+        assert abs(row.bias_corrected) < 0.02
+    assert np.mean([row.coverage for row in paper.protocol]) > 0.975
+    assert 0.93 < np.mean([row.spread_coverage for row in paper.protocol]) < 0.98
+
+
+def test_probabilities_that_are_0_and_1_are_verdicts() -> None:
+    rng = np.random.default_rng(3)
+    human = (rng.random(300) < 0.6).astype(int)
+    judge = np.where(rng.random(300) < 0.85, human, 1 - human)
+    verdicts = {"model": ["m"] * 300, "judge": judge, "human": human}
+    words = np.where(human == 1, "pass", "fail")
+    grades = {"model": ["m"] * 300, "p_pass": judge.astype(float), "human": words}
+    one, other = (arena_protocol(rows, splits=20) for rows in (verdicts, grades))
+    assert one.protocol == other.protocol
+    assert not other.probabilities
+    winners = np.where(human == 1, "A", "B")
+    sides = {"model_a": ["x"] * 300, "model_b": ["y"] * 300, "label": winners}
+    said = arena_protocol({**sides, "judge": np.where(judge == 1, "A", "B")}, splits=20)
+    shares = arena_protocol({**sides, "p_a": judge.astype(float)}, splits=20)
+    assert said.protocol == shares.protocol
+    with pytest.raises(DataError, match="several judges"):
+        arena_protocol({**sides, "p_a": judge * 0.5, "judge": ["one", "two"] * 150})
+
+
+def test_a_judge_is_asked_about_pairs_and_about_items() -> None:
+    pairs = [
+        {"id": pair.id, "prompt": pair.prompt, "response_a": pair.response_a,
+         "response_b": pair.response_b, "label": pair.label, "model_a": "x", "model_b": "y"}
+        for pair in simulate_pairs(120, seed=2)
+    ]  # fmt: skip
+    judge = "simulated:accuracy=0.85,noise=0.6,seed=1"
+    done = arena_protocol(pairs, judge=judge, sample=100, splits=10, store=None)
+    assert [(row.model, row.rows) for row in done.protocol] == [("x", 100), ("y", 100)]
+    assert done.probabilities
+    assert done.protocol_judge == judge
+    assert done.protocol[0].bias_naive == pytest.approx(-done.protocol[1].bias_naive, abs=0.1)
+    items = [
+        {"id": item.id, "prompt": item.prompt, "response": item.response, "model": "z",
+         "reference": item.extra["reference"], "human": item.extra["human"]}
+        for item in simulate_items(60, seed=2)
+    ]  # fmt: skip
+    done = arena_protocol(items, judge=judge, splits=10, store=None)
+    assert [(row.model, row.rows) for row in done.protocol] == [("z", 60)]
+    with pytest.raises(ArgumentError, match="pairs or items"):
+        arena_protocol(judge=judge)
 
 
 def test_figure_7_counts_every_model_and_says_how_many_splits_spoke() -> None:

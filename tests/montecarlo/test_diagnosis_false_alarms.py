@@ -22,9 +22,11 @@ from adjudge.diagnosis import (
     family_scores,
     length_bias,
     position_bias,
+    prompt_change,
     reliability,
     verbosity_bias,
 )
+from adjudge.diagnosis.correlation import spearman_interval
 from adjudge.simulate.tournaments import simulate_tournaments
 
 Trial = Callable[[np.random.Generator], bool]
@@ -161,6 +163,36 @@ def calibration(rng: np.random.Generator) -> bool:
     return found.p_value <= 0.05
 
 
+def prompt_beyond_asking_again(rng: np.random.Generator) -> bool:
+    # Both prompts draw from one chance per row: they differ as two answers to one prompt do.
+    prompts = _alike(rng, 20, 4)
+    chance = expit(rng.normal(0, 1.5, 20)[prompts] + rng.normal(0, 1, 80))
+    first, second = (np.where(rng.random((80, 3)) < chance[:, None], "A", "B") for _ in range(2))
+    return prompt_change(first.tolist(), second.tolist(), clusters=prompts, floor=0).more_than_again
+
+
+def prompt_shift(rng: np.random.Generator) -> bool:
+    # A prompt moves the scores of a document up or down, and those of all documents not at all.
+    documents = _alike(rng, 20, 4)
+    seen = rng.normal(3, 1, 20)[documents] + rng.normal(0, 0.7, 80)
+    moved = seen + rng.normal(0, 0.5, 20)[documents] + rng.normal(0, 0.4, 80)
+    first, second = (np.clip(np.rint(s), 1, 5)[:, None].tolist() for s in (seen, moved))
+    return prompt_change(
+        first, second, values=(first, second), ordered=True, clusters=documents
+    ).shifted
+
+
+def width_and_error(rng: np.random.Generator) -> bool:
+    # Widths and errors are each alike within a document, and have nothing to do with each other.
+    documents = _alike(rng, 30, 6)
+    width = np.rint(rng.normal(3, 0.8, 30)[documents] + rng.normal(0, 0.5, 180))
+    error = np.rint(np.abs(rng.normal(0, 1, 30)[documents] + rng.normal(0, 0.7, 180)))
+    low, high = spearman_interval(width, error, documents)
+    assert low is not None
+    assert high is not None
+    return not low <= 0 <= high
+
+
 def cycles(rng: np.random.Generator) -> bool:
     drawn = simulate_tournaments(documents=15, models=6, spread=1.5, ties=0.05, seed=rng)
     [group] = diagnose_transitivity(drawn.frame, replicates=60, worst=0, seed=rng).groups
@@ -181,6 +213,9 @@ FAST: list[Trial] = [
     chance_agreement,
     over_confidence,
     calibration,
+    prompt_beyond_asking_again,
+    prompt_shift,
+    width_and_error,
 ]
 
 

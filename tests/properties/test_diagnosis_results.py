@@ -18,9 +18,11 @@ from adjudge.diagnosis import (
     family_bias,
     ordinal_nonconformity,
     position_bias,
+    prompt_change,
     reliability,
     verbosity_bias,
 )
+from adjudge.diagnosis.correlation import spearman, spearman_interval, spearman_p
 from adjudge.diagnosis.quantiles import document_quantiles
 from adjudge.errors import AdjudgeError
 
@@ -117,6 +119,48 @@ def test_agreement(data: st.DataObject) -> None:
     assert _ordered(bias.raw_low, bias.raw, bias.raw_high)
     assert _ordered(bias.kappa_low, bias.kappa, bias.kappa_high)
     assert _ordered(bias.alpha_low, bias.alpha, bias.alpha_high)
+
+
+@given(st.data())
+@settings(max_examples=60)
+def test_prompts(data: st.DataObject) -> None:
+    n = data.draw(length)
+    row = st.lists(st.integers(1, 5), max_size=3)
+    first, second = (data.draw(st.lists(row, min_size=n, max_size=n)) for _ in range(2))
+    clusters = data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n))
+    try:
+        change = prompt_change(
+            first, second, values=(first, second), ordered=True, clusters=clusters
+        )
+    except AdjudgeError:
+        assert not all(map(len, [*first, *second]))
+        return
+    assert _ordered(change.low, change.changed, change.high)
+    assert _ordered(change.excess_low, change.excess, change.excess_high)
+    assert _ordered(change.shift_low, change.shift, change.shift_high)
+    back = prompt_change(second, first, values=(second, first), ordered=True, clusters=clusters)
+    # Which prompt is called the first changes the sign of the shift, and nothing else.
+    assert math.isclose(back.changed, change.changed, abs_tol=1e-12)
+    assert change.shift is not None
+    assert back.shift is not None
+    assert math.isclose(back.shift, -change.shift, abs_tol=1e-12)
+    assert back.shifted == change.shifted
+
+
+@given(st.data())
+@settings(max_examples=60)
+def test_rank_correlation(data: st.DataObject) -> None:
+    n = data.draw(length)
+    x, y, clusters = (
+        np.array(data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n))) for _ in range(3)
+    )
+    value = spearman(x, y)
+    low, high = spearman_interval(x, y, clusters)
+    assert value is None or -1 <= value <= 1
+    assert _ordered(low, value, high)
+    p = spearman_p(value, n)
+    assert (p is None) == (value is None)
+    assert p is None or 0 <= p <= 1
 
 
 @given(st.data())

@@ -1,4 +1,4 @@
-"""What cycles, score sets and the reproduction of the diagnosis paper show."""
+"""What cycles and score sets show."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from adjudge.errors import ArgumentError
-from adjudge.present.figures.scores import agreement_figure, width_figure
+from adjudge.present.figures.scores import agreement_figure
 from adjudge.results.bias import Agreement, Ceiling, FamilyScores
 from adjudge.results.diagnosis import (
     CycleCount,
@@ -22,14 +22,6 @@ from adjudge.results.diagnosis import (
     WidthBin,
     WorstDocument,
 )
-from adjudge.results.diagnosis_reproduction import (
-    DiagnosisReproduction,
-    PublishedSets,
-    ReproducedCycles,
-    ReproducedSets,
-    ReproducedWidth,
-    WidthSignal,
-)
 from shown import assert_shown, drawn, html_lines, legend, terminal_lines
 
 # --- cycles ----------------------------------------------------------------------------------
@@ -42,7 +34,8 @@ NOISY = TransitivityGroup(
     expected_share=0.638, expected_share_low=0.483, expected_share_high=0.793, p_value=0.866,
     same_rate_share=0.577, same_rate_low=0.414, same_rate_high=0.724, models=8,
     decisive_edges=829, tied_edges=7, missing_edges=4, repeated_edges=120,
-    win_rate_confidence=0.913, rates=(0.0, 0.0179, 0.125),
+    win_rate_confidence=0.913, rates=(0.0, 0.0179, 0.125), eq1_mean=0.0304, eq1_median=0.0178,
+    eq1_max=0.125, eq1_share=0.5333,
 )  # fmt: skip
 CIRCULAR = replace(
     NOISY, judge="odd", criterion="relevance", mean_rate=0.211, mean_low=0.187, mean_high=0.235,
@@ -50,13 +43,13 @@ CIRCULAR = replace(
     expected_rate=0.103, expected_rate_low=0.081, expected_rate_high=0.127, expected_share=0.899,
     p_value=0.005, same_rate_share=0.993, same_rate_low=0.972, same_rate_high=1.0, cycles=347,
     triples=1650, decisive_edges=832, tied_edges=5, missing_edges=3, win_rate_confidence=None,
-    rates=(0.089, 0.339),
+    rates=(0.089, 0.339), eq1_mean=0.2066,
 )  # fmt: skip
 EMPTY = replace(
     NOISY, judge=None, criterion=None, documents_with_triples=0, mean_rate=None, mean_low=None,
     mean_high=None, median_rate=None, max_rate=None, share_with_cycle=None, share_low=None,
     share_high=None, expected_rate=None, expected_share=None, p_value=None, same_rate_share=None,
-    same_rate_low=None, rates=(),
+    same_rate_low=None, rates=(), eq1_mean=None,
 )  # fmt: skip
 CYCLES = Transitivity(
     groups=(NOISY, CIRCULAR),
@@ -88,9 +81,10 @@ def test_cycles() -> None:
             "bad: 3.2 to 21.1 % of a document's triples are cycles, 55 to 97 % of documents have "
             "one: more than noise explains in 1 of 2 groups",
             "Cycles among the triples of a document, and for a noisy transitive judge",
-            "judge, criterion | documents | mean | 90 % interval | median | max | noisy judge",
-            "gpt-x, fluency | 30 | 3.2 % | [2.1, 4.3] | 1.8 % | 12.5 % | 4.1 %",
-            "odd, relevance | 30 | 21.1 % | [18.7, 23.5] | 19.6 % | 33.9 % | 10.3 %",
+            "judge, criterion | documents | mean | 90 % interval | median | max | by Eq. 1 | "
+            "noisy judge",
+            "gpt-x, fluency | 30 | 3.2 % | [2.1, 4.3] | 1.8 % | 12.5 % | 3 % | 4.1 %",
+            "odd, relevance | 30 | 21.1 % | [18.7, 23.5] | 19.6 % | 33.9 % | 20.7 % | 10.3 %",
             "Documents with a cycle",
             "judge, criterion | share | 90 % interval | noisy judge | same rate at random",
             "gpt-x, fluency | 55.2 % | [35.7, 73.5] | 63.8 % | 57.7 %",
@@ -130,7 +124,7 @@ def test_the_headline_of_one_group_follows_its_test() -> None:
         "bad: No cycle could be counted: no document has three models with decisive verdicts among "
         "them"
     )
-    assert "all rows | 30 | – | – | – | – | –" in terminal_lines(none)
+    assert "all rows | 30 | – | – | – | – | – | –" in terminal_lines(none)
     assert not any(line.startswith("figure: ") for line in html_lines(none))
 
 
@@ -410,16 +404,6 @@ def test_the_picture_of_width_and_error() -> None:
         SCORES.plot(figure="width")
 
 
-def test_the_paper_draws_the_width_of_its_sets() -> None:
-    figure = width_figure(SCORES)
-    fluency, relevance = map(drawn, figure.axes)
-    assert (fluency["title"], relevance["title"]) == ("fluency", "relevance")
-    # Two judges with as many rows: the mean of theirs.
-    assert fluency["lines"] == [[(2, 0.31), (3, (0.69 + 0.814) / 2)]]
-    assert relevance["lines"] == [[(2, 0.31), (3, 0.386)]]
-    assert legend(figure) == ["per-criterion", "small dots: one judge"]
-
-
 @pytest.mark.parametrize(
     ("groups", "title"),
     [
@@ -457,7 +441,12 @@ def test_the_picture_of_coverage() -> None:
         [(0.1, 90), (0.2, 80)],
     ]
     assert relevance["lines"][1] == [(0.1, 89.4), (0.2, 80.6)]
-    assert legend(figure) == ["constant", "per-criterion", "1 − alpha", "band: across judges"]
+    assert legend(figure) == [
+        "constant",
+        "per-criterion",
+        "1 − alpha",
+        "band: one standard deviation over judges",
+    ]
 
 
 def test_the_picture_of_widths_of_two_judges() -> None:
@@ -465,109 +454,10 @@ def test_the_picture_of_widths_of_two_judges() -> None:
     assert figure.get_suptitle() == "Spearman of two judges' set widths, mean (learned, α = 0.1)"
     panel = drawn(figure.axes[0])
     assert panel["title"] == "fluency: +0.27"
-    assert panel["y ticks"] == ["gpt-x  1", "other  2"]
+    assert panel["x ticks"] == panel["y ticks"] == ["gpt-x", "other"]
     assert panel["texts"] == ["+0.27", "+0.27"]
-    assert drawn(agreement_figure(SCORES).axes[0])["title"] == "fluency: +0.36"
+    assert drawn(agreement_figure(SCORES, ["per-criterion"]).axes[0])["title"] == "fluency: +0.36"
     for alone in (replace(LEARNED, agreement=()), replace(LEARNED, agreement=SCORES.agreement)):
         with pytest.raises(ArgumentError, match="choose one of sizes, coverage, width"):
             alone.plot(figure="agreement")
         assert html_lines(alone)[-3:] == FIGURES[:3]
-
-
-# --- the paper -------------------------------------------------------------------------------
-
-PAPER = DiagnosisReproduction(
-    cycles=(
-        ReproducedCycles(
-            judge="LLaMA", criterion="fluency", published_rate=0.033, published_share=0.667,
-            published_max=0.036, published_median=0.018, chance_share=0.612, rate=0.031,
-            share=0.633, max=0.125, median=0.011,
-        ),
-        ReproducedCycles(
-            judge="Qwen", criterion="coherence", published_rate=0.022, published_share=0.5,
-            published_max=None, published_median=None, chance_share=0.471, rate=0.024,
-            share=0.467, max=0.107, median=0.0,
-        ),
-    ),
-    published_sets=(
-        PublishedSets(judge="LLaMA", criterion="fluency", alpha=0.1, coverage=0.967,
-                      mean_size=4.93),
-        PublishedSets(judge="LLaMA", criterion="fluency", alpha=0.05, coverage=0.971,
-                      mean_size=4.95),
-        PublishedSets(judge="Qwen", criterion="fluency", alpha=0.1, coverage=0.962, mean_size=4.76),
-    ),
-    sets=(
-        ReproducedSets(data="simulator, rows", judge="s1", criterion="fluency", method="constant",
-                       weigh="rows", alpha=0.1, coverage=0.81, mean_size=2.2, spearman=0.1),
-        ReproducedSets(data="simulator, rows", judge="s1", criterion="fluency",
-                       method="per-criterion", weigh="rows", alpha=0.1, coverage=0.907,
-                       mean_size=3.31, spearman=-0.2),
-        ReproducedSets(data="simulator, rows", judge="s1", criterion="fluency", method="adaptive",
-                       weigh="rows", alpha=0.1, coverage=0.91, mean_size=3.1, spearman=0.2),
-        ReproducedSets(data="simulator", judge="s1", criterion="fluency", method="adaptive",
-                       weigh="documents", alpha=0.1, coverage=0.925, mean_size=3.48, spearman=0.13),
-    ),
-    widths=(
-        ReproducedWidth(data="simulator", method="adaptive", n=960, pooled=0.341, within=0.143),
-        ReproducedWidth(data="simulator", method="per-criterion", n=961, pooled=None, within=-0.3),
-    ),
-    signals=(
-        WidthSignal(data="simulator", method="adaptive", criterion="fluency", error=0.17,
-                    agreement=0.29),
-        WidthSignal(data="simulator", method="per-criterion", criterion="fluency", error=None,
-                    agreement=0.44),
-    ),
-    published_signals=(
-        WidthSignal(data="paper", method="per-criterion", criterion="coherence", error=0.34,
-                    agreement=0.1),
-        WidthSignal(data="paper", method="per-criterion", criterion="fluency", error=None,
-                    agreement=0.38),
-    ),
-    published_pooled_width=0.576, notes=("compare patterns, not cells",), seed=0,
-)  # fmt: skip
-
-
-def test_the_paper_and_ours() -> None:
-    assert_shown(
-        PAPER,
-        [
-            "Documents with a cycle: published 50 to 67 %; a consistent judge with noise of the "
-            "same mean rate shows 47 to 61 % (4 points apart on average)",
-            "Tables 1 and 6: published, and a simulated judge tuned to the published rate",
-            "judge, criterion | rate | rate, ours | with a cycle | cycle, ours | by chance | max | "
-            "max, ours",
-            "LLaMA, fluency | 3.3 % | 3.1 % | 67 % | 63 % | 61 % | 3.6 % | 12.5 %",
-            "Qwen, coherence | 2.2 % | 2.4 % | 50 % | 47 % | 47 % | – | 10.7 %",
-            "Table 5 as published: coverage and mean size",
-            "judge, criterion | alpha 0.05 | alpha 0.1",
-            "LLaMA, fluency | 97.1 % 4.95 | 96.7 % 4.93",
-            "Qwen, fluency | – | 96.2 % 4.76",
-            "simulator, rows: per-criterion sets, weighing rows",
-            "judge, criterion | alpha 0.1",
-            "s1, fluency | 90.7 % 3.31",
-            "simulator: adaptive sets, weighing documents",
-            "judge, criterion | alpha 0.1",
-            "s1, fluency | 92.5 % 3.48",
-            "Table 3, alpha 0.1: width against error, mean of judges",
-            "Spearman | coherence | fluency",
-            "paper | +0.34 | –",
-            "simulator, adaptive | – | +0.17",
-            "Table 4, alpha 0.1: two judges' widths, mean of pairs",
-            "Spearman | coherence | fluency",
-            "paper | +0.10 | +0.38",
-            "simulator, adaptive | – | +0.29",
-            "simulator, per-criterion | – | +0.44",
-            "simulator, adaptive: width against error +0.34 pooled over 960 rows (published "
-            "+0.576), +0.14 within one judge and criterion",
-            "simulator, per-criterion: width against error – pooled over 961 rows (published "
-            "+0.576), -0.30 within one judge and criterion",
-            "compare patterns, not cells",
-        ],
-    )
-
-
-def test_results_as_tables() -> None:
-    assert CYCLES.to_frame()["mean_rate"].to_list() == [0.0323, 0.211]
-    assert "rates" not in CYCLES.to_frame().columns
-    assert SCORES.to_frame().height == 10
-    assert PAPER.to_frame()["coverage"].to_list() == [0.81, 0.907, 0.91, 0.925]

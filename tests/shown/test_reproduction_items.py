@@ -36,6 +36,10 @@ def test_items_of_two_papers() -> None:
         ITEMS,
         [
             "3 items: 1 reproduced, 1 not possible, 1 simulated",
+            "What became of each paper's items",
+            "paper | items | reproduced | simulated | not possible",
+            "soft-elo | 2 | 1 | 0 | 1",
+            "diagnosis | 1 | 0 | 1 | 0",
             "soft-elo, 2 items: 1 reproduced, 1 not possible",
             "item | about | status | value | ours | paper | difference",
             "Table 2 | Held-out error | reproduced | mean error, hard | 47.2 | 45.9 | +1.4",

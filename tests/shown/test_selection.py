@@ -32,7 +32,7 @@ from shown_selection import (
 )
 
 from adjudge.results.base import Result
-from shown import assert_shown, html_lines, terminal_lines
+from shown import assert_shown, html_lines, panel, terminal_lines, title
 
 # --- policies --------------------------------------------------------------------------------
 
@@ -296,10 +296,11 @@ def test_a_selection_with_drift_or_nothing_accepted() -> None:
 EVALUATION_LINES = [
     "x is right on 82 % of 240 labelled verdicts; its confidence is higher on a right one than on "
     "a wrong one 76 % of the time (AUROC, preference_entropy)",
-    "How good each signal of doubt is on labelled rows (right verdicts are positives)",
-    "judge | signal | rows | accuracy | ECE | AUROC | AUPRC",
-    "x | preference_entropy | 240 | 0.820 | 0.031 | 0.764 | 0.912",
-    "x | single_order | 240 | 0.790 | 0.052 | 0.703 | 0.888",
+    "How good each signal of doubt is on labelled rows with a verdict (right verdicts are "
+    "positives)",
+    "judge | signal | rows | no verdict | accuracy | ECE | AUROC | AUPRC",
+    "x | preference_entropy | 240 | 0 | 0.820 | 0.031 | 0.764 | 0.912",
+    "x | single_order | 240 | 12 | 0.790 | 0.052 | 0.703 | 0.888",
     "x: alpha 0.1, 400 random halves",
     "method | coverage | sd | error share | sd | ratio | above alpha",
     "vanilla | 1.000 | 0.000 | 0.213 | 0.014 | 0.214 | 96 %",
@@ -351,10 +352,11 @@ def test_an_evaluation() -> None:
 def test_an_evaluation_of_two_judges_or_of_one_asked_in_two_ways() -> None:
     assert terminal_lines(TWO)[:11] == [
         "2 judges: right on 64 % (y) to 82 % (x) of their labelled verdicts",
-        "How good each signal of doubt is on labelled rows (right verdicts are positives)",
-        "judge | signal | rows | accuracy | ECE | AUROC | AUPRC",
-        "x | preference_entropy | 240 | 0.820 | 0.031 | 0.764 | 0.912",
-        "y | preference_entropy | 240 | 0.640 | 0.123 | 0.555 | 0.777",
+        "How good each signal of doubt is on labelled rows with a verdict (right verdicts are "
+        "positives)",
+        "judge | signal | rows | no verdict | accuracy | ECE | AUROC | AUPRC",
+        "x | preference_entropy | 240 | 0 | 0.820 | 0.031 | 0.764 | 0.912",
+        "y | preference_entropy | 240 | 0 | 0.640 | 0.123 | 0.555 | 0.777",
         "x: alpha 0.05, 400 random halves",
         "method | coverage | sd | error share | sd | ratio | above alpha",
         "scope | 0.311 | 0.071 | 0.042 | 0.021 | 0.046 | 31 %",
@@ -382,6 +384,20 @@ def test_an_evaluation_without_wrong_verdicts_claims_no_ranking() -> None:
         "are alike"
     )
     assert not any("as in the paper" in line for line in terminal_lines(only))
+
+
+def test_an_evaluation_without_verdicts_has_no_accuracy() -> None:
+    nothing = dict.fromkeys(("accuracy", "ece", "auroc", "auprc"))
+    mute = replace(EVALUATION.signals[0], n_no_verdict=240, **nothing)
+    curve = replace(
+        EVALUATION.curves[0], bin_confidence=(), bin_accuracy=(), bin_count=(), coverage=(), risk=()
+    )
+    only = replace(EVALUATION, signals=(mute,), methods=EVALUATION.methods[:6], curves=(curve,))
+    lines = terminal_lines(only)
+    assert lines[0] == "x gives no verdict on any of 240 labelled rows"
+    assert "x | preference_entropy | 240 | 240 | – | – | – | –" in lines
+    for name in ("reliability", "risk-coverage"):
+        assert title(panel(only, name)) == "No row has a verdict"
 
 
 def test_a_plan() -> None:
@@ -486,40 +502,6 @@ def test_a_batch() -> None:
     )
     assert BATCH.to_frame().rows() == [(0.01, True), (0.5, False), (0.02, True)]
     assert len(terminal_lines(replace(BATCH, effective_size=None))) == 2
-
-
-def test_the_scope_paper_reproduced() -> None:
-    assert_shown(
-        REPRODUCTION,
-        [
-            "scope's mean error share over 400 splits is at most alpha in 2 of 2 rows (1 data set)",
-            "mt-bench: 2,000 of 2,600 items without ties",
-            "judge | signal | rows | accuracy | ECE | AUROC | AUPRC",
-            "x | preference_entropy | 240 | 0.820 | 0.031 | 0.764 | 0.912",
-            "x | single_order | 240 | 0.790 | 0.052 | 0.703 | 0.888",
-            "mt-bench, x (Table 3; Figure 2 for scope)",
-            "method | alpha | coverage | paper | error share | paper | ratio | above alpha",
-            "vanilla | 0.1 | 1.000 | – | 0.213 | – | 0.214 | 96 %",
-            "scope | 0.05 | 0.311 | – | 0.042 | – | 0.046 | 31 %",
-            "scope | 0.1 | 0.522 | 0.246 | 0.093 | 0.088 | 0.097 | 43 %",
-            "pac | 0.1 | 0.333 | – | 0.058 | – | 0.066 | 8 %",
-            "What the paper's text and a summary of it give",
-            "data set | judge | method | alpha | coverage | error share",
-            "mt-bench | x | scope | 0.1 | 0.246 | 0.088",
-            "note: A NOTE",
-            "figure: Figures 2 and 3 of the paper for these data: error share and coverage against "
-            "alpha.",
-        ],
-    )
-    frame = REPRODUCTION.to_frame()
-    assert frame.select("dataset", "method", "coverage").row(3) == ("mt-bench", "scope", 0.522)
-    above = replace(EVALUATION.methods[3], risk=0.1034)
-    other = replace(EVALUATION, methods=(*EVALUATION.methods[:3], above))
-    worse = replace(REPRODUCTION, datasets=(replace(REPRODUCTION.datasets[0], evaluation=other),))
-    assert terminal_lines(worse)[0] == (
-        "scope's mean error share over 400 splits is at most alpha in 1 of 2 rows (1 data set); "
-        "the furthest above is 0.103 at alpha 0.1"
-    )
 
 
 def test_a_judge_without_a_name_is_the_judge() -> None:

@@ -12,7 +12,6 @@ from shown_selection import (
     EVALUATION,
     PLAN,
     POLICY,
-    REPRODUCTION,
     SINGLE,
     TWO,
     point,
@@ -176,18 +175,6 @@ def test_a_plan() -> None:
         PLAN, recommended=None, points=(point(25, 0, 0, 0, 0, 0), point(50, 0.011, 0, 0, 0, 0.1))
     )
     assert title(panel(hopeless)) == "fdr at alpha 0.2: 1 % accepted with 50 labels"
-
-
-def test_the_scope_paper_has_two_panels_a_data_set() -> None:
-    figure = REPRODUCTION.plot()
-    shares, coverage = figure.axes
-    assert title(shares) == (
-        "mt-bench, 2,000 items\nscope and pac keep the mean error share within alpha"
-    )
-    assert named_points(shares)["scope"] == [(0.05, 0.042), (0.1, 0.093)]
-    assert named_points(coverage)["scope"] == [(0.05, 0.311), (0.1, 0.522)]
-    assert shares.get_legend() is None
-    assert legend(coverage) == ["error share = alpha", "vanilla", "scope", "pac"]
 
 
 def test_pictures_have_names() -> None:

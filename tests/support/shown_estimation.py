@@ -20,6 +20,7 @@ from adjudge.results.estimation import (
     RateDifference,
     RatePlan,
 )
+from adjudge.results.items import ItemValue, PaperItem
 from adjudge.results.panel import PanelEstimate, PanelRate
 from adjudge.results.reporting import (
     Claim,
@@ -119,6 +120,8 @@ DECLARED = replace(
     estimate=0.424,
     low=0.351,
     high=0.503,
+    rows_low=0.362,
+    rows_high=0.488,
     label_shift=None,
     alternatives=(PEOPLE,),
     warnings=(),
@@ -345,6 +348,7 @@ PLAN = RatePlan(
     verdict_width=0.109,
     judge_helps=False,
     variance_ratio=2.561,
+    proposition_51=6,
     proposition_61=(0.223, 0.777),
     proposition_61_says=True,
     next_labels=(
@@ -423,8 +427,30 @@ PAPER = ReportingReproduction(
         Claim(where="section 1", claim="sign changes at", paper="0.75", ours="0.751", agrees=True),
         Claim(where="Figure 3", claim="labels needed", paper="about 200", ours="362", agrees=False),
     ),
+    protocol=(
+        ProtocolRow(
+            model="model-1", rows=120, rate=0.583, bias_naive=0.052, bias_corrected=-0.009,
+            coverage=0.97, length=0.233, refused=0,
+        ),
+    ),
+    splits=5,
+    items=(
+        PaperItem(
+            paper="reporting", name="Table 2", about="Coverage and length", status="simulated",
+            values=(ItemValue(name="coverage, %, least", ours=97.0, published=95, digits=0),),
+        ),
+        PaperItem(
+            paper="reporting", name="Figure 1", about="Two error rates", status="not possible",
+            reason="a drawing",
+        ),
+        PaperItem(
+            paper="reporting", name="Figure 3", about="Labels for a length", status="reproduced",
+            values=(ItemValue(name="equal split", ours=362.0, published=200, digits=0),),
+            figure="figure3",
+        ),
+    ),
     notes=("no table in the paper",),
-)
+)  # fmt: skip
 PROTOCOL = ReportingReproduction(
     repeats=0,
     confidence_level=0.95,
@@ -435,7 +461,8 @@ PROTOCOL = ReportingReproduction(
     protocol=(
         ProtocolRow(
             model="gpt-4", rows=901, rate=0.683, bias_naive=0.087, bias_corrected=-0.012,
-            coverage=0.96, length=0.217, refused=3, paper_coverage=0.97, paper_length=0.21,
+            coverage=0.96, length=0.217, refused=3, spread_coverage=0.94, spread_length=0.187,
+            paper_coverage=0.97, paper_length=0.21,
         ),
         ProtocolRow(
             model="other", rows=802, rate=0.394, bias_naive=-0.031, bias_corrected=0.045,
@@ -446,9 +473,20 @@ PROTOCOL = ReportingReproduction(
             coverage=None, length=None, refused=20,
         ),
     ),
+    protocol_source="battles.csv",
+    protocol_judge="openai:gpt-4.1-mini",
+    probabilities=True,
     splits=20,
     dropped={"tie, or no winner named": 60},
 )  # fmt: skip
+GROUPED_DECLARED = replace(
+    GROUPED,
+    method="conditional",
+    groups=(
+        replace(SMALL, labels_drawn="declared", rows_low=0.384, rows_high=0.512),
+        replace(LARGE, labels_drawn="declared"),
+    ),
+)
 RESULTS: dict[str, Result] = {
     "estimate": ESTIMATE,
     "estimate_refused": REFUSED,
@@ -457,6 +495,7 @@ RESULTS: dict[str, Result] = {
     "estimate_declared": DECLARED,
     "grouped_estimate": GROUPED,
     "grouped_estimate_overlapping": OVERLAPPING,
+    "grouped_estimate_declared": GROUPED_DECLARED,
     "grouped_estimate_classes": CLASS_GROUPS,
     "class_estimate": CLASSES,
     "rate_difference": DIFFERENCE,

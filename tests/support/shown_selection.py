@@ -13,13 +13,17 @@ from adjudge.results.evaluation import (
     LabelPlan,
     MethodRisk,
     PlanPoint,
-    PublishedRisk,
-    ReproducedSet,
-    ScopeReproduction,
     SelectionPlan,
     SignalQuality,
 )
+from adjudge.results.items import ItemValue, PaperItem
 from adjudge.results.rules import BatchSelection, Cut, Threshold
+from adjudge.results.scope_reproduction import (
+    PublishedQuality,
+    PublishedRisk,
+    ReproducedSet,
+    ScopeReproduction,
+)
 from adjudge.results.selection import (
     Alternative,
     Contradiction,
@@ -202,9 +206,9 @@ SELECTION = Selection(
 )
 
 
-def quality(judge: str, signal: str, **numbers: float) -> SignalQuality:
+def quality(judge: str, signal: str, *, mute: int = 0, **numbers: float) -> SignalQuality:
     return SignalQuality(
-        judge=judge, signal=signal, protocol="preference", n=240, n_no_verdict=0, **numbers
+        judge=judge, signal=signal, protocol="preference", n=240, n_no_verdict=mute, **numbers
     )
 
 
@@ -235,7 +239,7 @@ EVALUATION = Evaluation(
     cluster=None,
     signals=(
         quality("x", ENTROPY, accuracy=0.82, ece=0.031, auroc=0.764, auprc=0.912),
-        quality("x", SINGLE, accuracy=0.79, ece=0.052, auroc=0.703, auprc=0.888),
+        quality("x", SINGLE, mute=12, accuracy=0.79, ece=0.052, auroc=0.703, auprc=0.888),
     ),
     methods=(
         risk("x", ENTROPY, "vanilla", 0.05, 1.0, 0.0, 0.181, 0.011, 0.182, 0.99),
@@ -359,7 +363,17 @@ REPRODUCTION = ScopeReproduction(
     splits=400,
     seed=0,
     datasets=(
-        ReproducedSet(dataset="mt-bench", n_available=2600, n_sampled=2000, evaluation=EVALUATION),
+        ReproducedSet(
+            dataset="mt-bench",
+            n_available=2600,
+            n_sampled=2000,
+            evaluation=EVALUATION,
+            coin_votes=(
+                quality(
+                    "x", "swap_vote_by_coin", accuracy=0.77, ece=0.112, auroc=0.651, auprc=0.834
+                ),
+            ),
+        ),
     ),
     published=(
         PublishedRisk(
@@ -368,6 +382,37 @@ REPRODUCTION = ScopeReproduction(
         PublishedRisk(
             dataset="rewardbench", judge="x", method="scope", alpha=0.1, coverage=0.9, risk=0.09
         ),
+        PublishedRisk(
+            dataset="mt-bench", judge="Llama-70B", method="vanilla", alpha=0.1, coverage=1.0,
+            risk=0.217,
+        ),
+        PublishedRisk(
+            dataset="mt-bench", judge="Llama-70B", method="scope", alpha=0.05, coverage=0.072,
+            risk=None,
+        ),
     ),
+    published_qualities=(
+        PublishedQuality(
+            dataset=None, judge="x", signal=ENTROPY, ece=0.143, auroc=0.685, auprc=0.855
+        ),
+        PublishedQuality(
+            dataset=None, judge="x", signal=SINGLE, ece=None, auroc=0.658, auprc=None
+        ),
+        PublishedQuality(
+            dataset="rewardbench", judge="x", signal=SINGLE, ece=0.9, auroc=0.9, auprc=0.9
+        ),
+    ),
+    items=(
+        PaperItem(
+            paper="scope", name="Table 3", about="Risk", status="reproduced", figure="table-03",
+            values=(ItemValue(name="coverage, 7B scope", ours=0.522, published=0.246, digits=3),),
+            reason="1 of the paper's 12 judges on data sets",
+        ),
+        PaperItem(
+            paper="scope", name="Figure 1", about="Overview", status="not possible",
+            reason="a drawing without numbers",
+        ),
+    ),
+    warnings=("own, verbalized: no number",),
     notes=("A NOTE",),
-)
+)  # fmt: skip

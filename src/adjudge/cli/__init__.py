@@ -51,11 +51,12 @@ VERBS: Mapping[str, str | tuple[str, Mapping[str, str]]] = {
         {"draw": "monitor_draw:draw", "check": "monitor_check:check"},
     ),
     "diagnose": (
-        "Find where the judge fails: cycles, scores, biases.",
+        "Find where the judge fails: cycles, scores, biases, prompts.",
         {
             "transitivity": "diagnose_transitivity:transitivity",
             "scores": "diagnose_scores:scores",
             "bias": "diagnose_bias:bias",
+            "prompts": "diagnose_prompts:prompts",
         },
     ),
     "rank": "rank:rank",
@@ -69,6 +70,7 @@ VERBS: Mapping[str, str | tuple[str, Mapping[str, str]]] = {
             "reporting": "reproduce_reporting:reporting",
             "diagnosis": "reproduce_diagnosis:diagnosis",
             "soft-elo": "reproduce_soft_elo:soft_elo",
+            "all": "reproduce_all:reproduce_papers",
         },
     ),
     "store": (

@@ -62,6 +62,14 @@ ModelLabelsFlag = Annotated[
         help="Use labels that a model made (labelled_by model); the result says so.",
     ),
 ]
+BestFlag = Annotated[
+    bool,
+    typer.Option(
+        "--best",
+        help="A row is a prompt: which of all its responses is best, from comparisons of two "
+        "(prompt_id, model_a, model_b).",
+    ),
+]
 FormatOption = Annotated[
     str | None,
     typer.Option(
@@ -239,6 +247,17 @@ def column_map(given: Sequence[str] | None, **named: str | None) -> dict[str, st
     return columns or None
 
 
+def parse_files(given: Sequence[str] | None, option: str) -> dict[str, Path]:
+    """Files by name, from an option that is written NAME=FILE and can be repeated."""
+    files: dict[str, Path] = {}
+    for pair in given or ():
+        name, equals, path = pair.partition("=")
+        if not equals or not name or not path:
+            raise ArgumentError(option, pair, "write it as NAME=FILE")
+        files[name] = Path(path)
+    return files
+
+
 def label_map(given: str | None) -> dict[str, str] | None:
     """The words of --labels-as."""
     from adjudge.io.words import parse_labels_as
@@ -249,7 +268,16 @@ def label_map(given: str | None) -> dict[str, str] | None:
 #: The groups of a verb's help, and the options in each.
 PANELS: Mapping[str, tuple[str, ...]] = {
     "Rows": (
-        *("labels", "model_labels", "format", "baseline", "column", "labels_as", "judge_column"),
+        *(
+            "labels",
+            "model_labels",
+            "best",
+            "format",
+            "baseline",
+            "column",
+            "labels_as",
+            "judge_column",
+        ),
         *("human_column", "doc_column"),
         *("model_column", "raters", "positive", "human", "verdict", "score", "pairs", "limit"),
         *(

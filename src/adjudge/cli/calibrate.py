@@ -10,6 +10,7 @@ import typer
 from adjudge.cli._common import bad_finding, deliver, remark
 from adjudge.cli._options import (
     AlphaOption,
+    BestFlag,
     CascadeOption,
     CategoryOption,
     ClusterOption,
@@ -94,6 +95,7 @@ def calibrate(
     min_answer_mass: MinAnswerMassOption = None,
     store: KnownStoreOption = "adjudge.db",
     model_labels: ModelLabelsFlag = False,
+    best: BestFlag = False,
     seed: SeedOption = 0,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the policy here (JSON).")
@@ -136,6 +138,7 @@ def calibrate(
         labels_as=label_map(labels_as),
         min_answer_mass=MIN_ANSWER_MASS if min_answer_mass is None else min_answer_mass,
         model_labels=model_labels,
+        best=best,
         seed=seed,
         store=store,
     )

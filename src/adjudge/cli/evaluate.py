@@ -9,6 +9,7 @@ import typer
 
 from adjudge.cli._common import bad_finding, deliver, remark
 from adjudge.cli._options import (
+    BestFlag,
     CategoryOption,
     ClusterOption,
     ColumnOption,
@@ -60,6 +61,7 @@ def evaluate(
         typer.Option(help="Exit 2 if the main signal's ECE is above this for any judge."),
     ] = None,
     model_labels: ModelLabelsFlag = False,
+    best: BestFlag = False,
     column: ColumnOption = None,
     labels_as: LabelsAsOption = None,
     seed: SeedOption = 0,
@@ -98,6 +100,7 @@ def evaluate(
         choose_on=choose_on,
         cluster=cluster,
         model_labels=model_labels,
+        best=best,
         columns=column_map(column),
         labels_as=label_map(labels_as),
         seed=seed,
@@ -105,8 +108,9 @@ def evaluate(
     deliver(evaluation, as_json=as_json, output=output, plot=plot, figure=figure)
     if fail_above is not None:
         main = map(evaluation.main_signal, evaluation.judges)
-        bad = [quality for quality in main if quality.ece > fail_above]
+        bad = [quality for quality in main if quality.ece is None or quality.ece > fail_above]
         for quality in bad:
-            remark(f"{quality.judge}: ECE {quality.ece:.3f} is above {fail_above:g}")
+            ece = None if quality.ece is None else f"ECE {quality.ece:.3f} is above {fail_above:g}"
+            remark(f"{quality.judge}: {ece or 'no verdict, so no ECE'}")
         if bad:
             bad_finding()

@@ -13,7 +13,9 @@ from adjudge.cli._options import (
     FiguresOption,
     JsonFlag,
     OutputOption,
+    PlotOption,
     SeedOption,
+    StoreOption,
     column_map,
 )
 
@@ -22,39 +24,80 @@ def diagnosis(
     summeval: Annotated[
         Path | None,
         typer.Option(
-            help="SummEval as published (model_annotations.aligned.jsonl): its crowd workers are "
-            "judged by its experts.",
+            help="SummEval as published (model_annotations.aligned.jsonl, with its articles for "
+            "--judge): its crowd workers are judged by its experts.",
             show_default=False,
+        ),
+    ] = None,
+    tournaments: Annotated[
+        Path | None,
+        typer.Option(
+            help="Your judges' pairwise verdicts: a tournaments file.", show_default=False
         ),
     ] = None,
     scores: Annotated[
         Path | None,
         typer.Option(help="Scores of your judges, in the scores format.", show_default=False),
     ] = None,
+    judge: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Ask this judge about SummEval by both protocols of the paper, all pairs and all "
+            "scores; several are asked one after the other.",
+            show_default=False,
+        ),
+    ] = None,
+    store: StoreOption = "adjudge.db",
+    repeats: Annotated[
+        int, typer.Option(min=1, help="How often each pair is asked, in one order.")
+    ] = 3,
+    samples: Annotated[
+        int | None,
+        typer.Option(min=1, help="Written answers per question: for judges without logprobs."),
+    ] = None,
+    documents: Annotated[int, typer.Option(min=2, help="Documents of SummEval.")] = 30,
+    systems: Annotated[int, typer.Option(min=2, help="Systems of SummEval, of its 16.")] = 8,
     whole: Annotated[
         bool, typer.Option("--whole", help="All of SummEval, not the paper's 30 by 8.")
     ] = False,
-    splits: Annotated[int, typer.Option(min=1, help="Random halves of the documents.")] = 20,
-    figures: FiguresOption = None,
+    splits: Annotated[int, typer.Option(min=1, help="Random halves of the rows.")] = 20,
     column: ColumnOption = None,
     seed: SeedOption = 0,
     output: OutputOption = None,
+    plot: PlotOption = None,
+    figure: Annotated[
+        str | None,
+        typer.Option(help="What --plot draws: figure-02 to figure-06.", show_default="figure-02"),
+    ] = None,
+    figures: FiguresOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """The tables and figures of the diagnosis paper.
 
-    Cycles per document and conformal sets.
+    Cycles, rankings, score sets and what their width says: on files of yours, on judges asked about
+    SummEval, on its crowd workers, or simulated where there is nothing.
     """
     from adjudge.io.opening import name_columns
-    from adjudge.present.figures.diagnosis import save_figures
+    from adjudge.present.theme import save_figure
+    from adjudge.present.views import figures_of
     from adjudge.reproduce.diagnosis import reproduce_diagnosis
 
     with name_columns(column_map(column)) as named:
-        given = named(scores)
-    run = reproduce_diagnosis(
-        summeval, scores=given, paper_size=not whole, splits=splits, seed=seed
+        compared, scored = named(tournaments), named(scores)
+    result = reproduce_diagnosis(
+        summeval,
+        tournaments=compared,
+        scores=scored,
+        judge=judge,
+        documents=None if whole else documents,
+        systems=None if whole else systems,
+        repeats=repeats,
+        samples=samples,
+        splits=splits,
+        seed=seed,
+        **({"store": store, "announce": remark} if judge else {}),
     )
     if figures is not None:
-        for path in save_figures(run, figures):
-            remark(f"wrote {path}")
-    deliver(run.summary, as_json=as_json, output=output)
+        for name, one in figures_of(result).items():
+            remark(f"wrote {save_figure(one.draw(), figures / f'{name}.png')}")
+    deliver(result, as_json=as_json, output=output, plot=plot, figure=figure)

@@ -11,14 +11,16 @@ from adjudge.cli._common import deliver, remark
 from adjudge.cli._options import (
     ColumnOption,
     ConfidenceOption,
-    HumanColumnOption,
+    FiguresOption,
     JsonFlag,
-    JudgeColumnOption,
     LabelsAsOption,
     OutputOption,
+    PlotOption,
     SeedOption,
+    StoreOption,
     column_map,
     label_map,
+    parse_place,
 )
 
 
@@ -26,54 +28,89 @@ def reporting(
     table: Annotated[
         Path | None,
         typer.Argument(
-            help="Your own rows, all labelled: runs the protocol of section 8.2 instead.",
+            help="Your own rows for section 8.2, all labelled: grades, judgments or battles; with "
+            "--judge, pairs or items. Without it, simulated battles.",
             show_default=False,
         ),
     ] = None,
+    judge: Annotated[
+        str | None, typer.Option(help="The judge to ask about the pairs or items of TABLE.")
+    ] = None,
+    store: StoreOption = "adjudge.db",
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Rows of TABLE to ask about, drawn at random; without TABLE, battles to simulate.",
+            show_default="all; 4500",
+        ),
+    ] = None,
     repeats: Annotated[int, typer.Option(help="Samples per rate and setting.", min=10)] = 10_000,
-    splits: Annotated[int, typer.Option(help="With TABLE: random splits.", min=1)] = 100,
+    splits: Annotated[int, typer.Option(help="Random splits of section 8.2.", min=1)] = 100,
     calibration: Annotated[
-        float, typer.Option(help="With TABLE: share of rows whose labels are used.")
+        float, typer.Option(help="Share of rows whose labels are used in a split.")
     ] = 0.1,
-    judge_column: JudgeColumnOption = "judge",
-    human_column: HumanColumnOption = "human",
+    judge_column: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of the judge's verdicts, or of its probability that the answer is right, "
+            "or A the winner.",
+            show_default="p_a, p_pass or judge",
+        ),
+    ] = None,
+    human_column: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of the human labels.", show_default="human, label, winner or human_pref"
+        ),
+    ] = None,
     by: Annotated[str, typer.Option(help="The model's column (not for battles).")] = "model",
     confidence_level: ConfidenceOption = 0.95,
-    figures: Annotated[
-        Path | None, typer.Option(help="Folder for Figures 3 to 7 and 9 to 16.")
-    ] = None,
+    figures: FiguresOption = None,
     column: ColumnOption = None,
     labels_as: LabelsAsOption = None,
     seed: SeedOption = 0,
     output: OutputOption = None,
+    plot: PlotOption = None,
+    figure: Annotated[
+        str | None,
+        typer.Option(
+            help="What --plot draws: figure2 to figure7, figure9 to figure16.",
+            show_default="figure2",
+        ),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """The tables and figures of the reporting paper.
 
-    Coverage, bias and length of the corrected rate: 21 rates, 8 settings, label shift.
+    Coverage, bias and length of the corrected rate: 21 rates, 8 settings, label shift; and section
+    8.2, splits of labelled rows, on your own.
     """
+    from adjudge.cli._progress import watch_run
     from adjudge.io.opening import name_columns
     from adjudge.present.theme import save_figure
     from adjudge.present.views import figures_of
     from adjudge.reproduce.reporting import reproduce_reporting
-    from adjudge.reproduce.reporting_protocol import arena_protocol
 
-    if table is None:
-        result = reproduce_reporting(repeats=repeats, confidence_level=confidence_level, seed=seed)
-    else:
-        with name_columns(column_map(column), label_map(labels_as)) as named:
-            given = named(table)
-        result = arena_protocol(
+    with name_columns(column_map(column), label_map(labels_as)) as named:
+        given = named(table)
+    with watch_run("asked") as watch:
+        result = reproduce_reporting(
             given,
+            judge=judge,
             judge_column=judge_column,
             human_column=human_column,
             by=by,
+            repeats=repeats,
             splits=splits,
             calibration=calibration,
+            sample=sample,
             confidence_level=confidence_level,
             seed=seed,
+            store=parse_place(store),
+            progress=watch.show,
         )
     if figures is not None:
-        for name, figure in figures_of(result).items():
-            remark(f"wrote {save_figure(figure.draw(), figures / f'{name}.png')}")
-    deliver(result, as_json=as_json, output=output)
+        for name, one in figures_of(result).items():
+            remark(f"wrote {save_figure(one.draw(), figures / f'{name}.png')}")
+    deliver(result, as_json=as_json, output=output, plot=plot, figure=figure)

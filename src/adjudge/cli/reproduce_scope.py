@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from adjudge.cli._common import deliver
+from adjudge.cli._common import deliver, remark
 from adjudge.cli._options import (
     STORE_VARIABLE,
     ColumnOption,
+    FiguresOption,
     JsonFlag,
     LabelsAsOption,
     OutputOption,
@@ -18,8 +19,8 @@ from adjudge.cli._options import (
     SeedOption,
     column_map,
     label_map,
+    parse_files,
 )
-from adjudge.errors import ArgumentError
 
 
 def scope(
@@ -32,34 +33,46 @@ def scope(
         ),
     ] = None,
     judge: Annotated[
-        str | None, typer.Option(help="The judge to ask where a file holds pairs.")
+        str | None,
+        typer.Option(
+            help="The judge to ask where a file holds pairs: in both orders, for its confidence, "
+            "and as five annotators."
+        ),
     ] = None,
     store: Annotated[
         str, typer.Option(help="Where that judge's replies are kept.", envvar=STORE_VARIABLE)
     ] = "adjudge.db",
-    sample: Annotated[int, typer.Option(min=20, help="Items sampled from each data set.")] = 2000,
+    sample: Annotated[int, typer.Option(min=10, help="Items sampled from each data set.")] = 2000,
     splits: Annotated[int, typer.Option(min=1, help="Random 50/50 splits.")] = 1000,
     column: ColumnOption = None,
     labels_as: LabelsAsOption = None,
     seed: SeedOption = 0,
     output: OutputOption = None,
     plot: PlotOption = None,
+    figure: Annotated[
+        str | None,
+        typer.Option(
+            help="What --plot draws: figure-02, figure-03, table-03 or quality.",
+            show_default="figure-02",
+        ),
+    ] = None,
+    figures: FiguresOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """The tables and figures of the SCOPE paper.
 
-    Ties dropped, 2,000 items, 1,000 halves, alphas 0.05 to 0.25.
+    Ties dropped, 2,000 items, 1,000 halves, alphas 0.05 to 0.25. Without data, on simulated
+    judgments of the same shape.
     """
     from adjudge.io.opening import name_columns
+    from adjudge.present.theme import save_figure
+    from adjudge.present.views import figures_of
     from adjudge.reproduce.scope import reproduce_scope
 
-    files: dict[str, Path] = {}
-    for given in data or []:
-        name, equals, path = given.partition("=")
-        if not equals or not name or not path:
-            raise ArgumentError("--data", given, "write it as NAME=FILE")
-        files[name] = Path(path)
     with name_columns(column_map(column), label_map(labels_as)) as named:
-        tables = {name: named(path) for name, path in files.items()}
+        tables = {name: named(path) for name, path in parse_files(data, "--data").items()}
     done = reproduce_scope(tables, judge=judge, n=sample, splits=splits, seed=seed, store=store)
-    deliver(done, as_json=as_json, output=output, plot=plot)
+    if figures is not None:
+        for name, one in figures_of(done).items():
+            remark(f"wrote {save_figure(one.draw(), figures / f'{name}.png')}")
+    deliver(done, as_json=as_json, output=output, plot=plot, figure=figure)

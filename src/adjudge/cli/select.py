@@ -9,6 +9,7 @@ import typer
 
 from adjudge.cli._common import bad_finding, deliver, remark
 from adjudge.cli._options import (
+    BestFlag,
     ColumnOption,
     JsonFlag,
     JudgeRowsOption,
@@ -42,6 +43,7 @@ def select(
     pairs: TextsOption = None,
     judge: JudgeRowsOption = None,
     protocol: ProtocolRowsOption = None,
+    best: BestFlag = False,
     column: ColumnOption = None,
     labels_as: LabelsAsOption = None,
     summary: SummaryOption = None,
@@ -64,6 +66,7 @@ def select(
         judge=judge,
         protocol=protocol,
         store=store,
+        best=best,
         columns=column_map(column),
         labels_as=label_map(labels_as),
         seed=seed,

@@ -7,6 +7,7 @@ from adjudge.diagnosis.family import family_bias, family_scores
 from adjudge.diagnosis.length import length_bias
 from adjudge.diagnosis.nonconformity import ordinal_nonconformity
 from adjudge.diagnosis.position import position_bias
+from adjudge.diagnosis.prompts import diagnose_prompts, prompt_change
 from adjudge.diagnosis.reliability import contradictions, reliability
 from adjudge.diagnosis.repeats import retest
 from adjudge.diagnosis.score_sets import PredictedSets, ScoreSets, advise
@@ -24,6 +25,7 @@ __all__ = [
     "count_cycles",
     "cyclic_triples",
     "diagnose_bias",
+    "diagnose_prompts",
     "diagnose_scores",
     "diagnose_transitivity",
     "family_bias",
@@ -32,6 +34,7 @@ __all__ = [
     "length_bias",
     "ordinal_nonconformity",
     "position_bias",
+    "prompt_change",
     "reliability",
     "retest",
     "score_set_rows",

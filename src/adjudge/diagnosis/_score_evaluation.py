@@ -12,11 +12,11 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from adjudge._stats import cluster_codes
 from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.diagnosis._intervals import Interval, jackknife_interval, mean_interval, recode
+from adjudge.diagnosis.correlation import spearman
 from adjudge.diagnosis.score_sets import advise
 from adjudge.diagnosis.set_rules import RULES, SetRule, given_by_judge
 from adjudge.diagnosis.targets import Target, human_target, round_half_up
@@ -215,7 +215,7 @@ def evaluate_method(
                     trust=float((advice == "trust").mean()),
                     look=float((advice == "look").mean()),
                     human=float((advice == "human").mean()),
-                    by_width=_by_width(
+                    by_width=error_by_width(
                         widths, rows.error[own], rows.document[own], scale, confidence_level
                     ),
                 )
@@ -241,13 +241,14 @@ def document_mean(values: NDArray[np.number], documents: IntArray) -> float:
     return float((totals / np.bincount(codes, minlength=groups)).mean())
 
 
-def _by_width(
+def error_by_width(
     widths: IntArray,
     error: FloatArray,
     documents: IntArray,
     scale: tuple[int, int],
     confidence_level: float,
 ) -> tuple[WidthBin, ...]:
+    """The mean error of the rows at each width, with an interval over documents."""
     bins = []
     reach = (0.0, float(scale[1] - scale[0]))
     for width in np.unique(widths):
@@ -263,20 +264,6 @@ def _by_width(
             )
         )
     return tuple(bins)
-
-
-def spearman(x: FloatArray | IntArray, y: FloatArray | IntArray) -> float | None:
-    """Spearman's rank correlation, ties at their mean rank; None when one side is constant.
-
-    >>> spearman(np.array([1, 2, 3]), np.array([10, 20, 30])), spearman(np.ones(3), np.arange(3))
-    (1.0, None)
-    """
-    if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
-        return None
-    a, b = rankdata(x), rankdata(y)
-    a, b = a - a.mean(), b - b.mean()
-    value = float((a @ b) / np.sqrt((a @ a) * (b @ b)))
-    return min(1.0, max(-1.0, value))
 
 
 def width_agreement(

@@ -15,11 +15,11 @@ from adjudge.diagnosis._score_evaluation import (
     Evaluation,
     ScoreRows,
     evaluate_method,
-    spearman,
     split_by_judge,
     width_agreement,
 )
 from adjudge.diagnosis.agreement import agreement
+from adjudge.diagnosis.correlation import spearman
 from adjudge.diagnosis.family import family_scores
 from adjudge.diagnosis.quantiles import fewest_documents
 from adjudge.diagnosis.score_sets import SETS, WEIGHS, ScoreSets, checked_scale

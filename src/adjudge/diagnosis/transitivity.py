@@ -20,17 +20,23 @@ from adjudge.results.diagnosis import (
     Triple,
     WorstDocument,
 )
-from adjudge.rows.tournaments import Combine, Tournaments, prepare_tournaments
+from adjudge.rows.tournaments import (
+    Combine,
+    TournamentRows,
+    Tournaments,
+    prepare_tournaments,
+)
 
 _ASSUMPTIONS = (
-    "rate = 3-cycles / decisive triples of a document; ties and missing edges are in no triple",
+    "rate = 3-cycles / decisive triples of a document; ties and missing edges are in no triple; "
+    "Eq. 1 of the paper divides by all C(n, 3) triples of n models",
     "expected: a Bradley-Terry judge with one strength per model, redrawn on the same decisive "
     "edges; a random judge would have 0.25",
 )
 
 
 def diagnose_transitivity(
-    source: TableLike,
+    source: TableLike | TournamentRows,
     *,
     columns: Mapping[str, str] | None = None,
     labels_as: Mapping[str, str] | None = None,
@@ -97,6 +103,13 @@ def _group(
         tournaments.document[tournaments.winner != 0], minlength=len(tournaments.documents)
     )
     rates = np.array([one.rate for one in counts if one.rate is not None])
+    of_all = np.array(
+        [
+            one.cycles / comb(int(n), 3)
+            for one, n in zip(counts, tournaments.entrants, strict=True)
+            if n >= 3
+        ]
+    )
     own, n = np.arange(len(rates)), len(rates)
     mean = mean_interval(rates, own, confidence_level, bounds=(0.0, 1.0))
     cyclic = (rates > 0).astype(np.float64)
@@ -127,6 +140,10 @@ def _group(
         repeated_edges=int(repeated.sum()),
         win_rate_confidence=mean_or_none(sure),
         rates=tuple(float(rate) for rate in rates),
+        eq1_mean=mean_or_none(of_all),
+        eq1_median=float(np.median(of_all)) if len(of_all) else None,
+        eq1_max=float(of_all.max()) if len(of_all) else None,
+        eq1_share=mean_or_none((of_all > 0).astype(np.float64)),
     )
 
 

@@ -18,6 +18,7 @@ from adjudge.estimation.profile import profile_interval
 from adjudge.estimation.sample import Sample
 from adjudge.estimation.shares import human_only, naive
 from adjudge.estimation.strata import stratify
+from adjudge.estimation.these_rows import interval_of
 from adjudge.results.estimation import Alternative, Estimate, method_if_random
 
 METHODS = ("misclassification", "ppi++", "conditional", "difference", "human-only", "naive")
@@ -284,6 +285,10 @@ def describe(
             f"the check for label shift rules {method} out: its assumption does not hold; use "
             "method misclassification",
         )
+    rows = None
+    plain = alternatives and not (ruled_out or request.pool or sample.graded)
+    if request.labels_drawn in RANDOM and plain:
+        rows = interval_of(sample, confidence_level=level)
     result = Estimate(
         method=method,
         interval=shape,
@@ -292,6 +297,8 @@ def describe(
         high=outcome.high,
         confidence_level=level,
         standard_error=outcome.standard_error,
+        rows_low=None if rows is None else rows[0],
+        rows_high=None if rows is None else rows[1],
         reason=outcome.reason,
         naive=judge_alone.rate,
         naive_low=judge_alone.low,

@@ -16,6 +16,7 @@ from adjudge.estimation.allocation import (
     check_share,
     one_each,
     optimal_split,
+    proposition_51,
     proposition_61,
     variance_ratio,
 )
@@ -118,7 +119,8 @@ def _plan(
     plan_width, ppi_width = guess.corrected_width(*quota), guess.ppi_width(m)
     human_width = _human_width(theta, m, level)
     ratio = variance_ratio(guess.p, guess.q0, guess.q1, theta, guess.n, m)
-    region = proposition_61((guess.q0 + guess.q1) / 2)
+    quality = (guess.q0 + guess.q1) / 2
+    region = proposition_61(quality)
     draws = None if labels is None else guess.draws(quota)
     people_need = random_need = None
     trial = guess.try_random(m)
@@ -187,6 +189,7 @@ def _plan(
         verdict_width=known(guess.verdict_width(verdicts)),
         judge_helps=ratio <= 1,
         variance_ratio=ratio,
+        proposition_51=proposition_51(quality),
         proposition_61=region,
         proposition_61_says=region is not None and region[0] <= theta <= region[1],
         reason=reason,

@@ -1,293 +1,282 @@
-"""The diagnosis paper: its tables on SummEval as published, on your judges, and on the simulator.
+"""The diagnosis paper, end to end: on SummEval, on judges asked anew, on your files, or simulated.
 
-The paper's judges' answers are not in SummEval. What SummEval has is people: three experts, whom
-the paper calls human, and five crowd workers, whose mean serves here as the one judge that comes
-with the data. A file of LLM judges' scores on SummEval can be given too.
+The paper's judges' answers are not published. SummEval has people: three experts, whom the paper
+calls human, and crowd workers, whose mean serves as the one judge that comes with the data. Judges
+can be asked about it by both of the paper's protocols, and files of tournaments and scores can be
+given; where there are none of a kind, a simulated study of the paper's size takes their place.
+`diagnosis_items` lists what became of every table and figure.
 """
 
 from __future__ import annotations
 
-from functools import cache, partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import combinations
+from math import comb
+from typing import Any
 
 import numpy as np
-import polars as pl
 
-from adjudge._stats import mean_known
 from adjudge._validation import count
-from adjudge.diagnosis import count_cycles, diagnose_scores, diagnose_transitivity
-from adjudge.io import read_public
+from adjudge.diagnosis import diagnose_scores, diagnose_transitivity
+from adjudge.diagnosis.cycles import complete_cycles
+from adjudge.errors import ArgumentError
 from adjudge.io.tables import TableLike
-from adjudge.results.diagnosis import ScoreDiagnosis, Transitivity
+from adjudge.reproduce import diagnosis_measures as measures
+from adjudge.reproduce import diagnosis_published as published
+from adjudge.reproduce.diagnosis_items import list_items
+from adjudge.reproduce.diagnosis_rankings import compare_rankings
+from adjudge.reproduce.diagnosis_sets import tabulate_sets
+from adjudge.reproduce.diagnosis_summeval import Size, ask_judges, crowd_as_judge
+from adjudge.results.diagnosis import Transitivity
 from adjudge.results.diagnosis_reproduction import (
+    CycleRow,
     DiagnosisReproduction,
-    DiagnosisRun,
-    PublishedSets,
-    ReproducedCycles,
-    ReproducedSets,
-    ReproducedWidth,
-    WidthSignal,
+    PublishedCycles,
+    RankingRow,
 )
-from adjudge.rows.tournaments import build_tournaments
-from adjudge.simulate.scores import simulate_scores
+from adjudge.rows.scores import Scores, prepare_scores
+from adjudge.rows.tournaments import TournamentRows, build_tournaments, prepare_tournaments
+from adjudge.simulate.study import simulate_study
 from adjudge.simulate.tournaments import simulate_tournaments
 
-JUDGES = ("LLaMA-3.1-70B", "Qwen-2.5-72B", "Mistral-Small", "GPT-4o-mini")
-CRITERIA = ("coherence", "consistency", "fluency", "relevance")
-ALPHAS = (0.05, 0.10, 0.15, 0.20)
-DOCUMENTS, SYSTEMS, REPEATS = 30, 8, 3
-#: Pooled Spearman of width and error (section 5.2).
-POOLED_WIDTH = 0.576
+#: What each set of rows is called.
+ASKED, YOURS, CROWD, SIMULATOR = "asked judges", "your judges", "SummEval, crowd", "simulator"
+BY_SCORES = "by scores"
 
-#: Table 6: mean rate and share of documents with a cycle, judges by criteria.
-CYCLES = {
-    "LLaMA-3.1-70B": ((0.008, 0.333), (0.012, 0.367), (0.033, 0.667), (0.011, 0.367)),
-    "Qwen-2.5-72B": ((0.022, 0.500), (0.025, 0.567), (0.024, 0.600), (0.023, 0.500)),
-    "Mistral-Small": ((0.041, 0.500), (0.036, 0.633), (0.034, 0.533), (0.029, 0.533)),
-    "GPT-4o-mini": ((0.014, 0.467), (0.013, 0.433), (0.026, 0.533), (0.020, 0.533)),
-}
-#: Table 1: largest and median rate, coherence only.
-EXTREMES = {
-    "LLaMA-3.1-70B": (0.036, 0.0),
-    "Qwen-2.5-72B": (0.143, 0.018),
-    "Mistral-Small": (0.304, 0.018),
-    "GPT-4o-mini": (0.071, 0.0),
-}
-#: Table 5: coverage and size at alpha 0.05, 0.10, 0.15, 0.20; criteria in the order above.
-SETS = {
-    "LLaMA-3.1-70B": (
-        ((0.993, 4.29), (0.947, 3.04), (0.945, 2.98), (0.945, 2.98)),
-        ((0.992, 4.97), (0.992, 4.97), (0.889, 4.26), (0.889, 4.26)),
-        ((0.971, 4.95), (0.967, 4.93), (0.967, 4.93), (0.967, 4.93)),
-        ((0.964, 2.98), (0.961, 2.82), (0.961, 2.82), (0.961, 2.82)),
-    ),
-    "Qwen-2.5-72B": (
-        ((1.000, 4.55), (0.934, 3.62), (0.905, 2.99), (0.905, 2.99)),
-        ((0.963, 4.53), (0.962, 4.48), (0.962, 4.48), (0.962, 4.48)),
-        ((0.967, 4.76), (0.967, 4.76), (0.967, 4.76), (0.967, 4.76)),
-        ((0.975, 3.63), (0.961, 2.99), (0.961, 2.99), (0.961, 2.99)),
-    ),
-    "Mistral-Small": (
-        ((0.980, 4.83), (0.950, 4.47), (0.950, 4.47), (0.901, 4.10)),
-        ((0.996, 4.98), (0.996, 4.98), (0.996, 4.98), (0.970, 4.94)),
-        ((1.000, 4.99), (1.000, 4.99), (1.000, 4.99), (1.000, 4.99)),
-        ((0.995, 4.15), (0.935, 3.06), (0.931, 2.93), (0.931, 2.93)),
-    ),
-    "GPT-4o-mini": (
-        ((0.979, 4.59), (0.971, 4.51), (0.899, 3.46), (0.876, 2.98)),
-        ((0.996, 4.99), (0.942, 4.76), (0.899, 4.54), (0.899, 4.54)),
-        ((0.995, 4.99), (0.995, 4.99), (0.995, 4.99), (0.984, 4.97)),
-        ((1.000, 4.37), (0.928, 3.17), (0.919, 2.96), (0.919, 2.96)),
-    ),
-}
-#: Table 3: Spearman of width and error at alpha 0.10, each judge; the paper has two criteria.
-WIDTH_ERROR = {"coherence": (-0.03, 0.14, -0.02, 0.18), "consistency": (0.08, 0.65, 0.17, 0.25)}
-#: Table 4: Spearman of two judges' widths, each pair.
-WIDTH_AGREEMENT = {
-    "coherence": (0.12, 0.27, 0.31, -0.08, 0.08, -0.09),
-    "consistency": (0.22, 0.38, 0.32, 0.17, 0.56, 0.24),
-    "fluency": (0.45, 0.23, 0.81, 0.21, 0.23, 0.33),
-    "relevance": (0.28, 0.70, 0.29, 0.20, 0.25, 0.44),
-}
-NOTES = (
-    "Table 2 is not reproduced: it takes the paper's own pairwise answers, which are not published",
-    "the paper's caption of Table 1 has every median at 0; the table itself has 1.8 % twice",
-    "published judges are other models than those tried here: compare patterns, not cells",
-    "the paper calibrates row by row; rows of one document are alike, so sets that weigh documents "
-    "are shown too",
-)
-#: Noise of the simulated scores: two criteria that can be judged and two that can hardly be.
-_CRITERION_NOISE = {"coherence": 0.9, "consistency": 1.6, "fluency": 1.8, "relevance": 0.6}
-_JUDGE_NOISE = {f"simulated {at + 1}": noise for at, noise in enumerate((0.6, 0.7, 0.9, 0.8))}
+
+@dataclass(frozen=True)
+class _Given:
+    """Tournaments of one kind, and scores of every kind there is, the one to draw first."""
+
+    tournaments: TournamentRows
+    tournaments_of: str
+    scores: Mapping[str, Scores]
+
+    @property
+    def pictured(self) -> str:
+        return next(iter(self.scores))
 
 
 def reproduce_diagnosis(
     summeval: TableLike | None = None,
     *,
+    tournaments: TableLike | None = None,
     scores: TableLike | None = None,
-    paper_size: bool = True,
+    judge: str | Sequence[str] | None = None,
+    documents: int | None = published.DOCUMENTS,
+    systems: int | None = published.SYSTEMS,
+    repeats: int = published.REPEATS,
+    samples: int | None = None,
     splits: int = 20,
     seed: int = 0,
-) -> DiagnosisRun:
-    """Tables 1 and 3 to 6 and the width claims, on whatever is given and on the simulator.
+    **asking: Any,
+) -> DiagnosisReproduction:
+    """Tables 1 to 6, Figures 2 to 6 and the claims of the text, ours and the paper's.
 
-    `summeval` is the release's model_annotations.aligned.jsonl; `scores` a scores file of judges
-    on it. With `paper_size` SummEval is cut to 30 documents and 8 systems as in the paper.
+    `summeval` is the release's model_annotations.aligned.jsonl, cut to `documents` and `systems`
+    (None: all); with `judge`, one spec or several, it must hold the articles, and each judge
+    compares all pairs `repeats` times in one order and scores every summary (`asking`: what
+    `judge_pairs` takes). `tournaments` and `scores` are files of your own.
+
+    >>> done = reproduce_diagnosis(splits=1)
+    >>> done.tournaments, done.pictured, {item.status for item in done.items}
+    ('simulator', 'simulator', {'simulated'})
     """
     count(splits, "splits", least=1)
-    diagnose = partial(diagnose_scores, alphas=ALPHAS, sets="residual", splits=splits, seed=seed)
-    drawn = simulate_scores(
-        documents=DOCUMENTS,
-        models=SYSTEMS,
-        criteria=_CRITERION_NOISE,
-        judges=_JUDGE_NOISE,
-        seed=seed,
-    ).frame
-    sets = {"simulator, rows": diagnose(drawn, weigh="rows"), "simulator": diagnose(drawn)}
-    if summeval is not None:
-        sets["SummEval, crowd"] = diagnose(crowd_as_judge(summeval, paper_size=paper_size))
-    if scores is not None:
-        sets["your judges"] = diagnose(scores)
-    rows, cycles = _cycles(seed)
-    return DiagnosisRun(
-        summary=DiagnosisReproduction(
-            cycles=rows,
-            published_sets=published_sets(),
-            sets=tuple(
-                ReproducedSets(
-                    data=data,
-                    judge=group.judge or "",
-                    criterion=group.criterion or "",
-                    method=group.method,
-                    weigh=result.weigh,
-                    alpha=group.alpha,
-                    coverage=group.coverage,
-                    mean_size=group.mean_size,
-                    spearman=group.spearman,
-                )
-                for data, result in sets.items()
-                for group in result.groups
-            ),
-            widths=tuple(
-                ReproducedWidth(
-                    data=data,
-                    method=entry.method,
-                    n=entry.n,
-                    pooled=entry.pooled,
-                    within=entry.within,
-                )
-                for data, result in sets.items()
-                for entry in result.pooled
-                if entry.alpha == 0.1 and entry.method != "constant"
-            ),
-            signals=tuple(
-                signal for data, result in sets.items() for signal in width_signals(data, result)
-            ),
-            published_signals=tuple(
-                WidthSignal(
-                    data="paper",
-                    method="per-criterion",
-                    criterion=criterion,
-                    error=mean_known(WIDTH_ERROR.get(criterion, ())),
-                    agreement=mean_known(WIDTH_AGREEMENT[criterion]),
-                )
-                for criterion in CRITERIA
-            ),
-            published_pooled_width=POOLED_WIDTH,
-            notes=NOTES,
-            seed=seed,
-        ),
+    judges = [judge] if isinstance(judge, str) else list(judge or ())
+    if judges and summeval is None:
+        raise ArgumentError("judge", judges[0], "also give SummEval, with its articles")
+    size = Size(documents=documents, systems=systems)
+    given = _gather(summeval, tournaments, scores, judges, size, repeats, samples, seed, asking)
+    transitivity = diagnose_transitivity(given.tournaments, replicates=50, worst=5, seed=seed)
+    tables = {
+        data: tabulate_sets(data, own, splits=splits, seed=seed)
+        for data, own in given.scores.items()
+    }
+    cycles = _cycle_rows(transitivity)
+    # A simulated judge that is asked about real summaries still invents its answers.
+    invented = {SIMULATOR} | ({ASKED} if all(map(_is_simulated, judges)) else set())
+    result = DiagnosisReproduction(
+        published_cycles=published_cycles(seed),
         cycles=cycles,
-        scores=sets,
+        rankings=(*_rankings(given, seed), *published.ranking_rows()),
+        sets=(*(c for one in tables.values() for c in one.cells), *published.set_cells()),
+        pairs=(*(p for one in tables.values() for p in one.pairs), *published.width_pairs()),
+        pooled=tuple(part for one in tables.values() for part in one.pooled),
+        variance=(
+            *measures.published_variance(),
+            *(
+                share
+                for data, one in tables.items()
+                for share in measures.share_variance(
+                    data, measures.SET_SIZE, measures.size_grid(one.cells)
+                )
+            ),
+            *measures.share_variance(
+                given.tournaments_of,
+                measures.WITH_CYCLE,
+                {(row.judge, row.criterion): row.share for row in cycles},
+            ),
+        ),
+        together=tuple(
+            part
+            for data, own in given.scores.items()
+            for part in measures.cycles_and_widths(data, given.tournaments.tournaments, own)
+        ),
+        transitivity=transitivity,
+        scores={
+            data: diagnose_scores(
+                own, alphas=published.ALPHAS, sets="residual", splits=splits, seed=seed
+            )
+            for data, own in given.scores.items()
+        },
+        tournaments=given.tournaments_of,
+        pictured=given.pictured,
+        pairwise_answers=given.tournaments.rows,
+        score_answers=given.scores[given.pictured].frame.height,
+        splits=splits,
+        seed=seed,
+        notes=published.NOTES,
+        simulated_cycles=given.tournaments_of in invented,
+        simulated_scores=given.pictured in invented,
     )
+    return replace(result, items=list_items(result))
 
 
-def published_sets() -> tuple[PublishedSets, ...]:
-    """Table 5 as rows."""
-    return tuple(
-        PublishedSets(
-            judge=judge, criterion=criterion, alpha=alpha, coverage=cell[0], mean_size=cell[1]
+def _gather(
+    summeval: TableLike | None,
+    tournaments: TableLike | None,
+    scores: TableLike | None,
+    judges: Sequence[str],
+    size: Size,
+    repeats: int,
+    samples: int | None,
+    seed: int,
+    asking: Mapping[str, Any],
+) -> _Given:
+    """What was given or asked; a simulated study where there is none of a kind."""
+    rows: dict[str, TournamentRows] = {}
+    known: dict[str, Scores] = {}
+    if judges and summeval is not None:
+        answers = ask_judges(summeval, judges, size, repeats=repeats, samples=samples, **asking)
+        rows[ASKED] = prepare_tournaments(answers.tournaments)
+        known[ASKED] = prepare_scores(answers.scores)
+    if tournaments is not None:
+        rows[YOURS] = prepare_tournaments(tournaments)
+    if scores is not None:
+        known[YOURS] = prepare_scores(scores)
+    if summeval is not None:
+        known[CROWD] = prepare_scores(crowd_as_judge(summeval, size))
+    if not rows or not known:
+        study = simulate_study(repeats=repeats, seed=seed)
+        if not rows:
+            rows[SIMULATOR] = prepare_tournaments(study.tournaments)
+        if not known:
+            known[SIMULATOR] = prepare_scores(study.scores)
+    name = next(iter(rows))
+    return _Given(rows[name], name, known)
+
+
+def _is_simulated(judge: str) -> bool:
+    return judge.startswith("simulated:")
+
+
+def _cycle_rows(result: Transitivity) -> tuple[CycleRow, ...]:
+    rows = []
+    for group in result.groups:
+        judge, criterion = group.judge or "unnamed", group.criterion or "unnamed"
+        rate, share = published.published_cell(published.CYCLES, judge, criterion)
+        rows.append(
+            CycleRow(
+                judge=judge,
+                criterion=criterion,
+                documents=group.documents,
+                rate=group.eq1_mean,
+                decisive_rate=group.mean_rate,
+                share=group.eq1_share,
+                median=group.eq1_median,
+                max=group.eq1_max,
+                chance_share=group.same_rate_share,
+                published_rate=rate,
+                published_share=share,
+            )
         )
-        for judge, by_criterion in SETS.items()
-        for criterion, cells in zip(CRITERIA, by_criterion, strict=True)
-        for alpha, cell in zip(ALPHAS, cells, strict=True)
-    )
+    return tuple(rows)
 
 
-def width_signals(data: str, result: ScoreDiagnosis) -> list[WidthSignal]:
-    """Tables 3 and 4 of one diagnosis: means over judges, and over pairs of them."""
-    groups = [g for g in result.groups if g.alpha == 0.1 and g.method != "constant"]
+def _rankings(given: _Given, seed: int) -> list[RankingRow]:
+    """Table 2 on the tournaments, where people scored them; else on what scores say of pairs."""
+    rows = [
+        row
+        for data, own in given.scores.items()
+        for row in compare_rankings(
+            given.tournaments_of,
+            given.tournaments.tournaments,
+            measures.people_means(own.frame),
+            seed=seed,
+        )
+        if data != CROWD or given.tournaments_of != SIMULATOR
+    ]
+    # SummEval comes with the asked judges' scores too: the first people are enough.
+    unique = {(row.judge, row.criterion, row.method): row for row in reversed(rows)}
+    if unique:
+        return list(reversed(unique.values()))
     return [
-        WidthSignal(
-            data=data,
-            method=method,
-            criterion=criterion or "",
-            error=mean_known(
-                g.spearman for g in groups if (g.method, g.criterion) == (method, criterion)
-            ),
-            agreement=mean_known(
-                pair.spearman
-                for pair in result.agreement
-                if (pair.method, pair.criterion, pair.alpha) == (method, criterion, 0.1)
-            ),
+        row
+        for data, own in given.scores.items()
+        for row in compare_rankings(
+            f"{data}, {BY_SCORES}",
+            build_tournaments(measures.compare_by_scores(own.frame)),
+            measures.people_means(own.frame),
+            seed=seed,
         )
-        for method, criterion in dict.fromkeys((g.method, g.criterion) for g in groups)
     ]
 
 
-def crowd_as_judge(summeval: TableLike, *, paper_size: bool) -> pl.DataFrame:
-    """SummEval's crowd mean as a judge's score, the experts as the people it is held against."""
-    rows = read_public(summeval, "summeval", kind="human_scores").frame
-    if paper_size:
-        documents = rows["doc_id"].unique(maintain_order=True).head(DOCUMENTS)
-        systems = rows["model"].unique(maintain_order=True)
-        # The paper's systems 0, 2, 4, 6, 9, 11, 13, 15 of the sixteen, in the release's order.
-        chosen = [systems[at] for at in (0, 2, 4, 6, 9, 11, 13, 15) if at < len(systems)]
-        rows = rows.filter(
-            pl.col("doc_id").is_in(documents.implode()), pl.col("model").is_in(chosen)
-        )
-    return rows.rename({"turker_mean": "judge_score"}).with_columns(
-        pl.lit("crowd workers").alias("judge")
-    )
-
-
-def _cycles(seed: int) -> tuple[tuple[ReproducedCycles, ...], Transitivity]:
-    rows, frames = [], []
-    for judge, by_criterion in CYCLES.items():
-        for at, (criterion, (rate, share)) in enumerate(zip(CRITERIA, by_criterion, strict=True)):
-            noise, chance_share = _noise_for(rate, seed + at)
-            frame = _judge(noise, DOCUMENTS, seed + at, f"simulated, as {judge}", criterion)
-            frames.append(frame)
-            [group] = diagnose_transitivity(frame, replicates=1, worst=0).groups
-            largest, median = EXTREMES[judge] if criterion == "coherence" else (None, None)
+def published_cycles(seed: int = 0) -> tuple[PublishedCycles, ...]:
+    """Tables 1 and 6, and the share that a consistent judge with noise of the same rate shows."""
+    rows = []
+    for judge, by_criterion in published.CYCLES.items():
+        for at, (criterion, (rate, share)) in enumerate(
+            zip(published.CRITERIA, by_criterion, strict=True)
+        ):
+            largest, median = (
+                published.EXTREMES[judge] if criterion == "coherence" else (None, None)
+            )
             rows.append(
-                ReproducedCycles(
+                PublishedCycles(
                     judge=judge,
                     criterion=criterion,
-                    published_rate=rate,
-                    published_share=share,
-                    published_max=largest,
-                    published_median=median,
-                    chance_share=chance_share,
-                    rate=group.mean_rate or 0.0,
-                    share=group.share_with_cycle or 0.0,
-                    max=group.max_rate or 0.0,
-                    median=group.median_rate or 0.0,
+                    rate=rate,
+                    share=share,
+                    max=largest,
+                    median=median,
+                    chance_share=_chance_share(rate, seed + at),
                 )
             )
-    return tuple(rows), diagnose_transitivity(pl.concat(frames), replicates=50, seed=seed)
+    return tuple(rows)
 
 
 @cache
-def _noise_for(rate: float, seed: int) -> tuple[float, float]:
-    """The noise at which a judge with a ranking per document has this mean rate, and its share."""
+def _chance_share(rate: float, seed: int) -> float:
+    """The share of documents with a cycle, at the noise at which a judge has this mean rate."""
+
+    i, j = np.array(list(combinations(range(published.SYSTEMS), 2))).T
+    systems = np.arange(published.SYSTEMS)
 
     def measured(noise: float) -> tuple[float, float]:
-        drawn = _judge(noise, 200, seed, "judge", "criterion", repeats=1)
-        [cycles] = build_tournaments(drawn)
-        rates = np.array(
-            [count_cycles(cycles.matrix(at)[0]).rate or 0.0 for at in range(len(cycles.documents))]
+        drawn = simulate_tournaments(
+            documents=200, models=published.SYSTEMS, document_spread=1.0, noise=noise, seed=seed
         )
+        first = (drawn.frame["verdict"] == "A").to_numpy().reshape(-1, len(i), 1)
+        wins = np.where(first, i[:, None] == systems, j[:, None] == systems).sum(axis=1)
+        rates = complete_cycles(wins) / comb(published.SYSTEMS, 3)
         return float(rates.mean()), float((rates > 0).mean())
 
     low, high = np.log(0.02), np.log(2.0)
     for _ in range(8):
         middle = (low + high) / 2
         low, high = (low, middle) if measured(np.exp(middle))[0] > rate else (middle, high)
-    noise = float(np.exp((low + high) / 2))
-    return noise, measured(noise)[1]
-
-
-def _judge(
-    noise: float, documents: int, seed: int, judge: str, criterion: str, repeats: int = REPEATS
-) -> pl.DataFrame:
-    return simulate_tournaments(
-        documents=documents,
-        models=SYSTEMS,
-        spread=1.0,
-        document_spread=1.0,
-        noise=noise,
-        repeats=repeats,
-        judge=judge,
-        criterion=criterion,
-        seed=seed,
-    ).frame
+    return measured(float(np.exp((low + high) / 2)))[1]

@@ -24,7 +24,7 @@ class ItemBook:
 
     def __init__(self, paper: str, *, simulated: bool) -> None:
         self._paper = paper
-        self._done: Status = "simulated" if simulated else "reproduced"
+        self._done = _done(simulated)
         self._items: list[PaperItem] = []
 
     def add(
@@ -36,12 +36,15 @@ class ItemBook:
         remark: str = "",
         missing: str = "",
         unknown: str = "the rows do not have what it takes",
+        simulated: bool | None = None,
     ) -> None:
         """An item; not possible where something is `missing` or none of its numbers is known.
 
-        `figure` names its picture, `remark` says on how much of the paper's data it rests, and
-        `unknown` why no number is known.
+        `figure` names its picture, `remark` says on how much of the paper's data it rests,
+        `unknown` why no number is known. `simulated` is about this item alone, where a paper's
+        items rest on several sets of data.
         """
+        status = self._done if simulated is None else _done(simulated)
         if not missing and values and all(value.ours is None for value in values):
             missing = unknown
         self._items.append(
@@ -49,7 +52,7 @@ class ItemBook:
                 paper=self._paper,
                 name=name,
                 about=about,
-                status="not possible" if missing else self._done,
+                status="not possible" if missing else status,
                 values=() if missing else values,
                 figure=None if missing else figure,
                 reason=missing or remark,
@@ -59,6 +62,10 @@ class ItemBook:
     def items(self) -> tuple[PaperItem, ...]:
         """Tables, then figures, then claims of the text, each in the paper's order."""
         return tuple(sorted(self._items, key=lambda item: _place(item.name)))
+
+
+def _done(simulated: bool) -> Status:
+    return "simulated" if simulated else "reproduced"
 
 
 def _place(name: str) -> tuple[int, int, str]:

@@ -1,11 +1,13 @@
-"""The reporting paper's Figures 3 to 6 and 9 to 16.
+"""The reporting paper: its simulation (Figures 2 to 6 and 9 to 16) and its protocol (Table 2).
 
 Everything is counts and closed forms, so 21 rates times 10,000 repeats are one array call.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 from scipy.stats import binom
@@ -14,6 +16,9 @@ from adjudge._stats import normal_quantile
 from adjudge._validation import FloatArray, count, open_unit
 from adjudge.estimation.allocation import proposition_61, split_arrays
 from adjudge.estimation.misclassification import Bounds, corrected_interval, corrected_rate
+from adjudge.io.tables import TableLike
+from adjudge.reproduce.reporting_items import list_items
+from adjudge.reproduce.reporting_protocol import arena_protocol
 from adjudge.results.reporting import (
     Claim,
     LengthCurve,
@@ -36,14 +41,61 @@ CURVES = (0.3, 0.5, 0.7, 0.9)
 
 
 def reproduce_reporting(
-    *, repeats: int = 10_000, confidence_level: float = 0.95, seed: int = 0
+    data: TableLike | None = None,
+    *,
+    judge: str | None = None,
+    judge_column: str | None = None,
+    human_column: str | None = None,
+    by: str = "model",
+    repeats: int = 10_000,
+    splits: int = 100,
+    calibration: float = 0.1,
+    sample: int | None = None,
+    confidence_level: float = 0.95,
+    seed: int = 0,
+    **asking: Any,
 ) -> ReportingReproduction:
-    """The whole simulation: eight settings, label shift, and the paper's statements next to ours.
+    """Every figure and table: eight settings, label shift, the protocol of section 8.2, all items.
 
-    >>> result = reproduce_reporting(repeats=50)
+    The paper's own simulation runs as it stands there. The protocol runs on `data` (see
+    `arena_protocol`, which says what it can be and how a `judge` is asked), else on simulated
+    battles.
+
+    >>> result = reproduce_reporting(repeats=50, splits=5, sample=400)
     >>> [one.figure for one in result.settings]
     ['9', '10', '11', '12', '13', '14', '15', '16']
     """
+    simulation = simulate_paper(repeats=repeats, confidence_level=confidence_level, seed=seed)
+    arena = arena_protocol(
+        data,
+        judge=judge,
+        judge_column=judge_column,
+        human_column=human_column,
+        by=by,
+        splits=splits,
+        calibration=calibration,
+        sample=sample,
+        confidence_level=confidence_level,
+        seed=seed,
+        **asking,
+    )
+    result = replace(
+        simulation,
+        protocol=arena.protocol,
+        protocol_source=arena.protocol_source,
+        protocol_judge=arena.protocol_judge,
+        probabilities=arena.probabilities,
+        splits=splits,
+        notes=(*simulation.notes, *arena.notes),
+        dropped=arena.dropped,
+    )
+    return replace(result, items=list_items(result))
+
+
+def simulate_paper(
+    *, repeats: int = 10_000, confidence_level: float = 0.95, seed: int = 0
+) -> ReportingReproduction:
+    """The simulation alone: eight settings, label shift, the paper's statements next to ours."""
     count(repeats, "repeats", least=10)
     level = open_unit(confidence_level, "confidence_level")
     rng = np.random.default_rng(seed)

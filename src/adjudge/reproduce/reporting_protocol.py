@@ -1,17 +1,19 @@
-"""The reporting paper's protocol of section 8.2, on a table of your own."""
+"""The reporting paper's protocol of section 8.2: Table 2 and Figure 7."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import polars as pl
 
+from adjudge._stats import normal_quantile
 from adjudge._validation import BoolArray, FloatArray, count, open_unit
-from adjudge.errors import DataError
-from adjudge.estimation.misclassification import corrected_interval, corrected_rate
-from adjudge.io.tables import TableLike, read_table, source_name
+from adjudge.errors import ArgumentError
+from adjudge.estimation.misclassification import Bounds, corrected_interval, corrected_rate
+from adjudge.io.tables import TableLike, source_name
+from adjudge.reproduce.reporting_rows import ask_judge, gather_rows, simulate_arena
 from adjudge.results.reporting import ProtocolRow, ReportingReproduction
-from adjudge.rows.columns import tidy
-from adjudge.rows.dropped import Rows
 
 #: Table 2: coverage and mean interval length.
 TABLE_2 = {
@@ -22,44 +24,60 @@ TABLE_2 = {
     "llama-13b": (0.99, 0.267),
     "vicuna-13b": (0.99, 0.178),
 }
-_NO_MODEL = "no model named"
-_A_WINS = ("a", "model_a", "0", "0.0")
-_B_WINS = ("b", "model_b", "1", "1.0")
+#: Where no rows are given; the length of intervals is then near Table 2's.
+SIMULATED_BATTLES = 4500
+#: A model with fewer rows is left out.
+_FEWEST = 20
 
 
 def arena_protocol(
-    data: TableLike,
+    data: TableLike | None = None,
     *,
-    judge_column: str = "judge",
-    human_column: str = "human",
+    judge: str | None = None,
+    judge_column: str | None = None,
+    human_column: str | None = None,
     by: str = "model",
     splits: int = 100,
     calibration: float = 0.1,
+    sample: int | None = None,
     confidence_level: float = 0.95,
     seed: int = 0,
+    **asking: Any,
 ) -> ReportingReproduction:
     """Section 8.2 on labelled data: 100 random splits 90/10, per model bias, coverage and length.
 
-    Rows are 0/1 with a group column, or battles (model_a, model_b) whose judge and human columns
-    name the winner; each battle then counts once for either model, ties are left out and counted.
-    Every row needs a human label: the truth of a split is the human rate on its test rows.
+    Rows are answers of a model (`by`) with the judge's 0/1 or probability (judge, p_pass), or pairs
+    and battles (model_a, model_b) whose judge column names the winner or has P(A wins) (p_a); each
+    then counts once for either model, ties are left out and counted. Every row needs a human label:
+    the truth of a split is the human rate on its test rows. With a `judge` the rows are pairs or
+    items that it is asked about first (`sample` of them; `asking`: what `judge_pairs` takes, a
+    store for example). Without `data`, battles of six models are simulated.
+
+    With probabilities, as in the paper, their means take the place of the shares in Eq. 5 to 8;
+    the interval treats them as shares of 0/1 verdicts, which are never less spread. `spread_length`
+    is the length by their own spread.
     """
     level = open_unit(confidence_level, "confidence_level")
     share = open_unit(calibration, "calibration")
     count(splits, "splits", least=1)
-    frame, name = read_table(data), source_name(data)
-    if {"model_a", "model_b"} <= set(frame.columns):
-        prepared = _battle_rows(frame, judge_column, human_column, name)
+    if data is None:
+        if judge is not None:
+            raise ArgumentError("judge", judge, "give the pairs or items it is asked about")
+        arena, source = simulate_arena(battles=sample or SIMULATED_BATTLES, seed=seed), None
     else:
-        prepared = _model_rows(frame, judge_column, human_column, by, name)
-    rows = prepared.frame
+        source = source_name(data)
+        if judge is not None:
+            data = ask_judge(data, judge, sample=sample, seed=seed, asking=asking)
+        arena = gather_rows(data, judge_column=judge_column, human_column=human_column, by=by)
+    rows = arena.rows.frame
     rng = np.random.default_rng(seed)
     models = [
-        _protocol_row(model, part, splits, share, level, rng)
+        _protocol_row(str(model), part, splits, share, level, arena.probabilities, rng)
         for (model,), part in rows.group_by(["model"], maintain_order=True)
-        if part.height >= 20
+        if part.height >= _FEWEST
     ]
     small = rows["model"].n_unique() - len(models)
+    note = f"{small} models with fewer than {_FEWEST} rows are left out"
     return ReportingReproduction(
         repeats=0,
         confidence_level=level,
@@ -68,9 +86,12 @@ def arena_protocol(
         shift=None,
         claims=(),
         protocol=tuple(sorted(models, key=lambda row: -row.rows)),
+        protocol_source=source,
+        protocol_judge=judge,
+        probabilities=arena.probabilities,
         splits=splits,
-        notes=(f"{small} models with fewer than 20 rows are left out",) if small else (),
-        dropped=prepared.dropped,
+        notes=(note,) if small else (),
+        dropped=arena.rows.dropped,
     )
 
 
@@ -80,6 +101,7 @@ def _protocol_row(
     splits: int,
     share: float,
     level: float,
+    probabilities: bool,
     rng: np.random.Generator,
 ) -> ProtocolRow:
     judge, human, size = rows["judge"].to_numpy(), rows["human"].to_numpy(), rows.height
@@ -89,75 +111,52 @@ def _protocol_row(
     z, x = human[known], judge[known]
     m1 = z.sum(axis=1)
     m0 = m - m1
-    c1, c0 = (z * x).sum(axis=1), ((1 - z) * (1 - x)).sum(axis=1)
     p, truth = judge[rest].mean(axis=1), human[rest].mean(axis=1)
-    usable = (m1 > 0) & (m0 > 0) & (c0 * m1 + c1 * m0 > m0 * m1)
     n0, n1 = np.maximum(m0, 1), np.maximum(m1, 1)
-    shares = (p, c0 / n0, c1 / n1)
+    shares = (p, ((1 - z) * (1 - x)).sum(axis=1) / n0, (z * x).sum(axis=1) / n1)
     bounds = corrected_interval(*shares, size - m, n0, n1, confidence_level=level)
-    usable &= bounds.informative
-    some = bool(usable.any())
+    usable = (m1 > 0) & (m0 > 0) & bounds.informative
+    rate = corrected_rate(*shares, clipped=False).estimate
+    by_spread = _by_spread(z, x, judge[rest], rate, level) if probabilities else None
     paper = TABLE_2.get(model.lower(), (None, None))
 
     def mean(values: FloatArray | BoolArray) -> float | None:
-        return float(values[usable].mean()) if some else None
+        return float(values[usable].mean()) if usable.any() else None
 
     return ProtocolRow(
         model=model,
         rows=size,
         rate=float(human.mean()),
         bias_naive=float((p - truth).mean()),
-        bias_corrected=mean(corrected_rate(*shares).estimate - truth),
+        bias_corrected=mean(np.clip(rate, 0, 1) - truth),
         coverage=mean(bounds.covers(truth)),
         length=mean(bounds.length),
+        spread_coverage=None if by_spread is None else mean(by_spread.covers(truth)),
+        spread_length=None if by_spread is None else mean(by_spread.length),
         refused=int((~usable).sum()),
         paper_coverage=paper[0],
         paper_length=paper[1],
     )
 
 
-def _model_rows(frame: pl.DataFrame, judge: str, human: str, by: str, name: str) -> Rows:
-    """Model, judge and human as 0 and 1."""
-    _need(frame, (judge, human, by), name)
-    columns = {"model": by, "judge": judge, "human": human}
-    rows = pl.DataFrame([tidy(frame[own], name, own).alias(to) for to, own in columns.items()])
-    rows = rows.with_columns(pl.col("judge", "human").cast(pl.Float64, strict=False))
-    whole = pl.all_horizontal(pl.col("judge", "human").is_in([0.0, 1.0]).fill_null(False))
-    kept = Rows(rows).without(~whole, "verdict or label is not 0 or 1")
-    kept = kept.without(pl.col("model").is_null(), _NO_MODEL)
-    return Rows(kept.frame.with_columns(pl.col("judge", "human").cast(pl.Int64)), kept.dropped)
+def _by_spread(
+    z: FloatArray, x: FloatArray, test: FloatArray, rate: FloatArray, level: float
+) -> Bounds:
+    """Intervals around the corrected rates from the spread of the probabilities themselves.
 
-
-def _battle_rows(frame: pl.DataFrame, judge: str, human: str, name: str) -> Rows:
-    """The same from battles, each seen once from either model's side."""
-    _need(frame, (judge, human), name)
-    text = pl.DataFrame(
-        [
-            *(tidy(frame[c], name, c) for c in ("model_a", "model_b")),
-            *(
-                tidy(frame[c], name, c).str.to_lowercase().alias(a)
-                for c, a in ((judge, "judge"), (human, "human"))
-            ),
-        ]
-    )
-    decided = [
-        pl.when(pl.col(c).is_in(_A_WINS)).then(1).when(pl.col(c).is_in(_B_WINS)).then(0).alias(c)
-        for c in ("judge", "human")
-    ]
-    undecided = pl.any_horizontal(pl.col("judge", "human").is_null())
-    kept = Rows(text.with_columns(decided)).without(undecided, "tie, or no winner named")
-    kept = kept.without(pl.any_horizontal(pl.col("model_a", "model_b").is_null()), _NO_MODEL)
-    first = kept.frame.select(pl.col("model_a").alias("model"), "judge", "human")
-    second = kept.frame.select(
-        pl.col("model_b").alias("model"), judge=1 - pl.col("judge"), human=1 - pl.col("human")
-    )
-    both = pl.concat([first, second]).with_columns(pl.col("judge", "human").cast(pl.Int64))
-    return Rows(both, kept.dropped)
-
-
-def _need(frame: pl.DataFrame, columns: tuple[str, ...], name: str) -> None:
-    for column in columns:
-        if column not in frame.columns:
-            raise DataError(
-                name, "is missing", column=column, remedy=f"columns here: {frame.columns[:20]}"
-            )
+    Eq. 9 with sample variances in place of q (1 - q), as `estimate` does for probabilities.
+    """
+    means, noises = [], []
+    for weights in (1 - z, z):
+        size = np.maximum(weights.sum(axis=1), 1)
+        mean = (weights * x).sum(axis=1) / size
+        squares = (weights * (x - mean[:, None]) ** 2).sum(axis=1)
+        means.append(mean)
+        noises.append(squares / np.maximum(size - 1, 1) / size)
+    edge = means[1] - means[0]
+    edge = np.where(edge > 0, edge, 1.0)
+    variance = test.var(axis=1, ddof=1) / test.shape[1]
+    variance = variance + (1 - rate) ** 2 * noises[0] + rate**2 * noises[1]
+    half = normal_quantile(level) * np.sqrt(variance) / edge
+    low, high = np.clip(rate - half, 0, 1), np.clip(rate + half, 0, 1)
+    return Bounds(low, high, np.ones(len(rate), dtype=np.bool_))

@@ -1,19 +1,21 @@
-"""SCOPE (arXiv 2602.13110): its protocol on data you have and on the simulator.
+"""SCOPE (arXiv 2602.13110): its protocol on data you have, or on a simulator.
 
 MT-Bench, RewardBench and Chatbot Arena are not shipped. Give judgments of them (or the pairs and
-a judge), and the paper's figures are printed next to yours.
+a judge), and the paper's figures are printed next to yours. Without data, simulated judgments of
+the same shape are used. `scope_items` lists what became of every table and figure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from adjudge._validation import count
-from adjudge.errors import ArgumentError
+from adjudge.errors import ArgumentError, UnusableRepliesError
 from adjudge.io import (
     FORMATS,
     kinds_of,
@@ -25,59 +27,39 @@ from adjudge.io import (
 )
 from adjudge.io.tables import Table, TableLike, source_name
 from adjudge.judges import judge_pairs
-from adjudge.results.evaluation import PublishedRisk, ReproducedSet, ScopeReproduction
+from adjudge.judges.options import OneJudge
+from adjudge.reproduce import scope_published as published
+from adjudge.reproduce.scope_items import list_items
+from adjudge.results.scope_reproduction import ReproducedSet, ScopeReproduction
+from adjudge.rows.judgments import read_labelled
 from adjudge.selection import evaluate
-from adjudge.simulate.selective import two_order_judge
+from adjudge.selection.evaluating import measure_quality
+from adjudge.selection.signals import coin_vote, has_both_orders
+from adjudge.simulate.benchmarks import simulate_benchmarks
 
-SIMULATOR = "simulator"
-_MT, _RB, _CA = "mt-bench", "rewardbench", "chatbot-arena"
+#: How the paper asks; swap and vote is made of the two orders of the first.
+PROTOCOLS = ("preference", "verbalized", "annotators")
+#: The paper's methods; `evaluate` has every guarantee.
+METHODS = ("vanilla", "heuristic", "naive", "scope")
+#: Demonstrations that personas are made from: at most as many as in the paper, at most a fifth.
+_POOL, _POOL_SHARE, _PER_PERSONA = 50, 5, 5
 
 
-#: Table 3 and Figure 2 (1,000 splits, N = 2,000), as far as the paper's text and a published
-#: summary of it give them.
-PUBLISHED = tuple(
-    PublishedRisk(
-        dataset=dataset, judge=judge, method=method, alpha=alpha, coverage=share, risk=risk
-    )
-    for dataset, judge, method, alpha, share, risk in (
-        (_MT, "Qwen2.5-7B", "vanilla", 0.10, 1.000, 0.269),
-        (_MT, "Qwen2.5-7B", "heuristic", 0.10, 0.907, 0.251),
-        (_MT, "Qwen2.5-7B", "naive", 0.10, 0.102, 0.116),
-        (_MT, "Qwen2.5-7B", "scope", 0.05, 0.018, None),
-        (_MT, "Qwen2.5-7B", "scope", 0.10, 0.246, 0.097),
-        (_MT, "Qwen2.5-7B", "scope", 0.15, 0.556, None),
-        (_MT, "Qwen2.5-7B", "scope", 0.20, 0.802, None),
-        (_MT, "Qwen2.5-7B", "scope", 0.25, 0.991, None),
-        (_MT, "Qwen2.5-14B", "naive", 0.10, None, 0.124),
-        (_MT, "Llama-3.1-70B", "scope", 0.05, 0.072, None),
-        (_MT, "Llama-3.1-70B", "scope", 0.10, 0.543, None),
-        (_MT, "Llama-3.1-70B", "scope", 0.15, 0.790, None),
-        (_MT, "Llama-3.1-70B", "scope", 0.20, 0.950, None),
-        (_MT, "Llama-3.1-70B", "scope", 0.25, 1.000, None),
-        (_RB, "Qwen2.5-14B", "scope", 0.10, 0.89, None),
-        (_RB, "Qwen2.5-32B", "vanilla", 0.10, 1.000, 0.120),
-        (_RB, "Qwen2.5-32B", "scope", 0.10, 0.983, 0.098),
-        (_CA, "Qwen2.5-7B", "scope", 0.05, 0.052, None),
-        (_CA, "Qwen2.5-7B", "scope", 0.25, 0.998, None),
-        (_CA, "Qwen2.5-14B", "naive", 0.10, None, 0.114),
-        (_CA, "Llama-3.1-70B", "scope", 0.10, 0.583, 0.099),
-    )
-)
-NOTES = (
-    "as in the paper, vanilla, heuristic and naive use one random order, scope both",
-    "published risk is the mean error share over splits; the paper's theorem speaks of the ratio, "
-    "which has its own column here and can be above alpha",
-    "published figures are those of the paper's text and of a summary of it, which alone has the "
-    "vanilla and heuristic rows, Qwen2.5-32B's risks and Llama-3.1-70B on Chatbot Arena; for "
-    "Qwen2.5-7B at alpha 0.05 the text has coverage 0.018 on MT-Bench, the summary 2.4 % without "
-    "naming the data",
-)
+@dataclass(frozen=True)
+class _Source:
+    """Judgments with labels of one data set, how many items it has, and what went wrong."""
+
+    name: str
+    frame: pl.DataFrame
+    available: int
+    file: str
+    warnings: tuple[str, ...] = ()
 
 
 def reproduce_scope(
     data: Mapping[str, TableLike] | None = None,
     *,
-    judge: str | None = None,
+    judge: OneJudge | None = None,
     n: int = 2000,
     splits: int = 1000,
     seed: int = 0,
@@ -86,50 +68,90 @@ def reproduce_scope(
     """Ties dropped, `n` items sampled, 1,000 splits in halves, alphas 0.05 to 0.25, all methods.
 
     `data` maps a name (mt-bench, rewardbench, chatbot-arena or your own) to judgments with
-    labels, or to pairs with labels that `judge` is then asked about (`asking`: what `judge_pairs`
-    takes, a store for example), in our format or as published. The simulator always runs, so that
-    the protocol can be seen to work without any data: its figures are no paper's.
+    labels, or to pairs with labels that `judge` is then asked about, in our format or as published.
+    The judge is asked by every protocol of the paper: preference in both orders, verbalized
+    confidence, and simulated annotators, whose demonstrations (50 pairs, or a fifth of few) are
+    neither calibration nor test; `asking` is what `judge_pairs` takes, a store for example.
+    Without data, judgments of the paper's shape are simulated: the figures are then no paper's.
 
-    >>> done = reproduce_scope(n=200, splits=20)
-    >>> [(one.dataset, one.n_sampled) for one in done.datasets]
-    [('simulator', 200)]
+    >>> done = reproduce_scope(n=100, splits=20)
+    >>> done.simulated, [one.dataset for one in done.datasets]
+    (True, ['mt-bench', 'rewardbench', 'chatbot-arena'])
     """
-    count(n, "n", least=20)
-    simulated = read_judgments(two_order_judge(n, seed=seed))
-    simulated = simulated.with_columns(judge=pl.lit("simulated"))
-    sets = [_reproduce(SIMULATOR, SIMULATOR, simulated, n, n, splits, seed)]
-    for name, source in (data or {}).items():
-        frame, available = _judgments(name, source, judge, n, seed, asking)
-        sets.append(_reproduce(name, source_name(source), frame, available, n, splits, seed))
-    return ScopeReproduction(
+    count(n, "n", least=10)
+    if data:
+        sources = [_open(name, table, judge, n, seed, asking) for name, table in data.items()]
+    elif judge is not None:
+        raise ArgumentError("judge", str(judge), "give the pairs to ask it about: --data NAME=FILE")
+    else:
+        sources = [
+            _Source(one.name, read_judgments(one.frame), n, "simulator")
+            for one in simulate_benchmarks(n, seed=seed)
+        ]
+    done = ScopeReproduction(
         n_wanted=n,
         splits=splits,
         seed=seed,
-        datasets=tuple(sets),
-        published=PUBLISHED,
-        notes=NOTES,
+        datasets=tuple(_reproduce(source, n, splits, seed) for source in sources),
+        published=published.RISKS,
+        published_qualities=published.QUALITIES,
+        simulated=not data,
+        notes=published.NOTES,
+        warnings=tuple(line for source in sources for line in source.warnings),
     )
+    return replace(done, items=list_items(done))
 
 
-def _judgments(
-    name: str, source: TableLike, judge: str | None, n: int, seed: int, asking: Mapping[str, Any]
-) -> tuple[pl.DataFrame, int]:
-    """Decided rows, of a judge that was asked about a sample of them if need be; how many items."""
-    format = sniff(source)
+def _open(
+    name: str,
+    table: TableLike,
+    judge: OneJudge | None,
+    n: int,
+    seed: int,
+    asking: Mapping[str, Any],
+) -> _Source:
+    """Decided rows, of a judge that was asked about a sample of them if need be."""
+    format, file = sniff(table), source_name(table)
     if format == "judgments" or (judge is None and "judgments" in kinds_of(format)):
-        decided = _decided(name, open_judgments(source).frame)
-        return decided, decided.get_column("id").n_unique()
+        decided = _decided(name, open_judgments(table).frame)
+        return _Source(name, decided, decided.get_column("id").n_unique(), file)
     if judge is None:
         raise ArgumentError(
             "data", name, "holds pairs, not judgments: also give a --judge to ask about them"
         )
     if format is None or format not in FORMATS:
-        pairs = read_pairs(source)
+        pairs = read_pairs(table)
     else:
-        pairs = read_public(source, format, kind="pairs", seed=seed).frame
+        pairs = read_public(table, format, kind="pairs", seed=seed).frame
     decided = _decided(name, pairs)
-    asked = judge_pairs(_sample(decided, n, seed), judge=judge, **asking)
-    return read_judgments(asked.judgments), decided.height
+    frame, warnings = _ask(name, decided, judge, n, seed, asking)
+    return _Source(name, frame, decided.height, file, warnings)
+
+
+def _ask(
+    name: str, pairs: pl.DataFrame, judge: OneJudge, n: int, seed: int, asking: Mapping[str, Any]
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """The judge's rows by every protocol, and which of them it cannot answer."""
+    pool = _sample(pairs, min(_POOL, pairs.height // _POOL_SHARE), seed)
+    sample = _sample(pairs.join(pool, on="id", how="anti"), n, seed)
+    rows, warnings = [], []
+    for protocol in PROTOCOLS:
+        own: dict[str, Any] = {}
+        if protocol == "annotators":
+            if pool.height < _PER_PERSONA:
+                need = _PER_PERSONA * _POOL_SHARE
+                warnings.append(f"{name}: annotators were not asked, which takes {need} pairs")
+                continue
+            own["demonstrations"] = pool
+        try:
+            run = judge_pairs(sample, judge=judge, protocol=protocol, **asking, **own)
+        except UnusableRepliesError as error:
+            if protocol == PROTOCOLS[0]:
+                raise
+            warnings.append(f"{name}, {protocol}: {error}")
+            continue
+        rows.append(read_judgments(run.judgments))
+    return pl.concat(rows, how="diagonal_relaxed"), tuple(warnings)
 
 
 def _decided(name: str, frame: pl.DataFrame) -> pl.DataFrame:
@@ -138,16 +160,22 @@ def _decided(name: str, frame: pl.DataFrame) -> pl.DataFrame:
     return frame.filter(pl.col("label").is_in(["A", "B"]))
 
 
-def _reproduce(
-    name: str, source: str, frame: pl.DataFrame, available: int, n: int, splits: int, seed: int
-) -> ReproducedSet:
-    kept = _sample(frame.select("id").unique(maintain_order=True), n, seed)
-    rows = frame.join(kept, on="id", how="semi", maintain_order="left")
+def _reproduce(source: _Source, n: int, splits: int, seed: int) -> ReproducedSet:
+    kept = _sample(source.frame.select("id").unique(maintain_order=True), n, seed)
+    rows = source.frame.join(kept, on="id", how="semi", maintain_order="left")
     # The paper splits by item; repeated prompts are not held together.
-    table = Table(frame=rows, name=source)
-    evaluation = evaluate(table, splits=splits, cluster=None, seed=seed)
+    table = Table(frame=rows, name=source.file)
+    judges = read_labelled(table, cluster=None).frame.partition_by(
+        ["judge", "protocol"], maintain_order=True
+    )
     return ReproducedSet(
-        dataset=name, n_available=available, n_sampled=kept.height, evaluation=evaluation
+        dataset=source.name,
+        n_available=source.available,
+        n_sampled=kept.height,
+        evaluation=evaluate(table, methods=METHODS, splits=splits, cluster=None, seed=seed),
+        coin_votes=tuple(
+            measure_quality(coin_vote(own, seed=seed)) for own in judges if has_both_orders(own)
+        ),
     )
 
 

@@ -45,6 +45,9 @@ class TransitivityGroup:
     comparisons; `p_value` is the share of such judges with a mean rate at least as high.
     `same_rate_share` is the share of documents with a cycle if this judge's own rate were spread
     over the documents by chance: an observed share well below it means that cycles crowd.
+    `eq1_*` are the paper's, by its Eq. 1: cycles over all C(n, 3) triples of a document with n
+    models, decisive or not, over all documents with three models. The two differ where there are
+    ties or missing verdicts.
     """
 
     judge: str | None
@@ -79,6 +82,10 @@ class TransitivityGroup:
     repeated_edges: Count
     win_rate_confidence: Proportion | None
     rates: tuple[Proportion, ...] = field(repr=False)
+    eq1_mean: Proportion | None = None
+    eq1_median: Proportion | None = None
+    eq1_max: Proportion | None = None
+    eq1_share: Proportion | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

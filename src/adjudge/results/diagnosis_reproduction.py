@@ -2,112 +2,195 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from adjudge.results.base import Result, frozen
 from adjudge.results.checks import Correlation, Count, Level, NotNegative, Proportion
-from adjudge.results.diagnosis import ScoreDiagnosis, Transitivity
+from adjudge.results.diagnosis import ScoreDiagnosis, Transitivity, WidthBin
+from adjudge.results.items import PaperItem
+
+#: What the paper's own rows are called, next to sets of data of ours.
+PAPER = "paper"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReproducedCycles:
-    """One row of Tables 1 and 6, and a simulated judge of the same mean rate.
+class PublishedCycles:
+    """One row of Tables 1 and 6 as published.
 
     `chance_share` is the share of documents with a cycle that a consistent judge with noise shows
-    when its noise is tuned to the published rate; the other simulated figures are one draw of the
-    paper's size with that noise.
+    when its noise is tuned to the published rate.
     """
 
     judge: str
     criterion: str
-    published_rate: Proportion
-    published_share: Proportion
-    published_max: Proportion | None
-    published_median: Proportion | None
-    chance_share: Proportion
     rate: Proportion
     share: Proportion
-    max: float
-    median: float
+    max: Proportion | None
+    median: Proportion | None
+    chance_share: Proportion
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReproducedSets:
-    """Coverage and size on one data set; published figures are of other judges on SummEval."""
+class CycleRow:
+    """One row of Tables 1 and 6, ours. `rate`, `share`, `median` and `max` are by Eq. 1.
 
-    data: str
-    judge: str
-    criterion: str
-    method: str
-    weigh: str
-    alpha: Level
-    coverage: Proportion
-    mean_size: NotNegative
-    spearman: Correlation | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class PublishedSets:
-    """One cell of Table 5."""
+    `decisive_rate` divides by decisive triples; `chance_share` is the share of documents with a
+    cycle if this rate were spread over them by chance.
+    """
 
     judge: str
     criterion: str
-    alpha: Level
-    coverage: Proportion
-    mean_size: NotNegative
+    documents: Count
+    rate: Proportion | None
+    decisive_rate: Proportion | None
+    share: Proportion | None
+    median: Proportion | None
+    max: Proportion | None
+    chance_share: Proportion | None
+    published_rate: Proportion | None = None
+    published_share: Proportion | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReproducedWidth:
-    """Width against error, over all rows and within one judge and criterion."""
+class RankingRow:
+    """Table 2: Kendall's tau of a judge's ranking of systems with people's mean scores.
 
-    data: str
-    method: str
-    n: Count
-    pooled: float | None
-    within: float | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class WidthSignal:
-    """Tables 3 and 4 for one criterion at alpha 0.10: what the width of a set says.
-
-    `error` is the Spearman correlation of width and error, mean over judges; `agreement` that of
-    the widths of two judges, mean over pairs of judges.
+    The interval, 95 %, is over documents drawn anew: the hull of percentiles and their reflection;
+    the exact order (mfas) is too slow to repeat and has none.
     """
 
     data: str
-    method: str
+    judge: str
     criterion: str
-    error: float | None
-    agreement: float | None
+    method: str
+    systems: Count
+    documents: Count
+    tau: Correlation | None
+    low: float | None = None
+    high: float | None = None
+    published: Correlation | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetCell:
+    """Tables 3 and 5: one judge, criterion and level by the paper's protocol, means over splits.
+
+    `n` is a test half. `spearman` is of set width and error, `p_value` takes its rows as
+    independent, as the paper does. `monotonic`: the mean error never falls as the width grows, at
+    the first split; None where all sets have one width, and in the paper's rows.
+    """
+
+    data: str
+    judge: str
+    criterion: str
+    alpha: Level
+    n: Count
+    coverage: Proportion
+    coverage_sd: NotNegative | None
+    mean_size: NotNegative
+    spearman: Correlation | None
+    p_value: Proportion | None
+    monotonic: bool | None
+    published_coverage: Proportion | None = None
+    published_size: NotNegative | None = None
+    published_spearman: Correlation | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WidthPair:
+    """Table 4: Spearman of two judges' set widths on the rows of a test half, mean over splits."""
+
+    data: str
+    judge_a: str
+    judge_b: str
+    criterion: str
+    n: Count
+    spearman: Correlation | None
+    p_value: Proportion | None
+    published: Correlation | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PooledErrors:
+    """A panel of Figure 4: all judges' sets of a criterion (None: of all) at the first split.
+
+    The interval leaves out one document at a time, the bins' too; `p_value` takes rows as
+    independent, as the paper does.
+    """
+
+    data: str
+    criterion: str | None
+    n: Count
+    spearman: Correlation | None
+    p_value: Proportion | None
+    low: float | None
+    high: float | None
+    bins: tuple[WidthBin, ...]
+    published: Correlation | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class VarianceShare:
+    """How much of a quantity's variance over judges and criteria each of the two explains.
+
+    Sums of squares of the two-way table of cells; `rest` is what neither explains alone.
+    """
+
+    data: str
+    quantity: str
+    cells: Count
+    criterion: Proportion
+    judge: Proportion
+    rest: Proportion
+
+
+@dataclass(frozen=True, kw_only=True)
+class CyclesAndWidths:
+    """Section 5.3: Spearman over documents of the cycle rate and the mean set width."""
+
+    data: str
+    judge: str
+    criterion: str
+    sets: str
+    documents: Count
+    spearman: Correlation | None
+    low: float | None
+    high: float | None
 
 
 @frozen
 class DiagnosisReproduction(Result):
-    """The tables of the diagnosis paper, published and ours."""
+    """The diagnosis paper's tables on what was given, our numbers with the paper's.
+
+    `cycles` and `transitivity` are of one set of tournaments, `sets` and what follows of every set
+    of scores, the paper's own (`PAPER`) last; `pictured` names the one that the figures draw.
+    `scores` are diagnoses that weigh documents and not rows. `items` lists what became of every
+    table, figure and claim.
+    """
 
     kind: ClassVar[str] = "reproduction_diagnosis"
-    cycles: tuple[ReproducedCycles, ...]
-    published_sets: tuple[PublishedSets, ...]
-    sets: tuple[ReproducedSets, ...]
-    widths: tuple[ReproducedWidth, ...]
-    signals: tuple[WidthSignal, ...]
-    published_signals: tuple[WidthSignal, ...]
-    published_pooled_width: float
-    notes: tuple[str, ...]
+    published_cycles: tuple[PublishedCycles, ...]
+    cycles: tuple[CycleRow, ...]
+    rankings: tuple[RankingRow, ...]
+    sets: tuple[SetCell, ...]
+    pairs: tuple[WidthPair, ...]
+    pooled: tuple[PooledErrors, ...]
+    variance: tuple[VarianceShare, ...]
+    together: tuple[CyclesAndWidths, ...]
+    transitivity: Transitivity
+    scores: Mapping[str, ScoreDiagnosis]
+    tournaments: str
+    pictured: str
+    pairwise_answers: Count
+    score_answers: Count
+    splits: Count
     seed: Count
+    notes: tuple[str, ...]
+    simulated_cycles: bool = False
+    simulated_scores: bool = False
+    items: tuple[PaperItem, ...] = field(default=())
 
     def _parts(self) -> Sequence[Any]:
         return self.sets
-
-
-@dataclass(frozen=True)
-class DiagnosisRun:
-    """The reproduction, and the full results behind its pictures."""
-
-    summary: DiagnosisReproduction
-    cycles: Transitivity
-    scores: dict[str, ScoreDiagnosis]

@@ -58,7 +58,8 @@ class Estimate(Result):
     """A rate, corrected for the judge's errors, with its interval.
 
     `estimate`, `low` and `high` are None when the data allow no honest number; `reason` then says
-    why. A number here is never outside [0, 1].
+    why. A number here is never outside [0, 1]. `rows_low` and `rows_high`, for labels that are a
+    random sample, are about these rows alone, and exact.
     """
 
     kind: ClassVar[str] = "estimate"
@@ -70,6 +71,8 @@ class Estimate(Result):
     high: float | None
     confidence_level: Level
     standard_error: NotNegative | None = None
+    rows_low: Proportion | None = None
+    rows_high: Proportion | None = None
     reason: str | None = None
     naive: float | None
     naive_low: float | None
@@ -313,6 +316,7 @@ class RatePlan(Result):
     verdict_width: NotNegative | None = None
     judge_helps: bool
     variance_ratio: float | None = None
+    proposition_51: Count | None = None
     proposition_61: tuple[float, float] | None = None
     proposition_61_says: bool
     reason: str | None = None

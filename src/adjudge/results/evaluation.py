@@ -1,14 +1,14 @@
-"""What `evaluate`, `plan` and `reproduce scope` return of selection; field names are JSON names."""
+"""What `evaluate` and `plan` return of selection. Field names are JSON names."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from adjudge._text import group_name
 from adjudge.records import SampledBy
-from adjudge.results.base import Result, frozen, plain
+from adjudge.results.base import Result, frozen
 from adjudge.results.checks import (
     Check,
     Count,
@@ -28,17 +28,28 @@ JudgeKey = tuple[str, str | None]
 
 @dataclass(frozen=True, kw_only=True)
 class SignalQuality:
-    """How good a confidence is on labelled rows."""
+    """How good a confidence is on the labelled rows where the signal gives a verdict.
+
+    `n_no_verdict` of the `n` rows have none (p at one half, a tie, votes that disagree): they are
+    neither right nor wrong, so nothing below counts them.
+    """
 
     signal: str
     judge: str
     protocol: str | None
     n: Count
     n_no_verdict: Count
-    accuracy: Proportion
-    ece: Proportion
+    accuracy: Proportion | None
+    ece: Proportion | None
     auroc: Proportion | None
     auprc: Proportion | None
+
+    checks: ClassVar[tuple[Check, ...]] = (at_most("n_no_verdict", "n"),)
+
+    @property
+    def n_verdicts(self) -> int:
+        """The rows that it is measured on."""
+        return self.n - self.n_no_verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,10 +69,18 @@ class MethodRisk:
     ratio: float | None
     share_above: Proportion
 
+    @property
+    def within_alpha(self) -> bool:
+        """Whether its mean error share, as tables print it, is at most alpha."""
+        return round(self.risk, 3) <= self.alpha
+
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """A picture's data: reliability bins and the risk-coverage curve of one signal."""
+    """A picture's data: reliability bins and the risk-coverage curve of one signal.
+
+    Rows without a verdict are in no bin and never accepted; without any verdict both are empty.
+    """
 
     signal: str
     judge: str
@@ -75,7 +94,6 @@ class Curve:
     checks: ClassVar[tuple[Check, ...]] = (
         same_length("bin_confidence", "bin_accuracy", "bin_count"),
         same_length("coverage", "risk"),
-        not_empty("bin_count", "coverage"),
     )
 
 
@@ -239,56 +257,3 @@ class LabelPlan(Result):
     def _parts(self) -> Sequence[Mapping[str, str | float | None]]:
         cut = {} if self.cut is None else self.cut.columns
         return [{"id": name, "sampled_by": self.sampled_by, **cut} for name in self.ids]
-
-
-@dataclass(frozen=True, kw_only=True)
-class PublishedRisk:
-    """One figure of the SCOPE paper; None where its text does not give the number."""
-
-    dataset: str
-    judge: str
-    method: str
-    alpha: Level
-    coverage: Proportion | None
-    risk: Proportion | None
-
-    def is_of(self, dataset: str, judge: str) -> bool:
-        """Whether these names contain its data set, and its judge's model and size."""
-        return _squeeze(self.dataset) in _squeeze(dataset) and _squeeze(self.judge) in _squeeze(
-            judge
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReproducedSet:
-    """The paper's protocol on one data set: what was there, what was sampled, what came out."""
-
-    dataset: str
-    n_available: Count
-    n_sampled: Count
-    evaluation: Evaluation
-
-
-@frozen
-class ScopeReproduction(Result):
-    """The SCOPE paper's protocol on the data given, with its published figures."""
-
-    kind: ClassVar[str] = "reproduction_scope"
-
-    n_wanted: Count
-    splits: Repeats
-    seed: Count
-    datasets: tuple[ReproducedSet, ...]
-    published: tuple[PublishedRisk, ...]
-    notes: tuple[str, ...]
-
-    def _parts(self) -> Sequence[Mapping[str, Any]]:
-        return [
-            {"dataset": one.dataset, **plain(row)}
-            for one in self.datasets
-            for row in one.evaluation.methods
-        ]
-
-
-def _squeeze(name: str) -> str:
-    return "".join(letter for letter in name.lower() if letter.isalnum())

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 from adjudge.results.base import Result, frozen
 from adjudge.results.checks import Count
 
 #: reproduced: on the paper's data or the user's own; simulated: on data whose truth is known.
 Status = Literal["reproduced", "simulated", "not possible"]
+STATES: tuple[Status, ...] = get_args(Status)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from adjudge.results.base import Result, frozen
 from adjudge.results.checks import Check, Count, Level, NotNegative, Proportion, same_length
+from adjudge.results.items import PaperItem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +107,9 @@ class ProtocolRow:
     coverage: Proportion | None
     length: NotNegative | None
     refused: Count
+    #: With probabilities: from their own spread, where Eq. 6 takes them for shares.
+    spread_coverage: Proportion | None = None
+    spread_length: NotNegative | None = None
     paper_coverage: Proportion | None = None
     paper_length: float | None = None
 
@@ -119,7 +123,7 @@ def _run_over_the_rates(result: ReportingReproduction) -> str | None:
 
 @frozen
 class ReportingReproduction(Result):
-    """The reporting paper's simulation or, with user data, its Chatbot Arena protocol."""
+    """The reporting paper's simulation, its Chatbot Arena protocol, and all its items."""
 
     kind: ClassVar[str] = "reproduction_reporting"
     checks: ClassVar[tuple[Check, ...]] = (_run_over_the_rates,)
@@ -133,9 +137,15 @@ class ReportingReproduction(Result):
     single_run: SingleRun | None = None
     claims: tuple[Claim, ...]
     protocol: tuple[ProtocolRow, ...] = ()
+    #: Whose rows they are; None where they are simulated.
+    protocol_source: str | None = None
+    protocol_judge: str | None = None
+    probabilities: bool = False
     splits: Count | None = None
+    items: tuple[PaperItem, ...] = ()
     notes: tuple[str, ...] = ()
     dropped: Mapping[str, Count] = field(default_factory=dict)
 
     def _parts(self) -> Sequence[Any]:
-        return self.protocol or self.claims
+        own = self.protocol_source is not None or not self.claims
+        return self.protocol if own else self.claims

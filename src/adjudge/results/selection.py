@@ -168,7 +168,8 @@ class DoubtReport:
 class Policy(ResultWithDigest):
     """What calibration leaves behind: all that `select` needs, and what it promises in words.
 
-    `about` says what its verdicts are: which of two answers is better, or whether one passes.
+    `about` says what its verdicts are: which of two answers is better, whether one passes, or which
+    of several is best.
     `guarantee_version` is that of the guarantee's rule; files of schema 1 have none and are of the
     first. They have no `digest` either. Rows with an answer_mass below `min_answer_mass` are
     `off_answer`; a policy without it was made before there was one, and applies none. Where labels

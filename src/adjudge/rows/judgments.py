@@ -33,6 +33,12 @@ from adjudge.uncertainty import INFINITE_DOUBT
 TIES = ("drop", "error")
 #: The verdict and label of a p_a above one half, and of one below.
 WORDS: Mapping[About, tuple[str, str]] = {"pairs": ("A", "B"), "grades": (PASS, FAIL)}
+#: Where people's word is looked for, and what it is.
+_LABELS: Mapping[About, tuple[str, str]] = {
+    "pairs": ("label", "A, B or tie"),
+    "grades": ("human", "0 or 1"),
+    "choices": ("best", "the name of a response, or tie"),
+}
 #: The column of errors in labelled rows.
 ERROR = "__error"
 #: Whether a row can be accepted: it names one of the two answers.
@@ -169,7 +175,7 @@ def read_labelled(
     if by is not None:
         frame = frame.with_columns(text_column(frame, by, "by"))
     if "label" not in frame.columns:
-        place, values = ("label", "A, B or tie") if given.about == "pairs" else ("human", "0 or 1")
+        place, values = _LABELS[given.about]
         raise DataError(
             given.name,
             "has no human labels",

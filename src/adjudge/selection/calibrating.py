@@ -19,6 +19,7 @@ from adjudge.results.selection import (
     Policy,
 )
 from adjudge.rows.audits import WITHOUT_PROOF, audits_to_calibrate
+from adjudge.rows.choices import prepare_choices, refuse_with_best
 from adjudge.rows.dropped import merge_dropped
 from adjudge.rows.judgments import Judgments, prepare_judgments, read_labelled, without_ids
 from adjudge.selection.candidates import Candidate, Comparison, Terms
@@ -73,6 +74,7 @@ def calibrate(
     since_change: bool = False,
     min_answer_mass: float | None = MIN_ANSWER_MASS,
     model_labels: bool = False,
+    best: bool = False,
     columns: Mapping[str, str] | None = None,
     labels_as: Mapping[str, str] | None = None,
     seed: int = 0,
@@ -111,6 +113,11 @@ def calibrate(
     those drawn after the alarm calibrate, below the old thresholds. `since_change` takes those from
     the estimated change on instead, without proof.
 
+    `best` makes prompts the rows: of all responses to a prompt (prompt_id; model_a and model_b name
+    two of them) the one with the highest mean probability is the choice, its least sure comparison
+    the doubt, and it is an error where people's best is another (column `best`, or labels of all
+    pairs). Then prompts must be exchangeable, and `select` folds new rows in the same way.
+
     The policy has what every guarantee would accept in `alternatives`, so that choosing one is a
     choice. Nothing accepted is a result: `feasible` is False.
 
@@ -135,7 +142,17 @@ def calibrate(
     with name_columns(columns, labels_as) as name:
         judgments, labels, pairs = name(judgments), name(labels), name(pairs)
         leave_out = name(leave_out)
-    given = prepare_judgments(judgments, labels=labels, pairs=pairs, judge=judge, protocol=protocol)
+    if best:
+        refuse_with_best(
+            jury=jury, doubt=doubt, cascade=cascade, plan=plan, pairs=pairs, from_audits=from_audits
+        )
+        given = prepare_choices(
+            judgments, labels=labels, judge=judge, protocol=protocol, min_answer_mass=limit
+        )
+    else:
+        given = prepare_judgments(
+            judgments, labels=labels, pairs=pairs, judge=judge, protocol=protocol
+        )
     remarks: tuple[str, ...] = ()
     if since_change and from_audits is None:
         raise ArgumentError("since_change", since_change, "needs --from-audits")
@@ -151,7 +168,7 @@ def calibrate(
         by=by,
         weights=weights,
         min_answer_mass=limit,
-        below_cuts=not in_stages,
+        below_cuts=not (in_stages or best),
         keep_failed=in_stages,
         model_labels=model_labels,
     )
@@ -281,6 +298,7 @@ def calibrate(
             jury=jury is not None,
             learned=learned is not None,
             cascade=chain is not None,
+            about=table.about,
         )
         + tuple(advise_learning(learned.n_pairs) if learned else ())
         + (() if chain is None else plan_remarks(chain.plan, float(levels.alpha)))

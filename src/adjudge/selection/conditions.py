@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from adjudge.records import About
+from adjudge.records import GIVEN, LABELLED, About
 from adjudge.results.rules import Cut
+from adjudge.rows.choices import describe_choices
 from adjudge.selection.cuts import names_of
 from adjudge.selection.groups import Entry
 from adjudge.selection.guarantees.base import Guarantee
@@ -35,11 +36,16 @@ def assumptions(
             "new rows differ from the labelled ones only in how often each kind occurs, and "
             f"column {weights} is the right ratio of the two, not learned from these labels"
         ]
-    if about == "pairs":
+    if about == "choices":
         lines.append(
-            "among pairs where people have a preference (human ties were left out)"
+            "prompts are what must be alike, in the number and kind of their responses too; a "
+            "policy about pairs promises nothing about choices, nor this one about pairs"
+        )
+    if about != "grades":
+        lines.append(
+            f"among {LABELLED[about]} where people have a preference (human ties were left out)"
             if ties == "drop"
-            else "a human tie counts as an error of any verdict"
+            else f"a human tie counts as an error of any {GIVEN[about]}"
         )
     if cluster is not None:
         lines.append(
@@ -75,6 +81,7 @@ def cautions(
     jury: bool,
     learned: bool,
     cascade: bool = False,
+    about: About = "pairs",
 ) -> tuple[str, ...]:
     """What a reader of the policy should know besides the promise, one sentence each."""
     lines = []
@@ -102,7 +109,9 @@ def cautions(
             what = "end at a last judge that failed or called a tie"
         lines.append(f"{ties} labelled rows {what}: errors, never accepted")
     mute = sum(int((~entry.has_verdict).sum()) for entry in entries) - ties
-    if mute:
+    if about == "choices":
+        lines += describe_choices(frame)
+    elif mute:
         why = "margin 0" if learned or cascade else "at one half"
         lines.append(f"{mute} labelled rows have no verdict ({why}): errors, never accepted")
     if any(len(entry.fingerprints) > 1 for entry in entries):

@@ -19,6 +19,7 @@ from adjudge.errors import ArgumentError
 from adjudge.io.opening import name_columns
 from adjudge.io.tables import TableLike
 from adjudge.results.evaluation import Curve, Evaluation, MethodRisk, SignalQuality
+from adjudge.rows.choices import describe_choices, prepare_choices, refuse_with_best
 from adjudge.rows.judgments import Judgments, LabelledRows, only_ids, read_labelled
 from adjudge.selection.comparing import MOST_SPLITS, compare_doubts
 from adjudge.selection.learning import advise_learning, refuse_learning
@@ -53,6 +54,7 @@ def evaluate(
     choose_on: TableLike | None = None,
     cluster: str | None = "auto",
     model_labels: bool = False,
+    best: bool = False,
     columns: Mapping[str, str] | None = None,
     labels_as: Mapping[str, str] | None = None,
     seed: int = 0,
@@ -61,15 +63,16 @@ def evaluate(
 
     For every judge, protocol and signal: accuracy, ECE (10 bins of equal width), AUROC and AUPRC
     of the confidence (max(p_a, 1 - p_a), or what the judge stated), with right verdicts as
-    positives; then coverage and error share of each method over `splits` random 50/50 splits by
-    item, the same splits for all signals of a judge. `methods` are the baselines vanilla, heuristic
-    and naive and every guarantee, unless named. As in the paper, baselines belong on the signal
-    single_order and guarantees on preference_entropy; the table has every combination.
+    positives, over the rows where the signal gives a verdict; then coverage and error share of each
+    method over `splits` random 50/50 splits by item, the same splits for all signals of a judge.
+    `methods` are the baselines vanilla, heuristic and naive and every guarantee, unless named. As
+    in the paper, baselines belong on the signal single_order and guarantees on preference_entropy;
+    the table has every combination.
 
     `jury` ("mean", "learned") and `doubt` ("learned") also show, over up to 200 of the splits, what
     they would accept after learning in each split anew (`comparisons`), next to each judge's own
     doubt. `choose_on` is a table of ids: only these rows are evaluated, so that what is chosen here
-    can be calibrated on all others (`leave_out` of `calibrate`). `columns`, `labels_as` and
+    can be calibrated on all others (`leave_out` of `calibrate`). `columns`, `labels_as`, `best` and
     `model_labels` as there.
 
     >>> from adjudge.simulate.selective import two_order_judge
@@ -84,6 +87,10 @@ def evaluate(
     with name_columns(columns, labels_as) as name:
         judgments, labels, pairs = name(judgments), name(labels), name(pairs)
         choose_on = name(choose_on)
+    if best:
+        refuse_with_best(jury=jury, doubt=doubt, pairs=pairs)
+        judgments = prepare_choices(judgments, labels=labels, judge=judge, protocol=protocol)
+        labels = judge = protocol = None
     table = read_labelled(
         judgments,
         labels,
@@ -105,7 +112,7 @@ def evaluate(
         if units < 2:
             raise ArgumentError("judgments", rows["judge"][0], "needs two labelled rows to split")
         for signal in signals_of(rows, seed=seed):
-            qualities.append(_quality(signal))
+            qualities.append(measure_quality(signal))
             curves.append(_curve(signal))
             measured = split_risks(
                 signal.scores,
@@ -121,6 +128,7 @@ def evaluate(
             )
             risks += [_risk(signal, row, baseline=row.method in baselines) for row in measured]
     comparisons, remarks = [], [f"split by {column}: one row of each calibrates"] if column else []
+    remarks += describe_choices(table.frame) if best else []
     if jury is not None or doubt is not None:
         comparisons = compare_doubts(
             table,
@@ -172,25 +180,31 @@ def _advice(table: LabelledRows, *, learned: bool, chosen: bool) -> list[str]:
     return lines
 
 
-def _quality(signal: Signal) -> SignalQuality:
-    correct = 1 - signal.errors
-    sure = signal.confidence
+def measure_quality(signal: Signal) -> SignalQuality:
+    """Accuracy, ECE, AUROC and AUPRC over the rows with a verdict.
+
+    A vote that disagrees is no error: counted as one at confidence one half, it would make any
+    confidence look as if it told right from wrong.
+    """
+    said = signal.has_verdict
+    correct, sure = 1 - signal.errors[said], signal.confidence[said]
     return SignalQuality(
         signal=signal.name,
         judge=signal.judge,
         protocol=signal.protocol,
-        n=len(correct),
-        n_no_verdict=int((~signal.has_verdict).sum()),
-        accuracy=float(correct.mean()),
-        ece=expected_calibration_error(sure, correct),
+        n=len(said),
+        n_no_verdict=int((~said).sum()),
+        accuracy=float(correct.mean()) if len(correct) else None,
+        ece=expected_calibration_error(sure, correct) if len(correct) else None,
         auroc=auroc(sure, correct),
         auprc=auprc(sure, correct),
     )
 
 
 def _curve(signal: Signal) -> Curve:
-    bins = reliability_bins(signal.confidence, 1 - signal.errors)
-    coverage, risk = risk_coverage(signal.scores, signal.errors)
+    said = signal.has_verdict
+    bins = reliability_bins(signal.confidence[said], 1 - signal.errors[said])
+    coverage, risk = risk_coverage(signal.scores[said], signal.errors[said], n=len(said))
     return Curve(
         signal=signal.name,
         judge=signal.judge,
@@ -203,14 +217,19 @@ def _curve(signal: Signal) -> Curve:
     )
 
 
-def risk_coverage(scores: FloatArray, errors: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Share accepted and share wrong among them at each distinct score, thinned for a picture."""
+def risk_coverage(scores: FloatArray, errors: IntArray, *, n: int) -> tuple[FloatArray, FloatArray]:
+    """Share accepted of `n` rows and share wrong among them at each score, thinned for a picture.
+
+    `scores` and `errors` are those of the rows that can be accepted.
+    """
+    if not len(scores):
+        return np.empty(0), np.empty(0)
     order = np.argsort(scores, kind="stable")
     s, wrong = scores[order], np.cumsum(errors[order])
     ends = np.append(np.flatnonzero(s[1:] != s[:-1]), len(s) - 1)
     if len(ends) > _CURVE_POINTS:
         ends = ends[np.unique(np.linspace(0, len(ends) - 1, _CURVE_POINTS).astype(np.int64))]
-    return (ends + 1) / len(s), wrong[ends] / (ends + 1)
+    return (ends + 1) / n, wrong[ends] / (ends + 1)
 
 
 def _risk(signal: Signal, row: SplitRisk, *, baseline: bool) -> MethodRisk:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
@@ -17,7 +18,11 @@ from adjudge.selection.cascade_policy import check_stages
 from adjudge.selection.verifying import NO_DIGEST, check_policy
 from adjudge.store import StorePlace
 
-_ABOUT = {"pairs": "verdicts on pairs", "grades": "grades of single answers"}
+_ABOUT: Mapping[About, str] = {
+    "pairs": "verdicts on pairs",
+    "grades": "grades of single answers",
+    "choices": "choices among all responses to a prompt",
+}
 
 
 def read_policy(path: str | Path) -> Policy:
@@ -79,9 +84,10 @@ def matching_groups(
 def check_about(policy: Policy, about: About) -> None:
     """PolicyMismatchError where the policy is about pairs and the rows about grades, or so."""
     if policy.about != about:
+        best = " with --best" if about == "choices" else ""
         raise PolicyMismatchError(
             f"the policy is about {_ABOUT[policy.about]}, and here are {_ABOUT[about]}; calibrate "
-            "on rows like these",
+            f"on rows like these{best}",
             differs=("about",),
         )
 

@@ -19,6 +19,7 @@ from adjudge.io.opening import name_columns
 from adjudge.io.tables import TableLike
 from adjudge.results.rules import share
 from adjudge.results.selection import Drift, GroupCount, Policy, Selection, StageCount
+from adjudge.rows.choices import prepare_choices
 from adjudge.rows.clusters import one_row_per_cluster
 from adjudge.rows.columns import text_column
 from adjudge.rows.cuts import lie_below
@@ -50,6 +51,7 @@ from adjudge.uncertainty import INFINITE_DOUBT
 
 _COLUMNS = ["id", "judge", "verdict", "p_a", "uncertainty", "accepted"]
 _GRADE_COLUMNS = ["id", "judge_name", "judge", "verdict", "p_pass", "uncertainty", "accepted"]
+_CHOICE_COLUMNS = ["id", "judge", "choice", "mean_p", "uncertainty", "accepted"]
 #: What was learned, from the columns it has while a policy decides; a tie has no doubt to show.
 _LEARNED = {
     "learned_verdict": pl.col("verdict"),
@@ -63,10 +65,11 @@ class SelectionRun:
 
     `rows` has id, judge, verdict, p_a, uncertainty, accepted and, where it was not accepted,
     `reason`; the columns of the input follow, one called accepted or reason as input_accepted or
-    input_reason. Of grades it has judge_name, judge (0 or 1) and p_pass instead. Where the policy
-    learned its doubt, `accepted` is about `learned_verdict`, at `learned_doubt`; verdict, p_a and
-    uncertainty stay the judge's. Of a cascade there is one row per id: verdict, p_a and uncertainty
-    are those of the judge in `stage`, at which the row ended.
+    input_reason. Of grades it has judge_name, judge (0 or 1) and p_pass instead; of choices one row
+    per prompt, with the `choice`, its `mean_p` and how many `responses` there were. Where the
+    policy learned its doubt, `accepted` is about `learned_verdict`, at `learned_doubt`; verdict,
+    p_a and uncertainty stay the judge's. Of a cascade there is one row per id: verdict, p_a and
+    uncertainty are those of the judge in `stage`, at which the row ended.
     """
 
     summary: Selection
@@ -91,6 +94,7 @@ def select(
     judge: str | None = None,
     protocol: str | None = None,
     store: StorePlace = None,
+    best: bool = False,
     columns: Mapping[str, str] | None = None,
     labels_as: Mapping[str, str] | None = None,
     seed: int = 0,
@@ -104,7 +108,9 @@ def select(
     policy's `min_answer_mass` count as `off_answer`. A guarantee per batch (fdr) decides on the
     rows given here as one batch. The new scores are compared with the calibration scores
     (`drift`), one random row per cluster where the policy had clusters; without ties. Batch and
-    drift are of the rows below the cuts. `columns` and `labels_as` as in `calibrate`.
+    drift are of the rows below the cuts. With a policy about choices the rows are folded into one
+    for each prompt, as in calibration; `best` refuses any other policy. `columns` and `labels_as`
+    as in `calibrate`.
 
     >>> from adjudge.selection import calibrate
     >>> old = pl.DataFrame({"id": range(60), "p_a": [0.95] * 50 + [0.6] * 10,
@@ -117,6 +123,13 @@ def select(
     limit = rules.min_answer_mass
     with name_columns(columns, labels_as) as name:
         judgments, pairs = name(judgments), name(pairs)
+    if rules.about == "choices":
+        judgments = prepare_choices(
+            judgments, judge=judge, protocol=protocol, min_answer_mass=limit
+        )
+        judge = protocol = None
+    elif best:
+        check_about(rules, "choices")
     table = read_new(judgments, pairs=pairs, judge=judge, protocol=protocol, min_answer_mass=limit)
     everything, usable, unmeasured = table.everything, table.measured, table.unmeasured
     check_about(rules, table.about)
@@ -196,7 +209,9 @@ def select(
     first = _COLUMNS
     if rules.about == "grades":
         first, rows = _GRADE_COLUMNS, _as_grades(rows)
-    at = first.index("verdict")
+    elif rules.about == "choices":
+        first, rows = _CHOICE_COLUMNS, _as_choices(rows)
+    at = first.index("verdict") if learned else 0
     first = [*first[:at], *learned, *first[at:], "reason", *([] if chain is None else [STAGE])]
     others = [name for name in rows.columns if name not in first]
     return SelectionRun(summary=summary, rows=rows.select([*first, *others]))
@@ -209,6 +224,13 @@ def _as_grades(rows: pl.DataFrame) -> pl.DataFrame:
         rows.drop("p_fwd", "p_rev", "label", strict=False)
         .rename({"judge": "judge_name", "p_a": "p_pass"})
         .with_columns(judge.alias("judge"))
+    )
+
+
+def _as_choices(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows in the columns of choices; `reason` has why there is none."""
+    return rows.drop("p_a", "p_fwd", "p_rev", "label", "no_choice", strict=False).rename(
+        {"verdict": "choice"}
     )
 
 
@@ -304,10 +326,20 @@ def _reasons(
     policy: Policy, rows: pl.DataFrame, placed: IntArray, accepted: BoolArray, below: BoolArray
 ) -> list[str | None]:
     groups = [policy.groups[number] if number >= 0 else None for number in placed.tolist()]
+    whole = [None] * rows.height if policy.about != "choices" else rows["no_choice"]
     return [
-        reason_to_abstain(kept, status=status, verdict=verdict, group=group, beyond_cut=not inside)
-        for kept, status, verdict, group, inside in zip(
-            accepted.tolist(), rows["status"], rows["verdict"], groups, below.tolist(), strict=True
+        no_choice
+        or reason_to_abstain(
+            kept, status=status, verdict=verdict, group=group, beyond_cut=not inside
+        )
+        for kept, status, verdict, group, inside, no_choice in zip(
+            accepted.tolist(),
+            rows["status"],
+            rows["verdict"],
+            groups,
+            below.tolist(),
+            whole,
+            strict=True,
         )
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -12,7 +12,7 @@ from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.errors import ArgumentError
 from adjudge.io.columns import UNNAMED
 from adjudge.rows.confidence import stated_confidence
-from adjudge.rows.judgments import WORDS
+from adjudge.rows.judgments import HAS_VERDICT, IS_ERROR, WORDS
 from adjudge.uncertainty import (
     INFINITE_DOUBT,
     confidence,
@@ -50,40 +50,79 @@ def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
     Confidence is max(p_a, 1 - p_a); where the judge stated one (uncertainty = 1 - confidence) it is
     that, since p_a can be empty then.
     """
-    judge, protocol = str(rows["judge"][0]), str(rows["protocol"][0])
-    shown = None if protocol == UNNAMED else protocol
-    label = rows.get_column("label").to_numpy()
-    first, second = zip(*WORDS.values(), strict=True)
-    p_a = rows.get_column("p_a").to_numpy().astype(np.float64)
+    shown = _protocol(rows)
     given = rows.get_column("uncertainty").to_numpy().astype(np.float64)
-    tie = (rows.get_column("verdict") == "tie").fill_null(False).to_numpy()
-
-    def made(name: str, p: FloatArray, scores: FloatArray | None = None) -> Signal:
-        decided = (p != 0.5) & ~tie
-        right = ((p > 0.5) & np.isin(label, first)) | ((p < 0.5) & np.isin(label, second))
-        doubt = np.where(tie, INFINITE_DOUBT, preference_entropy(p) if scores is None else scores)
-        errors = (~(decided & right)).astype(np.int64)
-        return Signal(name, judge, shown, confidence(p), decided, doubt, errors)
-
     stated = stated_confidence(rows)
     if stated is not None:
-        wrong = (rows.get_column("verdict") != rows.get_column("label")).fill_null(True)
-        has_verdict = rows.get_column("verdict").is_not_null().to_numpy()
-        errors = wrong.to_numpy().astype(np.int64)
-        yield Signal(shown or "uncertainty", judge, shown, stated, has_verdict, given, errors)
+        has_verdict = rows.select(HAS_VERDICT).to_series().to_numpy()
+        errors = rows.select(IS_ERROR).to_series().to_numpy()
+        name, judge = shown or "uncertainty", str(rows["judge"][0])
+        yield Signal(name, judge, shown, stated, has_verdict, given, errors)
         return
     if rows.get_column("p_a").null_count():
+        judge = rows["judge"][0]
         raise ArgumentError("judgments", judge, "without probabilities there is nothing to compare")
 
-    both = rows.get_column("p_fwd").null_count() == 0 == rows.get_column("p_rev").null_count()
-    is_entropy = bool((np.abs(given - preference_entropy(p_a))[~tie] <= _ROUNDING).all())
-    if not both:
-        yield made(shown or "p_a" if is_entropy else "uncertainty", p_a, given)
+    p_a = rows.get_column("p_a").to_numpy().astype(np.float64)
+    said = (rows.get_column("verdict") != "tie").fill_null(True).to_numpy()
+    is_entropy = _close(given[said], preference_entropy(p_a[said]))
+    if not has_both_orders(rows):
+        own = is_entropy or _close(given[said], 1 - confidence(p_a[said]))
+        yield _signal(rows, shown or "p_a" if own else "uncertainty", p_a, scores=given)
         return
-    forward, reverse = rows.get_column("p_fwd").to_numpy(), rows.get_column("p_rev").to_numpy()
-    yield made("preference_entropy", p_a)
-    orders = random_orders(rows.get_column("id").to_list(), seed=seed)
-    yield made("single_order", single_order_preference(forward, reverse, orders))
-    yield made("swap_vote", swap_vote_preference(forward, reverse))
+    forward, reverse = _orders(rows)
+    yield _signal(rows, "preference_entropy", p_a)
+    yield _signal(rows, "single_order", _one_order(rows, seed))
+    yield _signal(rows, "swap_vote", swap_vote_preference(forward, reverse))
     if not is_entropy:
-        yield made("uncertainty", p_a, given)
+        yield _signal(rows, "uncertainty", p_a, scores=given)
+
+
+def coin_vote(rows: pl.DataFrame, *, seed: int = 0) -> Signal:
+    """Swap and vote with a verdict on every row: the random order's, where the votes disagree.
+
+    Such a verdict has confidence one half.
+    """
+    votes = swap_vote_preference(*_orders(rows))
+    p = np.where(votes == 0.5, _one_order(rows, seed), votes)
+    made = _signal(rows, "swap_vote_by_coin", p, scores=preference_entropy(votes))
+    return replace(made, confidence=confidence(votes))
+
+
+def has_both_orders(rows: pl.DataFrame) -> bool:
+    """Whether every row was asked in both orders."""
+    return rows.get_column("p_fwd").null_count() == 0 == rows.get_column("p_rev").null_count()
+
+
+def _signal(
+    rows: pl.DataFrame, name: str, p: FloatArray, *, scores: FloatArray | None = None
+) -> Signal:
+    """The signal of a probability for the first answer: its verdict, its doubt, its errors."""
+    label = rows.get_column("label").to_numpy()
+    first, second = zip(*WORDS.values(), strict=True)
+    tie = (rows.get_column("verdict") == "tie").fill_null(False).to_numpy()
+    decided = (p != 0.5) & ~tie
+    right = ((p > 0.5) & np.isin(label, first)) | ((p < 0.5) & np.isin(label, second))
+    doubt = np.where(tie, INFINITE_DOUBT, preference_entropy(p) if scores is None else scores)
+    errors = (~(decided & right)).astype(np.int64)
+    judge = str(rows["judge"][0])
+    return Signal(name, judge, _protocol(rows), confidence(p), decided, doubt, errors)
+
+
+def _protocol(rows: pl.DataFrame) -> str | None:
+    protocol = str(rows["protocol"][0])
+    return None if protocol == UNNAMED else protocol
+
+
+def _orders(rows: pl.DataFrame) -> tuple[FloatArray, FloatArray]:
+    return rows.get_column("p_fwd").to_numpy(), rows.get_column("p_rev").to_numpy()
+
+
+def _one_order(rows: pl.DataFrame, seed: int) -> FloatArray:
+    orders = random_orders(rows.get_column("id").to_list(), seed=seed)
+    return single_order_preference(*_orders(rows), orders)
+
+
+def _close(given: FloatArray, own: FloatArray) -> bool:
+    """Whether a doubt is another one, rounded."""
+    return bool((np.abs(given - own) <= _ROUNDING).all())

@@ -27,10 +27,14 @@ SCALE = (1, 5)
 
 @dataclass(frozen=True)
 class SimulatedScores:
-    """A frame in the scores format (raters rater1, rater2, ...), and how hard each document is."""
+    """A frame in the scores format (raters rater1, rater2, ...), and the truth behind it.
+
+    `hardness` is of each document, `quality` of each document and model by criterion.
+    """
 
     frame: pl.DataFrame
     hardness: FloatArray
+    quality: Mapping[str, FloatArray]
 
 
 def simulate_scores(
@@ -70,6 +74,7 @@ def simulate_scores(
     steps = np.arange(SCALE[0], SCALE[1] + 1)
     edges = np.concatenate([[-np.inf], steps[:-1] + 0.5, [np.inf]])
     parts = []
+    qualities: dict[str, FloatArray] = {}
     for criterion, criterion_noise in by_criterion.items():
         quality = (
             3.2
@@ -77,6 +82,7 @@ def simulate_scores(
             + draw.normal(0, 0.7, models)[system]
             + draw.normal(0, 0.4, len(doc))
         )
+        qualities[criterion] = quality.reshape(documents, models)
         given = quality[:, None] + draw.normal(0, rater_noise, (len(doc), raters))
         ratings = np.clip(np.floor(given + 0.5), *SCALE)
         for judge, judge_noise in by_judge.items():
@@ -98,4 +104,4 @@ def simulate_scores(
             }
             columns |= {f"rater{r + 1}": ratings[:, r] for r in range(raters)}
             parts.append(pl.DataFrame(columns))
-    return SimulatedScores(frame=pl.concat(parts), hardness=hardness)
+    return SimulatedScores(frame=pl.concat(parts), hardness=hardness, quality=qualities)

@@ -237,3 +237,41 @@ def test_reproduce_on_battles(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert x["rate"] == pytest.approx(1 - y["rate"])
     assert x["coverage"] > 0.8
     assert Path("f/figure7.png").stat().st_size > 5_000
+
+
+def test_reproduce_asks_a_judge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from adjudge.simulate.items import simulate_items
+    from adjudge.simulate.pairs import simulate_pairs
+
+    pairs = pl.DataFrame(
+        [
+            {"id": p.id, "question": p.prompt, "response_a": p.response_a, "label": p.label,
+             "response_b": p.response_b, "model_a": "x", "model_b": "y"}
+            for p in simulate_pairs(90, seed=4)
+        ]
+    )  # fmt: skip
+    pairs.write_ndjson(tmp_path / "pairs.jsonl")
+    items = pl.DataFrame(
+        [
+            {"id": i.id, "prompt": i.prompt, "response": i.response, "model": "z",
+             "reference": i.extra["reference"], "human": i.extra["human"]}
+            for i in simulate_items(50, seed=4)
+        ]
+    )  # fmt: skip
+    items.write_ndjson(tmp_path / "items.jsonl")
+    judge = "simulated:accuracy=0.85,noise=0.5,seed=2"
+    sizes = ["--repeats", "50", "--splits", "10", "--json"]
+    asking = ["--judge", judge, "--store", str(tmp_path / "replies.db"), *sizes]
+    assert run(["reproduce", "reporting", str(tmp_path / "pairs.jsonl"), *asking]) == 0
+    got = printed(capsys)
+    assert [(row["model"], row["rows"]) for row in got["protocol"]] == [("x", 90), ("y", 90)]
+    assert got["probabilities"] is True
+    assert got["protocol_judge"] == judge
+    table = next(item for item in got["items"] if item["name"] == "Table 2")
+    assert table["status"] == "reproduced"
+    assert (tmp_path / "replies.db").is_file()
+    graded = ["reproduce", "reporting", str(tmp_path / "items.jsonl"), "--sample", "40", *asking]
+    assert run(graded) == 0
+    assert [(row["model"], row["rows"]) for row in printed(capsys)["protocol"]] == [("z", 40)]
+    assert run(["reproduce", "reporting", "--judge", judge]) == 1
+    assert "pairs or items" in capsys.readouterr().err

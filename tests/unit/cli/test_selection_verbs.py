@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from adjudge.cli import run
+from adjudge.simulate.pairs import simulate_pairs
 from adjudge.simulate.selective import two_order_judge
 
 
@@ -193,17 +194,40 @@ def test_plan_selection_writes_ids(files, capsys):
 def test_reproduce_scope_on_data_and_on_the_simulator(files, capsys):
     code, out, _err = out_of(
         capsys, "reproduce", "scope", "--data", f"mt-bench={files / 'old.csv'}", "--splits", "20",
-        "--sample", "300", "--plot", files / "r.png",
+        "--sample", "300", "--figures", files / "pictures",
     )  # fmt: skip
     assert code == 0
     assert "mt-bench: 300 of 400 items" in out
     assert "0.246" in out
-    assert "simulator" in out
-    assert (files / "r.png").exists()
+    assert "Simulated" not in out
+    pictures = {path.name for path in (files / "pictures").iterdir()}
+    assert pictures == {"figure-02.png", "figure-03.png", "table-03.png", "quality.png"}
     code, out, _err = out_of(
         capsys, "reproduce", "scope", "--splits", "5", "--sample", "40", "--json"
     )
     assert json.loads(out)["kind"] == "reproduction_scope"
+    assert json.loads(out)["simulated"] is True
+
+
+def test_reproduce_scope_asks_a_judge_by_every_protocol(tmp_path, capsys):
+    rows = [
+        {"id": p.id, "prompt": p.prompt, "response_a": p.response_a, "response_b": p.response_b,
+         "label": p.label}
+        for p in simulate_pairs(40, seed=1)
+    ]  # fmt: skip
+    pl.DataFrame(rows).write_ndjson(tmp_path / "pairs.jsonl")
+    code, out, err = out_of(
+        capsys, "reproduce", "scope", "--data", f"own={tmp_path / 'pairs.jsonl'}", "--judge",
+        "simulated:accuracy=0.85,position_bias=0.3,noise=0.5", "--sample", "30", "--splits", "5",
+        "--store", tmp_path / "replies.db", "--json",
+    )  # fmt: skip
+    assert code == 0, err
+    done = json.loads(out)
+    assert done["simulated"] is False
+    assert {s["protocol"] for s in done["datasets"][0]["evaluation"]["signals"]} == {
+        *("preference", "verbalized", "annotators"),
+    }
+    assert {s["signal"] for s in done["datasets"][0]["coin_votes"]} == {"swap_vote_by_coin"}
 
 
 def test_text_from_data_is_not_obeyed(files, capsys):

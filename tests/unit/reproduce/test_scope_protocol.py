@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
 from adjudge.errors import ArgumentError
-from adjudge.present.figures.selection import scope_figure
-from adjudge.reproduce.scope import NOTES, reproduce_scope
+from adjudge.judges.backends.simulated import SimulatedBackend
+from adjudge.judges.interface import Text
+from adjudge.reproduce.scope import reproduce_scope
+from adjudge.reproduce.scope_published import NOTES
 from adjudge.simulate.pairs import simulate_pairs
 from adjudge.simulate.selective import two_order_judge
 
@@ -26,14 +30,62 @@ def pairs(n=60) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def test_pairs_are_judged_first():
+def test_pairs_are_judged_by_every_protocol_of_the_paper():
     done = reproduce_scope(
-        {"own": pairs()}, judge="simulated:accuracy=0.9,seed=1", n=40, splits=10, store=None
+        {"own": pairs()},
+        judge="simulated:accuracy=0.9,position_bias=0.3,noise=0.5,seed=1",
+        n=40,
+        splits=10,
+        store=None,
     )
-    own = done.datasets[1]
-    assert own.dataset == "own"
-    assert own.n_sampled <= 40
-    assert {s.signal for s in own.evaluation.signals} >= {"preference_entropy", "single_order"}
+    (own,) = done.datasets
+    assert (own.dataset, own.n_sampled, done.simulated) == ("own", 40, False)
+    measured = {(s.protocol, s.signal): s.n for s in own.evaluation.signals}
+    assert measured == {
+        ("preference", "preference_entropy"): 40,
+        ("preference", "single_order"): 40,
+        ("preference", "swap_vote"): 40,
+        ("verbalized", "verbalized"): 40,
+        ("annotators", "annotators"): 40,
+    }
+    assert [s.signal for s in own.coin_votes] == ["swap_vote_by_coin"]
+    status = {item.name: item.status for item in done.items}
+    assert status["Table 1"] == status["Table 2"] == status["Figure 3"] == "reproduced"
+    assert {item.reason for item in done.items if item.name == "Table 2"} == {
+        "other judges or data than the paper's"
+    }
+
+
+def test_few_pairs_leave_no_demonstrations_and_that_is_said():
+    done = reproduce_scope(
+        {"own": pairs(24)}, judge="simulated:accuracy=0.9", n=20, splits=5, store=None
+    )
+    assert {s.protocol for s in done.datasets[0].evaluation.signals} == {"preference", "verbalized"}
+    assert done.warnings == ("own: annotators were not asked, which takes 25 pairs",)
+    [table] = [item for item in done.items if item.name == "Table 2"]
+    assert table.status == "not possible"
+    assert "give pairs and a judge" in table.reason
+
+
+class Silent(SimulatedBackend):
+    """Knows which letter, but never writes how sure it is."""
+
+    async def ask_about(self, subject, question):
+        reply = await super().ask_about(subject, question)
+        return replace(reply, text="Hmm.") if isinstance(question.want, Text) else reply
+
+
+def test_a_protocol_that_the_judge_cannot_answer_is_left_out_by_name():
+    done = reproduce_scope({"own": pairs()}, judge=Silent(), n=30, splits=5, store=None)
+    assert {s.protocol for s in done.datasets[0].evaluation.signals} == {"preference", "annotators"}
+    [line] = done.warnings
+    assert line.startswith("own, verbalized: ")
+    assert "all unparsed" in line
+
+
+def test_a_judge_without_pairs_is_refused():
+    with pytest.raises(ArgumentError, match="give the pairs to ask it about"):
+        reproduce_scope(judge="simulated:accuracy=0.9")
 
 
 def test_pairs_without_a_judge_are_refused():
@@ -45,9 +97,9 @@ def test_ties_are_dropped_and_items_sampled():
     frame = pl.DataFrame(two_order_judge(200, seed=0)).with_columns(
         label=pl.when(pl.int_range(200) < 50).then(pl.lit("tie")).otherwise("label")
     )
-    own = reproduce_scope({"mine": frame}, n=100, splits=5).datasets[1]
+    own = reproduce_scope({"mine": frame}, n=100, splits=5).datasets[0]
     assert (own.n_available, own.n_sampled) == (150, 100)
-    again = reproduce_scope({"mine": frame[::-1]}, n=100, splits=5).datasets[1]
+    again = reproduce_scope({"mine": frame[::-1]}, n=100, splits=5).datasets[0]
     assert again == own
 
 
@@ -65,7 +117,7 @@ def test_a_published_data_set_is_sampled_and_judged():
     ]  # fmt: skip
     own = reproduce_scope(
         {"rewardbench": rows}, judge="simulated:accuracy=0.9,seed=1", n=40, splits=5, store=None
-    ).datasets[1]
+    ).datasets[0]
     assert (own.n_available, own.n_sampled) == (60, 40)
 
 
@@ -75,22 +127,21 @@ def test_published_judgments_need_no_judge():
          "probs": [0.9, 0.1]}
         for i in range(50)
     ]  # fmt: skip
-    own = reproduce_scope({"chatbot-arena": rows}, n=40, splits=5).datasets[1]
+    own = reproduce_scope({"chatbot-arena": rows}, n=40, splits=5).datasets[0]
     assert (own.n_available, own.n_sampled) == (50, 40)
     assert own.evaluation.signals[0].signal == "trust-or-escalate"
 
 
-def test_the_picture_names_its_data_beside_the_finding():
-    done = reproduce_scope({"mine": pl.DataFrame(two_order_judge(200, seed=3))}, splits=300)
-    figure = scope_figure(done)
-    titles = [panel.get_title(loc="left") for panel in figure.axes[::2]]
-    # With 300 splits fdr's mean lies two standard errors above alpha once in fifteen: chance.
-    assert titles[0] == (
-        "simulator, 2,000 items\nscope, fdr and pac keep the mean error share within alpha, "
-        "give or take chance"
-    )
-    assert titles[1].startswith("mine, 200 items\n")
-    assert [panel.get_legend() is None for panel in figure.axes] == [True, False, True, False]
+def test_the_papers_own_judges_are_found_by_name_and_counted():
+    frame = pl.DataFrame(two_order_judge(60, seed=0))
+    named = frame.with_columns(judge=pl.lit("vllm:Qwen2.5-7B-Instruct"))
+    done = reproduce_scope({"MT-Bench": named}, n=60, splits=5)
+    [table] = [item for item in done.items if item.name == "Table 3"]
+    assert table.reason == "1 of the paper's 12 judges on data sets"
+    [coverage] = [v for v in table.values if v.name == "coverage, mt-bench 7B scope"]
+    rows = done.datasets[0].rows_of("scope", done.datasets[0].keys[0])
+    assert coverage.ours == next(row.coverage for row in rows if row.alpha == 0.1)
+    assert coverage.published == 0.246
 
 
 def test_what_a_summary_gives_is_not_said_to_be_the_papers():

@@ -40,6 +40,33 @@ def test_the_numbers_are_those_of_the_definitions():
     assert result.ece == expected_calibration_error(np.maximum(p, 1 - p), right)
 
 
+def test_votes_that_disagree_are_no_errors_of_the_confidence():
+    """Counted as errors at confidence one half, they made a vote look better than the entropy."""
+    frame = rows(400)
+    votes = (frame["p_fwd"] > 0.5).to_numpy(), (frame["p_rev"] > 0.5).to_numpy()
+    agree = votes[0] == votes[1]
+    right = (np.where(votes[0], "A", "B") == frame["label"].to_numpy())[agree]
+    seen = evaluate(frame, splits=5)
+    entropy, _, vote = seen.signals
+    assert (vote.n, vote.n_no_verdict, vote.n_verdicts) == (400, (~agree).sum(), agree.sum())
+    assert vote.accuracy == vote.auprc == right.mean()
+    assert vote.ece == pytest.approx(1 - right.mean())
+    # Every agreeing vote has confidence 1: it cannot tell right from wrong, and the entropy can.
+    assert vote.auroc == 0.5 < entropy.auroc
+    curve = seen.curves[2]
+    assert sum(curve.bin_count) == agree.sum()
+    assert curve.coverage == (agree.mean(),)
+    # What is accepted has not changed: a row without a verdict calibrates as an error.
+    accepted = next(m for m in seen.methods if (m.signal, m.method) == ("swap_vote", "vanilla"))
+    assert accepted.coverage == pytest.approx(agree.mean(), abs=0.05)
+
+
+def test_a_judge_that_follows_the_order_has_no_vote_at_all():
+    frame = rows(40).with_columns(p_fwd=pl.lit(0.9), p_rev=pl.lit(0.2))
+    vote = evaluate(frame, splits=5).signals[2]
+    assert (vote.n_no_verdict, vote.accuracy, vote.ece, vote.auroc, vote.auprc) == (40, *[None] * 4)
+
+
 def test_the_single_order_is_the_one_drawn():
     frame = rows(50)
     orders = random_orders(frame["id"].to_list(), seed=3)

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
 from adjudge._text import clip, span
-from adjudge._validation import FloatArray
 from adjudge.errors import ArgumentError
 from adjudge.present.theme import SERIES
 from adjudge.results.ranking_reproduction import SoftEloReproduction, SoftEloRow
@@ -60,14 +57,6 @@ def judge_colours(rows: Iterable[SoftEloRow]) -> dict[str, str]:
 def short(name: str) -> str:
     """A judge's or model's name as an axis shows it."""
     return clip(name, 30)
-
-
-def plot_band(axes: Axes, x: Sequence[float], each: FloatArray, colour: str, label: str) -> None:
-    """The mean over judges (rows of `each`), a standard deviation to either side."""
-    mean = np.nanmean(each, axis=0)
-    spread = np.nanstd(each, axis=0, ddof=1) if len(each) > 1 else np.zeros(len(mean))
-    axes.fill_between(x, mean - spread, mean + spread, color=colour, alpha=0.16, lw=0)
-    axes.plot(x, mean, "o-", color=colour, label=label)
 
 
 def name_rows(axes: Axes, names: Sequence[str], *, size: float = 9) -> None:

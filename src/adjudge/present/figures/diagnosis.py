@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,15 +10,13 @@ import numpy as np
 from adjudge._text import clip, group_name, percent, span
 from adjudge._validation import FloatArray
 from adjudge.errors import ArgumentError
-from adjudge.present.theme import INK, MUTED, SERIES, new_figure, save_figure, themed
-from adjudge.present.views import draw
+from adjudge.present.theme import INK, MUTED, SERIES, new_figure, themed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from adjudge.results.diagnosis import Transitivity
-    from adjudge.results.diagnosis_reproduction import DiagnosisRun
 
 #: A tournament of coin flips: one of the four ways to orient a triple is a cycle, up to rotation.
 RANDOM_RATE = 0.25
@@ -116,22 +113,3 @@ def unique(names: Iterable[str | None]) -> list[str | None]:
 def axis_name(name: str | None) -> str:
     """A judge or criterion as an axis shows it; nothing where it has no name."""
     return clip(group_name(name, none=""))
-
-
-def save_figures(run: DiagnosisRun, folder: str | Path) -> list[Path]:
-    """Figures 2 to 6 of the paper on our data, as PNG files in `folder`.
-
-    The paper draws the width of its sets too, of which a diagnosis says nothing.
-    """
-    from adjudge.present.figures.scores import FIGURES  # it needs the names of this module
-
-    folder = Path(folder)
-    paths = [save_figure(draw(run.cycles), folder / "cycles.png")]
-    for data, result in run.scores.items():
-        stem = data.replace(", ", "-").replace(" ", "-").lower()
-        paths += [
-            save_figure(figure(result), folder / f"{stem}-{name}.png")
-            for name, figure in FIGURES.items()
-            if name != "agreement" or result.agreement
-        ]
-    return paths

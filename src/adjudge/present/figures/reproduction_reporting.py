@@ -38,6 +38,56 @@ if TYPE_CHECKING:
 _MOST_BARS = 24
 
 
+def bias_figure(setting: Simulation, run: SingleRun) -> Figure:
+    """Figure 2: the judge's bias, one sample corrected with its interval, the bias that is left."""
+    rates, q0, q1 = np.array(setting.rates), setting.specificity, setting.sensitivity
+    turn = (1 - q0) / (2 - q0 - q1)
+    expected = (q0 + q1 - 1) * rates + 1 - q0
+    at = int(np.argmin(np.abs(rates - 0.5)))
+    with themed():
+        figure = new_figure(11, 3.8)
+        left, middle, right = figure.subplots(1, 3)
+        for panel in (left, right):
+            panel.plot([0, 1], [0, 1], "--", color=INK, linewidth=1)
+            panel.set_xlabel("true rate")
+            panel.set_xlim(0, 1)
+            panel.set_ylim(0, 1)
+        for part, colour, name in (
+            (rates <= turn + 1e-9, ACCENT, "too high"),
+            (rates >= turn - 1e-9, WARM, "too low"),
+        ):
+            left.plot(rates[part], expected[part], color=colour, linewidth=2.6, label=name)
+            left.fill_between(rates[part], rates[part], expected[part], color=colour, alpha=0.15)
+        arrow = {"arrowstyle": "->", "color": GOOD, "lw": 2}
+        for x, y, text, place in ((0, 1 - q0, "1 − q0", 0.03), (1, q1, "1 − q1", 0.84)):
+            left.annotate("", xy=(x, y), xytext=(x, x), arrowprops=arrow)
+            left.text(place, x + (y - x) * 0.4, text, color=GOOD, va="center")
+        left.set_ylabel("expected rate, judge alone")
+        left.set_title(f"Bias changes sign at {number(turn)}")
+        left.legend(loc="lower right", fontsize=8.5)
+        middle.axvline(rates[at], color=INK, linewidth=1, linestyle="--")
+        for place, value, low, high, colour, name in (
+            (1, run.naive, run.naive_low, run.naive_high, WARM, "judge alone"),
+            (0, run.corrected, run.low, run.high, ACCENT, "corrected"),
+        ):
+            middle.hlines(place, low[at], high[at], color=colour, linewidth=2.6)
+            middle.plot(value[at], place, "o", color=colour)
+            middle.text(0.02, place + 0.15, f"{name} {number(value[at])}", color=colour)
+        middle.set_ylim(-0.6, 1.6)
+        middle.set_xlim(0, 1)
+        middle.set_yticks([])
+        middle.set_xlabel(f"one sample; the true rate is {number(float(rates[at]), 2)}")
+        held = run.low[at] <= rates[at] <= run.high[at]
+        middle.set_title(f"Corrected interval {'holds' if held else 'misses'} the rate")
+        right.plot(rates, setting.naive, "o", color=WARM, markersize=4, label="judge alone")
+        right.plot(rates, setting.corrected, "s", color=ACCENT, markersize=4, label="corrected")
+        right.set_ylabel(f"mean estimate, {setting.m} labels")
+        gap = float(np.abs(np.array(setting.corrected) - rates).max())
+        right.set_title(f"Largest bias after correction: {number(gap)}")
+        right.legend(loc="upper left", fontsize=8.5)
+    return figure
+
+
 def length_figure(curves: Sequence[LengthCurve], confidence_level: float) -> Figure:
     """Figure 3: interval length against labels (q0 = 0.7, q1 = 0.9)."""
     with themed():

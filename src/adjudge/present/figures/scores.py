@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adjudge._text import percent, signed, span
-from adjudge._validation import FloatArray
 from adjudge.errors import ArgumentError
+from adjudge.present.figures._panels import (
+    CENTRED,
+    GOOD_TO_BAD,
+    criterion_panels,
+    draw_cells,
+    draw_promise,
+    plot_band,
+)
 from adjudge.present.figures.diagnosis import axis_name, unique
 from adjudge.present.theme import (
     ACCENT,
@@ -27,9 +34,9 @@ from adjudge.present.theme import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.image import AxesImage
 
-    from adjudge.results.diagnosis import ScoreDiagnosis, ScoreSetGroup
+    from adjudge.results.diagnosis import ScoreDiagnosis, ScoreSetGroup, WidthAgreement
+    from adjudge.results.diagnosis_reproduction import WidthPair
 
 _COLOURS = {
     "constant": MUTED,
@@ -39,9 +46,7 @@ _COLOURS = {
     "learned": ACCENT,
     "cross-fitted": SERIES[4],
 }
-_GOOD_TO_BAD = ("#8fc7a8", "#f4efe1", "#eda383")
 _APART_TO_ALIKE = ("#9ab7d9", "#f7f7f7", "#eda383")
-_CENTRED: dict[str, Any] = {"ha": "center", "va": "center"}
 
 
 def sizes_figure(result: ScoreDiagnosis) -> Figure:
@@ -59,9 +64,9 @@ def sizes_figure(result: ScoreDiagnosis) -> Figure:
             grid[row, column] = g.mean_size
             weight = "bold" if _shortfall(g) else "normal"
             text = f"covers {percent(g.coverage)}"
-            axes.text(column, row - 0.1, f"{g.mean_size:.2f}", color=ON_TINT, size=11, **_CENTRED)
-            axes.text(column, row + 0.26, text, color=ON_TINT, size=7.5, weight=weight, **_CENTRED)
-        image = _heat(axes, grid, _GOOD_TO_BAD, (1, whole), aspect="auto")
+            axes.text(column, row - 0.1, f"{g.mean_size:.2f}", color=ON_TINT, size=11, **CENTRED)
+            axes.text(column, row + 0.26, text, color=ON_TINT, size=7.5, weight=weight, **CENTRED)
+        image = draw_cells(axes, grid, GOOD_TO_BAD, (1, whole), aspect="auto")
         axes.set_xticks(range(len(criteria)), [axis_name(c) for c in criteria])
         axes.set_yticks(range(len(judges)), [axis_name(j) for j in judges])
         bar = figure.colorbar(image, ax=axes, pad=0.02, aspect=14)
@@ -77,20 +82,16 @@ def sizes_figure(result: ScoreDiagnosis) -> Figure:
     return figure
 
 
-def width_figure(result: ScoreDiagnosis, methods: Sequence[str] | None = None) -> Figure:
-    """Mean error at each set width, one panel per criterion, one line per method.
-
-    Without `methods` the main one, and the adaptive where there is one.
-    """
-    compared = _compared(result) if methods is None else methods
+def width_figure(result: ScoreDiagnosis, methods: Sequence[str]) -> Figure:
+    """Mean error at each set width, one panel per criterion, one line per method."""
     groups = [g for g in result.groups if g.alpha == result.main_alpha]
     whole = result.scale[1] - result.scale[0] + 1
     within = {p.method: p.within for p in result.pooled if p.alpha == result.main_alpha}
     with themed():
         criteria = unique(g.criterion for g in groups)
-        figure, panels = _panels(criteria)
+        figure, panels = criterion_panels(criteria)
         for axes, criterion in zip(panels, criteria, strict=True):
-            for method in compared:
+            for method in methods:
                 own = [g for g in groups if g.criterion == criterion and g.method == method]
                 _draw_widths(axes, own, _COLOURS[method])
             axes.set_xticks(range(1, whole + 1))
@@ -98,10 +99,10 @@ def width_figure(result: ScoreDiagnosis, methods: Sequence[str] | None = None) -
             axes.set_xlabel("scores in the set")
         panels[0].set_ylabel("mean |judge − human|")
         panels[0].set_ylim(bottom=0)
-        values = ", ".join(f"{method} {signed(within.get(method), 2)}" for method in compared)
+        values = ", ".join(f"{method} {signed(within.get(method), 2)}" for method in methods)
         set_suptitle(figure, f"Width against error within a criterion (Spearman): {values}")
         dots = {"label": "small dots: one judge", "marker": "o", "ms": 3, "linestyle": ""}
-        _legend(figure, compared, extra=dots)
+        _legend(figure, methods, extra=dots)
     return figure
 
 
@@ -121,20 +122,25 @@ def _draw_widths(axes: Axes, groups: Sequence[ScoreSetGroup], colour: str) -> No
     axes.scatter(widths, errors, s=dots, color=colour, zorder=4, linewidth=0)
 
 
-def agreement_figure(result: ScoreDiagnosis, methods: Sequence[str] | None = None) -> Figure:
+def agreement_figure(result: ScoreDiagnosis, methods: Sequence[str]) -> Figure:
     """Spearman of set widths between judges, one matrix per criterion; of the last method."""
     there = {a.method for a in result.agreement}
-    compared = _compared(result) if methods is None else methods
-    drawn = [method for method in compared if method in there]
+    drawn = [method for method in methods if method in there]
     if not drawn:
         raise ArgumentError("plot", "one judge", "agreement between judges needs two")
     pairs = [a for a in result.agreement if a.method == drawn[-1]]
+    about = f"({drawn[-1]}, α = {pairs[0].alpha:g})"
+    return width_matrices(pairs, f"Spearman of two judges' set widths, mean {about}")
+
+
+def width_matrices(pairs: Sequence[WidthAgreement | WidthPair], title: str) -> Figure:
+    """A matrix of judges by judges for each criterion, its mean in the title of its panel."""
     criteria = unique(a.criterion for a in pairs)
     judges = unique(name for a in pairs for name in (a.judge_a, a.judge_b))
-    numbers = [str(at + 1) for at in range(len(judges))]
+    names = [axis_name(judge) for judge in judges]
     with themed():
-        panel = max(1.7, 0.5 * len(judges))
-        figure = new_figure(3.2 + panel * len(criteria), 1.3 + panel)
+        panel = max(1.9, 0.55 * len(judges))
+        figure = new_figure(3.2 + panel * len(criteria), 1.9 + panel)
         panels = figure.subplots(1, len(criteria), squeeze=False)[0]
         for axes, criterion in zip(panels, criteria, strict=True):
             grid = np.full((len(judges), len(judges)), np.nan)
@@ -147,31 +153,27 @@ def agreement_figure(result: ScoreDiagnosis, methods: Sequence[str] | None = Non
             for i, j in np.ndindex(*grid.shape):
                 value = None if np.isnan(grid[i, j]) else float(grid[i, j])
                 colour = INK if value is None else ON_TINT
-                axes.text(
-                    j, i, "" if i == j else signed(value, 2), color=colour, size=8, **_CENTRED
-                )
+                axes.text(j, i, "" if i == j else signed(value, 2), color=colour, size=8, **CENTRED)
             np.fill_diagonal(grid, 1.0)
-            image = _heat(axes, grid, _APART_TO_ALIKE, (-1, 1))
+            image = draw_cells(axes, grid, _APART_TO_ALIKE, (-1, 1))
             axes.set_facecolor(GRID)  # shows where there is no correlation
             axes.set_title(f"{axis_name(criterion)}: {mean}", fontsize=10)
-            named = [f"{axis_name(j)}  {n}" for j, n in zip(judges, numbers, strict=True)]
-            axes.set_xticks(range(len(judges)), numbers)
-            axes.set_yticks(range(len(judges)), named if axes is panels[0] else numbers)
+            axes.set_xticks(range(len(judges)), names, rotation=40, ha="right")
+            axes.set_yticks(range(len(judges)), names if axes is panels[0] else [])
             axes.tick_params(labelsize=8)
         bar = figure.colorbar(image, ax=list(panels), shrink=0.9, pad=0.01)
         bar.set_label("Spearman of widths")
-        about = f"({drawn[-1]}, α = {pairs[0].alpha:g})"
-        set_suptitle(figure, f"Spearman of two judges' set widths, mean {about}")
+        set_suptitle(figure, title)
     return figure
 
 
 def coverage_figure(result: ScoreDiagnosis) -> Figure:
-    """Coverage against alpha, one panel per criterion; bands span the judges."""
+    """Coverage against alpha, one panel per criterion; bands are one standard deviation."""
     methods = list(dict.fromkeys(g.method for g in result.groups))
     levels = sorted({g.alpha for g in result.groups})
     with themed():
         criteria = unique(g.criterion for g in result.groups)
-        figure, panels = _panels(criteria)
+        figure, panels = criterion_panels(criteria)
         for axes, criterion in zip(panels, criteria, strict=True):
             for method in methods:
                 lines = [
@@ -182,19 +184,13 @@ def coverage_figure(result: ScoreDiagnosis) -> Figure:
                     ]
                     for level in levels
                 ]
-                if all(lines):
-                    means, colour = [np.mean(line) for line in lines], _COLOURS[method]
-                    axes.plot(levels, means, color=colour, marker="o", ms=4)
-                    ends = list(map(min, lines)), list(map(max, lines))
-                    axes.fill_between(levels, *ends, color=colour, alpha=0.13, linewidth=0)
-            promised = [100 * (1 - level) for level in levels]
-            axes.plot(levels, promised, color=INK, linestyle="--", lw=1.3)
-            axes.set_xticks(levels, [f"{level:g}" for level in levels])
-            axes.set_xlabel("alpha")
+                if len({*map(len, lines)}) == 1 and lines[0]:
+                    plot_band(axes, levels, np.array(lines).T, _COLOURS[method], method)
+            draw_promise(axes, levels)
         panels[0].set_ylabel("coverage on held-out documents, %")
         panels[0].set_ylim(top=100.8)
         set_suptitle(figure, _coverage_title(result))
-        band = {"label": "band: across judges", "linewidth": 7}
+        band = {"label": "band: one standard deviation over judges", "linewidth": 7}
         _legend(figure, methods, extra=band, promise=True)
     return figure
 
@@ -214,39 +210,6 @@ def _shortfall(group: ScoreSetGroup) -> float:
     return max(0.0, round(1 - group.alpha - group.coverage, 9))
 
 
-def _compared(result: ScoreDiagnosis) -> list[str]:
-    there = {g.method for g in result.groups}
-    return list(dict.fromkeys([result.main_method, *({"adaptive"} & there)]))
-
-
-def _heat(
-    axes: Axes,
-    grid: FloatArray,
-    colours: Sequence[str],
-    ends: tuple[float, float],
-    aspect: Literal["equal", "auto"] = "equal",
-) -> AxesImage:
-    """Coloured cells, without the lines around and between them."""
-    from matplotlib.colors import LinearSegmentedColormap
-
-    colour_map = LinearSegmentedColormap.from_list("cells", list(colours))
-    axes.tick_params(length=0)
-    axes.grid(visible=False)
-    for side in axes.spines.values():
-        side.set_visible(False)
-    low, high = ends
-    return axes.imshow(grid, cmap=colour_map, vmin=low, vmax=high, aspect=aspect)
-
-
-def _panels(criteria: Sequence[str | None]) -> tuple[Figure, Sequence[Axes]]:
-    """A figure with a panel for each criterion."""
-    figure = new_figure(max(6.0, 2.6 * len(criteria)), 3.7)
-    panels: Sequence[Axes] = figure.subplots(1, len(criteria), sharey=True, squeeze=False)[0]
-    for axes, criterion in zip(panels, criteria, strict=True):
-        axes.set_title(axis_name(criterion), fontsize=10)
-    return figure, panels
-
-
 def _legend(
     figure: Figure, methods: Sequence[str], *, extra: Mapping[str, Any], promise: bool = False
 ) -> None:
@@ -258,12 +221,3 @@ def _legend(
         marks.append(Line2D([], [], color=INK, linestyle="--", linewidth=1.3, label="1 − alpha"))
     marks.append(Line2D([], [], color=INK, alpha=0.3, **extra))
     figure.legend(handles=marks, loc="outside lower center", ncols=len(marks), fontsize=8.5)
-
-
-#: The paper's pictures of sets by name; `agreement` takes two judges.
-FIGURES: Mapping[str, Callable[[ScoreDiagnosis], Figure]] = {
-    "sizes": sizes_figure,
-    "width": width_figure,
-    "coverage": coverage_figure,
-    "agreement": agreement_figure,
-}

@@ -20,7 +20,6 @@ from adjudge.results.evaluation import (
     Curve,
     Evaluation,
     MethodRisk,
-    ScopeReproduction,
     SelectionPlan,
     SignalQuality,
 )
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
 #: Colours of guarantees and of baselines, in the order of the evaluation.
 _GUARANTEES = (ACCENT, SERIES[2], GOOD, SERIES[5], SERIES[7])
 _BASELINES = (SERIES[6], WARM, SERIES[4])
+_NO_VERDICT = "No row has a verdict"
 _MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
@@ -131,7 +131,11 @@ def _draw_lines(axes: Axes, lines: list[_Line], field: str) -> None:
 def draw_reliability(axes: Axes, evaluation: Evaluation) -> None:
     """Accuracy against confidence in ten bins; the area of a mark is its share of the rows."""
     axes.plot([0.5, 1], [0.5, 1], color=MUTED, linestyle="--", linewidth=1.2)
-    shown = [(*one, _quality(evaluation, one[1]).ece) for one in _curves(evaluation)]
+    shown = [
+        (*one, ece)
+        for one in _curves(evaluation)
+        if (ece := _quality(evaluation, one[1]).ece) is not None
+    ]
     for at, (name, curve, colour, ece) in enumerate(shown):
         size = np.array(curve.bin_count) / sum(curve.bin_count)
         axes.plot(curve.bin_confidence, curve.bin_accuracy, color=colour, linewidth=1, alpha=0.35)
@@ -144,30 +148,28 @@ def draw_reliability(axes: Axes, evaluation: Evaluation) -> None:
             alpha=0.85,
             label=f"{name}, ECE {ece:.3f}",
         )
-    name, _, _, ece = min(shown, key=lambda one: one[3])
-    best = "Best calibrated confidence: " if len(shown) > 1 else "Calibration of the confidence: "
-    axes.set_title(f"{best}{name}, {100 * ece:.1f} points off on average")
+    axes.set_title(_reliability_title([(name, ece) for name, _, _, ece in shown]))
     axes.set_xlabel("confidence: max(p_a, 1 - p_a)")
     axes.set_ylabel("share of verdicts right")
     axes.set_xlim(0.48, 1.02)
     axes.set_ylim(0, 1.04)
-    legend = axes.legend(fontsize=8.5, loc="lower right")
-    for handle in legend.legend_handles:
+    for handle in axes.legend(fontsize=8.5, loc="lower right").legend_handles if shown else ():
         if handle is not None and hasattr(handle, "set_sizes"):
             handle.set_sizes([40])
 
 
 def draw_risk_coverage(axes: Axes, evaluation: Evaluation) -> None:
     """Error share among the surest rows against their share of all rows."""
-    curves = _curves(evaluation)
+    curves = [one for one in _curves(evaluation) if one[1].coverage]
     for name, curve, colour in curves:
         axes.step(curve.coverage, curve.risk, where="post", color=colour, label=name, linewidth=1.7)
-    axes.set_title(_risk_coverage_title(*curves[0][:2]))
+    axes.set_title(_risk_coverage_title(*curves[0][:2]) if curves else _NO_VERDICT)
     axes.set_xlabel("share of verdicts accepted, surest first")
     axes.set_ylabel("error share among accepted")
     axes.set_xlim(0, 1.01)
     axes.set_ylim(bottom=0)
-    axes.legend(fontsize=8.5)
+    if curves:
+        axes.legend(fontsize=8.5)
 
 
 def _lines(evaluation: Evaluation) -> list[_Line]:
@@ -248,10 +250,23 @@ def _coverage_title(lines: list[_Line]) -> str:
     )
 
 
+def _reliability_title(errors: list[tuple[str, float]]) -> str:
+    """Whose confidence is nearest to its accuracy, of names with their ECE."""
+    if not errors:
+        return _NO_VERDICT
+    name, ece = min(errors, key=lambda one: one[1])
+    best = "Best calibrated confidence: " if len(errors) > 1 else "Calibration of the confidence: "
+    return f"{best}{name}, {100 * ece:.1f} points off on average"
+
+
 def _risk_coverage_title(name: str, curve: Curve) -> str:
-    """The error share among the surest tenth, the surest half and all, where ties allow them."""
+    """The error share among the surest tenth, the surest half and all, where ties allow them.
+
+    The last is below all where rows have no verdict.
+    """
     coverage = np.array(curve.coverage)
-    places = dict.fromkeys(int(np.argmax(coverage >= share)) for share in (0.1, 0.5, 1.0))
+    reached = (min(share, coverage[-1]) for share in (0.1, 0.5, 1.0))
+    places = dict.fromkeys(int(np.argmax(coverage >= share)) for share in reached)
     first, *rest = ((percent(curve.risk[at], 0), percent(float(coverage[at]), 0)) for at in places)
     parts = [f"{first[0]} wrong at {first[1]}", *(f"{risk} at {share}" for risk, share in rest)]
     return f"{name}: {', '.join(parts)}"
@@ -355,25 +370,3 @@ def _plan_title(plan: SelectionPlan) -> str:
         f"Beyond {plan.recommended:,} labels a doubling buys less than {100 * plan.gain:g} points "
         "of coverage"
     )
-
-
-# --- the SCOPE paper -------------------------------------------------------------------------
-
-
-def scope_figure(done: ScopeReproduction) -> Figure:
-    """Figures 2 and 3: risk and coverage against alpha, one row of panels per data set."""
-    with themed():
-        figure = new_figure(14.0, 4.6 * len(done.datasets))
-        axes = figure.subplots(len(done.datasets), 2, squeeze=False)
-        for row, one in enumerate(done.datasets):
-            risk, coverage = axes[row]
-            draw_risk(risk, one.evaluation)
-            draw_coverage(coverage, one.evaluation)
-            risk.set_title(f"{one.dataset}, {one.n_sampled:,} items\n{risk.get_title(loc='left')}")
-            # Both panels have the same lines; outside of them a legend hides none.
-            for axis in (risk, coverage):
-                axis.get_legend().remove()
-            coverage.legend(
-                *risk.get_legend_handles_labels(), loc="center left", bbox_to_anchor=(1.0, 0.5)
-            )
-    return figure

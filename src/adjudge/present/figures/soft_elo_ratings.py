@@ -12,6 +12,7 @@ from scipy.special import expit
 
 from adjudge._text import signed
 from adjudge.errors import ArgumentError
+from adjudge.present.figures._panels import plot_band
 from adjudge.present.figures._soft_elo import (
     QUARTERS,
     add_legend,
@@ -19,7 +20,6 @@ from adjudge.present.figures._soft_elo import (
     judge_colours,
     main_rows,
     name_rows,
-    plot_band,
     short,
     shown_judge,
 )

@@ -81,13 +81,12 @@ class _FittedTable:
 
     def _table(self, without: Sequence[str]) -> RichTable:
         block = self._block
-        words = block.text_columns
-        kept = [at for at, name in enumerate(block.columns) if at < words or name not in without]
+        kept = [at for at, name in enumerate(block.columns) if name not in without]
         return rich_table(
             [block.columns[at] for at in kept],
             [[row[at] for at in kept] for row in block.rows],
             title=block.caption,
-            text_columns=words,
+            text_columns=sum(at < block.text_columns for at in kept),
         )
 
 

@@ -56,6 +56,11 @@ def _evaluation_headline(evaluation: Evaluation) -> Headline:
     main = [(key, evaluation.main_signal(key)) for key in evaluation.judges]
     if len(main) == 1:
         ((key, quality),) = main
+        name = evaluation.judge_name(key)
+        if quality.accuracy is None:
+            return Headline(
+                f"{name} gives no verdict on any of {count(quality.n, 'labelled row')}", tone="bad"
+            )
         ranks = (
             "its doubt cannot be ranked, for all of them are alike"
             if quality.auroc is None
@@ -63,14 +68,16 @@ def _evaluation_headline(evaluation: Evaluation) -> Headline:
             f"{percent(quality.auroc, 0)} of the time (AUROC, {quality.signal})"
         )
         return Headline(
-            f"{evaluation.judge_name(key)} is right on {percent(quality.accuracy)} of "
-            f"{count(quality.n, 'labelled verdict')}; {ranks}"
+            f"{name} is right on {percent(quality.accuracy)} of "
+            f"{count(quality.n_verdicts, 'labelled verdict')}; {ranks}"
         )
-    ranked = sorted(main, key=lambda one: one[1].accuracy)
-    (worst_key, worst), (best_key, best) = ranked[0], ranked[-1]
+    ranked = sorted((one.accuracy, key) for key, one in main if one.accuracy is not None)
+    if not ranked:
+        return Headline(f"None of {count(len(main), 'judge')} gives a verdict", tone="bad")
+    (worst, worst_key), (best, best_key) = ranked[0], ranked[-1]
     return Headline(
-        f"{count(len(main), 'judge')}: right on {percent(worst.accuracy)} "
-        f"({evaluation.judge_name(worst_key)}) to {percent(best.accuracy)} "
+        f"{count(len(main), 'judge')}: right on {percent(worst)} "
+        f"({evaluation.judge_name(worst_key)}) to {percent(best)} "
         f"({evaluation.judge_name(best_key)}) of their labelled verdicts"
     )
 
@@ -83,13 +90,15 @@ def signals_table(evaluation: Evaluation, caption: str = "") -> Table:
             "judge": lambda s: evaluation.judge_name((s.judge, s.protocol)),
             "signal": lambda s: s.signal,
             "rows": lambda s: number(s.n),
+            "no verdict": lambda s: number(s.n_no_verdict),
             "accuracy": lambda s: number(s.accuracy),
             "ECE": lambda s: number(s.ece),
             "AUROC": lambda s: number(s.auroc),
             "AUPRC": lambda s: number(s.auprc),
         },
         caption=caption
-        or "How good each signal of doubt is on labelled rows (right verdicts are positives)",
+        or "How good each signal of doubt is on labelled rows with a verdict (right verdicts are "
+        "positives)",
         text_columns=2,
     )
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from adjudge._text import DASH, count, number, signed
-from adjudge.present.blocks import Block, Headline, Table, notes_of
-from adjudge.results.items import ItemValue, PaperItem, ReproductionItems
+from adjudge.present.blocks import Block, Heading, Headline, Table, notes_of
+from adjudge.results.items import STATES, ItemValue, PaperItem, ReproductionItems
 
 
 def view_items(result: ReproductionItems) -> list[Block]:
     """How many items are reproduced, then each of them, a table for each paper."""
-    blocks: list[Block] = [Headline(describe_items(result.items))]
+    blocks: list[Block] = [Headline(describe_items(result.items)), count_items(result.items)]
     for paper in dict.fromkeys(item.paper for item in result.items):
         items = [item for item in result.items if item.paper == paper]
         blocks += item_blocks(items, f"{paper}, {describe_items(items)}")
@@ -23,6 +23,29 @@ def describe_items(items: Sequence[PaperItem]) -> str:
     states = [item.status for item in items]
     parts = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
     return f"{count(len(items), 'item')}: {', '.join(parts)}" if parts else "no items"
+
+
+def count_items(items: Sequence[PaperItem]) -> Table:
+    """How many items of each paper have which status."""
+    papers = dict.fromkeys(item.paper for item in items)
+    rows = [
+        (paper, str(len(states)), *(str(states.count(state)) for state in STATES))
+        for paper in papers
+        for states in [[item.status for item in items if item.paper == paper]]
+    ]
+    return Table(("paper", "items", *STATES), rows, "What became of each paper's items")
+
+
+def one_item(item: PaperItem) -> list[Block]:
+    """An item on its own: what it is, its numbers, or why there are none."""
+    blocks: list[Block] = [Heading(f"{item.name}: {item.about} ({item.status})")]
+    if item.values:
+        rows = [
+            (v.name, _write(v.ours, v), _write(v.published, v), _difference(item, v))
+            for v in item.values
+        ]
+        blocks.append(Table(("value", "ours", "paper", "difference"), rows))
+    return blocks + notes_of([item.reason] if item.reason else [])
 
 
 def item_blocks(items: Sequence[PaperItem], caption: str) -> list[Block]:

@@ -89,4 +89,16 @@ def _worth(plan: RatePlan) -> list[str]:
         + ("the judge helps" if plan.judge_helps else "people alone do better"),
         f"Proposition 6.1 (q0 = q1 = {quality}, endless test rows): the judge "
         + ("never helps" if region is None else f"helps for rates in {interval(*region)}"),
+        *_least_bias(plan.proposition_51, quality),
+    ]
+
+
+def _least_bias(labels: int | None, quality: str) -> list[str]:
+    """From how many labels on correcting pays off in bias, and under which condition."""
+    if labels is None:
+        return []
+    return [
+        f"Proposition 5.1 (q0 = q1 = {quality}, as many labels of either class, a second-order "
+        f"approximation): from {labels:,} labels on the corrected rate is less biased than the "
+        "judge's own, at every rate; this is no statement about its width"
     ]

@@ -9,6 +9,7 @@ from statistics import mean, median
 from adjudge._text import count, left_out, level, number, percent, signed
 from adjudge.present.blocks import Block, Figure, Headline, Table, notes_of, table_of
 from adjudge.present.figures.reproduction_reporting import (
+    bias_figure,
     describe_protocol,
     length_figure,
     main_figure,
@@ -17,6 +18,7 @@ from adjudge.present.figures.reproduction_reporting import (
     setting_figure,
     shift_figure,
 )
+from adjudge.present.views._items import describe_items, item_blocks
 from adjudge.results.reporting import ProtocolRow, ReportingReproduction
 
 #: Figure 6 of the paper is the setting of its Figure 10.
@@ -45,16 +47,31 @@ def view_reporting(result: ReportingReproduction) -> list[Block]:
     if result.protocol:
         blocks.append(_protocol(result))
     notes = [*(f"note: {text}" for text in result.notes), *left_out(result.dropped)]
-    return [*blocks, *notes_of(notes), *_figures(result)]
+    blocks += notes_of(notes)
+    if result.items:
+        caption = f"Tables, figures and propositions of the paper, {describe_items(result.items)}"
+        blocks += item_blocks(result.items, caption)
+    return [*blocks, *_figures(result)]
 
 
 def _headline(result: ReportingReproduction) -> Headline:
-    if result.protocol:
-        return Headline(describe_protocol(result.protocol).replace("\n", "; "))
+    arena = describe_protocol(result.protocol).replace("\n", "; ") if result.protocol else ""
+    if not result.claims:
+        return Headline(arena)
     differing = [claim.where for claim in result.claims if not claim.agrees]
     agreeing = len(result.claims) - len(differing)
     text = f"{agreeing} of {count(len(result.claims), 'statement')} of the paper agree with ours"
-    return Headline(f"{text}; these differ: {'; '.join(differing)}" if differing else text)
+    if differing:
+        text += f"; these differ: {'; '.join(differing)}"
+    return Headline(text, f"Section 8.2 on {_rows_of(result)}: {arena}." if arena else "")
+
+
+def _rows_of(result: ReportingReproduction) -> str:
+    """Whose rows section 8.2 ran on."""
+    if result.protocol_source is None:
+        return "simulated battles"
+    asked = f", judged by {result.protocol_judge}" if result.protocol_judge else ""
+    return f"{result.protocol_source}{asked}"
 
 
 def _settings(result: ReportingReproduction) -> Table:
@@ -93,20 +110,31 @@ def _protocol(result: ReportingReproduction) -> Table:
         "length": lambda row: number(row.length),
         "no estimate": lambda row: number(row.refused),
     }
+    said = "0/1 verdicts"
+    if result.probabilities:
+        said = "probabilities; own: by their own spread, where Eq. 6 takes them for shares"
+        columns["own coverage"] = lambda row: percent(row.spread_coverage, 0)
+        columns["own length"] = lambda row: number(row.spread_length)
     if any(row.paper_coverage is not None for row in result.protocol):
         columns["paper's coverage"] = lambda row: percent(row.paper_coverage, 0)
         columns["paper's length"] = lambda row: number(row.paper_length)
     return table_of(
         result.protocol,
         columns,
-        caption=f"Section 8.2, {count(result.splits or 0, 'split')}: mean error of the judge's own "
-        "rate and of the corrected one; no estimate: splits without one",
+        caption=f"Table 2 and Figure 7: section 8.2 on {_rows_of(result)}, "
+        f"{count(result.splits or 0, 'split')}: mean error of the judge's own rate and of the "
+        f"corrected one; no estimate: splits without one; {said}",
+        optional=("no estimate", "rows"),
     )
 
 
 def _figures(result: ReportingReproduction) -> list[Block]:
     confidence_level, shift, run = result.confidence_level, result.shift, result.single_run
+    main = next((one for one in result.settings if one.figure == _MAIN), None)
     figures: list[Block] = []
+    if main is not None and run is not None:
+        caption = "Figure 2: bias of the judge's own rate, one sample corrected, what bias is left."
+        figures.append(Figure("figure2", partial(bias_figure, main, run), caption))
     if result.lengths:
         caption = "Figure 3: interval length by number of labels, q0 = 0.7, q1 = 0.9."
         lengths = partial(length_figure, result.lengths, confidence_level)
@@ -117,7 +145,6 @@ def _figures(result: ReportingReproduction) -> list[Block]:
     if shift is not None:
         caption = "Figure 5: bias of every estimator when labelled rows have another rate."
         figures.append(Figure("figure5", partial(shift_figure, shift), caption))
-    main = next((one for one in result.settings if one.figure == _MAIN), None)
     if main is not None and run is not None:
         caption = "Figure 6: one run, coverage, and length by allocation."
         figures.append(

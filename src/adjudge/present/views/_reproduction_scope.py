@@ -2,59 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
-from adjudge._text import count, number, percent
-from adjudge.present.blocks import Block, Figure, Headline, Note, Table
-from adjudge.present.figures.selection import scope_figure
-from adjudge.present.views._evaluation import signals_table
-from adjudge.results.evaluation import JudgeKey, MethodRisk, ReproducedSet, ScopeReproduction
+from adjudge._text import count, left_out, number, percent
+from adjudge.present.blocks import Block, Figure, Headline, Note, Table, table_of, warnings_of
+from adjudge.present.figures.reproduction_scope import PICTURES, SIGNALS
+from adjudge.present.views._items import describe_items, item_blocks
+from adjudge.results.evaluation import JudgeKey, MethodRisk, SignalQuality
+from adjudge.results.scope_reproduction import ReproducedSet, ScopeReproduction, size_of
 
 #: The alpha of the paper's Table 3, and the method that its Figure 2 shows at every alpha.
 _TABLE_3, _FIGURE_2 = 0.10, "scope"
+_SIMULATED = (
+    "Simulated judgments of the paper's shape: judges and numbers are invented. Compare the "
+    "pattern with the paper's, not the numbers."
+)
 
 
 def view_reproduction_scope(done: ScopeReproduction) -> list[Block]:
-    """Per data set the quality of the signals and Table 3, then what the paper's text gives."""
+    """Per data set the quality of the signals and Table 3, the list of items, then the figures."""
     blocks: list[Block] = [_headline(done)]
     for one in done.datasets:
-        caption = (
-            f"{one.dataset}: {one.n_sampled:,} of {count(one.n_available, 'item')} without ties"
-        )
-        blocks.append(signals_table(one.evaluation, caption))
-        blocks += [_risks(done, one, key) for key in one.evaluation.judges]
-    named = {one.dataset for one in done.datasets} & {p.dataset for p in done.published}
-    blocks += [
-        Table(
-            ("data set", "judge", "method", "alpha", "coverage", "error share"),
-            [
-                (p.dataset, p.judge, p.method, f"{p.alpha:g}", number(p.coverage), number(p.risk))
-                for p in done.published
-                if not named or p.dataset in named
-            ],
-            caption="What the paper's text and a summary of it give",
-            text_columns=3,
-        ),
+        blocks.append(_signals(done, one))
+        blocks += [_risks(done, one, key) for key in one.keys]
+        blocks += [Note(lines) for lines in [left_out(one.evaluation.dropped)] if lines]
+    if done.items:
+        blocks += item_blocks(done.items, f"Items of the paper, {describe_items(done.items)}")
+    return [
+        *blocks,
+        *warnings_of(done.warnings),
         Note([f"note: {line}" for line in done.notes]),
-        Figure(
-            "scope",
-            partial(scope_figure, done),
-            "Figures 2 and 3 of the paper for these data: error share and coverage against alpha.",
-        ),
+        *(Figure(name, partial(draw, done), caption) for name, (draw, caption) in PICTURES.items()),
     ]
-    return blocks
 
 
 def _headline(done: ScopeReproduction) -> Headline:
     """Whether the paper's method kept its mean error share, over all data sets, judges, alphas."""
-    rows = [
-        row
-        for one in done.datasets
-        for key in one.evaluation.judges
-        for row in one.evaluation.paper_rows(key)
-        if row.method == _FIGURE_2
-    ]
-    within = sum(row.risk <= row.alpha for row in rows)
+    rows = [row for one in done.datasets for key in one.keys for row in one.rows_of(_FIGURE_2, key)]
+    within = sum(row.within_alpha for row in rows)
     worst = max(rows, key=lambda row: row.risk - row.alpha)
     text = (
         f"{_FIGURE_2}'s mean error share over {done.splits:,} splits is at most alpha in {within} "
@@ -62,31 +48,78 @@ def _headline(done: ScopeReproduction) -> Headline:
     )
     if within < len(rows):
         text += f"; the furthest above is {worst.risk:.3f} at alpha {worst.alpha:g}"
-    return Headline(text)
+    return Headline(text, _SIMULATED if done.simulated else "")
+
+
+def _signals(done: ScopeReproduction, one: ReproducedSet) -> Table:
+    """Tables 1 and 2: each metric with the paper's, where it has the judge and the signal."""
+    rows = sorted(one.qualities, key=_place)
+    theirs = {
+        (s.judge, s.signal): p
+        for s in rows
+        for p in done.published_qualities
+        if p.signal == s.signal and p.is_of(one.dataset, s.judge)
+    }
+
+    def metric(name: str) -> dict[str, Callable[[SignalQuality], str]]:
+        columns = {name.upper(): lambda s: number(getattr(s, name))}
+        if theirs:
+            columns[f"{name.upper()} paper"] = lambda s: number(
+                getattr(theirs.get((s.judge, s.signal)), name, None)
+            )
+        return columns
+
+    items = f"{one.n_sampled:,} of {count(one.n_available, 'item')} without ties"
+    return table_of(
+        rows,
+        {
+            "judge": lambda s: s.judge,
+            "signal": lambda s: s.signal,
+            "rows": lambda s: number(s.n),
+            "no verdict": lambda s: number(s.n_no_verdict),
+            "accuracy": lambda s: number(s.accuracy),
+            **metric("ece"),
+            **metric("auroc"),
+            **metric("auprc"),
+        },
+        caption=f"{one.dataset}: {items} (Tables 1 and 2)",
+        text_columns=2,
+        optional=("accuracy", "rows"),
+    )
+
+
+def _place(quality: SignalQuality) -> tuple[float, str, int]:
+    """Judges by size, signals in the order of the paper's tables."""
+    names = list(SIGNALS)
+    at = names.index(quality.signal) if quality.signal in names else len(names)
+    return size_of(quality.judge) or 0.0, quality.judge, at
 
 
 def _risks(done: ScopeReproduction, one: ReproducedSet, key: JudgeKey) -> Table:
     paper = {(p.method, p.alpha): p for p in done.published if p.is_of(one.dataset, key[0])}
 
-    def row(m: MethodRisk) -> tuple[str, ...]:
-        theirs = paper.get((m.method, m.alpha))
-        return (
+    def theirs(m: MethodRisk, field: str) -> str:
+        known = paper.get((m.method, m.alpha))
+        return number(None if known is None else getattr(known, field))
+
+    rows = [
+        m for m in one.evaluation.paper_rows(key) if m.alpha == _TABLE_3 or m.method == _FIGURE_2
+    ]
+    cells = [
+        (
             m.method,
             f"{m.alpha:g}",
             number(m.coverage),
-            number(None if theirs is None else theirs.coverage),
+            theirs(m, "coverage"),
             number(m.risk),
-            number(None if theirs is None else theirs.risk),
+            theirs(m, "risk"),
             number(m.ratio),
             percent(m.share_above, 0),
         )
-
+        for m in rows
+    ]
     return Table(
         ("method", "alpha", "coverage", "paper", "error share", "paper", "ratio", "above alpha"),
-        [
-            row(m)
-            for m in one.evaluation.paper_rows(key)
-            if m.alpha == _TABLE_3 or m.method == _FIGURE_2
-        ],
+        cells,
         caption=f"{one.dataset}, {one.evaluation.judge_name(key)} (Table 3; Figure 2 for scope)",
     )

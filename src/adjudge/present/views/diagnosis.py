@@ -19,6 +19,7 @@ from adjudge.present.blocks import Block, Figure, Headline, Note, table_of
 from adjudge.present.figures.diagnosis import cycles_figure
 from adjudge.present.views import View
 from adjudge.present.views._bias import view_diagnosis, view_report
+from adjudge.present.views._prompts import view_prompts
 from adjudge.present.views._scores import view_scores
 from adjudge.results.base import Result
 from adjudge.results.bias import DIAGNOSES, BiasReport
@@ -29,6 +30,7 @@ from adjudge.results.diagnosis import (
     TransitivityGroup,
     WorstDocument,
 )
+from adjudge.results.prompts import PromptSensitivity
 
 TITLE = "Where the judge breaks"
 _NO_TRIPLE = "no document has three models with decisive verdicts among them"
@@ -54,6 +56,7 @@ def view_transitivity(result: Transitivity) -> list[Block]:
                 ends: lambda g: percent_interval(g.mean_low, g.mean_high),
                 "median": lambda g: percent(g.median_rate),
                 "max": lambda g: percent(g.max_rate),
+                "by Eq. 1": lambda g: percent(g.eq1_mean),
                 "noisy judge": lambda g: percent(g.expected_rate),
             },
             caption="Cycles among the triples of a document, and for a noisy transitive judge",
@@ -178,6 +181,7 @@ VIEWS: Mapping[type[Result], View] = {
     BiasReport: view_report,
     Transitivity: view_transitivity,
     ScoreDiagnosis: view_scores,
+    PromptSensitivity: view_prompts,
     **dict.fromkeys(DIAGNOSES, view_diagnosis),
     CycleCount: view_cycle_count,
 }

@@ -64,6 +64,7 @@ def view_estimate(one: Estimate) -> list[Block]:
             [
                 *method_lines(one.why, one.assumptions),
                 *_offer([one], one.confidence_level),
+                *_these_rows(one),
                 *shift,
                 *left_out(one.dropped),
             ]
@@ -120,6 +121,18 @@ def _offer(rates: Sequence[Estimate], confidence_level: float) -> list[str]:
         return [f"{_DECLARED} {given} by {method}, {_widths([other.width], [one.width])}"]
     widths = _widths([other.width for _, other in offered], [one.width for one, _ in offered])
     return [f"{_DECLARED} intervals by {method}, {widths}"]
+
+
+def _these_rows(one: Estimate) -> list[str]:
+    """What a random sample of the labels says for certain about the rows themselves."""
+    if one.rows_low is None or one.rows_high is None:
+        return []
+    return [
+        f"the human rate of these {one.n_test + one.n_calibration:,} rows alone is in "
+        f"{interval(one.rows_low, one.rows_high)}: exact, with at least "
+        f"{level(one.confidence_level)} over the draw of a random sample of labels, whatever the "
+        "rows and the judge are; it says nothing about other rows"
+    ]
 
 
 def _widths(theirs: Sequence[float | None], ours: Sequence[float | None]) -> str:
@@ -259,6 +272,7 @@ def _rate_table(rates: Sequence[Estimate], by: str, *, pooled: bool) -> Table:
     """A line for each estimate; a narrow terminal keeps names, rates and their intervals."""
     said = level(rates[0].confidence_level)
     naive_ends, people = f"naive {said} interval", f"people alone, {said}"
+    exact = f"these rows, {said}, exact"
     columns: dict[str, Callable[[Estimate], str]] = {
         "group": lambda one: str(one.group),
         "rate": lambda one: number(one.estimate),
@@ -266,19 +280,24 @@ def _rate_table(rates: Sequence[Estimate], by: str, *, pooled: bool) -> Table:
         "naive rate": lambda one: number(one.naive),
         naive_ends: lambda one: interval(one.naive_low, one.naive_high),
         people: lambda one: _ends(one.people_alone),
+        exact: lambda one: interval(one.rows_low, one.rows_high),
         "sensitivity": lambda one: number(one.sensitivity),
         "specificity": lambda one: number(one.specificity),
         "labels +/-": lambda o: f"{o.n_calibration_positive:,}/{o.n_calibration_negative:,}",
         "test rows": lambda one: number(one.n_test),
     }
-    optional = [naive_ends, "test rows", people, "labels +/-", "naive rate"]
+    optional = [exact, naive_ends, "test rows", people, "labels +/-", "naive rate"]
+    if all(one.rows_low is None for one in rates):
+        del columns[exact]
+        optional.remove(exact)
     if all(one.people_alone is None for one in rates):
         del columns[people]
         optional.remove(people)
     if all(one.sensitivity is None and one.specificity is None for one in rates):
         del columns["sensitivity"], columns["specificity"]
     else:
-        optional[2:2] = ["specificity", "sensitivity"]
+        place = optional.index("test rows") + 1
+        optional[place:place] = ["specificity", "sensitivity"]
     marks = " (!: read the warning)" if any(one.warnings for one in rates) else ""
     labels = "labels of all groups pooled" if pooled else "each with its own labels"
     caption = f"{rates[0].method}, {rates[0].interval}, {labels}{marks}"

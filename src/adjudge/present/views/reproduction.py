@@ -12,10 +12,10 @@ from adjudge.present.views._reproduction_scope import view_reproduction_scope
 from adjudge.present.views._reproduction_soft_elo import view_soft_elo
 from adjudge.results.base import Result
 from adjudge.results.diagnosis_reproduction import DiagnosisReproduction
-from adjudge.results.evaluation import ScopeReproduction
 from adjudge.results.items import ReproductionItems
 from adjudge.results.ranking_reproduction import SoftEloReproduction
 from adjudge.results.reporting import ReportingReproduction
+from adjudge.results.scope_reproduction import ScopeReproduction
 
 TITLE = "The papers, reproduced"
 VIEWS: Mapping[type[Result], View] = {

@@ -21,7 +21,7 @@ from adjudge.present.figures.selection import policy_figure
 from adjudge.present.views import View
 from adjudge.present.views._cascade import cascade_blocks, stage_table, view_cascade_plan
 from adjudge.present.views._evaluation import view_evaluation, view_label_plan, view_plan
-from adjudge.records import LABELLED
+from adjudge.records import GIVEN, LABELLED
 from adjudge.results.base import Result
 from adjudge.results.cascade import CascadePlan
 from adjudge.results.evaluation import Evaluation, LabelPlan, SelectionPlan
@@ -105,7 +105,7 @@ def _policy_headline(policy: Policy) -> Headline:
     about, where = "", "on the calibration labels"
     if policy.indicative:
         about, where = "about ", "in random halves of the calibration labels"
-    verdicts = f"the verdicts of {whose}"
+    verdicts = f"the {GIVEN[policy.about]}s of {whose}"
     if policy.cuts:
         verdicts = " and ".join(cut.name for cut in policy.cuts)
     if len(policy.cuts) == 1:
@@ -123,7 +123,8 @@ def _policy_action(policy: Policy) -> str:
         score = "a learned doubt" if policy.learned else "an uncertainty"
         return f"Accept {score} of at most {policy.threshold:.6g}; {rest}."
     if policy.accepts == "all":
-        return "Every verdict passes; keep labelling a random sample to see that it stays so."
+        every = f"Every {GIVEN[policy.about]} passes"
+        return f"{every}; keep labelling a random sample to see that it stays so."
     if policy.accepts == "batch":
         return f"Each batch is decided by adjudge select; {rest}."
     return f"Each of {count(len(policy.groups), 'group')} has its own rule; {rest}."
@@ -319,7 +320,7 @@ def view_selection(selection: Selection) -> list[Block]:
 
 def _selection_headline(selection: Selection) -> Headline:
     text = (
-        f"{selection.n_accepted:,} of {count(selection.n, 'verdict')} accepted "
+        f"{selection.n_accepted:,} of {count(selection.n, GIVEN[selection.about])} accepted "
         f"({percent(selection.accepted_share)}), {selection.guarantee} at alpha "
         f"{selection.alpha:g}"
     )

@@ -1,0 +1,159 @@
+"""An exact interval for the human rate of these very rows, from a random sample of their labels.
+
+A conformal statement about an estimate. The true rate is a parameter and no draw that is
+exchangeable with anything; but the labels of the rows are fixed, and where the labelled rows are a
+random sample of them, labelled and unlabelled rows are exchangeable. Given how many of each verdict
+are labelled, the labelled rows of verdict v are a simple random sample of its N_v rows, so the
+number of 1s among them is hypergeometric in the unknown K_v: nothing else is assumed, not
+independence, not a good judge, not many labels.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import gammaln
+
+from adjudge._validation import FloatArray, IntArray, open_unit
+from adjudge.errors import ArgumentError
+from adjudge.estimation.sample import Sample
+
+#: Part of each side's level that is spent on ruling out hopeless splits of the 1s over verdicts.
+_SPENT = 0.1
+#: Splits that are looked at; more than that are taken in cells, on the safe side.
+_CELLS = 128
+#: More labels than this take long, and need no exact interval.
+MOST_LABELS = 5000
+
+
+class VerdictCounts(NamedTuple):
+    """Rows of one verdict, how many of them are labelled, and 1s among those."""
+
+    rows: int
+    labelled: int
+    ones: int
+
+
+def rows_interval(
+    negative: VerdictCounts, positive: VerdictCounts, *, confidence_level: float = 0.95
+) -> tuple[float, float]:
+    """Interval for (K_0 + K_1)/(N_0 + N_1), the human rate of all rows, labelled ones included.
+
+    A total T is above the interval if for every split K_0 + K_1 = T not itself ruled out, the
+    weighted count N_0 x_0/m_0 + N_1 x_1/m_1 comes out at most as large as it did with probability
+    below (1 - level)/2; below it likewise. Splits are ruled out by exact intervals for K_0 and K_1
+    that fail with a tenth of that probability, which is taken off the level (Berger and Boos 1994).
+    It covers with at least `confidence_level` over the draw of the labelled rows, in finite
+    samples, whatever the rows are. It says nothing about other rows of the same kind.
+
+    >>> low, high = rows_interval(VerdictCounts(400, 40, 4), VerdictCounts(600, 60, 54))
+    >>> round(low, 3), round(high, 3)
+    (0.498, 0.658)
+    """
+    tail = (1 - open_unit(confidence_level, "confidence_level")) / 2
+    for name, part in (("negative", negative), ("positive", positive)):
+        if not 0 <= part.ones <= part.labelled <= part.rows:
+            raise ArgumentError(name, tuple(part), "give ones <= labelled <= rows")
+    total = negative.rows + positive.rows
+    if negative.labelled + positive.labelled == 0:
+        raise ArgumentError("labelled", 0, "label some rows")
+    upper = _most(_Verdict(*negative), _Verdict(*positive), tail)
+    lower = total - _most(_Verdict(*negative).flipped(), _Verdict(*positive).flipped(), tail)
+    return lower / total, upper / total
+
+
+def interval_of(sample: Sample, *, confidence_level: float) -> tuple[float, float] | None:
+    """The interval for the rows of a sample whose labels are 0 or 1; None where it takes too long.
+
+    Probabilities count as verdicts, 1 above a half: any fixed way to divide the rows would do.
+    """
+    if not 0 < sample.m <= MOST_LABELS:
+        return None
+    rows, says = sample.test | sample.labelled, sample.judge > 0.5
+    parts = [
+        VerdictCounts(
+            int((rows & verdict).sum()),
+            int((sample.labelled & verdict).sum()),
+            int((sample.positive & verdict).sum()),
+        )
+        for verdict in (~says, says)
+    ]
+    return rows_interval(*parts, confidence_level=confidence_level)
+
+
+class _Verdict:
+    """The rows of one verdict: what a number of 1s among all of them says about the labelled."""
+
+    def __init__(self, rows: int, labelled: int, ones: int) -> None:
+        self.rows, self.labelled, self.ones = rows, labelled, ones
+        # log k! for every k that occurs: chances are then sums of looked-up numbers.
+        self._logs = gammaln(np.arange(rows + 1) + 1.0)
+
+    def flipped(self) -> _Verdict:
+        """The same rows with 0 and 1 exchanged."""
+        return _Verdict(self.rows, self.labelled, self.labelled - self.ones)
+
+    def chances(self, ones: IntArray) -> FloatArray:
+        """Hypergeometric probabilities of 0 to m labelled 1s, a row for each number of 1s."""
+        x = np.arange(self.labelled + 1)
+        logs = (
+            self._log_ways(ones[:, None], x)
+            + self._log_ways(self.rows - ones[:, None], self.labelled - x)
+            - self._log_ways(np.array(self.rows), np.array(self.labelled))
+        )
+        return np.asarray(np.exp(logs))
+
+    def _log_ways(self, total: IntArray, chosen: IntArray) -> FloatArray:
+        """log of total over chosen; minus infinity where there is no way."""
+        rest = total - chosen
+        ways = self._logs[total] - self._logs[chosen] - self._logs[np.maximum(rest, 0)]
+        return np.where(rest < 0, -np.inf, ways)
+
+    def ends(self, tail: float) -> tuple[int, int]:
+        """Exact ends for the 1s of this verdict, each missed with probability below `tail`."""
+        return self.rows - self.flipped()._top(tail), self._top(tail)
+
+    def _top(self, tail: float) -> int:
+        low, high = self.ones, self.rows - (self.labelled - self.ones)
+        while low < high:
+            middle = (low + high + 1) // 2
+            chance = self.chances(np.array([middle]))[0, : self.ones + 1].sum()
+            low, high = (middle, high) if chance > tail else (low, middle - 1)
+        return low
+
+
+def _most(first: _Verdict, second: _Verdict, tail: float) -> int:
+    """The largest number of 1s in all rows that the labels do not rule out."""
+    (low0, high0), (low1, high1) = (one.ends(tail * _SPENT / 4) for one in (first, second))
+    low, high = low0 + low1, high0 + high1
+    while low < high:
+        middle = (low + high + 1) // 2
+        cells = _cells(max(low1, middle - high0), min(high1, middle - low0))
+        # A cell from a to b - 1 is judged by K_1 = a and K_0 = T - (b - 1): fewer 1s than in any
+        # of its splits, so that the chance of a small count is not underestimated.
+        ones0, ones1 = np.maximum(middle - cells[1:] + 1, 0), cells[:-1]
+        if _chance(first, second, ones0, ones1).max() > tail * (1 - _SPENT):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _cells(low: int, high: int) -> IntArray:
+    """Ends of cells over low..high: one each where they are few."""
+    number = min(high - low + 1, _CELLS)
+    return np.rint(np.linspace(low, high + 1, number + 1)).astype(np.int64)
+
+
+def _chance(first: _Verdict, second: _Verdict, ones0: IntArray, ones1: IntArray) -> FloatArray:
+    """P(N_0 x_0/m_0 + N_1 x_1/m_1 <= as seen) for each split of the 1s."""
+    if first.labelled == 0 or second.labelled == 0:
+        only, ones = (first, ones0) if second.labelled == 0 else (second, ones1)
+        return np.asarray(only.chances(ones)[:, : only.ones + 1].sum(axis=1))
+    x1 = np.arange(second.labelled + 1)
+    w0, w1 = first.rows * second.labelled, second.rows * first.labelled
+    most = (w0 * first.ones + w1 * (second.ones - x1)) // w0
+    below = np.cumsum(first.chances(ones0), axis=1)
+    reached = np.where(most < 0, 0.0, below[:, np.clip(most, 0, first.labelled)])
+    return np.asarray((second.chances(ones1) * reached).sum(axis=1))

@@ -1,0 +1,160 @@
+"""Rows for section 8.2 of the reporting paper: one per answer and model, judge and people.
+
+From grades, from judgments or battles of pairs (each counts once for either model), from pairs or
+items that a judge is asked about first, or simulated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from scipy.special import expit
+
+from adjudge._validation import count
+from adjudge.errors import DataError
+from adjudge.io import FORMATS, kinds_of, read_items, read_judgments, read_pairs, read_public, sniff
+from adjudge.io.tables import TableLike, read_table, source_name
+from adjudge.io.words import GRADE
+from adjudge.judges import judge_pairs
+from adjudge.rows.columns import tidy
+from adjudge.rows.dropped import Rows
+from adjudge.simulate.battles import simulate_battles
+
+_NO_MODEL = "no model named"
+_A_WINS = ("a", "model_a", "0", "0.0")
+_B_WINS = ("b", "model_b", "1", "1.0")
+#: Where the judge's word and people's are looked for, in this order.
+_JUDGE = ("p_a", "p_pass", "judge")
+_HUMAN = ("human", "label", "winner", "human_pref")
+_SURENESS = 4.0
+
+
+class ArenaRows(NamedTuple):
+    """Columns model, judge (in [0, 1]) and human (0 or 1); whether the judge gave probabilities."""
+
+    rows: Rows
+    probabilities: bool
+
+
+def ask_judge(
+    data: TableLike, judge: str, *, sample: int | None, seed: int, asking: Mapping[str, Any]
+) -> pl.DataFrame:
+    """What the judge says about labelled pairs, or about labelled single answers.
+
+    Pairs are asked in both orders (protocol preference), items by protocol grade; `sample` draws so
+    many of them first, and `asking` goes to `judge_pairs`.
+    """
+    format = sniff(data)
+    columns = set(read_table(data).columns)
+    if format is not None and format in FORMATS and "pairs" in kinds_of(format):
+        texts, protocol = read_public(data, format, kind="pairs", seed=seed).frame, "preference"
+    elif "response" in columns and "response_a" not in columns:
+        texts, protocol = read_items(data), "grade"
+    else:
+        texts, protocol = read_pairs(data), "preference"
+    if sample is not None and texts.height > count(sample, "sample", least=1):
+        pick = np.random.default_rng(seed).permutation(texts.height)[:sample]
+        texts = texts[sorted(pick.tolist())]
+    asked = judge_pairs(texts, judge=judge, protocol=protocol, **asking).judgments
+    people = [name for name in (*_HUMAN, "model", "model_a", "model_b") if name in texts.columns]
+    return asked.drop([name for name in people if name in asked.columns]).join(
+        texts.select("id", *people), on="id", how="left", maintain_order="left"
+    )
+
+
+def gather_rows(
+    data: TableLike, *, judge_column: str | None, human_column: str | None, by: str
+) -> ArenaRows:
+    """The rows of a table, 0/1 or probabilities; what cannot be used is counted by reason."""
+    frame, name = read_table(data), source_name(data)
+    if "p_a" not in frame.columns and {"p_fwd", "p_rev"} <= set(frame.columns):
+        frame = read_judgments(data)
+    judge = _column(frame, name, judge_column, _JUDGE)
+    human = _column(frame, name, human_column, _HUMAN)
+    if judge == "p_a" and "judge" in frame.columns and frame["judge"].n_unique() > 1:
+        judges = ", ".join(str(one) for one in frame["judge"].unique(maintain_order=True)[:5])
+        raise DataError(
+            name, f"has rows of several judges ({judges})", remedy="keep the rows of one judge"
+        )
+    if {"model_a", "model_b"} <= set(frame.columns):
+        return _battle_rows(frame, judge, human, name)
+    return _model_rows(frame, judge, human, by, name)
+
+
+def simulate_arena(*, battles: int, seed: int) -> ArenaRows:
+    """Battles of six models, no ties, and a sure judge that likes some models more than people do.
+
+    Its probabilities lie near 0 and 1, as those of LLM judges do; lengths come out near Table 2's.
+    """
+    drawn = simulate_battles(
+        models=6, battles=battles, ties=0.0, beta=2.5, spread=0.5, bias=0.5, seed=seed
+    ).frame
+    edge = drawn["score_a"].to_numpy() - drawn["score_b"].to_numpy()
+    said = pl.Series("p_a", expit(_SURENESS * edge))
+    frame = drawn.select("model_a", "model_b", "human_pref", said)
+    return _battle_rows(frame, "p_a", "human_pref", "simulator")
+
+
+def _model_rows(frame: pl.DataFrame, judge: str, human: str, by: str, name: str) -> ArenaRows:
+    columns = {"model": _column(frame, name, by, ()), "judge": judge, "human": human}
+    rows = pl.DataFrame([tidy(frame[own], name, own).alias(to) for to, own in columns.items()])
+    words = {word: str(value) for word, value in GRADE.words.items()}
+    said = pl.col("judge", "human").str.to_lowercase().replace(words)
+    rows = rows.with_columns(said.cast(pl.Float64, strict=False))
+    kept = Rows(rows).without(
+        ~(pl.col("judge").is_between(0, 1) & pl.col("human").is_in([0.0, 1.0])).fill_null(False),
+        "verdict or label is not 0 or 1",
+    )
+    return _seen(kept.without(pl.col("model").is_null(), _NO_MODEL))
+
+
+def _battle_rows(frame: pl.DataFrame, judge: str, human: str, name: str) -> ArenaRows:
+    """Battles, each seen once from either model's side."""
+    text = pl.DataFrame(
+        [
+            *(tidy(frame[c], name, c) for c in ("model_a", "model_b")),
+            *(
+                tidy(frame[c], name, c).str.to_lowercase().alias(a)
+                for c, a in ((judge, "judge"), (human, "human"))
+            ),
+        ]
+    )
+    share = pl.col("judge").cast(pl.Float64, strict=False)
+    between = share.is_between(0, 1, closed="none")
+    # A column of 0 and 1 names the winner, as in released battles; anything between is P(A wins).
+    certain = judge != "p_a" and not text.select(between.any()).item()
+    said = _winner("judge") if certain else pl.when(share.is_between(0, 1)).then(share)
+    decided = text.with_columns(said.alias("judge"), _winner("human").alias("human"))
+    undecided = pl.any_horizontal(pl.col("judge", "human").is_null())
+    kept = Rows(decided).without(undecided, "tie, or no winner named")
+    kept = kept.without(pl.any_horizontal(pl.col("model_a", "model_b").is_null()), _NO_MODEL)
+    first = kept.frame.select(pl.col("model_a").alias("model"), "judge", "human")
+    second = kept.frame.select(
+        pl.col("model_b").alias("model"), judge=1 - pl.col("judge"), human=1 - pl.col("human")
+    )
+    return _seen(Rows(pl.concat([first, second]), kept.dropped))
+
+
+def _winner(column: str) -> pl.Expr:
+    won, lost = pl.col(column).is_in(_A_WINS), pl.col(column).is_in(_B_WINS)
+    return pl.when(won).then(1.0).when(lost).then(0.0)
+
+
+def _seen(rows: Rows) -> ArenaRows:
+    said = rows.frame["judge"]
+    return ArenaRows(rows, not said.is_in([0.0, 1.0]).all())
+
+
+def _column(frame: pl.DataFrame, name: str, wanted: str | None, usual: tuple[str, ...]) -> str:
+    here = [column for column in ((wanted,) if wanted else usual) if column in frame.columns]
+    if here:
+        return here[0]
+    raise DataError(
+        name,
+        "is missing",
+        column=wanted or " or ".join(usual),
+        remedy=f"columns here: {frame.columns[:20]}",
+    )

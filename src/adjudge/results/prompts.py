@@ -1,0 +1,65 @@
+"""What comparing two prompts of one judge returns: how often its answers change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from adjudge.results.base import Result, frozen
+from adjudge.results.checks import Check, Count, Level, NotNegative, Proportion, not_empty
+
+#: What the answers are.
+Answers = Literal["verdicts", "scores"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptChange:
+    """One judge and criterion, on the rows that both prompts were asked about.
+
+    `changed` is the chance that an answer to one prompt differs from an answer to the other.
+    `again` is the same for two answers to one prompt, the mean of both, where each was asked more
+    than once; `excess` is what the prompt adds to it. `shift` is the mean of second minus first and
+    `distance` the mean of their difference without its sign: of scores, or of P(A) where the judge
+    gave one, for which a shift says nothing.
+    """
+
+    judge: str | None
+    criterion: str | None
+    n: Count
+    clusters: Count
+    changed: Proportion
+    low: float | None
+    high: float | None
+    repeated: Count
+    again: Proportion | None
+    excess: float | None
+    excess_low: float | None
+    excess_high: float | None
+    distance: NotNegative | None
+    shift: float | None
+    shift_low: float | None
+    shift_high: float | None
+    #: Whether the prompt is shown to matter: more than asking again, or in the mean score.
+    more_than_again: bool
+    shifted: bool
+
+
+@frozen
+class PromptSensitivity(Result):
+    """Two prompts, the same rows: how often verdicts or scores change."""
+
+    kind: ClassVar[str] = "prompt_sensitivity"
+    checks: ClassVar[tuple[Check, ...]] = (not_empty("groups"),)
+    first: str
+    second: str
+    answers: Answers
+    groups: tuple[PromptChange, ...]
+    clustered_by: str
+    floor: NotNegative
+    confidence_level: Level
+    dropped: Mapping[str, Count]
+    assumptions: tuple[str, ...]
+
+    def _parts(self) -> Sequence[Any]:
+        return self.groups

@@ -1,0 +1,239 @@
+"""Choices: the comparisons of all responses to a prompt, folded into one row for the prompt.
+
+With p_ij, the probability that the judge prefers response i to response j (the mean of all rows
+that compare the two):
+
+    choice   the response with the highest mean over j of p_ij
+    doubt    1 - min over j of p_ij for that response: its least sure comparison
+    error    people's best is another response
+
+People's best is named (column `best`), or follows from labels of all pairs of the prompt: the
+response with the highest mean share of them. A prompt without a choice (a comparison is missing or
+failed, or the top is shared) has no verdict and the largest doubt: never accepted, and an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from adjudge._text import count
+from adjudge.errors import ArgumentError, DataError
+from adjudge.io.opening import name_columns
+from adjudge.io.tables import TableLike, parse_table
+from adjudge.records import MEASURED
+from adjudge.rows.columns import tidy
+from adjudge.rows.dropped import Rows, merge_dropped
+from adjudge.rows.judgments import Judgments, mark_off_answer, prepare_judgments
+from adjudge.rows.labels import join_values
+from adjudge.rows.makers import MAKERS
+from adjudge.rows.verdicts import LABEL_VALUES
+
+NEEDED = ("prompt_id", "model_a", "model_b")
+#: Why a prompt has no choice; the first that holds is said.
+MISSING, FAILED, SHARED = "missing comparison", "failed comparison", "tie at the top"
+#: The columns of a choice beside those of every verdict.
+COLUMNS = ("responses", "mean_p", "no_choice")
+_KEYS = ("judge", "protocol", "prompt_id")
+#: Means of equal numbers in another order can differ by a rounding error.
+_EVEN = 1e-9
+#: What a label says of itself, and what says nothing against it.
+_USUAL = dict(zip(("sampled_by", *MAKERS), ("random", "person", "nothing"), strict=True))
+#: What is said of one comparison and not of its prompt.
+_OF_PAIRS = frozenset(
+    {"id", "model_a", "model_b", "response_a", "response_b", "label", "status", "verdict", "best",
+     "p_a", "p_fwd", "p_rev", "p_tie", "uncertainty", "answer_mass", "tokens", "cost", "detail",
+     "repeat", *_KEYS, *COLUMNS, *_USUAL}
+)  # fmt: skip
+
+
+def prepare_choices(
+    judgments: TableLike | Judgments,
+    *,
+    labels: TableLike | None = None,
+    judge: str | None = None,
+    protocol: str | None = None,
+    min_answer_mass: float | None = None,
+) -> Judgments:
+    """One row for every prompt, judge and protocol: the choice in `verdict`, people's in `label`.
+
+    `judgments` compare two responses a row, named in model_a and model_b, to the prompt in
+    prompt_id. `labels` are of pairs, or of prompts where they have a column `best`.
+
+    >>> rows = {"prompt_id": ["q"] * 3, "model_a": ["x", "x", "y"], "model_b": ["y", "z", "z"],
+    ...         "id": [1, 2, 3], "p_a": [0.9, 0.7, 0.4], "best": ["x"] * 3}
+    >>> prepare_choices(rows).frame.select("id", "verdict", "uncertainty", "label").row(0)
+    ('q', 'x', 0.30000000000000004, 'x')
+    """
+    best = None
+    if labels is not None:
+        with name_columns(None, None) as named:
+            table = parse_table(named(labels))
+        best, labels = (table, None) if "best" in table.frame.columns else (None, table)
+    given = prepare_judgments(judgments, labels=labels, judge=judge, protocol=protocol)
+    missing = [name for name in NEEDED if name not in given.frame.columns]
+    if given.about != "pairs" or missing:
+        raise DataError(
+            given.name,
+            f"has no {', '.join(missing)}" if missing else "holds grades",
+            remedy="a choice among several responses needs comparisons of two: prompt_id, and "
+            "model_a and model_b that name the responses (--column OURS=YOURS)",
+        )
+    rows = Rows(mark_off_answer(given.frame, min_answer_mass), given.dropped)
+    rows = Rows(rows.frame.with_columns(_names(rows.frame, given.name)), rows.dropped)
+    rows = rows.without(pl.any_horizontal(pl.col(NEEDED).is_null()), f"no {' or '.join(NEEDED)}")
+    rows = rows.without(pl.col("model_a") == pl.col("model_b"), "a response compared with itself")
+    if (rows.frame.select(pl.col("model_a", "model_b") == "tie")).to_numpy().any():
+        raise ArgumentError("model_a", "tie", "give this response another name")
+    frame, dropped = _fold(rows.frame), rows.dropped
+    if best is not None:
+        source = best.name
+        if "id" not in best.frame.columns and "prompt_id" in best.frame.columns:
+            best = parse_table(best.frame.rename({"prompt_id": "id"}))
+        joined = join_values(frame, best, column="best", source=given.name)
+        frame, dropped = joined.frame, merge_dropped(dropped, joined.dropped)
+        frame = frame.with_columns(label=_checked(frame, source))
+    elif "best" in rows.frame.columns:
+        named_best = rows.frame.group_by(_KEYS).agg(_agreed("best"))
+        frame = frame.join(named_best, on=_KEYS, how="left", maintain_order="left")
+        frame = frame.with_columns(label=_checked(frame, given.name))
+    elif "label" not in rows.frame.columns:
+        frame = frame.drop("label")
+    frame = frame.drop("best", "members", strict=False)
+    return Judgments(frame=frame, name=given.name, dropped=dropped, about="choices")
+
+
+def refuse_with_best(**given: object) -> None:
+    """Refuse what is made for verdicts on pairs, where prompts are the rows."""
+    for option, value in given.items():
+        if value is not None:
+            raise ArgumentError(option, str(value), "leave it out: it is not for --best")
+
+
+def describe_choices(frame: pl.DataFrame) -> list[str]:
+    """What a reader should know of the prompts: those without a choice, those with two answers."""
+    lines = []
+    for reason in (MISSING, FAILED, SHARED):
+        prompts = int((frame["no_choice"] == reason).sum())
+        if prompts:
+            lines.append(
+                f"{count(prompts, 'labelled prompt')} without a choice ({reason}): errors, never "
+                "accepted"
+            )
+    two = int((frame["responses"] == 2).sum())
+    if two:
+        lines.append(f"{count(two, 'labelled prompt')} with two responses: one comparison decides")
+    return lines
+
+
+def _names(frame: pl.DataFrame, name: str) -> list[pl.Series]:
+    columns = [*NEEDED, *(["best"] if "best" in frame.columns else [])]
+    return [tidy(frame[column], name, column) for column in columns]
+
+
+def _fold(frame: pl.DataFrame) -> pl.DataFrame:
+    """Prompts with choice, doubt and people's best, from rows of comparisons."""
+    keys = list(_KEYS)
+    swapped = pl.col("model_a") > pl.col("model_b")
+    share = pl.when(pl.col("status").is_in(list(MEASURED))).then("p_a")
+    said = pl.lit(None, pl.Float64)
+    if "label" in frame.columns:
+        said = pl.col("label").replace_strict(LABEL_VALUES, default=None, return_dtype=pl.Float64)
+    pairs = (
+        frame.with_columns(p=share, y=said)
+        .select(
+            *keys,
+            one=pl.min_horizontal("model_a", "model_b"),
+            other=pl.max_horizontal("model_a", "model_b"),
+            p=pl.when(swapped).then(1 - pl.col("p")).otherwise("p"),
+            y=pl.when(swapped).then(1 - pl.col("y")).otherwise("y"),
+        )
+        .group_by(*keys, "one", "other")
+        .agg(pl.col("p", "y").mean())
+    )
+    turned = pairs.select(*keys, pl.col("other").alias("one"), p=1 - pl.col("p"), y=1 - pl.col("y"))
+    responses = (
+        pl.concat([pairs.select(*keys, "one", "p", "y"), turned])
+        .group_by(*keys, "one")
+        .agg(
+            mean=pl.col("p").mean(),
+            least=pl.col("p").min(),
+            failed=pl.col("p").is_null().any(),
+            compared=pl.len(),
+            human=pl.when(pl.col("y").is_not_null().all()).then(pl.col("y").mean()),
+        )
+        .sort(*keys, "one")
+    )
+    top = pl.col("mean") >= pl.col("mean").max() - _EVEN
+    liked = pl.col("human") >= pl.col("human").max() - _EVEN
+    prompts = responses.group_by(keys, maintain_order=True).agg(
+        responses=pl.len(),
+        missing=(pl.col("compared") < pl.len() - 1).any(),
+        failed=pl.col("failed").any(),
+        shared=top.sum() > 1,
+        verdict=pl.col("one").filter(top).first(),
+        mean_p=pl.col("mean").max(),
+        least=pl.col("least").filter(top).first(),
+        # Where people did not compare all of them, nobody knows whom they would have put first.
+        label=pl.when(pl.col("human").is_not_null().all()).then(
+            pl.when(liked.sum() > 1)
+            .then(pl.lit("tie"))
+            .otherwise(pl.col("one").filter(liked).first())
+        ),
+        unsettled=pl.col("human").is_null().any() | (pl.col("compared") < pl.len() - 1).any(),
+        members=pl.col("one"),
+    )
+    reason = (
+        pl.when("missing")
+        .then(pl.lit(MISSING))
+        .when("failed")
+        .then(pl.lit(FAILED))
+        .when("shared")
+        .then(pl.lit(SHARED))
+    )
+    chosen = prompts.with_columns(no_choice=reason).with_columns(
+        id="prompt_id",
+        status=pl.lit("ok"),
+        verdict=pl.when(pl.col("no_choice").is_null()).then("verdict"),
+        uncertainty=pl.when(pl.col("no_choice").is_null()).then(1 - pl.col("least")).otherwise(1.0),
+        mean_p=pl.when(pl.col("no_choice").is_null()).then("mean_p"),
+        label=pl.when(~pl.col("unsettled")).then("label"),
+        **{name: pl.lit(None, pl.Float64) for name in ("p_a", "p_fwd", "p_rev")},
+    )
+    others = frame.group_by(keys).agg(
+        *(_agreed(name) for name in frame.columns if name not in _OF_PAIRS),
+        *(_least_usual(name, word) for name, word in _USUAL.items() if name in frame.columns),
+    )
+    known = chosen.drop("missing", "failed", "shared", "least", "unsettled")
+    return known.join(others, on=keys, how="left", maintain_order="left")
+
+
+def _agreed(name: str) -> pl.Expr:
+    """The value that all rows of a prompt share; empty where they do not."""
+    return pl.when(pl.col(name).n_unique() == 1).then(pl.col(name).first()).alias(name)
+
+
+def _least_usual(name: str, usual: str) -> pl.Expr:
+    """What speaks against a label speaks against the prompt that it is one of."""
+    strange = pl.col(name).filter(pl.col(name) != usual).drop_nulls().sort().first()
+    return pl.coalesce(strange, pl.col(name).drop_nulls().first()).alias(name)
+
+
+def _checked(frame: pl.DataFrame, name: str) -> pl.Series:
+    """People's best, which must be one of the responses, or a tie."""
+    known = pl.col("best").is_null() | (pl.col("best") == "tie")
+    strange = frame.filter(~(known | pl.col("best").is_in(pl.col("members"))))
+    if strange.height:
+        prompt, best, members = strange.select("id", "best", "members").row(0)
+        raise DataError(
+            name,
+            f"{best!r} is no response to prompt {prompt!r}",
+            column="best",
+            remedy=f"name one of {_listed(members)}, or tie",
+        )
+    return frame["best"].alias("label")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (" ..." if len(names) > 5 else "")

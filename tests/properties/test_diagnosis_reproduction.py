@@ -1,0 +1,79 @@
+"""The diagnosis paper's tables of any scores and tournaments: a finite result or a clear error."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import polars as pl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adjudge.errors import AdjudgeError
+from adjudge.reproduce.diagnosis_measures import compare_by_scores, people_means, share_variance
+from adjudge.reproduce.diagnosis_rankings import compare_rankings
+from adjudge.reproduce.diagnosis_sets import tabulate_sets
+from adjudge.results.base import plain
+from adjudge.rows.scores import prepare_scores
+from adjudge.rows.tournaments import build_tournaments
+
+SCORE = st.one_of(st.none(), st.sampled_from([1.0, 2.0, 2.5, 4.0, 5.0]))
+
+
+@given(st.data())
+@settings(max_examples=30, deadline=None)
+def test_tables_of_any_scores(data: st.DataObject) -> None:
+    documents, models = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 4))
+    judges = data.draw(st.sampled_from([("x",), ("x", "y")]))
+    n = documents * models
+    frame = pl.concat(
+        pl.DataFrame(
+            {
+                "doc_id": [f"d{k // models}" for k in range(n)],
+                "model": [f"m{k % models}" for k in range(n)],
+                "criterion": ["c"] * n,
+                "judge": [judge] * n,
+                "judge_score": pl.Series(
+                    data.draw(st.lists(SCORE, min_size=n, max_size=n)), dtype=pl.Float64
+                ),
+                "human_score": pl.Series(
+                    data.draw(st.lists(SCORE, min_size=n, max_size=n)), dtype=pl.Float64
+                ),
+            }
+        )
+        for judge in judges
+    )
+    try:
+        scores = prepare_scores(frame)
+        tables = tabulate_sets("data", scores, splits=2)
+    except AdjudgeError:
+        return
+    plain(tables.cells)
+    plain(tables.pairs)
+    plain(tables.pooled)
+    assert all(0 <= c.coverage <= 1 and 0 <= c.mean_size <= 5 for c in tables.cells)
+    rows = compare_rankings(
+        "data",
+        build_tournaments(compare_by_scores(scores.frame)),
+        people_means(scores.frame),
+        replicates=5,
+    )
+    plain(rows)
+    for row in rows:
+        assert row.tau is None or -1 - 1e-9 <= row.tau <= 1 + 1e-9
+        if row.low is not None and row.high is not None and row.tau is not None:
+            assert row.low - 1e-9 <= row.tau <= row.high + 1e-9
+
+
+@given(
+    st.lists(
+        st.lists(st.one_of(st.none(), st.floats(-1e3, 1e3)), min_size=3, max_size=3), max_size=4
+    )
+)
+@settings(max_examples=60)
+def test_shares_of_variance_add_up(table: list[list[float | None]]) -> None:
+    grid = {(str(i), str(j)): value for i, row in enumerate(table) for j, value in enumerate(row)}
+    for share in share_variance("data", "size", grid):
+        parts = (share.criterion, share.judge, share.rest)
+        assert np.isfinite(parts).all()
+        assert math.isclose(sum(parts), 1, abs_tol=1e-6)

@@ -1,0 +1,108 @@
+"""What two prompts of one judge show."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from adjudge.results.prompts import PromptChange, PromptSensitivity
+from shown import assert_shown, drawn, html_lines, legend
+
+SCORED = PromptChange(
+    judge="gpt-x", criterion="fluency", n=240, clusters=30, changed=0.3125, low=0.251, high=0.379,
+    repeated=240, again=0.1042, excess=0.2083, excess_low=0.131, excess_high=0.286, distance=0.41,
+    shift=-0.23, shift_low=-0.34, shift_high=-0.12, more_than_again=True, shifted=True,
+)  # fmt: skip
+STEADY = replace(
+    SCORED, criterion="relevance", changed=0.1208, low=0.082, high=0.17, excess=0.0166,
+    excess_low=-0.02, excess_high=0.053, distance=0.12, shift=0.02, shift_low=-0.05,
+    shift_high=0.09, more_than_again=False, shifted=False,
+)  # fmt: skip
+PROMPTS = PromptSensitivity(
+    first="plain.jsonl", second="paper.jsonl", answers="scores", groups=(SCORED, STEADY),
+    clustered_by="doc_id", floor=0.03, confidence_level=0.9,
+    dropped={"row of the first file alone": 3}, assumptions=("intervals are clustered",),
+)  # fmt: skip
+VERDICTS = replace(
+    PROMPTS, answers="verdicts", dropped={}, assumptions=(),
+    groups=(
+        replace(
+            STEADY, judge=None, criterion=None, repeated=0, again=None, excess=None,
+            excess_low=None, excess_high=None, distance=None, shift=None, shift_low=None,
+            shift_high=None,
+        ),
+    ),
+)  # fmt: skip
+
+
+def test_scores_with_two_prompts() -> None:
+    assert_shown(
+        PROMPTS,
+        [
+            "bad: 12.1 to 31.2 % of scores change with the prompt: it is shown to matter for 1 "
+            "of 2 judges and criteria",
+            "Scores that differ between the two prompts",
+            "judge, criterion | rows | doc_id | changed | 90 % interval | |difference| of scores",
+            "gpt-x, fluency | 240 | 30 | 31.2 % | [25.1, 37.9] | 0.41",
+            "gpt-x, relevance | 240 | 30 | 12.1 % | [8.2, 17.0] | 0.12",
+            "What asking again in the same words changes, and what the prompt adds to it",
+            "judge, criterion | asked twice | same prompt, asked again | prompt adds | 90 % "
+            "interval",
+            "gpt-x, fluency | 240 | 10.4 % | 20.8 % | [13.1, 28.6]",
+            "gpt-x, relevance | 240 | 10.4 % | 1.7 % | [-2.0, 5.3]",
+            "Mean score",
+            "judge, criterion | second minus first | 90 % interval",
+            "gpt-x, fluency | -0.23 | [-0.34, -0.12]",
+            "gpt-x, relevance | +0.02 | [-0.05, 0.09]",
+            "first: plain.jsonl; second: paper.jsonl",
+            "gpt-x, fluency: 31.2 % change; 20.8 % beyond what asking again changes: the prompt "
+            "matters; scores are 0.23 points lower with the second",
+            "gpt-x, relevance: 12.1 % change; 1.7 % beyond what asking again changes, which is "
+            "not shown to be more; the mean score is not shown to move",
+            "left out 3 rows: row of the first file alone",
+            "intervals are clustered",
+            "figure: Answers that change with the prompt, and (rings) when the same prompt is "
+            "asked again.",
+        ],
+    )
+    assert PROMPTS.to_frame()["criterion"].to_list() == ["fluency", "relevance"]
+
+
+def test_verdicts_asked_once() -> None:
+    assert_shown(
+        VERDICTS,
+        [
+            "12.1 % of verdicts change with the prompt; asked once, so part of that can be the "
+            "judge's own chance",
+            "Verdicts that differ between the two prompts",
+            "judge, criterion | rows | doc_id | changed | 90 % interval",
+            "all rows | 240 | 30 | 12.1 % | [8.2, 17.0]",
+            "first: plain.jsonl; second: paper.jsonl",
+            "all rows: 12.1 % change",
+            "each prompt was asked once: how much of the change is the judge's own chance is not"
+            " known; ask with --repeats 3",
+            "figure: Answers that change with the prompt, and (rings) when the same prompt is "
+            "asked again.",
+        ],
+    )
+
+
+def test_the_headline_of_one_group_follows_its_test() -> None:
+    numbers = "31.2 % of scores change with the prompt: "
+    assert html_lines(replace(PROMPTS, groups=(SCORED,)))[0] == f"bad: {numbers}the prompt matters"
+    still = replace(SCORED, more_than_again=False, shifted=False)
+    assert html_lines(replace(PROMPTS, groups=(still,)))[0] == (
+        f"{numbers}the prompt is not shown to matter"
+    )
+
+
+def test_the_picture_of_two_prompts() -> None:
+    figure = PROMPTS.plot()
+    [axes] = figure.axes
+    panel = drawn(axes)
+    assert panel["title"] == "12.1 to 31.2 % of scores change with the prompt"
+    assert panel["x"] == "scores that change, %"
+    assert panel["y ticks"] == ["gpt-x, fluency", "gpt-x, relevance"]
+    assert panel["lines"] == [[(25.1, 0), (37.9, 0)], [(8.2, 1), (17, 1)]]
+    assert panel["dots"] == [(31.25, 0), (10.42, 0), (12.08, 1), (10.42, 1)]
+    assert legend(figure) == ["other prompt", "same prompt, asked again"]
+    assert legend(VERDICTS.plot()) == ["other prompt"]

@@ -1,0 +1,114 @@
+"""Choices among several responses: calibrate, select and evaluate with prompts as rows."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from adjudge.errors import ArgumentError, DataError, PolicyMismatchError
+from adjudge.selection import calibrate, evaluate, read_policy, select
+from adjudge.simulate.choices import simulate_choices
+
+OLD = simulate_choices(400, skill=1.5, missing=0.01, seed=1)
+NEW = simulate_choices(300, skill=1.5, missing=0.01, seed=2)
+
+
+@pytest.fixture(scope="module")
+def policy():
+    return calibrate(OLD, best=True, alpha=0.1)
+
+
+def test_prompts_calibrate_and_the_policy_says_so(policy):
+    assert (policy.about, policy.n_calibration, policy.cluster) == ("choices", 400, None)
+    assert policy.feasible
+    assert any("prompts are what must be alike" in line for line in policy.assumptions)
+    assert any("policy about pairs promises nothing" in line for line in policy.assumptions)
+    assert any("without a choice (missing comparison)" in line for line in policy.warnings)
+    assert [other.guarantee for other in policy.alternatives] == ["scope", "fdr", "pac"]
+
+
+@pytest.mark.parametrize("guarantee", ["scope", "fdr", "pac"])
+def test_select_folds_in_the_same_way(guarantee, tmp_path):
+    path = tmp_path / "policy.json"
+    path.write_text(calibrate(OLD, best=True, alpha=0.1, guarantee=guarantee).to_json())
+    assert read_policy(path).about == "choices"
+    done = select(NEW.drop("label", "best"), path)
+    rows = done.rows
+    assert rows.columns[:7] == [
+        *("id", "judge", "choice", "mean_p", "uncertainty", "accepted", "reason"),
+    ]
+    assert rows.height == done.summary.n == NEW["prompt_id"].n_unique()
+    assert done.summary.about == "choices"
+    mute = rows.filter(pl.col("choice").is_null())
+    assert mute.height
+    assert not mute["accepted"].any()
+    assert set(mute["reason"]) == {"missing comparison"}
+    # Where its accepted choices are wrong is known here.
+    truth = NEW.group_by("prompt_id").agg(pl.col("best").first())
+    wrong = rows.filter("accepted").join(truth, left_on="id", right_on="prompt_id")
+    assert wrong.height > 30
+    assert (wrong["choice"] != wrong["best"]).mean() < 0.2
+
+
+def test_labels_of_all_pairs_say_the_same_as_the_best_by_name(policy):
+    pairs = calibrate(OLD.drop("best"), best=True, alpha=0.1)
+    whole = OLD.filter(pl.len().over("prompt_id") == 6)
+    assert pairs.n_calibration == whole["prompt_id"].n_unique() == 400 - pairs.dropped["no label"]
+    named = calibrate(whole.drop("label"), best=True, alpha=0.1)
+    assert (named.threshold, named.n_errors) == (pairs.threshold, pairs.n_errors)
+
+
+def test_human_ties_are_left_out_or_errors():
+    tied = OLD.with_columns(
+        best=pl.when(pl.col("prompt_id") < "prompt-00050").then(pl.lit("tie")).otherwise("best")
+    )
+    left = calibrate(tied, best=True)
+    assert (left.n_calibration, left.dropped["human tie"]) == (350, 50)
+    counted = calibrate(tied, best=True, ties="error")
+    assert counted.n_calibration == 400
+    assert counted.n_errors == left.n_errors + 50
+    assert "a human tie counts as an error of any choice" in counted.assumptions
+
+
+def test_a_policy_about_pairs_is_refused_for_prompts_and_the_other_way_round(policy):
+    pairs = calibrate(OLD.drop("best"), alpha=0.1)
+    assert pairs.about == "pairs"
+    with pytest.raises(PolicyMismatchError, match="is about verdicts on pairs, and here are choi"):
+        select(NEW, pairs, best=True)
+    with pytest.raises(DataError, match="has no prompt_id, model_a, model_b; a choice among"):
+        select(NEW.drop("prompt_id", "model_a", "model_b"), policy)
+    assert select(NEW, policy, best=True).summary.about == "choices"
+
+
+@pytest.mark.parametrize(
+    "option", [{"jury": "mean"}, {"doubt": "learned"}, {"cascade": "simulated"}, {"pairs": OLD}]
+)
+def test_what_is_made_for_pairs_is_refused(option):
+    with pytest.raises(ArgumentError, match="leave it out: it is not for --best"):
+        calibrate(OLD, best=True, **option)
+
+
+def test_groups_are_columns_of_prompts():
+    topic = pl.when(pl.col("prompt_id") < "prompt-00200").then(pl.lit("code"))
+    frame = OLD.with_columns(topic=topic.otherwise(pl.lit("prose")))
+    policy = calibrate(frame, best=True, by="topic", alpha=0.2)
+    assert [(g.group, g.n_calibration) for g in policy.groups] == [("code", 200), ("prose", 200)]
+    assert select(frame, policy).summary.groups[0].n == 200
+
+
+def test_labels_by_doubt_never_calibrate_a_prompt():
+    drawn = pl.when(pl.col("prompt_id") < "prompt-00100").then(pl.lit("doubt"))
+    frame = OLD.with_columns(sampled_by=drawn.otherwise(pl.lit("random")))
+    policy = calibrate(frame, best=True)
+    assert (policy.n_calibration, policy.dropped["label sampled by doubt"]) == (300, 100)
+
+
+def test_evaluate_measures_choices():
+    seen = evaluate(OLD, best=True, splits=20, alphas=[0.1])
+    (signal,) = seen.signals
+    mute = 400 - OLD.group_by("prompt_id").len().filter(pl.col("len") == 6).height
+    assert (signal.n, signal.n_no_verdict) == (400, mute)
+    assert signal.auroc > 0.6
+    assert any("without a choice" in line for line in seen.warnings)
+    with pytest.raises(DataError, match="has no human labels"):
+        evaluate(OLD.drop("label", "best"), best=True)
