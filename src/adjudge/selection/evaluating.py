@@ -187,7 +187,7 @@ def measure_quality(signal: Signal) -> SignalQuality:
     """Accuracy, ECE, AUROC and AUPRC over the rows with a verdict.
 
     A vote that disagrees is no error: counted as one at confidence one half, it would make any
-    confidence look as if it told right from wrong.
+    confidence seem to separate right from wrong.
     """
     said = signal.has_verdict
     correct, sure = 1 - signal.errors[said], signal.confidence[said]
