@@ -6,6 +6,7 @@ there are some.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import subprocess
@@ -58,10 +59,19 @@ class Habits:
         with urllib.request.urlopen(place, timeout=10) as answer:  # noqa: S310  (our own)
             return json.load(answer)
 
-    def post(self, habit: str, what: str) -> None:
+    def post(self, habit: str, what: str, body: str = "") -> None:
         place = f"{self.root}/{habit}/control/{what}"
-        asked = urllib.request.Request(place, method="POST")  # noqa: S310  (as above)
+        asked = urllib.request.Request(place, body.encode(), method="POST")  # noqa: S310  (as above)
         urllib.request.urlopen(asked, timeout=10).close()  # noqa: S310  (as above)
+
+    @contextlib.contextmanager
+    def answers(self, habit: str, **bodies: str) -> Iterator[None]:
+        """These bodies for these paths, and then no more."""
+        for path, body in bodies.items():
+            self.post(habit, f"answer/{path}", body)
+        yield
+        for path in bodies:
+            self.post(habit, f"answer/{path}")
 
     def close(self) -> None:
         self.process.terminate()
@@ -334,3 +344,62 @@ def test_numbers_of_two_routes_are_not_mixed(habits: Habits, tmp_path: Path) -> 
     habits.post("shrunk", "become/five")
     with pytest.raises(JudgeRefusedError, match="gives only 5 log probabilities now"):
         ask(habits, "shrunk", store=tmp_path / "other.db")
+
+
+# --- what such servers could say besides -----------------------------------------------------
+
+#: What each of them says of a token; its log probability goes into the place.
+SCORED = {
+    "vllm": ("v1/completions", '{"choices": [{"prompt_logprobs": [{"7": {"logprob": %s}}]}]}'),
+    "sglang": ("generate", '{"text": "", "meta_info": {"input_token_logprobs": [[%s, 7, null]]}}'),
+}
+NO_LOGPROBS = ["5", "1e999", "NaN", "-1e308", '"-0.5"', "true", "null", "[]", "1" + 400 * "0"]
+
+
+@pytest.mark.parametrize("habit", SCORED)
+def test_what_is_no_log_probability_is_an_error_of_its_row(habits: Habits, habit: str) -> None:
+    path, answer = SCORED[habit]
+    with habits.answers(habit, tokenize='{"tokens": [7]}'):
+        for value in NO_LOGPROBS:
+            with habits.answers(habit, **{path: answer % value}):
+                run = ask(habits, habit, protocol="likelihood", pairs=PAIRS[:1], keep_going=True)
+            assert run.judgments["status"].to_list() == ["error"], value
+            assert "holds no log probabilities" in run.judgments["detail"][0], value
+        with habits.answers(habit, **{path: answer % "-0.5"}):
+            run = ask(habits, habit, protocol="likelihood", pairs=PAIRS[:1])
+        assert run.judgments["p_a"].to_list() == [0.5]
+
+
+def test_letters_that_are_no_log_probabilities_are_not_taken(habits: Habits) -> None:
+    ask(habits, "sglang", pairs=PAIRS[:1])  # the route is known
+    for value in ("5", "true", "1" + 400 * "0", "-1" + 400 * "0"):
+        letters = [[1, 32], [2, 33]]
+        meta = {"meta_info": {"output_token_ids_logprobs": [letters]}}
+        body = json.dumps(meta).replace("[1, 32]", f"[{value}, 32]").replace("[2,", "[-0.9,")
+        with habits.answers("sglang", generate=body):
+            run = ask(habits, "sglang", pairs=PAIRS[:1], keep_going=True)
+        assert run.summary.fingerprint_parts["route"].startswith("top_logprobs"), value
+
+
+SECRET = "sk-habits-not-a-key"
+ODD_NAMES = {
+    json.dumps(SECRET): "[redacted]",
+    '"' + "".join(f"\\u{ord(letter):04x}" for letter in SECRET) + '"': "[redacted]",
+    '"' + 9999 * "9" + '"': 40 * "9",
+    '"\\u202e1"': "",
+    '"\\ud800"': "",
+    "[]": "",
+    "1" + 400 * "0": "",
+}
+
+
+@pytest.mark.parametrize(("named", "expected"), ODD_NAMES.items(), ids=range(len(ODD_NAMES)))
+def test_a_version_is_a_short_word_without_the_key(
+    habits: Habits, named: str, expected: str
+) -> None:
+    with habits.answers("vllm", version=f'{{"version": {named}}}'):
+        run = ask(habits, "vllm", pairs=PAIRS[:2])
+    assert set(run.judgments["server"]) == {f"vllm {expected}".strip()}
+    with habits.answers("plain", **{"v1/models": f'{{"data": [{{"owned_by": {named}}}]}}'}):
+        run = ask(habits, "plain", pairs=PAIRS[:2])
+    assert set(run.judgments["server"]) == {expected or None}

@@ -5,10 +5,12 @@ A short run over the same damages is tests/properties/test_tampered_files.py.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from example_policies import example_policies
 from example_results import example_results
 from tampering import damages
 from tampering_checks import check_policy_file, check_report
@@ -49,6 +51,20 @@ def test_edited_policies_are_not_obeyed(tmp_path: Path, path: Path, digest: str)
     obeyed = [
         check_policy_file(tmp_path / "policy.json", one, policy, POLICIES / "new.csv")
         for one in damages(policy.to_dict(), times=80, seed=7, digest=rewrite)
+    ]
+    assert sum(obeyed) < len(obeyed) / 4
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("digest", [None, digest_of], ids=["as it was", "new"])
+@pytest.mark.parametrize("name", example_policies())
+def test_edited_policies_of_newer_forms_are_not_obeyed(
+    tmp_path: Path, name: str, digest: Callable[..., str] | None
+) -> None:
+    policy, new = example_policies()[name]
+    obeyed = [
+        check_policy_file(tmp_path / "policy.json", one, policy, new)
+        for one in damages(policy.to_dict(), times=80, seed=8, digest=digest)
     ]
     assert sum(obeyed) < len(obeyed) / 4
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from example_policies import example_policies
 from example_results import example_results
 from tampering import damages
 from tampering_checks import check_policy_file, check_report
@@ -51,6 +52,17 @@ def test_an_edited_policy_is_not_obeyed(tmp_path: Path, path: Path) -> None:
         obeyed = [
             check_policy_file(target, one, made, NEW)
             for one in damages(made.to_dict(), times=8, seed=number, digest=digest)
+        ]
+        assert not all(obeyed)
+
+
+@pytest.mark.parametrize("name", example_policies())
+def test_an_edited_policy_of_a_newer_form_is_not_obeyed(tmp_path: Path, name: str) -> None:
+    policy, new = example_policies()[name]
+    for digest in (None, digest_of):
+        obeyed = [
+            check_policy_file(tmp_path / "policy.json", one, policy, new)
+            for one in damages(policy.to_dict(), times=8, seed=3, digest=digest)
         ]
         assert not all(obeyed)
 

@@ -3,12 +3,14 @@
     python tests/support/all_verbs.py FOLDER [ORDER]
 
 The files are the same in every run; with ORDER their rows are shuffled with that seed. What is
-written goes into FOLDER/out. The summary of `adjudge judge` is not among it: it holds seconds.
+written goes into FOLDER/out. The summary of `adjudge judge` is not among it: it holds seconds; nor
+are replies, which hold the time when each was given.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -19,9 +21,11 @@ from adjudge.io import write_rows
 from adjudge.simulate.battles import simulate_battles
 from adjudge.simulate.binary import BinaryModel, binary_rows
 from adjudge.simulate.pairs import simulate_pairs
+from adjudge.simulate.panels import panel_rows
 from adjudge.simulate.scores import simulate_scores
 from adjudge.simulate.tournaments import simulate_tournaments
 
+LOG = Path(__file__).parents[1] / "fixtures" / "runner_logs" / "promptfoo.json"
 JUDGE = "simulated:accuracy=0.85,position_bias=0.1,noise=0.3"
 VERBS = """
 judge pairs.jsonl --judge {judge} -o out/judgments.jsonl --store a.db
@@ -46,6 +50,20 @@ diagnose scores scores.jsonl -o out/scores.json
 diagnose prompts out/judgments.jsonl out/judgments.csv -o out/prompts.json
 rank battles.csv --replicates 50 -o out/leaderboard.json
 rank battles.csv --evaluate --replicates 20 -o out/ranking.json
+evaluate out/judgments.jsonl --doubt learned --category topic --splits 10 -o out/doubts.json
+evaluate out/staged.jsonl --jury learned --splits 10 -o out/juries.json
+calibrate out/judgments.jsonl --alpha 0.2 --doubt learned --category topic --cluster none -o out/learned.json
+calibrate out/staged.jsonl --alpha 0.2 --jury learned --cluster none -o out/jury.json
+select out/staged.jsonl --policy out/jury.json -o out/jury_selected.csv --summary out/jury_selection.json
+judge pool.jsonl --judge {judge} -o out/pool.jsonl --store a.db
+plan labels out/pool.jsonl --surest 0.6 --n 40 --write-ids out/surest.csv -o out/plan_labels.json
+monitor draw out/selected.csv --audit-rate 0.5 --secret-env AUDITS -o out/audits.csv --summary out/audit_draw.json
+monitor check out/audits.csv --policy out/policy.json -o out/monitor.json --plot out/monitor.svg
+convert log.json -o out/converted.jsonl --summary out/conversion.json
+estimate panel.csv --judge a --judge b --by model --share --labels-are-random -o out/panel.json
+reproduce scope --data mt-bench=out/judgments.jsonl --sample 60 --splits 5 -o out/reproduce_scope.json
+reproduce reporting answers.csv --splits 5 -o out/reproduce_reporting.json
+reproduce soft-elo arena/battles.csv --splits 2 --replicates 5 -o out/reproduce_soft_elo.json
 report out -o out/report.html
 """  # noqa: E501  (one command per line)
 
@@ -65,11 +83,17 @@ def write_files(order: int | None) -> None:
     }
     files = {
         "pairs.jsonl": pl.DataFrame(pairs),
+        "pool.jsonl": pl.DataFrame(pairs).drop("label"),
         "answers.csv": binary_rows(models, prompts=120, labels=80, seed=1).drop("truth"),
         "tournaments.csv": simulate_tournaments(documents=12, models=6, seed=1).frame,
         "scores.jsonl": simulate_scores(documents=14, models=5, seed=1).frame,
-        "battles.csv": simulate_battles(models=8, battles=900, seed=1).frame,
-    }
+        "panel.csv": panel_rows(
+            {"v": 0.7, "w": 0.5, "x": 0.6, "y": 0.4}, {"a": 1.0, "b": 0.5},
+            questions=90, labels=60, seed=1,
+        ).drop("truth"),
+        "battles.csv": (battles := simulate_battles(models=8, battles=900, seed=1).frame),
+        "arena/battles.csv": battles,
+    }  # fmt: skip
     for name, frame in files.items():
         write_rows(
             frame if order is None else frame.sample(fraction=1, shuffle=True, seed=order), name
@@ -78,7 +102,10 @@ def write_files(order: int | None) -> None:
 
 def main(folder: str, order: str | None = None) -> None:
     os.chdir(folder)
-    Path("out").mkdir()
+    for made in ("out", "arena"):
+        Path(made).mkdir()
+    os.environ["AUDITS"] = "no secret: a test"
+    shutil.copy(LOG, "log.json")
     write_files(None if order is None else int(order))
     for line in VERBS.strip().splitlines():
         code = run(line.format(judge=JUDGE).split())

@@ -6,6 +6,8 @@ import importlib.util
 from functools import cache
 from pathlib import Path
 
+from example_policies import example_policies
+
 from adjudge.io import read_result
 from adjudge.results.base import Result
 
@@ -33,4 +35,5 @@ def example_results() -> dict[str, tuple[Result, ...]]:
                 examples[value.kind].append(value)
     del examples["batch_selection"]
     examples["policy"] = [read_result(path) for path in sorted(_POLICIES.glob("[!a]*.json"))]
+    examples["policy"] += [policy for policy, _ in example_policies().values()]
     return {kind: tuple(values) for kind, values in sorted(examples.items())}

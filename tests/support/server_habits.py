@@ -10,6 +10,8 @@ likeliest 20.
 GET /HABIT/control/log tells what arrived, GET /HABIT/control/prefixes how much of the prompts a
 cache of the last prompts would have known, POST /HABIT/control/reset forgets both; POST
 /HABIT/control/become/OTHER is an update of the server, which has the other's habits from then on.
+POST /HABIT/control/answer/PATH makes what is sent with it the answer to every request of that path,
+until nothing is sent with it.
 """
 
 from __future__ import annotations
@@ -88,6 +90,7 @@ class Habit:
         self.cache.append(prompt)
 
 
+ANSWERS: dict[str, bytes] = {}
 HABITS: dict[str, Habit] = {}
 UPDATED: dict[str, str] = {}
 
@@ -269,13 +272,26 @@ async def become(request: web.Request) -> web.Response:
     return web.json_response({})
 
 
+async def answer(request: web.Request) -> web.Response:
+    place = f"/{request.match_info['habit']}/{request.match_info['path']}"
+    ANSWERS[place] = await request.read()
+    return web.json_response({})
+
+
+@web.middleware
+async def answer_as_said(request: web.Request, handler: Any) -> Any:
+    if ANSWERS.get(request.path):
+        return web.Response(body=ANSWERS[request.path], content_type="application/json")
+    return await handler(request)
+
+
 async def reset(request: web.Request) -> web.Response:
     habit_of(request).reset()
     return web.json_response({})
 
 
 async def serve() -> None:
-    app = web.Application(client_max_size=1 << 26)
+    app = web.Application(client_max_size=1 << 26, middlewares=[answer_as_said])
     app.router.add_get("/{habit}/v1/models", models)
     app.router.add_post("/{habit}/v1/chat/completions", chat)
     app.router.add_post("/{habit}/openai/deployments/{deployment}/chat/completions", chat)
@@ -284,6 +300,7 @@ async def serve() -> None:
     app.router.add_post("/{habit}/generate", generate)
     app.router.add_post("/{habit}/control/reset", reset)
     app.router.add_post("/{habit}/control/become/{other}", become)
+    app.router.add_post("/{habit}/control/answer/{path:.*}", answer)
     app.router.add_get("/{habit}/control/{what}", show)
     app.router.add_get("/{habit}/{rest:.*}", other)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)

@@ -10,6 +10,7 @@ from tampering import Damage
 
 from adjudge.errors import AdjudgeError
 from adjudge.io import write_result
+from adjudge.io.tables import TableLike
 from adjudge.present.report import read_folder, write_report
 from adjudge.results.selection import Policy
 from adjudge.selection import read_policy, select, verify_policy
@@ -40,14 +41,14 @@ def check_report(folder: Path, damages: Iterable[Damage], *, format: str) -> int
     return len(shown) - 1
 
 
-def check_policy_file(path: Path, one: Damage, policy: Policy, new: Path) -> bool:
+def check_policy_file(path: Path, one: Damage, policy: Policy, new: TableLike) -> bool:
     """A damaged policy is refused in one line, or accepts what its own numbers say.
 
     Returns whether it was obeyed. With the digest that the original had, only a file with the
     content of the original is.
     """
     path.write_bytes(one.text)
-    judge = None if policy.jury else policy.judges[0]
+    judge = None if policy.jury or policy.cascade else policy.judges[0]
     if _refusal(lambda: read_policy(path)) is not None:
         _refusal(lambda: _not_intact(path))
         return False

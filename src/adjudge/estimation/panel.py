@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 
 from adjudge._stats import student_quantile
 from adjudge._validation import BoolArray, FloatArray, IntArray, Seed, generator
@@ -26,6 +27,7 @@ from adjudge.estimation.sample import Sample, sample_of
 from adjudge.estimation.share import FEWEST_OTHERS, Prior, prior_from, shared_interval
 from adjudge.results.estimation import method_if_random
 from adjudge.results.panel import PanelEstimate, PanelRate
+from adjudge.rows.grades import Grades
 from adjudge.rows.panel import Panel
 
 METHOD = "several judges"
@@ -97,7 +99,7 @@ def estimate_panel(
         sample=sample,
         columns=make_columns(panel.verdicts, groups, len(names), rows.clusters),
         groups=groups,
-        folds=_fold(rows.clusters, len(groups), generator(seed)),
+        folds=_fold(rows, generator(seed)),
     )
     predicted = data.predict()
     rates = tuple(
@@ -126,11 +128,16 @@ def estimate_panel(
     )
 
 
-def _fold(questions: IntArray | None, rows: int, rng: np.random.Generator) -> IntArray:
-    """The fold of every row: rows of one question are in one."""
-    codes = np.arange(rows) if questions is None else questions
-    size = int(codes.max()) + 1
-    return np.asarray((rng.permutation(size) % FOLDS)[codes])
+def _fold(rows: Grades, rng: np.random.Generator) -> IntArray:
+    """The fold of every row: rows of one question are in one, whatever the order of the rows."""
+    codes = np.arange(len(rows.judge)) if rows.clusters is None else rows.clusters
+    by_id = np.arange(len(codes))
+    if "id" in rows.frame.columns:
+        by_id = rows.frame["id"].cast(pl.String).arg_sort().to_numpy()
+    _, first = np.unique(codes[by_id], return_index=True)  # the place of its smallest id
+    drawn = np.empty(len(first), dtype=np.int64)
+    drawn[np.argsort(first)] = rng.permutation(len(first)) % FOLDS
+    return np.asarray(drawn[codes])
 
 
 def _rate(

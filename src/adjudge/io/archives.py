@@ -20,11 +20,19 @@ import polars as pl
 from adjudge.errors import DataError
 
 _ZSTD = 93
+_ZSTD_FRAME = 0xFD2FB528
+#: What a block of zstd unpacks to at most, and the kinds of block that are not stored as they are.
+_ZSTD_BLOCK, _REPEATED_BYTE, _PACKED_BLOCK = 128 * 1024, 1, 2
 #: Larger members are no part of a log that anybody evaluates: refused before they are unpacked.
 _MEMBER_LIMIT = 1024 * 1024 * 1024
 #: A member is preceded by this many bytes, a name and extra fields, whose lengths are at the end.
 _LOCAL_HEADER = 30
 _COPY = "copy or download it again"
+#: What a damaged member raises.
+_DAMAGED = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, OSError, EOFError, IndexError),
+    *(NotImplementedError, RuntimeError),
+)
 
 
 class Archive:
@@ -64,19 +72,17 @@ class Archive:
             raise self._damaged(name, f"is not valid JSON: {error}") from None
 
     def _unpack(self, member: zipfile.ZipInfo) -> bytes:
-        if member.file_size > _MEMBER_LIMIT:
-            raise self._damaged(member.filename, "is larger than 1 GiB")
         try:
-            if member.compress_type == _ZSTD:
-                data = _unpack_zstd(self._packed(member))
-            else:
-                data = self._zip.read(member)
-        except (zipfile.BadZipFile, zlib.error, struct.error, OSError, EOFError) as error:
+            packed = self._packed(member) if member.compress_type == _ZSTD else None
+            # The directory can say less than zstd unpacks; zipfile itself stops where it says.
+            size = member.file_size if packed is None else _most_zstd(packed)
+            if max(size, member.file_size) > _MEMBER_LIMIT:
+                raise self._damaged(member.filename, "is larger than 1 GiB")
+            data = self._zip.read(member) if packed is None else _unpack_zstd(packed)
+        except _DAMAGED as error:
             raise self._damaged(member.filename, str(error)) from None
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             raise self._damaged(member.filename, str(error).splitlines()[0]) from None
-        except (NotImplementedError, RuntimeError) as error:
-            raise self._damaged(member.filename, str(error)) from None
         if zlib.crc32(data) != member.CRC:
             raise self._damaged(member.filename, "its checksum is wrong")
         return data
@@ -90,6 +96,29 @@ class Archive:
 
     def _damaged(self, name: str, reason: str) -> DataError:
         return DataError(self.path, f"its member {name!r} cannot be read ({reason})", remedy=_COPY)
+
+
+def _most_zstd(data: bytes) -> int:
+    """The most bytes that zstd frames unpack to, from the heads of their blocks (RFC 8878)."""
+    most = at = 0
+    while at < len(data):
+        (magic,) = struct.unpack_from("<I", data, at)
+        if magic != _ZSTD_FRAME:  # a frame to be skipped says how long it is
+            at += 8 + struct.unpack_from("<I", data, at + 4)[0]
+            continue
+        flags = data[at + 4]
+        window, dictionary = not flags & 0x20, (0, 1, 2, 4)[flags & 3]
+        at += 5 + window + dictionary + (0 if window and flags < 0x40 else 1 << (flags >> 6))
+        last = False
+        while not last:
+            if at + 3 > len(data):
+                raise IndexError("it is cut short")
+            head = int.from_bytes(data[at : at + 3], "little")
+            last, kind, size = bool(head & 1), head >> 1 & 3, head >> 3
+            most += _ZSTD_BLOCK if kind == _PACKED_BLOCK else size
+            at += 3 + (1 if kind == _REPEATED_BYTE else size)
+        at += 4 * bool(flags & 4)  # a checksum
+    return most
 
 
 def _unpack_zstd(data: bytes) -> bytes:

@@ -6,9 +6,11 @@ a formula counts as the value that Excel last computed. Dates are numbers there 
 
 from __future__ import annotations
 
+import io
 import re
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
@@ -21,6 +23,8 @@ _LINK = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id
 _WORKBOOK = "xl/workbook.xml"
 #: A workbook unpacks to more than this only if somebody made it to do so.
 _LARGEST = 1 << 30
+#: Excel's own limit; a row of more cells would be taken into memory before it ends.
+_COLUMNS = 16_384
 _ERRORS = ("#N/A", "#VALUE!", "#REF!", "#DIV/0!", "#NUM!", "#NAME?", "#NULL!")
 #: What a damaged, encrypted or foreign archive raises.
 _DAMAGED = (
@@ -45,26 +49,50 @@ def workbook_rows(path: str | Path) -> list[Record]:
             if sum(entry.file_size for entry in archive.infolist()) > _LARGEST:
                 raise DataError(path, "unpacks to more than 1 GiB", remedy="export it as CSV")
             shared = list(_shared(archive))
-            rows = list(_rows(_open(archive, _first_sheet(archive)), shared))
+            filled = [row for row in _rows(archive, _first_sheet(archive), shared) if row]
     except _DAMAGED:
         problem, remedy = "is not a whole Excel workbook", "save it again, or export it as CSV"
         raise DataError(path, problem, remedy=remedy) from None
-    filled = [row for row in rows if any(value is not None for value in row.values())]
     if len(filled) < 2:
         raise DataError(path, "has no rows", remedy="put the table on the first sheet")
-    header = {at: str(name).strip() for at, name in filled[0].items() if name is not None}
-    for name in header.values():
-        if list(header.values()).count(name) > 1:
+    header = {at: str(name).strip() for at, name in filled[0].items()}
+    for name, times in Counter(header.values()).items():
+        if times > 1:
             raise DataError(path, f"two columns are called {name!r}", remedy="rename one of them")
     return [{name: row.get(at) for at, name in header.items()} for row in filled[1:]]
 
 
-def _open(archive: zipfile.ZipFile, part: str) -> ElementTree.Element:
+def _read(archive: zipfile.ZipFile, part: str) -> bytes:
     """One XML file of the workbook. Excel declares no entities, so one that does is refused."""
     data = archive.read(part)
     if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
         raise ValueError(part)
-    return ElementTree.fromstring(data)  # noqa: S314  (nothing to expand is left)
+    return data
+
+
+def _open(archive: zipfile.ZipFile, part: str) -> ElementTree.Element:
+    return ElementTree.fromstring(_read(archive, part))  # noqa: S314  (nothing to expand is left)
+
+
+def _entries(archive: zipfile.ZipFile, part: str, name: str) -> Iterator[ElementTree.Element]:
+    """The entries of that name, forgotten one by one: a sheet can have any number of them."""
+    data = io.BytesIO(_read(archive, part))
+    within: list[ElementTree.Element] = []
+    inside = 0
+    for event, entry in ElementTree.iterparse(data, ("start", "end")):  # noqa: S314
+        is_one = entry.tag == _MAIN + name
+        if event == "start":
+            inside += is_one
+            within.append(entry)
+            continue
+        inside -= is_one
+        within.pop()
+        if is_one:
+            yield entry
+        if within and not inside:
+            within[-1].clear()
+        elif within and len(within[-1]) > _COLUMNS:
+            raise ValueError(part)
 
 
 def _first_sheet(archive: zipfile.ZipFile) -> str:
@@ -79,8 +107,7 @@ def _first_sheet(archive: zipfile.ZipFile) -> str:
 def _shared(archive: zipfile.ZipFile) -> Iterator[str]:
     """The texts that cells point to; a text can be in pieces of different looks."""
     if "xl/sharedStrings.xml" in archive.namelist():
-        for entry in _open(archive, "xl/sharedStrings.xml"):
-            yield _text(entry)
+        yield from map(_text, _entries(archive, "xl/sharedStrings.xml", "si"))
 
 
 def _text(entry: ElementTree.Element) -> str:
@@ -89,14 +116,14 @@ def _text(entry: ElementTree.Element) -> str:
     return "".join(piece.text or "" for piece in pieces if piece is not None)
 
 
-def _rows(sheet: ElementTree.Element, shared: list[str]) -> Iterator[dict[str, object]]:
-    """The rows of a sheet: values by the letters of their column."""
-    for row in sheet.iter(f"{_MAIN}row"):
-        cells = row.findall(f"{_MAIN}c")
-        yield {
+def _rows(archive: zipfile.ZipFile, sheet: str, shared: list[str]) -> Iterator[dict[str, object]]:
+    """The rows of a sheet: values by the letters of their column, without those that are blank."""
+    for row in _entries(archive, sheet, "row"):
+        cells = {
             re.sub(r"\d", "", cell.get("r", str(at))): _value(cell, shared)
-            for at, cell in enumerate(cells)
+            for at, cell in enumerate(row.findall(f"{_MAIN}c"))
         }
+        yield {at: value for at, value in cells.items() if value is not None}
 
 
 def _value(cell: ElementTree.Element, shared: list[str]) -> object:

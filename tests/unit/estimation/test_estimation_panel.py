@@ -56,6 +56,16 @@ def test_each_model_has_its_rate_next_to_one_judges_and_peoples(rows: pl.DataFra
     assert panel(rows, seed=7).groups[0].estimate != got.groups[0].estimate
 
 
+@pytest.mark.parametrize("cluster", ["prompt_id", None])
+def test_the_order_of_the_rows_changes_nothing(rows: pl.DataFrame, cluster: str | None) -> None:
+    given = rows if cluster else rows.drop("prompt_id")
+    one, other = panel(given), panel(given.sample(fraction=1, shuffle=True, seed=1))
+    by_name = {rate.group: rate for rate in other.groups}
+    for rate in one.groups:
+        again = by_name[rate.group]
+        assert (again.estimate, again.low) == pytest.approx((rate.estimate, rate.low), abs=1e-9)
+
+
 def test_one_row_per_judge_is_the_same_as_one_column(rows: pl.DataFrame) -> None:
     long = rows.unpivot(
         list(JUDGES),

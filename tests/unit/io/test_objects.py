@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +178,30 @@ def test_workbooks_that_are_none(tmp_path: Path) -> None:
     bomb.write_bytes(data)
     with pytest.raises(DataError, match="is not a whole Excel workbook; save it again"):
         read_table(bomb)
+
+
+def test_a_workbook_that_was_made_to_fill_the_memory(tmp_path: Path) -> None:
+    """Rows without end that hold nothing, and one row with more cells than Excel has columns."""
+    path = write_workbook(tmp_path / "book.xlsx", [["id", "judge"], ["x", 1]])
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    (sheet,) = (name for name in parts if b"</sheetData>" in parts[name])
+
+    def add(rows: bytes) -> int:
+        made = parts[sheet].replace(b"</sheetData>", rows + b"</sheetData>")
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, part in parts.items():
+                archive.writestr(name, made if name == sheet else part)
+        return len(made)
+
+    size = add(b"<row/>" * 50_000)
+    tracemalloc.start()
+    assert read_table(path).rows() == [("x", 1.0)]
+    assert tracemalloc.get_traced_memory()[1] < 4 * size
+    tracemalloc.stop()
+    add(b"<row>" + b"<c/>" * 20_000 + b"</row>")
+    with pytest.raises(DataError, match="is not a whole Excel workbook; save it again"):
+        read_table(path)
 
 
 def test_text_as_excel_saves_it(tmp_path: Path) -> None:

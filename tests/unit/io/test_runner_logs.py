@@ -579,6 +579,31 @@ def test_a_damaged_archive_names_its_member(tmp_path: Path) -> None:
         convert_log(path)
 
 
+def member_of_blocks(path: Path, block: bytes, times: int) -> Path:
+    """An Inspect log whose sample is one zstd frame of these blocks; the directory says 9 bytes."""
+    heads = [int.from_bytes(block[:3], "little") | (n == times - 1) for n in range(times)]
+    blocks = b"".join(head.to_bytes(3, "little") + block[3:] for head in heads)
+    frame = 0xFD2FB528.to_bytes(4, "little") + bytes([0, 13 << 3]) + blocks
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("header.json", json.dumps({"eval": {"model": "m"}}))
+        archive.writestr("samples/q1_epoch_1.json", frame)
+        member = archive.infolist()[1]
+        member.compress_type, member.file_size = 93, 9
+    return path
+
+
+def test_a_member_that_unpacks_to_more_than_it_says_is_not_unpacked(tmp_path: Path) -> None:
+    """A block of 4 bytes that says: 128 KiB of blanks. 9,000 of them would be 1.2 GB."""
+    repeated = (131072 << 3 | 1 << 1).to_bytes(3, "little") + b" "
+    bomb = member_of_blocks(tmp_path / "bomb.eval", repeated, 9_000)
+    assert bomb.stat().st_size < 40_000
+    with pytest.raises(DataError, match=r"samples/q1_epoch_1.json' cannot be read \(is larger"):
+        convert_log(bomb)
+    small = member_of_blocks(tmp_path / "small.eval", repeated, 2)
+    with pytest.raises(DataError, match=r"cannot be read \(its checksum is wrong"):
+        convert_log(small)
+
+
 def test_an_archive_packed_in_the_common_way_and_another_tools(tmp_path: Path) -> None:
     path = tmp_path / "x.eval"
     sample = load_log("inspect.json")["samples"][0]

@@ -147,6 +147,22 @@ def test_another_method_is_not_allowed(label: Service, judge: Service) -> None:
     assert said(judge, "POST", "/v1/judge/", body=PAIR, **bearer).status == 404  # no redirect
 
 
+def test_every_route_of_the_service_is_behind_its_guard(judge: Service) -> None:
+    """Those it lists itself: a route that is added is tried too."""
+    bearer = {"Authorization": f"Bearer {TOKEN}"}
+    listed = json.loads(said(judge, "GET", "/openapi.json", **bearer).body)["paths"]
+    routes = {(method.upper(), path) for path, held in listed.items() for method in held}
+    assert {("POST", "/v1/promptfoo"), ("POST", "/v1/judge"), ("GET", "/metrics")} <= routes
+    for method, path in routes - {("GET", "/healthz")}:
+        body = {} if method == "POST" else b""
+        assert said(judge, method, path, body=body).status == 401
+        for other, status in (
+            ({"Host": "evil.example"}, 421),
+            ({"Origin": "http://evil.example"}, 403),
+        ):
+            assert said(judge, method, path, body=body, **bearer, **other).status == status
+
+
 @pytest.mark.parametrize(
     "given",
     [None, "", TOKEN, f"Basic {TOKEN}", "Bearer", "Bearer ", f"Bearer {TOKEN}x",

@@ -20,6 +20,8 @@ from adjudge.records import Reply
 if TYPE_CHECKING:
     from adjudge.judges.backends.openai import OpenAIBackend
 
+#: No token of a text that was sent has less; in half precision a certain one can be above 0.
+_LEAST_LOGPROB, _ROUNDING = -1e6, 0.01
 _UNTOKENISED = "the server does not tokenise this chat (POST /tokenize)"
 
 
@@ -51,8 +53,8 @@ class NativeApi:
         meta, measured = self._measured(answer)
         try:
             first = meta["output_token_ids_logprobs"][0]
-            pairs = [(ids[entry[1]], float(entry[0])) for entry in first]
-        except (IndexError, KeyError, TypeError, ValueError):
+            pairs = [(ids[entry[1]], _logprob(entry[0], least=-math.inf)) for entry in first]
+        except (IndexError, KeyError, OverflowError, TypeError, ValueError):
             return None
         return read_choice(pairs, want.options, measured, by_id=len(ids))
 
@@ -126,7 +128,7 @@ def _of_completion(payload: Any, tail: list[int]) -> list[float]:
     """vLLM: an object of token ids for each place of the prompt."""
     places = payload["choices"][0]["prompt_logprobs"][-len(tail) :]
     pairs = zip(places, tail, strict=True)
-    return [float(place[str(token)]["logprob"]) for place, token in pairs]
+    return [_logprob(place[str(token)]["logprob"]) for place, token in pairs]
 
 
 def _of_generation(payload: Any, tail: list[int]) -> list[float]:
@@ -134,4 +136,11 @@ def _of_generation(payload: Any, tail: list[int]) -> list[float]:
     places = payload["meta_info"]["input_token_logprobs"][-len(tail) :]
     if [place[1] for place in places] != tail:
         raise ValueError("other tokens")
-    return [float(place[0]) for place in places]
+    return [_logprob(place[0]) for place in places]
+
+
+def _logprob(value: Any, *, least: float = _LEAST_LOGPROB) -> float:
+    """A log probability as a server sends it; ValueError for what is none."""
+    if type(value) not in (int, float) or not least <= value <= _ROUNDING:
+        raise ValueError(f"{value!r:.40} is no log probability")
+    return float(value)
