@@ -144,13 +144,13 @@ def read_table(
     return type_columns(rows, kept, numbers(rows.columns) if callable(numbers) else numbers)
 
 
-def parse_table(source: TableLike) -> Table:
-    """All rows of a file or frame, unchecked; a Table as it is."""
+def parse_table(source: TableLike, *, without: Collection[str] = ()) -> Table:
+    """All rows of a file or frame, unchecked; a Table as it is. `without` as in `read_table`."""
     if isinstance(source, Table):
         return source
     if not isinstance(source, (str, Path)):
         return Table(frame=as_frame(source), name=source_name(source))
-    rows, untyped = _parse(source)
+    rows, untyped = _parse(source, without)
     if not untyped:
         return Table(frame=rows, name=str(source))
     return Table(frame=type_columns(rows, ()), name=str(source), fields=rows)

@@ -52,15 +52,17 @@ def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
     """
     judge, protocol = str(rows["judge"][0]), str(rows["protocol"][0])
     shown = None if protocol == UNNAMED else protocol
-    label = rows.get_column("label").to_numpy()
-    first, second = zip(*WORDS.values(), strict=True)
+    says_first, says_second = (
+        rows.get_column("label").is_in(words).fill_null(False).to_numpy()
+        for words in zip(*WORDS.values(), strict=True)
+    )
     p_a = rows.get_column("p_a").to_numpy().astype(np.float64)
     given = rows.get_column("uncertainty").to_numpy().astype(np.float64)
     tie = (rows.get_column("verdict") == "tie").fill_null(False).to_numpy()
 
     def made(name: str, p: FloatArray, scores: FloatArray | None = None) -> Signal:
         decided = (p != 0.5) & ~tie
-        right = ((p > 0.5) & np.isin(label, first)) | ((p < 0.5) & np.isin(label, second))
+        right = ((p > 0.5) & says_first) | ((p < 0.5) & says_second)
         doubt = np.where(tie, INFINITE_DOUBT, preference_entropy(p) if scores is None else scores)
         errors = (~(decided & right)).astype(np.int64)
         return Signal(name, judge, shown, confidence(p), decided, doubt, errors)
@@ -82,7 +84,7 @@ def signals_of(rows: pl.DataFrame, *, seed: int = 0) -> Iterator[Signal]:
         return
     forward, reverse = rows.get_column("p_fwd").to_numpy(), rows.get_column("p_rev").to_numpy()
     yield made("preference_entropy", p_a)
-    orders = random_orders(rows.get_column("id").to_list(), seed=seed)
+    orders = random_orders(rows.get_column("id"), seed=seed)
     yield made("single_order", single_order_preference(forward, reverse, orders))
     yield made("swap_vote", swap_vote_preference(forward, reverse))
     if not is_entropy:
