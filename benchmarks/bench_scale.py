@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 FEW = 10_000
 MODELS = 130
 _JUDGE = (
-    "judge {file} --judge simulated --store {folder}/store.db -o {folder}/judgments.jsonl --quiet"
+    "judge {file} --judge simulated --store {folder}/store.db -o {folder}/judgments.jsonl"
 )
 
 
@@ -136,12 +136,22 @@ def make(verb: str, rows: int, path: Path) -> None:
     import polars as pl
 
     frame = VERBS[verb][0](rows, np.random.default_rng(0))
-    size = frame.estimated_size()
+    size = sum(held_bytes(column) for column in frame)
     if "prompt" not in frame.columns:
         long = pl.Series([f"Remark {k}. " + "Nobody reads this. " * 8 for k in range(1000)])
         frame = frame.with_columns(remark=long.gather(np.arange(rows) % 1000))
     frame.write_parquet(path)
     print(size)
+
+
+def held_bytes(column: pl.Series) -> int:
+    """What a column takes in memory: of a text 16 bytes, and all of it where it is above 12."""
+    import polars as pl
+
+    if column.dtype != pl.String:
+        return int(column.estimated_size())
+    length = column.str.len_bytes()
+    return 16 * len(column) + int(length.filter(length > 12).sum())
 
 
 def measure(command: list[str]) -> Run:

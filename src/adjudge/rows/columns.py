@@ -50,6 +50,8 @@ def tidy(values: pl.Series, name: str, column: str) -> pl.Series:
     if values.dtype.is_nested():
         remedy = "write text or numbers"
         raise DataError(name, "holds lists or objects", row=1, column=column, remedy=remedy)
+    if values.dtype.is_numeric():
+        return as_text(values).alias(column)
     text = point_decimals(as_text(values).str.strip_chars())
     lower = text.str.to_lowercase()
     gaps = lower.is_in(["", *MISSING])
