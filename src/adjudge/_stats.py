@@ -100,6 +100,11 @@ def cluster_codes(
     >>> cluster_codes(["p", None, "p", None])
     (array([0, 1, 0, 2]), 3)
     """
+    if isinstance(clusters, np.ndarray) and np.issubdtype(clusters.dtype, np.integer):
+        _, first, inverse = np.unique(clusters, return_index=True, return_inverse=True)
+        place = np.empty(len(first), dtype=np.int64)
+        place[np.argsort(first)] = np.arange(len(first))
+        return place[inverse], len(first)
     seen: dict[object, int] = {}
     names: Sequence[object] = range(len(clusters)) if rows is None else rows
     keys = (

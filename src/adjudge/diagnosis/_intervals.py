@@ -24,7 +24,8 @@ def codes_of(clusters: ArrayLike | Sequence[Any] | None, n: int) -> IntArray:
     """Cluster codes of n rows; each row its own where none is given."""
     if clusters is None:
         return np.arange(n, dtype=np.int64)
-    keys = np.asarray(clusters, dtype=object)
+    whole = isinstance(clusters, np.ndarray) and np.issubdtype(clusters.dtype, np.integer)
+    keys = np.asarray(clusters, dtype=None if whole else object)
     if keys.ndim != 1:
         raise ArgumentError("clusters", f"shape {keys.shape}", "give one name per row")
     same_length(rows=range(n), clusters=keys)

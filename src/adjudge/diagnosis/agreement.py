@@ -122,12 +122,13 @@ def agreement(
 
 def _columns(judge: Any, human: Any) -> tuple[list[Any], list[Any], int]:
     """The judge's answers, the raters' row after row, and how many raters a row has."""
-    rows = [row if isinstance(row, (list, tuple, np.ndarray)) else (row,) for row in human]
-    widths = {len(row) for row in rows}
+    several = (list, tuple, np.ndarray)
+    widths = {len(row) if isinstance(row, several) else 1 for row in human}
     if len(widths) > 1 or 0 in widths:
         raise ArgumentError("human", sorted(widths), "give every row the same number of raters")
+    cells = (cell for row in human for cell in (row if isinstance(row, several) else (row,)))
     said = [None if value is None or value != value else value for value in judge]
-    ratings = [None if cell is None or cell != cell else cell for row in rows for cell in row]
+    ratings = [None if cell is None or cell != cell else cell for cell in cells]
     return said, ratings, widths.pop() if widths else 1
 
 

@@ -19,6 +19,7 @@ from adjudge.diagnosis.position import picks, position_bias
 from adjudge.diagnosis.reliability import contradictions, reliability
 from adjudge.diagnosis.repeats import retest
 from adjudge.diagnosis.verbosity import verbosity_bias
+from adjudge.io.needs import Needs, narrow
 from adjudge.io.tables import TableLike, as_text
 from adjudge.results.bias import (
     Agreement,
@@ -34,12 +35,12 @@ from adjudge.results.bias import (
 )
 from adjudge.results.length import LengthBias, VerbosityBias
 from adjudge.rows.answers import same_answers
-from adjudge.rows.columns import text_column
+from adjudge.rows.columns import partition, text_column
 from adjudge.rows.confidence import confidences
 from adjudge.rows.dropped import Rows, merge_dropped
 from adjudge.rows.families import family_of, of_family
 from adjudge.rows.labels import LABELS
-from adjudge.rows.verdicts import CLUSTER, LABEL_VALUES, prepare_verdicts
+from adjudge.rows.verdicts import CLUSTER, label_values, prepare_verdicts
 
 _ASSUMPTIONS = (
     "intervals are clustered: rows of one cluster may be alike, clusters are independent",
@@ -127,8 +128,9 @@ def diagnose_bias(
     non_negative(floor, "floor")
     if near_tie is not None:
         positive(near_tie, "near_tie")
+    named = (cluster, by, *(columns or {}).values())
     rows = prepare_verdicts(
-        source,
+        narrow(source, Needs(("judgments", "battles"), named, texts=True)),
         pairs=pairs,
         labels=labels,
         columns=columns,
@@ -163,7 +165,7 @@ def diagnose_bias(
                 repeats=rows.repeats.filter(pl.col("judge") == name),
             )
         )
-        for (name,), part in sorted(frame.partition_by("judge", as_dict=True).items())
+        for name, part in sorted((part["judge"][0], part) for part in partition(frame, ["judge"]))
     ]
     everything = judges[0] if len(judges) == 1 else _diagnose(whole)
     pooled = {entry.name: getattr(everything, entry.name) for entry in fields(Diagnoses)}
@@ -250,9 +252,9 @@ def _length(rows: _Rows) -> LengthBias | str:
         _wins(frame),
         _numbers(frame, "length_a"),
         _numbers(frame, "length_b"),
-        models_a=as_text(frame["model_a"]).to_list() if models else None,
-        models_b=as_text(frame["model_b"]).to_list() if models else None,
-        labels=frame["label"].to_list() if labels else None,
+        models_a=as_text(frame["model_a"]) if models else None,
+        models_b=as_text(frame["model_b"]) if models else None,
+        labels=frame["label"] if labels else None,
         clusters=_clusters(frame),
         floor=rows.floor,
         confidence_level=rows.confidence_level,
@@ -276,7 +278,7 @@ def _verbosity(rows: _Rows) -> VerbosityBias | str:
         _numbers(kept, "length_a"),
         _numbers(kept, "length_b"),
         near_tie=rows.near_tie or (0.3 if by_score else 0.1),
-        labels=kept["label"].to_list() if "label" in kept.columns else None,
+        labels=kept["label"] if "label" in kept.columns else None,
         clusters=_clusters(kept),
         floor=rows.floor,
         confidence_level=rows.confidence_level,
@@ -294,7 +296,7 @@ def _family(rows: _Rows) -> FamilyBias | str:
     if own is None:
         return f"the family of {judge} is not known: give --judge or --families"
     if rows.has("label"):
-        reference = np.array([LABEL_VALUES.get(label, np.nan) for label in rows.frame["label"]])
+        reference = label_values(rows.frame["label"])
         name = "people"
     else:
         picks = (
@@ -357,24 +359,31 @@ def _family_scores(rows: _Rows) -> FamilyScores | str | None:
 def _agreement(rows: _Rows) -> Agreement | str:
     if not rows.has("label", "verdict"):
         return "no labelled verdict: add label, or give --labels"
-    column = LABELS if LABELS in rows.frame.columns else "label"
-    said = [v if isinstance(v, list) else [v] for v in rows.frame[column].to_list()]
-    # Agreement is about preferences: people's ties are left out, a judge's tie is no answer.
-    tied = [{*row} - {None} == {"tie"} for row in said]
-    kept = rows.frame.filter(~pl.Series(tied))
-    widest = max(len(row) for row in said)
-    human = [
-        [None if label == "tie" else label for label in row] + [None] * (widest - len(row))
-        for row, tie in zip(said, tied, strict=True)
-        if not tie
-    ]
-    verdicts = [None if v == "tie" else v for v in kept["verdict"]]
-    if not any(v and any(row) for v, row in zip(verdicts, human, strict=True)):
+    tied, human = _preferences(rows.frame)
+    kept = rows.frame.filter(~tied)
+    # As people's ties are left out, a judge's tie is no answer.
+    verdicts = kept["verdict"].replace("tie", None).to_list()
+    if not any(v and label and any(label) for v, label in zip(verdicts, human, strict=True)):
         return "no row has both a verdict and a label that is not a tie"
     result = agreement(
         verdicts, human, clusters=_clusters(kept), confidence_level=rows.confidence_level
     )
-    return replace(result, dropped=merge_dropped({"human tie": sum(tied)}, result.dropped))
+    return replace(result, dropped=merge_dropped({"human tie": int(tied.sum())}, result.dropped))
+
+
+def _preferences(frame: pl.DataFrame) -> tuple[pl.Series, list[Any]]:
+    """Which rows people call a tie, and what they say of the others: a label, or one per rater."""
+    if LABELS not in frame.columns:
+        is_tie = (frame["label"] == "tie").fill_null(False)
+        return is_tie, frame["label"].filter(~is_tie).to_list()
+    said = [row or [None] for row in frame[LABELS].to_list()]
+    tied = [{*row} - {None} == {"tie"} for row in said]
+    widest = max(len(row) for row in said)
+    return pl.Series(tied), [
+        [None if label == "tie" else label for label in row] + [None] * (widest - len(row))
+        for row, tie in zip(said, tied, strict=True)
+        if not tie
+    ]
 
 
 def _reliability(rows: _Rows) -> Reliability | str:

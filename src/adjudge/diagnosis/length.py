@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
@@ -33,7 +34,7 @@ from adjudge.diagnosis._intervals import FLOOR, Interval, codes_of, recode, show
 from adjudge.diagnosis.position import optional_probabilities
 from adjudge.results.length import LengthBias, LengthWinner
 from adjudge.rows.dropped import merge_dropped
-from adjudge.rows.verdicts import LABEL_VALUES
+from adjudge.rows.verdicts import label_values
 
 #: An answer more than eight times as long counts as eight times: one empty answer would otherwise
 #: outweigh the rest.
@@ -90,8 +91,7 @@ def length_bias(
     with np.errstate(invalid="ignore"):
         doublings = np.log2((1 + a) / (1 + b)).clip(-_MOST_DOUBLINGS, _MOST_DOUBLINGS)
     pairs = _Pairs(doublings, first, second, codes_of(clusters, n), max(1, len(names)))
-    said: Sequence[Any] = [None] * n if labels is None else labels
-    people = np.array([LABEL_VALUES.get(label, np.nan) for label in said])
+    people = np.full(n, np.nan) if labels is None else label_values(labels)
     voted = kept & ~np.isnan(people)
     own, unequal = pairs.only(kept), kept & (doublings != 0)
     fit = _Fit.of(own, won[kept])
@@ -145,11 +145,11 @@ def _code_models(
     """Names, and both columns as their positions; -1 without a name, all alike without columns."""
     if models_a is None or models_b is None:
         return [], np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-    both = [*models_a, *models_b]
-    names = list(dict.fromkeys(name for name in both if name is not None))
-    place = {name: at for at, name in enumerate(names)}
-    codes = np.fromiter((place.get(name, -1) for name in both), dtype=np.int64, count=2 * n)
-    return names, codes[:n], codes[n:]
+    both = pl.concat([pl.Series("", models_a), pl.Series("", models_b)])
+    names = both.unique(maintain_order=True).drop_nulls()
+    places = pl.Series(range(len(names)), dtype=pl.Int64)
+    codes = both.replace_strict(names, places, default=-1, return_dtype=pl.Int64).to_numpy()
+    return names.to_list(), codes[:n], codes[n:]
 
 
 @dataclass(frozen=True)

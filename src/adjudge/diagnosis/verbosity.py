@@ -34,7 +34,7 @@ from adjudge.diagnosis._intervals import (
 )
 from adjudge.results.length import VerbosityBias
 from adjudge.rows.dropped import merge_dropped
-from adjudge.rows.verdicts import LABEL_VALUES
+from adjudge.rows.verdicts import label_values
 
 
 def verbosity_bias(
@@ -118,7 +118,7 @@ def _people(
 ) -> tuple[float | None, float | None, Interval, int]:
     if labels is None:
         return None, None, (None, None), 0
-    wins = np.array([LABEL_VALUES.get(label, np.nan) for label in labels])
+    wins = label_values(labels)
     both = close & ~np.isnan(wins)
     if not both.any():
         return None, None, (None, None), 0

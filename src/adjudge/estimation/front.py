@@ -22,6 +22,7 @@ from adjudge.estimation.methods import (
 )
 from adjudge.estimation.panel import estimate_panel
 from adjudge.estimation.sample import sample_of
+from adjudge.io.needs import Needs, narrow
 from adjudge.io.tables import TableLike
 from adjudge.results.estimation import (
     ClassEstimate,
@@ -155,8 +156,12 @@ def estimate(
             confidence_level=level,
             seed=seed,
         )
+    own = {judge_column, human_column} - {"judge", "human"}
+    named = (by, cluster, strata, *own, *(columns or {}).values())
+    # Labels of another file can join by texts.
+    needs = Needs(("binary", "grades"), named, texts=labels is not None)
     rows = prepare_grades(
-        data,
+        narrow(data, needs),
         judge=judge,
         human=human,
         labels=labels,

@@ -71,14 +71,21 @@ def check_column(values: pl.Series, column: Column, source: str) -> pl.Series:
     refuse = partial(refuse_values, values, source=source)
     if column.filled and values.null_count():
         refuse(values.is_null(), "is empty", remedy="fill it in every row")
-    if column.choices is not None and column.words is None and _unknown(values, column).any():
+    if column.choices is not None and column.words is None and _any_unknown(values, column):
         values = drop_missing(values)
-        refuse(_unknown(values, column), "{} is not known", remedy=column.choice_remedy)
+        unknown = ~values.is_in(list(column.choices)).fill_null(True)
+        refuse(unknown, "{} is not known", remedy=column.choice_remedy)
     return values
 
 
-def _unknown(values: pl.Series, column: Column) -> pl.Series:
-    return ~values.is_in(list(column.choices or ())).fill_null(True)
+def _any_unknown(values: pl.Series, column: Column) -> bool:
+    """Whether a value is none of the choices."""
+    # Mostly the first or second choice is all there is: quicker than looking each value up.
+    for choice in column.choices or ():
+        values = values.filter(values != choice)
+        if values.is_empty():
+            return False
+    return True
 
 
 def check_words(
@@ -89,7 +96,7 @@ def check_words(
     models: tuple[pl.Series, pl.Series] | None,
 ) -> pl.Series:
     """The words of a column as its choices."""
-    if column.words is None or not (labels_as or _unknown(values, column).any()):
+    if column.words is None or not (labels_as or _any_unknown(values, column)):
         return values
     values = read_words(values, column.words, labels_as, models)
     choices = column.choices or ()

@@ -102,10 +102,16 @@ class Layout:
             if not converted:
                 taken.update(self.match(here, name, given={**theirs, **(as_is or {})}))
                 self.require(here, name, {**theirs, **taken, **(as_is or {})})
-            known = {**theirs, **taken}
-            return {known.get(c.name, c.name) for c in self.columns if c.type == "text"}
+            return typed("text")
 
-        frame = refuse_working(read_table(source, text=texts), name)
+        def typed(*types: str) -> set[str]:
+            known = {**theirs, **taken}
+            return {known.get(c.name, c.name) for c in self.columns if c.type in types}
+
+        def numbers(_: Sequence[str]) -> set[str]:
+            return typed("number", "whole")
+
+        frame = refuse_working(read_table(source, text=texts, numbers=numbers), name)
         remark_names(name, taken)
         # Options such as --by name columns as the file does: those that can be meant stay too.
         copies = {ours: their for ours, their in taken.items() if ours in self._plain}

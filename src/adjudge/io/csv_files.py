@@ -1,8 +1,8 @@
 """CSV and TSV as frames of text, block by block: bounded memory, no Python loop per row.
 
-polars pads short rows with nulls and says nothing. So every block is first counted with numpy
-(delimiters outside quotes, per record); only a block that does not add up is read by the slow,
-exact `csv` module, which then names the row.
+polars pads short rows with nulls and says nothing. So the delimiters of every block are counted
+first (outside quotes, with numpy); only a block that does not add up is read by the slow, exact
+`csv` module, which then names the row.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ from adjudge.io.spreadsheets import MARK, restore, restore_frame
 BLOCK = 16 * 1024 * 1024
 STREAM_BLOCK = 1024 * 1024
 _BATCH = 20_000
+_MARK = MARK.encode()
 _QUOTE, _NEWLINE, _RETURN = 34, 10, 13
 _NUMBER = r"^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$"
+_WHOLE = r"^-?\d+$"
 _TRUTH = ("true", "false", "True", "False", "TRUE", "FALSE")
 #: Excel's way of saying which separator comes.
 _SEPARATOR = re.compile(rb'^"?sep=(.)"?\s*$')
@@ -67,9 +69,24 @@ def csv_blocks(file: File, *, block: int | None = None) -> Iterator[pl.DataFrame
         raise file.error("has a header and no rows", GIVE_ROWS)
 
 
-def type_columns(frame: pl.DataFrame, text: Collection[str]) -> pl.DataFrame:
-    """Numbers and booleans where every field of a column is plainly one; `text` stays as it is."""
-    return frame.with_columns(_typed(column) for column in frame if column.name not in text)
+def type_columns(
+    frame: pl.DataFrame, text: Collection[str], numbers: Collection[str] = ()
+) -> pl.DataFrame:
+    """Numbers and booleans where every field of a column is plainly one; `text` stays as it is.
+
+    Of columns that are meant as `numbers`, whatever can be read as one is plain enough.
+    """
+    return frame.with_columns(
+        _as_numbers(column) if column.name in numbers else _typed(column)
+        for column in frame
+        if column.name not in text
+    )
+
+
+def _as_numbers(column: pl.Series) -> pl.Series:
+    number = column.cast(pl.Float64, strict=False)
+    gone = number.null_count() > column.null_count()
+    return column if gone or not number.is_finite().all() else number
 
 
 def _typed(column: pl.Series) -> pl.Series:
@@ -77,9 +94,10 @@ def _typed(column: pl.Series) -> pl.Series:
     first = next(iter(column.drop_nulls().head(1)), "")
     if first not in _TRUTH and not re.search(_NUMBER, first):
         return column
-    whole = column.cast(pl.Int64, strict=False)
-    if (whole.cast(pl.String) == column).all() and whole.null_count() == column.null_count():
-        return whole
+    if re.search(_WHOLE, first):
+        whole = column.cast(pl.Int64, strict=False)
+        if whole.null_count() == column.null_count() and (whole.cast(pl.String) == column).all():
+            return whole
     if column.str.contains(_NUMBER).all():
         number = column.cast(pl.Float64, strict=False)
         if number.null_count() == column.null_count() and not number.is_infinite().any():
@@ -146,6 +164,11 @@ def _header(file: File, record: bytes, delimiter: str) -> list[str]:
 def _well_formed(data: bytes, delimiter: int, width: int) -> tuple[int, int]:
     """Where the last complete record ends, and how many there are; -1 where a count is off."""
     codes = np.frombuffer(data, dtype=np.uint8)
+    if width > 1 and _QUOTE not in data:
+        # polars refuses a record that is too long: where the sum is right, none is too short.
+        cut = data.rfind(_NEWLINE) + 1
+        records, commas = (np.count_nonzero(codes[:cut] == code) for code in (_NEWLINE, delimiter))
+        return cut, records if commas == records * (width - 1) else -1
     breaks = codes == _NEWLINE
     commas = codes == delimiter
     quotes = codes == _QUOTE
@@ -178,7 +201,9 @@ def _parse(data: bytes, delimiter: str, header: list[str], records: int) -> pl.D
         return None
     if frame.height != records:
         return None
-    return restore_frame(frame) if MARK.encode() in data else frame
+    # One byte of the mark is seldom in a file, and quicker to look for than all of it.
+    marked = _MARK[-1] in data and _MARK in data
+    return restore_frame(frame) if marked else frame
 
 
 def _read_exactly(

@@ -12,6 +12,7 @@ import polars as pl
 
 from adjudge.errors import DataError
 from adjudge.io.files import GIVE_ROWS, PIECE, File
+from adjudge.io.json_counts import is_all_of
 from adjudge.io.json_objects import IsRow, may_go_on, rows_within
 from adjudge.io.json_objects import Record as Record
 from adjudge.io.json_windows import Window, elements
@@ -22,6 +23,8 @@ _JSON_TYPES = {str, bool, int, float, dict, list}
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _HALF = re.compile(_SURROGATE.pattern.decode())
 _ONE_A_LINE = "write one object a line"
+#: Rows that tell the columns and their types; whether they tell all, `is_all_of` sees.
+_FIRST_ROWS = 1000
 
 
 def json_records(file: File, is_row: IsRow) -> Iterator[Record]:
@@ -57,10 +60,13 @@ def json_frame(file: File, is_row: IsRow) -> pl.DataFrame:
         if rows is not None:
             return records_frame(rows, str(file.path))
     if not _SURROGATE.search(data):
-        try:
-            return pl.read_ndjson(data, infer_schema_length=None)
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-            pass  # something is wrong or unusual: the exact reading below names it
+        for looked_at in (_FIRST_ROWS, None):
+            try:
+                rows = pl.read_ndjson(data, infer_schema_length=looked_at)
+            except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+                continue  # something is wrong or unusual: the exact reading below names it
+            if looked_at is None or rows.height <= looked_at or is_all_of(rows, data):
+                return rows
     return records_frame(list(_objects(file, data.splitlines(keepends=True))), str(file.path))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
-import numpy as np
 import polars as pl
 
 from adjudge.errors import ArgumentError
@@ -111,13 +110,16 @@ def check_status(
 
     `unless` are rows that need no number.
     """
-    measured = pl.col("status").is_in(list(MEASURED)).fill_null(False)
+    is_measured = frame["status"].is_in(list(MEASURED)).fill_null(False)
+    measured = pl.lit(is_measured)
     refuse = partial(refuse_where, frame, source=source, value_of="status")
     problem = "is empty though the row is {}"
     lacking = measured & pl.col(number).is_null()
     if unless is not None:
         lacking &= ~unless.fill_null(False)
     refuse(lacking, problem, column=number, remedy=remedy)
+    if is_measured.all():
+        return
     problem, remedy = "holds a value though the row is {}", "only ok and censored rows have one"
     for column in values:
         refuse(~measured & pl.col(column).is_not_null(), problem, column=column, remedy=remedy)
@@ -126,10 +128,12 @@ def check_status(
 def verdict_by(columns: Collection[str], words: tuple[str, str] = ("A", "B")) -> pl.Expr:
     """The verdict of p_a and, where that is among the columns, p_tie; as `uncertainty.verdict`."""
     above, below = words
-    p_a, p_tie = pl.col("p_a"), pl.col("p_tie") if "p_tie" in columns else pl.lit(0.0)
+    p_a, p_tie = pl.col("p_a"), pl.col("p_tie")
+    side = pl.when(p_a > 0.5).then(pl.lit(above)).when(p_a < 0.5).then(pl.lit(below))
+    if "p_tie" not in columns:
+        return side
     tie = p_tie > pl.max_horizontal(p_a, 1 - p_a) - p_tie / 2
-    named = pl.when(p_a.is_not_null() & tie.fill_null(False)).then(pl.lit("tie"))
-    return named.when(p_a > 0.5).then(pl.lit(above)).when(p_a < 0.5).then(pl.lit(below))
+    return pl.when(p_a.is_not_null() & tie.fill_null(False)).then(pl.lit("tie")).otherwise(side)
 
 
 def _with_names(frame: pl.DataFrame, given: Mapping[str, str | None], source: str) -> pl.DataFrame:
@@ -218,18 +222,18 @@ def fill_uncertainty(frame: pl.DataFrame, source: str, *, probability: str) -> p
     """The entropy of the probability as uncertainty, where a judge and protocol gives none."""
     measured = pl.col(probability).is_not_null()
     given = pl.col("uncertainty").is_not_null()
-    some = given.any().over("judge", "protocol")
-    refuse_where(
-        frame,
-        measured & ~given & some,
-        "is empty while other rows of this judge and protocol have one",
-        source=source,
-        column="uncertainty",
-        remedy="fill it in every measured row, or drop the column to use the entropy of "
-        f"{probability}",
-    )
-    p = frame.get_column(probability).to_numpy()
-    entropy = pl.Series("entropy", preference_entropy(np.nan_to_num(p, nan=0.5)))
+    if 0 < frame["uncertainty"].null_count() < frame.height:
+        refuse_where(
+            frame,
+            measured & ~given & given.any().over("judge", "protocol"),
+            "is empty while other rows of this judge and protocol have one",
+            source=source,
+            column="uncertainty",
+            remedy="fill it in every measured row, or drop the column to use the entropy of "
+            f"{probability}",
+        )
+    p = frame.get_column(probability).fill_null(0.5).to_numpy()
+    entropy = pl.Series("entropy", preference_entropy(p))
     derived = pl.when(measured).then(pl.coalesce("uncertainty", entropy))
     return frame.with_columns(uncertainty=derived.otherwise(pl.col("uncertainty")))
 

@@ -115,14 +115,19 @@ def parse_file(path: str | Path) -> Iterator[File]:
 
 
 def read_table(
-    source: TableLike, *, text: TextColumns | None = (), without: Collection[str] = ()
+    source: TableLike,
+    *,
+    text: TextColumns | None = (),
+    numbers: TextColumns = (),
+    without: Collection[str] = (),
 ) -> pl.DataFrame:
     """The rows of a file, whatever of the known kinds it is; gzip is unpacked.
 
     CSV columns become whole numbers, numbers or booleans only where every value is written as
     one: `007` stays text. `text` names columns that stay text in any case (None: all of them; a
-    function names them once it has seen the columns), `without` columns that are not needed: a
-    Parquet file is read without unpacking them.
+    function names them once it has seen the columns), `numbers` those that are read as numbers
+    however they are written, `without` columns that are not needed: a Parquet file is read without
+    unpacking them.
     A missing or empty file, broken UTF-8, a broken JSON line, a ragged row and a line above
     64 MiB raise DataError with the row, counted from 1 without the header.
     """
@@ -134,16 +139,18 @@ def read_table(
     if isinstance(source, Table) and source.fields is not None:
         kept = source.fields.columns if kept is None else kept
         return rows.with_columns(c for c in source.fields if c.name in kept)
-    return type_columns(rows, kept) if untyped and kept is not None else rows
+    if not untyped or kept is None:
+        return rows
+    return type_columns(rows, kept, numbers(rows.columns) if callable(numbers) else numbers)
 
 
-def parse_table(source: TableLike) -> Table:
-    """All rows of a file or frame, unchecked; a Table as it is."""
+def parse_table(source: TableLike, *, without: Collection[str] = ()) -> Table:
+    """All rows of a file or frame, unchecked; a Table as it is. `without` as in `read_table`."""
     if isinstance(source, Table):
         return source
     if not isinstance(source, (str, Path)):
         return Table(frame=as_frame(source), name=source_name(source))
-    rows, untyped = _parse(source)
+    rows, untyped = _parse(source, without)
     if not untyped:
         return Table(frame=rows, name=str(source))
     return Table(frame=type_columns(rows, ()), name=str(source), fields=rows)
@@ -300,9 +307,10 @@ def as_text(values: pl.Series) -> pl.Series:
 
 
 def _parquet(file: File, without: Collection[str]) -> pl.DataFrame:
-    data = file.everything()
+    # A file that can be sought is read by polars itself: only the columns, never its bytes too.
+    data = io.BytesIO(file.everything()) if file.packed else file.path
     try:
-        names = pl.read_parquet_schema(io.BytesIO(data)) if without else None
+        names = pl.read_parquet_schema(data) if without else None
         wanted = None if names is None else [name for name in names if name not in without]
         return plain_frame(pl.read_parquet(data, columns=wanted))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:

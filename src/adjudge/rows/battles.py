@@ -11,6 +11,7 @@ import polars as pl
 from adjudge._validation import BoolArray, FloatArray, IntArray
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import open_battles
+from adjudge.io.needs import Needs, narrow
 from adjudge.io.opening import name_columns
 from adjudge.io.tables import TableLike, labels_as_of
 from adjudge.rows.answers import describe_same_answer, same_answers
@@ -119,6 +120,8 @@ def prepare_battles(
     if isinstance(battles, Battles):
         refuse_options(prepare_battles, locals())
         return battles
+    options = (human, verdict, score, cluster, by, against, *(columns or {}).values())
+    battles = narrow(battles, Needs(("battles",), options, texts=True))
     with name_columns(columns, labels_as) as named:
         battles = named(battles)
     table = open_battles(battles, format, baseline=baseline, votes_required=False)

@@ -5,7 +5,7 @@ And what all `prepare_` functions do with rows that are prepared already.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, signature
 
 import polars as pl
@@ -50,12 +50,24 @@ def tidy(values: pl.Series, name: str, column: str) -> pl.Series:
     if values.dtype.is_nested():
         remedy = "write text or numbers"
         raise DataError(name, "holds lists or objects", row=1, column=column, remedy=remedy)
+    if values.dtype.is_numeric():
+        return as_text(values).alias(column)
     text = point_decimals(as_text(values).str.strip_chars())
     lower = text.str.to_lowercase()
     gaps = lower.is_in(["", *MISSING])
     if values.dtype == pl.Boolean or lower.filter(~gaps).drop_nulls().is_in([*_TRUTH]).all():
         text = lower.replace(_TRUTH)
     return pl.select(pl.when(~gaps).then(text)).to_series().alias(column)
+
+
+def partition(frame: pl.DataFrame, keys: Sequence[str]) -> list[pl.DataFrame]:
+    """The rows of each combination of the keys, in order of first appearance.
+
+    Where there is only one the frame is not copied.
+    """
+    alike = frame.select(pl.col(key).eq_missing(pl.col(key).first()).all() for key in keys)
+    several = frame.is_empty() or not all(alike.row(0))
+    return frame.partition_by(keys, maintain_order=True) if several else [frame]
 
 
 def truth_column(frame: pl.DataFrame, column: str, name: str, *, remedy: str) -> pl.Series:

@@ -7,6 +7,7 @@ import polars as pl
 
 from adjudge._validation import FloatArray
 from adjudge.errors import ArgumentError
+from adjudge.rows.columns import partition
 
 _ROUNDING = 1e-4
 
@@ -14,7 +15,7 @@ _ROUNDING = 1e-4
 def confidences(rows: pl.DataFrame) -> FloatArray:
     """The confidence of every row with a verdict, in [0, 1]: stated, or max(p_a, 1 - p_a)."""
     sure = np.empty(rows.height)
-    for part in rows.with_row_index("__row").partition_by("judge", "protocol"):
+    for part in partition(rows.with_row_index("__row"), ["judge", "protocol"]):
         stated = stated_confidence(part)
         p_a = part.get_column("p_a").fill_null(np.nan).to_numpy()
         sure[part["__row"].to_numpy()] = np.maximum(p_a, 1 - p_a) if stated is None else stated

@@ -23,9 +23,11 @@ class Rows:
 
     def without(self, rows: pl.Expr, reason: str) -> Rows:
         """Leave out the rows for which the expression is true (null is not)."""
-        frame = self.frame.filter(~rows.fill_null(False))
-        lost = self.frame.height - frame.height
-        return Rows(frame, merge_dropped(self.dropped, {reason: lost}))
+        out = self.frame.select(rows.fill_null(False)).to_series()
+        lost = int(out.sum())
+        if not lost:
+            return self
+        return Rows(self.frame.filter(~out), merge_dropped(self.dropped, {reason: lost}))
 
 
 def first_repeats(rows: Rows) -> Rows:

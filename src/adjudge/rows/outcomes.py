@@ -30,6 +30,7 @@ OUTCOMES: Mapping[str, float] = {"A": 1.0, "B": 0.0, "tie": 0.5}
 CLOSEST = 1e-6
 #: The usual names of the judge's verdict.
 VERDICTS = ("verdict", "judge_pref", "judge_winner", "judge_verdict")
+_CODE_BITS = 20
 _BOTH_ORDERS = frozenset({"verdict_fwd", "verdict_rev"})
 
 
@@ -56,16 +57,21 @@ def code_sorted(text: pl.Series) -> tuple[tuple[str, ...], IntArray]:
 
 def _dictionary(text: pl.Series) -> tuple[list[str], IntArray]:
     """The distinct texts, and for every row the position of its own; -1 where it is missing."""
-    codes = text.cast(pl.Categorical).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
-    # Polars numbers categories across the process, so codes have gaps and may be large. Missing
-    # texts have the code -1, so that the last place below is theirs.
-    last = np.full(int(codes.max(initial=-1)) + 2, -1, dtype=np.int64)
+    # A hash of 64 bits tells texts apart; its first bits are codes, where no two of few texts
+    # share them.
+    hashes = text.hash().to_numpy()
+    codes = (hashes >> np.uint64(64 - _CODE_BITS)).astype(np.int64)
+    last = np.full(2**_CODE_BITS, -1, dtype=np.int64)
     last[codes] = np.arange(len(text))
-    last[-1] = -1
+    if not (hashes.take(last.take(codes)) == hashes).all():
+        _, first, codes = np.unique(hashes, return_index=True, return_inverse=True)
+        last = first.astype(np.int64)
+    if text.null_count():
+        last[codes[text.is_null().arg_max()]] = -1
     seen = np.flatnonzero(last >= 0)
     position = np.full(len(last), -1, dtype=np.int64)
     position[seen] = np.arange(len(seen))
-    return text.gather(last[seen]).to_list(), position[codes]
+    return text.gather(last[seen]).to_list(), position.take(codes)
 
 
 def outcome_targets(

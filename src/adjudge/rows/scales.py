@@ -36,7 +36,7 @@ def scale_of(
     values = [n.to_numpy() for n in numbers]
     said, known = (v[~np.isnan(v)] for v in values)
     if all(((v >= 0) & (v <= 1)).all() for v in (said, known)):
-        return "binary" if np.isin(said, (0, 1)).all() else "probability"
+        return "binary" if ((said == 0) | (said == 1)).all() else "probability"
     whole = np.concatenate([said, known])
     if (whole == np.round(whole)).all():
         return "classes"

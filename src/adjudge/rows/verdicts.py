@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
 import polars as pl
 
+from adjudge._validation import FloatArray
 from adjudge.errors import ArgumentError, DataError
 from adjudge.io import (
     kinds_of,
@@ -146,6 +149,17 @@ def prepare_verdicts(
         dropped=first.dropped,
         makers=makers,
     )
+
+
+def label_values(labels: Sequence[Any]) -> FloatArray:
+    """How much of a win each label is for response_a; NaN without one.
+
+    >>> label_values(["A", None, "tie"]).tolist()
+    [1.0, nan, 0.5]
+    """
+    given = pl.Series(labels, dtype=pl.String)
+    values = given.replace_strict(LABEL_VALUES, default=None, return_dtype=pl.Float64)
+    return values.fill_null(np.nan).to_numpy()
 
 
 def _read(source: TableLike, named: Collection[str]) -> Table:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from adjudge._validation import count, exact_level, unit
 from adjudge.errors import ArgumentError
+from adjudge.io.needs import Needs, narrow
 from adjudge.io.opening import name_columns
 from adjudge.io.tables import TableLike
 from adjudge.records import MIN_ANSWER_MASS
@@ -139,6 +140,9 @@ def calibrate(
         refuse_with_cascade(jury=jury, doubt=doubt, weights=weights, judge=judge)
     elif costs is not None:
         raise ArgumentError("costs", tuple(costs), "they are for a cascade: add --cascade")
+    named = (by, cluster, weights, category, "best" if best else None, *(columns or {}).values())
+    texts = in_stages or "learned" in (jury, doubt)
+    judgments = narrow(judgments, Needs(("judgments", "grades", "binary"), named, texts=texts))
     with name_columns(columns, labels_as) as name:
         judgments, labels, pairs = name(judgments), name(labels), name(pairs)
         leave_out = name(leave_out)
@@ -153,6 +157,7 @@ def calibrate(
         given = prepare_judgments(
             judgments, labels=labels, pairs=pairs, judge=judge, protocol=protocol
         )
+    del judgments  # a large file is in memory once: its rows are in `given`
     remarks: tuple[str, ...] = ()
     if since_change and from_audits is None:
         raise ArgumentError("since_change", since_change, "needs --from-audits")

@@ -17,10 +17,12 @@ from adjudge._stats import (
 )
 from adjudge._validation import FloatArray, IntArray, count, exact_level
 from adjudge.errors import ArgumentError
+from adjudge.io.needs import Needs, narrow
 from adjudge.io.opening import name_columns
 from adjudge.io.tables import TableLike
 from adjudge.results.evaluation import Curve, Evaluation, MethodRisk, SignalQuality
 from adjudge.rows.choices import describe_choices, prepare_choices, refuse_with_best
+from adjudge.rows.columns import partition
 from adjudge.rows.judgments import Judgments, LabelledRows, only_ids, read_labelled
 from adjudge.selection.comparing import MOST_SPLITS, compare_doubts
 from adjudge.selection.learning import advise_learning, refuse_learning
@@ -85,6 +87,9 @@ def evaluate(
     names = [method.name for method in choose_methods(methods)]
     baselines = {method.name for method in choose_methods() if method.baseline}
     count(splits, "splits", least=1)
+    named = (cluster, category, "best" if best else None, *(columns or {}).values())
+    learned = "learned" in (jury, doubt)
+    judgments = narrow(judgments, Needs(("judgments", "grades", "binary"), named, texts=learned))
     with name_columns(columns, labels_as) as name:
         judgments, labels, pairs = name(judgments), name(labels), name(pairs)
         choose_on = name(choose_on)
@@ -107,7 +112,7 @@ def evaluate(
         table = only_ids(table, choose_on)
     column = table.cluster
     qualities, risks, curves = [], [], []
-    for rows in table.frame.partition_by(["judge", "protocol"], maintain_order=True):
+    for rows in partition(table.frame, ["judge", "protocol"]):
         clusters = None if column is None else rows[column].to_list()
         units = rows.height if clusters is None else cluster_codes(clusters)[1]
         if units < 2:
@@ -144,7 +149,7 @@ def evaluate(
             splits=min(splits, MOST_SPLITS),
             seed=seed,
         )
-        remarks += _advice(table, learned="learned" in (jury, doubt), chosen=choose_on is not None)
+        remarks += _advice(table, learned=learned, chosen=choose_on is not None)
     return Evaluation(
         splits=splits,
         seed=seed,

@@ -10,6 +10,7 @@ import polars as pl
 
 from adjudge._validation import BoolArray, one_of
 from adjudge.rows.clusters import one_row_per_cluster
+from adjudge.rows.columns import partition
 from adjudge.rows.judgments import ERROR, HAS_VERDICT
 from adjudge.selection.guarantees.base import Labels
 from adjudge.selection.thresholds import order_by_lot
@@ -50,7 +51,9 @@ def make_entries(
     """Labelled rows split by judge, protocol and group; of repeated prompts one row each."""
     keys = ["judge", "protocol"] + ([] if by is None else [by])
     entries = []
-    for key, rows in frame.partition_by(keys, as_dict=True, maintain_order=True).items():
+    needed = {*keys, "judge_fingerprint", "uncertainty", "verdict", ERROR, cluster, weights}
+    for rows in partition(frame.select(c for c in frame.columns if c in needed), keys):
+        key = rows.select(keys).row(0)
         if cluster is not None:
             kept = one_row_per_cluster(rows.get_column(cluster).to_list(), seed=seed)
             rows = rows[kept.tolist()]

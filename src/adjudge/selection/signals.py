@@ -98,11 +98,13 @@ def _signal(
     rows: pl.DataFrame, name: str, p: FloatArray, *, scores: FloatArray | None = None
 ) -> Signal:
     """The signal of a probability for the first answer: its verdict, its doubt, its errors."""
-    label = rows.get_column("label").to_numpy()
-    first, second = zip(*WORDS.values(), strict=True)
+    says_first, says_second = (
+        rows.get_column("label").is_in(words).fill_null(False).to_numpy()
+        for words in zip(*WORDS.values(), strict=True)
+    )
     tie = (rows.get_column("verdict") == "tie").fill_null(False).to_numpy()
     decided = (p != 0.5) & ~tie
-    right = ((p > 0.5) & np.isin(label, first)) | ((p < 0.5) & np.isin(label, second))
+    right = ((p > 0.5) & says_first) | ((p < 0.5) & says_second)
     doubt = np.where(tie, INFINITE_DOUBT, preference_entropy(p) if scores is None else scores)
     errors = (~(decided & right)).astype(np.int64)
     judge = str(rows["judge"][0])
@@ -119,7 +121,7 @@ def _orders(rows: pl.DataFrame) -> tuple[FloatArray, FloatArray]:
 
 
 def _one_order(rows: pl.DataFrame, seed: int) -> FloatArray:
-    orders = random_orders(rows.get_column("id").to_list(), seed=seed)
+    orders = random_orders(rows.get_column("id"), seed=seed)
     return single_order_preference(*_orders(rows), orders)
 
 

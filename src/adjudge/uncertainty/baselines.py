@@ -20,7 +20,7 @@ def random_orders(ids: Iterable[object], *, seed: int = 0) -> NDArray[np.object_
     >>> random_orders(["x", "y", "z"]).tolist() == random_orders(["z", "y", "x"]).tolist()[::-1]
     True
     """
-    coins = [hashlib.sha256(f"{seed}\x1f{key}".encode()).digest()[0] & 1 for key in ids]
+    coins = (hashlib.sha256(f"{seed}\x1f{key}".encode()).digest()[0] & 1 for key in ids)
     return np.array(["ba" if coin else "ab" for coin in coins], dtype=object)
 
 
@@ -38,7 +38,7 @@ def single_order_preference(
     forward, reverse = probabilities(p_fwd, "p_fwd"), probabilities(p_rev, "p_rev")
     shown = np.array(list(orders), dtype=object)
     same_length(p_fwd=forward, p_rev=reverse, orders=shown)
-    for order in set(shown.tolist()):
+    for order in set(shown):
         one_of(order, ("ab", "ba"), "orders")
     return np.where(shown == "ab", forward, reverse)
 

@@ -1,0 +1,89 @@
+"""Which columns an analysis needs: of a Parquet file only those are unpacked.
+
+Long texts are most of many files, and an analysis that writes no rows has no use for them. Left out
+are columns of text that are no column of ours under any name, and that no option names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import polars as pl
+
+from adjudge.io.files import open_file
+from adjudge.io.folders import is_saved
+from adjudge.io.formats import NATIVE, Format, looks_like
+from adjudge.io.made_ids import TEXTS
+from adjudge.io.names import USUAL, plain_name
+from adjudge.io.tables import Table, parse_table
+
+S = TypeVar("S")
+
+#: Columns of ours without another usual name.
+_OTHERS = (
+    "status protocol judge_fingerprint repeat metric labelled_by started_from sampled_by "
+    "sampling_probability cut cut_share cut_judge cut_protocol cut_fingerprint "
+    "answer_hash_a answer_hash_b scores_a scores_b"
+)
+#: What options say in place of a column.
+_NO_COLUMN = {"auto", "none", "votes"}
+#: By whether texts are among them.
+_KNOWN = {
+    texts: frozenset(
+        word
+        for ours, names in USUAL.items()
+        if texts or ours not in TEXTS
+        for word in (ours.partition(":")[2] or ours, *names.split(), *_OTHERS.split())
+    )
+    for texts in (False, True)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What an analysis of rows of these `kinds` needs: columns of ours, and those that are `named`.
+
+    `named` are the values of its options that can name a column. `texts` says whether it looks at
+    prompts and responses too.
+    """
+
+    kinds: tuple[str, ...]
+    named: Iterable[object] = ()
+    texts: bool = False
+
+    def unneeded(self, schema: Mapping[str, pl.DataType]) -> list[str]:
+        """The columns to leave out; none where the file could be refused, which names them all.
+
+        >>> columns = dict.fromkeys(["id", "response_a", "why", "language"], pl.String())
+        >>> Needs(("judgments",)).unneeded({**columns, "p_a": pl.Float64()})
+        ['response_a', 'why']
+        """
+        here = list(schema)
+        named = {name for name in self.named if isinstance(name, str)} - _NO_COLUMN
+        native = any(NATIVE[kind].signature.fits(here) for kind in self.kinds)
+        if not native or named - {*here} or isinstance(looks_like(here), Format):
+            return []
+        # Rows without an id are called by their texts.
+        kept = _KNOWN[self.texts or "id" not in here]
+        return [
+            name
+            for name, dtype in schema.items()
+            if dtype == pl.String and name not in named and plain_name(name) not in kept
+        ]
+
+
+def narrow(source: S, needs: Needs) -> S | Table:
+    """A Parquet file that has columns nobody needs as the Table of the others; else as it is."""
+    if not isinstance(source, (str, Path)) or is_saved(source):
+        return source
+    with open_file(source) as file:
+        if file.container != "parquet" or file.packed:
+            return source
+    try:
+        unneeded = needs.unneeded(pl.read_parquet_schema(source))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return source  # a damaged file, which its reader refuses
+    return parse_table(source, without=unneeded) if unneeded else source
