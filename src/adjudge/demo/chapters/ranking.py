@@ -17,13 +17,21 @@ if TYPE_CHECKING:
 TITLE = "How do the models rank?"
 #: Error level of the conformal intervals: eleven other writers are enough for 90 %.
 ALPHA = 0.1
+CONFIDENCE_LEVEL = 0.95
 
 
 def run(context: DemoContext) -> None:
     """Soft Elo of each writer as if nobody had voted on it, next to the Elo that votes give."""
     rows = battles(context.pairs, context.rows, seed=context.seed)
     context.files.append(str(write_rows(rows, context.out / "battles.csv")))
-    board = rank(rows, method="soft-elo", evaluate=True, alpha=ALPHA, seed=context.seed)
+    board = rank(
+        rows,
+        method="soft-elo",
+        confidence_level=CONFIDENCE_LEVEL,
+        evaluate=True,
+        alpha=ALPHA,
+        seed=context.seed,
+    )
     context.keep(board, "leaderboard")
     held_out = sorted(
         (row for row in board.held_out if row.method == "soft-elo"),
@@ -41,7 +49,7 @@ def run(context: DemoContext) -> None:
                 "Elo by votes",
                 "judge, votes withheld",
                 f"{level(1 - ALPHA)} conformal",
-                f"{level(board.confidence_level)} of the battles alone",
+                f"{level(CONFIDENCE_LEVEL)} of the battles alone",
             ),
             [
                 (
