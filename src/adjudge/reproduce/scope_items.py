@@ -121,17 +121,18 @@ def _qualities(book: ItemBook, result: ScopeReproduction, remark: str) -> None:
         remark=remark,
         unknown=_ONE_ORDER,
     )
-    annotators = [one for one in published.QUALITIES if one.signal == "annotators"]
     asked = any(True for _ in _signals(result, "annotators"))
     book.add(
         "Table 2",
         "BPE against simulated annotators",
         *(
-            value
-            for one in annotators
-            for signal in ("annotators", "preference_entropy")
-            for value in _quality_values(result, theirs[one.judge, signal])
-            if value.name.startswith("AUROC")
+            mean_of(
+                f"AUROC, {signal} {_short(judge)}",
+                (one.auroc for one in _signals(result, signal, judge)),
+                auroc,
+                2,
+            )
+            for judge, signal, auroc in published.TABLE_2
         ),
         figure="quality",
         remark=remark,
