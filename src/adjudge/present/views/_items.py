@@ -21,7 +21,7 @@ def view_items(result: ReproductionItems) -> list[Block]:
 def describe_items(items: Sequence[PaperItem]) -> str:
     """How many items have which status."""
     states = [item.status for item in items]
-    parts = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
+    parts = [f"{states.count(state)} {state}" for state in STATES if state in states]
     return f"{count(len(items), 'item')}: {', '.join(parts)}" if parts else "no items"
 
 
