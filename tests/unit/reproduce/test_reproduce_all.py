@@ -116,6 +116,8 @@ def test_the_page_has_each_item_once_with_its_numbers_picture_or_reason() -> Non
         "| equal split | 362 | 200 | +162 |",
     ]
     assert lines[at + 4].startswith("_Figure 3: interval length")
+    simulated = lines.index("#### Table 2: Coverage and length (simulated)")
+    assert lines[simulated + 1] == "| value | ours | paper |"
     missing = lines.index("#### Figure 1: Two error rates (not possible)")
     assert lines[missing + 1] == "- a drawing"
     assert "- The picture is at Figure 3." in lines
