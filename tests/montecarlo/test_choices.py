@@ -43,7 +43,7 @@ def pool_of(full: bool, **world) -> tuple[FloatArray, IntArray, FloatArray]:
 @pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
 def test_every_guarantee_keeps_its_promise_on_prompts(world, full):
     scores, errors, said = pool_of(full, **world)
-    rng, repeats = np.random.default_rng(3), 4000 if full else 60
+    rng, repeats = np.random.default_rng(3), 1500 if full else 60
     shares: dict[str, list[float]] = {"scope": [], "fdr": []}
     broken = 0
     for _ in range(repeats):
@@ -66,9 +66,9 @@ def test_every_guarantee_keeps_its_promise_on_prompts(world, full):
 @pytest.mark.parametrize(
     ("responses", "expected", "full"),
     [
-        (4, 0.174, False),
-        pytest.param(4, 0.174, True, marks=pytest.mark.montecarlo),
-        pytest.param(8, 0.245, True, marks=pytest.mark.montecarlo),
+        (4, 0.178, False),
+        pytest.param(4, 0.178, True, marks=pytest.mark.montecarlo),
+        pytest.param(8, 0.248, True, marks=pytest.mark.montecarlo),
     ],
 )
 def test_a_threshold_from_pairs_breaks_the_promise_on_choices(responses, expected, full):

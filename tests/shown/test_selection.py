@@ -260,6 +260,22 @@ def test_a_selection() -> None:
     assert SELECTION.to_frame()["n_accepted"].to_list() == [600, 204]
 
 
+def test_words_for_choices() -> None:
+    policy = replace(POLICY, about="choices")
+    assert html_lines(policy)[0].startswith(
+        "scope at alpha 0.1 (mean share over sets) accepts 47.3 % of the choices of judge-x; "
+    )
+    assert html_lines(replace(policy, accepts="all", threshold=None))[1] == (
+        "Every choice passes; keep labelling a random sample to see that it stays so."
+    )
+    nothing = replace(policy, accepts="none", threshold=None, feasible=False)
+    assert html_lines(nothing)[1].startswith("Label more prompts, ")
+    selection = replace(SELECTION, about="choices")
+    assert terminal_lines(selection)[0] == (
+        "804 of 1,200 choices accepted (67 %), pac at alpha 0.15"
+    )
+
+
 def test_words_for_grades() -> None:
     nothing = replace(POLICY, about="grades", accepts="none", threshold=None, feasible=False)
     assert html_lines(nothing)[1] == (

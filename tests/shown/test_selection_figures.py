@@ -177,6 +177,14 @@ def test_a_plan() -> None:
     assert title(panel(hopeless)) == "fdr at alpha 0.2: 1 % accepted with 50 labels"
 
 
+def test_rows_without_a_verdict_are_never_accepted_in_a_picture() -> None:
+    short = replace(EVALUATION.curves[0], coverage=(0.05, 0.1, 0.5, 0.68))
+    some = replace(EVALUATION, curves=(short, *EVALUATION.curves[1:]))
+    assert title(panel(some, "risk-coverage")) == (
+        "preference_entropy: 20 % wrong at 10 %, 11 % at 50 %, 18 % at 68 %"
+    )
+
+
 def test_pictures_have_names() -> None:
     assert list(figures_of(EVALUATION)) == ["risk", "coverage", "reliability", "risk-coverage"]
     with pytest.raises(ArgumentError, match="choose one of risk, coverage, reliability, risk-cov"):

@@ -161,6 +161,9 @@ def _accepted(served: TableLike, judge: str | None) -> Rows:
     for column in ("id", "accepted"):
         if column not in frame.columns:
             raise DataError(name, "is missing", column=column, remedy=_SELECTED)
+    if "choice" in frame.columns and "verdict" not in frame.columns:
+        remedy = "audits are of pairs and grades: label new prompts and calibrate again"
+        raise DataError(name, "holds choices among several responses", remedy=remedy)
     frame = frame.with_columns(as_text(frame["id"]))
     names = next((c for c in ("judge_name", "judge") if c in frame.columns), None)
     if names is not None:

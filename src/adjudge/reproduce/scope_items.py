@@ -23,6 +23,7 @@ _ALPHA = 0.10
 _7B = published.JUDGES[0]
 _NOT_ASKED = "the judgments have no rows by this protocol: give pairs and a judge"
 _ONE_ORDER = "the judgments do not have both orders"
+_NOT_HERE = "the judges or the data that it is about are not here"
 
 
 def list_items(result: ScopeReproduction) -> tuple[PaperItem, ...]:
@@ -67,17 +68,21 @@ def _completeness(result: ScopeReproduction) -> str:
 def _chosen(
     result: ScopeReproduction, dataset: str | None, judge: str | None
 ) -> list[tuple[ReproducedSet, JudgeKey]]:
-    """The data set and judge that the paper names; all of them where they are not here."""
-    sets = [one for one in result.datasets if dataset is None or contains(one.dataset, dataset)]
-    pairs = [(one, key) for one in sets or result.datasets for key in one.keys]
+    """The data set and judge that the paper names; where none of its own are here, all of them."""
+    pairs = [(one, key) for one in result.datasets for key in one.keys]
+    if dataset is not None and any(_known(one.dataset, published.DATASETS) for one, _ in pairs):
+        pairs = [(one, key) for one, key in pairs if contains(one.dataset, dataset)]
     if judge is None:
         return pairs
+    if result.simulated:
+        return [(one, key) for one, key in pairs if size_of(key[0]) == size_of(judge)]
+    if any(_known(key[0], published.JUDGES) for one in result.datasets for key in one.keys):
+        return [(one, key) for one, key in pairs if contains(key[0], judge)]
+    return pairs
 
-    def same(key: JudgeKey) -> bool:
-        like = result.simulated and size_of(key[0]) == size_of(judge)
-        return like or contains(key[0], judge)
 
-    return [(one, key) for one, key in pairs if same(key)] or pairs
+def _known(name: str, names: Sequence[str]) -> bool:
+    return any(contains(name, part) for part in names)
 
 
 def _signals(
@@ -103,7 +108,7 @@ def _qualities(book: ItemBook, result: ScopeReproduction, remark: str) -> None:
     best = [
         max(own, key=lambda s: s.auroc or 0.0).signal == "preference_entropy"
         for one, key in _chosen(result, None, None)
-        if (own := [s for s in one.evaluation.signals if s.judge == key[0] and s.auroc])
+        if (own := [s for s in one.qualities if s.judge == key[0] and s.auroc])
     ]
     verbalized = list(_signals(result, "verbalized", _7B))
     book.add(
@@ -121,17 +126,18 @@ def _qualities(book: ItemBook, result: ScopeReproduction, remark: str) -> None:
         remark=remark,
         unknown=_ONE_ORDER,
     )
-    annotators = [one for one in published.QUALITIES if one.signal == "annotators"]
     asked = any(True for _ in _signals(result, "annotators"))
     book.add(
         "Table 2",
         "BPE against simulated annotators",
         *(
-            value
-            for one in annotators
-            for signal in ("annotators", "preference_entropy")
-            for value in _quality_values(result, theirs[one.judge, signal])
-            if value.name.startswith("AUROC")
+            mean_of(
+                f"AUROC, {signal} {_short(judge)}",
+                (one.auroc for one in _signals(result, signal, judge)),
+                auroc,
+                2,
+            )
+            for judge, signal, auroc in published.TABLE_2
         ),
         figure="quality",
         remark=remark,
@@ -240,6 +246,7 @@ def _curves(book: ItemBook, result: ScopeReproduction, remark: str) -> None:
             ),
             figure="figure-02",
             remark=remark,
+            unknown=_NOT_HERE,
         )
     rows = _at(result, "scope", alpha=None)
     spread = _at(result, "scope", alpha=max(published.ALPHAS))
@@ -278,18 +285,20 @@ def _claims(book: ItemBook, result: ScopeReproduction, remark: str) -> None:
             published.MORE_THAN_NAIVE,
         ),
         remark=remark,
+        unknown=_NOT_HERE,
     )
     spread = {
         key[0]: mean_known(row.risk_sd for row in one.rows_of("scope", key))
         for one, key in _chosen(result, "mt-bench", None)
     }
-    ends = [spread[name] for name in sorted(spread, key=lambda name: size_of(name) or 0)]
+    ends = [spread[name] for name in sorted(spread, key=lambda name: size_of(name) or 0)] or [None]
     book.add(
         "Section 4.2, stability",
         "Error shares scatter over splits, mt-bench, mean over alphas",
         value_of("standard deviation, smallest judge", ends[0], digits=4),
         value_of("standard deviation, largest judge", ends[-1], digits=4),
         remark=remark,
+        unknown=_NOT_HERE,
     )
 
 

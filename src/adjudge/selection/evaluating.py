@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -112,6 +113,8 @@ def evaluate(
         if units < 2:
             raise ArgumentError("judgments", rows["judge"][0], "needs two labelled rows to split")
         for signal in signals_of(rows, seed=seed):
+            if best:
+                signal = replace(signal, name="least_sure")
             qualities.append(measure_quality(signal))
             curves.append(_curve(signal))
             measured = split_risks(
@@ -184,7 +187,7 @@ def measure_quality(signal: Signal) -> SignalQuality:
     """Accuracy, ECE, AUROC and AUPRC over the rows with a verdict.
 
     A vote that disagrees is no error: counted as one at confidence one half, it would make any
-    confidence look as if it told right from wrong.
+    confidence seem to separate right from wrong.
     """
     said = signal.has_verdict
     correct, sure = 1 - signal.errors[said], signal.confidence[said]

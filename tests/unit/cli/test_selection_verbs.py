@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from adjudge.cli import run
+from adjudge.simulate.choices import simulate_choices
 from adjudge.simulate.pairs import simulate_pairs
 from adjudge.simulate.selective import two_order_judge
 
@@ -207,6 +208,54 @@ def test_reproduce_scope_on_data_and_on_the_simulator(files, capsys):
     )
     assert json.loads(out)["kind"] == "reproduction_scope"
     assert json.loads(out)["simulated"] is True
+
+
+def test_the_best_of_several_responses_from_pairs_to_selected_prompts(tmp_path, capsys):
+    """All pairs of three answers to a prompt: judged, calibrated by prompt, selected."""
+    rows = simulate_choices(120, responses=3, seed=4).drop("p_a", "judge")
+    texts = [pl.lit(text).alias(name) for name, text in
+             (("prompt", "q"), ("response_a", "one"), ("response_b", "two"))]  # fmt: skip
+    rows.with_columns(texts).write_ndjson(tmp_path / "pairs.jsonl")
+    judge = ("--judge", "simulated:accuracy=0.95,noise=0.3", "--store", tmp_path / "replies.db")
+    code, _, err = out_of(
+        capsys, "judge", tmp_path / "pairs.jsonl", *judge, "-o", tmp_path / "judged.jsonl"
+    )
+    assert code == 0, err
+    code, out, err = out_of(
+        capsys, "calibrate", tmp_path / "judged.jsonl", "--best", "--alpha", "0.3", "-o",
+        tmp_path / "best.json", "--json",
+    )  # fmt: skip
+    assert code == 0, err
+    assert (json.loads(out)["about"], json.loads(out)["n_calibration"]) == ("choices", 120)
+    code, _, err = out_of(
+        capsys, "select", tmp_path / "judged.jsonl", "--policy", tmp_path / "best.json", "-o",
+        tmp_path / "selected.csv",
+    )  # fmt: skip
+    assert code == 0, err
+    selected = pl.read_csv(tmp_path / "selected.csv")
+    assert selected.height == 120
+    assert set(selected["choice"].drop_nulls()) == {"response-1", "response-2", "response-3"}
+    code, _, err = out_of(
+        capsys, "calibrate", tmp_path / "judged.jsonl", "--alpha", "0.2", "-o",
+        tmp_path / "pair.json",
+    )  # fmt: skip
+    assert code == 0, err
+    code, _, err = out_of(
+        capsys, "select", tmp_path / "judged.jsonl", "--best", "--policy", tmp_path / "pair.json"
+    )
+    assert code == 1
+    assert "the policy is about verdicts on pairs, and here are choices" in err
+    code, out, err = out_of(
+        capsys, "evaluate", tmp_path / "judged.jsonl", "--best", "--splits", "5"
+    )
+    assert code == 0, err
+    assert "least_sure" in out
+    code, _, err = out_of(
+        capsys, "monitor", "draw", tmp_path / "selected.csv", "--audit-rate", "0.5",
+        "--secret-env", "PATH", "-o", tmp_path / "audits.csv",
+    )  # fmt: skip
+    assert code == 1
+    assert "holds choices among several responses" in err
 
 
 def test_reproduce_scope_asks_a_judge_by_every_protocol(tmp_path, capsys):

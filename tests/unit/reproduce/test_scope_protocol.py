@@ -142,6 +142,24 @@ def test_the_papers_own_judges_are_found_by_name_and_counted():
     rows = done.datasets[0].rows_of("scope", done.datasets[0].keys[0])
     assert coverage.ours == next(row.coverage for row in rows if row.alpha == 0.1)
     assert coverage.published == 0.246
+    # What the paper has of other judges and data is not taken for theirs.
+    unknown = [v.name for v in table.values if v.ours is None]
+    assert "coverage, mt-bench 70B scope" in unknown
+    assert "coverage, rewardbench 14B scope" in unknown
+    states = {item.name: (item.status, item.reason) for item in done.items}
+    assert states["Figure 2a"][0] == "reproduced"
+    assert states["Figure 2b"] == (
+        "not possible", "the judges or the data that it is about are not here",
+    )  # fmt: skip
+
+
+def test_other_data_than_the_papers_have_no_claim_about_mt_bench():
+    done = reproduce_scope(
+        {"RewardBench": pl.DataFrame(two_order_judge(60, seed=0))}, n=60, splits=5
+    )
+    states = {item.name: item.status for item in done.items}
+    assert states["Figure 2b"] == "reproduced"
+    assert states["Figure 2a"] == states["Section 4.2, stability"] == "not possible"
 
 
 def test_what_a_summary_gives_is_not_said_to_be_the_papers():

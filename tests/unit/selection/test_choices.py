@@ -107,7 +107,7 @@ def test_evaluate_measures_choices():
     seen = evaluate(OLD, best=True, splits=20, alphas=[0.1])
     (signal,) = seen.signals
     mute = 400 - OLD.group_by("prompt_id").len().filter(pl.col("len") == 6).height
-    assert (signal.n, signal.n_no_verdict) == (400, mute)
+    assert (signal.signal, signal.n, signal.n_no_verdict) == ("least_sure", 400, mute)
     assert signal.auroc > 0.6
     assert any("without a choice" in line for line in seen.warnings)
     with pytest.raises(DataError, match="has no human labels"):
