@@ -78,7 +78,8 @@ def reproduce_diagnosis(
     `summeval` is the release's model_annotations.aligned.jsonl, cut to `documents` and `systems`
     (None: all); with `judge`, one spec or several, it must hold the articles, and each judge
     compares all pairs `repeats` times in one order and scores every summary (`asking`: what
-    `judge_pairs` takes, a store or `min_answer_mass` for example). `tournaments` and `scores` are files of your own.
+    `judge_pairs` takes, a store or `min_answer_mass` for example). `tournaments` and `scores` are
+    files of your own.
 
     >>> done = reproduce_diagnosis(splits=1)
     >>> done.tournaments, done.pictured, {item.status for item in done.items}
