@@ -184,9 +184,9 @@ def prompt_shift(rng: np.random.Generator) -> bool:
 
 def width_and_error(rng: np.random.Generator) -> bool:
     # Widths and errors are each alike within a document, and have nothing to do with each other.
-    documents = _alike(rng, 30, 6)
-    width = np.rint(rng.normal(3, 0.8, 30)[documents] + rng.normal(0, 0.5, 180))
-    error = np.rint(np.abs(rng.normal(0, 1, 30)[documents] + rng.normal(0, 0.7, 180)))
+    documents = _alike(rng, 20, 5)
+    width = np.rint(rng.normal(3, 0.8, 20)[documents] + rng.normal(0, 0.5, 100))
+    error = np.rint(np.abs(rng.normal(0, 1, 20)[documents] + rng.normal(0, 0.7, 100)))
     low, high = spearman_interval(width, error, documents)
     assert low is not None
     assert high is not None

@@ -43,6 +43,7 @@ plan battles battles.csv --budget 200 --write-rows out/battles.csv -o out/plan_b
 diagnose bias out/judgments.jsonl -o out/bias.json
 diagnose transitivity tournaments.csv -o out/cycles.json
 diagnose scores scores.jsonl -o out/scores.json
+diagnose prompts out/judgments.jsonl out/judgments.csv -o out/prompts.json
 rank battles.csv --replicates 50 -o out/leaderboard.json
 rank battles.csv --evaluate --replicates 20 -o out/ranking.json
 report out -o out/report.html

@@ -74,6 +74,8 @@ COMMANDS: tuple[str, ...] = (
     "diagnose scores {scores} --splits 1 --write-sets {out}.csv --families {families} --json",
     "diagnose bias {judgments} --pairs {pairs} --labels {labels} --json",
     "diagnose bias {battles} --families {families}",
+    "diagnose prompts {judgments} {judgments} --json",
+    "diagnose prompts {scores} {scores}",
     "rank {battles} --replicates 2 --json",
     "rank {battles} --replicates 2 --save-anchors {out}.json",
     "rank {newcomers} --anchors {anchors} --alpha 0.4 --json",

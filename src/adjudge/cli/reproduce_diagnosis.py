@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,6 +12,7 @@ from adjudge.cli._options import (
     ColumnOption,
     FiguresOption,
     JsonFlag,
+    MinAnswerMassOption,
     OutputOption,
     PlotOption,
     SeedOption,
@@ -55,6 +56,7 @@ def diagnosis(
         int | None,
         typer.Option(min=1, help="Written answers per question: for judges without logprobs."),
     ] = None,
+    min_answer_mass: MinAnswerMassOption = None,
     documents: Annotated[int, typer.Option(min=2, help="Documents of SummEval.")] = 30,
     systems: Annotated[int, typer.Option(min=2, help="Systems of SummEval, of its 16.")] = 8,
     whole: Annotated[
@@ -84,6 +86,9 @@ def diagnosis(
 
     with name_columns(column_map(column)) as named:
         compared, scored = named(tournaments), named(scores)
+    asking: dict[str, Any] = {}
+    if judge:
+        asking = {"store": store, "announce": remark, "min_answer_mass": min_answer_mass}
     result = reproduce_diagnosis(
         summeval,
         tournaments=compared,
@@ -95,7 +100,7 @@ def diagnosis(
         samples=samples,
         splits=splits,
         seed=seed,
-        **({"store": store, "announce": remark} if judge else {}),
+        **asking,
     )
     if figures is not None:
         for name, one in figures_of(result).items():

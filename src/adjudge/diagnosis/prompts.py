@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from adjudge._validation import FloatArray, non_negative, open_unit, same_length
 from adjudge.diagnosis._intervals import (
     FLOOR,
+    Interval,
     codes_of,
     excludes,
     mean_interval,
@@ -139,13 +140,14 @@ def prompt_change(
             if twice
         ]
     )
-    excess, ends = None, (None, None)
+    excess: float | None = None
+    ends: Interval = (None, None)
     if len(again):
         gap = changed[asked] - again
         excess = float(gap.mean())
         ends = mean_interval(gap, codes[asked], confidence_level, bounds=(-1.0, 1.0))
     distance = shift = None
-    reach: tuple[float | None, float | None] = (None, None)
+    reach: Interval = (None, None)
     if values is not None:
         apart = _means(values[1]) - _means(values[0])
         distance = float(np.abs(apart).mean())

@@ -148,12 +148,12 @@ def compare_by_scores(scores: pl.DataFrame) -> pl.DataFrame:
     side = scores.filter(pl.col("judge_score").is_not_null(), pl.col("model").is_not_null()).select(
         *key, "model", "judge_score"
     )
-    verdict = pl.when(pl.col("judge_score") > pl.col("judge_score_b")).then(pl.lit("A"))
-    verdict = verdict.when(pl.col("judge_score") < pl.col("judge_score_b")).then(pl.lit("B"))
+    gap = (pl.col("judge_score") - pl.col("judge_score_b")).sign()
+    verdict = gap.replace_strict({1.0: "A", -1.0: "B", 0.0: "tie"}, return_dtype=pl.String)
     return (
         side.join(side, on=key, suffix="_b", nulls_equal=True)
         .filter(pl.col("model") < pl.col("model_b"))
-        .select(*key, "model_b", model_a="model", verdict=verdict.otherwise(pl.lit("tie")))
+        .select(*key, "model_b", model_a="model", verdict=verdict)
     )
 
 

@@ -68,16 +68,25 @@ def ask_judges(
     *,
     repeats: int = REPEATS,
     samples: int | None = None,
+    min_answer_mass: float | None = None,
     **asking: Any,
 ) -> Answers:
     """Both protocols with the paper's prompts: all pairs in one order, `repeats` times, and scores.
 
-    `samples` is for judges without log probabilities; `asking` is what `judge_pairs` takes.
+    `samples` is for judges without log probabilities, `min_answer_mass` as in `judge_pairs`;
+    `asking` is what else that takes.
     """
     count(repeats, "repeats", least=1)
     items = size.cut(read_public(summeval, "summeval", kind="items").frame)
-    pairwise = ByCriterion(prompt=builtin_prompt("diagnosis_pairwise"), order="ab", samples=samples)
-    scoring = Likert(prompt=builtin_prompt("diagnosis_likert"), samples=samples)
+    pairwise = ByCriterion(
+        prompt=builtin_prompt("diagnosis_pairwise"),
+        order="ab",
+        samples=samples,
+        min_answer_mass=min_answer_mass,
+    )
+    scoring = Likert(
+        prompt=builtin_prompt("diagnosis_likert"), samples=samples, min_answer_mass=min_answer_mass
+    )
     judge = list(judges)
     compared = judge_pairs(
         _all_pairs(items, source_name(summeval)),

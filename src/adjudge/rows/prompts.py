@@ -77,8 +77,10 @@ def prepare_prompts(
         )
         for side, name in zip(sides, ("first", "second"), strict=True)
     ]
-    both = grouped[0].join(
-        grouped[1].drop("cluster"), on=_KEY, nulls_equal=True, maintain_order="left"
+    both = (
+        grouped[0]
+        .join(grouped[1].drop("cluster"), on=_KEY, nulls_equal=True, maintain_order="left")
+        .sort(_KEY)
     )
     if both.is_empty():
         problem = f"no row is one of {names[0]}, by judge, criterion and id"
