@@ -85,7 +85,7 @@ COMMANDS: tuple[str, ...] = (
     "serve --policy {policy} --judge simulated:accuracy=0.6,seed=9 --port 0",
     "report {results} --json",
     "reproduce scope --data mt-bench={judgments} --sample 20 --splits 2 --json",
-    "reproduce reporting {answers} --splits 2 --json",
+    "reproduce reporting {answers} --splits 2 --repeats 10 --json",
     "reproduce soft-elo {battles} --splits 1 --replicates 2 --json",
 )
 #: The places of tables; the other files are JSON objects and a prompt.
@@ -99,8 +99,8 @@ TABLES = frozenset(
 )
 #: Verbs that take no file of the user's.
 READS_NOTHING = ("demo", "models list", "models pull")
-#: It reads scores and tournaments as `diagnose` does, and then simulates for seconds.
-READS_AS_OTHERS = ("reproduce diagnosis",)
+#: They read as other verbs do, and then simulate or draw for seconds.
+READS_AS_OTHERS = ("reproduce diagnosis", "reproduce all")
 
 
 def write_valid(folder: Path) -> dict[str, Path]:
