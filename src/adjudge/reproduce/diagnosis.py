@@ -63,6 +63,10 @@ class _Given:
     def pictured(self) -> str:
         return next(iter(self.scores))
 
+    def belong_together(self, data: str) -> bool:
+        """Whether scores can be of the tournaments' documents: not real ones of simulated ones."""
+        return (data == SIMULATOR) == (self.tournaments_of == SIMULATOR)
+
 
 def reproduce_diagnosis(
     summeval: TableLike | None = None,
@@ -129,6 +133,7 @@ def reproduce_diagnosis(
         together=tuple(
             part
             for data, own in given.scores.items()
+            if given.belong_together(data)
             for part in measures.cycles_and_widths(data, given.tournaments.tournaments, own)
         ),
         transitivity=transitivity,
@@ -235,13 +240,13 @@ def _rankings(given: _Given, seed: int) -> list[RankingRow]:
     rows = [
         row
         for data, own in given.scores.items()
+        if given.belong_together(data)
         for row in compare_rankings(
             given.tournaments_of,
             given.tournaments.tournaments,
             measures.people_means(own.frame),
             seed=seed,
         )
-        if data != CROWD or given.tournaments_of != SIMULATOR
     ]
     # SummEval comes with the asked judges' scores too: the first people are enough.
     unique = {(row.judge, row.criterion, row.method): row for row in reversed(rows)}

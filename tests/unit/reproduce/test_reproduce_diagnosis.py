@@ -259,6 +259,15 @@ def test_your_own_files_take_the_place_of_the_simulator(tmp_path: Path) -> None:
     assert len({(r.judge, r.criterion) for r in done.rankings if r.data == "your judges"}) == 8
 
 
+def test_simulated_tournaments_are_not_compared_with_real_scores() -> None:
+    """The scores have documents and judges of the same names as the simulator's."""
+    scores = simulate_study(documents=6, models=3, seed=2).scores
+    done = reproduce_diagnosis(scores=scores, splits=1)
+    assert (done.tournaments, done.pictured) == ("simulator", "your judges")
+    assert {row.data for row in done.rankings} == {"your judges, by scores", "paper"}
+    assert done.together == ()
+
+
 def test_ties_lower_the_papers_rate_and_not_the_decisive_one() -> None:
     circle = [("a", "b", "A"), ("b", "c", "A"), ("a", "c", "B"), ("a", "d", "tie")]
     names = ("doc_id", "model_a", "model_b", "verdict")
