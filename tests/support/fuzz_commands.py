@@ -184,8 +184,8 @@ def write_valid(folder: Path) -> dict[str, Path]:
         files[name].write_text(json.dumps(held))
     for name, log in {"log": "promptfoo.json", "archive": "inspect.eval"}.items():
         files[name] = Path(shutil.copy(LOGS / log, folder / log))
-    cells = [["id", "judge", "human"], *([f"{n}", n % 2, n % 2 if n < 40 else None]
-             for n in range(60))]  # fmt: skip
+    cells: list[list[Any]] = [[f"{n}", n % 2, n % 2 if n < 40 else None] for n in range(60)]
+    cells.insert(0, ["id", "judge", "human"])
     files["workbook"] = write_workbook(folder / "workbook.xlsx", cells)
     files["prompt"] = folder / "prompt.txt"
     files["prompt"].write_text("Which is better?\n{prompt}\nA: {response_a}\nB: {response_b}\n")
