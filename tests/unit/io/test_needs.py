@@ -92,7 +92,7 @@ def test_a_refusal_names_all_columns(tmp_path: Path) -> None:
     rows = with_texts(judged(50, seed=1))
     with pytest.raises(AdjudgeError, match="remark"):
         calibrate(write(tmp_path, rows), by="colour")
-    misnamed = rows.drop("prompt", "response_a", "response_b").rename({"p_fwd": "x", "p_rev": "y"})
+    misnamed = rows.drop("prompt", "response_a", "response_b").rename({"p_rev": "y"})
     with pytest.raises(AdjudgeError, match="remark"):
         calibrate(write(tmp_path, misnamed))
 
