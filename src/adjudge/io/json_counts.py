@@ -49,6 +49,6 @@ def _count_quotes(data: bytes) -> tuple[int, int] | None:
         is_quote, after = block[:-1] == _QUOTE, block[1:]
         if (is_quote & ((after == _SPACE) | (after == _TAB))).any():
             return None
-        quotes += np.count_nonzero(is_quote)
-        keys += np.count_nonzero(is_quote & (after == _COLON))
+        quotes += int(np.count_nonzero(is_quote))
+        keys += int(np.count_nonzero(is_quote & (after == _COLON)))
     return quotes, keys
