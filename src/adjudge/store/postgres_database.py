@@ -41,10 +41,11 @@ _CONNECT_S = 10
 #: Between two tries to reach a server that went away.
 _AGAIN_S = 0.2
 _MOST_CONNECTIONS = 8
-#: A machine that vanished without a word is given up after half a minute.
+#: A machine that vanished without a word is given up after half a minute, one that stopped in the
+#: middle of a transaction after a minute.
 _SETTINGS = (
     "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=4"
-    " -c timezone=UTC -c client_min_messages=warning"
+    " -c idle_in_transaction_session_timeout=60000 -c client_min_messages=warning"
 )
 #: PostgreSQL cannot hold the character NUL in a text: it is written as these two.
 _ESCAPE, _NUL = "\x1a", "\x1a0"
@@ -288,7 +289,8 @@ class PostgresDatabase:
                 f"{self.name}: the schema {schema} has tables of another kind;"
                 " choose another one with ?schema=NAME"
             )
-        rows = db.execute(f"SELECT name FROM {LEDGER} ORDER BY position").fetchall()
+        # By its whole name: without the right to use a schema its tables seem not to be there.
+        rows = db.execute(f"SELECT name FROM {schema}.{LEDGER} ORDER BY position").fetchall()
         return [name for (name,) in rows]
 
     def _migrate(self) -> None:
