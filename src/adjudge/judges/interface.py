@@ -44,7 +44,7 @@ class Message:
     @property
     def text(self) -> str:
         """The message as one string, for servers that tokenise it themselves."""
-        return "".join(part if isinstance(part, str) else part.text for part in self.parts)
+        return "".join([part if isinstance(part, str) else part.text for part in self.parts])
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,8 +125,9 @@ class Redactor:
 
     def _in_pieces(self, raw: str, plain: str, whole: list[str]) -> bool:
         """Whether string values of a JSON text make up a secret that is not in it as a whole."""
-        texts = (raw,) if plain is raw else (raw, plain)
-        may_be = any(one.may_be_split_in(text) for text in texts for one in self._spellings)
+        may_be = any(one.may_be_split_in(raw) for one in self._spellings)
+        if plain is not raw:
+            may_be = may_be or any(one.may_be_split_in(plain) for one in self._spellings)
         if not may_be and not _may_cut_escapes(raw):
             return False
         values: list[str] = []
@@ -175,7 +176,8 @@ class _Spelling:
         for letter in self.letters:
             if letter not in plain:
                 return False
-        return self._beginning.search(plain) is not None and self._rest.search(plain) is not None
+        # Where a rest is found at all it is found early; of hexadecimal digits there is seldom one.
+        return self._rest.search(plain) is not None and self._beginning.search(plain) is not None
 
     @cached_property
     def _beginning(self) -> re.Pattern[str]:
@@ -192,7 +194,9 @@ class _Spelling:
 
 def _may_cut_escapes(raw: str) -> bool:
     # A line end in a token is usual, and no such escape: seen without a search.
-    begun = "%" in raw or "&" in raw or "\\u" in raw or "\\x" in raw or "\\\\" in raw
+    begun = "%" in raw or "&" in raw
+    if not begun and "\\" in raw:
+        begun = "\\u" in raw or "\\x" in raw or "\\\\" in raw
     return begun and _CUT_ESCAPE.search(raw) is not None
 
 

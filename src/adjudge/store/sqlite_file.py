@@ -125,6 +125,10 @@ class SQLiteFile:
                 " choose a --store on a local disk"
             )
         self._db.execute("PRAGMA synchronous = NORMAL")
+        # Keys are random: every commit touches pages all over the index. And a statement of many
+        # rows keeps a journal of its own, by default in a file.
+        self._db.execute("PRAGMA cache_size = -8000")
+        self._db.execute("PRAGMA temp_store = MEMORY")
 
     def _migrate(self) -> list[str]:
         with self.transaction():

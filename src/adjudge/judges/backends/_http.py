@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 from yarl import URL
 
 from adjudge._validation import count, positive
@@ -176,8 +176,7 @@ class Server:
 
     async def post_json(self, path: str, body: Mapping[str, Any], *, largest: int) -> Exchange:
         """POST an object; the answer, after as many attempts as it takes or is allowed."""
-        data = _ENCODER.encode(body).encode()
-        return await self.exchange("POST", path, largest=largest, data=data)
+        return await self.exchange("POST", path, largest=largest, data=_written(body))
 
     async def exchange(
         self,
@@ -337,6 +336,15 @@ class Server:
     def _cause(self, error: BaseException) -> str:
         """What the client library says, which may quote the server."""
         return shorten(self.redact(str(error))) or type(error).__name__
+
+
+def _written(body: Mapping[str, Any]) -> bytes:
+    """The JSON of an object that a fingerprint was made of before: plain values, no NaN."""
+    try:
+        return to_json(body)
+    except ValueError:
+        # Lone surrogates, which only the standard library writes.
+        return _ENCODER.encode(body).encode()
 
 
 def _parsed(text: str) -> Any:

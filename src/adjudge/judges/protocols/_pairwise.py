@@ -17,7 +17,7 @@ from adjudge.judges.columns import PromptColumns
 from adjudge.judges.interface import Data, Prompt, Question
 from adjudge.judges.prompting import Value, fill
 from adjudge.records import MEASURED, STATUSES, Judgment, Order, Pair, Reply, Status
-from adjudge.uncertainty.entropy import preference_entropy, verdict
+from adjudge.uncertainty.entropy import entropy_of, verdict
 
 PLACEHOLDERS = ("prompt", "response_a", "response_b")
 LETTERS = ("A", "B")
@@ -95,17 +95,18 @@ class Orders:
     def __init__(self, choice: str = "both", *, seed: int = 0) -> None:
         self.choice = one_of(choice, self.CHOICES, "order")
         self.seed = count(seed, "seed")
+        self._fixed = tuple(one for one in BOTH_ORDERS if choice in ("both", one))
 
     def of(self, pair: Pair) -> tuple[Order, ...]:
         """The orders to ask for this pair."""
         if self.choice == "random":
             return (seeded_order(pair.id, self.seed),)
-        return tuple(order for order in BOTH_ORDERS if self.choice in ("both", order))
+        return self._fixed
 
     def settings(self) -> dict[str, Any]:
         if self.choice == "random":
             return {"orders": "random", "seed": self.seed}
-        return {"orders": [order for order in BOTH_ORDERS if self.choice in ("both", order)]}
+        return {"orders": list(self._fixed)}
 
 
 class LetterQuestions:
@@ -182,12 +183,13 @@ def judgment_of(
     """
     kept = dict(extra or {})
     read = list(readings.values())
-    if any(one.drawn is not None for one in read):
+    sampled = [one.drawn for one in read if one.drawn is not None]
+    if sampled:
         kept["samples"] = {order: dict(one.drawn or {}) for order, one in readings.items()}
     if len(read) == 1:
         kept["order"] = next(iter(readings))
-    status = worst(one.status for one in read)
-    mass = min((one.answer_mass for one in read if one.answer_mass is not None), default=None)
+    status = worst([one.status for one in read])
+    mass = min([one.answer_mass for one in read if one.answer_mass is not None], default=None)
     known = [one.p for one in read if one.p is not None]
     if status not in MEASURED or len(known) < len(read):
         detail = next((one.detail for one in read if one.status == status), None)
@@ -203,18 +205,20 @@ def judgment_of(
         **both,
         p_a=p_a,
         p_tie=p_tie,
-        uncertainty=float(preference_entropy([p_a])[0]),
+        uncertainty=entropy_of(p_a),
         verdict=verdict(p_a, p_tie),
         answer_mass=mass,
-        detail=_detail(readings),
+        detail=_drawn_words(readings) if sampled else _bound_words(readings),
         extra=kept,
     )
 
 
-def _detail(readings: Readings) -> str | None:
-    if all(one.drawn is None for one in readings.values()):
-        censored = [order for order, one in readings.items() if one.status == "censored"]
-        return f"bounded by the k-th log probability: {', '.join(censored)}" if censored else None
+def _bound_words(readings: Readings) -> str | None:
+    censored = [order for order, one in readings.items() if one.status == "censored"]
+    return f"bounded by the k-th log probability: {', '.join(censored)}" if censored else None
+
+
+def _drawn_words(readings: Readings) -> str:
     parts = []
     for order, one in readings.items():
         drawn = dict(one.drawn or {})

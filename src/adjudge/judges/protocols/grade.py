@@ -13,7 +13,7 @@ from adjudge.judges.criteria import CORRECT, Criterion, check_criteria
 from adjudge.judges.interface import Data, JudgeProtocol, Prompt, Question
 from adjudge.judges.prompting import Value, builtin_prompt, check_prompt, fill
 from adjudge.records import STATUSES, Grade, Item, Reply, Status, Subject
-from adjudge.uncertainty.entropy import preference_entropy
+from adjudge.uncertainty.entropy import entropy_of
 
 #: Letters, because each is one token of every vocabulary and begins no usual first word of a reply,
 #: as A (an article), Y (Yes) and N (No, Not) do.
@@ -114,7 +114,7 @@ class GradeProtocol(JudgeProtocol):
                 status=answer.status,
                 p_pass=p_pass,
                 judge=None if p_pass in (None, 0.5) else 1 if p_pass > 0.5 else 0,
-                uncertainty=None if p_pass is None else float(preference_entropy([p_pass])[0]),
+                uncertainty=None if p_pass is None else entropy_of(p_pass),
                 human=_human(item),
                 answer_mass=answer.answer_mass,
                 detail=answer.detail or _detail(answer),

@@ -14,7 +14,7 @@ from adjudge.judges.answers import worst
 from adjudge.judges.interface import Data, JudgeProtocol, Likelihood, Message, Question
 from adjudge.judges.protocols._pairwise import judgment
 from adjudge.records import MEASURED, Judgment, Reply, Subject
-from adjudge.uncertainty import preference_entropy, verdict
+from adjudge.uncertainty.entropy import entropy_of, verdict
 
 
 class LikelihoodProtocol(JudgeProtocol):
@@ -61,7 +61,7 @@ class LikelihoodProtocol(JudgeProtocol):
             missing = status if status not in MEASURED else "no_logprobs"
             return [judgment(pair, self.name, missing, detail=_why(replies))]
         p_a = _sigmoid(l_a - l_b)
-        doubt = float(preference_entropy([p_a])[0])
+        doubt = entropy_of(p_a)
         row = judgment(pair, self.name, status, p_a=p_a, uncertainty=doubt, verdict=verdict(p_a))
         return [row]
 
