@@ -47,6 +47,13 @@ _SETTINGS = (
     "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=4"
     " -c idle_in_transaction_session_timeout=60000 -c client_min_messages=warning"
 )
+#: The same the other way round: a server that vanished is noticed.
+_KEEPALIVES = {
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 4,
+    "tcp_user_timeout": 30_000,
+}
 #: PostgreSQL cannot hold the character NUL in a text: it is written as these two.
 _ESCAPE, _NUL = "\x1a", "\x1a0"
 _PAIR = re.compile("\x1a(.)", re.DOTALL)
@@ -252,6 +259,7 @@ class PostgresDatabase:
         return {
             "connect_timeout": _CONNECT_S,
             "application_name": "adjudge",
+            **_KEEPALIVES,
             **given,
             "options": f"{options}{readonly}",
             "autocommit": True,
