@@ -16,7 +16,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -196,21 +196,21 @@ class PostgresDatabase:
                 time.sleep(_AGAIN_S)
 
     def _come_back(self) -> None:
-        """Take the owner's lock again after the connection was lost."""
+        """After a connection was lost: take the owner's lock again if it was that one."""
         with self._guard_lock:
             if not self._lost:
                 return
             try:
-                guard = self._connect()
-                if not self._readonly:
-                    self._introduce(guard)
+                if not _answers(self._guard):
+                    self._guard.close()  # while it lives, nobody else can take the lock
+                    self._guard = self._connect()
+                    if not self._readonly:
+                        self._introduce(self._guard)
             except StoreError as error:
                 raise StoreLostError(str(error)) from None
             except psycopg.Error as error:
-                raise StoreLostError(str(self._failed(error))) from None
-            with suppress(psycopg.Error):
                 self._guard.close()
-            self._guard = guard
+                raise StoreLostError(str(self._failed(error))) from None
             self._pool.check()
             self._lost, self._patience_s = False, PATIENCE_S
 
@@ -323,6 +323,14 @@ class PostgresDatabase:
         if is_lost(error):
             self._lost = True
         return explain(error, self.name, readonly=self._readonly, schema=self._url.schema)
+
+
+def _answers(db: Connection) -> bool:
+    try:
+        db.execute("SELECT 1")
+    except psycopg.Error:
+        return False
+    return True
 
 
 def outgoing(value: Any) -> Any:

@@ -280,6 +280,19 @@ def test_a_store_comes_back_with_its_claims_when_its_connections_are_cut(
     assert set(store.lookup(["a"])) == {"a"}
 
 
+def test_the_lock_of_an_owner_outlives_the_loss_of_another_connection(
+    store: PostgresStore, url: str, admin: psycopg.Connection[tuple[object, ...]]
+) -> None:
+    assert store.claim(["a"], retry=(), since=0).ours == {"a"}
+    admin.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'adjudge'"
+        " AND pid NOT IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory')"
+    )
+    assert store.claim(["b"], retry=(), since=0).ours == {"b"}
+    with use_store(url) as other:
+        assert other.claim(["a", "b"], retry=(), since=0).busy == {"a", "b"}
+
+
 def test_a_claim_whose_commit_was_not_told_is_ours(
     store: PostgresStore, admin: psycopg.Connection[tuple[object, ...]]
 ) -> None:
