@@ -13,7 +13,6 @@ import logging
 import math
 import re
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,9 +25,9 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from adjudge.errors import ArgumentError, StoreError, StoreLostError, StoreMissingError
 from adjudge.store.columns import now
-from adjudge.store.interface import PATIENCE_S
 from adjudge.store.migrations import LEDGER, Migration, pending
 from adjudge.store.owners import Owner
+from adjudge.store.patience import PATIENCE_S, Patience
 from adjudge.store.postgres_errors import explain, explain_refusal, is_lost
 from adjudge.store.postgres_migrations import MIGRATIONS
 from adjudge.store.urls import ENCODE, DatabaseURL
@@ -38,8 +37,6 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 #: The oldest server that we say we work with.
 OLDEST_SERVER = 12
 _CONNECT_S = 10
-#: Between two tries to reach a server that went away.
-_AGAIN_S = 0.2
 _MOST_CONNECTIONS = 8
 #: A machine that vanished without a word is given up after half a minute, one that stopped in the
 #: middle of a transaction after a minute.
@@ -77,8 +74,7 @@ class PostgresDatabase:
         self.owner = Owner.here()
         self._readonly = readonly
         self._lost = False
-        #: Who was waited for in vain is not waited for again, until it is back.
-        self._patience_s = PATIENCE_S
+        self.patience = Patience()
         self._local = threading.local()
         self._guard_lock = threading.Lock()
         self._arguments = self._connect_arguments()
@@ -183,17 +179,7 @@ class PostgresDatabase:
 
     def _patiently(self, work: Callable[[], T]) -> T:
         """Do `work`, which is safe to do twice, again while the connection is lost."""
-        if self._in_transaction:
-            return work()
-        until = time.monotonic() + self._patience_s
-        while True:
-            try:
-                return work()
-            except StoreLostError:
-                if time.monotonic() > until:
-                    self._patience_s = 0.0
-                    raise
-                time.sleep(_AGAIN_S)
+        return work() if self._in_transaction else self.patience.run(work)
 
     def _come_back(self) -> None:
         """After a connection was lost: take the owner's lock again if it was that one."""
@@ -212,7 +198,7 @@ class PostgresDatabase:
                 self._guard.close()
                 raise StoreLostError(str(self._failed(error))) from None
             self._pool.check()
-            self._lost, self._patience_s = False, PATIENCE_S
+            self._lost = False
 
     def _introduce(self, guard: Connection) -> None:
         """Take this owner's lock, then its line in the table: claims come after both."""
