@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
 import psutil
 import pytest
 from judge_runs import CONCURRENCY, finish, kept, start, wait_for, write_pairs
@@ -127,10 +129,11 @@ def test_an_interrupt_stops_all_workers_and_the_same_command_goes_on(
     store, output = tmp_path / "s.db", tmp_path / "o.jsonl"
     run = start(judge_server.base_url, pairs, store, output, *by_ray(nodes))
     wait_for(lambda: kept(store) > 500, 120)
-    run.send_signal(signal.SIGINT)
+    run.send_signal(signal.SIGTERM)  # as Ctrl-C; Ray would print a stack
     said, remarks = run.communicate(timeout=30)
     assert run.returncode == 1
-    assert "run the same command again to resume" in remarks
+    assert remarks.splitlines()[-1] == "stopped; run the same command again to resume"
+    assert "SIGTERM" not in remarks
     summary = json.loads(said)
     assert summary["rows"] == len(output.read_text().splitlines()) > 100
     wait_for(lambda: not nodes.workers(0) and not nodes.workers(1))
@@ -143,6 +146,18 @@ def test_an_interrupt_stops_all_workers_and_the_same_command_goes_on(
     counts = judge_server.counts()
     assert counts["contents"] == 2 * PAIRS
     assert counts["requests"] - counts["contents"] <= 2 * CONCURRENCY
+
+
+def test_a_bootstrap_by_workers_has_the_numbers_of_one_process(nodes: RayNodes) -> None:
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 6, 900)
+    battles = {"model_a": a, "model_b": (a + rng.integers(1, 6, 900)) % 6}
+    winner = np.where(rng.random(900) < 0.5, "model_a", "model_b")
+    pl.DataFrame({**battles, "winner": winner}).write_csv("battles.csv")
+    command = [sys.executable, "-m", "adjudge", "rank", "battles.csv", "--replicates", "1600"]
+    for name, more in (("here", ()), ("there", by_ray(nodes))):
+        subprocess.run([*command, "-o", f"{name}.json", *more], check=True, timeout=120)
+    assert Path("there.json").read_bytes() == Path("here.json").read_bytes()
 
 
 def test_a_worker_that_is_killed_is_replaced(

@@ -7,6 +7,7 @@ import logging
 import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -71,6 +72,7 @@ class RayCluster:
         if not ray.is_initialized():
             address = self._address or await self._start_head()
             await _in_daemon_thread(lambda: _connect(ray, address))
+            _take_back_sigterm()
             self._ends.callback(ray.shutdown)
         self._ray = ray
 
@@ -198,6 +200,13 @@ def _connect(ray: Any, address: str) -> None:
         raise ArgumentError(
             "ray_address", address, f"Ray cannot be joined there: {reason}"
         ) from error
+
+
+def _take_back_sigterm() -> None:
+    """Ray catches it too, to print a stack; whoever handled it before handles it alone."""
+    handler = signal.getsignal(signal.SIGTERM)
+    if handler is not None and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, handler)
 
 
 async def _wait_until_started(head: subprocess.Popen[bytes], folder: Path) -> None:
