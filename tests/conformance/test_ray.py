@@ -21,6 +21,7 @@ import polars as pl
 import psutil
 import pytest
 from judge_runs import CONCURRENCY, finish, kept, start, wait_for, write_pairs
+from postgres import ENCODED, PASSWORD
 from ray_nodes import RayNodes
 
 pytestmark = pytest.mark.crash
@@ -164,7 +165,7 @@ def test_a_worker_that_is_killed_is_replaced(
     nodes: RayNodes, judge_server: Any, pairs: Path, whole: Path, tmp_path: Path
 ) -> None:
     judge_server.reset()
-    judge_server.script("ok", latency_s=0.05, keep_log=False)
+    judge_server.script("ok", latency_s=0.1, keep_log=False)
     store, output = tmp_path / "s.db", tmp_path / "o.jsonl"
     run = start(judge_server.base_url, pairs, store, output, *by_ray(nodes))
     wait_for(lambda: kept(store) > 800, 120)
@@ -195,6 +196,9 @@ def test_a_node_is_killed_in_the_middle_and_the_other_ends_the_work(
     nodes.kill(1)
     assert kept_there() < 2 * PAIRS, "the node outlived the work"
     complete(finish(run), judge_server, output, whole)
+    logs = nodes.logs()
+    assert PASSWORD.encode() not in logs
+    assert ENCODED.encode() not in logs
 
 
 def complete(summary: dict[str, Any], judge_server: Any, output: Path, whole: Path) -> None:

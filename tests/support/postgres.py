@@ -36,9 +36,9 @@ class PostgresServer:
     """One server with one database. `fast` leaves the disk out: for tests that cut no power."""
 
     def __init__(self, folder: Path, *, fast: bool = False) -> None:
-        found_programs = programs()
-        assert found_programs is not None, "PostgreSQL is not installed"
-        self._programs = found_programs
+        installed = programs()
+        assert installed is not None, "PostgreSQL is not installed"
+        self._programs = installed
         self._user = _unprivileged()
         self.folder = folder
         self.port = _free_port()

@@ -164,7 +164,7 @@ class PostgresStore(PostgresServed, PostgresChecking):
         ours = self._insert_claims(keys)
         held = self._holders([key for key in keys if key not in ours])
         me = self.owner.owner
-        # Kept by a commit of which we were not told, because the connection broke.
+        # Kept by a commit whose confirmation was lost with the connection.
         ours |= {key for key, owner in held.items() if owner == me and key not in self._held}
         gone = {owner for owner in {*held.values()} - {me} if self._forget_if_gone(owner)}
         if gone:

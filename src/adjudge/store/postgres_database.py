@@ -50,7 +50,7 @@ _SETTINGS = (
 _ESCAPE, _NUL = "\x1a", "\x1a0"
 _PAIR = re.compile("\x1a(.)", re.DOTALL)
 
-# The pool logs what it cannot connect to; who waits is told, and the screen is not for logs.
+# The pool logs what it cannot connect to; who waits gets an error, the screen is not for logs.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 

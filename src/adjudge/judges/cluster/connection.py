@@ -52,10 +52,10 @@ class RayCluster:
         workers: int | None,
         announce: Callable[[str], None] | None = None,
     ) -> None:
-        if address is not None and address.startswith("ray://"):
-            remedy = "run adjudge on a machine of the cluster and give HOST:PORT of its head"
-            raise ArgumentError("ray_address", address, remedy)
         self._address = address or os.environ.get("RAY_ADDRESS") or None
+        if self._address is not None and self._address.startswith("ray://"):
+            remedy = "run adjudge on a machine of the cluster and give HOST:PORT of its head"
+            raise ArgumentError("ray_address", self._address, remedy)
         self._wanted = workers
         self._announce = announce
         self._ray: Any = None
