@@ -91,8 +91,8 @@ def reproduce_diagnosis(
     files of your own.
 
     >>> done = reproduce_diagnosis(splits=1)
-    >>> done.tournaments, done.pictured, {item.status for item in done.items}
-    ('simulator', 'simulator', {'simulated'})
+    >>> done.tournaments, done.pictured, done.items[0].name, done.items[0].status
+    ('simulator', 'simulator', 'Table 1', 'simulated')
     """
     count(splits, "splits", least=1)
     judges = [judge] if isinstance(judge, str) else list(judge or ())
