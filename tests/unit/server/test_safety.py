@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import MutableMapping
 from typing import Any
 
 import pytest
@@ -70,7 +71,7 @@ def test_work_for_a_client_that_left_is_given_up() -> None:
             await asyncio.sleep(0.2)
             return {"type": "http.disconnect"}
 
-        async def send(message: dict[str, Any]) -> None:
+        async def send(message: MutableMapping[str, Any]) -> None:
             seen.append(message["type"])
 
         scope = {"type": "http", "method": "POST", "path": "/", "headers": [(b"host", b"[::1]:9")]}
