@@ -29,17 +29,18 @@ PAIRS = 2000
 KEY = b"sk-test-not-a-real-key"
 #: A judge that runs on a GPU and says which one it sees.
 GPU_JUDGE = """
-import os, sys
+import asyncio, os, sys
 from adjudge import judge_pairs
 from adjudge.judges.interface import Backend, Choice
 from adjudge.records import Reply
 from adjudge.simulate.pairs import simulate_pairs
 
 class OnGPU(Backend):
-    name, uses_gpu, wants = "on-gpu:1", True, frozenset({Choice})
+    name, uses_gpu, wants, concurrency = "on-gpu:1", True, frozenset({Choice}), 4
     def identity(self):
         return {"backend": "on-gpu"}
     async def ask(self, question):
+        await asyncio.sleep(0.1)  # ten seconds for one worker alone: the other comes in time
         seen = f"GPU {os.environ.get('CUDA_VISIBLE_DEVICES')} in process {os.getpid()}"
         return Reply(status="ok", logprobs=dict.fromkeys(question.want.options, -1.0), server=seen)
 
