@@ -38,7 +38,7 @@ _CELL_STYLE = (
     ".adjudge .numbers dd { margin: 0; font-weight: 600; } .adjudge .num { text-align: right; }"
 )
 #: A word longer than this is cut in the middle; what stays of it.
-_LONG_WORD = re.compile(r"([\w:=.,/@+-]{41,})")
+_LONG_WORD = re.compile(r"([\w:=.,@+-]{41,})")
 _BEGINNING, _END = 24, 8
 #: A section's answers in the table of contents; the rest are counted.
 _IN_SHORT = 4
