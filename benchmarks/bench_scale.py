@@ -32,9 +32,7 @@ if TYPE_CHECKING:
 #: What a command needs that has hardly anything to do.
 FEW = 10_000
 MODELS = 130
-_JUDGE = (
-    "judge {file} --judge simulated --store {folder}/store.db -o {folder}/judgments.jsonl"
-)
+_JUDGE = "judge {file} --judge simulated --store {folder}/store.db -o {folder}/judgments.jsonl"
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from adjudge import estimate
 from adjudge.estimation import combine
 from adjudge.estimation.methods import run
 from adjudge.estimation.sample import Sample
+from adjudge.estimation.these_rows import interval_of
 from adjudge.simulate.panels import panel_rows
 
 LEVEL = 0.95
@@ -38,7 +39,7 @@ class Tally:
             self.refused += 1
             return
         self.widths.append(high - low)
-        self.hits.setdefault(model, []).append(low <= rate <= high)
+        self.hits.setdefault(model, []).append(low - 1e-12 <= rate <= high + 1e-12)
 
     def line(self, name: str) -> str:
         covers = [float(np.mean(hits)) for hits in self.hits.values()]
@@ -57,7 +58,7 @@ def one_judge(repeats: int) -> None:
             tallies = {method: Tally() for method in ONE_JUDGE}
             rng = np.random.default_rng(1)
             for _ in range(repeats):
-                sample = draw_sample(rng, q0, q1, theta, labels)
+                sample, _ = draw_sample(rng, q0, q1, theta, labels)
                 for method, tally in tallies.items():
                     got, _, _ = run(sample, method, confidence_level=LEVEL)
                     tally.add(got.low, got.high, theta)
@@ -66,15 +67,20 @@ def one_judge(repeats: int) -> None:
 
 
 def draw_sample(
-    rng: np.random.Generator, q0: float, q1: float, theta: float, labels: int
-) -> Sample:
-    """Rows of one judge, the first `labels` of them labelled."""
-    truth = rng.random(labels + TEST_ROWS) < theta
+    rng: np.random.Generator,
+    q0: float,
+    q1: float,
+    theta: float,
+    labels: int,
+    test_rows: int = TEST_ROWS,
+) -> tuple[Sample, float]:
+    """Rows of one judge, the first `labels` of them labelled, and the human rate of all of them."""
+    truth = rng.random(labels + test_rows) < theta
     right = rng.random(len(truth)) < np.where(truth, q1, q0)
     known = np.arange(len(truth)) < labels
     judge = np.where(right, truth, ~truth).astype(np.float64)
     human = np.where(known, truth, -1).astype(np.int64)
-    return Sample(judge, human, ~known, known, random=True)
+    return Sample(judge, human, ~known, known, random=True), float(truth.mean())
 
 
 def several_judges(repeats: int) -> None:
@@ -129,8 +135,36 @@ def penalties(repeats: int) -> None:
     combine.PENALTY = chosen
 
 
+def these_rows(repeats: int) -> None:
+    """The exact interval for the human rate of the rows themselves, and what others cover of it."""
+    print(f"5. The human rate of the rows themselves, {repeats:,} draws")
+    for q0, q1, theta, labels, test_rows in (
+        (0.9, 0.9, 0.6, 60, 1000),
+        (0.9, 0.9, 0.6, 200, 1000),
+        (0.9, 0.9, 0.6, 150, 150),
+        (0.75, 0.85, 0.6, 60, 1000),
+        (0.75, 0.85, 0.6, 200, 1000),
+        (0.9, 0.9, 0.1, 60, 1000),
+    ):
+        print(
+            f" specificity {q0}, sensitivity {q1}, rate {theta}, {labels} of {labels + test_rows}"
+        )
+        tallies = {name: Tally() for name in ("these rows, exact", "conditional", "human-only")}
+        rng = np.random.default_rng(3)
+        for _ in range(repeats):
+            sample, rate = draw_sample(rng, q0, q1, theta, labels, test_rows)
+            low, high = interval_of(sample, confidence_level=LEVEL) or (None, None)
+            tallies["these rows, exact"].add(low, high, rate)
+            for method in ("conditional", "human-only"):
+                got, _, _ = run(sample, method, confidence_level=LEVEL)
+                tallies[method].add(got.low, got.high, rate)
+        for name, tally in tallies.items():
+            print(tally.line(name))
+
+
 if __name__ == "__main__":
     wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 1600
     one_judge(wanted)
     several_judges(wanted // 4)
     penalties(wanted // 15)
+    these_rows(wanted // 4)

@@ -7,6 +7,7 @@ was asked.
 # ruff: noqa: S608  (the names put into statements are of our own tables)
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
@@ -20,6 +21,7 @@ from judge_runs import CONCURRENCY, finish, start, wait_for, write_pairs
 from postgres import DATABASE, PASSWORD, USER, PostgresServer, programs, running_server
 
 from adjudge.store import check_store, copy_store, open_store
+from adjudge.store.patience import PATIENCE_S
 
 PAIRS = 2000
 CALLS = 2 * PAIRS
@@ -203,6 +205,28 @@ def test_a_server_that_stays_away_ends_the_run_with_one_line_and_loses_nothing(
     assert again["reused"] >= before
     assert judge_server.counts()["requests"] - CALLS <= CONCURRENCY
     assert output.read_bytes() == undisturbed
+
+
+@pytest.mark.crash
+def test_an_interrupt_does_not_wait_for_a_server_that_went_away(
+    server: PostgresServer, store: str, pairs: Path, judge_server: Any, tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> None:  # fmt: skip
+    judge_server.script("ok", latency_s=0.08, keep_log=False)
+    run = start(judge_server.base_url, pairs, store, tmp_path / "o.jsonl")
+    request.addfinalizer(run.kill)
+    wait_for(lambda: kept(server, store) > 100, 60)
+    server.stop("immediate")
+    try:
+        time.sleep(1)
+        run.send_signal(signal.SIGINT)
+        interrupted = time.monotonic()
+        _, remarks = run.communicate(timeout=60)
+    finally:
+        server.start()
+    assert time.monotonic() - interrupted < PATIENCE_S / 2
+    assert run.returncode == 1
+    assert "Traceback" not in remarks
 
 
 COPY = """

@@ -16,9 +16,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
 import psutil
 import pytest
 from judge_runs import CONCURRENCY, finish, kept, start, wait_for, write_pairs
+from postgres import ENCODED, PASSWORD
 from ray_nodes import RayNodes
 
 pytestmark = pytest.mark.crash
@@ -26,17 +29,18 @@ PAIRS = 2000
 KEY = b"sk-test-not-a-real-key"
 #: A judge that runs on a GPU and says which one it sees.
 GPU_JUDGE = """
-import os, sys
+import asyncio, os, sys
 from adjudge import judge_pairs
 from adjudge.judges.interface import Backend, Choice
 from adjudge.records import Reply
 from adjudge.simulate.pairs import simulate_pairs
 
 class OnGPU(Backend):
-    name, uses_gpu, wants = "on-gpu:1", True, frozenset({Choice})
+    name, uses_gpu, wants, concurrency = "on-gpu:1", True, frozenset({Choice}), 4
     def identity(self):
         return {"backend": "on-gpu"}
     async def ask(self, question):
+        await asyncio.sleep(0.1)  # ten seconds for one worker alone: the other comes in time
         seen = f"GPU {os.environ.get('CUDA_VISIBLE_DEVICES')} in process {os.getpid()}"
         return Reply(status="ok", logprobs=dict.fromkeys(question.want.options, -1.0), server=seen)
 
@@ -127,10 +131,11 @@ def test_an_interrupt_stops_all_workers_and_the_same_command_goes_on(
     store, output = tmp_path / "s.db", tmp_path / "o.jsonl"
     run = start(judge_server.base_url, pairs, store, output, *by_ray(nodes))
     wait_for(lambda: kept(store) > 500, 120)
-    run.send_signal(signal.SIGINT)
+    run.send_signal(signal.SIGTERM)  # as Ctrl-C; Ray would print a stack
     said, remarks = run.communicate(timeout=30)
     assert run.returncode == 1
-    assert "run the same command again to resume" in remarks
+    assert remarks.splitlines()[-1] == "stopped; run the same command again to resume"
+    assert "SIGTERM" not in remarks
     summary = json.loads(said)
     assert summary["rows"] == len(output.read_text().splitlines()) > 100
     wait_for(lambda: not nodes.workers(0) and not nodes.workers(1))
@@ -145,11 +150,23 @@ def test_an_interrupt_stops_all_workers_and_the_same_command_goes_on(
     assert counts["requests"] - counts["contents"] <= 2 * CONCURRENCY
 
 
+def test_a_bootstrap_by_workers_has_the_numbers_of_one_process(nodes: RayNodes) -> None:
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 6, 900)
+    battles = {"model_a": a, "model_b": (a + rng.integers(1, 6, 900)) % 6}
+    winner = np.where(rng.random(900) < 0.5, "model_a", "model_b")
+    pl.DataFrame({**battles, "winner": winner}).write_csv("battles.csv")
+    command = [sys.executable, "-m", "adjudge", "rank", "battles.csv", "--replicates", "1600"]
+    for name, more in (("here", ()), ("there", by_ray(nodes))):
+        subprocess.run([*command, "-o", f"{name}.json", *more], check=True, timeout=120)
+    assert Path("there.json").read_bytes() == Path("here.json").read_bytes()
+
+
 def test_a_worker_that_is_killed_is_replaced(
     nodes: RayNodes, judge_server: Any, pairs: Path, whole: Path, tmp_path: Path
 ) -> None:
     judge_server.reset()
-    judge_server.script("ok", latency_s=0.05, keep_log=False)
+    judge_server.script("ok", latency_s=0.1, keep_log=False)
     store, output = tmp_path / "s.db", tmp_path / "o.jsonl"
     run = start(judge_server.base_url, pairs, store, output, *by_ray(nodes))
     wait_for(lambda: kept(store) > 800, 120)
@@ -160,7 +177,12 @@ def test_a_worker_that_is_killed_is_replaced(
 
 
 def test_a_node_is_killed_in_the_middle_and_the_other_ends_the_work(
-    nodes: RayNodes, judge_server: Any, postgres_server: Any, pairs: Path, whole: Path
+    nodes: RayNodes,
+    judge_server: Any,
+    postgres_server: Any,
+    pairs: Path,
+    whole: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     judge_server.reset()
     judge_server.script("ok", latency_s=0.05, keep_log=False)
@@ -174,12 +196,15 @@ def test_a_node_is_killed_in_the_middle_and_the_other_ends_the_work(
                 db.execute("SELECT count(*) FROM nodes.calls").fetchone()[0] if there[0] else 0
             )
 
-    store = postgres_server.url(schema="nodes")
+    # The password is known where the run is started, and nowhere else in the cluster.
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    store = postgres_server.url(schema="nodes").replace(f":{ENCODED}@", "@")
     run = start(judge_server.base_url, pairs, store, output, *by_ray(nodes))
     wait_for(lambda: kept_there() > 1500 and bool(nodes.workers(1)), 120)
     nodes.kill(1)
     assert kept_there() < 2 * PAIRS, "the node outlived the work"
     complete(finish(run), judge_server, output, whole)
+    assert PASSWORD.encode() not in nodes.logs()
 
 
 def complete(summary: dict[str, Any], judge_server: Any, output: Path, whole: Path) -> None:

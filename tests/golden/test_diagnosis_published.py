@@ -228,7 +228,7 @@ def test_the_crowd_is_ranked_and_its_cycles_are_simulated(tmp_path: Path) -> Non
     path = write_summeval(tmp_path / "aligned.jsonl", documents=12, systems=5, articles=False)
     done = reproduce_diagnosis(path, splits=1)
     assert (done.tournaments, done.pictured) == ("simulator", "SummEval, crowd")
-    assert {row.data for row in done.rankings} == {"SummEval, crowd, by scores"}
+    assert {row.data for row in done.rankings} == {"SummEval, crowd, by scores", "paper"}
     status = {item.name: (item.status, item.reason) for item in done.items}
     assert status["Table 2"] == (
         "reproduced", "other judges than the paper's, pairs decided by their scores",
@@ -244,5 +244,5 @@ def test_the_command_prints_published_and_ours(capsys: pytest.CaptureFixture[str
     assert run(["reproduce", "diagnosis", "--splits", "1", "--json"]) == 0
     fields = json.loads(capsys.readouterr().out)
     assert fields["kind"] == "reproduction_diagnosis"
-    assert {cell["data"] for cell in fields["sets"]} == {"simulator"}
+    assert {cell["data"] for cell in fields["sets"]} == {"simulator", "paper"}
     assert {cell["alpha"] for cell in fields["sets"]} == set(ALPHAS)

@@ -21,7 +21,7 @@ SCORE = st.one_of(st.none(), st.sampled_from([1.0, 2.0, 2.5, 4.0, 5.0]))
 
 
 @given(st.data())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_tables_of_any_scores(data: st.DataObject) -> None:
     documents, models = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 4))
     judges = data.draw(st.sampled_from([("x",), ("x", "y")]))

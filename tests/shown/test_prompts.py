@@ -80,8 +80,7 @@ def test_verdicts_asked_once() -> None:
             "all rows: 12.1 % change",
             "each prompt was asked once: how much of the change is the judge's own chance is not"
             " known; ask with --repeats 3",
-            "figure: Answers that change with the prompt, and (rings) when the same prompt is "
-            "asked again.",
+            "figure: Answers that change with the prompt.",
         ],
     )
 
@@ -101,7 +100,7 @@ def test_the_picture_of_two_prompts() -> None:
     panel = drawn(axes)
     assert panel["title"] == "12.1 to 31.2 % of scores change with the prompt"
     assert panel["x"] == "scores that change, %"
-    assert panel["y ticks"] == ["gpt-x, fluency", "gpt-x, relevance"]
+    assert panel["y ticks"] == ["gpt-x\nfluency", "gpt-x\nrelevance"]
     assert panel["lines"] == [[(25.1, 0), (37.9, 0)], [(8.2, 1), (17, 1)]]
     assert panel["dots"] == [(31.25, 0), (10.42, 0), (12.08, 1), (10.42, 1)]
     assert legend(figure) == ["other prompt", "same prompt, asked again"]

@@ -29,7 +29,7 @@ def test_a_log_of_grades() -> None:
         LOG,
         [
             "1,024 grades about 256 prompts out of an Inspect log: 1,020 ok, 4 unparsed",
-            "Next: adjudge estimate FILE --by metric",
+            "Next: adjudge estimate facts.eval --by metric",
             "metric | judge | rows | with a number | labels | started from the judge's answer",
             "qa | gpt | 512 | 508 | 20 | 3",
             "match | – | 512 | 512 | 0 | 0",
@@ -58,7 +58,7 @@ def test_a_log_of_labels() -> None:
         LABELS,
         [
             "1 label out of a Label Studio export",
-            "Next: --labels FILE",
+            "Next: --labels facts.eval",
             "metric | judge | rows | labels",
             "– | – | 1 | 1",
         ],

@@ -35,7 +35,7 @@ def test_items_of_two_papers() -> None:
     assert_shown(
         ITEMS,
         [
-            "3 items: 1 reproduced, 1 not possible, 1 simulated",
+            "3 items: 1 reproduced, 1 simulated, 1 not possible",
             "What became of each paper's items",
             "paper | items | reproduced | simulated | not possible",
             "soft-elo | 2 | 1 | 0 | 1",

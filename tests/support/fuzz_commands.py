@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from peoples_files import write_workbook
 
 from adjudge.auditing import check_audits
 from adjudge.io import write_result, write_rows
@@ -19,6 +20,7 @@ from adjudge.selection import calibrate, plan_cascade, select
 from adjudge.simulate.battles import simulate_battles
 from adjudge.simulate.binary import BinaryModel, binary_rows
 from adjudge.simulate.pairs import simulate_pairs
+from adjudge.simulate.panels import panel_rows
 from adjudge.simulate.scores import simulate_scores
 from adjudge.simulate.tournaments import simulate_tournaments
 
@@ -41,12 +43,17 @@ COMMANDS: tuple[str, ...] = (
     "judge {pairs} --judge JUDGE --store {out}.db -o {out}.tsv --protocol annotators"
     " --demonstrations {demonstrations}",
     "judge {items} --judge JUDGE --store {out}.db -o {out}.parquet --protocol likert",
+    "judge {items} --judge JUDGE --store {out}.db -o {out}.csv --protocol grade",
     "judge {pairs} --judge JUDGE --prompt {prompt} --prices {prices} --dry-run --json",
     "judge {pairs} --judge replay:{replies} --store {out}.db -o {out}.jsonl.gz",
     "convert {log} -o {out}.jsonl --json",
     "convert {archive} -o {out}.csv --summary {out}.json",
     "calibrate {judgments} --json -o {out}.json",
     "calibrate {judgments} --labels {labels} --by topic --cluster prompt_id",
+    "calibrate {judgments} --doubt learned --category topic --pairs {pairs} --alpha 0.3"
+    " --cluster none -o {out}.json",
+    "calibrate {staged} --jury learned --alpha 0.3 --cluster none --json",
+    "select {staged} --policy {cascade} -o {out}.csv --json",
     "select {judgments} --policy {policy} -o {out}.csv --json",
     "select {judgments} --policy {policy} -o {out}.jsonl --summary {out}.json",
     "monitor draw {decided} --audit-rate 0.5 --secret-env PATH --earlier {audits} -o {out}.csv",
@@ -59,7 +66,10 @@ COMMANDS: tuple[str, ...] = (
     "replies --store {store} --status ok --raw -o {out}.json",
     "evaluate {judgments} --splits 2 --json",
     "evaluate {judgments} --labels {labels} --splits 2",
+    "evaluate {judgments} --doubt learned --learning-share 0.8 --cluster none --splits 2 --json",
     "estimate {answers} --json",
+    "estimate {workbook} --json",
+    "estimate {panel} --judge a --judge b --by model --labels-are-random --json",
     "estimate {answers} --labels {grades} --by model --cluster prompt_id",
     "plan rate {answers} --width 0.45 --write-ids {out}.csv --json",
     "plan selection {half} --cluster none --repeats 2 --write-ids {out}.csv --json",
@@ -85,7 +95,7 @@ COMMANDS: tuple[str, ...] = (
     "serve --policy {policy} --judge simulated:accuracy=0.6,seed=9 --port 0",
     "report {results} --json",
     "reproduce scope --data mt-bench={judgments} --sample 20 --splits 2 --json",
-    "reproduce reporting {answers} --splits 2 --json",
+    "reproduce reporting {answers} --splits 2 --repeats 10 --json",
     "reproduce soft-elo {battles} --splits 1 --replicates 2 --json",
 )
 #: The places of tables; the other files are JSON objects and a prompt.
@@ -93,14 +103,13 @@ TABLES = frozenset(
     (
         *("pairs", "items", "demonstrations", "labels", "replies", "judgments", "half", "answers"),
         *("grades", "tournaments", "scores", "battles", "judged", "newcomers", "plan", "decided"),
-        "staged",
-        "audits",
+        *("staged", "audits", "panel"),
     )
 )
 #: Verbs that take no file of the user's.
 READS_NOTHING = ("demo", "models list", "models pull")
-#: It reads scores and tournaments as `diagnose` does, and then simulates for seconds.
-READS_AS_OTHERS = ("reproduce diagnosis",)
+#: They read as other verbs do, and then simulate or draw for seconds.
+READS_AS_OTHERS = ("reproduce diagnosis", "reproduce all")
 
 
 def write_valid(folder: Path) -> dict[str, Path]:
@@ -151,6 +160,8 @@ def write_valid(folder: Path) -> dict[str, Path]:
                  for p in pairs[:9]],
         "decided": select(judgments, policy).rows,
         "staged": staged,
+        "panel": panel_rows({"m": 0.6, "n": 0.4}, {"a": 1.0, "b": 0.5}, questions=40, labels=20,
+                            seed=1).drop("truth"),
     }  # fmt: skip
     files = {"judgments": judgments, "store": store}
     for name, rows in tables.items():
@@ -175,6 +186,9 @@ def write_valid(folder: Path) -> dict[str, Path]:
         files[name].write_text(json.dumps(held))
     for name, log in {"log": "promptfoo.json", "archive": "inspect.eval"}.items():
         files[name] = Path(shutil.copy(LOGS / log, folder / log))
+    cells: list[list[Any]] = [[f"{n}", n % 2, n % 2 if n < 40 else None] for n in range(60)]
+    cells.insert(0, ["id", "judge", "human"])
+    files["workbook"] = write_workbook(folder / "workbook.xlsx", cells)
     files["prompt"] = folder / "prompt.txt"
     files["prompt"].write_text("Which is better?\n{prompt}\nA: {response_a}\nB: {response_b}\n")
     files["results"] = folder / "results"

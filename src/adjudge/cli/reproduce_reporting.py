@@ -16,6 +16,7 @@ from adjudge.cli._options import (
     LabelsAsOption,
     OutputOption,
     PlotOption,
+    ReasonOption,
     SeedOption,
     StoreOption,
     column_map,
@@ -45,6 +46,15 @@ def reporting(
             show_default="all; 4500",
         ),
     ] = None,
+    reason: ReasonOption = False,
+    samples: Annotated[
+        int | None,
+        typer.Option(min=1, help="Written answers per question: for judges without logprobs."),
+    ] = None,
+    keep_going: Annotated[
+        bool,
+        typer.Option("--keep-going", help="Continue even if the first ten replies have no number."),
+    ] = False,
     repeats: Annotated[int, typer.Option(help="Samples per rate and setting.", min=10)] = 10_000,
     splits: Annotated[int, typer.Option(help="Random splits of section 8.2.", min=1)] = 100,
     calibration: Annotated[
@@ -108,6 +118,9 @@ def reporting(
             confidence_level=confidence_level,
             seed=seed,
             store=parse_place(store),
+            reason=reason or None,
+            samples=samples,
+            keep_going=keep_going,
             progress=watch.show,
         )
     if figures is not None:

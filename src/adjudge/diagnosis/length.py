@@ -54,10 +54,10 @@ def length_bias(
     length_a: ArrayLike,
     length_b: ArrayLike,
     *,
-    models_a: Sequence[Any] | None = None,
-    models_b: Sequence[Any] | None = None,
-    labels: Sequence[Any] | None = None,
-    clusters: ArrayLike | Sequence[Any] | None = None,
+    models_a: Sequence[Any] | pl.Series | None = None,
+    models_b: Sequence[Any] | pl.Series | None = None,
+    labels: Sequence[Any] | pl.Series | None = None,
+    clusters: ArrayLike | Sequence[Any] | pl.Series | None = None,
     floor: float = FLOOR,
     confidence_level: float = 0.95,
 ) -> LengthBias:
@@ -140,7 +140,7 @@ def length_bias(
 
 
 def _code_models(
-    models_a: Sequence[Any] | None, models_b: Sequence[Any] | None, n: int
+    models_a: Sequence[Any] | pl.Series | None, models_b: Sequence[Any] | pl.Series | None, n: int
 ) -> tuple[list[Any], IntArray, IntArray]:
     """Names, and both columns as their positions; -1 without a name, all alike without columns."""
     if models_a is None or models_b is None:

@@ -11,17 +11,17 @@ import polars as pl
 
 from adjudge._stats import mean_known
 from adjudge._validation import Seed, count, exact_level, generator, one_of, open_unit
-from adjudge.diagnosis._score_evaluation import (
+from adjudge.diagnosis.agreement import agreement
+from adjudge.diagnosis.correlation import spearman
+from adjudge.diagnosis.family import family_scores
+from adjudge.diagnosis.quantiles import fewest_documents
+from adjudge.diagnosis.score_evaluation import (
     Evaluation,
     ScoreRows,
     evaluate_method,
     split_by_judge,
     width_agreement,
 )
-from adjudge.diagnosis.agreement import agreement
-from adjudge.diagnosis.correlation import spearman
-from adjudge.diagnosis.family import family_scores
-from adjudge.diagnosis.quantiles import fewest_documents
 from adjudge.diagnosis.score_sets import SETS, WEIGHS, ScoreSets, checked_scale
 from adjudge.diagnosis.set_rules import default_rule, random_half
 from adjudge.diagnosis.targets import TARGETS

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike
 
 from adjudge._validation import (
@@ -43,8 +44,8 @@ def verbosity_bias(
     length_b: ArrayLike,
     *,
     near_tie: float = 0.1,
-    labels: Sequence[Any] | None = None,
-    clusters: ArrayLike | Sequence[Any] | None = None,
+    labels: Sequence[Any] | pl.Series | None = None,
+    clusters: ArrayLike | Sequence[Any] | pl.Series | None = None,
     floor: float = FLOOR,
     confidence_level: float = 0.95,
 ) -> VerbosityBias:
@@ -108,7 +109,7 @@ def verbosity_bias(
 
 
 def _people(
-    labels: Sequence[Any] | None,
+    labels: Sequence[Any] | pl.Series | None,
     close: BoolArray,
     a: FloatArray,
     b: FloatArray,

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import polars as pl
 
 from adjudge._stats import student_quantile
 from adjudge._validation import BoolArray, FloatArray, IntArray, Seed, generator
@@ -25,6 +24,7 @@ from adjudge.estimation.outcome import Outcome, clip, refuse_everything, refuse_
 from adjudge.estimation.ppi import ppi, ppi_adjusted, tuned_weight
 from adjudge.estimation.sample import Sample, sample_of
 from adjudge.estimation.share import FEWEST_OTHERS, Prior, prior_from, shared_interval
+from adjudge.io.tables import as_text
 from adjudge.results.estimation import method_if_random
 from adjudge.results.panel import PanelEstimate, PanelRate
 from adjudge.rows.grades import Grades
@@ -133,7 +133,7 @@ def _fold(rows: Grades, rng: np.random.Generator) -> IntArray:
     codes = np.arange(len(rows.judge)) if rows.clusters is None else rows.clusters
     by_id = np.arange(len(codes))
     if "id" in rows.frame.columns:
-        by_id = rows.frame["id"].cast(pl.String).arg_sort().to_numpy()
+        by_id = as_text(rows.frame["id"]).arg_sort().to_numpy()
     _, first = np.unique(codes[by_id], return_index=True)  # the place of its smallest id
     drawn = np.empty(len(first), dtype=np.int64)
     drawn[np.argsort(first)] = rng.permutation(len(first)) % FOLDS

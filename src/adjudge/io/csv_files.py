@@ -167,7 +167,9 @@ def _well_formed(data: bytes, delimiter: int, width: int) -> tuple[int, int]:
     if width > 1 and _QUOTE not in data:
         # polars refuses a record that is too long: where the sum is right, none is too short.
         cut = data.rfind(_NEWLINE) + 1
-        records, commas = (np.count_nonzero(codes[:cut] == code) for code in (_NEWLINE, delimiter))
+        records, commas = (
+            int(np.count_nonzero(codes[:cut] == code)) for code in (_NEWLINE, delimiter)
+        )
         return cut, records if commas == records * (width - 1) else -1
     breaks = codes == _NEWLINE
     commas = codes == delimiter

@@ -119,7 +119,7 @@ class NativeFormat:
     @property
     def title(self) -> str:
         """As in "looks like a pairs file of adjudge"."""
-        return f"{_article(self.name)} {self.name} file of adjudge"
+        return f"{_file_of(self.name)} of adjudge"
 
     @property
     def remedy(self) -> str:
@@ -313,7 +313,7 @@ def wrong_format(
     here: Sequence[str] = (),
 ) -> DataError:
     """This file is of another format, and how to read that, or which columns are `absent`."""
-    problem = f"looks like {format.title}, not {_article(expected)} {expected} file"
+    problem = f"looks like {format.title}, not {_file_of(expected)}"
     remedy = format.remedy
     if isinstance(format, Format) and expected in NATIVE and expected not in format.gives:
         # --format would not help, and not every command has it: name one that reads the file.
@@ -325,5 +325,7 @@ def wrong_format(
     return DataError(source, problem, remedy=remedy)
 
 
-def _article(noun: str) -> str:
-    return "an" if noun[0] in "aeiou" else "a"
+def _file_of(kind: str) -> str:
+    if kind == "binary":
+        return "a table of judge and human"
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind} file"

@@ -18,8 +18,8 @@ _QUOTE, _COLON, _SPACE, _TAB = b'": \t'
 def is_all_of(rows: pl.DataFrame, data: bytes) -> bool:
     r"""Whether every key of the lines is a column here, and every text was written as one.
 
-    False where that cannot be seen: of nested columns, and where a space follows a quote. A key
-    that is null wherever it comes up, once for each absent key of another row, is not noticed.
+    False where that cannot be seen: of nested columns, where a space follows a quote, and where
+    rows lack keys.
 
     >>> rows = pl.DataFrame({"id": ["x", "y"], "p": [0.5, None]})
     >>> is_all_of(rows, b'{"id": "x", "p": 0.5}\n{"id": "y", "p": null}')
@@ -29,11 +29,12 @@ def is_all_of(rows: pl.DataFrame, data: bytes) -> bool:
     """
     if any(dtype.is_nested() for dtype in rows.schema.values()):
         return False
-    nulls = sum(column.null_count() for column in rows)
-    if nulls and data.count(b"null") != nulls:
-        return False
     if b"\\" in data:
         data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
+    # Where a value is null its key can be absent, and then another could be in its place.
+    gaps = [column.name for column in rows if column.null_count()]
+    if any(data.count(f'"{name}":'.encode()) != rows.height for name in gaps):
+        return False
     texts = sum(rows.height - c.null_count() for c in rows if c.dtype == pl.String)
     keys = rows.height * rows.width
     return _count_quotes(data) == (2 * keys + 2 * texts, keys)
@@ -48,6 +49,6 @@ def _count_quotes(data: bytes) -> tuple[int, int] | None:
         is_quote, after = block[:-1] == _QUOTE, block[1:]
         if (is_quote & ((after == _SPACE) | (after == _TAB))).any():
             return None
-        quotes += np.count_nonzero(is_quote)
-        keys += np.count_nonzero(is_quote & (after == _COLON))
+        quotes += int(np.count_nonzero(is_quote))
+        keys += int(np.count_nonzero(is_quote & (after == _COLON)))
     return quotes, keys

@@ -62,11 +62,11 @@ def json_frame(file: File, is_row: IsRow) -> pl.DataFrame:
     if not _SURROGATE.search(data):
         for looked_at in (_FIRST_ROWS, None):
             try:
-                rows = pl.read_ndjson(data, infer_schema_length=looked_at)
+                frame = pl.read_ndjson(data, infer_schema_length=looked_at)
             except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
                 continue  # something is wrong or unusual: the exact reading below names it
-            if looked_at is None or rows.height <= looked_at or is_all_of(rows, data):
-                return rows
+            if looked_at is None or frame.height <= looked_at or is_all_of(frame, data):
+                return frame
     return records_frame(list(_objects(file, data.splitlines(keepends=True))), str(file.path))
 
 

@@ -64,7 +64,8 @@ class Needs:
         here = list(schema)
         named = {name for name in self.named if isinstance(name, str)} - _NO_COLUMN
         native = any(NATIVE[kind].signature.fits(here) for kind in self.kinds)
-        if not native or named - {*here} or isinstance(looks_like(here), Format):
+        one_order = "p_a" not in here and len({"p_fwd", "p_rev"}.intersection(here)) == 1
+        if not native or one_order or named - {*here} or isinstance(looks_like(here), Format):
             return []
         # Rows without an id are called by their texts.
         kept = _KNOWN[self.texts or "id" not in here]

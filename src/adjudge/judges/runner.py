@@ -128,6 +128,8 @@ class RunContext:
 
     async def release(self) -> None:
         """Give back what was claimed and never asked: a store that stays open would keep it."""
+        if self.options.stop.reason == "interrupted":
+            self.store.hurry()
         if self.claimed:
             keys, self.claimed = self.claimed, set()
             await self.store.do(lambda store: store.release(keys))

@@ -133,6 +133,18 @@ class Subjects:
                 self._columns.check(subject, source=self.name, row=row)
             yield subject
 
+    def _check(self, subject: Subject, row: int) -> None:
+        """What the protocol refuses, with the file and the row."""
+        if self._protocol is None:
+            return
+        try:
+            self._protocol.check(subject)
+        except DataError as error:
+            problem = f"{error.path}: {error.problem}"
+            raise DataError(
+                self.name, problem, row=row, column=error.column, remedy=error.remedy
+            ) from None
+
     def survey(self) -> Survey:
         """Read everything once; bad rows and ids that come twice are refused here."""
         count = 0
@@ -144,8 +156,7 @@ class Subjects:
         self._kept = kept
         for subject in self.read():
             count += 1
-            if self._protocol is not None:
-                self._protocol.check(subject)
+            self._check(subject, count)
             kept.append(subject)
             if self._stream is None:  # a file's reader looks at ids itself, and knows the row
                 hashes.append(hash(subject.id))

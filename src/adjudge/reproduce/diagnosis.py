@@ -17,7 +17,9 @@ from math import comb
 from typing import Any
 
 import numpy as np
+import polars as pl
 
+from adjudge._text import percent
 from adjudge._validation import count
 from adjudge.diagnosis import diagnose_scores, diagnose_transitivity
 from adjudge.diagnosis.cycles import complete_cycles
@@ -44,6 +46,8 @@ from adjudge.simulate.tournaments import simulate_tournaments
 #: What each set of rows is called.
 ASKED, YOURS, CROWD, SIMULATOR = "asked judges", "your judges", "SummEval, crowd", "simulator"
 BY_SCORES = "by scores"
+#: A judge whose first slot wins this often reads little else.
+_ALWAYS = 0.9
 
 
 @dataclass(frozen=True)
@@ -53,10 +57,15 @@ class _Given:
     tournaments: TournamentRows
     tournaments_of: str
     scores: Mapping[str, Scores]
+    remarks: tuple[str, ...] = ()
 
     @property
     def pictured(self) -> str:
         return next(iter(self.scores))
+
+    def belong_together(self, data: str) -> bool:
+        """Whether scores can be of the tournaments' documents: not real ones of simulated ones."""
+        return (data == SIMULATOR) == (self.tournaments_of == SIMULATOR)
 
 
 def reproduce_diagnosis(
@@ -78,11 +87,12 @@ def reproduce_diagnosis(
     `summeval` is the release's model_annotations.aligned.jsonl, cut to `documents` and `systems`
     (None: all); with `judge`, one spec or several, it must hold the articles, and each judge
     compares all pairs `repeats` times in one order and scores every summary (`asking`: what
-    `judge_pairs` takes, a store or `min_answer_mass` for example). `tournaments` and `scores` are files of your own.
+    `judge_pairs` takes, a store or `min_answer_mass` for example). `tournaments` and `scores` are
+    files of your own.
 
     >>> done = reproduce_diagnosis(splits=1)
-    >>> done.tournaments, done.pictured, {item.status for item in done.items}
-    ('simulator', 'simulator', {'simulated'})
+    >>> done.tournaments, done.pictured, done.items[0].name, done.items[0].status
+    ('simulator', 'simulator', 'Table 1', 'simulated')
     """
     count(splits, "splits", least=1)
     judges = [judge] if isinstance(judge, str) else list(judge or ())
@@ -123,6 +133,7 @@ def reproduce_diagnosis(
         together=tuple(
             part
             for data, own in given.scores.items()
+            if given.belong_together(data)
             for part in measures.cycles_and_widths(data, given.tournaments.tournaments, own)
         ),
         transitivity=transitivity,
@@ -138,7 +149,7 @@ def reproduce_diagnosis(
         score_answers=given.scores[given.pictured].frame.height,
         splits=splits,
         seed=seed,
-        notes=published.NOTES,
+        notes=(*given.remarks, *published.NOTES),
         simulated_cycles=given.tournaments_of in invented,
         simulated_scores=given.pictured in invented,
     )
@@ -159,10 +170,12 @@ def _gather(
     """What was given or asked; a simulated study where there is none of a kind."""
     rows: dict[str, TournamentRows] = {}
     known: dict[str, Scores] = {}
+    remarks: list[str] = []
     if judges and summeval is not None:
         answers = ask_judges(summeval, judges, size, repeats=repeats, samples=samples, **asking)
         rows[ASKED] = prepare_tournaments(answers.tournaments)
         known[ASKED] = prepare_scores(answers.scores)
+        remarks = _blind_judges(answers.tournaments)
     if tournaments is not None:
         rows[YOURS] = prepare_tournaments(tournaments)
     if scores is not None:
@@ -176,7 +189,23 @@ def _gather(
         if not known:
             known[SIMULATOR] = prepare_scores(study.scores)
     name = next(iter(rows))
-    return _Given(rows[name], name, known)
+    return _Given(rows[name], name, known, tuple(remarks))
+
+
+def _blind_judges(tournaments: pl.DataFrame) -> list[str]:
+    """Judges that pick whatever is shown first: one order alone hides that, and has no cycles."""
+    first = (
+        tournaments.drop_nulls("verdict")
+        .group_by("judge", maintain_order=True)
+        .agg(share=(pl.col("verdict") == "A").mean())
+        .filter(pl.col("share") >= _ALWAYS)
+    )
+    return [
+        f"warning, {judge}: the summary shown first wins {percent(share, 0)} of its answers; asked "
+        "in one order, as in the paper, such a judge has no cycles and ranks systems by their "
+        "place in the file"
+        for judge, share in first.iter_rows()
+    ]
 
 
 def _is_simulated(judge: str) -> bool:
@@ -211,13 +240,13 @@ def _rankings(given: _Given, seed: int) -> list[RankingRow]:
     rows = [
         row
         for data, own in given.scores.items()
+        if given.belong_together(data)
         for row in compare_rankings(
             given.tournaments_of,
             given.tournaments.tournaments,
             measures.people_means(own.frame),
             seed=seed,
         )
-        if data != CROWD or given.tournaments_of != SIMULATOR
     ]
     # SummEval comes with the asked judges' scores too: the first people are enough.
     unique = {(row.judge, row.criterion, row.method): row for row in reversed(rows)}

@@ -16,8 +16,8 @@ import numpy as np
 
 from adjudge._stats import conformal_quantile, mean_known
 from adjudge._validation import BoolArray, FloatArray, IntArray, exact_level, generator
-from adjudge.diagnosis._score_evaluation import ScoreRows, error_by_width, split_by_judge
 from adjudge.diagnosis.correlation import spearman, spearman_interval, spearman_p
+from adjudge.diagnosis.score_evaluation import ScoreRows, error_by_width, split_by_judge
 from adjudge.reproduce import diagnosis_published as published
 from adjudge.results.diagnosis_reproduction import PooledErrors, SetCell, WidthPair
 from adjudge.rows.scores import Scores, scored_by_both

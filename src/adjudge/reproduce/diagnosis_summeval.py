@@ -78,9 +78,15 @@ def ask_judges(
     """
     count(repeats, "repeats", least=1)
     items = size.cut(read_public(summeval, "summeval", kind="items").frame)
-    reading = {"samples": samples, "min_answer_mass": min_answer_mass}
-    pairwise = ByCriterion(prompt=builtin_prompt("diagnosis_pairwise"), order="ab", **reading)
-    scoring = Likert(prompt=builtin_prompt("diagnosis_likert"), **reading)
+    pairwise = ByCriterion(
+        prompt=builtin_prompt("diagnosis_pairwise"),
+        order="ab",
+        samples=samples,
+        min_answer_mass=min_answer_mass,
+    )
+    scoring = Likert(
+        prompt=builtin_prompt("diagnosis_likert"), samples=samples, min_answer_mass=min_answer_mass
+    )
     judge = list(judges)
     compared = judge_pairs(
         _all_pairs(items, source_name(summeval)),

@@ -151,7 +151,7 @@ def prepare_verdicts(
     )
 
 
-def label_values(labels: Sequence[Any]) -> FloatArray:
+def label_values(labels: Sequence[Any] | pl.Series) -> FloatArray:
     """How much of a win each label is for response_a; NaN without one.
 
     >>> label_values(["A", None, "tie"]).tolist()

@@ -48,6 +48,7 @@ def serve(
             access_log=False,  # addresses may carry ids of pairs; nothing of them is logged
             server_header=False,
             date_header=False,
+            proxy_headers=False,  # nobody asks for a client's address
             timeout_keep_alive=30,
             # The guard has answered everybody by then; this is for what even it cannot end.
             timeout_graceful_shutdown=math.ceil(guard.limits.stop_seconds) + 1,

@@ -13,8 +13,8 @@ import hmac
 import ipaddress
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from types import TracebackType
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -40,6 +40,8 @@ _SMALL_BODY = 65_536
 #: So long a refused body is still read and thrown away: a client that is sending would otherwise
 #: see a broken connection instead of the reason.
 _LINGER_SECONDS = 5.0
+#: An answer that takes longer is given up when its client leaves.
+_PATIENCE_SECONDS = 0.05
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -214,35 +216,36 @@ class Guard:
                 message["headers"] = [*given, *(own for own in _HEADERS if own[0] not in named)]
             await send(message)
 
-        async def give_up_when_gone(wait: asyncio.Timeout) -> None:
+        async def give_up_when_gone() -> None:
             while (await receive())["type"] != "http.disconnect":
                 pass
             if not begun and not wait.expired():
                 wait.reschedule(0)
 
+        watches: list[asyncio.Task[None]] = []
+
+        def watch() -> None:
+            watches.append(asyncio.create_task(give_up_when_gone()))
+
         try:
             async with self._within(self.limits.answer_seconds) as wait:
-                watch = asyncio.create_task(give_up_when_gone(wait))
+                # Most answers are sooner than anybody could leave: a task for each would be waste.
+                later = asyncio.get_running_loop().call_later(_PATIENCE_SECONDS, watch)
                 try:
                     await self.app(scope, _replay(body), guarded_send)
                 finally:
-                    watch.cancel()
+                    later.cancel()
+                    for task in watches:
+                        task.cancel()
         except TimeoutError:
             if not begun:
                 late = Refusal(504, "no answer within the time limit")
                 await _answer(send, self._stopped or late)
 
-    @asynccontextmanager
-    async def _within(self, seconds: float) -> AsyncIterator[asyncio.Timeout]:
+    def _within(self, seconds: float) -> _Wait:
         """A time limit that a stop of the server shortens."""
         end = asyncio.get_running_loop().time() + seconds
-        end = end if self._stops_at is None else min(end, self._stops_at)
-        async with asyncio.timeout_at(end) as wait:
-            self._waits.add(wait)
-            try:
-                yield wait
-            finally:
-                self._waits.discard(wait)
+        return _Wait(end if self._stops_at is None else min(end, self._stops_at), self._waits)
 
     async def _refuse(self, scope: Scope, receive: Receive, send: Send, refusal: Refusal) -> None:
         headers = Headers(scope=scope)
@@ -269,6 +272,30 @@ class Guard:
     @property
     def _stopped(self) -> Refusal | None:
         return None if self._stops_at is None else Refusal(503, "the server is stopping")
+
+
+class _Wait:
+    """A time limit, listed among those of all requests while it runs.
+
+    A class, because every request passes here twice and a generator costs as much as the timer.
+    """
+
+    def __init__(self, end: float, waits: set[asyncio.Timeout]) -> None:
+        self._timeout = asyncio.timeout_at(end)
+        self._waits = waits
+
+    async def __aenter__(self) -> asyncio.Timeout:
+        self._waits.add(self._timeout)
+        return await self._timeout.__aenter__()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._waits.discard(self._timeout)
+        await self._timeout.__aexit__(kind, error, trace)
 
 
 @dataclass(frozen=True, slots=True)

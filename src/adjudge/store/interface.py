@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from adjudge.records import Order, Reply, SampledBy, Status
 from adjudge.results.store import StoreCheck
+from adjudge.store.patience import Patience
 
 #: Where replies are kept unless the user names another place.
 DEFAULT_STORE = "adjudge.db"
@@ -23,8 +24,6 @@ DEFAULT_STORE = "adjudge.db"
 SILENCE_S = 60.0
 #: How often a living owner says so.
 HEARTBEAT_S = 10.0
-#: How long a server that went away is waited for.
-PATIENCE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +112,8 @@ class Store(Protocol):
     name: str
     #: Tells this store from every other; None for one that is forgotten when it is closed.
     store_id: str | None
+    #: How its server is waited for, where it has one.
+    patience: Patience
 
     def transaction(self) -> AbstractContextManager[None]:
         """Everything inside is kept together or not at all."""

@@ -13,10 +13,9 @@ import logging
 import math
 import re
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,9 +25,9 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from adjudge.errors import ArgumentError, StoreError, StoreLostError, StoreMissingError
 from adjudge.store.columns import now
-from adjudge.store.interface import PATIENCE_S
 from adjudge.store.migrations import LEDGER, Migration, pending
 from adjudge.store.owners import Owner
+from adjudge.store.patience import PATIENCE_S, Patience
 from adjudge.store.postgres_errors import explain, explain_refusal, is_lost
 from adjudge.store.postgres_migrations import MIGRATIONS
 from adjudge.store.urls import ENCODE, DatabaseURL
@@ -38,14 +37,20 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 #: The oldest server that we say we work with.
 OLDEST_SERVER = 12
 _CONNECT_S = 10
-#: Between two tries to reach a server that went away.
-_AGAIN_S = 0.2
 _MOST_CONNECTIONS = 8
-#: A machine that vanished without a word is given up after half a minute.
+#: A machine that vanished without a word is given up after half a minute, one that stopped in the
+#: middle of a transaction after a minute.
 _SETTINGS = (
     "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=4"
-    " -c timezone=UTC -c client_min_messages=warning"
+    " -c idle_in_transaction_session_timeout=60000 -c client_min_messages=warning"
 )
+#: The same the other way round: a server that vanished is noticed.
+_KEEPALIVES = {
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 4,
+    "tcp_user_timeout": 30_000,
+}
 #: PostgreSQL cannot hold the character NUL in a text: it is written as these two.
 _ESCAPE, _NUL = "\x1a", "\x1a0"
 _PAIR = re.compile("\x1a(.)", re.DOTALL)
@@ -69,8 +74,7 @@ class PostgresDatabase:
         self.owner = Owner.here()
         self._readonly = readonly
         self._lost = False
-        #: Who was waited for in vain is not waited for again, until it is back.
-        self._patience_s = PATIENCE_S
+        self.patience = Patience()
         self._local = threading.local()
         self._guard_lock = threading.Lock()
         self._arguments = self._connect_arguments()
@@ -175,36 +179,26 @@ class PostgresDatabase:
 
     def _patiently(self, work: Callable[[], T]) -> T:
         """Do `work`, which is safe to do twice, again while the connection is lost."""
-        if self._in_transaction:
-            return work()
-        until = time.monotonic() + self._patience_s
-        while True:
-            try:
-                return work()
-            except StoreLostError:
-                if time.monotonic() > until:
-                    self._patience_s = 0.0
-                    raise
-                time.sleep(_AGAIN_S)
+        return work() if self._in_transaction else self.patience.run(work)
 
     def _come_back(self) -> None:
-        """Take the owner's lock again after the connection was lost."""
+        """After a connection was lost: take the owner's lock again if it was that one."""
         with self._guard_lock:
             if not self._lost:
                 return
             try:
-                guard = self._connect()
-                if not self._readonly:
-                    self._introduce(guard)
+                if not _answers(self._guard):
+                    self._guard.close()  # while it lives, nobody else can take the lock
+                    self._guard = self._connect()
+                    if not self._readonly:
+                        self._introduce(self._guard)
             except StoreError as error:
                 raise StoreLostError(str(error)) from None
             except psycopg.Error as error:
-                raise StoreLostError(str(self._failed(error))) from None
-            with suppress(psycopg.Error):
                 self._guard.close()
-            self._guard = guard
+                raise StoreLostError(str(self._failed(error))) from None
             self._pool.check()
-            self._lost, self._patience_s = False, PATIENCE_S
+            self._lost = False
 
     def _introduce(self, guard: Connection) -> None:
         """Take this owner's lock, then its line in the table: claims come after both."""
@@ -251,6 +245,7 @@ class PostgresDatabase:
         return {
             "connect_timeout": _CONNECT_S,
             "application_name": "adjudge",
+            **_KEEPALIVES,
             **given,
             "options": f"{options}{readonly}",
             "autocommit": True,
@@ -288,7 +283,8 @@ class PostgresDatabase:
                 f"{self.name}: the schema {schema} has tables of another kind;"
                 " choose another one with ?schema=NAME"
             )
-        rows = db.execute(f"SELECT name FROM {LEDGER} ORDER BY position").fetchall()
+        # By its whole name: without the right to use a schema its tables seem not to be there.
+        rows = db.execute(f"SELECT name FROM {schema}.{LEDGER} ORDER BY position").fetchall()
         return [name for (name,) in rows]
 
     def _migrate(self) -> None:
@@ -313,6 +309,14 @@ class PostgresDatabase:
         if is_lost(error):
             self._lost = True
         return explain(error, self.name, readonly=self._readonly, schema=self._url.schema)
+
+
+def _answers(db: Connection) -> bool:
+    try:
+        db.execute("SELECT 1")
+    except psycopg.Error:
+        return False
+    return True
 
 
 def outgoing(value: Any) -> Any:

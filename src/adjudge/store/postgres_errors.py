@@ -79,7 +79,7 @@ def explain(error: Exception, name: str, *, schema: str, readonly: bool = False)
 def _reason(error: Exception) -> str:
     """The first line of what was said: lines after it quote values, which may be replies."""
     if isinstance(error, PoolTimeout):
-        return "no connection within the time limit"
+        return "no connection in time, or max_connections is reached"
     diagnosis = error.diag.message_primary if isinstance(error, psycopg.Error) else None
     lines = [line.strip() for line in (diagnosis or str(error)).splitlines() if line.strip()]
     said = next((line for line in lines if "FATAL:" in line), lines[0] if lines else "no reason")

@@ -45,6 +45,8 @@ _ROW = "(" + ", ".join("?" * (WRITTEN.count(",") + 1)) + ")"
 #: Rows per statement. Few sizes, so that prepared statements are used again; many rows in one
 #: statement, because every step gives up and regains the interpreter lock.
 _CHUNKS = (128, 32, 8, 1)
+#: Rows read at once, so that a writer need not wait for whoever reads them.
+_PAGE = 500
 
 
 class SQLiteStore(SQLiteServed):
@@ -170,7 +172,7 @@ class SQLiteStore(SQLiteServed):
         # In pages, so that a writer need not wait for whoever reads them.
         while rows := self._all(
             f"SELECT {self._read}, raw FROM calls c WHERE call_id > ?{about}"
-            f" AND NOT EXISTS ({later}) ORDER BY call_id LIMIT 500",
+            f" AND NOT EXISTS ({later}) ORDER BY call_id LIMIT {_PAGE}",
             (after, *wanted),
         ):
             yield from (decode_call(row, row[-1], self.name) for row in rows)

@@ -15,6 +15,7 @@ from typing import Any
 from adjudge.errors import ArgumentError, StoreError, StoreMissingError
 from adjudge.store.columns import DAMAGED, now
 from adjudge.store.migrations import LEDGER, Migration, pending
+from adjudge.store.patience import Patience
 from adjudge.store.private import make_private_file, make_private_folder
 
 _BUSY_S = 60.0
@@ -31,6 +32,7 @@ class SQLiteFile:
     def __init__(self, place: str | Path, *, readonly: bool = False) -> None:
         self.name = str(place)
         self.store_id: str | None = None
+        self.patience = Patience()
         self._path = file_of(self.name)
         self._readonly = readonly
         self._unshared = False

@@ -15,17 +15,16 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from typing import Any, TypeVar
 
-from adjudge.errors import StoreError, StoreLostError
+from adjudge.errors import StoreError
 from adjudge.store import use_store
-from adjudge.store.interface import HEARTBEAT_S, PATIENCE_S, Call, Store, StorePlace
+from adjudge.store.interface import HEARTBEAT_S, Call, Store, StorePlace
+from adjudge.store.patience import Patience
 
 T = TypeVar("T")
 #: A call to keep, or work to do with the store; who waits for it; and whether it is done apart.
 Job = tuple[Any, asyncio.Future[Any], bool]
 Outcome = tuple[asyncio.Future[Any], Any, BaseException | None]
 _MOST_PER_COMMIT = 1024
-#: Between two tries to reach a store whose server went away.
-_AGAIN_S = 0.2
 
 
 class StoreThread:
@@ -40,6 +39,7 @@ class StoreThread:
         self._loop = asyncio.get_running_loop()
         self._groups: queue.SimpleQueue[list[Job] | None] = queue.SimpleQueue()
         self._gathering: list[Job] = []
+        self._patience = Patience()
         self._opened: asyncio.Future[None] = self._loop.create_future()
         self._thread = threading.Thread(target=self._run, name="adjudge-store", daemon=True)
 
@@ -59,6 +59,10 @@ class StoreThread:
     def do_apart(self, work: Callable[[Store], T]) -> asyncio.Future[T]:
         """Run `work(store)` after the next transaction: what must be one of its own, as a claim."""
         return self._put(work, apart=True)
+
+    def hurry(self) -> None:
+        """Wait no longer for a server that went away: somebody wants the run to end."""
+        self._patience.hurry()
 
     async def close(self) -> None:
         """Finish what waits, give claims back, end the thread."""
@@ -87,17 +91,15 @@ class StoreThread:
             except BaseException as error:
                 self._tell([(self._opened, None, error)])
                 return
+            self._patience = store.patience
+            self._patience.hurry(False)
             self._tell([(self._opened, None, None)])
             beat = time.monotonic()
-            patience_s, last = PATIENCE_S, False
+            last = False
             while not last:
                 jobs, last = self._waiting()
                 if jobs:
-                    outcomes = _commit(store, jobs, patience_s)
-                    # Who was waited for in vain is not waited for again, until it is back.
-                    gone = any(isinstance(error, StoreLostError) for *_, error in outcomes)
-                    patience_s = 0.0 if gone else PATIENCE_S
-                    self._tell(outcomes)
+                    self._tell(_commit(store, jobs))
                 if time.monotonic() - beat > HEARTBEAT_S and not last:
                     beat = time.monotonic()
                     # A missed beat is no harm: silence is forgiven for a minute, and a store that
@@ -127,27 +129,20 @@ class StoreThread:
             return
 
 
-def _commit(store: Store, jobs: list[Job], patience_s: float) -> list[Outcome]:
+def _commit(store: Store, jobs: list[Job]) -> list[Outcome]:
     """What can go together in one transaction, or its failure for everybody in it; then the rest.
 
-    A store whose server went away is waited for, so long: all jobs are safe to do twice.
+    A store whose server went away is waited for: all jobs are safe to do twice.
     """
     groups = [[job for job in jobs if not job[-1]], *([job] for job in jobs if job[-1])]
-    until = time.monotonic() + patience_s
-    return [outcome for group in groups if group for outcome in _try(store, group, until)]
+    return [outcome for group in groups if group for outcome in _try(store, group)]
 
 
-def _try(store: Store, group: list[Job], until: float) -> list[Outcome]:
-    while True:
-        try:
-            return _do(store, group)
-        except StoreLostError as error:
-            failure: StoreError = error
-            if time.monotonic() < until:
-                time.sleep(_AGAIN_S)
-                continue
-        except Exception as error:
-            failure = error if isinstance(error, StoreError) else StoreError(f"store: {error}")
+def _try(store: Store, group: list[Job]) -> list[Outcome]:
+    try:
+        return store.patience.run(lambda: _do(store, group))
+    except Exception as error:
+        failure = error if isinstance(error, StoreError) else StoreError(f"store: {error}")
         return [(future, None, failure) for _, future, _ in group]
 
 

@@ -118,9 +118,9 @@ def test_what_was_read_is_what_was_there(capsys: pytest.CaptureFixture[str]) -> 
         (
             "question,answer\nq,a\n",
             "estimate {}",
-            "looks like an items file of adjudge, not a binary file; such a file goes to adjudge "
-            "judge with a scoring protocol; or name your judge: --column judge=NAME (columns=); "
-            "columns here: question, answer",
+            "looks like an items file of adjudge, not a table of judge and human; such a file goes "
+            "to adjudge judge with a scoring protocol; or name your judge: --column judge=NAME "
+            "(columns=); columns here: question, answer",
         ),
         (
             "prompt,chosen,rejected\nq,a,b\n",

@@ -221,10 +221,12 @@ def test_a_run_that_is_stopped_stops_its_workers(cluster: Any) -> None:
 
 def test_several_judges_are_asked_one_after_the_other(cluster: Any) -> None:
     cluster(2)
-    run = judge_pairs(
-        PAIRS[:20], judge=[JUDGE, "simulated:accuracy=0.7"], store="s.db", engine="ray"
-    )
+    given = {"judge": [JUDGE, "simulated:accuracy=0.7"], "store": "s.db", "engine": "ray"}
+    run = judge_pairs(PAIRS[:20], **given)
     assert [one.statuses for one in run.summaries] == [{"ok": 20}] * 2
+    rule = lambda subjects, _: ["doubt" if s in PAIRS[:5] else "settled" for s in subjects]  # noqa: E731
+    staged = judge_pairs(PAIRS[:20], **given, stop_rule=rule)
+    assert [one.reused for one in staged.summaries] == [40, 10]
 
 
 def test_workers_that_are_not_one_judge_are_refused(cluster: Any) -> None:

@@ -100,7 +100,7 @@ def test_a_label_that_says_nothing_is_refused_before_it_is_paid_for() -> None:
     items = [*simulate_items(50, seed=1)]
     items.append(Item(id="x7", prompt="Q", response="R", extra={"human": "perhaps"}))
     asked: list[object] = []
-    with pytest.raises(DataError, match="item 'x7', column human: 'perhaps' is neither pass nor"):
+    with pytest.raises(DataError, match="row 51, column human: item 'x7': 'perhaps' is neither"):
         judge_pairs(items, judge="simulated:", protocol="grade", store=None, progress=asked.append)
     assert asked == []
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from adjudge.errors import ArgumentError, JudgeError
 from adjudge.judges.backends._http import (
     _parsed,
+    _written,
     check_base_url,
     key_from,
     retry_after,
@@ -79,6 +80,19 @@ def test_the_fast_parser_reads_any_value_as_the_standard_one_does(
 ) -> None:
     text = json.dumps(value, ensure_ascii=ascii_only)
     assert _read_by(_parsed, text) == _read_by(json.loads, text)
+
+
+@given(
+    st.dictionaries(
+        st.text(),
+        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    )
+)
+def test_a_body_says_what_was_meant_lone_surrogates_included(body: dict[str, object]) -> None:
+    assert json.loads(_written(body)) == body
+    assert json.loads(_written({"content": "half \ud83d of it"})) == {
+        "content": "half \ud83d of it"
+    }
 
 
 @given(st.text(max_size=40))

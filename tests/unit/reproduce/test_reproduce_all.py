@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -19,24 +21,46 @@ from adjudge.reproduce.papers import PAPERS, Given
 from adjudge.results.items import ItemValue, PaperItem, ReproductionItems
 
 
-def test_a_paper_through_the_command_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_paper_is_a_function_and_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """All four run from the command line in tests/montecarlo: their pictures take a while."""
+    asked: list[Given] = []
+
+    def run_small(given: Given) -> PaperRun:
+        asked.append(given)
+        few = replace(PAPER, settings=(), shift=None, single_run=None, protocol=())
+        return replace(RUN, results={"small": few}, given=given.words("", "--data NAME=FILE"))
+
+    monkeypatch.setitem(PAPERS, "small", run_small)
     out = tmp_path / "all"
-    command = ["reproduce", "all", "--out", str(out), "--paper", "scope", "--size", "0.02"]
-    assert run([*command, "--seed", "3"]) == 0
+    rows = tmp_path / "rows.csv"
+    pl.DataFrame({"judge": [1], "human": [1], "model": ["m"]}).write_csv(rows)
+    files = ["--grades", str(rows), "--data", f"mine={rows}", "--judge", "simulated:seed=1"]
+    sizes = ["--paper", "small", "--size", "0.5", "--seed", "3"]
+    assert run(["reproduce", "all", "--out", str(out), *files, *sizes]) == 0
     shown = capsys.readouterr()
-    assert shown.err.splitlines()[0].startswith("scope: ")
+    assert re.fullmatch(
+        r"small: 4 items: 2 reproduced, 1 simulated, 1 not possible, 1 picture, \d+ s",
+        shown.err.splitlines()[0],
+    )
     assert shown.err.splitlines()[-1] == f"wrote {out}/index.html"
     assert "What became of each paper's items" in shown.out
-    assert read_result(out / "scope.json").kind == "reproduction_scope"
+    [given] = asked
+    assert (given.judge, given.size, given.seed, list(given.data)) == (
+        "simulated:seed=1", 0.5, 3, ["mine"],
+    )  # fmt: skip
+    assert given.scaled(1000, 10) == 500
+    assert given.scaled(10, 10) == 10
+    assert read_result(out / "small.json").kind == "reproduction_reporting"
     items = read_result(out / "items.json")
     assert isinstance(items, ReproductionItems)
-    assert list((out / "figures" / "scope").glob("*.png"))
+    assert items.items == RUN.items
+    assert [path.name for path in (out / "figures").rglob("*.png")] == ["figure3.png"]
     page = (out / "index.html").read_text(encoding="utf-8")
-    assert "SCOPE: Selective Conformal Optimized Pairwise LLM Judging" in page
-    assert "on simulated data (give --data NAME=FILE), at 0.02 of the paper" in page
-    assert all(item.name in page for item in items.items)
+    assert "on simulated data (give --data NAME=FILE), at 0.5 of the paper" in page
+    assert run(["reproduce", "all", "--out", str(out), "--paper", "small", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["kind"] == "reproduction_items"
 
 
 def test_own_rows_reach_the_paper_they_are_for(tmp_path: Path) -> None:
@@ -81,7 +105,7 @@ RUN = PaperRun(
 def test_the_page_has_each_item_once_with_its_numbers_picture_or_reason() -> None:
     text = render_markdown(papers_document([RUN], subtitle="1 paper"))
     lines = [line for line in text.splitlines() if line]
-    assert "**4 items: 1 simulated, 1 not possible, 2 reproduced, of 1 papers**" in lines
+    assert "**4 items of 1 paper: 2 reproduced, 1 simulated, 1 not possible**" in lines
     assert "| reporting | 4 | 2 | 1 | 1 |" in lines
     for sentence in HOW_TO_READ:
         assert f"- {sentence}" in lines
@@ -92,6 +116,8 @@ def test_the_page_has_each_item_once_with_its_numbers_picture_or_reason() -> Non
         "| equal split | 362 | 200 | +162 |",
     ]
     assert lines[at + 4].startswith("_Figure 3: interval length")
+    simulated = lines.index("#### Table 2: Coverage and length (simulated)")
+    assert lines[simulated + 1] == "| value | ours | paper |"
     missing = lines.index("#### Figure 1: Two error rates (not possible)")
     assert lines[missing + 1] == "- a drawing"
     assert "- The picture is at Figure 3." in lines

@@ -213,9 +213,6 @@ def test_a_judge_is_asked_by_both_protocols_from_the_command_line(
     # Real summaries, invented answers.
     assert done["Table 1"]["status"] == done["Table 3"]["status"] == "simulated"
     assert done["Table 2"]["values"][0]["ours"] is not None
-    assert run(command) == 0
-    again = json.loads(capsys.readouterr().out)
-    assert again == fields
 
 
 def test_repeats_of_one_order_are_one_edge(tmp_path: Path) -> None:
@@ -227,6 +224,17 @@ def test_repeats_of_one_order_are_one_edge(tmp_path: Path) -> None:
     assert len(rows.tournaments) == 4
     assert all((one.asked == 3).all() for one in rows.tournaments)
     assert answers.scores["human_scores"].null_count() == 0
+
+
+def test_a_judge_that_picks_the_first_slot_is_named(tmp_path: Path) -> None:
+    """Asked in one order it has no cycle at all, and that says nothing."""
+    path = write_summeval(tmp_path / "summeval.jsonl", documents=3, systems=4)
+    done = reproduce_diagnosis(
+        path, judge="simulated:position_bias=0.4999,accuracy=0.5", documents=3, systems=4,
+        repeats=1, splits=1, store=None,
+    )  # fmt: skip
+    assert {row.rate for row in done.cycles} == {0.0}
+    assert "the summary shown first wins 100 % of its answers" in done.notes[0]
 
 
 def test_your_own_files_take_the_place_of_the_simulator(tmp_path: Path) -> None:
@@ -249,6 +257,15 @@ def test_your_own_files_take_the_place_of_the_simulator(tmp_path: Path) -> None:
     ]
     assert exact.published == 0.643
     assert len({(r.judge, r.criterion) for r in done.rankings if r.data == "your judges"}) == 8
+
+
+def test_simulated_tournaments_are_not_compared_with_real_scores() -> None:
+    """The scores have documents and judges of the same names as the simulator's."""
+    scores = simulate_study(documents=6, models=3, seed=2).scores
+    done = reproduce_diagnosis(scores=scores, splits=1)
+    assert (done.tournaments, done.pictured) == ("simulator", "your judges")
+    assert {row.data for row in done.rankings} == {"your judges, by scores", "paper"}
+    assert done.together == ()
 
 
 def test_ties_lower_the_papers_rate_and_not_the_decisive_one() -> None:

@@ -1,7 +1,9 @@
-"""Which addresses are loopback, which names a server answers for, which tokens it takes."""
+"""Which names a server answers for, which tokens it takes, whom it no longer works for."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import MutableMapping
 from typing import Any
 
 import pytest
@@ -50,3 +52,32 @@ def test_the_names_a_server_answers_for(host: str, port: int, name: str, known: 
 )  # fmt: skip
 def test_what_counts_as_loopback(host: str, expected: bool) -> None:
     assert is_loopback(host) is expected
+
+
+def test_work_for_a_client_that_left_is_given_up() -> None:
+    async def ask() -> list[str]:
+        seen: list[str] = []
+
+        async def never_done(*_: Any) -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                seen.append("given up")
+
+        async def receive() -> dict[str, Any]:
+            if not seen:
+                seen.append("body")
+                return {"type": "http.request", "body": b"{}", "more_body": False}
+            await asyncio.sleep(0.2)
+            return {"type": "http.disconnect"}
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            seen.append(message["type"])
+
+        scope = {"type": "http", "method": "POST", "path": "/", "headers": [(b"host", b"[::1]:9")]}
+        guard = Guard(never_done, host="::1", port=9)
+        # Far below the two minutes that an answer may take.
+        await asyncio.wait_for(guard(scope, receive, send), timeout=20)
+        return seen
+
+    assert asyncio.run(ask())[:2] == ["body", "given up"]

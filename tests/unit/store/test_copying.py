@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from adjudge.errors import ArgumentError, StoreMissingError
 from adjudge.io.results import read_result
 from adjudge.records import Reply
 from adjudge.results.store import StoreCopy
-from adjudge.store import Served, Store, copy_store, open_store, use_store
+from adjudge.store import Served, Store, copy_store, copying, open_store, use_store
 from adjudge.store.interface import KnownPrompt
 from adjudge.store.labels import LabelBook
 
@@ -45,7 +44,7 @@ def fill(store: Store) -> None:
     """Something in every table: failures and retries, a label taken back, one counted anew."""
     store.remember_judge("f", judge="openai:m", protocol="preference", parts={"model": "é\0"})
     store.remember_prompt("s", KnownPrompt("mine", "{prompt}\0", {"letters": "A B"}))
-    store.save(make_call(f"k{n}", "error", error="timed out") for n in range(450))
+    store.save(make_call(f"k{n}", "error", error="timed out") for n in range(100))
     store.save([replace(make_call("k7"), reply=FULL, order=None, repeat=3, slot="persona 2")])
     store.save([make_call("k7", text="again")])
     book = LabelBook(store)
@@ -57,7 +56,7 @@ def fill(store: Store) -> None:
     store.add_served(
         Served(rules_id="r" if n % 3 else "q", subject_id=f"p{n}", accepted=n % 2 == 0,
                audited=n % 4 == 0, content={"verdict": "A\0", "n": n})
-        for n in range(450)
+        for n in range(100)
     )  # fmt: skip
     store.keep_monitor("r", '{"kind": "monitor"}')
 
@@ -90,13 +89,15 @@ def source(place: str) -> str:
     return place
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    if request.param == "sqlite":
-        yield str(tmp_path / "target.db")
-    else:
-        server: PostgresServer = request.getfixturevalue("postgres_server")
-        yield server.url()
+@pytest.fixture
+def target(place: str, postgres_server: PostgresServer) -> str:
+    """A store of the other kind than the source."""
+    return "target.db" if place.startswith("postgresql") else postgres_server.url()
+
+
+@pytest.fixture(autouse=True)
+def _small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copying, "_PAGE", 40)
 
 
 def test_a_copy_says_what_the_source_says_and_is_made_once(source: str, target: str) -> None:
@@ -104,9 +105,9 @@ def test_a_copy_says_what_the_source_says_and_is_made_once(source: str, target: 
     assert {table.table: table.added for table in first.tables} == {
         "judges": 1,
         "prompts": 1,
-        "calls": 452,
+        "calls": 102,
         "label_events": 6,
-        "served": 450,
+        "served": 100,
         "monitors": 1,
     }
     assert content(target) == content(source)
@@ -158,7 +159,7 @@ def test_a_conflict_keeps_the_targets_row_and_leaves_exit_code_2(
     assert conflicts == {"calls": 1, "label_events": 1, "served": 1, "monitors": 1}
     with use_store(target, readonly=True) as store:
         assert store.lookup(["k1"])["k1"].reply.text == "theirs"
-        assert len(list(store.calls())) == 450
+        assert len(list(store.calls())) == 100
         assert store.monitors()["r"] == "{}"
     assert copy_store(source, target).conflicts == 4
 
@@ -170,12 +171,13 @@ def test_a_store_is_not_copied_onto_itself_nor_made_of_nothing(source: str, targ
         copy_store(target, source)
 
 
-def test_memory_does_not_grow_with_the_store(tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def peak(count: int) -> int:
         place = str(tmp_path / f"{count}.db")
         with use_store(place) as store:
-            for start in range(0, count, 500):
-                store.save(make_call(f"k{n}", raw="x" * 2000) for n in range(start, start + 500))
+            store.save(make_call(f"k{n}", raw="x" * 8000) for n in range(count))
         source, target = open_store(place), open_store(str(tmp_path / f"{count} copy.db"))
         tracemalloc.start()
         copy_store(source, target)
@@ -185,5 +187,6 @@ def test_memory_does_not_grow_with_the_store(tmp_path: Path) -> None:
         target.close()
         return most
 
-    peak(500)
-    assert peak(4000) < 1.5 * peak(1000)
+    monkeypatch.setattr("adjudge.store.sqlite._PAGE", 40)
+    peak(100)
+    assert peak(1000) < 1.5 * peak(200)

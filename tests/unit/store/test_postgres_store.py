@@ -238,25 +238,20 @@ def test_the_url_can_come_from_the_environment(
     assert run(["replies", "--json"]) == 0
 
 
-def test_without_the_extra_one_line_says_what_to_install() -> None:
+def test_psycopg_is_imported_for_such_a_url_alone_and_named_where_it_is_missing() -> None:
     program = (
-        "import sys; sys.modules['psycopg'] = None\n"
+        "import sys\n"
         "from adjudge.cli import run\n"
+        "from adjudge.store import open_store\n"
+        "open_store(None).close()\n"
+        "assert 'psycopg' not in sys.modules\n"
+        "sys.modules['psycopg'] = None\n"
         "sys.exit(run(['store', 'check', 'postgresql://db/x']))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
     assert "run: pip install 'adjudge[postgres]'" in done.stderr
-
-
-def test_psycopg_is_imported_only_for_such_a_url() -> None:
-    program = (
-        "import sys, adjudge.store, adjudge.cli\n"
-        "adjudge.store.open_store(None).close()\n"
-        "sys.exit('psycopg' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", program]).returncode == 0
 
 
 def cut_connections(admin: psycopg.Connection[tuple[object, ...]]) -> None:
@@ -283,6 +278,19 @@ def test_a_store_comes_back_with_its_claims_when_its_connections_are_cut(
         store.heartbeat()
     store.heartbeat()
     assert set(store.lookup(["a"])) == {"a"}
+
+
+def test_the_lock_of_an_owner_outlives_the_loss_of_another_connection(
+    store: PostgresStore, url: str, admin: psycopg.Connection[tuple[object, ...]]
+) -> None:
+    assert store.claim(["a"], retry=(), since=0).ours == {"a"}
+    admin.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'adjudge'"
+        " AND pid NOT IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory')"
+    )
+    assert store.claim(["b"], retry=(), since=0).ours == {"b"}
+    with use_store(url) as other:
+        assert other.claim(["a", "b"], retry=(), since=0).busy == {"a", "b"}
 
 
 def test_a_claim_whose_commit_was_not_told_is_ours(

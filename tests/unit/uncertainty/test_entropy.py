@@ -18,6 +18,7 @@ from adjudge.uncertainty import (
     verdict,
     verdicts,
 )
+from adjudge.uncertainty.entropy import entropy_of
 
 UNIT = st.floats(0, 1)
 
@@ -25,6 +26,11 @@ UNIT = st.floats(0, 1)
 def test_the_ends_and_the_middle() -> None:
     assert preference_entropy([0.0, 1.0]).tolist() == [0.0, 0.0]
     assert preference_entropy([0.5])[0] == pytest.approx(math.log(2))
+
+
+@given(UNIT)
+def test_one_probability_has_the_doubt_of_an_array_to_the_last_bit(p: float) -> None:
+    assert entropy_of(p).hex() == float(preference_entropy([p])[0]).hex()
 
 
 def test_disagreeing_orders_cancel_to_full_doubt() -> None:

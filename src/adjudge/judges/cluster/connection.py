@@ -7,6 +7,7 @@ import logging
 import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -51,10 +52,10 @@ class RayCluster:
         workers: int | None,
         announce: Callable[[str], None] | None = None,
     ) -> None:
-        if address is not None and address.startswith("ray://"):
-            remedy = "run adjudge on a machine of the cluster and give HOST:PORT of its head"
-            raise ArgumentError("ray_address", address, remedy)
         self._address = address or os.environ.get("RAY_ADDRESS") or None
+        if self._address is not None and self._address.startswith("ray://"):
+            remedy = "run adjudge on a machine of the cluster and give HOST:PORT of its head"
+            raise ArgumentError("ray_address", self._address, remedy)
         self._wanted = workers
         self._announce = announce
         self._ray: Any = None
@@ -71,6 +72,7 @@ class RayCluster:
         if not ray.is_initialized():
             address = self._address or await self._start_head()
             await _in_daemon_thread(lambda: _connect(ray, address))
+            _take_back_sigterm()
             self._ends.callback(ray.shutdown)
         self._ray = ray
 
@@ -198,6 +200,13 @@ def _connect(ray: Any, address: str) -> None:
         raise ArgumentError(
             "ray_address", address, f"Ray cannot be joined there: {reason}"
         ) from error
+
+
+def _take_back_sigterm() -> None:
+    """Ray catches it too, to print a stack; whoever handled it before handles it alone."""
+    handler = signal.getsignal(signal.SIGTERM)
+    if handler is not None and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, handler)
 
 
 async def _wait_until_started(head: subprocess.Popen[bytes], folder: Path) -> None:

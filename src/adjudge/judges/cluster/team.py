@@ -18,6 +18,7 @@ from adjudge.judges.cluster.connection import START_S, RayCluster
 from adjudge.judges.cluster.worker import Report, WorkOrder
 from adjudge.judges.fingerprint import differing_parts
 from adjudge.judges.flow import ServerLoad
+from adjudge.judges.interface import Backend
 from adjudge.judges.options import JudgingOptions, OneJudge
 from adjudge.judges.progress import Tally
 from adjudge.judges.runner import RunContext
@@ -61,18 +62,27 @@ def cut_blocks(subjects: Iterable[Subject], size: int) -> Iterator[list[Subject]
         yield block
 
 
+def _environment(backend: Backend) -> dict[str, str]:
+    """What workers need of the environment here: the judge's key, the database's password."""
+    keys = {key for key in backend.secrets() if key}
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if value.strip() in keys or name in backend.variables or name.startswith("PG")
+    }
+
+
 @dataclass(slots=True)
 class Seat:
     """The place of one worker, and of whoever replaces it."""
 
-    number: int
     actor: Any = None
     report: Report | None = None
     blocks: set[int] = field(default_factory=set)
     money: float = 0.0
     deaths: int = 0
     #: What was counted when all it had been given was done.
-    safe: Tally = field(default_factory=lambda: Tally(None))
+    certain: Tally = field(default_factory=lambda: Tally(None))
     out_of_money: bool = False
 
 
@@ -90,21 +100,16 @@ class Team:
         cluster = self._cluster
         await cluster.join()
         cluster.check_store(self._options.store)
-        workers, gpus = cluster.seats(uses_gpu=context.judge.backend.uses_gpu)
-        first = tuple(islice(subjects, _FIRST))
         backend = context.judge.backend
-        keys = {key for key in backend.secrets() if key}
+        workers, gpus = cluster.seats(uses_gpu=backend.uses_gpu)
+        first = tuple(islice(subjects, _FIRST))
         order = WorkOrder(
             options=self._options.for_worker(judge, context.judge.protocol, workers=workers),
             price=context.tally.price,
             since=context.since,
             first=first,
             folder=os.getcwd(),
-            environment={
-                name: value
-                for name, value in os.environ.items()
-                if value.strip() in keys or name in backend.variables
-            },
+            environment=_environment(backend),
         )
         each = len(context.judge.protocol.questions(first[0])) * context.judge.repeats
         context.calls.total = context.calls.subjects * each
@@ -127,7 +132,7 @@ class _Work:
         self._order = order
         self._gpus = gpus
         self._stop = context.options.stop
-        self._seats = [Seat(number) for number in range(workers)]
+        self._seats = [Seat() for _ in range(workers)]
         self._budget = Budget(context.budget, spent=context.spent, workers=workers)
         self._queue: asyncio.Queue[tuple[int, Sequence[Subject]]] = asyncio.Queue(workers)
         #: Blocks that are not known to be done, and those of them whose worker is gone.
@@ -268,7 +273,7 @@ class _Work:
         if report.idle:
             self._open -= seat.blocks
             seat.blocks.clear()
-            seat.safe = report.tally
+            seat.certain = report.tally
         if report.ended and report.stopped == "max_cost":
             seat.out_of_money = True
             self._give_back(seat)
@@ -311,10 +316,12 @@ class _Work:
         self._give_back(seat)
         if seat.report is not None:
             tally = seat.report.tally
-            self._asked_again += tally.made - seat.safe.made
-            self._gone.append(replace(tally, reused=seat.safe.reused, in_flight=0))
+            self._asked_again += tally.made - seat.certain.made
+            self._gone.append(replace(tally, reused=seat.certain.reused, in_flight=0))
+        # One that Ray only lost sight of must not keep the room of the next.
+        self._cluster.dismiss(seat.actor)
         # Nobody knows whether it spent the money it had: a new worker gets new money.
-        seat.report, seat.actor, seat.money, seat.safe = None, None, 0.0, Tally(None)
+        seat.report, seat.actor, seat.money, seat.certain = None, None, 0.0, Tally(None)
 
     def _give_back(self, seat: Seat) -> None:
         self._lost |= seat.blocks

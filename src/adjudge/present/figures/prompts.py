@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adjudge._text import group_name, percent, span
+from adjudge._text import percent, span
 from adjudge.present.figures.diagnosis import axis_name
 from adjudge.present.theme import ACCENT, INK, new_figure, themed
 
@@ -30,8 +30,11 @@ def prompts_figure(result: PromptSensitivity) -> Figure:
             if group.again is not None:
                 axes.scatter(100 * group.again, place, s=40, facecolor="white", edgecolor=INK,
                              linewidth=1.5, zorder=4)  # fmt: skip
-        names = [axis_name(group_name(group.judge, group.criterion)) for group in groups]
-        axes.set_yticks(range(len(groups)), names)
+        names = [
+            "\n".join(filter(None, (axis_name(group.judge), axis_name(group.criterion))))
+            for group in groups
+        ]
+        axes.set_yticks(range(len(groups)), [name or "all rows" for name in names], fontsize=8.5)
         axes.set_ylim(len(groups) - 0.4, -0.6)
         axes.set_xlim(left=0)
         axes.grid(axis="y", visible=False)

@@ -40,7 +40,7 @@ def p_text(value: float | None) -> str:
     """A p-value as papers print it.
 
     >>> p_text(0.0312), p_text(1e-9)
-    ('p = 0.03', 'p < 0.0001')
+    ('p = 0.031', 'p < 0.0001')
     """
     if value is None:
         return "p unknown"

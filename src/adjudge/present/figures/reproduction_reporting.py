@@ -59,9 +59,9 @@ def bias_figure(setting: Simulation, run: SingleRun) -> Figure:
             left.plot(rates[part], expected[part], color=colour, linewidth=2.6, label=name)
             left.fill_between(rates[part], rates[part], expected[part], color=colour, alpha=0.15)
         arrow = {"arrowstyle": "->", "color": GOOD, "lw": 2}
-        for x, y, text, place in ((0, 1 - q0, "1 − q0", 0.03), (1, q1, "1 − q1", 0.84)):
+        for x, y, text, place in ((0, 1 - q0, "1 − q0", 0.03), (1, q1, "1 − q1", 0.72)):
             left.annotate("", xy=(x, y), xytext=(x, x), arrowprops=arrow)
-            left.text(place, x + (y - x) * 0.4, text, color=GOOD, va="center")
+            left.text(place, x + (y - x) * 0.7, text, color=GOOD, va="center")
         left.set_ylabel("expected rate, judge alone")
         left.set_title(f"Bias changes sign at {number(turn)}")
         left.legend(loc="lower right", fontsize=8.5)

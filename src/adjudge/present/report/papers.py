@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from adjudge._text import count
 from adjudge.io._atomic import replacing
 from adjudge.present.blocks import Block, Document, Figure, Headline, Note, Part, Section
 from adjudge.present.render.html import render_html
@@ -43,7 +44,7 @@ def papers_document(runs: Sequence[PaperRun], *, subtitle: str) -> Document:
     """The page: what became of the items, then a section for each paper."""
     items = [item for run in runs for item in run.items]
     blocks: list[Block] = [
-        Headline(f"{describe_items(items)}, of {len(runs)} papers"),
+        Headline(_describe(items, len(runs))),
         count_items(items),
         Note([f"{run.name}: {run.given}" for run in runs]),
         Note(HOW_TO_READ),
@@ -61,6 +62,11 @@ def papers_document(runs: Sequence[PaperRun], *, subtitle: str) -> Document:
         subtitle=subtitle,
         sections=[summary, *(_section(run) for run in runs)],
     )
+
+
+def _describe(items: Sequence[PaperItem], papers: int) -> str:
+    size, _, states = describe_items(items).partition(":")
+    return f"{size} of {count(papers, 'paper')}" + (f":{states}" if states else "")
 
 
 def write_papers(runs: Sequence[PaperRun], path: str | Path, *, subtitle: str) -> Path:

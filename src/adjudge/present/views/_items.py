@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from adjudge._text import DASH, count, number, signed
-from adjudge.present.blocks import Block, Heading, Headline, Table, notes_of
+from adjudge.present.blocks import Block, Heading, Headline, Table, notes_of, table_of
 from adjudge.results.items import STATES, ItemValue, PaperItem, ReproductionItems
 
 
@@ -21,7 +21,7 @@ def view_items(result: ReproductionItems) -> list[Block]:
 def describe_items(items: Sequence[PaperItem]) -> str:
     """How many items have which status."""
     states = [item.status for item in items]
-    parts = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
+    parts = [f"{states.count(state)} {state}" for state in STATES if state in states]
     return f"{count(len(items), 'item')}: {', '.join(parts)}" if parts else "no items"
 
 
@@ -40,11 +40,14 @@ def one_item(item: PaperItem) -> list[Block]:
     """An item on its own: what it is, its numbers, or why there are none."""
     blocks: list[Block] = [Heading(f"{item.name}: {item.about} ({item.status})")]
     if item.values:
-        rows = [
-            (v.name, _write(v.ours, v), _write(v.published, v), _difference(item, v))
-            for v in item.values
-        ]
-        blocks.append(Table(("value", "ours", "paper", "difference"), rows))
+        columns: dict[str, Callable[[ItemValue], str]] = {
+            "value": lambda value: value.name,
+            "ours": lambda value: _write(value.ours, value),
+            "paper": lambda value: _write(value.published, value),
+        }
+        if item.status == "reproduced":
+            columns["difference"] = lambda value: _difference(item, value)
+        blocks.append(table_of(item.values, columns))
     return blocks + notes_of([item.reason] if item.reason else [])
 
 

@@ -68,10 +68,10 @@ def view_prompts(result: PromptSensitivity) -> list[Block]:
             "known; ask with --repeats 3"
         )
     blocks.append(Note([*lines, *left_out(result.dropped), *result.assumptions]))
-    caption = (
-        "Answers that change with the prompt, and (rings) when the same prompt is asked again."
-    )
-    return [*blocks, Figure("changes", partial(prompts_figure, result), caption)]
+    caption = "Answers that change with the prompt"
+    if any(g.again is not None for g in result.groups):
+        caption += ", and (rings) when the same prompt is asked again"
+    return [*blocks, Figure("changes", partial(prompts_figure, result), f"{caption}.")]
 
 
 def _name(group: PromptChange) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from shlex import quote
 
 from adjudge._text import DASH, count, left_out, number
 from adjudge.present.blocks import Block, Headline, notes_of, table_of
@@ -11,14 +12,14 @@ from adjudge.results.base import Result
 from adjudge.results.reading import LogSummary
 
 TITLE = "What the logs hold"
-#: What to run on such rows; where there are several metrics, for each of them.
+#: What to run on the log, which is read as it is; with several metrics, for each of them.
 _NEXT = {
-    "grades": "adjudge estimate FILE{by}",
-    "judgments": "adjudge calibrate FILE",
-    "battles": "adjudge rank FILE",
-    "labels": "--labels FILE",
-    "pairs": "adjudge judge FILE",
-    "items": "adjudge judge FILE --protocol grade",
+    "grades": "adjudge estimate {file}{by}",
+    "judgments": "adjudge calibrate {file}",
+    "battles": "adjudge rank {file}",
+    "labels": "--labels {file}",
+    "pairs": "adjudge judge {file}",
+    "items": "adjudge judge {file} --protocol grade",
 }
 
 
@@ -30,7 +31,7 @@ def view_log(log: LogSummary) -> list[Block]:
     about = "" if log.prompts is None else f" about {count(log.prompts, 'prompt')}"
     noun = log.rows_kind.removesuffix("s")
     headline = f"{count(log.rows, noun)}{about} out of {log.title}" + (f": {said}" if said else "")
-    following = _NEXT.get(log.rows_kind, "").format(by=by)
+    following = _NEXT.get(log.rows_kind, "").format(file=quote(log.source), by=by)
     blocks: list[Block] = [Headline(headline, f"Next: {following}" if following else "")]
     columns = {
         "metric": lambda part: part.metric or DASH,

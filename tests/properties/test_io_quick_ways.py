@@ -1,0 +1,108 @@
+"""The quick ways of reading give the same table as the exact ones, whatever is in the file."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from adjudge.errors import DataError
+from adjudge.io import csv_files, json_files, read_judgments, read_table
+
+COMMON = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+ODD = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.sampled_from(
+        ["x", "N/A", "NaN", "null", "1.10", "007", " led", 'a "quote"', "a\\b", "k:", "\u2060é", ""]
+    ),
+    st.sampled_from([1, 0, 1.5, 2.0, 1.10, 1e300, 2**53 + 1, 2**63, -(2**70), [1], {"a": 1}, []]),
+)
+KEYS = st.sampled_from(["id", "p a", "é", "k\\", 'q"'])
+ROWS = st.lists(st.dictionaries(KEYS, ODD, min_size=1), min_size=1, max_size=6)
+STYLE = st.sampled_from([(", ", ": "), (",", ":"), (" , ", " : "), (",", ": ")])
+WRAP = st.sampled_from([lambda b: b, lambda b: b"\xef\xbb\xbf" + b, gzip.compress])
+
+
+def outcome(path: Path) -> pl.DataFrame | str:
+    try:
+        return read_table(path)
+    except DataError as error:
+        return str(error)
+
+
+@COMMON
+@given(first=ROWS, later=ROWS, style=STYLE, wrap=WRAP)
+def test_json_lines_whose_first_rows_do_not_tell_all(
+    monkeypatch: pytest.MonkeyPatch, first: list[Any], later: list[Any], style: Any, wrap: Any
+) -> None:
+    lines = [json.dumps(row, separators=style, ensure_ascii=False) for row in [*first, *later]]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.jsonl"
+        path.write_bytes(wrap("\n".join(lines).encode()))
+        monkeypatch.setattr(json_files, "_FIRST_ROWS", len(first))
+        quick = outcome(path)
+        monkeypatch.setattr(json_files, "_FIRST_ROWS", 1000)
+        exact = outcome(path)
+    assert type(quick) is type(exact)
+    if isinstance(quick, pl.DataFrame) and isinstance(exact, pl.DataFrame):
+        assert_frame_equal(quick, exact)
+    else:
+        assert quick == exact
+
+
+@COMMON
+@given(
+    rows=st.lists(
+        st.lists(st.sampled_from(["", "a", "0.5", "007", "1.", "N/A", "-nan", "inf"]), max_size=4),
+        min_size=1,
+        max_size=6,
+    ),
+    end=st.sampled_from(["\n", "\r\n"]),
+)
+def test_csv_with_and_without_quotes(rows: list[list[str]], end: str) -> None:
+    """A quoted header name sends the same fields through the exact counting."""
+    body = end.join(",".join(row) for row in rows)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.csv"
+        path.write_text("p,q,r" + end + body, newline="")
+        quick = outcome(path)
+        path.write_text("p,q,r" + end + body + end + '"z",z,z', newline="")
+        exact = outcome(path)
+    if isinstance(exact, pl.DataFrame) and isinstance(quick, pl.DataFrame):
+        assert_frame_equal(quick.cast(pl.String), exact[:-1].cast(pl.String))
+    elif isinstance(exact, str) and "no rows" not in str(quick):
+        assert quick == exact
+
+
+@COMMON
+@given(
+    written=st.sampled_from(["0.5", " 0.5", "1.", ".5", "5e-1", "0,5", "nan", "-nan", "inf", "x"])
+)
+def test_numbers_of_a_declared_column_are_read_as_its_check_reads_text(written: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.csv"
+        path.write_text(f"id;p_a\na;0.25\nb;{written}\n")
+
+        def read() -> pl.DataFrame | str:
+            try:
+                return read_judgments(path)
+            except DataError as error:
+                return str(error)
+
+        quick = read()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(csv_files, "_as_numbers", lambda column: column)
+            exact = read()
+    if isinstance(quick, pl.DataFrame) and isinstance(exact, pl.DataFrame):
+        assert_frame_equal(quick, exact)
+    else:
+        assert quick == exact
