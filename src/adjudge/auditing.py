@@ -50,7 +50,7 @@ def check_audits(
 
     `state` is a file, or a store, that the next check counts on from: safe to run twice on the same
     audits. Without it every check counts from the first audit. An alarm is raised when the evidence
-    that the error rate is above `limit` reaches 1 / `delta`, at any time, for ever. The limit is
+    that the error rate is above `limit` reaches 1 / `delta`, at any time. The limit is
     the guarantee's own (`alarm_limit`): alpha where it promises a single threshold, else 1.5 alpha.
     `horizon` is the number of audits in which a change is looked for most. `by` names a column: a
     process for each of its groups, which share delta. Limit, delta, horizon and by are chosen

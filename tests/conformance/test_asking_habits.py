@@ -148,7 +148,7 @@ def test_a_run_without_a_number_stops_after_ten_and_says_why(
     assert "10 replies of this run are kept" in said
     assert "openai:m: the first 10 replies have no usable number" in said
     assert re.search(words, said), said
-    assert said.endswith("or ask on all the same with --keep-going")
+    assert said.endswith("or continue with --keep-going")
     assert judge_server.counts()["requests"] == 10
     assert not (tmp_path / "out.jsonl").exists()
     kept = read_replies(store=tmp_path / "s.db")

@@ -20,7 +20,10 @@ SOURCE = Path(adjudge.__file__).parent
 ROOT = Path(__file__).parents[2]
 MODULES = sorted(SOURCE.rglob("*.py"))
 ROOMS = sorted({path.relative_to(SOURCE).parts[0] for path in MODULES})
-PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]
+PAGES = [
+    *sorted((ROOT / "docs").glob("*.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+]
 
 #: Not bound anywhere in src: as a variable, argument, field, function, class or import.
 BANNED_NAMES = {
@@ -38,6 +41,17 @@ BANNED_PHRASES = {
     r"carr(?:y|ies) (?:a|no) numbers?": "has a usable score, has no usable score",
     r"a file that is no file": "cannot be read",
     r"goes? on where it was": "resumes where it stopped",
+    r"as ever|of old": "as before, normally",
+    r"aloud": "leave it out",
+    r"for ever": "at any time, without end",
+    r"all the while": "all the time",
+    r"signs? of life": "heartbeat",
+    r"comes? home": "arrives, returns",
+    r"to the last byte": "byte for byte",
+    r"as it stands": "unchanged",
+    r"dearer": "more expensive, costs more",
+    r"likelier|commonest": "more likely, most common",
+    r"rightly": "correctly",
 }
 
 #: Ordinary words that took the place of a precise one; not on pages and not in messages.
@@ -45,6 +59,20 @@ OVERUSED_WORDS = {
     r"found": "detected, measured, the number itself",
     r"beside": "next to, in addition to, compared with",
     r"stands?|stood": "is",
+    r"under way": "in flight, running",
+    r"goes? on": "continues, resumes",
+    r"asks? on": "continues",
+    r"stays? away": "does not come back",
+    r"passed over": "skipped, the row continues with the next one",
+    r"cut short": "truncated",
+    r"called like": "with the name of",
+    r"beg[au]n from": "started from",
+    r"struck out|strikes? out": "redacted",
+    r"knows? nothing": "is not informative, has no information",
+    r"lends?|drips?": "gives, sends slowly",
+    r"(?:judge|person)'s word": "verdict, label",
+    r"held against": "compared with",
+    r"lives? on": "continues",
 }
 PLAIN_ENGLISH = re.compile(
     r"\b(?:(?:be|not) found|stands? for|stands? out|standing)\b", re.IGNORECASE
@@ -200,6 +228,8 @@ def test_using_a_foreign_name_is_fine() -> None:
         ("the judge's rate stands beside it", False, ["beside", "stands"]),
         ("the judge's rate stands beside it", True, []),
         ("the file was not found; the letter stands for the answer", False, []),
+        ("the run goes on; a smaller tau is dearer", False, ["dearer", "goes on"]),
+        ("the row is passed over, as ever", True, ["as ever"]),
         ("besides, it is outstanding and foundational", False, []),
     ],
 )

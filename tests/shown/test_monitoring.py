@@ -69,8 +69,8 @@ def test_an_alarm_of_a_policy_by_pac() -> None:
         [
             "bad: ALARM at audit 1,212 (1,200 counted); alarm above your alpha 0.10",
             "Stop accepting, or recalibrate on audits drawn after the alarm: adjudge calibrate "
-            "AUDITS --from-audits STATE. Go on drawing audits for it, whether or not the verdicts "
-            "are used. To accept more than before, label rows at random.",
+            "AUDITS --from-audits STATE. Continue to draw audits for it, whether or not the "
+            "verdicts are used. To accept more than before, label rows at random.",
             "Running error rate, with an interval that holds at all times at once (95 %); evidence "
             "e that it is above the limit 0.10 (alarm at 20), and above alpha 0.10",
             _RATES,

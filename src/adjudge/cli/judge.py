@@ -168,7 +168,7 @@ def judge(
     keep_going: Annotated[
         bool,
         typer.Option(
-            "--keep-going", help="Ask on even if the first ten replies have no usable number."
+            "--keep-going", help="Continue even if the first ten replies have no usable number."
         ),
     ] = False,
     no_raw: Annotated[

@@ -27,7 +27,7 @@ def check(
     labels: LabelsOption = None,
     state: Annotated[
         str | None,
-        typer.Option(help="File or store that keeps what was counted; the next check goes on."),
+        typer.Option(help="File or store that keeps what was counted; the next check continues."),
     ] = None,
     limit: Annotated[
         float | None,

@@ -43,7 +43,7 @@ def cascade(
         typer.Option(
             min=0.0,
             max=1.0,
-            help="Stop where the fitted chance of an error is at most this: smaller is dearer and "
+            help="Stop where the fitted chance of an error is at most this: smaller costs more and "
             "accepts more. Choose it from the curve, before calibrating.",
             show_default="the largest that fits alpha",
         ),

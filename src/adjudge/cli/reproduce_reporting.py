@@ -53,7 +53,7 @@ def reporting(
     ] = None,
     keep_going: Annotated[
         bool,
-        typer.Option("--keep-going", help="Ask on where the first ten replies have no number."),
+        typer.Option("--keep-going", help="Continue even if the first ten replies have no number."),
     ] = False,
     repeats: Annotated[int, typer.Option(help="Samples per rate and setting.", min=10)] = 10_000,
     splits: Annotated[int, typer.Option(help="Random splits of section 8.2.", min=1)] = 100,

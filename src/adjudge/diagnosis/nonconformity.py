@@ -30,8 +30,8 @@ def ordinal_nonconformity(score_probs: ArrayLike) -> FloatArray:
     """For each row and score, the mass the growing set has gathered before it takes that score.
 
     The likeliest score has 0, so no set is empty. {y : value <= q} is an interval for every q.
-    The set grows outward from the likeliest score, always taking the likelier neighbour (of equal
-    ones the lower), so that it is wide exactly where the judge is torn (Lu, Angelopoulos and
+    The set grows outward from the likeliest score, always taking the more likely neighbour (of
+    equal ones the lower), so that it is wide exactly where the judge is torn (Lu, Angelopoulos and
     Pomerantz 2022). Conformal calibration then needs no trust in the probabilities themselves.
 
     >>> ordinal_nonconformity([[0.1, 0.5, 0.3, 0.1, 0.0]]).round(2)

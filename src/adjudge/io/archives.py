@@ -112,7 +112,7 @@ def _most_zstd(data: bytes) -> int:
         last = False
         while not last:
             if at + 3 > len(data):
-                raise IndexError("it is cut short")
+                raise IndexError("it is truncated")
             head = int.from_bytes(data[at : at + 3], "little")
             last, kind, size = bool(head & 1), head >> 1 & 3, head >> 3
             most += _ZSTD_BLOCK if kind == _PACKED_BLOCK else size

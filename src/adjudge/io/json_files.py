@@ -164,6 +164,6 @@ def _array_records(file: File) -> Iterator[Record]:
         yield check_record(file, value, text, row)
     if not window.is_over():
         remedy = "write one JSON array and nothing after it"
-        raise file.error("goes on after the end of its JSON array", remedy, row=row or None)
+        raise file.error("continues after the end of its JSON array", remedy, row=row or None)
     if row == 0:
         raise file.error("has no rows", GIVE_ROWS)

@@ -65,7 +65,7 @@ def read_judgments(
     - p_a, where it is not given, is the mean of p_fwd and p_rev; p_a alone is enough;
     - uncertainty, where a judge and protocol gives none at all, is the entropy of p_a in nats;
     - verdict is A above one half and B below; at exactly one half there is none; where a
-      column `p_tie` says that a tie is likelier than either answer it is "tie" (half of p_tie is
+      column `p_tie` says that a tie is more likely than either answer it is "tie" (half of p_tie is
       in p_a);
     - without a status column a row with p_a is ok, and one without is an `error` that says so
       in `detail`: it is counted, never guessed;

@@ -43,9 +43,9 @@ def read_tournaments(
     Always there: doc_id, model_a, model_b, judge, criterion, verdict. A verdict is about the
     models, whichever was shown first: A = model_a. Where it is empty the judge decided nothing, and
     nothing is guessed. Without verdicts they follow from p_a: A above one half, B below, tie at
-    exactly one half and where `p_tie` says that a tie is likelier than either answer. A file with
-    both orders in one row (verdict_fwd and verdict_rev, or p_fwd and p_rev) becomes two rows per
-    pair, with `order` ab and ba; judge_label and judge_label_rev are read as the former,
+    exactly one half and where `p_tie` says that a tie is more likely than either answer. A file
+    with both orders in one row (verdict_fwd and verdict_rev, or p_fwd and p_rev) becomes two rows
+    per pair, with `order` ab and ba; judge_label and judge_label_rev are read as the former,
     question_id as doc_id.
 
     `columns` maps our names to the file's, e.g. {"doc_id": "question_id", "verdict": "winner"}.

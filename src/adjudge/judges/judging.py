@@ -110,9 +110,9 @@ def judge_pairs(
             complete are written, the others counted as not asked.
         prices: your own prices, a file or a mapping.
         retry: statuses to ask again; errors always are.
-        keep_going: ask on where the first ten replies have no usable number for one reason.
+        keep_going: continue if the first ten replies have no usable number for one reason.
         keep_raw: False leaves the server's raw answers out of the store, and what the judge wrote
-            unless rows are read from it; statuses and numbers are kept, and a run resumes as ever.
+            unless rows are read from it; statuses and numbers are kept, and a run resumes normally.
         stop_rule: of several judges, cheap to strong, each is asked only about what those before
             it left open: the rule is given subjects with their rows so far, and says of each
             "settled", "doubt" or "failure" (`judge_cascade` makes one from a policy).

@@ -25,7 +25,7 @@ _QUESTIONS = 3
 _POLL_S = 0.1
 EARLIER = (
     "the store holds replies of this judge by an earlier version, which did not keep by which route"
-    " they were asked: not compared, and the run goes on as that version asked"
+    " they were asked: not compared, and the run asks as that version did"
 )
 
 

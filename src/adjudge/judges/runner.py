@@ -198,7 +198,7 @@ class FirstReplies:
                 f"{self._judge.backend.name}: the first {self.ENOUGH} replies have no usable "
                 f"number, {named if others else f'all {most}'}"
                 + (f": {words}" if words else "")
-                + "; or ask on all the same with --keep-going"
+                + "; or continue with --keep-going"
             )
 
 
@@ -333,6 +333,6 @@ class Runner:
         return expected
 
     def _fail(self, error: Exception) -> None:
-        """Remember the first failure and let what is in flight come home."""
+        """Remember the first failure and let what is in flight arrive."""
         self._failure = self._failure or error
         self._stop.request("failed")

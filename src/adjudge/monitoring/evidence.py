@@ -13,7 +13,7 @@ on all of them from an unknown audit s on, with geometric weights w_s (`change`)
     e_t      = (total_t + change_t) / 2
 
 e is a nonnegative supermartingale that starts at 1. Ville's inequality: P(e_t >= 1 / delta for some
-t) <= delta. So one can look after every audit, for ever. All of it is computed in logarithms.
+t) <= delta. So one can look after every audit, without end. All of it is computed in logarithms.
 """
 
 from __future__ import annotations

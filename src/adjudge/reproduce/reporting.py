@@ -57,7 +57,7 @@ def reproduce_reporting(
 ) -> ReportingReproduction:
     """Every figure and table: eight settings, label shift, the protocol of section 8.2, all items.
 
-    The paper's own simulation runs as it stands there. The protocol runs on `data` (see
+    The paper's own simulation runs unchanged. The protocol runs on `data` (see
     `arena_protocol`, which says what it can be and how a `judge` is asked), else on simulated
     battles.
 

@@ -29,7 +29,7 @@ from adjudge.uncertainty.learned import ORDER_GAP
 CASCADE = "cascade"
 #: The column of the judge at which a row ended.
 STAGE = "stage"
-NOT_ASKED = "goes on to a judge that was not asked"
+NOT_ASKED = "continues to a judge that was not asked"
 OTHER_JUDGE = "of a judge that is no stage of the cascade"
 #: A judge and the protocol it was asked by.
 Member = tuple[str, str | None]

@@ -83,7 +83,7 @@ def plan_cascade(
     last is dropped where without it as much is accepted, at no higher cost an accepted verdict. The
     planned tau is the largest at which the mean fitted chance of an error of the rows below it,
     and one standard error, is at most `alpha`; `tau` takes another point of the curve: a smaller
-    one is dearer and accepts more.
+    one is more expensive and accepts more.
 
     >>> from adjudge.simulate.selective import cascade_judges
     >>> plan = plan_cascade(cascade_judges(600, seed=1), "cheap,strong", costs=[1, 20])
@@ -203,7 +203,7 @@ def read_cascade(
     by: str | None = None,
     min_answer_mass: float | None,
 ) -> LabelledRows:
-    """Labelled rows of every judge and status: in a cascade a judge that fails is passed over."""
+    """Labelled rows of every judge and status: a row continues after a judge that fails."""
     return read_labelled(
         judgments,
         labels,

@@ -219,6 +219,6 @@ def describe_cascade(rule: CascadeRule) -> tuple[str, ...]:
         "learned from labels that do not calibrate, so that every guarantee holds for it as for "
         "any judge; the promise is about its verdict, which is not always that of the judge at "
         "which a row ends",
-        "a judge that fails is passed over, in calibration exactly as in use; where the last one "
-        "fails there is no verdict",
+        "if a judge fails, the row continues with the next one, in calibration exactly as in use; "
+        "if the last one fails there is no verdict",
     )

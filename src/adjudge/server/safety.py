@@ -267,7 +267,7 @@ class Guard:
 
     @property
     def _busy(self) -> Refusal:
-        return Refusal(503, "too many requests are under way; try again")
+        return Refusal(503, "too many requests in flight; try again")
 
     @property
     def _stopped(self) -> Refusal | None:

@@ -280,7 +280,7 @@ class SQLiteStore(SQLiteServed):
         return gone
 
     def _heard(self, owner: str, heartbeat: float) -> bool:
-        """Whether an owner that cannot be examined gave a sign of life in the last minute.
+        """Whether an owner that cannot be examined gave a heartbeat in the last minute.
 
         A sign from the future means that the clock was set back. Then it counts from the moment it
         was first seen here, by a clock that nobody sets: else a dead owner would keep its claims

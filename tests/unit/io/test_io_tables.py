@@ -144,7 +144,7 @@ def test_mixed_json_is_read_without_losing_values(tmp_path: Path, lines: bytes) 
         (b'[{"a": 1}', ", row 2: is not valid JSON"),
         (b'[{"a": 1} {"a": 2}]', ", row 2: is not valid JSON (Expecting ',' delimiter"),
         (b'[{"a": 1},]', ", row 2: is not valid JSON"),
-        (b'[{"a": 1}] [{"a": 2}]', ", row 1: goes on after the end"),
+        (b'[{"a": 1}] [{"a": 2}]', ", row 1: continues after the end"),
         (b'[{"a": tru}, ' + b'{"a": 1}, ' * 300_000 + b"]", ", row 1: is not valid JSON"),
         (b'[{"a": "\xff"}]', ", row 1: is not valid UTF-8"),
         (b"PAR1 and nothing else", ": is not a whole Parquet file"),

@@ -308,7 +308,7 @@ class OpenAIBatches:
 
     def _good(self, exchange: Exchange, what: str, *, is_json: bool = True) -> dict[str, Any]:
         if exchange.trouble is not None:
-            raise JudgeRefusedError(f"{what}: {exchange.trouble}; run it again to go on")
+            raise JudgeRefusedError(f"{what}: {exchange.trouble}; run it again to resume")
         status = exchange.http_status or 0
         if status >= 300 or (is_json and not isinstance(exchange.payload, dict)):
             words = self._server.words(exchange.payload, exchange.raw)

@@ -330,7 +330,7 @@ class _Work:
             self._first_seat = None
 
     async def _recall(self, tending: Sequence[asyncio.Task[None]]) -> None:
-        """One worker failed: the others let what is in flight come home."""
+        """One worker failed: the others let what is in flight arrive."""
         self._stop.request("failed")
         if ready := self._ready(tending):
             await asyncio.wait(ready, timeout=_PATIENCE_S)

@@ -192,7 +192,7 @@ class Annotators(JudgeProtocol):
 
 
 def _vote(answer: Answer) -> str | None:
-    """The likelier letter, if there is one.
+    """The more likely letter, if there is one.
 
     A bound on the missing letter lies below the other one: the vote is certain all the same.
     """

@@ -84,7 +84,7 @@ def _what_to_do(monitor: Monitor) -> str:
     groups = "" if monitor.policy_by is None else f" --by {monitor.policy_by}"
     return (
         "Stop accepting, or recalibrate on audits drawn after the alarm: adjudge calibrate AUDITS "
-        f"--from-audits STATE{groups}. Go on drawing audits for it, whether or not the verdicts "
+        f"--from-audits STATE{groups}. Continue to draw audits for it, whether or not the verdicts "
         "are used. To accept more than before, label rows at random."
     )
 
