@@ -62,6 +62,7 @@ COMMANDS: tuple[str, ...] = (
     "policy show {policy} --json",
     "policy verify {policy} --json",
     "store check {store} --json",
+    "store copy {store} {out}.db --json",
     "replies --store {store} --pairs {pairs} --limit 500 --json",
     "replies --store {store} --status ok --raw -o {out}.json",
     "evaluate {judgments} --splits 2 --json",

@@ -25,6 +25,7 @@ EXAMPLES: Mapping[str, str] = {
     "diagnose transitivity": "adjudge diagnose transitivity tournaments.csv",
     "diagnose scores": "adjudge diagnose scores scores.jsonl --alpha 0.1",
     "diagnose bias": "adjudge diagnose bias judgments.jsonl",
+    "diagnose prompts": "adjudge diagnose prompts first.jsonl second.jsonl",
     "rank": "adjudge rank battles.csv --plot board.png",
     "label": "adjudge label pairs.jsonl -o labels.csv",
     "serve": "adjudge serve --policy policy.json --judge openai:gpt-4.1-mini",
@@ -33,7 +34,9 @@ EXAMPLES: Mapping[str, str] = {
     "reproduce reporting": "adjudge reproduce reporting",
     "reproduce diagnosis": "adjudge reproduce diagnosis",
     "reproduce soft-elo": "adjudge reproduce soft-elo --figures pictures",
+    "reproduce all": "adjudge reproduce all --out papers",
     "store check": "adjudge store check adjudge.db",
+    "store copy": "adjudge store copy adjudge.db postgresql://localhost/judging",
     "models list": "adjudge models list",
     "models pull": "adjudge models pull smollm2",
 }

@@ -49,7 +49,7 @@ def prompts(
     plot: PlotOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """How often a judge's verdicts or scores change when it is asked in other words.
+    """Measure how often answers change with the prompt.
 
     With repeats in both files (judge --repeats 3), what the prompt adds to asking again.
     --fail-above takes changed (the default), excess, or shift (of scores, without its sign).

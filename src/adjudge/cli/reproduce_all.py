@@ -81,10 +81,10 @@ def reproduce_papers(
     seed: SeedOption = 0,
     as_json: JsonFlag = False,
 ) -> None:
-    """All papers with whatever data you have: each item reproduced, simulated, or why not.
+    """All four papers on one page, with the data you have.
 
-    Writes OUT/index.html, which needs no network, every result as JSON and every picture. What is
-    not given is simulated.
+    Each item is reproduced, simulated, or listed with the reason why it is not possible. Writes
+    OUT/index.html, which needs no network, every result as JSON and every picture.
     """
     from adjudge.io.opening import name_columns
     from adjudge.present.blocks import Headline

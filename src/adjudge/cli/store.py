@@ -39,9 +39,10 @@ def copy(
     as_json: JsonFlag = False,
     output: OutputOption = None,
 ) -> None:
-    """Copy every reply, label, audit and monitor, SQLite to PostgreSQL or back; safe to repeat.
+    """Copy a store: SQLite to PostgreSQL, or back.
 
-    Exit 2 if the target has another row in the place of one: the target's stays.
+    Every reply, label, audit and monitor; safe to repeat. Exit 2 if the target has other content
+    for the same key: the target's is kept.
     """
     from adjudge.store import copy_store
 

@@ -49,7 +49,7 @@ def preference_entropy(p_a: ArrayLike) -> FloatArray:
 def entropy_of(p_a: float) -> float:
     """`preference_entropy` of one probability, to the last bit, without making an array.
 
-    >>> entropy_of(0.3) == entropy_of(0.7) == preference_entropy([0.7])[0]
+    >>> bool(entropy_of(0.3) == entropy_of(0.7) == preference_entropy([0.7])[0])
     True
     """
     top = max(p_a, 1 - p_a)

@@ -23,6 +23,7 @@ COMMANDS = (
     "select {judgments} --policy {policy} -o {out}.csv --summary {out}.json",
     "policy verify {policy} -o {out}.json",
     "store check {store} -o {out}.json --rescue {out}.db",
+    "store copy {store} {out}.db -o {out}.json",
     "replies --store {store} -o {out}.json",
     "evaluate {judgments} --splits 2 -o {out}.json --plot {out}.svg",
     "estimate {answers} -o {out}.json --plot {out}.svg --fail-below 1",
@@ -38,6 +39,7 @@ COMMANDS = (
     "diagnose transitivity {tournaments} --replicates 2 -o {out}.json --plot {out}.svg",
     "diagnose scores {scores} --splits 1 -o {out}.json --plot {out}.svg --write-sets {out}.csv",
     "diagnose bias {judgments} -o {out}.json --plot {out}.svg",
+    "diagnose prompts {judgments} {judgments} -o {out}.json --plot {out}.svg",
     "rank {battles} --replicates 2 -o {out}.json --plot {out}.svg --save-anchors {out}.anchors",
     "label {pairs} --export-only --store {out}.db --import {labels} -o {out}.csv"
     " --summary {out}.json --json",
