@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import islice
-from operator import methodcaller
+from operator import attrgetter, methodcaller
 
 import polars as pl
 
@@ -27,6 +27,8 @@ _COLUMNS: dict[type, tuple[str, ...]] = {
     kind: tuple(entry.name for entry in fields(kind) if entry.name != "extra")
     for kind in (Judgment, Score, Grade)
 }
+#: The values of these columns, all at once.
+_VALUES = {kind: attrgetter(*columns) for kind, columns in _COLUMNS.items()}
 _NUMBERS = (
     *("p_fwd", "p_rev", "p_a", "p_tie", "p_pass", "uncertainty", "answer_mass", "cost"),
     *("judge_score", "human"),
@@ -195,7 +197,7 @@ def _spent(calls: Sequence[Call], price: Price | None) -> tuple[int | None, floa
 
 def _row(judge: Judge, subject: Subject, record: Record) -> Row:
     columns = _COLUMNS[type(record)]
-    row: Row = {name: getattr(record, name) for name in columns}
+    row: Row = dict(zip(columns, _VALUES[type(record)](record), strict=True))
     name_column = "judge_name" if isinstance(record, Grade) else "judge"
     row[name_column] = row[name_column] or judge.backend.name
     row["judge_fingerprint"] = record.judge_fingerprint or judge.fingerprint
@@ -203,15 +205,17 @@ def _row(judge: Judge, subject: Subject, record: Record) -> Row:
         row["label"] = subject.label
     if isinstance(record, Score) and record.score_probs is not None:
         row["score_probs"] = list(record.score_probs)
-    ours = {*columns, *judge.protocol.columns, *(("repeat",) if judge.repeats > 1 else ())}
     given = _input_columns(subject, columns)
     if isinstance(record, Grade):
         given.pop("human", None)  # read by the protocol
-    for name, value in given.items():
-        # A column of the input that is called like one of ours keeps its value under a name
-        # that says whose it is.
-        row[input_name(name, {*given, *ours}) if name in ours else name] = value
-    return row | dict(record.extra)
+    if given:
+        ours = {*columns, *judge.protocol.columns, *(("repeat",) if judge.repeats > 1 else ())}
+        for name, value in given.items():
+            # A column of the input that is called like one of ours keeps its value under a name
+            # that says whose it is.
+            row[input_name(name, {*given, *ours}) if name in ours else name] = value
+    row.update(record.extra)
+    return row
 
 
 def _input_columns(subject: Subject, ours: Sequence[str]) -> dict[str, object]:
