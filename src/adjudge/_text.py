@@ -6,7 +6,8 @@ Text that comes from data is made harmless here: control and direction codes are
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from os.path import commonprefix
 
 DASH = "–"
 #: A path made of a URL has lost a slash; a password can hold any character but a blank.
@@ -56,13 +57,30 @@ def safe_json(text: str) -> str:
 
 
 def clip(text: object, most: int = 28) -> str:
-    """A name as an axis shows it: harmless, and not too long.
+    """A name as an axis shows it: harmless, and shortened in the middle if it is too long.
 
-    >>> clip("a judge with a name that has no end")
-    'a judge with a name that ha…'
+    >>> clip("openai:gpt-4.1-mini-2026-04-14")
+    'openai:gpt-4.1…ni-2026-04-14'
     """
     name = safe(text)
-    return name if len(name) <= most else name[: most - 1] + "…"
+    if len(name) <= most:
+        return name
+    tail = (most - 1) // 2
+    return f"{name[: most - 1 - tail]}…{name[len(name) - tail :]}"
+
+
+def clip_names(names: Iterable[object], most: int = 28) -> list[str]:
+    """Names next to each other: what all of them share goes first, so that they stay distinct.
+
+    >>> clip_names([f"openrouter:an-organisation/{size}b-instruct-preview" for size in (8, 70)])
+    ['…8b-instruct-preview', '…70b-instruct-preview']
+    """
+    full = [safe(name) for name in names]
+    shown = [clip(name, most) for name in full]
+    if len({*shown}) == len({*full}):
+        return shown
+    start = len(commonprefix(full))
+    return [clip(f"…{name[start:]}", most) for name in full]
 
 
 def number(value: float | int | None, digits: int = 3) -> str:
