@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from os.path import commonprefix
 
 DASH = "–"
 #: A path made of a URL has lost a slash; a password can hold any character but a blank.
@@ -70,17 +69,25 @@ def clip(text: object, most: int = 28) -> str:
 
 
 def clip_names(names: Iterable[object], most: int = 28) -> list[str]:
-    """Names next to each other: what all of them share goes first, so that they stay distinct.
+    """Names next to each other: where two would look alike, the start that they share goes.
 
     >>> clip_names([f"openrouter:an-organisation/{size}b-instruct-preview" for size in (8, 70)])
     ['…8b-instruct-preview', '…70b-instruct-preview']
     """
     full = [safe(name) for name in names]
     shown = [clip(name, most) for name in full]
-    if len({*shown}) == len({*full}):
-        return shown
-    start = len(commonprefix(full))
-    return [clip(f"…{name[start:]}", most) for name in full]
+    for text in {*shown}:
+        alike = [at for at, one in enumerate(shown) if one == text]
+        group = [full[at] for at in alike]
+        letters = enumerate(zip(*group, strict=False))
+        latest = min(map(len, group)) - most // 2  # something is left of the shortest
+        start = min((at for at, here in letters if len({*here}) > 1), default=latest)
+        start = min(start, latest)
+        if len({*group}) > 1 and start > 1:
+            rest = clip_names((f"…{name[start:]}" for name in group), most)
+            for at, name in zip(alike, rest, strict=True):
+                shown[at] = name
+    return shown
 
 
 def number(value: float | int | None, digits: int = 3) -> str:

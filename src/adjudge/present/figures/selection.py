@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adjudge._text import clip, clip_names, percent
+from adjudge._text import clip_names, percent
 from adjudge._validation import FloatArray
 from adjudge.errors import ArgumentError
 from adjudge.present.theme import (
@@ -137,7 +137,8 @@ def _draw_lines(axes: Axes, lines: list[_Line], field: str) -> None:
         )
     axes.set_xlabel("alpha: error level allowed")
     # Lines cross the whole panel: only below it a legend hides none of them.
-    axes.legend(ncols=4, fontsize=8.5, loc="upper center", bbox_to_anchor=(0.5, -0.13))
+    columns = 4 if max(len(line.name) for line in lines) <= 20 else 2
+    axes.legend(ncols=columns, fontsize=8.5, loc="upper center", bbox_to_anchor=(0.5, -0.13))
 
 
 def draw_reliability(axes: Axes, evaluation: Evaluation) -> None:
@@ -310,7 +311,10 @@ def _risk_coverage_title(curves: list[tuple[str, Curve]]) -> str:
     reached = (min(share, coverage[-1]) for share in (0.1, 0.5, 1.0))
     places = dict.fromkeys(int(np.argmax(coverage >= share)) for share in reached)
     first, *rest = ((percent(curve.risk[at], 0), percent(float(coverage[at]), 0)) for at in places)
-    parts = [f"{first[0]} wrong at {first[1]} accepted", *(f"{risk} at {share}" for risk, share in rest)]
+    parts = [
+        f"{first[0]} wrong at {first[1]} accepted",
+        *(f"{risk} at {share}" for risk, share in rest),
+    ]
     return f"{name}: {', '.join(parts)}"
 
 
