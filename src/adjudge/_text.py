@@ -76,8 +76,10 @@ def clip_names(names: Iterable[object], most: int = 28) -> list[str]:
     """
     full = [safe(name) for name in names]
     shown = [clip(name, most) for name in full]
-    for text in {*shown}:
-        alike = [at for at, one in enumerate(shown) if one == text]
+    places: dict[str, list[int]] = {}
+    for at, text in enumerate(shown):
+        places.setdefault(text, []).append(at)
+    for alike in places.values():
         group = [full[at] for at in alike]
         letters = enumerate(zip(*group, strict=False))
         latest = min(map(len, group)) - most // 2  # something is left of the shortest

@@ -174,6 +174,8 @@ def test_the_picture_of_classes() -> None:
     figure = CLASSES.plot()
     axes = figure.axes[0]
     assert title(axes) == "The judge's own share is outside the interval of 1 of 2 classes"
+    naive, corrected = figure.legends[0].legend_handles
+    assert (naive.get_linestyle(), corrected.get_linestyle()) == ("None", "-")  # as they are drawn
     assert y_ticks(axes) == ["tie", "A"]
     assert lines_of(axes) == [
         ([0.417], [0.13], WARM, "o"),

@@ -329,13 +329,12 @@ def policy_figure(policy: Policy) -> Figure:
     with themed():
         figure = new_figure(7.6, 4.6)
         axes = figure.subplots()
-        axes.axhline(policy.alpha, color=WARM, linestyle="--", linewidth=1.3)
+        axes.axhline(policy.alpha, color=INK, linestyle="--", linewidth=1.2)
         axes.annotate(
             f"alpha = {policy.alpha:g}",
             (0.0, policy.alpha),
             xytext=(6, 4),
             textcoords="offset points",
-            color=WARM,
             fontsize=9,
         )
         names = clip_names(group.name for group in shown)
@@ -349,8 +348,8 @@ def policy_figure(policy: Policy) -> Figure:
             line = LINES[at % len(LINES)]
             axes.step(coverage, risk, line, where="post", color=colour, label=name, linewidth=1.8)
             if group.accepts in ("below", "all"):
-                dot = {"color": colour, "markersize": 9, "clip_on": False}
-                axes.plot(group.coverage, group.empirical_risk, "o", **dot)
+                (dot,) = axes.plot(group.coverage, group.empirical_risk, "o", color=colour, ms=9)
+                dot.set_clip_on(False)
                 if len(shown) == 1:
                     axes.axvspan(0, group.coverage, color=colour, alpha=0.07, linewidth=0)
         axes.set_title(_policy_title(policy))
