@@ -187,7 +187,7 @@ def class_figure(result: ClassEstimate) -> Figure:
             _draw_estimate(axes, at - 0.13, one)
         _name_rows(axes, [clip(one.label) for one in classes])
         _rate_axis(axes, f"share of the class, with {level(result.confidence_level)} intervals")
-        _add_legend(figure, result.method, other_line="")
+        _add_legend(figure, result.method, other_bar=False)
         axes.set_title(
             _say_outside("share", classes, "classes")
             if result.estimated
@@ -283,12 +283,12 @@ def _rate_axis(axes: Axes, label: str) -> None:
 
 
 def _add_legend(
-    figure: Figure, method: str, other: str = "judge alone (naive)", *, other_line: str = "-"
+    figure: Figure, method: str, other: str = "judge alone (naive)", *, other_bar: bool = True
 ) -> None:
     from matplotlib.lines import Line2D
 
     handles = [
-        Line2D([], [], color=WARM, marker="o", linestyle=other_line, label=other),
+        Line2D([], [], color=WARM, marker="o", linestyle="-" if other_bar else "", label=other),
         Line2D([], [], color=ACCENT, marker="s", label=method),
     ]
     figure.legend(handles=handles, loc="outside lower right", fontsize=8.5, ncols=2)
