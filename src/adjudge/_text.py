@@ -6,7 +6,7 @@ Text that comes from data is made harmless here: control and direction codes are
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 DASH = "–"
 #: A path made of a URL has lost a slash; a password can hold any character but a blank.
@@ -56,13 +56,40 @@ def safe_json(text: str) -> str:
 
 
 def clip(text: object, most: int = 28) -> str:
-    """A name as an axis shows it: harmless, and not too long.
+    """A name as an axis shows it: harmless, and shortened in the middle if it is too long.
 
-    >>> clip("a judge with a name that has no end")
-    'a judge with a name that ha…'
+    >>> clip("openai:gpt-4.1-mini-2026-04-14")
+    'openai:gpt-4.1…ni-2026-04-14'
     """
     name = safe(text)
-    return name if len(name) <= most else name[: most - 1] + "…"
+    if len(name) <= most:
+        return name
+    tail = (most - 1) // 2
+    return f"{name[: most - 1 - tail]}…{name[len(name) - tail :]}"
+
+
+def clip_names(names: Iterable[object], most: int = 28) -> list[str]:
+    """Names next to each other: where two would look alike, the start that they share goes.
+
+    >>> clip_names([f"openrouter:an-organisation/{size}b-instruct-preview" for size in (8, 70)])
+    ['…8b-instruct-preview', '…70b-instruct-preview']
+    """
+    full = [safe(name) for name in names]
+    shown = [clip(name, most) for name in full]
+    places: dict[str, list[int]] = {}
+    for at, text in enumerate(shown):
+        places.setdefault(text, []).append(at)
+    for alike in places.values():
+        group = [full[at] for at in alike]
+        letters = enumerate(zip(*group, strict=False))
+        latest = min(map(len, group)) - most // 2  # something is left of the shortest
+        start = min((at for at, here in letters if len({*here}) > 1), default=latest)
+        start = min(start, latest)
+        if len({*group}) > 1 and start > 1:
+            rest = clip_names((f"…{name[start:]}" for name in group), most)
+            for at, name in zip(alike, rest, strict=True):
+                shown[at] = name
+    return shown
 
 
 def number(value: float | int | None, digits: int = 3) -> str:

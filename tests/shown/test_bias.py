@@ -686,8 +686,8 @@ def test_the_picture_of_one_judge() -> None:
     figure = REPORT.plot()
     left, right = (drawn(axes) for axes in figure.axes)
     assert left == {
-        "title": "gpt-x shows a bias: first slot, longer answer, own family",
-        "x": "points from an unbiased judge (filled: called a bias)",
+        "title": "gpt-x shows a bias:\nfirst slot, longer answer, own family",
+        "x": "points from an unbiased judge, 95 % interval\n(filled mark: called a bias)",
         "y": "",
         "x ticks": left["x ticks"],
         "y ticks": ["first slot", "longer answer", "own family"],
@@ -702,8 +702,8 @@ def test_the_picture_of_one_judge() -> None:
     }
     assert (right["title"], right["x"], right["y"]) == (
         "Over-confident (ECE 0.11)",
-        "confidence, %",
-        "right, %",
+        "confidence, % (dashed: right as often as confident)",
+        "verdicts right, %, 95 % interval",
     )
     assert right["lines"] == [
         [(50, 50), (100, 100)],
@@ -736,7 +736,7 @@ def test_titles_follow_the_intervals() -> None:
     assert drawn(report(FAIR).plot().axes[0])["title"] == "fair-7b: none of these biases shown"
     long = report(replace(GPT, judge="a judge with a name that has no end"))
     assert drawn(long.plot().axes[0])["title"] == (
-        "a judge with a name that ha… shows a bias:\nfirst slot, longer answer, own family"
+        "a judge with a…at has no end shows a bias:\nfirst slot, longer answer, own family"
     )
     assert drawn(report(FAIR).plot().axes[1])["title"] == (
         "No over- or under-confidence shown (ECE 0.08)"
@@ -744,7 +744,7 @@ def test_titles_follow_the_intervals() -> None:
     assert FAIR.position is not None
     alone = replace(FAIR, reliability=None, position=replace(FAIR.position, low=None, high=None))
     assert drawn(report(alone).plot().axes[0])["title"] == (
-        "fair-7b: no interval, so no bias shown or excluded"
+        "fair-7b:\nno interval, so no bias shown or excluded"
     )
 
 

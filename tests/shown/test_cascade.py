@@ -76,8 +76,14 @@ def test_the_picture_of_a_plan() -> None:
     assert (planned.get_xdata()[0], planned.get_ydata()[0]) == (pytest.approx(1 / 3), 0.88)
     names = [text.get_text() for text in axes.texts]
     assert names == ["useless, dropped", "cheap alone", "strong alone"]
+    axes.figure.draw_without_rendering()
+    inside = axes.get_window_extent()
+    for text in axes.texts:  # not over the numbers of an axis
+        box = text.get_window_extent()
+        assert inside.y0 <= box.y0
+        assert inside.x0 <= box.x0 < box.x1 <= inside.x1
     assert axes.get_title("left") == (
-        "about 88 % accepted at 33 % of the cost; the last judge alone: 94 %"
+        "About 88 % accepted at 33 % of the cost; the last judge alone: 94 %"
     )
 
 

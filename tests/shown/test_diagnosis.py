@@ -144,8 +144,11 @@ def test_the_picture_of_cycles() -> None:
         [(0, 25), (1, 25)],
     ]
     assert sorted(y for _, y in panel["dots"]) == [0.0, 1.79, 8.9, 12.5, 33.9]
-    assert panel["x"] == "% below each: documents with a cycle"
+    assert panel["x"] == "% below each shape: documents with a cycle"
     assert legend(figure) == ["gpt-x", "odd", "transitive but noisy judge"]
+    [alone] = replace(CYCLES, groups=CYCLES.groups[:1]).plot().axes
+    left, right = alone.get_xlim()
+    assert right - left > 2.5  # one violin does not fill the picture
     with pytest.raises(ArgumentError, match="no picture"):
         replace(CYCLES, groups=(EMPTY,), worst=()).plot()
 
@@ -376,7 +379,8 @@ def test_sets_that_are_the_whole_scale_are_said_to_be() -> None:
 def test_the_picture_of_sizes() -> None:
     figure = SCORES.plot()
     panel = drawn(figure.axes[0])
-    assert panel["title"] == "Residual sets for 90 % coverage have 1.9 to 4.1 of 5 scores"
+    title = "Residual sets for 90 % coverage have 1.9 to 4.1 of 5 scores"
+    assert figure.get_suptitle() == title
     assert panel["x ticks"] == ["fluency", "relevance"]
     assert panel["y ticks"] == ["gpt-x", "other"]
     assert panel["texts"] == [
@@ -395,11 +399,14 @@ def test_the_picture_of_width_and_error() -> None:
     assert figure.get_suptitle() == title
     panels = {panel["title"]: panel for panel in map(drawn, figure.axes)}
     fluency, relevance = panels["fluency"], panels["relevance"]
-    assert fluency["x"] == "scores in the set"
+    assert fluency["x"] == "scores in the set (larger: more rows)"
     assert drawn(figure.axes[0])["y"] == "mean |judge − human|"
     assert fluency["lines"] == [[(2, 0.31), (3, 0.53)]]
     assert relevance["lines"] == [[(2, 0.31), (3, 0.27)]]
-    assert legend(figure) == ["learned", "small dots: one judge"]
+    assert legend(figure) == ["learned"]  # one judge: the lines are its own
+    two = (*LEARNED.groups, *(replace(group, judge="other") for group in LEARNED.groups))
+    both = replace(LEARNED, groups=two).plot(figure="width")
+    assert legend(both) == ["learned", "small dots: one judge"]
     with pytest.raises(ArgumentError, match="choose one of sizes, coverage"):
         SCORES.plot(figure="width")
 
@@ -409,11 +416,12 @@ def test_the_picture_of_width_and_error() -> None:
     [
         (
             SCORES.groups,
-            "Coverage is below 1 − alpha in 1 of 6 cells, by at most 0.6 points",
+            "Coverage is below 1 − alpha in 1 of 6 cells, by at most 0.6 points; "
+            "constant: below in 2 of 4",
         ),
         (
             tuple(g for g in SCORES.groups if g.coverage != 0.894),
-            "Coverage is at least 1 − alpha in all 5 cells",
+            "Coverage is at least 1 − alpha in all 5 cells; constant: below in 2 of 4",
         ),
         # With one criterion the constant quantile has the promise, and counts.
         (
@@ -447,6 +455,8 @@ def test_the_picture_of_coverage() -> None:
         "1 − alpha",
         "band: one standard deviation over judges",
     ]
+    alone = replace(SCORES, groups=tuple(g for g in SCORES.groups if g.judge == "gpt-x"))
+    assert legend(alone.plot(figure="coverage"))[-1] == "1 − alpha"  # no band to explain
 
 
 def test_the_picture_of_widths_of_two_judges() -> None:

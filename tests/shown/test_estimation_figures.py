@@ -96,8 +96,8 @@ def test_the_picture_of_groups() -> None:
     figure = GROUPED.plot()
     axes = figure.axes[0]
     assert title(axes) == (
-        "An estimate for 2 of 3 groups only;\n"
-        "for 1 of these 2 the judge's own rate is outside its interval"
+        "An estimate for 2 of 3 groups only.\n"
+        "The judge's own rate is outside the interval of 1 of 2 groups"
     )
     assert y_ticks(axes) == ["small", "large", "<bare>"]
     assert lines_of(axes) == [
@@ -111,9 +111,16 @@ def test_the_picture_of_groups() -> None:
     assert legend(figure) == ["judge alone (naive)", "misclassification"]
     assert axes.get_xlabel() == "rate, with 95 % intervals"
     assert title(panel(OVERLAPPING)) == (
-        "For 1 of 2 the judge's own rate is outside the interval reported\n"
-        "labels of all groups pooled"
+        "The judge's own rate is outside the interval of 1 of 2 groups\nlabels of all groups pooled"
     )
+    inside = [
+        replace(one, naive=one.estimate) for one in GROUPED.groups if one.estimate is not None
+    ]
+    assert title(replace(GROUPED, groups=tuple(inside)).plot().axes[0]) == (
+        "The judge's own rate lies inside all 2 intervals"
+    )
+    one = replace(GROUPED, groups=(inside[0],)).plot().axes[0]
+    assert title(one) == "The judge's own rate lies inside the interval"
     bare = replace(GROUPED, groups=(BARE,)).plot().axes[0]
     assert title(bare) == "These labels allow no estimate for any group"
     with pytest.raises(ArgumentError, match="this result has no picture"):
@@ -123,7 +130,7 @@ def test_the_picture_of_groups() -> None:
 def test_the_picture_of_several_judges() -> None:
     figure = PANEL.plot()
     axes = figure.axes[0]
-    assert title(axes) == "Several judges give a narrower interval than one for 1 of 2"
+    assert title(axes) == "All judges give a narrower interval than one for 1 of 2 groups"
     assert y_ticks(axes) == ["y", "x"]
     assert lines_of(axes) == [
         *bar(0.332, 0.441, 0.551, 0.13, WARM, "o"),
@@ -133,12 +140,14 @@ def test_the_picture_of_several_judges() -> None:
     ]
     assert legend(figure) == ["ppi++, gpt alone", "2 judges"]
     assert texts(panel(ONE_PANEL)) == ["no estimate"]
+    assert title(panel(ONE_PANEL)) == "All judges give no narrower interval than one"
 
 
 def test_the_picture_of_a_difference() -> None:
     figure = DIFFERENCE.plot()
     top, bottom = figure.axes
     assert title(top) == "Difference +0.222: the interval excludes zero"
+    assert top.get_xlabel() == "rate, with 95 % intervals"
     assert y_ticks(top) == ["small", "large"]
     assert lines_of(top) == [
         *bar(0.487, 0.528, 0.566, 0.13, WARM, "o"),
@@ -164,7 +173,9 @@ def test_the_picture_of_a_difference() -> None:
 def test_the_picture_of_classes() -> None:
     figure = CLASSES.plot()
     axes = figure.axes[0]
-    assert title(axes) == "For 1 of 2 classes the judge's own share is outside the interval"
+    assert title(axes) == "The judge's own share is outside the interval of 1 of 2 classes"
+    naive, corrected = figure.legends[0].legend_handles
+    assert (naive.get_linestyle(), corrected.get_linestyle()) == ("None", "-")  # as they are drawn
     assert y_ticks(axes) == ["tie", "A"]
     assert lines_of(axes) == [
         ([0.417], [0.13], WARM, "o"),

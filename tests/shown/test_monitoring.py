@@ -107,7 +107,7 @@ def test_groups() -> None:
 
 def test_the_picture() -> None:
     figure = CALM.plot()
-    assert figure.get_suptitle() == "no alarm in 5 audits, 20 % of them wrong"
+    assert figure.get_suptitle() == "No alarm in 5 audits, 20 % of them wrong"
     rate, evidence = figure.axes
     assert words(rate) == ("", "", "error rate of accepted")
     assert legend(rate) == [
@@ -131,7 +131,10 @@ def test_the_picture() -> None:
 
 def test_the_picture_of_an_alarm_marks_it() -> None:
     figure = BY_GROUP.plot(figure="monitor prose")
-    assert figure.get_suptitle() == "prose: alarm after 1,212 audits, above 0.15"
+    assert figure.get_suptitle() == "prose: alarm after 1,212 audits: error rate above 0.15"
+    figure.draw_without_rendering()
+    for axes in figure.axes:  # no line runs through a legend
+        assert axes.get_legend().get_window_extent().y0 >= axes.get_window_extent().y1
     for axes in figure.axes:
         assert [line.get_xdata()[0] for line in axes.lines if line.get_linestyle() == ":"] == [1212]
     assert legend(figure.axes[0])[0] == "97.5 % band, at all times"

@@ -99,9 +99,9 @@ def test_the_picture_of_two_prompts() -> None:
     [axes] = figure.axes
     panel = drawn(axes)
     assert panel["title"] == "12.1 to 31.2 % of scores change with the prompt"
-    assert panel["x"] == "scores that change, %"
+    assert panel["x"] == "scores that change, %, with 90 % interval"
     assert panel["y ticks"] == ["gpt-x\nfluency", "gpt-x\nrelevance"]
     assert panel["lines"] == [[(25.1, 0), (37.9, 0)], [(8.2, 1), (17, 1)]]
     assert panel["dots"] == [(31.25, 0), (10.42, 0), (12.08, 1), (10.42, 1)]
     assert legend(figure) == ["other prompt", "same prompt, asked again"]
-    assert legend(VERDICTS.plot()) == ["other prompt"]
+    assert legend(VERDICTS.plot()) == []

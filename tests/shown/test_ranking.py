@@ -54,13 +54,13 @@ def headline(board: Leaderboard) -> list[str]:
 def test_headlines_follow_the_ranks_and_the_kind_of_interval() -> None:
     alone = replace(MODELS[0], rank_high=1)
     sure = replace(BOARD, models=(alone, replace(MODELS[1], rank_low=2), *MODELS[2:]))
-    assert headline(sure)[0] == "ash is first of 4 models by soft-elo; 95 % rank range 1 alone"
+    assert headline(sure)[0] == "ash is first of 4 models by soft-elo; 95 % rank range 1 only"
     # Its rank range is wide, though nobody else can be first: another is surely above each rival.
     wide = replace(BOARD, models=(MODELS[0], replace(MODELS[1], rank_low=2), *MODELS[2:]))
     assert headline(wide)[0] == "ash is first of 4 models by soft-elo; 95 % rank range 1 to 3"
     people = replace(sure, method="bt", outcome="votes", covers_judge_error=True)
     assert headline(people) == [
-        "ash is first of 4 models by bt; 95 % rank range 1 alone",
+        "ash is first of 4 models by bt; 95 % rank range 1 only",
         "Intervals and rank ranges are about people's opinion.",
     ]
     unranked = tuple(replace(row, rank_low=None, rank_high=None) for row in MODELS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 from shown_ranking import (
     BOARD,
@@ -31,7 +32,8 @@ def test_the_leaderboard_as_a_picture() -> None:
     assert words(axes) == (
         "ash is first (rank range 1 to 3)",
         "Elo, 95 % bootstrap interval\n"
-        "intervals cover the noise of these battles, not the judge's own errors",
+        "intervals cover the noise of these battles, not the judge's own errors\n"
+        "the number after a name is its rank",
         "",
     )
     assert y_ticks(axes) == [
@@ -48,15 +50,24 @@ def test_the_leaderboard_as_a_picture() -> None:
     values = [x for [(x, _)] in points(axes, 1)[1::2]]
     assert values == [1641.2, 1587.6, 1448.7, 1322.4]
     people = replace(BOARD, method="bt", outcome="votes", covers_judge_error=True)
-    assert panel(people, "leaderboard").get_xlabel() == "Elo, 95 % bootstrap interval"
+    assert panel(people, "leaderboard").get_xlabel() == (
+        "Elo, 95 % bootstrap interval\nthe number after a name is its rank"
+    )
     bare = tuple(replace(row, rank_low=None, rank_high=None) for row in MODELS)
     unsure = panel(replace(BOARD, models=bare, interval="none"), "leaderboard")
-    assert words(unsure) == ("ash is first by soft-elo", "Elo", "")
+    assert words(unsure)[:2] == (
+        "ash is first by soft-elo",
+        "Elo\nthe number after a name is its rank",
+    )
     placed = panel(PLACED, "leaderboard")
     assert words(placed)[:2] == (
         "newcomer: 1588 on people's scale [1533, 1645]",
-        "Elo, 90 % conformal interval\ngrey: people's Elo of the anchors",
+        "Elo, 90 % conformal interval\ngrey: people's Elo of the anchors\n"
+        "the number after a name is its rank",
     )
+    many = tuple(replace(MODELS[0], model=f"m{at}") for at in range(75))
+    cut = panel(replace(BOARD, models=many), "leaderboard")
+    assert cut.get_xlabel().endswith("\n70 of 75 models")
 
 
 def test_the_evaluation_in_pictures() -> None:
@@ -89,6 +100,10 @@ def test_the_evaluation_in_pictures() -> None:
         "median standard error, Elo",
     )
     assert points(axes, 1)[-2:] == [[(6.1, 19.8)], [(4.4, 8.4)]]
+    assert [line.get_marker() for line in axes.get_lines()[-2:]] == ["s", "o"]  # without colours
+    ends = sorted(text.get_position()[1] for text in axes.texts if text.get_text())
+    least = 0.05 * axes.get_ylim()[1]
+    assert all(high - low >= least for low, high in pairwise(ends))  # no number over another
     assert legend(axes) == ["Hard-Elo", "Soft-Elo"]
 
     axes = panel(EVALUATED, "intervals")
@@ -108,7 +123,7 @@ def test_the_evaluation_in_pictures() -> None:
     assert words(axes) == (
         "Error at 5 battles each, Elo: 91 hard, 45 soft",
         "judged battles per model",
-        "held-out error, Elo",
+        "held-out error, Elo, ± one std. deviation",
     )
     assert points(axes, 1) == [[(5, 91.2), (10, 77.3)], [(5, 44.7), (10, 31.6)]]
     assert legend(axes) == ["Hard-Elo", "Soft-Elo"]
@@ -118,7 +133,7 @@ def test_reliability_as_a_picture() -> None:
     axes = panel(TEMPERATURE, "reliability")
     assert words(axes) == (
         "Calibration of σ(β|s|) (error 0.042)",
-        "predicted: σ(β|s|)",
-        "share of votes for the judge's side",
+        "predicted: σ(β|s|) (dashed: equal)",
+        "share of votes for the judge's side, ± SE",
     )
     assert points(axes)[1] == [(0.55, 0.58), (0.79, 0.77)]

@@ -88,7 +88,8 @@ def test_figures_2_and_3_have_the_papers_points_as_rings() -> None:
     assert named_points(drawn)["x"] == [(0.05, 0.042), (0.1, 0.093)]
     assert named_points(drawn)["x, paper"] == [(0.1, 0.088)]
     assert title(drawn) == "mt-bench\n2 of 2 means at or below alpha"
-    (band,) = drawn.collections
+    band, mark = drawn.collections
+    assert mark.get_label() == "± one std. deviation"
     corners = {(round(x, 3), round(y, 3)) for x, y in band.get_paths()[0].vertices}
     assert {(0.05, 0.021), (0.05, 0.063), (0.1, 0.07), (0.1, 0.116)} <= corners
 
@@ -97,7 +98,7 @@ def test_tables_as_pictures() -> None:
     figure = REPRODUCTION.plot(figure="table-03")
     (axes,) = figure.axes
     assert words(axes) == (
-        "mt-bench\nAbove alpha of 1: vanilla 1",
+        "mt-bench\nMeans above alpha, 1 judge:\nvanilla 1",
         "share of verdicts accepted",
         "error share among accepted",
     )

@@ -23,6 +23,8 @@ from adjudge.present.views import figures_of
 from adjudge.results.evaluation import Evaluation
 from shown import legend, named_points, panel, texts, title, words
 
+BAND = "± one std. deviation"
+
 
 def test_error_share_against_alpha() -> None:
     axes = panel(EVALUATION, "risk")
@@ -31,10 +33,11 @@ def test_error_share_against_alpha() -> None:
     assert drawn["scope"] == [(0.05, 0.042), (0.1, 0.093)]
     assert drawn["pac"] == [(0.05, 0.015), (0.1, 0.058)]
     assert drawn["error share = alpha"] == [(0, 0), pytest.approx((0.108, 0.108))]
-    assert legend(axes) == ["error share = alpha", "vanilla", "scope", "pac"]
+    assert legend(axes) == ["error share = alpha", BAND, "vanilla", "scope", "pac"]
     assert words(axes)[1:] == ("alpha: error level allowed", "error share among accepted")
     assert title(axes) == "scope and pac keep the mean error share within alpha"
-    (band,) = axes.collections  # one standard deviation around the first guarantee
+    band, mark = axes.collections  # one standard deviation around the first guarantee
+    assert mark.get_label() == BAND
     corners = {(round(x, 3), round(y, 3)) for x, y in band.get_paths()[0].vertices}
     assert {(0.05, 0.021), (0.05, 0.063), (0.1, 0.07), (0.1, 0.116)} <= corners
 
@@ -78,10 +81,12 @@ def test_several_judges_are_lines_of_the_first_guarantee() -> None:
     shares, coverage = panel(TWO, "risk"), panel(TWO, "coverage")
     assert named_points(shares)["x"] == [(0.05, 0.042)]
     assert named_points(shares)["y"] == [(0.05, 0.079)]
-    assert legend(shares) == ["error share = alpha", "x", "y"]
+    assert legend(shares) == ["error share = alpha", BAND, "x", "y"]
     assert title(shares) == "Above alpha on average: y"
     assert named_points(coverage) == {"x": [(0.05, 0.311)], "y": [(0.05, 0.208)]}
     assert title(coverage) == "Most accepted at alpha 0.05: x, 31 %"
+    best = title(panel(TWO, "risk-coverage"))
+    assert best == "Fewest errors in the surest half: x, 11 %"
 
 
 def test_methods_have_colours_of_their_own_however_many_there_are() -> None:
@@ -103,7 +108,10 @@ def test_reliability() -> None:
     assert title(axes) == (
         "Best calibrated confidence: preference_entropy, 3.1 points off on average"
     )
-    assert words(axes)[1:] == ("confidence: max(p_a, 1 - p_a)", "share of verdicts right")
+    assert words(axes)[1:] == (
+        "confidence: max(p_a, 1 − p_a) (dashed: equal; larger marks: more verdicts)",
+        "share of verdicts right",
+    )
 
 
 def test_the_title_over_risk_and_coverage_gives_the_numbers_of_the_curve() -> None:
@@ -111,7 +119,9 @@ def test_the_title_over_risk_and_coverage_gives_the_numbers_of_the_curve() -> No
     drawn = named_points(axes)[ENTROPY]
     assert drawn == [(0.05, 0.25), (0.1, 0.2), (0.5, 0.11), (1.0, 0.18)]
     # The surest tenth is the worst here: a title that praises it would be false.
-    assert title(axes) == "preference_entropy: 20 % wrong at 10 %, 11 % at 50 %, 18 % at 100 %"
+    assert title(axes) == (
+        "preference_entropy: 20 % wrong at 10 % accepted, 11 % at 50 %, 18 % at 100 %"
+    )
     assert words(axes)[1:] == (
         "share of verdicts accepted, surest first",
         "error share among accepted",
@@ -119,22 +129,45 @@ def test_the_title_over_risk_and_coverage_gives_the_numbers_of_the_curve() -> No
     assert legend(axes) == [ENTROPY, SINGLE]
     tied = replace(EVALUATION.curves[0], coverage=(0.7, 1.0), risk=(0.12, 0.18))
     assert title(panel(replace(EVALUATION, curves=(tied,)), "risk-coverage")) == (
-        "preference_entropy: 12 % wrong at 70 %, 18 % at 100 %"
+        "preference_entropy: 12 % wrong at 70 % accepted, 18 % at 100 %"
     )
+
+
+def test_every_curve_has_a_mark_in_the_picture_and_a_line_of_its_own() -> None:
+    first, second = EVALUATION.curves
+    point_only = replace(second, coverage=(0.8,), risk=(0.16,))
+    axes = panel(replace(EVALUATION, curves=(first, point_only)), "risk-coverage")
+    curve, dot = axes.get_lines()
+    assert (curve.get_marker(), dot.get_marker()) == ("None", "s")
+    assert curve.get_linestyle() != dot.get_linestyle()
+
+
+def test_long_names_of_judges_stay_distinct() -> None:
+    names = {name: f"router:an-organisation/{name}-instruct-2026-07-18" for name in ("x", "y")}
+    parts = {
+        field: tuple(replace(one, judge=names[one.judge]) for one in getattr(TWO, field))
+        for field in ("methods", "signals", "curves")
+    }
+    axes = panel(replace(TWO, **parts), "coverage")
+    assert legend(axes) == ["…x-instruct-2026-07-18", "…y-instruct-2026-07-18"]
+    axes.figure.draw_without_rendering()
+    whole = axes.figure.get_window_extent()
+    assert axes.get_window_extent().width > 0.8 * whole.width  # the legend leaves it its room
 
 
 def test_a_policy() -> None:
     axes = panel(POLICY)
     assert named_points(axes) == {
-        "error share among accepted labels": [
+        "as the threshold rises": [
             (0.4, 0.0),
             (0.6, pytest.approx(1 / 3)),
             (0.8, 0.25),
             (1.0, 0.4),
-        ]
+        ],
+        "at the calibrated threshold": [],
     }
     dots = [line.get_xydata().tolist() for line in axes.get_lines() if line.get_marker() == "o"]
-    assert dots == [[[0.5, 0.05]]]  # where the rule of its only group stops
+    assert dots == [[[0.5, 0.05]], []]  # where the rule of its only group stops, and the legend's
     assert texts(axes) == ["alpha = 0.1"]
     assert title(axes) == "scope accepts 142 of 300 labelled verdicts, 8.5 % of them wrong"
     assert words(axes)[1:] == (
@@ -145,10 +178,11 @@ def test_a_policy() -> None:
 
 def test_a_policy_by_group_has_a_line_for_each_and_a_dot_where_a_rule_accepts() -> None:
     axes = panel(BY_GROUP)
-    assert legend(axes) == ["judge-x / en", "judge-x / fr"]
+    assert legend(axes) == ["judge-x / en", "judge-x / fr", "at the calibrated threshold"]
     dots = [line.get_xydata().tolist() for line in axes.get_lines() if line.get_marker() == "o"]
-    assert dots == [[[0.5, 0.05]]]
+    assert dots == [[[0.5, 0.05]], []]
     nothing = replace(POLICY, feasible=False, alpha=0.02)
+    assert legend(panel(nothing)) == ["as the threshold rises"]
     assert title(panel(nothing)) == "scope: nothing can be accepted at alpha 0.02"
     batch = replace(POLICY, guarantee="fdr", indicative=True)
     assert title(panel(batch)).startswith("fdr accepts about 142 of 300 ")
@@ -165,12 +199,12 @@ def test_a_plan() -> None:
     assert axes.get_xscale() == "log"
     assert [text.get_text() for text in axes.get_xticklabels()] == ["25", "50", "100"]
     assert texts(axes) == ["50 labels"]
-    assert title(axes) == "Beyond 50 labels a doubling buys less than 3 points of coverage"
+    assert title(axes) == "After 50 labels, a doubling buys less than 3 points of coverage"
     assert words(axes)[1:] == ("human labels for calibration", "share of verdicts accepted")
     guessed = replace(PLAN, points=tuple(replace(p, extrapolated=True) for p in PLAN.points))
-    assert legend(panel(guessed)) == ["extrapolated"]
+    assert legend(panel(guessed)) == ["± one std. deviation over draws", "extrapolated"]
     known = replace(PLAN, points=PLAN.points[:2])
-    assert legend(panel(known)) == ["from your labels"]
+    assert legend(panel(known)) == ["± one std. deviation over draws", "from your labels"]
     hopeless = replace(
         PLAN, recommended=None, points=(point(25, 0, 0, 0, 0, 0), point(50, 0.011, 0, 0, 0, 0.1))
     )
@@ -181,7 +215,7 @@ def test_rows_without_a_verdict_are_never_accepted_in_a_picture() -> None:
     short = replace(EVALUATION.curves[0], coverage=(0.05, 0.1, 0.5, 0.68))
     some = replace(EVALUATION, curves=(short, *EVALUATION.curves[1:]))
     assert title(panel(some, "risk-coverage")) == (
-        "preference_entropy: 20 % wrong at 10 %, 11 % at 50 %, 18 % at 68 %"
+        "preference_entropy: 20 % wrong at 10 % accepted, 11 % at 50 %, 18 % at 68 %"
     )
 
 

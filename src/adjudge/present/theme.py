@@ -21,8 +21,12 @@ MUTED = "#7b8794"
 GRID = "#e4e7eb"
 ACCENT = "#0b6e99"  # what the picture is about
 WARM = "#d9541e"  # what went wrong
-GOOD = "#2f855a"
-SERIES = (ACCENT, WARM, "#6b4fa0", GOOD, "#b7791f", "#c2185b", "#52606d", "#00897b")
+GOOD = "#009e73"
+#: The hues of Okabe and Ito: distinct for colour-blind readers, and not all equally light in print.
+SERIES = (ACCENT, WARM, "#4b2a82", GOOD, "#e0a100", "#d98cba", "#4a4f57", "#56b4e9")
+#: Series are told apart by their marks and lines too: print has no colours.
+MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
+LINES = ("-", "--", "-.", ":")
 
 #: Chinese, Japanese and Korean on Linux, macOS and Windows; the first of each that is installed.
 _FALLBACKS = (

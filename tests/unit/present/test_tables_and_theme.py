@@ -3,18 +3,37 @@
 from __future__ import annotations
 
 import io
+from importlib import resources
+from itertools import combinations
 from pathlib import Path
 
 import matplotlib as mpl
+import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from rich.console import Console
 
-from adjudge._text import safe
+from adjudge._text import clip_names, safe
+from adjudge._validation import FloatArray
 from adjudge.errors import ArgumentError
 from adjudge.present.render.terminal import rich_table
-from adjudge.present.theme import new_figure, save_figure, themed
+from adjudge.present.theme import SERIES, new_figure, save_figure, themed
 
 HOSTILE = "\x1b[31mred\x1b[0m [bold]not bold[/bold] \x07\r\u202eabc"
+
+_SEES = {
+    "all colours": [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+    "no red": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "no green": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+}
 
 
 def test_hostile_text_is_shown_and_not_obeyed() -> None:
@@ -26,6 +45,59 @@ def test_hostile_text_is_shown_and_not_obeyed() -> None:
     assert "\\x1b[31mred" in shown
     for code in ("\x1b[31m", "\x07", "\r", "\u202e"):
         assert code not in shown
+
+
+def test_a_name_too_wide_for_its_column_is_shortened_in_the_middle() -> None:
+    screen = io.StringIO()
+    names = [f"router:an-organisation/{size}b-instruct-2026-07-18-preview" for size in (8, 70)]
+    rows = [(f"{name}, English", "first slot", *("[0.1, 0.2]",) * 2) for name in names]
+    table = rich_table(["judge", "measure", "low", "high"], rows, text_columns=2)
+    Console(file=screen, width=80).print(table)
+    shown = screen.getvalue()
+    assert "…8b-" in shown
+    assert "…70b-" in shown
+    assert shown.count("-preview, ") == shown.count("English") == 2  # no word is broken
+    assert shown.count("[0.1, 0.2]") == 4
+    wide = io.StringIO()
+    Console(file=wide, width=200).print(table)
+    assert all(name in wide.getvalue() for name in names)
+
+
+def test_names_that_would_look_alike_lose_what_they_share() -> None:
+    start = "router:an-organisation/"
+    long = [f"{start}{name}-instruct-2026-07-18-preview" for name in ("gemma", "llama-8b", "llama")]
+    assert clip_names(["gpt", *long], 16) == [
+        *("gpt", "…gemma-i…preview", "…llama-8…preview", "…llama-i…preview"),
+    ]
+    assert clip_names(["a" * 40, "a" * 60], 20) == ["…" + "a" * 10, "…aaaaaaaaa…aaaaaaaaa"]
+    assert clip_names([]) == []
+
+
+@pytest.mark.parametrize("sees", list(_SEES))
+def test_series_are_distinct_for_colour_blind_readers(sees: str) -> None:
+    """Machado, Oliveira and Fernandes (2009): what a dichromat sees; distances in CIELAB."""
+    shades = [_lab(np.array(_SEES[sees]) @ _linear(colour)) for colour in SERIES]
+    least = min(float(np.linalg.norm(a - b)) for a, b in combinations(shades, 2))
+    assert least > 14  # 2 is just seen
+
+
+def _linear(colour: str) -> FloatArray:
+    value = np.array(to_rgb(colour))
+    return np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
+
+
+def _lab(linear: FloatArray) -> FloatArray:
+    to_xyz = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    xyz = np.array(to_xyz) @ np.clip(linear, 0, 1) / [0.9505, 1, 1.089]
+    x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def test_the_page_has_the_colours_of_the_pictures() -> None:
+    style = (resources.files("adjudge.present.render") / "report.css").read_text()
+    light = style.split("@media")[0]
+    for at, colour in enumerate(SERIES):
+        assert f"--series-{at}: {colour};" in light
 
 
 def test_ordinary_text_stays_as_it_is() -> None:

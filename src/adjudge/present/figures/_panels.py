@@ -9,14 +9,14 @@ import numpy as np
 
 from adjudge._validation import FloatArray
 from adjudge.present.figures.diagnosis import axis_name
-from adjudge.present.theme import INK, new_figure
+from adjudge.present.theme import INK, ON_TINT, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
-GOOD_TO_BAD = ("#8fc7a8", "#f4efe1", "#eda383")
+SMALL_TO_LARGE = ("#9ab7d9", "#f7f3ea", "#eda383")
 CENTRED: dict[str, Any] = {"ha": "center", "va": "center"}
 
 
@@ -48,6 +48,18 @@ def draw_cells(
     return axes.imshow(grid, cmap=colour_map, vmin=low, vmax=high, aspect=aspect)
 
 
+def write_cell(axes: Axes, column: int, row: int, value: str, note: str, *, bold: bool) -> None:
+    """A value in the middle of a coloured cell, a note below it; `bold` for a note that warns."""
+    size = 11 if len(value) < 8 else 8.5
+    weight = "bold" if bold else "normal"
+    for text, up, style in (
+        (value, 6, {"size": size}),
+        (note, -9, {"size": 7.5, "weight": weight}),
+    ):
+        axes.annotate(text, (column, row), xytext=(0, up), textcoords="offset points",
+                      color=ON_TINT, **style, **CENTRED)  # fmt: skip
+
+
 def draw_promise(axes: Axes, levels: Sequence[float]) -> None:
     """The dashed line 1 - alpha, over the levels on the axis."""
     axes.plot(levels, [100 * (1 - level) for level in levels], color=INK, linestyle="--", lw=1.3)
@@ -55,9 +67,11 @@ def draw_promise(axes: Axes, levels: Sequence[float]) -> None:
     axes.set_xlabel("alpha")
 
 
-def plot_band(axes: Axes, x: Sequence[float], each: FloatArray, colour: str, label: str) -> None:
+def plot_band(
+    axes: Axes, x: Sequence[float], each: FloatArray, colour: str, label: str, mark: str = "o"
+) -> None:
     """The mean over judges (rows of `each`), a standard deviation to either side."""
     mean = np.nanmean(each, axis=0)
     spread = np.nanstd(each, axis=0, ddof=1) if len(each) > 1 else np.zeros(len(mean))
     axes.fill_between(x, mean - spread, mean + spread, color=colour, alpha=0.16, lw=0)
-    axes.plot(x, mean, "o-", color=colour, label=label)
+    axes.plot(x, mean, mark, linestyle="-", color=colour, label=label)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from adjudge._text import clip, span
 from adjudge.errors import ArgumentError
-from adjudge.present.theme import SERIES
+from adjudge.present.theme import MARKS, SERIES
 from adjudge.results.ranking_reproduction import SoftEloReproduction, SoftEloRow
 
 if TYPE_CHECKING:
@@ -43,15 +43,24 @@ def corpus_name(result: SoftEloReproduction, corpus: str) -> str:
     return f"{name} (simulated)" if result.simulated else name
 
 
+def corpus_mark(corpus: str) -> str:
+    """One mark per corpus in every picture."""
+    return dict(zip(CORPUS_COLOUR, MARKS, strict=False)).get(corpus, MARKS[-1])
+
+
 def corpus_colour(corpus: str) -> str:
     """One colour per corpus in every picture."""
     return CORPUS_COLOUR.get(corpus, SERIES[6])
 
 
-def judge_colours(rows: Iterable[SoftEloRow]) -> dict[str, str]:
-    """One colour per judge, by name, in every picture."""
+def judge_looks(rows: Iterable[SoftEloRow]) -> dict[str, tuple[str, str]]:
+    """One colour and mark per judge, by name, in every picture; not those of hard and soft."""
     names = sorted({row.judge for row in rows})
-    return {name: SERIES[k % len(SERIES)] for k, name in enumerate(names)}
+    colours = SERIES[2:]
+    return {
+        name: (colours[k % len(colours)], MARKS[2:][k % len(MARKS[2:])])
+        for k, name in enumerate(names)
+    }
 
 
 def short(name: str) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from adjudge._text import percent
+from adjudge._text import level, percent
 from adjudge.errors import ArgumentError
-from adjudge.present.figures.diagnosis import axis_name
-from adjudge.present.theme import ACCENT, INK, MUTED, SERIES, new_figure, themed
+from adjudge.present.figures.diagnosis import axis_name, axis_names
+from adjudge.present.theme import ACCENT, INK, MARKS, MUTED, SERIES, new_figure, themed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     JudgeMeasures = Sequence[tuple[JudgeBias, list[tuple[str, Measure]]]]
 
 _COLOURS = {"first slot": SERIES[0], "longer answer": SERIES[1], "own family": SERIES[2]}
+_MARKS = dict(zip(_COLOURS, MARKS, strict=False))
 
 
 def bias_figure(result: BiasReport) -> Figure:
@@ -35,7 +36,7 @@ def bias_figure(result: BiasReport) -> Figure:
         figure = new_figure(1.2 + 4.9 * panels, height)
         axes = list(figure.subplots(1, panels, squeeze=False)[0])
         if measured:
-            _draw_biases(axes.pop(0), measured)
+            _draw_biases(axes.pop(0), measured, result.confidence_level)
         if len(sure) > 1:
             _draw_confidences(axes.pop(0), sure)
         elif sure and sure[0].reliability is not None:
@@ -64,8 +65,9 @@ def _measures(judge: JudgeBias) -> list[tuple[str, Measure]]:
     return [(name, measure) for name, measure in firsts if measure.value is not None]
 
 
-def _draw_biases(axes: Axes, measured: JudgeMeasures) -> None:
+def _draw_biases(axes: Axes, measured: JudgeMeasures, confidence_level: float) -> None:
     alone = len(measured) == 1
+    names = axis_names(judge.judge for judge, _ in measured)
     axes.axvline(0, color=MUTED, linestyle="--", linewidth=1.2)
     ticks: list[tuple[float, str]] = []
     at, reach = 0.0, 10.0
@@ -80,20 +82,24 @@ def _draw_biases(axes: Axes, measured: JudgeMeasures) -> None:
             colour = _COLOURS[name]
             axes.plot(ends, [at] * len(ends), color=colour, lw=2.2, alpha=0.6)
             face = colour if measure.departs else "white"
-            axes.scatter(value, at, s=42, zorder=3, facecolor=face, edgecolor=colour, linewidth=1.6)
+            axes.scatter(value, at, s=42, zorder=3, marker=_MARKS[name], facecolor=face,
+                         edgecolor=colour, linewidth=1.6)  # fmt: skip
             reach = max(reach, *(abs(end) for end in (value, *ends)))
             if alone:
                 ticks.append((at, name))
             at += 1
         if not alone:
             flips = judge.position and f"\nflips {percent(judge.position.flip_share, 0)}"
-            ticks.append(((first + at - 1) / 2, axis_name(judge.judge) + (flips or "")))
+            ticks.append(((first + at - 1) / 2, names[judge.judge] + (flips or "")))
         at += 0.6
     axes.set_yticks([place for place, _ in ticks], [text for _, text in ticks])
     axes.set_ylim(at - 0.6, -1.0)
     axes.set_xlim(-1.08 * reach, 1.08 * reach)
     axes.grid(axis="y", visible=False)
-    axes.set_xlabel("points from an unbiased judge (filled: called a bias)")
+    axes.set_xlabel(
+        f"points from an unbiased judge, {level(confidence_level)} interval\n"
+        "(filled mark: called a bias)"
+    )
     axes.set_title(_bias_title(measured))
 
 
@@ -105,13 +111,13 @@ def _bias_title(measured: JudgeMeasures) -> str:
     [(judge, measures)] = measured
     who = axis_name(judge.judge) or "The judge"
     if off[0]:
-        listed = ", ".join(off[0])
-        # A long title would run into that of the next panel.
-        gap = "\n" if len(who) + len(listed) > 44 else " "
-        return f"{who} shows a bias:{gap}{listed}"
-    if all(measure.low is None for _, measure in measures):
-        return f"{who}: no interval, so no bias shown or excluded"
-    return f"{who}: none of these biases shown"
+        parts = f"{who} shows a bias:", ", ".join(off[0])
+    elif all(measure.low is None for _, measure in measures):
+        parts = f"{who}:", "no interval, so no bias shown or excluded"
+    else:
+        parts = f"{who}:", "none of these biases shown"
+    # A long title would run into that of the next panel.
+    return ("\n" if sum(map(len, parts)) > 44 else " ").join(parts)
 
 
 def _draw_curve(axes: Axes, result: Reliability) -> None:
@@ -129,8 +135,8 @@ def _draw_curve(axes: Axes, result: Reliability) -> None:
         ms=4.5,
         linewidth=1.3,
     )
-    axes.set_xlabel("confidence, %")
-    axes.set_ylabel("right, %")
+    axes.set_xlabel("confidence, % (dashed: right as often as confident)")
+    axes.set_ylabel(f"verdicts right, %, {level(result.confidence_level)} interval")
     axes.set_ylim(top=102)
     how = "No over- or under-confidence shown"
     if result.biased:
@@ -151,7 +157,8 @@ def _draw_confidences(axes: Axes, judges: Sequence[JudgeBias]) -> None:
         axes.scatter(
             *(sure, place), s=42, marker="s", zorder=3, facecolor="white", edgecolor=INK, lw=1.6
         )
-    names = [f"{axis_name(judge)}\nECE {one.ece_equal_mass:.2f}" for judge, one in results]
+    shown = axis_names(judge for judge, _ in results)
+    names = [f"{shown[judge]}\nECE {one.ece_equal_mass:.2f}" for judge, one in results]
     axes.set_yticks(range(len(results)), names)
     axes.set_ylim(len(results) - 0.4, -0.6)
     axes.grid(axis="y", visible=False)
@@ -164,7 +171,7 @@ def _legend(figure: Figure, biases: set[str], *, confidence: bool) -> None:
     from matplotlib.lines import Line2D
 
     marks = [
-        Line2D([], [], marker="o", linestyle="", color=colour, label=name)
+        Line2D([], [], marker=_MARKS[name], linestyle="", color=colour, label=name)
         for name, colour in _COLOURS.items()
         if name in biases
     ]

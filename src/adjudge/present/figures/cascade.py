@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adjudge._text import clip, percent
+from adjudge._text import clip_names, percent
 from adjudge.present.theme import ACCENT, GOOD, INK, MUTED, WARM, new_figure, themed
 from adjudge.results.cascade import CascadePlan
 
@@ -24,19 +24,25 @@ def cascade_figure(plan: CascadePlan) -> Figure:
             [point.coverage for point in points],
             color=ACCENT,
             marker=".",
+            markersize=9,
             label="cascade, over tau",
+            clip_on=False,
+            zorder=3,
         )
         dropped = {stage.judge for stage in plan.dropped_stages}
+        judges = [judge.judge for judge in plan.alone]
+        names = dict(zip(judges, clip_names(judges), strict=True))
         for judge in plan.alone:
             colour = WARM if judge.judge in dropped else MUTED
             where = (judge.cost / whole, judge.coverage)
-            axes.plot(*where, "s", color=colour, markersize=7)
-            name = clip(judge.judge) + (", dropped" if judge.judge in dropped else " alone")
-            right = where[0] > 0.6
+            axes.plot(*where, "s", color=colour, markersize=7, clip_on=False)
+            name = names[judge.judge] + (", dropped" if judge.judge in dropped else " alone")
+            # Inside the axes, whatever corner the judge is in.
+            right, low = where[0] > 0.6, where[1] < 0.1
             axes.annotate(
                 name,
                 where,
-                xytext=(-8 if right else 8, -14),
+                xytext=(-8 if right else 8, 8 if low else -14),
                 textcoords="offset points",
                 color=colour,
                 fontsize=9,
@@ -55,10 +61,13 @@ def cascade_figure(plan: CascadePlan) -> Figure:
             markersize=11,
             label=f"{named} {planned.tau:.3g}",
             zorder=4,
+            markerfacecolor="none",
+            markeredgewidth=2.5,
+            clip_on=False,
         )
         axes.set_xlim(left=0)
         axes.set_ylim(0, 1.03)
-        axes.set_xlabel(f"cost of a row, as a share of {clip(plan.last.judge)} alone")
+        axes.set_xlabel(f"cost of a row, as a share of {names[plan.last.judge]} alone")
         axes.set_ylabel(f"share that alpha {plan.alpha:g} allows to accept")
         axes.set_title(_title(plan), color=INK)
         axes.legend(fontsize=9, loc="lower right")
@@ -68,7 +77,7 @@ def cascade_figure(plan: CascadePlan) -> Figure:
 def _title(plan: CascadePlan) -> str:
     planned, last = plan.planned, plan.last
     return (
-        f"about {percent(planned.coverage, 0)} accepted at "
+        f"About {percent(planned.coverage, 0)} accepted at "
         f"{percent(planned.cost / last.cost, 0)} of the cost; the last judge alone: "
         f"{percent(last.coverage, 0)}"
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adjudge._text import clip, group_name, percent, span
+from adjudge._text import clip, clip_names, group_name, percent, span
 from adjudge._validation import FloatArray
 from adjudge.errors import ArgumentError
 from adjudge.present.theme import INK, MUTED, SERIES, new_figure, themed
@@ -60,7 +60,12 @@ def cycles_figure(result: Transitivity) -> Figure:
         axes.set_ylim(bottom=0)
         axes.set_ylim(top=max(30.0, axes.get_ylim()[1] * 1.06))
         axes.set_ylabel("cycles among decisive triples, % per document")
-        axes.set_xlabel("% below each: documents with a cycle", fontsize=8.5, labelpad=22)
+        named = any(name for _, name in ticks)
+        label = "% below each shape: documents with a cycle"
+        axes.set_xlabel(label, fontsize=8.5, labelpad=22 if named else 4)
+        # One shape alone would be as wide as the picture.
+        space = max(0.0, 3 - place) / 2
+        axes.set_xlim(-0.7 - space, place - 0.9 + space)
         axes.set_title(_cycle_title(result))
         _cycle_legend(figure, judges)
     return figure
@@ -96,10 +101,8 @@ def _cycle_legend(figure: Figure, judges: Sequence[str | None]) -> None:
     from matplotlib.lines import Line2D
 
     marks = [
-        Line2D(
-            [], [], marker="o", linestyle="", color=SERIES[at % len(SERIES)], label=axis_name(judge)
-        )
-        for at, judge in enumerate(judges)
+        Line2D([], [], marker="o", linestyle="", color=SERIES[at % len(SERIES)], label=name)
+        for at, name in enumerate(axis_names(judges).values())
     ]
     marks.append(Line2D([], [], color=INK, linewidth=1.6, label="transitive but noisy judge"))
     figure.legend(handles=marks, loc="outside lower center", ncols=min(4, len(marks)), fontsize=8.5)
@@ -108,6 +111,12 @@ def _cycle_legend(figure: Figure, judges: Sequence[str | None]) -> None:
 def unique(names: Iterable[str | None]) -> list[str | None]:
     """The names in order of first appearance."""
     return list(dict.fromkeys(names))
+
+
+def axis_names(names: Iterable[str | None]) -> dict[str | None, str]:
+    """Judges next to each other, each as an axis shows it."""
+    known = unique(names)
+    return dict(zip(known, clip_names(group_name(name, none="") for name in known), strict=True))
 
 
 def axis_name(name: str | None) -> str:

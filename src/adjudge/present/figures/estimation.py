@@ -98,14 +98,20 @@ def _describe_groups(rows: Sequence[Estimate]) -> str:
     estimated = [one for one in rows if one.estimate is not None]
     if not estimated:
         return "These labels allow no estimate for any group"
-    apart = sum(map(_naive_outside, estimated))
+    outside = _say_outside("rate", estimated, "groups")
     if len(estimated) == len(rows):
-        return f"For {apart} of {len(rows)} the judge's own rate is outside the interval reported"
-    return (
-        f"An estimate for {len(estimated)} of {len(rows)} groups only;\n"
-        f"for {apart or 'none'} of these {len(estimated)} the judge's own rate is outside "
-        "its interval"
-    )
+        return outside
+    return f"An estimate for {len(estimated)} of {len(rows)} groups only.\n{outside}"
+
+
+def _say_outside(what: str, rows: Sequence[Estimate | ClassRate], noun: str) -> str:
+    apart = sum(map(_naive_outside, rows))
+    if not apart:
+        every = "the interval" if len(rows) == 1 else f"all {len(rows)} intervals"
+        return f"The judge's own {what} lies inside {every}"
+    if len(rows) == 1:
+        return f"The judge's own {what} is outside the interval"
+    return f"The judge's own {what} is outside the interval of {apart} of {len(rows)} {noun}"
 
 
 def _naive_outside(one: Estimate | ClassRate) -> bool:
@@ -130,21 +136,25 @@ def panel_figure(result: PanelEstimate) -> Figure:
             figure, f"{len(result.judges)} judges", f"ppi++, {clip(result.judges[0])} alone"
         )
         narrower = sum(one.narrowing is not None and one.narrowing < 1 for one in rows)
-        axes.set_title(
-            f"Several judges give a narrower interval than one for {narrower} of {len(rows)}"
-        )
+        axes.set_title(_narrower_title(narrower, len(rows)))
     return figure
+
+
+def _narrower_title(narrower: int, groups: int) -> str:
+    if groups > 1:
+        return f"All judges give a narrower interval than one for {narrower} of {groups} groups"
+    return f"All judges give {'a' if narrower else 'no'} narrower interval than one"
 
 
 def difference_figure(result: RateDifference) -> Figure:
     """The two rates above, their difference below."""
     with themed():
-        figure = new_figure(7.2, 3.4)
+        figure = new_figure(7.2, 3.8)
         top, bottom = figure.subplots(2, 1, height_ratios=[2, 1])
         for at, one in enumerate((result.estimate_b, result.estimate_a)):
             _draw_both(top, at, one)
         _name_rows(top, [clip(result.b), clip(result.a)])
-        _rate_axis(top, "")
+        _rate_axis(top, f"rate, with {level(result.confidence_level)} intervals")
         _add_legend(figure, result.method)
         bottom.axvline(0, color=INK, linewidth=1.2)
         _draw_bar(bottom, 0, result.estimate, result.low, result.high, ACCENT, "s")
@@ -177,10 +187,9 @@ def class_figure(result: ClassEstimate) -> Figure:
             _draw_estimate(axes, at - 0.13, one)
         _name_rows(axes, [clip(one.label) for one in classes])
         _rate_axis(axes, f"share of the class, with {level(result.confidence_level)} intervals")
-        _add_legend(figure, result.method)
-        apart = sum(map(_naive_outside, classes))
+        _add_legend(figure, result.method, other_bar=False)
         axes.set_title(
-            f"For {apart} of {len(classes)} classes the judge's own share is outside the interval"
+            _say_outside("share", classes, "classes")
             if result.estimated
             else f"No {result.method} estimate from these labels"
         )
@@ -273,11 +282,13 @@ def _rate_axis(axes: Axes, label: str) -> None:
     axes.tick_params(axis="y", length=0)
 
 
-def _add_legend(figure: Figure, method: str, other: str = "judge alone (naive)") -> None:
+def _add_legend(
+    figure: Figure, method: str, other: str = "judge alone (naive)", *, other_bar: bool = True
+) -> None:
     from matplotlib.lines import Line2D
 
     handles = [
-        Line2D([], [], color=WARM, marker="o", label=other),
+        Line2D([], [], color=WARM, marker="o", linestyle="-" if other_bar else "", label=other),
         Line2D([], [], color=ACCENT, marker="s", label=method),
     ]
     figure.legend(handles=handles, loc="outside lower right", fontsize=8.5, ncols=2)

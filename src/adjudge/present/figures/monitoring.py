@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from adjudge._text import clip, number, percent, plain_level, power_of_ten
 from adjudge.errors import ArgumentError
@@ -29,13 +29,13 @@ def monitor_figure(monitor: Monitor, group: MonitorGroup) -> Figure:
 
 
 def _title(monitor: Monitor, group: MonitorGroup) -> str:
-    where = "" if group.group is None else f"{clip(group.group)}: "
     if group.alarm_after is None:
         rate = percent(group.rate.error_rate)
-        return f"{where}no alarm in {number(group.rate.n)} audits, {rate} of them wrong"
-    return (
-        f"{where}alarm after {number(group.alarm_after)} audits, above {plain_level(monitor.limit)}"
-    )
+        text = f"no alarm in {number(group.rate.n)} audits, {rate} of them wrong"
+    else:
+        limit = plain_level(monitor.limit)
+        text = f"alarm after {number(group.alarm_after)} audits: error rate above {limit}"
+    return text[0].upper() + text[1:] if group.group is None else f"{clip(group.group)}: {text}"
 
 
 def _draw_rate(axes: Axes, monitor: Monitor, group: MonitorGroup) -> None:
@@ -54,7 +54,7 @@ def _draw_rate(axes: Axes, monitor: Monitor, group: MonitorGroup) -> None:
     _mark_alarm(axes, group)
     axes.set_ylim(0, min(1.0, 1.3 * max(*_settled(path.high), *path.error_rate, monitor.limit)))
     axes.set_ylabel("error rate of accepted")
-    _legend(axes, "upper right")
+    _legend(axes)
 
 
 def _settled(high: tuple[float, ...]) -> tuple[float, ...]:
@@ -77,12 +77,12 @@ def _draw_evidence(axes: Axes, monitor: Monitor, group: MonitorGroup) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: power_of_ten(value)))
     axes.set_xlabel("audits counted, in the order of drawing")
     axes.set_ylabel("evidence (log scale)")
-    _legend(axes, "upper left")
+    _legend(axes)
 
 
-def _legend(axes: Axes, place: Literal["upper left", "upper right"]) -> None:
-    # The line of the alarm can be anywhere: the words stay legible over it.
-    axes.legend(ncols=4, fontsize=8.5, loc=place, frameon=True, edgecolor="white", framealpha=0.9)
+def _legend(axes: Axes) -> None:
+    # The line of the alarm can be anywhere in the panel.
+    axes.legend(ncols=4, fontsize=8.5, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
 
 
 def _mark_alarm(axes: Axes, group: MonitorGroup, label: str | None = None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adjudge._text import percent, span
+from adjudge._text import level, percent, span
 from adjudge.present.figures.diagnosis import axis_name
 from adjudge.present.theme import ACCENT, INK, new_figure, themed
 
@@ -38,15 +38,16 @@ def prompts_figure(result: PromptSensitivity) -> Figure:
         axes.set_ylim(len(groups) - 0.4, -0.6)
         axes.set_xlim(left=0)
         axes.grid(axis="y", visible=False)
-        axes.set_xlabel(f"{result.answers} that change, %")
+        interval = f"{level(result.confidence_level)} interval"
+        axes.set_xlabel(f"{result.answers} that change, %, with {interval}")
         shares = [group.changed for group in groups]
         least, most = percent(min(shares)), percent(max(shares))
         axes.set_title(f"{span(least, most)} of {result.answers} change with the prompt")
-        marks = [Line2D([], [], marker="o", color=ACCENT, label="other prompt")]
         if any(group.again is not None for group in groups):
-            marks.append(
+            marks = [
+                Line2D([], [], marker="o", color=ACCENT, label="other prompt"),
                 Line2D([], [], marker="o", linestyle="", color=INK, mfc="white",
-                       label="same prompt, asked again")
-            )  # fmt: skip
-        figure.legend(handles=marks, loc="outside lower center", ncols=2, fontsize=8.5)
+                       label="same prompt, asked again"),
+            ]  # fmt: skip
+            figure.legend(handles=marks, loc="outside lower center", ncols=2, fontsize=8.5)
     return figure

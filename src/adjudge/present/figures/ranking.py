@@ -82,7 +82,7 @@ def spell_range(row: ModelRow) -> str | None:
     ranks = rank_range(row)
     if ranks == DASH:
         return None
-    return f"{ranks} alone" if row.rank_low == row.rank_high else ranks
+    return f"{ranks} only" if row.rank_low == row.rank_high else ranks
 
 
 def _draw(axes: Axes, board: Leaderboard, rows: tuple[ModelRow, ...]) -> None:
@@ -122,4 +122,7 @@ def _draw(axes: Axes, board: Leaderboard, rows: tuple[ModelRow, ...]) -> None:
         lines.append("grey: people's Elo of the anchors")
     if breaks:
         lines.append("groups parted by a line are not on one scale")
+    lines.append("the number after a name is its rank")
+    if len(rows) < len(board.models):
+        lines.append(f"{len(rows)} of {len(board.models)} models")
     axes.set_xlabel("\n".join(lines))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 COLOUR = {"hard-elo": WARM, "soft-elo": ACCENT, "smoothed": SERIES[2]}
 NAME = {"hard-elo": "Hard-Elo", "soft-elo": "Soft-Elo", "smoothed": "smoothed"}
+MARK = {"hard-elo": "s", "soft-elo": "o", "smoothed": "^"}
 #: Models whose names fit under an axis.
 MOST_NAMES = 30
 
@@ -87,7 +88,7 @@ def plot_held_out(axes: Axes, held_out: Sequence[HeldOutRow]) -> None:
         axes.plot(
             [row.human_elo for row in rows.values()],
             [row.elo for row in rows.values()],
-            "o",
+            MARK[method],
             color=COLOUR[method],
             ms=4.5,
             label=NAME[method],
@@ -141,7 +142,8 @@ def draw_residuals(axes: Axes, board: Leaderboard) -> None:
         quarters = row.residual_by_quarter
         if row.method not in COLOUR or len(quarters) != 4:
             continue
-        axes.plot(range(4), quarters, "o-", color=COLOUR[row.method], label=NAME[row.method])
+        axes.plot(range(4), quarters, marker=MARK[row.method], color=COLOUR[row.method],
+                  label=NAME[row.method])  # fmt: skip
         ramps[row.method] = quarters[3] - quarters[0]
     axes.set_xticks(range(4), ["weakest\nquarter", "second", "third", "strongest\nquarter"])
     axes.set_xlim(-0.3, 3.3)
@@ -171,8 +173,8 @@ def _reliability(axes: Axes, temperature: Temperature) -> None:
     axes.errorbar(predicted, observed, yerr=error, fmt="o-", color=ACCENT, ms=5, lw=1.6, capsize=2)
     axes.set_xlim(low, 1.02)
     axes.set_ylim(low, 1.02)
-    axes.set_xlabel("predicted: σ(β|s|)")
-    axes.set_ylabel("share of votes for the judge's side")
+    axes.set_xlabel("predicted: σ(β|s|) (dashed: equal)")
+    axes.set_ylabel("share of votes for the judge's side, ± SE")
     ece = "" if temperature.ece is None else f" (error {temperature.ece:.3f})"
     axes.set_title(f"Calibration of σ(β|s|){ece}")
 
@@ -194,7 +196,7 @@ def draw_widths(axes: Axes, board: Leaderboard) -> None:
     if {"hard-elo", "soft-elo"} <= points.keys():
         draw_arrow(axes, points["hard-elo"], points["soft-elo"], lw=1.4, shrink=7)
     for method, (q, se) in points.items():
-        axes.plot(q, se, "o", color=COLOUR[method], ms=9, label=NAME[method])
+        axes.plot(q, se, MARK[method], color=COLOUR[method], ms=9, label=NAME[method])
     axes.legend(loc="upper left")
     widths = {row.method: row.median_width for row in board.conformal}
     axes.set_title(change_title("Interval width", widths))
@@ -203,15 +205,16 @@ def draw_widths(axes: Axes, board: Leaderboard) -> None:
 def width_contours(axes: Axes, right: float, top: float) -> None:
     """Curves of equal width 2 q SE behind points in the plane of its two factors."""
     x = np.linspace(0.02 * right, right, 200)
+    last = 0.0
     for width in _round_steps(2 * right * top):
         y = width / (2 * x)
         inside = y <= top
         axes.plot(x[inside], y[inside], color=GRID, lw=1)
-        if inside.any():
-            # Labelled where the curve leaves the picture on the right.
-            axes.text(
-                right, width / (2 * right), f" {width:g}", color=MUTED, fontsize=8, va="center"
-            )
+        # Labelled where the curve leaves the picture on the right, if the label has room there.
+        end = width / (2 * right)
+        if inside.any() and end - last > 0.05 * top:
+            axes.text(right, end, f" {width:g}", color=MUTED, fontsize=8, va="center")
+            last = end
     axes.set_xlim(0, right)
     axes.set_ylim(0, top)
     axes.set_xlabel("conformal quantile (grey: equal width, in Elo)")
@@ -278,14 +281,14 @@ def draw_budgets(axes: Axes, board: Leaderboard) -> None:
         y = np.array([row.mae for row in rows])
         sd = np.array([row.mae_sd or 0.0 for row in rows])
         axes.fill_between(x, y - sd, y + sd, color=COLOUR[method], alpha=0.15, lw=0)
-        axes.plot(x, y, "o-", color=COLOUR[method], label=NAME[method])
+        axes.plot(x, y, marker=MARK[method], color=COLOUR[method], label=NAME[method])
     axes.set_xscale("log")
     ticks = sorted({row.per_model for row in board.budgets})
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()
     axes.set_ylim(bottom=0)
     axes.set_xlabel("judged battles per model")
-    axes.set_ylabel("held-out error, Elo")
+    axes.set_ylabel("held-out error, Elo, ± one std. deviation")
     axes.legend(loc="upper right")
     fewest = {row.method: row.mae for row in board.budgets if row.per_model == ticks[0]}
     axes.set_title(change_title(f"Error at {ticks[0]:g} battles each", fewest))

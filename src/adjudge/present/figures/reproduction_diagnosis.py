@@ -10,16 +10,16 @@ import numpy as np
 from adjudge._text import number, percent, signed, span
 from adjudge.errors import ArgumentError
 from adjudge.present.figures._panels import (
-    CENTRED,
-    GOOD_TO_BAD,
+    SMALL_TO_LARGE,
     criterion_panels,
     draw_cells,
     draw_promise,
     plot_band,
+    write_cell,
 )
 from adjudge.present.figures.diagnosis import axis_name, cycles_figure, unique
 from adjudge.present.figures.scores import width_matrices
-from adjudge.present.theme import ACCENT, INK, ON_TINT, new_figure, set_suptitle, themed
+from adjudge.present.theme import ACCENT, INK, new_figure, set_suptitle, themed
 from adjudge.results.diagnosis_reproduction import (
     DiagnosisReproduction,
     PooledErrors,
@@ -71,11 +71,8 @@ def figure_3(result: DiagnosisReproduction) -> Figure:
             size = f"{cell.mean_size:.2f}"
             if cell.published_size is not None:
                 size += f" (paper {cell.published_size:.2f})"
-            axes.text(column, row - 0.12, size, color=ON_TINT,
-                      size=11 if cell.published_size is None else 8.5, **CENTRED)  # fmt: skip
-            axes.text(column, row + 0.25, f"covers {percent(cell.coverage)}", color=ON_TINT,
-                      size=7.5, weight="bold" if below else "normal", **CENTRED)  # fmt: skip
-        image = draw_cells(axes, grid, GOOD_TO_BAD, (1, _SCORES), aspect="auto")
+            write_cell(axes, column, row, size, f"covers {percent(cell.coverage)}", bold=below)
+        image = draw_cells(axes, grid, SMALL_TO_LARGE, (1, _SCORES), aspect="auto")
         axes.set_xticks(range(len(criteria)), [axis_name(c) for c in criteria])
         axes.set_yticks(range(len(judges)), [axis_name(j) for j in judges])
         bar = figure.colorbar(image, ax=axes, pad=0.02, aspect=14)
@@ -99,7 +96,7 @@ def figure_4(result: DiagnosisReproduction) -> Figure:
         figure, panels = criterion_panels([part.criterion for part in parts])
         for axes, part in zip(panels, parts, strict=True):
             _reliability(axes, part)
-        panels[0].set_ylabel("mean |judge − human|")
+        panels[0].set_ylabel("mean |judge − human|, 95 % interval")
         top = max(entry.high or entry.mean_error for part in parts for entry in part.bins)
         panels[0].set_ylim(0, 1.06 * max(top, 0.1))
         paper = "" if whole.published is None else f" (paper {signed(whole.published, 3)})"

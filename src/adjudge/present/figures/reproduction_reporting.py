@@ -12,6 +12,8 @@ from adjudge.present.theme import (
     ACCENT,
     GOOD,
     INK,
+    LINES,
+    MARKS,
     MUTED,
     SERIES,
     WARM,
@@ -93,9 +95,10 @@ def length_figure(curves: Sequence[LengthCurve], confidence_level: float) -> Fig
     with themed():
         figure = new_figure()
         axes = figure.subplots()
-        for curve, colour in zip(curves, SERIES, strict=False):
+        for curve, colour, mark in zip(curves, SERIES, MARKS, strict=False):
             axes.plot(curve.labels, curve.equal, "--", color=colour, linewidth=1.4)
-            axes.plot(curve.labels, curve.adaptive, color=colour, label=f"p = {curve.judge_rate}")
+            axes.plot(curve.labels, curve.adaptive, color=colour, marker=mark, markevery=40,
+                      label=f"p = {curve.judge_rate}")  # fmt: skip
         axes.set_ylim(bottom=0)
         axes.set_xlabel("labels in all")
         axes.set_ylabel(f"length of the {level(confidence_level)} interval")
@@ -114,11 +117,11 @@ def region_figure() -> Figure:
     """Figure 4: where a corrected judge has less variance than as many human labels alone."""
     from adjudge.estimation import proposition_61
 
-    q = np.linspace(0.8, 1, 401)
+    least = 0.5 + 1 / (2 * np.sqrt(2))
+    q = least + (1 - least) * np.linspace(0, 1, 401) ** 2  # dense where the region closes
     ends = [proposition_61(float(value)) for value in q]
     low = np.array([np.nan if e is None else e[0] for e in ends])
     high = np.array([np.nan if e is None else e[1] for e in ends])
-    least = 0.5 + 1 / (2 * np.sqrt(2))
     with themed():
         figure = new_figure(6.4, 4.0)
         axes = figure.subplots()
@@ -145,9 +148,9 @@ def shift_figure(shift: ShiftBias) -> Figure:
         figure = new_figure()
         axes = figure.subplots()
         axes.axhline(0, color=INK, linewidth=1)
-        for (name, bias), colour in zip(shift.bias.items(), cycle(colours), strict=False):
+        looks = zip(cycle(colours), cycle(LINES), strict=False)
+        for (name, bias), (colour, line) in zip(shift.bias.items(), looks, strict=False):
             wide = 3.0 if name.startswith("(v)") else 1.8
-            line = "--" if name == "ppi++" else "-"
             axes.plot(ratio, bias, line, color=colour, linewidth=wide, label=name)
         axes.set_xlabel("rate among labelled rows / rate among test rows")
         axes.set_ylabel("bias")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adjudge._text import clip, percent, span
-from adjudge.present.theme import INK, MUTED, SERIES, new_figure, themed
+from adjudge._text import clip, count, percent, span
+from adjudge.present.theme import INK, MARKS, MUTED, SERIES, new_figure, themed
 from adjudge.results.evaluation import JudgeKey, MethodRisk
 from adjudge.results.scope_reproduction import (
     PublishedRisk,
@@ -79,6 +79,7 @@ def figure_3(done: ScopeReproduction) -> Figure:
             axes.plot(_alphas(rows), risk, color=colour, marker=mark, markersize=5, label=name)
             within += sum(row.within_alpha for row in rows)
             total += len(rows)
+        axes.fill_between([], [], color=MUTED, alpha=0.3, linewidth=0, label="± one std. deviation")
         _rings(axes, done, one, "risk")
         axes.set_ylim(bottom=0)
         axes.set_title(f"{_name(done, one)}\n{within} of {total} means at or below alpha")
@@ -109,7 +110,9 @@ def table_3(done: ScopeReproduction) -> Figure:
         axes.set_xlim(-0.03, 1.05)
         axes.set_ylim(bottom=0)
         said = ", ".join(f"{method} {n}" for method, n in above.items() if n)
-        axes.set_title(f"{_name(done, one)}\nAbove alpha of {len(keys)}: {said or 'none'}")
+        axes.set_title(
+            f"{_name(done, one)}\nMeans above alpha, {count(len(keys), 'judge')}:\n{said or 'none'}"
+        )
 
     return _panels(done, draw, "error share among accepted", "share of verdicts accepted", high=4.4)
 
@@ -123,6 +126,7 @@ def quality_figure(done: ScopeReproduction) -> Figure:
     ]
     papers = list(dict.fromkeys(theirs.judge for theirs in done.published_qualities))
     names = [*(name for name, _, _ in rows), *(judge + _PAPER for judge in papers)]
+    marks = dict(zip(reversed(SIGNALS), MARKS, strict=False))
     with themed():
         figure = new_figure(13.0, 0.34 * len(names) + 1.9)
         panels = figure.subplots(1, len(_METRICS), sharey=True)
@@ -133,7 +137,8 @@ def quality_figure(done: ScopeReproduction) -> Figure:
                 for signal, (_, colour) in SIGNALS.items():
                     if own.get(signal) is not None:
                         large = 8 if signal == "preference_entropy" else 6
-                        axes.plot(own[signal], at, "o", color=colour, ms=large, alpha=0.9)
+                        axes.plot(own[signal], at, marks[signal], color=colour, ms=large,
+                                  alpha=0.9)  # fmt: skip
                 known = {signal: v for signal, v in own.items() if v is not None}
                 if known:
                     best[at] = (min if metric == "ece" else max)(known, key=known.__getitem__)
@@ -142,9 +147,11 @@ def quality_figure(done: ScopeReproduction) -> Figure:
                 if value is not None:
                     at = len(rows) + papers.index(theirs.judge)
                     colour = SIGNALS[theirs.signal][1]
-                    axes.plot(value, at, "o", mfc="none", mec=colour, ms=8, mew=1.8)
+                    axes.plot(value, at, marks[theirs.signal], mfc="none", mec=colour, ms=8,
+                              mew=1.8)  # fmt: skip
             if papers:
                 axes.axhline(len(rows) - 0.5, color=MUTED, linewidth=0.8)
+            axes.locator_params(axis="x", nbins=5)
             axes.set_yticks(range(len(names)), names)
             axes.set_ylim(len(names) - 0.4, -0.6)
             axes.tick_params(axis="y", length=0, labelsize=9)
@@ -155,7 +162,7 @@ def quality_figure(done: ScopeReproduction) -> Figure:
         here = {s.signal for one in done.datasets for s in one.qualities}
         for signal, (name, colour) in SIGNALS.items():
             if signal in here:
-                panels[0].plot([], [], "o", color=colour, label=name)
+                panels[0].plot([], [], marks[signal], color=colour, label=name)
         if papers:
             panels[0].plot([], [], "o", mfc="none", mec=INK, mew=1.8, label="paper")
         figure.legend(loc="outside lower center", ncols=7, fontsize=9.5)

@@ -48,7 +48,7 @@ def error_figure(result: SoftEloReproduction) -> Figure:
         axes = figure.add_subplot()
         for at, (row, hard, soft) in enumerate(rows):
             axes.plot([soft, hard], [at, at], color=MUTED, lw=1.2, zorder=1)
-            axes.plot(hard, at, "o", color=WARM, ms=7, label="Hard-Elo" if at == 0 else None)
+            axes.plot(hard, at, "s", color=WARM, ms=7, label="Hard-Elo" if at == 0 else None)
             axes.plot(soft, at, "o", color=ACCENT, ms=7, label="Soft-Elo" if at == 0 else None)
             for value, colour in ((row.published_hard_mae, WARM), (row.published_soft_mae, ACCENT)):
                 if value is not None:

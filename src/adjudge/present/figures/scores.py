@@ -11,17 +11,19 @@ from adjudge._text import percent, signed, span
 from adjudge.errors import ArgumentError
 from adjudge.present.figures._panels import (
     CENTRED,
-    GOOD_TO_BAD,
+    SMALL_TO_LARGE,
     criterion_panels,
     draw_cells,
     draw_promise,
     plot_band,
+    write_cell,
 )
-from adjudge.present.figures.diagnosis import axis_name, unique
+from adjudge.present.figures.diagnosis import axis_name, axis_names, unique
 from adjudge.present.theme import (
     ACCENT,
     GRID,
     INK,
+    MARKS,
     MUTED,
     ON_TINT,
     SERIES,
@@ -39,13 +41,14 @@ if TYPE_CHECKING:
     from adjudge.results.diagnosis_reproduction import WidthPair
 
 _COLOURS = {
+    "learned": ACCENT,
     "constant": MUTED,
     "per-criterion": SERIES[7],
     "per-group": SERIES[2],
     "adaptive": WARM,
-    "learned": ACCENT,
     "cross-fitted": SERIES[4],
 }
+_MARKS = dict(zip(_COLOURS, MARKS, strict=False))
 _APART_TO_ALIKE = ("#9ab7d9", "#f7f7f7", "#eda383")
 
 
@@ -62,22 +65,19 @@ def sizes_figure(result: ScoreDiagnosis) -> Figure:
         for g in groups:
             row, column = judges.index(g.judge), criteria.index(g.criterion)
             grid[row, column] = g.mean_size
-            weight = "bold" if _shortfall(g) else "normal"
-            text = f"covers {percent(g.coverage)}"
-            axes.text(column, row - 0.1, f"{g.mean_size:.2f}", color=ON_TINT, size=11, **CENTRED)
-            axes.text(column, row + 0.26, text, color=ON_TINT, size=7.5, weight=weight, **CENTRED)
-        image = draw_cells(axes, grid, GOOD_TO_BAD, (1, whole), aspect="auto")
+            covers = f"covers {percent(g.coverage)}"
+            write_cell(axes, column, row, f"{g.mean_size:.2f}", covers, bold=bool(_shortfall(g)))
+        image = draw_cells(axes, grid, SMALL_TO_LARGE, (1, whole), aspect="auto")
         axes.set_xticks(range(len(criteria)), [axis_name(c) for c in criteria])
-        axes.set_yticks(range(len(judges)), [axis_name(j) for j in judges])
+        axes.set_yticks(range(len(judges)), axis_names(judges).values())
         bar = figure.colorbar(image, ax=axes, pad=0.02, aspect=14)
         bar.set_label(f"mean size, of {whole} scores")
         bar.outline.set_visible(False)
         sizes = [g.mean_size for g in groups]
-        axes.set_title(
+        set_suptitle(
+            figure,
             f"{result.sets.capitalize()} sets for {percent(1 - result.main_alpha)} coverage have "
             f"{span(f'{min(sizes):.1f}', f'{max(sizes):.1f}')} of {whole} scores",
-            fontsize=10,
-            x=-0.2,
         )
     return figure
 
@@ -93,20 +93,22 @@ def width_figure(result: ScoreDiagnosis, methods: Sequence[str]) -> Figure:
         for axes, criterion in zip(panels, criteria, strict=True):
             for method in methods:
                 own = [g for g in groups if g.criterion == criterion and g.method == method]
-                _draw_widths(axes, own, _COLOURS[method])
+                _draw_widths(axes, own, method)
             axes.set_xticks(range(1, whole + 1))
             axes.set_xlim(0.6, whole + 0.4)
-            axes.set_xlabel("scores in the set")
+            axes.set_xlabel("scores in the set (larger: more rows)", fontsize=8.5)
         panels[0].set_ylabel("mean |judge − human|")
         panels[0].set_ylim(bottom=0)
         values = ", ".join(f"{method} {signed(within.get(method), 2)}" for method in methods)
         set_suptitle(figure, f"Width against error within a criterion (Spearman): {values}")
+        judges = {g.judge for g in groups}
         dots = {"label": "small dots: one judge", "marker": "o", "ms": 3, "linestyle": ""}
-        _legend(figure, methods, extra=dots)
+        _legend(figure, methods, extra=dots if len(judges) > 1 else None)
     return figure
 
 
-def _draw_widths(axes: Axes, groups: Sequence[ScoreSetGroup], colour: str) -> None:
+def _draw_widths(axes: Axes, groups: Sequence[ScoreSetGroup], method: str) -> None:
+    colour = _COLOURS[method]
     entries = [entry for g in groups for entry in g.by_width]
     for entry in entries:
         axes.scatter(entry.width, entry.mean_error, s=8, color=colour, alpha=0.35, linewidth=0)
@@ -119,7 +121,7 @@ def _draw_widths(axes: Axes, groups: Sequence[ScoreSetGroup], colour: str) -> No
     ]
     axes.plot(widths, errors, color=colour, linewidth=1.4, zorder=3)
     dots = [18 + 90 * n / max(rows) for n in rows]
-    axes.scatter(widths, errors, s=dots, color=colour, zorder=4, linewidth=0)
+    axes.scatter(widths, errors, s=dots, color=colour, marker=_MARKS[method], zorder=4, linewidth=0)
 
 
 def agreement_figure(result: ScoreDiagnosis, methods: Sequence[str]) -> Figure:
@@ -137,7 +139,7 @@ def width_matrices(pairs: Sequence[WidthAgreement | WidthPair], title: str) -> F
     """A matrix of judges by judges for each criterion, its mean in the title of its panel."""
     criteria = unique(a.criterion for a in pairs)
     judges = unique(name for a in pairs for name in (a.judge_a, a.judge_b))
-    names = [axis_name(judge) for judge in judges]
+    names = list(axis_names(judges).values())
     with themed():
         panel = max(1.9, 0.55 * len(judges))
         figure = new_figure(3.2 + panel * len(criteria), 1.9 + panel)
@@ -149,7 +151,7 @@ def width_matrices(pairs: Sequence[WidthAgreement | WidthPair], title: str) -> F
                     i, j = judges.index(a.judge_a), judges.index(a.judge_b)
                     grid[i, j] = grid[j, i] = a.spearman
             known = grid[~np.isnan(grid)]
-            mean = signed(known.mean(), 2) if len(known) else "widths do not vary"
+            mean = f" {signed(known.mean(), 2)}" if len(known) else "\nwidths do not vary"
             for i, j in np.ndindex(*grid.shape):
                 value = None if np.isnan(grid[i, j]) else float(grid[i, j])
                 colour = INK if value is None else ON_TINT
@@ -157,7 +159,7 @@ def width_matrices(pairs: Sequence[WidthAgreement | WidthPair], title: str) -> F
             np.fill_diagonal(grid, 1.0)
             image = draw_cells(axes, grid, _APART_TO_ALIKE, (-1, 1))
             axes.set_facecolor(GRID)  # shows where there is no correlation
-            axes.set_title(f"{axis_name(criterion)}: {mean}", fontsize=10)
+            axes.set_title(f"{axis_name(criterion)}:{mean}", fontsize=10)
             axes.set_xticks(range(len(judges)), names, rotation=40, ha="right")
             axes.set_yticks(range(len(judges)), names if axes is panels[0] else [])
             axes.tick_params(labelsize=8)
@@ -185,24 +187,30 @@ def coverage_figure(result: ScoreDiagnosis) -> Figure:
                     for level in levels
                 ]
                 if len({*map(len, lines)}) == 1 and lines[0]:
-                    plot_band(axes, levels, np.array(lines).T, _COLOURS[method], method)
+                    plot_band(axes, levels, np.array(lines).T, _COLOURS[method], method,
+                              _MARKS[method])  # fmt: skip
             draw_promise(axes, levels)
         panels[0].set_ylabel("coverage on held-out documents, %")
         panels[0].set_ylim(top=100.8)
         set_suptitle(figure, _coverage_title(result))
+        judges = {g.judge for g in result.groups}
         band = {"label": "band: one standard deviation over judges", "linewidth": 7}
-        _legend(figure, methods, extra=band, promise=True)
+        _legend(figure, methods, extra=band if len(judges) > 1 else None, promise=True)
     return figure
 
 
 def _coverage_title(result: ScoreDiagnosis) -> str:
-    """A quantile shared by several criteria promises nothing for one of them: it does not count."""
-    cells = [g for g in result.groups if g.method != "constant" or result.main_method == "constant"]
+    """A quantile shared by several criteria promises nothing for one of them: it is said last."""
+    shared = [g for g in result.groups if g.method == "constant" != result.main_method]
+    cells = [g for g in result.groups if g not in shared]
     short = [gap for gap in map(_shortfall, cells) if gap]
-    if not short:
-        return f"Coverage is at least 1 − alpha in all {len(cells)} cells"
-    where = f"{len(short)} of {len(cells)} cells, by at most {100 * max(short):.1f} points"
-    return f"Coverage is below 1 − alpha in {where}"
+    if short:
+        where = f"{len(short)} of {len(cells)} cells, by at most {100 * max(short):.1f} points"
+        title = f"Coverage is below 1 − alpha in {where}"
+    else:
+        title = f"Coverage is at least 1 − alpha in all {len(cells)} cells"
+    below = sum(_shortfall(g) > 0 for g in shared)
+    return f"{title}; constant: below in {below} of {len(shared)}" if below else title
 
 
 def _shortfall(group: ScoreSetGroup) -> float:
@@ -211,13 +219,18 @@ def _shortfall(group: ScoreSetGroup) -> float:
 
 
 def _legend(
-    figure: Figure, methods: Sequence[str], *, extra: Mapping[str, Any], promise: bool = False
+    figure: Figure,
+    methods: Sequence[str],
+    *,
+    extra: Mapping[str, Any] | None,
+    promise: bool = False,
 ) -> None:
     """A mark for each method, for 1 - alpha where it is drawn, and for what is drawn pale."""
     from matplotlib.lines import Line2D
 
-    marks = [Line2D([], [], color=_COLOURS[m], marker="o", ms=5, label=m) for m in methods]
+    marks = [Line2D([], [], color=_COLOURS[m], marker=_MARKS[m], ms=5, label=m) for m in methods]
     if promise:
         marks.append(Line2D([], [], color=INK, linestyle="--", linewidth=1.3, label="1 − alpha"))
-    marks.append(Line2D([], [], color=INK, alpha=0.3, **extra))
+    if extra is not None:
+        marks.append(Line2D([], [], color=INK, alpha=0.3, **extra))
     figure.legend(handles=marks, loc="outside lower center", ncols=len(marks), fontsize=8.5)

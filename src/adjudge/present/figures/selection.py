@@ -12,10 +12,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adjudge._text import clip, percent
+from adjudge._text import clip_names, percent
 from adjudge._validation import FloatArray
 from adjudge.errors import ArgumentError
-from adjudge.present.theme import ACCENT, GOOD, INK, MUTED, SERIES, WARM, new_figure, themed
+from adjudge.present.theme import (
+    ACCENT,
+    GOOD,
+    INK,
+    LINES,
+    MARKS,
+    MUTED,
+    SERIES,
+    WARM,
+    new_figure,
+    themed,
+)
 from adjudge.results.evaluation import (
     Curve,
     Evaluation,
@@ -34,7 +45,6 @@ if TYPE_CHECKING:
 _GUARANTEES = (ACCENT, SERIES[2], GOOD, SERIES[5], SERIES[7])
 _BASELINES = (SERIES[6], WARM, SERIES[4])
 _NO_VERDICT = "No row has a verdict"
-_MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
 @dataclass(frozen=True)
@@ -95,6 +105,7 @@ def draw_risk(axes: Axes, evaluation: Evaluation) -> None:
             alpha=0.06 if len(banded) > 1 else 0.15,
             linewidth=0,
         )
+    axes.fill_between([], [], color=MUTED, alpha=0.3, linewidth=0, label="± one std. deviation")
     _draw_lines(axes, lines, "risk")
     axes.set_title(_risk_title(lines, evaluation.splits))
     axes.set_ylabel("error share among accepted")
@@ -118,14 +129,16 @@ def _draw_lines(axes: Axes, lines: list[_Line], field: str) -> None:
             line.values("alpha"),
             line.values(field),
             color=line.colour,
-            marker=_MARKS[at % len(_MARKS)],
+            marker=MARKS[at % len(MARKS)],
             markersize=5,
             label=line.name,
+            clip_on=False,
             zorder=4 if line.banded else 3,
         )
     axes.set_xlabel("alpha: error level allowed")
     # Lines cross the whole panel: only below it a legend hides none of them.
-    axes.legend(ncols=4, fontsize=8.5, loc="upper center", bbox_to_anchor=(0.5, -0.13))
+    columns = 4 if max(len(line.name) for line in lines) <= 20 else 2
+    axes.legend(ncols=columns, fontsize=8.5, loc="upper center", bbox_to_anchor=(0.5, -0.13))
 
 
 def draw_reliability(axes: Axes, evaluation: Evaluation) -> None:
@@ -144,12 +157,13 @@ def draw_reliability(axes: Axes, evaluation: Evaluation) -> None:
             curve.bin_accuracy,
             s=20 + 260 * size,
             color=colour,
-            marker=_MARKS[at % len(_MARKS)],
+            marker=MARKS[at % len(MARKS)],
             alpha=0.85,
+            clip_on=False,
             label=f"{name}, ECE {ece:.3f}",
         )
     axes.set_title(_reliability_title([(name, ece) for name, _, _, ece in shown]))
-    axes.set_xlabel("confidence: max(p_a, 1 - p_a)")
+    axes.set_xlabel("confidence: max(p_a, 1 − p_a) (dashed: equal; larger marks: more verdicts)")
     axes.set_ylabel("share of verdicts right")
     axes.set_xlim(0.48, 1.02)
     axes.set_ylim(0, 1.04)
@@ -161,9 +175,22 @@ def draw_reliability(axes: Axes, evaluation: Evaluation) -> None:
 def draw_risk_coverage(axes: Axes, evaluation: Evaluation) -> None:
     """Error share among the surest rows against their share of all rows."""
     curves = [one for one in _curves(evaluation) if one[1].coverage]
-    for name, curve, colour in curves:
-        axes.step(curve.coverage, curve.risk, where="post", color=colour, label=name, linewidth=1.7)
-    axes.set_title(_risk_coverage_title(*curves[0][:2]) if curves else _NO_VERDICT)
+    for at, (name, curve, colour) in enumerate(curves):
+        # A signal with one value has one point, which is no line.
+        mark = MARKS[at % len(MARKS)] if len(curve.coverage) == 1 else ""
+        axes.step(
+            curve.coverage,
+            curve.risk,
+            LINES[at % len(LINES)] + mark,
+            where="post",
+            color=colour,
+            label=name,
+            linewidth=1.7,
+            clip_on=not mark,
+        )
+    several = len(evaluation.judges) > 1
+    title = _fewest_errors if several else _risk_coverage_title
+    axes.set_title(title([one[:2] for one in curves]) if curves else _NO_VERDICT)
     axes.set_xlabel("share of verdicts accepted, surest first")
     axes.set_ylabel("error share among accepted")
     axes.set_xlim(0, 1.01)
@@ -177,9 +204,10 @@ def _lines(evaluation: Evaluation) -> list[_Line]:
     methods = {m.method: m.baseline for m in evaluation.methods}
     shown = next((name for name, baseline in methods.items() if not baseline), next(iter(methods)))
     if len(evaluation.judges) > 1:
+        names = clip_names(map(evaluation.judge_name, evaluation.judges))
         return [
             _Line(
-                clip(evaluation.judge_name(key)),
+                names[at],
                 [m for m in evaluation.paper_rows(key) if m.method == shown],
                 SERIES[at % len(SERIES)],
                 banded=True,
@@ -206,8 +234,9 @@ def _curves(evaluation: Evaluation) -> list[tuple[str, Curve, str]]:
         named = [(curve.signal, curve) for curve in evaluation.curves]
     else:
         main = {key: evaluation.main_signal(key).signal for key in keys}
+        names = dict(zip(keys, clip_names(map(evaluation.judge_name, keys)), strict=True))
         named = [
-            (clip(evaluation.judge_name((curve.judge, curve.protocol))), curve)
+            (names[curve.judge, curve.protocol], curve)
             for curve in evaluation.curves
             if curve.signal == main[curve.judge, curve.protocol]
         ]
@@ -259,16 +288,33 @@ def _reliability_title(errors: list[tuple[str, float]]) -> str:
     return f"{best}{name}, {100 * ece:.1f} points off on average"
 
 
-def _risk_coverage_title(name: str, curve: Curve) -> str:
+def _fewest_errors(curves: list[tuple[str, Curve]]) -> str:
+    """Whose surest half has the fewest errors; only of judges whose ties allow a half."""
+    halves = [
+        (curve.risk[int(np.argmax(reached))], name)
+        for name, curve in curves
+        if (reached := np.array(curve.coverage) >= 0.5).any()
+    ]
+    if not halves:
+        return "No judge has a verdict on half of the rows"
+    risk, name = min(halves)
+    return f"Fewest errors in the surest half: {name}, {percent(risk, 0)}"
+
+
+def _risk_coverage_title(curves: list[tuple[str, Curve]]) -> str:
     """The error share among the surest tenth, the surest half and all, where ties allow them.
 
     The last is below all where rows have no verdict.
     """
+    name, curve = curves[0]
     coverage = np.array(curve.coverage)
     reached = (min(share, coverage[-1]) for share in (0.1, 0.5, 1.0))
     places = dict.fromkeys(int(np.argmax(coverage >= share)) for share in reached)
     first, *rest = ((percent(curve.risk[at], 0), percent(float(coverage[at]), 0)) for at in places)
-    parts = [f"{first[0]} wrong at {first[1]}", *(f"{risk} at {share}" for risk, share in rest)]
+    parts = [
+        f"{first[0]} wrong at {first[1]} accepted",
+        *(f"{risk} at {share}" for risk, share in rest),
+    ]
     return f"{name}: {', '.join(parts)}"
 
 
@@ -283,25 +329,27 @@ def policy_figure(policy: Policy) -> Figure:
     with themed():
         figure = new_figure(7.6, 4.6)
         axes = figure.subplots()
-        axes.axhline(policy.alpha, color=WARM, linestyle="--", linewidth=1.3)
+        axes.axhline(policy.alpha, color=INK, linestyle="--", linewidth=1.2)
         axes.annotate(
             f"alpha = {policy.alpha:g}",
             (0.0, policy.alpha),
             xytext=(6, 4),
             textcoords="offset points",
-            color=WARM,
             fontsize=9,
         )
+        names = clip_names(group.name for group in shown)
         for at, group in enumerate(shown):
             colour = SERIES[at % len(SERIES)] if len(shown) > 1 else ACCENT
             scores, errors = np.array(group.scores), np.cumsum(group.errors)
             ends = np.append(np.flatnonzero(scores[1:] != scores[:-1]), len(scores) - 1)
             ends = ends[scores[ends] < INFINITE_DOUBT]  # ties of the judge are never accepted
             coverage, risk = (ends + 1) / len(scores), errors[ends] / (ends + 1)
-            name = clip(group.name) if len(shown) > 1 else "error share among accepted labels"
-            axes.step(coverage, risk, where="post", color=colour, label=name, linewidth=1.8)
+            name = names[at] if len(shown) > 1 else "as the threshold rises"
+            line = LINES[at % len(LINES)]
+            axes.step(coverage, risk, line, where="post", color=colour, label=name, linewidth=1.8)
             if group.accepts in ("below", "all"):
-                axes.plot(group.coverage, group.empirical_risk, "o", color=colour, markersize=9)
+                (dot,) = axes.plot(group.coverage, group.empirical_risk, "o", color=colour, ms=9)
+                dot.set_clip_on(False)
                 if len(shown) == 1:
                     axes.axvspan(0, group.coverage, color=colour, alpha=0.07, linewidth=0)
         axes.set_title(_policy_title(policy))
@@ -309,6 +357,8 @@ def policy_figure(policy: Policy) -> Figure:
         axes.set_ylabel("error share among accepted")
         axes.set_xlim(0, 1.01)
         axes.set_ylim(bottom=0)
+        if policy.feasible:
+            axes.plot([], [], "o", color=INK, markersize=7, label="at the calibrated threshold")
         axes.legend(fontsize=8.5, loc="best")
     return figure
 
@@ -332,7 +382,13 @@ def plan_figure(plan: SelectionPlan) -> Figure:
         mean = np.array([p.coverage for p in plan.points])
         spread = np.array([p.coverage_sd for p in plan.points])
         axes.fill_between(
-            n, np.clip(mean - spread, 0, 1), np.clip(mean + spread, 0, 1), color=ACCENT, alpha=0.14
+            n,
+            np.clip(mean - spread, 0, 1),
+            np.clip(mean + spread, 0, 1),
+            color=ACCENT,
+            alpha=0.14,
+            linewidth=0,
+            label="± one std. deviation over draws",
         )
         measured = sum(not p.extrapolated for p in plan.points)
         if measured < len(n):
@@ -342,13 +398,12 @@ def plan_figure(plan: SelectionPlan) -> Figure:
             known = n[:measured], mean[:measured]
             axes.plot(*known, color=ACCENT, marker="o", label="from your labels")
         if plan.recommended is not None:
-            axes.axvline(plan.recommended, color=GOOD, linewidth=1.3)
+            axes.axvline(plan.recommended, color=GOOD, linewidth=1.3, zorder=1)
             axes.annotate(
                 f"{plan.recommended:,} labels",
                 (plan.recommended, 0.03),
                 xytext=(5, 0),
                 textcoords="offset points",
-                color=GOOD,
             )
         axes.set_xscale("log", base=2)
         axes.set_xticks(n, [f"{v:,}" for v in n])
@@ -367,6 +422,6 @@ def _plan_title(plan: SelectionPlan) -> str:
     if plan.recommended is None:
         return f"{plan.guarantee} at alpha {plan.alpha:g}: {reached}"
     return (
-        f"Beyond {plan.recommended:,} labels a doubling buys less than {100 * plan.gain:g} points "
+        f"After {plan.recommended:,} labels, a doubling buys less than {100 * plan.gain:g} points "
         "of coverage"
     )

@@ -96,7 +96,7 @@ def _draw_languages(
                   color=INK, capsize=3, lw=1.2)  # fmt: skip
     axes.set_xticks(range(len(rows)), [row.language for row in rows])
     axes.grid(visible=False, axis="x")
-    axes.set_xlabel("language, most prompts first (whiskers: over judges)")
+    axes.set_xlabel("language, most prompts first (± one std. deviation over judges)")
 
 
 def figure_11(result: SoftEloReproduction) -> Figure:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -14,15 +14,16 @@ from adjudge.errors import ArgumentError
 from adjudge.present.figures._soft_elo import (
     add_legend,
     corpus_colour,
+    corpus_mark,
     corpus_name,
-    judge_colours,
+    judge_looks,
     main_rows,
     name_rows,
     range_title,
     short,
     shown_judge,
 )
-from adjudge.present.figures.ranking_evaluation import COLOUR, NAME, change_title
+from adjudge.present.figures.ranking_evaluation import COLOUR, MARK, NAME, change_title
 from adjudge.present.figures.soft_elo_ratings import budget_axes
 from adjudge.present.theme import ACCENT, GRID, INK, MUTED, WARM, new_figure, set_suptitle, themed
 from adjudge.results.ranking import AgreementBin, ReliabilityBin
@@ -48,12 +49,12 @@ def figure_3(result: SoftEloReproduction) -> Figure:
         left, right = figure.subplots(1, 2)
         _draw_agreement(left, rows)
         _diagonal(right)
-        for bins, colour, beta, ece in (
-            (row.raw_reliability, WARM, 1.0, row.raw_ece),
-            (row.reliability, ACCENT, row.beta, row.ece),
+        for bins, colour, mark, beta, ece in (
+            (row.raw_reliability, WARM, "s", 1.0, row.raw_ece),
+            (row.reliability, ACCENT, "o", row.beta, row.ece),
         ):
             label = f"β = {number(beta, 2)}, error {number(ece, 3)}"
-            _plot_reliability(right, bins, colour, label)
+            _plot_reliability(right, bins, colour, label, mark)
         add_legend(right, loc="upper left")
         right.set_title(f"{short(row.judge)}: before and after fitting β")
     return figure
@@ -91,18 +92,19 @@ def _edges(starts: Sequence[float]) -> list[str]:
 def _diagonal(axes: Axes) -> None:
     axes.plot([0.5, 1], [0.5, 1], color=MUTED, lw=1, ls="--")
     axes.set_xlim(0.48, 1.02)
-    axes.set_xlabel("predicted: σ(β|s|)")
-    axes.set_ylabel("people take the judge's side")
+    axes.set_xlabel("predicted: σ(β|s|) (dashed: equal)")
+    axes.set_ylabel("people take the judge's side, ± SE")
 
 
 def _plot_reliability(
-    axes: Axes, bins: Sequence[ReliabilityBin], colour: str, label: str | None
+    axes: Axes, bins: Sequence[ReliabilityBin], colour: str, label: str | None, mark: str = "o"
 ) -> None:
     """Shares with a standard error to either side."""
     x = np.array([one.predicted for one in bins])
     y = np.array([one.observed for one in bins])
     error = np.sqrt(y * (1 - y) / np.array([max(1, one.n) for one in bins]))
-    axes.errorbar(x, y, yerr=error, fmt="o-", color=colour, ms=4.5, lw=1.5, capsize=2, label=label)
+    axes.errorbar(x, y, yerr=error, marker=mark, color=colour, ms=4.5, lw=1.5, capsize=2,
+                  label=label)  # fmt: skip
 
 
 def figure_6(result: SoftEloReproduction) -> Figure:
@@ -112,13 +114,13 @@ def figure_6(result: SoftEloReproduction) -> Figure:
     with themed():
         figure = new_figure(11.4, 4.8)
         left, right = figure.subplots(1, 2)
-        _draw_settling(left, rows, judge_colours(result.rows))
+        _draw_settling(left, rows, judge_looks(result.rows))
         ticks = sorted({one.per_model for one in row.budgets})
         lines = {}
         for method in ("hard-elo", "soft-elo"):
             known = [one for one in row.budgets if one.method == method]
             lines[method] = {one.per_model: one.mae for one in known}
-            right.plot(list(lines[method]), list(lines[method].values()), "o-",
+            right.plot(list(lines[method]), list(lines[method].values()), marker=MARK[method],
                        color=COLOUR[method], label=NAME[method])  # fmt: skip
         both = [tick for tick in ticks if all(tick in line for line in lines.values())]
         ends = [[line[tick] for tick in both] for line in lines.values()]
@@ -131,7 +133,9 @@ def figure_6(result: SoftEloReproduction) -> Figure:
     return figure
 
 
-def _draw_settling(axes: Axes, rows: Sequence[SoftEloRow], colours: dict[str, str]) -> None:
+def _draw_settling(
+    axes: Axes, rows: Sequence[SoftEloRow], looks: Mapping[str, tuple[str, str]]
+) -> None:
     """beta of random parts of the battles minus that of all of them."""
     axes.axhspan(-_STABLE, _STABLE, color=GRID, lw=0, zorder=0)
     ticks: set[float] = set()
@@ -142,11 +146,11 @@ def _draw_settling(axes: Axes, rows: Sequence[SoftEloRow], colours: dict[str, st
             continue
         x = [one.per_model for one in budgets]
         means = [float(np.mean(one.betas)) - row.beta for one in budgets]
+        colour, mark = looks[row.judge]
         for one in budgets:
             away = [beta - row.beta for beta in one.betas]
-            axes.plot([one.per_model] * len(away), away, "o", color=colours[row.judge], ms=3,
-                      alpha=0.5)  # fmt: skip
-        axes.plot(x, means, color=colours[row.judge], lw=1.6, label=short(row.judge))
+            axes.plot([one.per_model] * len(away), away, mark, color=colour, ms=3, alpha=0.5)
+        axes.plot(x, means, marker=mark, color=colour, ms=5, lw=1.6, label=short(row.judge))
         ticks.update(x)
         late += [abs(mean) for tick, mean in zip(x, means, strict=True) if tick >= 50]
     shown = sorted(ticks)
@@ -174,27 +178,29 @@ def figure_7(result: SoftEloReproduction) -> Figure:
         for axes, judge in zip(panels.flat, judges, strict=False):
             axes.axhline(50, color=MUTED, lw=1, ls="--")
             for row in (row for row in result.rows if row.judge == judge):
-                _plot_agreement(axes, row.agreement, corpus_colour(row.corpus))
+                _plot_agreement(axes, row.agreement, row.corpus)
             axes.set_title(short(judge), fontsize=9)
         for axes in list(panels.flat)[len(judges) :]:
             axes.set_axis_off()
         for corpus in corpora:
             name, colour = corpus_name(result, corpus), corpus_colour(corpus)
-            panels.flat[0].plot([], [], "o-", color=colour, ms=4, label=name)
+            mark = corpus_mark(corpus)
+            panels.flat[0].plot([], [], marker=mark, color=colour, ms=4, label=name)
         left.supxlabel("|s|, middle of the bin", fontsize=10)
-        left.supylabel("people take the judge's side, %", fontsize=10)
+        left.supylabel("people take the judge's side, %, ± SE", fontsize=10)
         left.legend(*panels.flat[0].get_legend_handles_labels(), loc="outside upper center",
                     ncols=3)  # fmt: skip
         _draw_correlations(right.subplots(), result, judges, corpora)
     return figure
 
 
-def _plot_agreement(axes: Axes, bins: Sequence[AgreementBin], colour: str) -> None:
+def _plot_agreement(axes: Axes, bins: Sequence[AgreementBin], corpus: str) -> None:
     shown = [one for one in bins if one.n >= _FEWEST]
     x = [(one.low + one.high) / 2 for one in shown]
     y = np.array([one.agreement for one in shown])
     error = 100 * np.sqrt(y * (1 - y) / np.array([one.n for one in shown]))
-    axes.errorbar(x, 100 * y, yerr=error, fmt="o-", color=colour, ms=3.5, lw=1.4, capsize=2)
+    axes.errorbar(x, 100 * y, yerr=error, marker=corpus_mark(corpus), color=corpus_colour(corpus),
+                  ms=3.5, lw=1.4, capsize=2)  # fmt: skip
 
 
 def _draw_correlations(
@@ -241,8 +247,8 @@ def figure_15(result: SoftEloReproduction) -> Figure:
             axes.set_title(f"{short(row.judge)}\nerror {number(row.ece, 3)}{theirs}", fontsize=9)
         for axes in list(panels.flat)[len(rows) :]:
             axes.set_axis_off()
-        figure.supxlabel("predicted: σ(β|s|)", fontsize=10)
-        figure.supylabel("people take the judge's side", fontsize=10)
+        figure.supxlabel("predicted: σ(β|s|) (dashed: equal)", fontsize=10)
+        figure.supylabel("people take the judge's side, ± SE", fontsize=10)
         mean = sum(row.ece or 0.0 for row in rows) / len(rows)
         set_suptitle(figure, f"Calibration error {number(mean, 3)} on average over judges")
     return figure
@@ -267,7 +273,8 @@ def figure_16(result: SoftEloReproduction) -> Figure:
                 f"{corpus_name(result, row.corpus)}: β {number(row.beta, 2)}, "
                 f"error {number(row.ece, 3)}{theirs}"
             )
-            _plot_reliability(axes, row.reliability, corpus_colour(row.corpus), label)
+            _plot_reliability(axes, row.reliability, corpus_colour(row.corpus), label,
+                              corpus_mark(row.corpus))  # fmt: skip
         add_legend(axes, loc="upper left", fontsize=8.5)
         worst = max(row.ece or 0.0 for row in rows)
         axes.set_title(f"{short(judge)}: calibration error at most {number(worst, 3)}")

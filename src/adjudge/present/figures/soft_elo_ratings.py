@@ -17,7 +17,7 @@ from adjudge.present.figures._soft_elo import (
     QUARTERS,
     add_legend,
     corpus_name,
-    judge_colours,
+    judge_looks,
     main_rows,
     name_rows,
     short,
@@ -25,6 +25,7 @@ from adjudge.present.figures._soft_elo import (
 )
 from adjudge.present.figures.ranking_evaluation import (
     COLOUR,
+    MARK,
     NAME,
     change_title,
     draw_arrow,
@@ -77,7 +78,7 @@ def _draw_intervals(axes: Axes, row: SoftEloRow) -> None:
     names = sorted(people, key=lambda name: -people[name])
     place = {name: at for at, name in enumerate(names)}
     name_rows(axes, names, size=9 if len(names) <= 40 else 7)
-    widths, inside, bounded = {}, 0, 0
+    widths, inside, bounded, last = {}, 0, 0, ""
     for method, thick, alpha in (("hard-elo", 6.0, 0.3), ("soft-elo", 2.4, 1.0)):
         rows = [one for one in row.held_out if one.method == method]
         known = [(one, one.low, one.high) for one in rows]
@@ -90,12 +91,14 @@ def _draw_intervals(axes: Axes, row: SoftEloRow) -> None:
             axes.plot([], [], color=COLOUR[method], lw=thick, alpha=alpha, label=NAME[method])
             widths[method] = median(high - low for _, low, high in drawn)
             inside, bounded = sum(one.covered is True for one, *_ in drawn), len(drawn)
+            last = NAME[method]
     axes.plot([people[name] for name in names], range(len(names)), "|", color=INK, ms=7, mew=1.6,
               label="people")  # fmt: skip
     axes.set_xlabel("Elo, with the interval of each left-out model")
     add_legend(axes, loc="lower right")
     title = change_title("Median width", widths)
-    axes.set_title(f"{title}; {inside} of {bounded} contain people's" if bounded else title)
+    held = f"{inside} of {bounded} {last} intervals contain people's Elo"
+    axes.set_title(f"{title}\n{held}" if bounded else title)
 
 
 def figure_2(result: SoftEloReproduction) -> Figure:
@@ -107,10 +110,11 @@ def figure_2(result: SoftEloReproduction) -> Figure:
         left, right = figure.subplots(1, 2)
         _draw_ramp(left, [one for one in row.held_out if one.method == "hard-elo"], row)
         right.axhline(0, color=MUTED, lw=1)
-        colours = judge_colours(result.rows)
+        looks = judge_looks(result.rows)
         for one in rows:
             if len(one.hard_quarters) == 4:
-                right.plot(range(4), one.hard_quarters, "o-", color=colours[one.judge], ms=4,
+                colour, mark = looks[one.judge]
+                right.plot(range(4), one.hard_quarters, marker=mark, color=colour, ms=5,
                            lw=1.6, label=short(one.judge))  # fmt: skip
         right.set_xticks(range(4), QUARTERS)
         right.set_ylabel("mean of judge − people, Elo")
@@ -174,7 +178,7 @@ def _draw_quarters(axes: Axes, rows: Sequence[SoftEloRow], *, each: bool = False
         if each:
             for one in known:
                 axes.plot(range(4), one, color=COLOUR[method], lw=0.8, alpha=0.35, zorder=1)
-        plot_band(axes, range(4), known, COLOUR[method], NAME[method])
+        plot_band(axes, range(4), known, COLOUR[method], NAME[method], MARK[method])
         mean = known.mean(axis=0)
         ramps[method] = float(mean[3] - mean[0])
     axes.set_xticks(range(4), QUARTERS)
@@ -200,7 +204,7 @@ def _draw_budgets(axes: Axes, rows: Sequence[SoftEloRow]) -> None:
         ]
         each = np.array([[seen.get(tick, np.nan) for tick in ticks] for seen in errors if seen])
         if len(each):
-            plot_band(axes, ticks, each, COLOUR[method], NAME[method])
+            plot_band(axes, ticks, each, COLOUR[method], NAME[method], MARK[method])
             fewest[method] = float(np.nanmean(each[:, 0]))
     budget_axes(axes, ticks)
     axes.set_title(change_title(f"Error at {ticks[0]:g} battles each", fewest))
@@ -249,7 +253,8 @@ def figure_14(result: SoftEloReproduction) -> Figure:
         _draw_quarters(axes, main_rows(result), each=True)
         for method, name in zip(_METHODS, ("hard", "soft"), strict=True):
             if theirs := result.published_quarters.get(name):
-                axes.plot(range(4), theirs, "o", mfc="none", mec=COLOUR[method], ms=12, mew=1.6)
+                axes.plot(range(4), theirs, MARK[method], mfc="none", mec=COLOUR[method], ms=12,
+                          mew=1.6)  # fmt: skip
         if result.published_quarters:
             axes.plot([], [], "o", mfc="none", mec=INK, ms=11, mew=1.2, label="paper")
         add_legend(axes, loc="best")
@@ -270,15 +275,15 @@ def figure_17(result: SoftEloReproduction) -> Figure:
         axes = figure.subplots()
         ends = np.array([[hard, soft] for _, hard, soft in points], dtype=np.float64)
         width_contours(axes, 1.25 * float(ends[..., 0].max()), 1.2 * float(ends[..., 1].max()))
-        colours = judge_colours(result.rows)
+        looks = judge_looks(result.rows)
         for (row, *_), (hard, soft) in zip(points, ends, strict=True):
-            colour = colours[row.judge]
+            colour, _ = looks[row.judge]
             draw_arrow(axes, tuple(hard), tuple(soft), colour=colour, lw=1.8, shrink=6)
             axes.plot([], [], color=colour, label=short(row.judge))
-            axes.plot(*hard, "o", color=WARM, ms=8)
-            axes.plot(*soft, "o", color=ACCENT, ms=8)
+            for method, end in zip(_METHODS, (hard, soft), strict=True):
+                axes.plot(*end, MARK[method], color=COLOUR[method], ms=8)
         for method in _METHODS:
-            axes.plot([], [], "o", color=COLOUR[method], ms=8, label=NAME[method])
+            axes.plot([], [], MARK[method], color=COLOUR[method], ms=8, label=NAME[method])
         figure.legend(loc="outside right upper", fontsize=8.5)
         falls = int((ends[:, 1, 0] < ends[:, 0, 0]).sum())
         smaller = int((ends[:, 1, 1] < ends[:, 0, 1]).sum())

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 
 from rich import box
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.measure import Measurement
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from adjudge._text import clip, safe
+from adjudge._text import clip, clip_names, safe
 from adjudge.present.blocks import Block, Facts, Figure, Heading, Headline, Note, Sides, Table
 
 #: A cell of a table: a name of millions of characters would take minutes to fold.
@@ -90,6 +91,36 @@ class _FittedTable:
         )
 
 
+class _Words:
+    """The words of a column: those wider than it are shortened in the middle, not broken.
+
+    The full ones are in --json.
+    """
+
+    def __init__(self, cells: Iterable[str]) -> None:
+        self._words = sorted({word for cell in cells for word in cell.split(" ")})
+        self._short: dict[int, dict[str, str]] = {}
+
+    def fit(self, cell: str, width: int) -> str:
+        if width not in self._short:
+            wide = [word for word in self._words if len(word) > width]
+            self._short[width] = dict(zip(wide, clip_names(wide, max(3, width)), strict=True))
+        return " ".join(self._short[width].get(word, word) for word in cell.split(" "))
+
+
+class _Cell:
+    """A cell of text, written when the width of its column is known."""
+
+    def __init__(self, text: str, words: _Words) -> None:
+        self._text, self._words = text, words
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        return Measurement.get(console, options, Text(self._text))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield Text(self._words.fit(self._text, options.max_width))
+
+
 def _facts(block: Facts) -> RichTable:
     grid = RichTable.grid(padding=(0, 2))
     for fact in block.facts:
@@ -122,6 +153,9 @@ def rich_table(
             justify="left" if position < text_columns else "right",
             overflow="fold",
         )
-    for row in rows:
-        made.add_row(*(Text(clip(cell, _LONGEST)) for cell in row))
+    texts = [[clip(cell, _LONGEST) for cell in row] for row in rows]
+    words = [_Words(column) for column in list(zip(*texts, strict=True))[:text_columns]]
+    for row in texts:
+        cells = [_Cell(text, column) for text, column in zip(row, words, strict=False)]
+        made.add_row(*cells, *map(Text, row[len(cells) :]))
     return made
